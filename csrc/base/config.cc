@@ -1,0 +1,79 @@
+// Config: the only getenv() of the engine. Floor: base.
+#include "csrc/base/config.h"
+
+#include <cstdlib>
+#include <initializer_list>
+#include <limits>
+
+namespace rdmacoll {
+namespace {
+
+Status bad_value(const std::string& name, const std::string& value, const std::string& allowed) {
+  return Status(StatusCode::InvalidArgument,
+                name + "='" + value + "' is not valid; use " + allowed + " or unset it");
+}
+
+Status read_choice(const char* name, std::initializer_list<const char*> allowed, std::string* out) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return Status();
+  std::string list;
+  for (const char* choice : allowed) {
+    if (std::string(value) == choice) {
+      *out = value;
+      return Status();
+    }
+    list += (list.empty() ? "one of " : ", ") + std::string(choice);
+  }
+  return bad_value(name, value, list);
+}
+
+Status read_integer(const char* name, int64_t least, int64_t most, int64_t* out) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return Status();
+  char* end = nullptr;
+  const long long parsed = std::strtoll(value, &end, 10);
+  if (*end != '\0' || parsed < least || parsed > most) {
+    return bad_value(name, value,
+                     "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  *out = parsed;
+  return Status();
+}
+
+uint64_t fnv1a(const std::string& bytes) {
+  uint64_t hash = 1469598103934665603ull;
+  for (const unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211ull;
+  return hash;
+}
+
+}  // namespace
+
+Result<Config> Config::from_environment() {
+  Config config;
+  std::string level = "warn";
+  RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_LOG", {"error", "warn", "info", "debug"}, &level));
+  config.log_level = level == "error"  ? LogLevel::Error
+                     : level == "warn" ? LogLevel::Warn
+                     : level == "info" ? LogLevel::Info
+                                       : LogLevel::Debug;
+  if (const char* host = std::getenv("RDMACOLL_HOST_ID")) config.host_id = host;
+  RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_TRANSPORT", {"auto", "shm"}, &config.transport));
+  RDMACOLL_RETURN_IF_ERROR(
+      read_choice("RDMACOLL_ALGO",
+                  {"auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot"},
+                  &config.algorithm));
+  int64_t block_bytes = static_cast<int64_t>(config.block_bytes);
+  RDMACOLL_RETURN_IF_ERROR(
+      read_integer("RDMACOLL_BLOCK_BYTES", 64 << 10, int64_t{1} << 30, &block_bytes));
+  config.block_bytes = static_cast<uint64_t>(block_bytes);
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_CONNECT_TIMEOUT_MS", 1, 86'400'000,
+                                        &config.connect_timeout_ms));
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_SPIN_US", -1, 1'000'000, &config.spin_us));
+  return config;
+}
+
+uint64_t Config::agreement_hash() const {
+  return fnv1a(algorithm + "|" + std::to_string(block_bytes));
+}
+
+}  // namespace rdmacoll

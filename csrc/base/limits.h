@@ -1,0 +1,34 @@
+// Every compile-time bound of the engine, and the relations between them.
+// Floor: base. What a user may change is in config.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rdmacoll {
+
+inline constexpr uint32_t kMaxWorld = 4096;  // ranks of one communicator: plans name them in 16 bits
+
+// A line is what a signal writes: the counter, the signature, and inline data, one cache line.
+inline constexpr size_t kLineBytes = 64;
+inline constexpr size_t kInlineBytes = 48;
+
+// Messages in flight per (peer, channel). Credits come back every half depth, hence the even number.
+inline constexpr uint32_t kSlotDepth = 8;
+inline constexpr uint32_t kStageDepth = 4;
+inline constexpr uint32_t kEnvelopeDepth = 16;
+
+// Bytes of one slot: between these, the largest that keeps a block within its budget (config.h).
+inline constexpr uint64_t kSlotBytesMin = 4096;
+inline constexpr uint64_t kSlotBytesMax = 128 * 1024;
+inline constexpr uint64_t kStageBytesMax = 512 * 1024;
+
+inline constexpr uint32_t kMaxRegions = 4096;  // of one process; with the line, packed in 32 bits
+inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
+
+static_assert(kSlotDepth % 2 == 0 && kStageDepth % 2 == 0 && kEnvelopeDepth % 2 == 0);
+static_assert(uint64_t{kMaxRegions} * kMaxLinesPerRegion <= uint64_t{1} << 32);
+static_assert(kSlotBytesMin % kLineBytes == 0 && kSlotBytesMax % kLineBytes == 0);
+static_assert(kInlineBytes + 16 == kLineBytes);
+
+}  // namespace rdmacoll

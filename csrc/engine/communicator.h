@@ -1,0 +1,86 @@
+// Communicator: a group of ranks and everything they can do together. The face of the engine.
+// Floor: engine. Thread: any thread may start operations and wait; collectives of one communicator
+// must be started in the same order on all its ranks.
+//
+// Memory named in an operation must stay valid and (outputs) untouched until the work is done; the
+// spans of buffers themselves are copied. Errors found at the call come back as InvalidArgument or
+// Unsupported and nothing has moved; later errors come through the work.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+#include "csrc/engine/work.h"
+#include "csrc/plan/plan.h"
+#include "csrc/reduce/types.h"
+
+namespace rdmacoll {
+
+struct ConstBuffer {
+  const void* data = nullptr;
+  uint64_t bytes = 0;
+};
+
+struct MutableBuffer {
+  void* data = nullptr;
+  uint64_t bytes = 0;
+};
+
+inline constexpr int kAnySource = -1;
+
+class Endpoint;
+
+class Communicator {
+ public:
+  ~Communicator();
+  int rank() const;
+  int size() const;
+
+  // Applied to operations started from now on.
+  void set_timeout_ms(int64_t timeout_ms);
+  int64_t timeout_ms() const;
+
+  // input may equal output in the first three. count in elements, bytes in bytes.
+  Result<WorkPtr> all_reduce(const void* input, void* output, uint64_t count, DType, ReduceOp);
+  // output is used on the root only.
+  Result<WorkPtr> reduce(const void* input, void* output, uint64_t count, DType, ReduceOp, int root);
+  Result<WorkPtr> broadcast(void* data, uint64_t bytes, int root);
+  // outputs: one per rank, outputs[r].bytes what rank r contributes; outputs[rank()] may be input.
+  Result<WorkPtr> all_gather(ConstBuffer input, std::span<const MutableBuffer> outputs);
+  // inputs: one per rank, inputs[r].bytes what rank r receives; all ranks name the same sizes.
+  Result<WorkPtr> reduce_scatter(std::span<const ConstBuffer> inputs, MutableBuffer output, DType,
+                                 ReduceOp);
+  // inputs[r] goes to rank r, outputs[r] comes from it; any sizes that the two ends agree on.
+  Result<WorkPtr> all_to_all(std::span<const ConstBuffer> inputs,
+                             std::span<const MutableBuffer> outputs);
+  // outputs: one per rank on the root, empty elsewhere.
+  Result<WorkPtr> gather(ConstBuffer input, std::span<const MutableBuffer> outputs, int root);
+  // inputs: one per rank on the root, empty elsewhere.
+  Result<WorkPtr> scatter(std::span<const ConstBuffer> inputs, MutableBuffer output, int root);
+  Result<WorkPtr> barrier();
+
+  // Matched in order per (source, tag). A send is done when its memory may be reused. Sizes must be
+  // equal on both sides, else Mismatch on both.
+  Result<WorkPtr> send(ConstBuffer data, int destination, int32_t tag);
+  Result<WorkPtr> recv(MutableBuffer data, int source_or_any, int32_t tag);
+
+  // Called about every 100 ms of a wait and when a signal interrupts it; not Ok ends the wait, not
+  // the work.
+  using InterruptCheck = std::function<Status()>;
+  // Drives the engine in the caller's thread until the work is done; returns the work's status.
+  // timeout_ms < 0: no limit beside the work's own. Timeout here leaves the work in flight.
+  Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt);
+
+  // Ok, or why the group can no longer be used.
+  Status failure() const;
+  // Fails everything in flight with Aborted and all later operations. Any thread; does not block.
+  void abort(const std::string& reason);
+};
+
+}  // namespace rdmacoll

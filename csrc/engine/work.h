@@ -1,0 +1,43 @@
+// Work: one operation in flight, shared by whoever issued it and the engine.
+// Floor: engine. Thread: any; callbacks run in the thread that drove the operation to its end, with
+// no lock of the engine held.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "csrc/base/status.h"
+
+namespace rdmacoll {
+
+class Work {
+ public:
+  using Callback = std::function<void(const Status&)>;
+
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  // Of a work that is done.
+  const Status& status() const { return status_; }
+  // The rank a recv was matched with; the sender's rank; -1 for collectives.
+  int source_rank() const { return source_rank_; }
+  // Runs at completion, or at once, in this thread, if the work is done already.
+  void on_done(Callback callback);
+
+  // --- the engine's side ----------------------------------------------------------------------
+  void finish(Status status);  // once; runs the callbacks
+  void set_source_rank(int rank) { source_rank_ = rank; }
+
+ private:
+  std::atomic<bool> done_{false};
+  Status status_;
+  int source_rank_ = -1;
+  std::mutex mutex_;  // callbacks_ against finish()
+  std::vector<Callback> callbacks_;
+};
+
+using WorkPtr = std::shared_ptr<Work>;
+
+}  // namespace rdmacoll

@@ -1,0 +1,116 @@
+// Plan: one collective on one rank, as data. It says who copies, folds, signals and waits in which
+// order, and nothing about addresses, bytes, transports or threads.
+// Floor: plan (sees base only). Thread: values, immutable once built.
+//
+// A plan is lanes; the steps of a lane run in order, lanes are ordered only by waits. Every lane
+// runs its steps once per tile (tiling.h cuts the tensor into tiles), so the size of a plan does
+// not depend on the bytes.
+//
+// Messages. A (sender, receiver, channel) is a queue of messages with one counter; the k-th Data
+// signal on it matches the k-th Data wait. A message occupies one of the channel's slots (memory of
+// the receiver that only this sender writes), or, on a stage channel, one of the sender's stages
+// (memory of the sender that every other rank may read; every message of a stage channel goes to
+// all other ranks). At most `depth` messages are unconsumed: a sender waits for Credit before it
+// writes, a receiver signals Credit once it has read. Counters run on from plan to plan, so an
+// operation may start while the slots of the one before are still being read.
+//   to send:    Wait(Credit, p)   Copy/Reduce ... -> PeerSlot(p)   Signal(Data, p)
+//   to receive: Wait(Data, p)     Copy/Reduce Slot(p) -> ...        Signal(Credit, p)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rdmacoll {
+
+enum class Collective : uint8_t {
+  AllReduce,
+  Broadcast,
+  Reduce,
+  AllGather,
+  ReduceScatter,
+  AllToAll,
+  Gather,
+  Scatter,
+  Barrier,
+};
+
+enum class Algorithm : uint8_t { Direct, Ring, Tree, HalvingDoubling, OneShot, TwoShot };
+
+const char* collective_name(Collective collective);
+const char* algorithm_name(Algorithm algorithm);
+
+// Blocks [first, first + count) of the operation; tiling.h gives their bytes. count == 0 is a token:
+// a step that moves no data and runs in the first tile only.
+struct BlockRange {
+  uint16_t first = 0;
+  uint16_t count = 0;
+  bool operator==(const BlockRange&) const = default;
+};
+
+enum class Buffer : uint8_t {
+  Input,      // the caller's input, by block; read only
+  Output,     // the caller's output, by block; may be the same memory as the input
+  Slot,       // my slot holding the newest message waited for from `rank` on `channel`
+  PeerSlot,   // the slot at `rank` that my next Data signal to it on `channel` will announce
+  Stage,      // my stage that my next Data signals on `channel` will announce
+  PeerStage,  // the stage of `rank` that I last waited for on `channel`; mapped peers only
+};
+
+struct Operand {
+  Buffer buffer;
+  uint8_t channel = 0;  // of Slot, PeerSlot, Stage, PeerStage
+  uint16_t rank = 0;    // of Slot, PeerSlot, PeerStage
+  BlockRange blocks;    // a slot holds the range from its first byte; a stage holds every block of
+                        // a tile at its own place (Tiling::stage_offset)
+  bool operator==(const Operand&) const = default;
+};
+
+enum class StepKind : uint8_t { Wait, Signal, Copy, Reduce };
+enum class Counter : uint8_t { Data, Credit };
+
+struct Step {
+  StepKind kind;
+  Counter counter = Counter::Data;  // Wait, Signal
+  uint8_t channel = 0;              // Wait, Signal
+  uint16_t peer = 0;                // Wait, Signal
+  bool finishes = false;      // Reduce: its result has every contribution (where AVG divides)
+  uint8_t destinations = 0;   // Copy, Reduce: how many of the operands are destinations, the last
+  uint16_t operands = 0;      // Copy, Reduce: sources, then destinations
+  uint32_t first_operand = 0;  // in Plan::operands
+  BlockRange blocks;           // the step is skipped in a tile in which these hold no bytes; the
+                               // two ends of a message name ranges of equal bytes
+};
+
+struct Lane {
+  uint32_t first_step = 0;
+  uint32_t steps = 0;
+};
+
+// How the channels of a communicator are used by plans; p2p has its own behind these.
+inline constexpr uint8_t kSlotChannels = 2;   // 0, 1: slots at the receiver
+inline constexpr uint8_t kStageChannels = 2;  // 2, 3: stages at the sender
+inline constexpr uint8_t kFirstStageChannel = kSlotChannels;
+inline constexpr uint8_t kPlanChannels = kSlotChannels + kStageChannels;
+constexpr bool is_stage_channel(uint8_t channel) {
+  return channel >= kFirstStageChannel && channel < kPlanChannels;
+}
+
+struct Plan {
+  Collective collective;
+  Algorithm algorithm;
+  uint16_t rank = 0;
+  uint16_t world = 1;
+  uint16_t blocks = 1;       // blocks of the operation
+  uint16_t slot_blocks = 1;  // the most blocks that one slot message holds
+  std::vector<Lane> lanes;
+  std::vector<Step> steps;
+  std::vector<Operand> operands;
+};
+
+// Which peers' memory this rank can load from; all a plan may know of the transport.
+struct Reach {
+  bool all_mapped = false;
+};
+
+}  // namespace rdmacoll

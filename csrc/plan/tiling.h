@@ -1,0 +1,52 @@
+// Tiling: which bytes a block range has in a tile. Pure arithmetic, equal on both ends of a message.
+// Floor: plan. Thread: values.
+//
+// Two shapes:
+//   contiguous  one buffer of `bytes`, cut into windows; each window is a tile and holds all blocks,
+//               split evenly in units of `grain` bytes. Neighbouring blocks are contiguous, so a
+//               range of several blocks is one piece. all_reduce, reduce, broadcast.
+//   scattered   every block has its own size and place; tile i is the i-th chunk of each block.
+//               Ranges have one block. all_gather, reduce_scatter, all_to_all, gather, scatter.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "csrc/plan/plan.h"
+
+namespace rdmacoll {
+
+struct Piece {
+  uint64_t offset = 0;  // contiguous: in the buffer; scattered: in the block
+  uint64_t bytes = 0;
+};
+
+class Tiling {
+ public:
+  // `grain` is a multiple of the element's bytes. `slot_bytes` and `stage_bytes` bound what one
+  // message holds: slot_blocks blocks of a tile fit in a slot, all of a tile's blocks in a stage.
+  static Tiling contiguous(uint64_t bytes, const Plan& plan, uint64_t slot_bytes,
+                           uint64_t stage_bytes, uint64_t grain);
+  // `block_bytes` must outlive the tiling.
+  static Tiling scattered(const std::vector<uint64_t>& block_bytes, const Plan& plan,
+                          uint64_t slot_bytes, uint64_t stage_bytes, uint64_t grain);
+
+  // Tiles in which the range has bytes; a token has one.
+  uint64_t tiles(BlockRange range) const;
+  // The range's bytes in this tile; zero bytes past its end.
+  Piece piece(BlockRange range, uint64_t tile) const;
+  // Where a block lies in a stage.
+  uint64_t stage_offset(uint16_t block, uint64_t tile) const;
+
+ private:
+  Tiling() = default;
+  // The owner of plan/ completes this.
+  bool contiguous_ = true;
+  uint64_t bytes_ = 0;         // contiguous
+  uint64_t chunk_bytes_ = 0;   // the most bytes of one block in one tile, a multiple of grain_
+  uint64_t grain_ = 1;
+  uint16_t blocks_ = 1;
+  const std::vector<uint64_t>* block_bytes_ = nullptr;  // scattered
+};
+
+}  // namespace rdmacoll

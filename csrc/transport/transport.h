@@ -1,0 +1,106 @@
+// Transport: the one way to other processes. One-sided writes, signals, and one ordering promise.
+// Floor: transport (sees base and memory). Implementations do not see each other.
+//
+// THE PROMISE: when a signal is seen (its line's counter has the value), every put issued before it
+// to the same peer on the same channel is seen too, and so is the signal's header. Nothing else is
+// ordered: not puts among themselves, not channels, not peers. Nobody polls data bytes.
+//
+// Threads: the set-up verbs may block until their deadline and may run in any thread beside the
+// data verbs. The data verbs and arm() belong to one driver at a time and never block or allocate.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/limits.h"
+#include "csrc/base/status.h"
+#include "csrc/memory/region.h"
+
+namespace rdmacoll {
+
+using PeerId = uint32_t;  // a process this transport has met; small, given by connect()
+
+// What a signal leaves in the receiver's memory: one cache line, the counter stored last.
+struct alignas(kLineBytes) Line {
+  std::atomic<uint64_t> counter;
+  uint32_t signature;  // of the operation the sender is in; what must be equal on both ends
+  uint32_t bytes;      // of the message it announces
+  std::byte inline_data[kInlineBytes];
+};
+static_assert(sizeof(Line) == kLineBytes);
+
+struct Header {
+  uint32_t signature = 0;
+  uint32_t bytes = 0;
+  uint32_t inline_bytes = 0;  // how much of inline_data counts
+  alignas(8) std::byte inline_data[kInlineBytes];
+};
+
+struct Ticket {
+  uint64_t value = 0;
+};
+
+enum class Posted : uint8_t {
+  Done,     // the source may be reused now
+  Pending,  // the ticket says when
+  Full,     // nothing was posted; come again after poll()
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual const char* name() const = 0;
+
+  // --- set-up ---------------------------------------------------------------------------------
+  // How others reach this process; opaque, under 1 KiB, the same for the life of the transport.
+  virtual std::string local_card() const = 0;
+  // Meets the process behind a card; both sides must call it before their deadlines. The same card
+  // gives the same PeerId. Unsupported: this transport does not reach that process.
+  virtual Result<PeerId> connect(const std::string& card, Deadline deadline) = 0;
+  // Makes zeroed memory that peers may write; released by release_region().
+  virtual Result<Region> create_region(uint64_t bytes) = 0;
+  // What a peer needs to open the region; opaque, under 256 bytes.
+  virtual std::string region_key(RegionId region) const = 0;
+  // Lets `peer` open a region of mine; the other side's open_region() waits for it.
+  virtual Status offer_region(PeerId peer, RegionId region) = 0;
+  // Opens a peer's region by its key. From then on its slices may be put to, and its lines signalled.
+  virtual Status open_region(PeerId peer, const std::string& key, Deadline deadline) = 0;
+  virtual void close_region(PeerId peer, RegionId region) = 0;
+  virtual void release_region(RegionId region) = 0;
+
+  // --- data -----------------------------------------------------------------------------------
+  virtual Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
+                     Ticket* ticket) = 0;
+  virtual Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
+                     Ticket* ticket) = 0;
+  // Stores header and counter in a line of the peer. The value must be larger than the one before.
+  virtual Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
+                        const Header& header) = 0;
+  virtual bool done(Ticket ticket) = 0;
+  virtual void poll() = 0;
+
+  // --- sleep ----------------------------------------------------------------------------------
+  // After arm(), a later signal or failure of a peer, or wake(), makes the descriptor readable. The
+  // caller looks once more for what it waits for, polls the descriptor, then calls disarm().
+  virtual int arm() = 0;
+  virtual void disarm() = 0;
+  virtual void wake() = 0;  // any thread
+
+  // --- reach ----------------------------------------------------------------------------------
+  // The peer's region in this address space, or nullptr. Valid until close_region().
+  virtual std::byte* map(PeerId peer, RegionId region) = 0;
+
+  // --- end ------------------------------------------------------------------------------------
+  // Ok while the peer lives; else PeerFailed with what is known. Cheap; any thread.
+  virtual Status peer_status(PeerId peer) const = 0;
+  // After it nothing that the peer issued before can land in this process.
+  virtual Status fence(PeerId peer, Deadline deadline) = 0;
+  // Leaves; peers see PeerFailed from then on.
+  virtual void shutdown() = 0;
+};
+
+}  // namespace rdmacoll
