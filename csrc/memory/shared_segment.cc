@@ -1,0 +1,92 @@
+// SharedSegment over memfd_create(2). Floor: memory.
+#include "csrc/memory/shared_segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace rdmacoll {
+namespace {
+
+constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+Status bad_size(uint64_t bytes) {
+  return Status(StatusCode::InvalidArgument,
+                "a shared segment cannot have " + std::to_string(bytes) + " bytes; use 1 to " +
+                    std::to_string(std::numeric_limits<int64_t>::max()));
+}
+
+bool mappable(uint64_t bytes) {
+  return bytes > 0 && bytes <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+}
+
+Result<std::byte*> map_shared(int fd, uint64_t bytes) {
+  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (data == MAP_FAILED) {
+    return Status::from_errno("mapping a shared segment of " + std::to_string(bytes) + " bytes",
+                              errno);
+  }
+  return static_cast<std::byte*>(data);
+}
+
+}  // namespace
+
+Result<SharedSegment> SharedSegment::create(uint64_t bytes) {
+  if (!mappable(bytes)) return bad_size(bytes);
+  UniqueFd fd(::memfd_create("rdmacoll", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return Status::from_errno("memfd_create", errno);
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+    return Status::from_errno("sizing a shared segment to " + std::to_string(bytes) + " bytes",
+                              errno);
+  }
+  if (::fcntl(fd.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0) {
+    return Status::from_errno("sealing a shared segment", errno);
+  }
+  Result<std::byte*> data = map_shared(fd.get(), bytes);
+  if (!data.ok()) return data.status();
+  return SharedSegment(std::move(fd), data.value(), bytes);
+}
+
+Result<SharedSegment> SharedSegment::map(const UniqueFd& received, uint64_t bytes) {
+  if (!mappable(bytes)) return bad_size(bytes);
+  const int seals = ::fcntl(received.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kSizeSeals) != kSizeSeals) {
+    return Status(StatusCode::InvalidArgument,
+                  "a received descriptor is not a shared segment with a sealed size");
+  }
+  struct stat file;
+  if (::fstat(received.get(), &file) != 0) {
+    return Status::from_errno("fstat of a received descriptor", errno);
+  }
+  if (static_cast<uint64_t>(file.st_size) < bytes) {
+    return Status(StatusCode::InvalidArgument,
+                  "a received segment holds " + std::to_string(file.st_size) +
+                      " bytes, but its sender says " + std::to_string(bytes));
+  }
+  Result<std::byte*> data = map_shared(received.get(), bytes);
+  if (!data.ok()) return data.status();
+  return SharedSegment(UniqueFd(), data.value(), bytes);
+}
+
+SharedSegment::SharedSegment(SharedSegment&& other) noexcept
+    : fd_(std::move(other.fd_)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+SharedSegment& SharedSegment::operator=(SharedSegment&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+SharedSegment::~SharedSegment() {
+  if (data_ != nullptr) ::munmap(data_, bytes_);
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,41 @@
+// SharedSegment: memory that several processes map, behind a descriptor and without a name: nothing
+// to clean up after kill -9, and no limit of /dev/shm. Its size is sealed when it is made, so that
+// whoever maps it cannot be cut short later (SIGBUS).
+// Floor: memory. Thread: a value, one owner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "csrc/base/status.h"
+#include "csrc/memory/unique_fd.h"
+
+namespace rdmacoll {
+
+class SharedSegment {
+ public:
+  // Zeroed memory; pages are taken when they are first touched.
+  static Result<SharedSegment> create(uint64_t bytes);
+  // The memory behind a descriptor that another process passed. InvalidArgument when it is not a
+  // sealed segment that holds `bytes`.
+  static Result<SharedSegment> map(const UniqueFd& received, uint64_t bytes);
+
+  SharedSegment(SharedSegment&& other) noexcept;
+  SharedSegment& operator=(SharedSegment&& other) noexcept;
+  ~SharedSegment();
+
+  std::byte* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+  // To pass on; only where the segment was made.
+  int fd() const { return fd_.get(); }
+
+ private:
+  SharedSegment(UniqueFd fd, std::byte* data, uint64_t bytes)
+      : fd_(std::move(fd)), data_(data), bytes_(bytes) {}
+
+  UniqueFd fd_;
+  std::byte* data_ = nullptr;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace rdmacoll
