@@ -1,0 +1,100 @@
+# Everything a person or CI does with this tree. `make help` lists it. Each target does its own
+# set-up: system packages (apt, when root), a virtual environment in .venv, torch, and the build.
+
+TORCH_VERSION ?= 2.13.0
+# An index to take torch from. Without CUDA: https://download.pytorch.org/whl/cpu
+TORCH_INDEX ?=
+# Ranks of `make train`, and compilers at once of the C++ builds.
+NP ?= 2
+JOBS ?= 2
+
+BIN := .venv/bin
+STAMPS := .venv/stamps
+CPP_TEST_TIMEOUT_S := 600
+
+.DELETE_ON_ERROR:
+.PHONY: help train test ci-quick test-cpp test-python test-examples test-suite test-bare build \
+	style tidy fmt asan tsan bench clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+train: build  ## a data-parallel training run on NP=2 ranks
+	$(BIN)/rdmarun -np $(NP) examples/01_train_digits.py
+
+test: test-cpp test-python  ## the C++ and the Python tests
+
+ci-quick: tidy test-cpp  ## what to run while working: tidy, C++ units, the small worlds
+	$(BIN)/python -m pytest -q tests/torch -k "not world4 and not world7"
+
+# --- set-up: the stamps live and die with the environment -----------------------------------------
+
+$(STAMPS)/system: .ci/system-packages
+	.ci/system-packages
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || python3 -m venv .venv
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/torch-$(TORCH_VERSION): | $(STAMPS)/system
+	$(BIN)/python -m pip install $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) \
+		torch==$(TORCH_VERSION)
+	@rm -f $(STAMPS)/torch-* && touch $@
+
+REQUIREMENTS := examples/requirements.txt tests/requirements.txt .ci/requirements.txt
+
+$(STAMPS)/packages: $(REQUIREMENTS) $(STAMPS)/torch-$(TORCH_VERSION)
+	$(BIN)/python -m pip install "setuptools>=77" wheel $(REQUIREMENTS:%=-r %)
+	@touch $@
+
+# Editable, and incremental. Folders are among the prerequisites: a file that goes away matters too.
+$(STAMPS)/built: $(shell find csrc torch_ext) setup.py pyproject.toml $(STAMPS)/packages
+	$(BIN)/python -m pip install --no-build-isolation --editable .
+	@touch $@
+
+build: $(STAMPS)/built  ## the environment and the extension
+
+# --- tests ----------------------------------------------------------------------------------------
+
+# cpp_tests(<build folder>, <cmake options>)
+define cpp_tests
+	$(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja $(2) >/dev/null
+	$(BIN)/ninja -C $(1) -j $(JOBS) --quiet
+	$(BIN)/ctest --test-dir $(1) --output-on-failure --timeout $(CPP_TEST_TIMEOUT_S) \
+		--no-tests=error
+endef
+
+test-cpp: $(STAMPS)/packages  ## the engine's tests, without torch
+	$(call cpp_tests,build/cpp,)
+
+test-python: build  ## everything under tests/ that pytest runs, but torch's own suite
+	$(BIN)/python -m pytest tests
+
+test-suite: build  ## torch's own distributed tests, on our backend
+	$(BIN)/python -m pytest tests/suite
+
+test-bare:  ## make train and make test on a bare Debian 12 (root; takes long)
+	.ci/chroot-test
+
+asan: $(STAMPS)/packages  ## the engine's tests under AddressSanitizer and UBSan
+	$(call cpp_tests,build/asan,-DRDMACOLL_SANITIZE=address$(comma)undefined -DCMAKE_BUILD_TYPE=Sanitize)
+
+tsan: $(STAMPS)/packages  ## the engine's tests under ThreadSanitizer
+	$(call cpp_tests,build/tsan,-DRDMACOLL_SANITIZE=thread -DCMAKE_BUILD_TYPE=Sanitize)
+
+comma := ,
+
+# --- style ----------------------------------------------------------------------------------------
+
+style: $(STAMPS)/packages  ## formatting, lint and types
+	.ci/style
+
+tidy: $(STAMPS)/packages  ## the rules of the house: floors, sizes, headers
+	$(BIN)/python -m pytest -q tests/tidy
+
+fmt: $(STAMPS)/packages  ## format everything in place
+	.ci/style --fix
+
+bench: build  ## all_reduce side by side with gloo
+	$(BIN)/python benchmarks/compare.py
+
+clean:  ## drop what was built (not .venv)
+	rm -rf build dist out rdmacoll.egg-info rdmacoll/_C.*.so $(STAMPS)/built
