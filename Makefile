@@ -54,13 +54,16 @@ build: $(STAMPS)/built  ## the environment and the extension
 
 # --- tests ----------------------------------------------------------------------------------------
 
-# cpp_tests(<build folder>, <cmake options>)
+# cpp_tests(<build folder>, <sanitizers>)
 define cpp_tests
-	$(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja $(2) >/dev/null
+	$(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+		-DRDMACOLL_SANITIZE=$(2) >/dev/null
 	$(BIN)/ninja -C $(1) -j $(JOBS) --quiet
-	$(BIN)/ctest --test-dir $(1) --output-on-failure --timeout $(CPP_TEST_TIMEOUT_S) \
-		--no-tests=error
+	$(BIN)/ctest --test-dir $(1) --output-on-failure --no-tests=error \
+		--timeout $(CPP_TEST_TIMEOUT_S)
 endef
+ASAN := address,undefined
+TSAN := thread
 
 test-cpp: $(STAMPS)/packages  ## the engine's tests, without torch
 	$(call cpp_tests,build/cpp,)
@@ -75,12 +78,10 @@ test-bare:  ## make train and make test on a bare Debian 12 (root; takes long)
 	.ci/chroot-test
 
 asan: $(STAMPS)/packages  ## the engine's tests under AddressSanitizer and UBSan
-	$(call cpp_tests,build/asan,-DRDMACOLL_SANITIZE=address$(comma)undefined -DCMAKE_BUILD_TYPE=Sanitize)
+	$(call cpp_tests,build/asan,$(ASAN))
 
 tsan: $(STAMPS)/packages  ## the engine's tests under ThreadSanitizer
-	$(call cpp_tests,build/tsan,-DRDMACOLL_SANITIZE=thread -DCMAKE_BUILD_TYPE=Sanitize)
-
-comma := ,
+	$(call cpp_tests,build/tsan,$(TSAN))
 
 # --- style ----------------------------------------------------------------------------------------
 
