@@ -15,6 +15,15 @@
 // operation may start while the slots of the one before are still being read.
 //   to send:    Wait(Credit, p)   Copy/Reduce ... -> PeerSlot(p)   Signal(Data, p)
 //   to receive: Wait(Data, p)     Copy/Reduce Slot(p) -> ...        Signal(Credit, p)
+// All steps of one direction of a (peer, channel) are in one lane.
+//
+// Blocks. What a block b is, and which blocks Input and Output have on a rank of a world of n:
+//   all_reduce, reduce, broadcast: a part of the one buffer; the plan says how many (contiguous).
+//     The root of a broadcast has one buffer, its Input; the plan does not write it.
+//   all_gather, gather: rank b's contribution. Input has block `rank`; Output all, on the root.
+//   reduce_scatter: what rank b receives. Input has all; Output has block `rank`.
+//   scatter: what rank b receives. Input has all, on the root; Output has block `rank`.
+//   all_to_all: what I send to rank b < n, in Input; what I get from rank b - n, in Output.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +44,21 @@ enum class Collective : uint8_t {
   Barrier,
 };
 
-enum class Algorithm : uint8_t { Direct, Ring, Tree, HalvingDoubling, OneShot, TwoShot };
+enum class Algorithm : uint8_t {
+  Direct,
+  Ring,
+  Tree,
+  HalvingDoubling,
+  OneShot,
+  TwoShot,
+  Dissemination,
+};
 
 const char* collective_name(Collective collective);
 const char* algorithm_name(Algorithm algorithm);
 
-// Blocks [first, first + count) of the operation; tiling.h gives their bytes. count == 0 is a token:
-// a step that moves no data and runs in the first tile only.
+// Blocks [first, first + count) of the operation; tiling.h gives their bytes. count == 0 is a
+// token: a step that moves no data and runs in the first tile only.
 struct BlockRange {
   uint16_t first = 0;
   uint16_t count = 0;
@@ -66,6 +83,8 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
+// A Copy leaves a destination alone that is its source's own memory (in-place operations). A
+// destination of a Reduce may be one of its sources.
 enum class StepKind : uint8_t { Wait, Signal, Copy, Reduce };
 enum class Counter : uint8_t { Data, Credit };
 
@@ -74,11 +93,11 @@ struct Step {
   Counter counter = Counter::Data;  // Wait, Signal
   uint8_t channel = 0;              // Wait, Signal
   uint16_t peer = 0;                // Wait, Signal
-  bool finishes = false;      // Reduce: its result has every contribution (where AVG divides)
-  uint8_t destinations = 0;   // Copy, Reduce: how many of the operands are destinations, the last
-  uint16_t operands = 0;      // Copy, Reduce: sources, then destinations
+  bool finishes = false;            // Reduce: its result has every contribution (where AVG divides)
+  uint8_t destinations = 0;    // Copy, Reduce: how many of the operands are destinations, the last
+  uint16_t operands = 0;       // Copy, Reduce: sources, then destinations
   uint32_t first_operand = 0;  // in Plan::operands
-  BlockRange blocks;           // the step is skipped in a tile in which these hold no bytes; the
+  BlockRange blocks{};         // the step is skipped in a tile in which these hold no bytes; the
                                // two ends of a message name ranges of equal bytes
 };
 
@@ -101,8 +120,9 @@ struct Plan {
   Algorithm algorithm;
   uint16_t rank = 0;
   uint16_t world = 1;
-  uint16_t blocks = 1;       // blocks of the operation
-  uint16_t slot_blocks = 1;  // the most blocks that one slot message holds
+  uint16_t blocks = 1;        // blocks of the operation
+  uint16_t slot_blocks = 0;   // the most blocks that one slot message holds; 0: it uses no slots
+  uint16_t stage_blocks = 0;  // blocks, where it uses stages; else 0
   std::vector<Lane> lanes;
   std::vector<Step> steps;
   std::vector<Operand> operands;

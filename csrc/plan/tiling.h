@@ -1,12 +1,15 @@
-// Tiling: which bytes a block range has in a tile. Pure arithmetic, equal on both ends of a message.
-// Floor: plan. Thread: values.
+// Tiling: which bytes a block range has in a tile. Pure arithmetic, equal on both ends of a
+// message. Floor: plan. Thread: values.
 //
 // Two shapes:
-//   contiguous  one buffer of `bytes`, cut into windows; each window is a tile and holds all blocks,
+//   contiguous  one buffer of `bytes`, cut into windows; each window is a tile and holds all
+//   blocks,
 //               split evenly in units of `grain` bytes. Neighbouring blocks are contiguous, so a
 //               range of several blocks is one piece. all_reduce, reduce, broadcast.
 //   scattered   every block has its own size and place; tile i is the i-th chunk of each block.
-//               Ranges have one block. all_gather, reduce_scatter, all_to_all, gather, scatter.
+//               Operands name one block; a wait or a signal may name several, whose bytes add up.
+//               all_gather, reduce_scatter, all_to_all, gather, scatter.
+// A range that has bytes in a tile has some in every tile before it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +27,7 @@ struct Piece {
 class Tiling {
  public:
   // `grain` is a multiple of the element's bytes. `slot_bytes` and `stage_bytes` bound what one
-  // message holds: slot_blocks blocks of a tile fit in a slot, all of a tile's blocks in a stage.
+  // message holds: slot_blocks blocks of a tile fit in a slot, stage_blocks in a stage.
   static Tiling contiguous(uint64_t bytes, const Plan& plan, uint64_t slot_bytes,
                            uint64_t stage_bytes, uint64_t grain);
   // `block_bytes` must outlive the tiling.
@@ -40,13 +43,20 @@ class Tiling {
 
  private:
   Tiling() = default;
-  // The owner of plan/ completes this.
+  uint64_t block_start(uint64_t block, uint64_t tile) const;        // contiguous: within its window
+  uint64_t block_piece_bytes(uint16_t block, uint64_t tile) const;  // scattered
+
   bool contiguous_ = true;
-  uint64_t bytes_ = 0;         // contiguous
-  uint64_t chunk_bytes_ = 0;   // the most bytes of one block in one tile, a multiple of grain_
+  uint64_t chunk_bytes_ = 0;  // the most bytes of one block in one tile, a multiple of grain_
   uint64_t grain_ = 1;
-  uint16_t blocks_ = 1;
-  const std::vector<uint64_t>* block_bytes_ = nullptr;  // scattered
+  // contiguous
+  uint64_t window_bytes_ = 0;
+  uint64_t full_windows_ = 0;
+  uint64_t last_bytes_ = 0;   // of the window behind the full ones; 0: there is none
+  uint64_t last_grains_ = 0;  // of each of its blocks; the first last_larger_ have one more
+  uint64_t last_larger_ = 0;
+  // scattered
+  const std::vector<uint64_t>* block_bytes_ = nullptr;
 };
 
 }  // namespace rdmacoll

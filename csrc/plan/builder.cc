@@ -1,0 +1,121 @@
+// PlanBuilder: where waits, credits and signals are put around a step.
+#include "csrc/plan/builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/check.h"
+#include "csrc/base/limits.h"
+
+namespace rdmacoll {
+
+std::vector<uint16_t> others_from(uint16_t rank, uint16_t world) {
+  std::vector<uint16_t> others;
+  for (int distance = 1; distance < world; ++distance) {
+    others.push_back(around(rank, distance, world));
+  }
+  return others;
+}
+
+PlanBuilder::PlanBuilder(Collective collective, Algorithm algorithm, uint16_t rank, uint16_t world,
+                         uint32_t blocks)
+    : others_(others_from(rank, world)) {
+  RDMACOLL_CHECK(rank < world && world <= kMaxWorld);
+  plan_.collective = collective;
+  plan_.algorithm = algorithm;
+  plan_.rank = rank;
+  plan_.world = world;
+  plan_.blocks = static_cast<uint16_t>(blocks);
+}
+
+void PlanBuilder::lane() { plan_.lanes.push_back({static_cast<uint32_t>(plan_.steps.size()), 0}); }
+
+void PlanBuilder::copy(Operand source, const Operands& destinations) {
+  whole({.kind = StepKind::Copy}, {source}, destinations);
+}
+
+void PlanBuilder::reduce(const Operands& sources, const Operands& destinations) {
+  whole({.kind = StepKind::Reduce}, sources, destinations);
+}
+
+void PlanBuilder::finish(const Operands& sources, const Operands& destinations) {
+  whole({.kind = StepKind::Reduce, .finishes = true}, sources, destinations);
+}
+
+void PlanBuilder::bare_copy(Operand source, Operand destination) {
+  bare({.kind = StepKind::Copy}, {source}, {destination});
+}
+
+void PlanBuilder::bare_finish(const Operands& sources, const Operands& destinations) {
+  bare({.kind = StepKind::Reduce, .finishes = true}, sources, destinations);
+}
+
+void PlanBuilder::wait(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks) {
+  add_step({.kind = StepKind::Wait,
+            .counter = counter,
+            .channel = channel,
+            .peer = peer,
+            .blocks = blocks});
+}
+
+void PlanBuilder::signal(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks) {
+  add_step({.kind = StepKind::Signal,
+            .counter = counter,
+            .channel = channel,
+            .peer = peer,
+            .blocks = blocks});
+}
+
+Plan PlanBuilder::take() { return std::move(plan_); }
+
+void PlanBuilder::whole(Step step, const Operands& sources, const Operands& destinations) {
+  const auto receives = [](const Operand& operand) {
+    return operand.buffer == Buffer::Slot || operand.buffer == Buffer::PeerStage;
+  };
+  const BlockRange range = sources.front().blocks;
+  for (const Operand& source : sources) {
+    if (receives(source)) wait(Counter::Data, source.rank, source.channel, range);
+  }
+  for (const Operand& to : destinations) {
+    if (to.buffer == Buffer::PeerSlot) wait(Counter::Credit, to.rank, to.channel, range);
+    if (to.buffer != Buffer::Stage) continue;
+    for (uint16_t peer : others_) wait(Counter::Credit, peer, to.channel, range);
+  }
+  bare(step, sources, destinations);
+  for (const Operand& to : destinations) {
+    if (to.buffer == Buffer::PeerSlot) signal(Counter::Data, to.rank, to.channel, range);
+    if (to.buffer != Buffer::Stage) continue;
+    for (uint16_t peer : others_) signal(Counter::Data, peer, to.channel, range);
+  }
+  for (const Operand& source : sources) {
+    if (receives(source)) signal(Counter::Credit, source.rank, source.channel, range);
+  }
+}
+
+void PlanBuilder::bare(Step step, const Operands& sources, const Operands& destinations) {
+  RDMACOLL_CHECK(destinations.size() <= UINT8_MAX);
+  step.blocks = sources.front().blocks;
+  step.first_operand = static_cast<uint32_t>(plan_.operands.size());
+  step.operands = static_cast<uint16_t>(sources.size() + destinations.size());
+  step.destinations = static_cast<uint8_t>(destinations.size());
+  for (const Operand& operand : sources) add_operand(operand);
+  for (const Operand& operand : destinations) add_operand(operand);
+  add_step(step);
+}
+
+void PlanBuilder::add_operand(const Operand& operand) {
+  if (operand.buffer == Buffer::Slot || operand.buffer == Buffer::PeerSlot) {
+    plan_.slot_blocks = std::max(plan_.slot_blocks, operand.blocks.count);
+  }
+  if (operand.buffer == Buffer::Stage || operand.buffer == Buffer::PeerStage) {
+    plan_.stage_blocks = plan_.blocks;
+  }
+  plan_.operands.push_back(operand);
+}
+
+void PlanBuilder::add_step(const Step& step) {
+  plan_.steps.push_back(step);
+  ++plan_.lanes.back().steps;
+}
+
+}  // namespace rdmacoll

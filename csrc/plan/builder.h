@@ -1,0 +1,75 @@
+// PlanBuilder: writes a plan as a paragraph of copies and reductions. The waits and signals follow
+// from the operands, in the order that plan.h promises, so that an algorithm cannot forget one.
+// Floor: plan. Thread: a local value of the function that makes the plan.
+#pragma once
+
+#include <vector>
+
+#include "csrc/plan/plan.h"
+
+namespace rdmacoll {
+
+inline BlockRange block(uint32_t index) { return {static_cast<uint16_t>(index), 1}; }
+inline BlockRange blocks(uint32_t first, uint32_t count) {
+  return {static_cast<uint16_t>(first), static_cast<uint16_t>(count)};
+}
+inline constexpr BlockRange kToken{0, 0};
+
+inline Operand input(BlockRange blocks) { return {Buffer::Input, 0, 0, blocks}; }
+inline Operand output(BlockRange blocks) { return {Buffer::Output, 0, 0, blocks}; }
+inline Operand slot(uint16_t from, BlockRange blocks, uint8_t channel = 0) {
+  return {Buffer::Slot, channel, from, blocks};
+}
+inline Operand peer_slot(uint16_t to, BlockRange blocks, uint8_t channel = 0) {
+  return {Buffer::PeerSlot, channel, to, blocks};
+}
+inline Operand stage(BlockRange blocks, uint8_t channel = kFirstStageChannel) {
+  return {Buffer::Stage, channel, 0, blocks};
+}
+inline Operand peer_stage(uint16_t of, BlockRange blocks, uint8_t channel = kFirstStageChannel) {
+  return {Buffer::PeerStage, channel, of, blocks};
+}
+
+using Operands = std::vector<Operand>;
+
+// rank + distance around the circle; distance may be negative.
+inline uint16_t around(int rank, int distance, int world) {
+  return static_cast<uint16_t>(((rank + distance) % world + world) % world);
+}
+// rank + 1, rank + 2, ...: everybody starts with somebody else, so that nobody is hit by all.
+std::vector<uint16_t> others_from(uint16_t rank, uint16_t world);
+
+class PlanBuilder {
+ public:
+  PlanBuilder(Collective collective, Algorithm algorithm, uint16_t rank, uint16_t world,
+              uint32_t blocks);
+
+  // What follows is in a new lane.
+  void lane();
+
+  // One step that is the whole of every message it takes and makes: it waits for its slots and
+  // peers' stages and for room where it sends; afterwards it announces what it wrote and returns
+  // the credit of what it read. The first source names the blocks.
+  void copy(Operand source, const Operands& destinations);
+  void reduce(const Operands& sources, const Operands& destinations);  // a partial result
+  void finish(const Operands& sources, const Operands& destinations);  // every contribution
+
+  // The parts, for messages that several steps fill or read.
+  void wait(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks);
+  void signal(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks);
+  void bare_copy(Operand source, Operand destination);
+  void bare_finish(const Operands& sources, const Operands& destinations);
+
+  Plan take();
+
+ private:
+  void whole(Step step, const Operands& sources, const Operands& destinations);
+  void bare(Step step, const Operands& sources, const Operands& destinations);
+  void add_operand(const Operand& operand);
+  void add_step(const Step& step);
+
+  Plan plan_;
+  std::vector<uint16_t> others_;
+};
+
+}  // namespace rdmacoll
