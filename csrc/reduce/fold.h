@@ -1,0 +1,30 @@
+// Fold: the inner loop of reduce(), built once for each instruction set; internal to this floor and
+// its tests. Floor: reduce. Thread: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "csrc/reduce/types.h"
+
+// The x86 sets are chosen with GCC's target pragma; elsewhere the portable one is the only one.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define RDMACOLL_X86_FOLDS 1
+#else
+#define RDMACOLL_X86_FOLDS 0
+#endif
+
+namespace rdmacoll {
+
+// Bytes [begin, end) of the sources folded into the same bytes of the destination.
+using Fold = void (*)(const void* const* sources, size_t source_count, void* destination,
+                      uint64_t begin, uint64_t end, uint32_t divisor);
+
+// One per instruction set, all with the same bits; nullptr where the pair means nothing.
+Fold fold_portable(DType dtype, ReduceOp op);
+#if RDMACOLL_X86_FOLDS
+Fold fold_avx2(DType dtype, ReduceOp op);    // needs avx2 and f16c
+Fold fold_avx512(DType dtype, ReduceOp op);  // needs avx512f, avx512bw, avx512dq and avx512vl
+#endif
+
+}  // namespace rdmacoll

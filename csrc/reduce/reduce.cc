@@ -1,0 +1,45 @@
+// reduce(): picks the fold for this processor and walks the bytes block by block. Floor: reduce.
+#include "csrc/reduce/reduce.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/check.h"
+#include "csrc/reduce/fold.h"
+
+namespace rdmacoll {
+namespace {
+
+// What is folded is copied to the further destinations while it is in the first-level cache.
+constexpr uint64_t kBlockBytes = 16 * 1024;
+
+Fold fold_for_this_processor(DType dtype, ReduceOp op) {
+#if RDMACOLL_X86_FOLDS
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return fold_avx512(dtype, op);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) return fold_avx2(dtype, op);
+#endif
+  return fold_portable(dtype, op);
+}
+
+}  // namespace
+
+void reduce(const Reduction& reduction, const void* const* sources, size_t source_count,
+            void* const* destinations, size_t destination_count, uint64_t bytes) {
+  RDMACOLL_CHECK(source_count > 0 && destination_count > 0 && reduction.divisor > 0);
+  const bool is_plain_sum = reduction.op == ReduceOp::Avg && reduction.divisor == 1;
+  const Fold fold =
+      fold_for_this_processor(reduction.dtype, is_plain_sum ? ReduceOp::Sum : reduction.op);
+  RDMACOLL_CHECK(fold != nullptr && bytes % dtype_bytes(reduction.dtype) == 0);
+
+  for (uint64_t begin = 0; begin < bytes; begin += kBlockBytes) {
+    const uint64_t end = std::min(begin + kBlockBytes, bytes);
+    fold(sources, source_count, destinations[0], begin, end, reduction.divisor);
+    const char* folded = static_cast<const char*>(destinations[0]) + begin;
+    for (size_t d = 1; d < destination_count; ++d)
+      std::memcpy(static_cast<char*>(destinations[d]) + begin, folded, end - begin);
+  }
+}
+
+}  // namespace rdmacoll
