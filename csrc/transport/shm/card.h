@@ -1,0 +1,41 @@
+// Card and region key: the bytes by which others find a process and its regions. They come from
+// outside, so parsing trusts nothing.
+// Floor: transport/shm. Thread: values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "csrc/base/status.h"
+#include "csrc/memory/region.h"
+
+namespace rdmacoll {
+
+// Names a process for ever: 128 random bits.
+using ProcessId = std::array<uint8_t, 16>;
+
+inline constexpr size_t kMaxHostIdBytes = 255;
+
+struct Card {
+  ProcessId process{};
+  uint32_t pid = 0;  // for people: in another pid namespace it means nothing
+  uint64_t network_namespace = 0;
+  std::string host;
+  std::string socket;  // abstract unix socket on which the process listens
+};
+
+struct RegionKey {
+  ProcessId owner{};
+  RegionId region = kNoRegion;
+  uint64_t bytes = 0;
+};
+
+std::string encode(const Card& card);
+std::string encode(const RegionKey& key);
+
+// InvalidArgument when the bytes are not a card (a key) of this version of shm.
+Result<Card> parse_card(const std::string& bytes);
+Result<RegionKey> parse_region_key(const std::string& bytes);
+
+}  // namespace rdmacoll

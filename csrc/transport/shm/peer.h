@@ -1,0 +1,88 @@
+// Peer: what the shm transport keeps of another process, and the tables that the data path reads
+// while another thread adds to them.
+// Floor: transport/shm. Thread: see each field.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "csrc/base/limits.h"
+#include "csrc/base/status.h"
+#include "csrc/memory/region.h"
+#include "csrc/memory/shared_segment.h"
+#include "csrc/memory/unique_fd.h"
+#include "csrc/transport/shm/card.h"
+#include "csrc/transport/shm/peer_socket.h"
+
+namespace rdmacoll {
+
+// What the others see of a process besides its regions; its own shared segment.
+struct alignas(kLineBytes) Control {
+  std::atomic<uint32_t> asleep;  // a signal must ring
+};
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
+
+// Objects by index, in a table that never moves: readers take no lock.
+template <typename T, size_t kSize>
+class Published {
+ public:
+  ~Published() {
+    for (size_t i = 0; i < kSize; ++i) take(i);
+  }
+  T* at(size_t index) const {
+    return index < kSize ? table_[index].load(std::memory_order_acquire) : nullptr;
+  }
+  void set(size_t index, std::unique_ptr<T> object) {
+    RDMACOLL_CHECK(index < kSize && at(index) == nullptr);
+    table_[index].store(object.release(), std::memory_order_release);
+  }
+  std::unique_ptr<T> take(size_t index) {
+    if (index >= kSize) return nullptr;
+    return std::unique_ptr<T>(table_[index].exchange(nullptr, std::memory_order_acq_rel));
+  }
+
+ private:
+  std::unique_ptr<std::atomic<T*>[]> table_ = std::make_unique<std::atomic<T*>[]>(kSize);
+};
+
+struct OpenRegion {
+  Region view;  // where it lies in this process
+  std::shared_ptr<SharedSegment> segment;
+};
+
+enum class PeerState : uint8_t {
+  Alive,
+  Gone,    // ended, or said goodbye: it will write no more
+  Broken,  // given up although it may live
+};
+
+struct Peer {
+  // Fixed once published.
+  ProcessId process{};
+  std::string name;           // for messages: pid and host
+  bool same_process = false;  // its regions are already in this address space
+  SharedSegment control_segment;
+  UniqueFd wake_fd;
+
+  // The driver reads, set-up writes.
+  Published<OpenRegion, kMaxRegions> regions;
+  std::atomic<PeerState> state{PeerState::Alive};
+  Status failure;  // written before `state` leaves Alive
+
+  // Under the transport's mutex.
+  PeerSocket socket;
+  UniqueFd process_fd;
+  std::map<RegionId, Result<std::shared_ptr<SharedSegment>>> offers;  // not yet opened
+
+  Peer(SharedSegment control_memory, UniqueFd wake, PeerSocket connection)
+      : control_segment(std::move(control_memory)),
+        wake_fd(std::move(wake)),
+        socket(std::move(connection)) {}
+
+  Control& control() const { return *reinterpret_cast<Control*>(control_segment.data()); }
+  bool alive() const { return state.load(std::memory_order_acquire) == PeerState::Alive; }
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,139 @@
+// PeerSocket: sendmsg and recvmsg with SCM_RIGHTS. Floor: transport/shm.
+#include "csrc/transport/shm/peer_socket.h"
+
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+
+namespace rdmacoll {
+namespace {
+
+constexpr size_t kMaxDescriptors = std::tuple_size_v<decltype(Incoming::descriptors)>;
+constexpr int kSocketType = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+struct Address {
+  sockaddr_un value{};
+  socklen_t bytes;
+
+  explicit Address(const std::string& name) {
+    value.sun_family = AF_UNIX;  // sun_path[0] stays 0: abstract
+    RDMACOLL_CHECK(name.size() < sizeof value.sun_path);
+    std::memcpy(value.sun_path + 1, name.data(), name.size());
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&value); }
+};
+
+// The number of descriptors that a message must carry; none for a kind that does not exist.
+std::optional<size_t> descriptors_of(const Message& message) {
+  switch (message.kind) {
+    case MessageKind::Hello:
+      return 2;
+    case MessageKind::Region:
+      return message.reference == 0 ? 1 : 0;
+    case MessageKind::Bye:
+      return 0;
+  }
+  return std::nullopt;
+}
+
+// Takes all descriptors that came, so that none leaks whatever the message turns out to be.
+size_t take_descriptors(msghdr* header, Incoming* incoming) {
+  size_t count = 0;
+  for (cmsghdr* part = CMSG_FIRSTHDR(header); part != nullptr; part = CMSG_NXTHDR(header, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const size_t here = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < here; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+      UniqueFd owned(fd);
+      if (count < kMaxDescriptors) incoming->descriptors[count] = std::move(owned);
+      ++count;
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<UniqueFd> PeerSocket::listen(const std::string& name) {
+  UniqueFd fd(::socket(AF_UNIX, kSocketType, 0));
+  if (!fd.valid()) return Status::from_errno("unix socket", errno);
+  const Address address(name);
+  if (::bind(fd.get(), address.get(), address.bytes) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
+    return Status::from_errno("listening on a unix socket", errno);
+  }
+  return fd;
+}
+
+Result<PeerSocket> PeerSocket::dial(const std::string& name) {
+  UniqueFd fd(::socket(AF_UNIX, kSocketType, 0));
+  if (!fd.valid()) return Status::from_errno("unix socket", errno);
+  const Address address(name);
+  if (::connect(fd.get(), address.get(), address.bytes) == 0) return PeerSocket(std::move(fd));
+  if (errno == EAGAIN) return PeerSocket(UniqueFd());
+  if (errno == ECONNREFUSED) return Status(StatusCode::PeerFailed, "nobody listens");
+  return Status::from_errno("connecting a unix socket", errno);
+}
+
+Result<ucred> PeerSocket::credentials() const {
+  ucred credentials{};
+  socklen_t bytes = sizeof credentials;
+  if (::getsockopt(fd_.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) {
+    return Status::from_errno("SO_PEERCRED", errno);
+  }
+  return credentials;
+}
+
+Status PeerSocket::send(const Message& message, std::initializer_list<int> descriptors) const {
+  RDMACOLL_CHECK(descriptors.size() == descriptors_of(message));
+  iovec data{const_cast<Message*>(&message), sizeof message};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  if (descriptors.size() > 0) {
+    header.msg_control = control;
+    header.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(rights), descriptors.begin(), descriptors.size() * sizeof(int));
+  }
+  ssize_t sent;
+  do {
+    sent = ::sendmsg(fd_.get(), &header, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0) return Status::from_errno("sending a set-up message to a peer", errno);
+  return Status();
+}
+
+PeerSocket::Received PeerSocket::receive(Incoming* incoming) const {
+  iovec data{&incoming->message, sizeof incoming->message};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  ssize_t got;
+  do {
+    // ECONNRESET says once that the peer closed with messages of ours unread; its own may follow.
+    got = ::recvmsg(fd_.get(), &header, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+  if (got < 0) return errno == EAGAIN ? Received::Nothing : Received::Closed;
+  if (got == 0) return Received::Closed;
+  const size_t descriptors = take_descriptors(&header, incoming);
+  const Message& message = incoming->message;
+  const bool whole = got == sizeof message && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
+  if (!whole || message.tag != Message::kTag || descriptors_of(message) != descriptors) {
+    return Received::Broken;
+  }
+  return Received::One;
+}
+
+}  // namespace rdmacoll

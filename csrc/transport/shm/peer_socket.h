@@ -1,0 +1,65 @@
+// PeerSocket: the unix socket between two processes that meet. It carries a few set-up messages and
+// descriptors, and its end says that the other process ended. No data ever.
+// SOCK_SEQPACKET: a message comes whole or not at all, so there is no buffering to get wrong.
+// Floor: transport/shm. Thread: under the transport's mutex.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "csrc/base/status.h"
+#include "csrc/memory/region.h"
+#include "csrc/memory/unique_fd.h"
+#include "csrc/transport/shm/card.h"
+
+namespace rdmacoll {
+
+enum class MessageKind : uint32_t {
+  Hello = 1,   // first, both ways; descriptors: control segment, wake eventfd
+  Region = 2,  // a region is offered; descriptor: its memory, or `reference` within one process
+  Bye = 3,     // last: the sender leaves on purpose
+};
+
+// One layout for all kinds; both ends run the same version, which the tag checks.
+struct Message {
+  static constexpr uint64_t kTag = 0x3153'6d68'7300'0001;  // "\1\0shmS1"
+  uint64_t tag = kTag;
+  MessageKind kind{};
+  RegionId region = kNoRegion;
+  uint64_t bytes = 0;
+  uint64_t reference = 0;
+  ProcessId sender{};
+};
+
+struct Incoming {
+  Message message;
+  std::array<UniqueFd, 2> descriptors;  // as many as the kind carries, else the message is Broken
+};
+
+class PeerSocket {
+ public:
+  enum class Received { Nothing, One, Closed, Broken };
+
+  explicit PeerSocket(UniqueFd fd) : fd_(std::move(fd)) {}
+  // A listener under an abstract name: it exists as long as the descriptor.
+  static Result<UniqueFd> listen(const std::string& name);
+  // PeerFailed when nobody listens. An invalid socket when the listener is busy: try again.
+  static Result<PeerSocket> dial(const std::string& name);
+
+  bool valid() const { return fd_.valid(); }
+  int fd() const { return fd_.get(); }
+  Result<ucred> credentials() const;
+  Status send(const Message& message, std::initializer_list<int> descriptors) const;
+  Received receive(Incoming* incoming) const;
+  // Ends it both ways, even if a forked child holds a copy. What has come can still be received.
+  void hang_up() const { ::shutdown(fd_.get(), SHUT_RDWR); }
+
+ private:
+  UniqueFd fd_;
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,31 @@
+// The waiting loop of the set-up verbs: whoever waits serves all sockets, so that processes may
+// connect to each other in any order.
+// Floor: transport/shm, inside ShmTransport only. Thread: any.
+#pragma once
+
+#include <poll.h>
+
+#include <algorithm>
+
+#include "csrc/transport/shm/shm_transport.h"
+
+namespace rdmacoll {
+
+template <typename Ready>
+bool ShmTransport::serve_until(Deadline deadline, Ready ready) {
+  // Another thread may take the very message that this one waits for: look again soon.
+  static constexpr int64_t kLookAgainMs = 2;
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      serve();
+      if (ready()) return true;
+    }
+    const int64_t left_ms = deadline.left_ms(clock_);
+    if (left_ms == 0) return false;
+    pollfd waited{meeting_set_.get(), POLLIN, 0};
+    ::poll(&waited, 1, static_cast<int>(std::min(left_ms, kLookAgainMs)));
+  }
+}
+
+}  // namespace rdmacoll

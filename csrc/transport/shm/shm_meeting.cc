@@ -1,0 +1,183 @@
+// ShmTransport: how two processes meet. Floor: transport/shm.
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "csrc/transport/shm/serve_until.h"
+#include "csrc/transport/shm/shm_transport.h"
+
+namespace rdmacoll {
+namespace {
+
+std::string describe(uint32_t pid, const std::string& host) {
+  return "process " + std::to_string(pid) + " on host '" + host + "'";
+}
+
+}  // namespace
+
+Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline) {
+  Result<Card> parsed = parse_card(bytes);
+  if (!parsed.ok()) return parsed.status();
+  const Card card = parsed.take();
+  RDMACOLL_RETURN_IF_ERROR(reachable(card));
+
+  PeerId id = 0;
+  Status outcome;
+  const bool in_time = serve_until(deadline, [&] {
+    if (closed_) {
+      outcome = Status(StatusCode::Aborted, "this process has left");
+    } else if (const auto known = ids_.find(card.process); known != ids_.end()) {
+      id = known->second;
+      outcome = peer_status(id);
+      return true;
+    } else if (card_.process < card.process && !dialling(card.process)) {
+      outcome = dial(card);
+    }
+    return !outcome.ok();
+  });
+  if (!in_time) {
+    return Status(
+        StatusCode::Timeout,
+        describe(card.pid, card.host) + " did not connect in time; it may be late, stuck or dead");
+  }
+  if (!outcome.ok()) return outcome;
+  return id;
+}
+
+Status ShmTransport::reachable(const Card& card) const {
+  if (card.host != card_.host) {
+    return Status(StatusCode::Unsupported,
+                  "shared memory reaches one host only: this process is on host '" + card_.host +
+                      "', process " + std::to_string(card.pid) + " on host '" + card.host +
+                      "'; if these are one machine, set RDMACOLL_HOST_ID to the same value there");
+  }
+  if (card.network_namespace != card_.network_namespace) {
+    return Status(StatusCode::Unsupported,
+                  describe(card.pid, card.host) +
+                      " is in another container than this one: shared memory needs all ranks of a "
+                      "host in one network namespace (docker run --network=host)");
+  }
+  return Status();
+}
+
+bool ShmTransport::dialling(const ProcessId& process) const {
+  return std::any_of(strangers_.begin(), strangers_.end(), [&](const Stranger& stranger) {
+    return stranger.dialled && stranger.process == process;
+  });
+}
+
+Status ShmTransport::dial(const Card& card) {
+  Result<PeerSocket> socket = PeerSocket::dial(card.socket);
+  if (socket.status().code() == StatusCode::PeerFailed) {
+    return Status(StatusCode::PeerFailed,
+                  describe(card.pid, card.host) +
+                      " does not listen: it has ended, or it is on another machine that was given "
+                      "the same RDMACOLL_HOST_ID");
+  }
+  if (!socket.ok()) return socket.status();
+  if (!socket.value().valid()) return Status();  // busy: the waiting loop tries again
+  return greet(socket.take(), &card);
+}
+
+void ShmTransport::serve() {
+  epoll_event events[32];
+  const int count = ::epoll_wait(meeting_set_.get(), events, std::size(events), 0);
+  for (int i = 0; i < count; ++i) {
+    const WatchTag tag = WatchTag::unpack(events[i].data.u64);
+    if (tag.what == Watched::Listener) accept_strangers();
+    if (tag.what == Watched::Stranger) hear_stranger(static_cast<int>(tag.index));
+    if (tag.what == Watched::PeerSocket) hear_peer(peers_.at(tag.index));
+  }
+}
+
+void ShmTransport::accept_strangers() {
+  for (;;) {
+    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.valid()) return;
+    // Whoever cannot be greeted is not let in; the side that wants to meet me notices by its
+    // socket's end and says so.
+    [[maybe_unused]] const Status status = greet(PeerSocket(std::move(fd)), nullptr);
+  }
+}
+
+// Says Hello and remembers the socket until the other side's Hello comes.
+Status ShmTransport::greet(PeerSocket socket, const Card* dialled) {
+  Result<ucred> other = socket.credentials();
+  if (!other.ok()) return other.status();
+  if (other.value().uid != ::geteuid()) {
+    return Status(StatusCode::Unsupported,
+                  "process " + std::to_string(other.value().pid) + " belongs to user " +
+                      std::to_string(other.value().uid) + ", this one to user " +
+                      std::to_string(::geteuid()) + "; run all ranks of a host as one user");
+  }
+  Message hello;
+  hello.kind = MessageKind::Hello;
+  hello.sender = card_.process;
+  RDMACOLL_RETURN_IF_ERROR(socket.send(hello, {control_segment_.fd(), wake_fd_.get()}));
+  RDMACOLL_RETURN_IF_ERROR(watch(meeting_set_, socket.fd(), EPOLLIN,
+                                 {Watched::Stranger, static_cast<uint32_t>(socket.fd())}));
+  strangers_.push_back(
+      {std::move(socket), dialled != nullptr, dialled != nullptr ? dialled->process : ProcessId{}});
+  return Status();
+}
+
+void ShmTransport::hear_stranger(int fd) {
+  const auto stranger = std::find_if(strangers_.begin(), strangers_.end(),
+                                     [&](const Stranger& s) { return s.socket.fd() == fd; });
+  if (stranger == strangers_.end()) return;
+  Incoming incoming;
+  const PeerSocket::Received received = stranger->socket.receive(&incoming);
+  if (received == PeerSocket::Received::Nothing) return;
+  PeerSocket socket = std::move(stranger->socket);
+  const bool expected = !stranger->dialled || stranger->process == incoming.message.sender;
+  strangers_.erase(stranger);
+  unwatch(meeting_set_, fd);
+  const bool hello = received == PeerSocket::Received::One &&
+                     incoming.message.kind == MessageKind::Hello && expected;
+  if (hello && ids_.count(incoming.message.sender) == 0) {
+    // As in accept_strangers: not admitted, the socket closes and both sides notice.
+    [[maybe_unused]] const Status status = admit(std::move(incoming), std::move(socket));
+  }
+}
+
+Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
+  if (peer_count_ == kMaxWorld) {
+    return Status(StatusCode::Unsupported,
+                  "a process can meet " + std::to_string(kMaxWorld - 1) + " others");
+  }
+  Result<ucred> other = socket.credentials();
+  if (!other.ok()) return other.status();
+  Result<SharedSegment> control = SharedSegment::map(hello.descriptors[0], sizeof(Control));
+  if (!control.ok()) return control.status();
+  const pid_t pid = other.value().pid;
+  auto peer =
+      std::make_unique<Peer>(control.take(), std::move(hello.descriptors[1]), std::move(socket));
+  peer->process = hello.message.sender;
+  peer->name = describe(static_cast<uint32_t>(pid), card_.host);
+  peer->same_process = pid == pid_;
+  RDMACOLL_RETURN_IF_ERROR(watch_peer(peer_count_, peer.get(), pid));
+  ids_[peer->process] = peer_count_;
+  peers_.set(peer_count_++, std::move(peer));
+  return Status();
+}
+
+Status ShmTransport::watch_peer(PeerId id, Peer* peer, pid_t pid) {
+  // A pidfd is a second sign of the end, where the kernel has it (5.3) and the pid is of my
+  // namespace (else 0).
+  if (pid > 0 && !peer->same_process) {
+    peer->process_fd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  }
+  RDMACOLL_RETURN_IF_ERROR(
+      watch(meeting_set_, peer->socket.fd(), EPOLLIN, {Watched::PeerSocket, id}));
+  RDMACOLL_RETURN_IF_ERROR(
+      watch(wake_set_, peer->socket.fd(), EPOLLRDHUP, {Watched::PeerSocket, id}));
+  if (!peer->process_fd.valid()) return Status();
+  return watch(wake_set_, peer->process_fd.get(), EPOLLIN, {Watched::PeerProcess, id});
+}
+
+}  // namespace rdmacoll
