@@ -1,0 +1,151 @@
+// SimTransport: set-up, sleep and end. Floor: transport/sim.
+#include "csrc/transport/sim/sim_transport.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "csrc/transport/sim/sim_network.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr const char* kCardTag = "rdmacoll-sim-card:";
+constexpr const char* kKeyTag = "rdmacoll-sim-key:";
+
+// The number behind a tag, below `bound`; -1: the bytes are something else.
+int64_t parse(const std::string& bytes, const std::string& tag, size_t bound) {
+  if (bytes.compare(0, tag.size(), tag) != 0) return -1;
+  const char* end = bytes.data() + bytes.size();
+  size_t number = 0;
+  const auto [stop, error] = std::from_chars(bytes.data() + tag.size(), end, number);
+  return error == std::errc() && stop == end && number < bound ? static_cast<int64_t>(number) : -1;
+}
+
+}  // namespace
+
+SimTransport::SimTransport(SimNetwork& network, int rank)
+    : network_(network), rank_(rank), ended_(static_cast<size_t>(network.options_.world)) {}
+
+std::string SimTransport::local_card() const { return kCardTag + std::to_string(rank_); }
+
+Result<PeerId> SimTransport::connect(const std::string& card, Deadline) {
+  const int64_t rank = parse(card, kCardTag, network_.ranks_.size());
+  if (rank < 0) {
+    return Status(StatusCode::InvalidArgument, "not the card of a rank of this simulation");
+  }
+  RDMACOLL_RETURN_IF_ERROR(ended_[static_cast<size_t>(rank)]);
+  for (PeerId id = 0; id < peers_.size(); ++id) {
+    if (peers_[id].rank == rank) return id;
+  }
+  peers_.push_back({static_cast<int>(rank), {}});
+  return static_cast<PeerId>(peers_.size() - 1);
+}
+
+Result<Region> SimTransport::create_region(uint64_t bytes) {
+  if (bytes == 0) return Status(StatusCode::InvalidArgument, "a region cannot have 0 bytes");
+  const auto id = static_cast<RegionId>(regions_.size());
+  regions_.push_back(std::make_shared<SimRegion>(id, bytes));
+  return Region{id, regions_.back()->base(), bytes};
+}
+
+std::string SimTransport::region_key(RegionId region) const {
+  RDMACOLL_CHECK(region < regions_.size());
+  return kKeyTag + std::to_string(region);
+}
+
+Status SimTransport::offer_region(PeerId peer, RegionId region) {
+  RDMACOLL_CHECK(region < regions_.size() && !regions_[region]->released);
+  return peer_status(peer);
+}
+
+Status SimTransport::open_region(PeerId id, const std::string& key, Deadline) {
+  RDMACOLL_RETURN_IF_ERROR(peer_status(id));
+  Peer& peer = peers_[id];
+  const auto& theirs = network_.transport(peer.rank).regions_;
+  const int64_t region = parse(key, kKeyTag, theirs.size());
+  if (region < 0) return Status(StatusCode::InvalidArgument, "not a region key of that rank");
+  Open& open = peer.regions[static_cast<RegionId>(region)];
+  if (open.region != nullptr) return Status();
+  open.region = theirs[static_cast<size_t>(region)];
+  if (network_.options_.mapped && peer.rank != rank_) {
+    open.shadow = std::make_shared<SimShadow>(open.region);
+  }
+  return Status();
+}
+
+void SimTransport::close_region(PeerId peer, RegionId region) {
+  peers_[peer].regions.erase(region);
+}
+
+void SimTransport::release_region(RegionId region) {
+  RDMACOLL_CHECK(region < regions_.size());
+  regions_[region]->released = true;
+}
+
+int SimTransport::arm() {
+  awake_ = false;
+  return -1;
+}
+
+std::byte* SimTransport::map(PeerId peer, RegionId region) {
+  const auto open = peers_[peer].regions.find(region);
+  if (open == peers_[peer].regions.end() || !network_.options_.mapped) return nullptr;
+  return open->second.shadow ? open->second.shadow->base() : open->second.region->base();
+}
+
+Status SimTransport::peer_status(PeerId peer) const {
+  RDMACOLL_CHECK(peer < peers_.size());
+  return ended_[static_cast<size_t>(peers_[peer].rank)];
+}
+
+Status SimTransport::fence(PeerId peer, Deadline) {
+  SimTransport& other = network_.transport(peers_[peer].rank);
+  if (other.alive_ && network_.options_.mapped) {
+    return Status(StatusCode::Unsupported, "a live peer's mapping cannot be taken away");
+  }
+  other.drop_all_to(rank_);
+  return Status();
+}
+
+void SimTransport::shutdown() {
+  if (!alive_) return;
+  alive_ = false;
+  network_.announce_end(rank_, "left");
+}
+
+void SimTransport::see_end(int rank, Status why) {
+  ended_[static_cast<size_t>(rank)] = std::move(why);
+  awake_ = true;
+}
+
+// Of each flow the last signals are lost, from a random one on; a put that no other signal follows
+// comes or does not.
+void SimTransport::die() {
+  alive_ = false;
+  SimTimeline& timeline = network_.timeline_;
+  std::set<const Flight*> followed;
+  for (auto& [to, flow] : flows_) {
+    const uint64_t cut = timeline.below(flow.notices.size() + 1);
+    for (size_t i = 0; i < flow.notices.size(); ++i) {
+      Notice& notice = *flow.notices[i];
+      if (i >= cut) notice.dropped = true;
+      if (notice.dropped || notice.delivered) continue;
+      for (const auto& flight : notice.before) followed.insert(flight.get());
+    }
+  }
+  for (auto& [to, flow] : flows_) {
+    for (const auto& flight : flow.flights) {
+      if (followed.count(flight.get()) == 0 && timeline.chance(0.5)) drop(flight.get());
+    }
+  }
+}
+
+void SimTransport::drop_all_to(int rank) {
+  for (auto& [to, flow] : flows_) {
+    if (to.first != rank) continue;
+    for (const auto& notice : flow.notices) notice->dropped = true;
+    for (const auto& flight : flow.flights) drop(flight.get());
+  }
+}
+
+}  // namespace rdmacoll
