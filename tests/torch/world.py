@@ -1,0 +1,198 @@
+"""Worlds of real processes for the tests: N ranks forked from one server that has imported torch.
+
+A `World` is started once and runs many test bodies; after a body that failed or hung, its processes
+are ended by their pids and the next body gets new ones. Bodies are named (module, name), so the
+ranks import the test's own file; arguments and results are pickled.
+Not here: what the bodies check (test_*.py) and their inputs (cases.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import faulthandler
+import importlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import unittest
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+# What the ranks need, imported once by the fork server; none of these starts a thread.
+PRELOAD = [
+    "pytest.__main__",
+    "numpy",
+    "torch.distributed.checkpoint",
+    "torch.distributed.fsdp",
+    "torch.distributed.optim",
+    "torch.distributed.tensor.parallel",
+    "torch.nn.parallel.distributed",
+    "torch.testing",
+    "torch._dynamo",
+]
+GROUP_TIMEOUT = datetime.timedelta(seconds=30)
+GRACE_S = 8.0  # for the other ranks, once one has failed
+LOOPBACK = "127.0.0.1"
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(PRELOAD)
+
+_backend = "rdma"
+
+
+def backend() -> str:
+    """The backend under test, in the test process and in every rank."""
+    return _backend
+
+
+def choose_backend(name: str) -> None:
+    global _backend
+    _backend = name
+
+
+def host_store() -> dist.TCPStore:
+    """A store served by this process, so that it outlives every rank."""
+    return dist.TCPStore(LOOPBACK, 0, is_master=True, wait_for_workers=False)
+
+
+@dataclass
+class Outcome:
+    """What one rank made of a body: `kind` is ok, failed, skipped, died or hung."""
+
+    kind: str
+    value: Any = None
+    text: str = ""
+
+
+def _run_body(module: str, name: str, kwargs: dict[str, Any]) -> Outcome:
+    try:
+        torch.manual_seed(0)
+        function = getattr(importlib.import_module(module), name)
+        return Outcome("ok", value=getattr(function, "body", function)(**kwargs))
+    except unittest.SkipTest as skip:
+        return Outcome("skipped", text=str(skip))
+    except BaseException:
+        return Outcome("failed", text=traceback.format_exc())
+
+
+def _serve(
+    connection: multiprocessing.connection.Connection,
+    rank: int,
+    size: int,
+    backend_name: str,
+    port: int,
+    init: bool,
+    log: str,
+) -> None:
+    """A rank's main loop."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    sys.stdout = sys.stderr = os.fdopen(descriptor, "w", buffering=1)
+    faulthandler.enable(all_threads=True)
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank))
+    os.environ.update(MASTER_ADDR=LOOPBACK, MASTER_PORT=str(port))
+    os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"  # rank 0 is a client like the others
+    choose_backend(backend_name)
+    torch.set_num_threads(1)
+    if init:
+        dist.init_process_group(backend_name, timeout=GROUP_TIMEOUT)
+    while (request := connection.recv()) is not None:
+        connection.send(_run_body(*request))
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+class World:
+    """`size` ranks, warm from the first body to the last."""
+
+    def __init__(self, size: int, init: bool = True) -> None:
+        self.size = size
+        self.store = host_store()
+        self.folder = tempfile.TemporaryDirectory(prefix="world")
+        self.connections: list[multiprocessing.connection.Connection] = []
+        self.processes: list[multiprocessing.process.BaseProcess] = []
+        for rank in range(size):
+            ours, theirs = _context.Pipe()
+            log = str(self._log(rank))
+            arguments = (theirs, rank, size, backend(), self.store.port, init, log)
+            process = _context.Process(target=_serve, args=arguments, daemon=True)
+            process.start()
+            theirs.close()
+            self.connections.append(ours)
+            self.processes.append(process)
+
+    def _log(self, rank: int) -> Path:
+        return Path(self.folder.name, f"rank{rank}.log")
+
+    def run(
+        self, body: Callable[..., Any], kwargs: dict[str, Any], deadline_s: float
+    ) -> list[Outcome]:
+        """Runs the body in every rank; one outcome per rank, whatever happens."""
+        for connection in self.connections:
+            with contextlib.suppress(BrokenPipeError):  # it died before: its outcome says so
+                connection.send((body.__module__, body.__name__, kwargs))
+        outcomes: dict[int, Outcome] = {}
+        deadline = time.monotonic() + deadline_s
+        while len(outcomes) < self.size and time.monotonic() < deadline:
+            waiting = [c for r, c in enumerate(self.connections) if r not in outcomes]
+            ready = multiprocessing.connection.wait(waiting, deadline - time.monotonic())
+            for connection in ready:
+                rank = self.connections.index(connection)  # type: ignore[arg-type]
+                outcomes[rank] = self._receive(rank)
+                if outcomes[rank].kind != "ok":
+                    deadline = min(deadline, time.monotonic() + GRACE_S)
+        hung = [rank for rank in range(self.size) if rank not in outcomes]
+        outcomes.update(self._stacks(hung))
+        return [outcomes[rank] for rank in range(self.size)]
+
+    def _receive(self, rank: int) -> Outcome:
+        try:
+            return self.connections[rank].recv()
+        except (EOFError, ConnectionResetError):
+            self.processes[rank].join(GRACE_S)
+            code = self.processes[rank].exitcode
+            return Outcome("died", value=code, text=f"exit status {code}\n{self.log_tail(rank)}")
+
+    def _stacks(self, ranks: Iterable[int]) -> dict[int, Outcome]:
+        hung = list(ranks)
+        for rank in hung:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.processes[rank].pid or 0, signal.SIGUSR1)
+        time.sleep(0.5 if hung else 0)  # for faulthandler to write
+        return {r: Outcome("hung", text=f"its threads were at\n{self.log_tail(r)}") for r in hung}
+
+    def log_tail(self, rank: int) -> str:
+        path = self._log(rank)
+        return path.read_text(errors="replace")[-6000:] if path.exists() else ""
+
+    def close(self) -> list[int | None]:
+        """Asks the ranks to leave; their exit statuses (None: had to be killed)."""
+        for connection in self.connections:
+            with contextlib.suppress(BrokenPipeError):
+                connection.send(None)
+        deadline = time.monotonic() + GRACE_S
+        for process in self.processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+        codes = [process.exitcode for process in self.processes]
+        self.kill()
+        return codes
+
+    def kill(self) -> None:
+        for process, connection in zip(self.processes, self.connections, strict=True):
+            process.kill()
+            process.join()
+            connection.close()
+        self.folder.cleanup()
