@@ -27,7 +27,7 @@ SOURCES = [
 ]
 
 
-class Build(BuildExtension):  # type: ignore[misc]
+class Build(BuildExtension):
     """Keeps the objects in build/ext, so that editable and plain installs rebuild only changes."""
 
     def finalize_options(self) -> None:
@@ -47,7 +47,7 @@ def extension() -> Extension:
     return CppExtension(
         "rdmacoll._C",
         sorted(SOURCES),
-        include_dirs=[os.getcwd()],  # ninja runs elsewhere,
+        include_dirs=[os.getcwd()],  # an absolute path: ninja runs elsewhere
         depends=sorted(glob("csrc/**/*.h", recursive=True) + glob("torch_ext/*.h")),
         extra_compile_args=[*flags, "-Wno-psabi", *(f"-isystem{path}" for path in others)],
     )

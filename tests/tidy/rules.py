@@ -1,0 +1,207 @@
+"""The rules of the house. A rule takes the tree and yields complaints, "path:line: what is wrong".
+
+What may see what is docs/ARCHITECTURE.md as a table; the rest is CONTRIBUTING.md as code.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from source import CODE, CPP, Tree, cpp_functions, python_functions
+
+Rule = Callable[[Tree], Iterator[str]]
+
+FILE_LINES = 400
+FUNCTION_LINES = 69
+COLUMNS = 100
+
+BELOW_TRANSPORT = {"csrc/memory", "csrc/base"}
+ON_TRANSPORT = BELOW_TRANSPORT | {"csrc/transport"}
+BELOW_ENGINE = ON_TRANSPORT | {
+    "csrc/plan",
+    "csrc/reduce",
+    "csrc/transport/shm",
+    "csrc/transport/verbs",
+    "csrc/transport/ofi",
+}
+SEES: dict[str, set[str]] = {
+    "csrc/base": set(),
+    "csrc/memory": {"csrc/base"},
+    "csrc/plan": {"csrc/base"},
+    "csrc/reduce": {"csrc/base"},
+    "csrc/transport": BELOW_TRANSPORT,
+    "csrc/transport/shm": ON_TRANSPORT,
+    "csrc/transport/verbs": ON_TRANSPORT,
+    "csrc/transport/ofi": ON_TRANSPORT,
+    "csrc/transport/sim": ON_TRANSPORT,  # seen by tests only
+    "csrc/engine": BELOW_ENGINE,
+    "torch_ext": BELOW_ENGINE | {"csrc/engine"},
+}
+
+
+def floors(tree: Tree) -> Iterator[str]:
+    """Includes point down, and name the header from the root."""
+    for path in tree.select(CPP, "csrc/", "torch_ext/"):
+        floor = path.parent.as_posix()
+        if floor not in SEES:
+            yield f"{path}:1: {floor} is no floor; see SEES in {__file__}"
+            continue
+        for line, header, quoted in tree.includes(path):
+            below = header.rpartition("/")[0]
+            if quoted and not (tree.root / header).is_file():
+                yield f"{path}:{line}: {header} does not exist (name it from the root)"
+            elif quoted and below != floor and below not in SEES[floor]:
+                yield f"{path}:{line}: {floor} may not see {below}"
+
+
+def link_edges(tree: Tree) -> Iterator[str]:
+    """CMake links what the table lets include, no more."""
+    folder_of: dict[str, str] = {}
+    for line, text in tree.lines(tree.root / "CMakeLists.txt"):
+        if match := re.match(r"floor\((\w+) (\S+) ([^)]*)\)", text):
+            name, folder = match[1], "csrc/" + match[2]
+            folder_of[name] = folder
+            for other in match[3].split():
+                if other in folder_of and folder_of[other] not in SEES[folder]:
+                    yield f"CMakeLists.txt:{line}: {folder} may not link {folder_of[other]}"
+
+
+def engine_is_alone(tree: Tree) -> Iterator[str]:
+    """The engine includes neither torch nor Python nor MPI."""
+    for path in tree.select(CPP, "csrc/"):
+        for line, header, _ in tree.includes(path):
+            if re.match(r"torch/|c10/|ATen/|pybind11/|Python\.h|mpi\.h|torch_ext/", header):
+                yield f"{path}:{line}: csrc/ may not include {header}"
+
+
+# Where a name may occur in C++ or Python, and how it is recognised there.
+CONFINED = {
+    "ibv_": (CPP, r"\bibv_\w+", ("csrc/transport/verbs/", "tests/")),
+    "fi_": (CPP, r"\bfi_\w+\s*\(", ("csrc/transport/ofi/", "tests/")),
+    "getenv": (CPP, r"\b(?:secure_)?getenv\b", ("csrc/base/config.cc", "tests/")),
+    "torch": (
+        {".py"},
+        r"^\s*(?:import|from) torch\b",
+        ("rdmacoll/", "launcher/store.py", "tests/", "examples/", "benchmarks/", "setup.py"),
+    ),
+    "mpi4py": (
+        {".py"},
+        r"^\s*(?:import|from) mpi4py\b",
+        ("launcher/", "tests/", "benchmarks/"),
+    ),
+}
+
+
+def confined(tree: Tree) -> Iterator[str]:
+    """Some libraries and calls belong in one place."""
+    for name, (suffixes, pattern, places) in CONFINED.items():
+        for path in tree.select(suffixes):
+            if path.as_posix().startswith(places):
+                continue
+            lines = tree.code_lines(path) if suffixes == CPP else tree.lines(path)
+            for line, text in lines:
+                if re.search(pattern, text):
+                    yield f"{path}:{line}: {name} belongs in {', '.join(places)} only"
+
+
+def header_comments(tree: Tree) -> Iterator[str]:
+    """Every file says first what lives in it; a header of the engine also names its floor."""
+    for path in tree.select(CODE):
+        lines = [line for line in tree.text(path).splitlines() if not line.startswith("#!")]
+        first = lines[0] if lines else ""
+        if not re.match(r'// \S|# \S|"""\S', first):
+            yield f"{path}:1: begins without a comment that says what lives here"
+        comment = " ".join(line for line in lines[:20] if line.startswith("//"))
+        if path.suffix == ".h" and path.parts[0] == "csrc" and "Floor: " not in comment:
+            yield f'{path}:1: the header comment does not name its floor ("Floor: ...")'
+
+
+def sizes(tree: Tree) -> Iterator[str]:
+    """Small files of small functions."""
+    for path in tree.select(CODE):
+        text = tree.text(path)
+        lines = text.count("\n")
+        if lines > FILE_LINES:
+            yield f"{path}:{lines}: {lines} lines, more than {FILE_LINES}"
+        functions = (
+            cpp_functions(text)
+            if path.suffix in CPP
+            else python_functions(text)
+            if path.suffix == ".py"
+            else ()
+        )
+        for function in functions:
+            if function.lines > FUNCTION_LINES:
+                yield (
+                    f"{path}:{function.line}: a function of {function.lines} lines, "
+                    f"more than {FUNCTION_LINES}"
+                )
+
+
+UNFINISHED = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
+
+
+def lines(tree: Tree) -> Iterator[str]:
+    """Width, blanks at the end, and no work left behind in comments."""
+    for path in tree.files():
+        text = tree.text(path)
+        if text and not text.endswith("\n"):
+            yield f"{path}:{text.count(chr(10)) + 1}: no newline at the end of the file"
+        for number, line in tree.lines(path):
+            if path.suffix in CODE and len(line) > COLUMNS:
+                yield f"{path}:{number}: {len(line)} columns, more than {COLUMNS}"
+            if line != line.rstrip():
+                yield f"{path}:{number}: blanks at the end of the line"
+            if UNFINISHED.search(line):
+                yield f"{path}:{number}: unfinished: finish it or file it"
+
+
+def links(tree: Tree) -> Iterator[str]:
+    """Links between documents lead somewhere."""
+    for path in tree.select({".md"}):
+        for number, line in tree.lines(path):
+            for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", line):
+                if ":" not in target and not (tree.root / path.parent / target).exists():
+                    yield f"{path}:{number}: {target} does not exist"
+
+
+def dead_headers(tree: Tree) -> Iterator[str]:
+    """A header that nobody includes is dead."""
+    included = {header for path in tree.select(CPP) for _, header, _ in tree.includes(path)}
+    for path in tree.select({".h"}, "csrc/", "torch_ext/"):
+        if path.as_posix() not in included:
+            yield f"{path}:1: nobody includes it"
+
+
+def tests_exist(tree: Tree) -> Iterator[str]:
+    """Every floor that has code has tests: its own folder, or for a transport the contract."""
+    for floor in sorted({path.parent for path in tree.select({".cc"}, "csrc/")}):
+        transport = floor.as_posix().startswith("csrc/transport")
+        folder = "tests/contract/" if transport else f"tests/unit/{floor.name}/"
+        if not any(tree.select({".cc"}, folder)):
+            yield f"{floor}:1: no test in {folder}"
+
+
+def packages(tree: Tree) -> Iterator[str]:
+    """Every Python package is in pyproject.toml's list: plain installs would lack it otherwise."""
+    listed = re.search(r"^packages = \[(.*?)\]", tree.text(tree.root / "pyproject.toml"), re.M)
+    names = set(re.findall(r'"([^"]+)"', listed[1])) if listed else set()
+    for path in tree.select({".py"}, "rdmacoll/", "launcher/"):
+        folder = ".".join(path.parent.parts)
+        name = folder if folder.startswith("rdmacoll") else "rdmacoll." + folder
+        if name not in names:
+            yield f"{path}:1: package {name} is not in pyproject.toml's packages"
+
+
+RULES: list[Rule] = [
+    floors,
+    link_edges,
+    engine_is_alone,
+    confined,
+    header_comments,
+    sizes,
+    lines,
+    links,
+    dead_headers,
+    tests_exist,
+    packages,
+]

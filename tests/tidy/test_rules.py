@@ -1,0 +1,148 @@
+"""Each rule of the house fires on a planted violation, and only on that."""
+
+from pathlib import Path
+
+import pytest
+import rules
+from source import Function, Tree, cpp_functions, python_functions
+
+LONG_BODY = "  x();\n" * 69
+HEAD = "// What lives here. Floor: some.\n"
+
+
+def plant(root: Path, files: dict[str, str]) -> Tree:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Tree(root)
+
+
+def include(header: str) -> str:
+    return f'#include "{header}"\n'
+
+
+# rule, files, what the complaint must contain (None: no complaint)
+CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
+    (
+        rules.floors,
+        {"csrc/plan/a.cc": include("csrc/reduce/b.h"), "csrc/reduce/b.h": ""},
+        "csrc/plan/a.cc:1: csrc/plan may not see csrc/reduce",
+    ),
+    (
+        rules.floors,
+        {
+            "csrc/transport/shm/a.cc": include("csrc/transport/sim/b.h"),
+            "csrc/transport/sim/b.h": "",
+        },
+        "csrc/transport/shm may not see csrc/transport/sim",
+    ),
+    (
+        rules.floors,
+        {"csrc/engine/a.cc": include("csrc/transport/sim/b.h"), "csrc/transport/sim/b.h": ""},
+        "csrc/engine may not see csrc/transport/sim",
+    ),
+    (
+        rules.floors,
+        {"csrc/base/a.h": include("csrc/memory/b.h"), "csrc/memory/b.h": ""},
+        "csrc/base may not see csrc/memory",
+    ),
+    (rules.floors, {"csrc/base/a.cc": include("a.h"), "csrc/base/a.h": ""}, "does not exist"),
+    (rules.floors, {"csrc/misc/a.cc": ""}, "csrc/misc is no floor"),
+    (rules.floors, {"torch_ext/a.cc": include("csrc/base/b.h"), "csrc/base/b.h": ""}, None),
+    (
+        rules.link_edges,
+        {"CMakeLists.txt": "floor(base base)\nfloor(plan plan base)\nfloor(reduce reduce plan)\n"},
+        "CMakeLists.txt:3: csrc/reduce may not link csrc/plan",
+    ),
+    (rules.engine_is_alone, {"csrc/base/a.h": "#include <torch/x.h>\n"}, "torch/x.h"),
+    (rules.engine_is_alone, {"csrc/base/a.h": "#include <Python.h>\n"}, "Python.h"),
+    (rules.confined, {"csrc/engine/a.cc": "ibv_post_send(q);\n"}, "ibv_ belongs in"),
+    (rules.confined, {"csrc/engine/a.cc": "// as ibv_post_send\n"}, None),
+    (rules.confined, {"csrc/transport/verbs/a.cc": "ibv_post_send(q);\n"}, None),
+    (rules.confined, {"csrc/engine/a.cc": "fi_write(e);\n"}, "fi_ belongs in"),
+    (rules.confined, {"torch_ext/a.cc": "\nstd::getenv(name);\n"}, "a.cc:2: getenv belongs in"),
+    (rules.confined, {"csrc/base/config.cc": "std::getenv(name);\n"}, None),
+    (rules.confined, {"launcher/a.py": "import torch\n"}, "torch belongs in"),
+    (rules.confined, {"rdmacoll/a.py": "    from mpi4py import MPI\n"}, "mpi4py belongs in"),
+    (rules.confined, {"launcher/a.py": "from mpi4py import MPI\n"}, None),
+    (rules.header_comments, {"csrc/base/a.cc": "\n// late\n"}, "begins without a comment"),
+    (rules.header_comments, {"csrc/base/a.h": "// What lives here.\n"}, "does not name its floor"),
+    (rules.header_comments, {"csrc/base/a.h": HEAD}, None),
+    (rules.header_comments, {"rdmacoll/a.py": "import os\n"}, "begins without a comment"),
+    (rules.header_comments, {"rdmacoll/__init__.py": ""}, "begins without a comment"),
+    (rules.header_comments, {".ci/run": "#!/bin/sh\n# What it runs.\n"}, None),
+    (rules.sizes, {"csrc/base/a.cc": "\n" * 401}, "401 lines"),
+    (rules.sizes, {"csrc/base/a.cc": "\n" * 400}, None),
+    (rules.sizes, {"csrc/base/a.cc": f"void f() {{\n{LONG_BODY}}}\n"}, "a function of 71 lines"),
+    (rules.sizes, {"rdmacoll/a.py": "def f():\n" + "    x()\n" * 69}, "a function of 70 lines"),
+    (rules.sizes, {"rdmacoll/a.py": "def f():\n" + "    x()\n" * 68}, None),
+    (rules.lines, {"csrc/base/a.cc": "x" * 101 + "\n"}, "101 columns"),
+    (rules.lines, {"docs/a.md": "x" * 101 + "\n"}, None),
+    (rules.lines, {"docs/a.md": "x \n"}, "blanks at the end"),
+    (rules.lines, {"csrc/base/a.cc": "x\n// TO" + "DO: more\n"}, "a.cc:2: unfinished"),
+    (rules.lines, {"csrc/base/a.cc": "x"}, "no newline at the end"),
+    (rules.links, {"docs/a.md": "\nsee [b](b.md#part)\n"}, "docs/a.md:2: b.md does not exist"),
+    (rules.links, {"docs/a.md": "[b](../README.md#x) [c](https://c.org)\n", "README.md": ""}, None),
+    (rules.dead_headers, {"csrc/base/a.h": ""}, "csrc/base/a.h:1: nobody includes it"),
+    (
+        rules.dead_headers,
+        {"csrc/base/a.h": "", "csrc/base/a.cc": include("csrc/base/a.h")},
+        None,
+    ),
+    (rules.tests_exist, {"csrc/plan/a.cc": ""}, "no test in tests/unit/plan/"),
+    (rules.tests_exist, {"csrc/transport/shm/a.cc": ""}, "no test in tests/contract/"),
+    (rules.tests_exist, {"csrc/plan/a.cc": "", "tests/unit/plan/a_test.cc": ""}, None),
+    (
+        rules.packages,
+        {"pyproject.toml": 'packages = ["rdmacoll"]\n', "rdmacoll/plot/a.py": ""},
+        "package rdmacoll.plot is not in",
+    ),
+    (
+        rules.packages,
+        {"pyproject.toml": 'packages = ["rdmacoll.launcher"]\n', "launcher/a.py": ""},
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "files", "complaint"), CASES)
+def test_planted(
+    tmp_path: Path, rule: rules.Rule, files: dict[str, str], complaint: str | None
+) -> None:
+    complaints = list(rule(plant(tmp_path, files)))
+    if complaint is None:
+        assert complaints == []
+    else:
+        assert len(complaints) == 1
+        assert complaint in complaints[0]
+
+
+def test_every_rule_is_planted() -> None:
+    assert {rule for rule, _, complaint in CASES if complaint} == set(rules.RULES)
+
+
+@pytest.mark.parametrize(
+    ("text", "functions"),
+    [
+        ("int f() { return 1; }\n", [Function(1, 1)]),
+        (
+            "namespace a {\nstruct B {\n  int f() {\n    return 1'000;\n  }\n};\n}\n",
+            [Function(3, 3)],
+        ),
+        ("class alignas(64) A {\n  int x_ = 0;\n  void g();\n};\n", []),
+        ("A::A()\n    : a_{1}, b_{2} {\n  if (x) {\n    y();\n  }\n}\n", [Function(1, 6)]),
+        ("const int kTable[] = {\n    1,\n    2,\n};\nint f() {\n}\n", [Function(5, 2)]),
+        ("template <class T>\nvoid f(T t) {\n  auto g = [&] {\n  };\n}\n", [Function(1, 5)]),
+        ("void f() {\n  puts(\"}{{\");  // }\n  char c = '}';\n}\n", [Function(1, 4)]),
+        ("enum class E : int { A, B };\nvoid f() const {\n}\n", [Function(2, 2)]),
+        ("#define M(x) \\\n  do { x; \\\n  } while (0)\nvoid f() {\n}\n", [Function(4, 2)]),
+    ],
+)
+def test_cpp_functions(text: str, functions: list[Function]) -> None:
+    assert list(cpp_functions(text)) == functions
+
+
+def test_python_functions() -> None:
+    text = "class A:\n    def f(self):\n        def g():\n            pass\n        return g\n"
+    assert sorted(f.lines for f in python_functions(text)) == [2, 4]
