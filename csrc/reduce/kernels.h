@@ -8,86 +8,10 @@
 
 #include "csrc/reduce/fold.h"
 #include "csrc/reduce/formats.h"
+#include "csrc/reduce/ops.h"
 
 namespace rdmacoll {
 namespace {
-
-struct Sum {
-  template <typename V>
-  RDMACOLL_INLINE V apply(V left, V right) {
-    return left + right;
-  }
-};
-
-struct Avg : Sum {};  // and a division at the end
-
-struct Product {
-  template <typename V>
-  RDMACOLL_INLINE V apply(V left, V right) {
-    return left * right;
-  }
-};
-
-// A NaN on either side wins, whatever the order: all ranks agree that there was one.
-struct Min {
-  template <typename V>
-  RDMACOLL_INLINE V apply(V left, V right) {
-    return (left < right) | (left != left) ? left : right;
-  }
-};
-
-struct Max {
-  template <typename V>
-  RDMACOLL_INLINE V apply(V left, V right) {
-    return (left > right) | (left != left) ? left : right;
-  }
-};
-
-struct BitAnd {
-  template <typename V>
-  RDMACOLL_INLINE V apply(V left, V right) {
-    return left & right;
-  }
-};
-
-struct BitOr {
-  template <typename V>
-  RDMACOLL_INLINE V apply(V left, V right) {
-    return left | right;
-  }
-};
-
-struct BitXor {
-  template <typename V>
-  RDMACOLL_INLINE V apply(V left, V right) {
-    return left ^ right;
-  }
-};
-
-// The schoolbook product of (real, imaginary) pairs. Every product is rounded by itself: a fused
-// multiply-add would give bits that depend on the machine.
-struct ComplexProduct {
-  template <typename V>
-  RDMACOLL_INLINE V apply(V left, V right) {
-    V product = {};
-#pragma GCC unroll 16
-    for (size_t i = 0; i < sizeof(V) / sizeof(left[0]); i += 2) {
-      product[i] = rounded(left[i] * right[i]) - rounded(left[i + 1] * right[i + 1]);
-      product[i + 1] = rounded(left[i] * right[i + 1]) + rounded(left[i + 1] * right[i]);
-    }
-    return product;
-  }
-
-  template <typename T>
-  RDMACOLL_INLINE T rounded(T value) {
-#if defined(__clang__)
-#pragma clang fp contract(off)
-    return value;
-#else
-    return __builtin_assoc_barrier(value);
-#endif
-  }
-};
 
 template <typename Op, typename V>
 RDMACOLL_INLINE V applied(V left, V right) {
@@ -108,8 +32,7 @@ RDMACOLL_INLINE Pair divided(Pair sum, uint32_t divisor) {
   return {divided(sum.even, divisor), divided(sum.odd, divisor)};
 }
 
-// Folds `vectors` of Format::Memory at `offset`. What a vector of fewer `bytes` lacks counts as
-// zero.
+// Folds `vectors` of Format::Memory at `offset`. What a vector of fewer `bytes` lacks is zero.
 template <typename Format, typename Op, size_t vectors>
 RDMACOLL_INLINE void fold_step(const void* const* sources, size_t source_count, void* destination,
                                uint64_t offset, size_t bytes, uint32_t divisor) {
@@ -140,8 +63,7 @@ template <typename Format, typename Op>
 void fold(const void* const* sources, size_t source_count, void* destination, uint64_t begin,
           uint64_t end, uint32_t divisor) {
   constexpr size_t kBytes = sizeof(typename Format::Memory);
-  constexpr size_t kUnroll =
-      4;  // vectors in flight, so that the latency of one hides in the others
+  constexpr size_t kUnroll = 4;  // vectors in flight: one's latency hides in the others'
   for (; end - begin >= kUnroll * kBytes; begin += kUnroll * kBytes)
     fold_step<Format, Op, kUnroll>(sources, source_count, destination, begin, kBytes, divisor);
   for (; end - begin >= kBytes; begin += kBytes)

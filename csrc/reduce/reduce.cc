@@ -27,15 +27,17 @@ Fold fold_for_this_processor(DType dtype, ReduceOp op) {
 
 void reduce(const Reduction& reduction, const void* const* sources, size_t source_count,
             void* const* destinations, size_t destination_count, uint64_t bytes) {
-  RDMACOLL_CHECK(source_count > 0 && destination_count > 0 && reduction.divisor > 0);
-  const bool is_plain_sum = reduction.op == ReduceOp::Avg && reduction.divisor == 1;
-  const Fold fold =
-      fold_for_this_processor(reduction.dtype, is_plain_sum ? ReduceOp::Sum : reduction.op);
-  RDMACOLL_CHECK(fold != nullptr && bytes % dtype_bytes(reduction.dtype) == 0);
+  const auto [dtype, op, divisor] = reduction;
+  RDMACOLL_CHECK(reduction_supported(dtype, op));
+  RDMACOLL_CHECK(op != ReduceOp::Avg || divisor > 0);
+  RDMACOLL_CHECK(source_count > 0 && destination_count > 0);
+  RDMACOLL_CHECK(bytes % dtype_bytes(dtype) == 0);
+  const bool is_partial_sum = op == ReduceOp::Avg && divisor == 1;  // a division costs
+  const Fold fold = fold_for_this_processor(dtype, is_partial_sum ? ReduceOp::Sum : op);
 
   for (uint64_t begin = 0; begin < bytes; begin += kBlockBytes) {
     const uint64_t end = std::min(begin + kBlockBytes, bytes);
-    fold(sources, source_count, destinations[0], begin, end, reduction.divisor);
+    fold(sources, source_count, destinations[0], begin, end, divisor);
     const char* folded = static_cast<const char*>(destinations[0]) + begin;
     for (size_t d = 1; d < destination_count; ++d)
       std::memcpy(static_cast<char*>(destinations[d]) + begin, folded, end - begin);
