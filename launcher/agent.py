@@ -1,0 +1,93 @@
+"""The agent of a host: what mpiexec starts, once per host; the only process that loads MPI.
+
+Floor: launcher. Thread: the main one.
+"""
+
+import os
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+from . import store
+from .job import Job
+from .keeper import keep
+from .rank_env import Master, master_address
+from .report import describe, exit_status, failure_lines
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+READY = b"rdmarun: the agents are up\n"  # the first line of agent 0, taken out by rdmarun
+
+
+def main() -> None:
+    """`agent N`: one of N agents. Agent 0 ends with the job's status, the others with 0."""
+    status = keep(lambda: _run(int(sys.argv[1])))
+    if status < 0:
+        print(
+            f"rdmarun: the agent on {socket.gethostname()} was killed by "
+            f"{signal.Signals(-status).name}; its ranks were ended",
+            file=sys.stderr,
+            flush=True,
+        )
+        status = 128 - status
+    os._exit(status)
+
+
+def _run(agents: int) -> int:
+    from mpi4py import MPI  # here, not above: the keeper shall have no MPI
+
+    from .supervisor import Supervisor
+
+    comm = MPI.COMM_WORLD
+    if comm.size != agents:
+        print(
+            f"rdmarun: mpiexec started {agents} agents, but they see an MPI world of {comm.size}: "
+            "mpiexec and mpi4py's library are of different MPIs "
+            f"({MPI.Get_library_version().splitlines()[0]}); use the mpiexec of that library",
+            file=sys.stderr,
+            flush=True,
+        )
+        return 1
+    job, master, listener = _agree(comm)
+    supervisor = Supervisor(comm, job, master)
+    if comm.rank == 0:
+        supervisor.out.write(READY)
+        supervisor.watch_control(0)
+    supervisor.start(listener)
+    supervisor.run()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # no ranks are left to be ended first
+    supervisor.out.flush()
+    failures = comm.gather(supervisor.failures)
+    if failures is not None and supervisor.cause.why:
+        said = describe(supervisor.cause, job, supervisor.late)
+        everybodys = [failure for of_host in failures for failure in of_host]
+        for line in [said] if said else failure_lines(everybodys):
+            supervisor.err.say(line)
+    supervisor.err.flush()
+    MPI.Finalize()
+    return 0 if failures is None else exit_status(supervisor.cause)
+
+
+def _agree(comm: "MPI.Intracomm") -> tuple[Job, Master, socket.socket | None]:
+    """Agent 0 reads the job and opens the store's port; then all know both."""
+    listener, agreed = None, None
+    if comm.rank == 0:
+        job = Job.from_line(_read_line(0))
+        listener = store.listen(job.all_local)
+        address = master_address(job, socket.gethostname())
+        agreed = job, Master(address, listener.getsockname()[1])
+    job, master = comm.bcast(agreed)
+    return job, master, listener
+
+
+def _read_line(fd: int) -> bytes:
+    """The first line; what follows stays unread, for the supervisor."""
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        data = os.read(fd, 1 << 16)
+        if not data:
+            raise EOFError("rdmarun ended before it had said what to start")
+        line += data
+    return bytes(line)

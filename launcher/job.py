@@ -1,0 +1,51 @@
+"""Job: all that the agents must know to start the ranks, as rdmarun sends it to them. A value.
+
+It travels through the standard input of mpiexec: no secret on a command line, no file to leave
+behind. rdmarun's own environment goes with it and becomes the ranks' on every host, so no
+variable of MPI's reaches a rank.
+Floor: launcher. Thread: any.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+
+from .hosts import Host
+
+
+@dataclass(frozen=True)
+class Job:
+    hosts: list[Host]  # one agent each, with the ranks that run there
+    argv: list[str]  # what the interpreter runs: [script, ...] or ["-m", module, ...]
+    cwd: str
+    env: dict[str, str]
+    run_id: str
+    start_timeout_s: float
+    tag_output: bool = True
+    output_dir: str | None = None
+    verbose: bool = False
+
+    @property
+    def world(self) -> int:
+        return sum(host.slots for host in self.hosts)
+
+    @property
+    def all_local(self) -> bool:
+        return all(host.is_local for host in self.hosts)
+
+    def first_rank(self, agent: int) -> int:
+        return sum(host.slots for host in self.hosts[:agent])
+
+    def host_of(self, rank: int) -> str:
+        for agent, host in enumerate(self.hosts):
+            if rank < self.first_rank(agent) + host.slots:
+                return host.name
+        raise ValueError(f"rank {rank} is not in a world of {self.world}")
+
+    def to_line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @staticmethod
+    def from_line(line: bytes) -> "Job":
+        fields = json.loads(line)
+        fields["hosts"] = [Host(**host) for host in fields["hosts"]]
+        return Job(**fields)

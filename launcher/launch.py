@@ -1,0 +1,161 @@
+"""One launch: mpiexec from its start to its end, and the signals to rdmarun in between.
+
+The job goes to the agents through mpiexec's standard input, which stays open: its end tells them
+that rdmarun is gone.
+Floor: launcher, in rdmarun. Thread: the main one.
+"""
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+from .agent import READY
+from .job import Job
+
+STOP_TIMEOUT_S = 15.0  # for the agents to end the ranks (5 s of grace) and themselves
+KILL_TIMEOUT_S = 5.0  # for mpiexec to end them when the agents do not answer
+CHUNK_BYTES = 1 << 16
+
+
+class Launch:
+    """The time from mpiexec's start to its end."""
+
+    def __init__(self, job: Job, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        self._job = job
+        self._to_agent = bytearray(job.to_line())
+        self._before_ready = bytearray()
+        self._ready = False
+        self._gave_up = False
+        self._stopped_by: int | None = None
+        self._deadline: float | None = time.monotonic() + job.start_timeout_s
+        self._mpiexec = subprocess.Popen(
+            list(argv),
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # the terminal's Ctrl-C is for us alone
+        )
+        assert self._mpiexec.stdin is not None and self._mpiexec.stdout is not None
+        self._stdin = self._mpiexec.stdin.fileno()
+        self._stdout = self._mpiexec.stdout.fileno()
+        os.set_blocking(self._stdin, False)
+        os.set_blocking(self._stdout, False)
+
+    def run(self) -> int:
+        """Passes the output on until mpiexec has ended; the status of the job."""
+        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(sig, self._on_signal)
+        ended = os.pidfd_open(self._mpiexec.pid)
+        selector = selectors.DefaultSelector()
+        selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 64))
+        selector.register(ended, selectors.EVENT_READ, lambda: None)
+        selector.register(self._stdin, selectors.EVENT_WRITE, self._send_job)
+        selector.register(self._stdout, selectors.EVENT_READ, self._relay)
+        while self._mpiexec.poll() is None:
+            for key, _ in selector.select(self._timeout_s()):
+                if key.data() is False:
+                    selector.unregister(key.fd)
+            if self._deadline is not None and time.monotonic() >= self._deadline:
+                self._on_deadline()
+        while self._relay():
+            pass
+        _write(bytes(self._before_ready))
+        return self._status()
+
+    def _timeout_s(self) -> float | None:
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    def _send_job(self) -> bool:
+        """False when all is sent, or nobody is there to take it."""
+        try:
+            del self._to_agent[: os.write(self._stdin, self._to_agent)]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            return False
+        return bool(self._to_agent)
+
+    def _relay(self) -> bool:
+        """Passes output on; False when there is no more."""
+        try:
+            data = os.read(self._stdout, CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        if not self._ready:
+            self._before_ready += data
+            before, ready, after = self._before_ready.partition(READY)
+            if not ready:
+                return bool(data)
+            self._ready, self._deadline = True, None
+            data_out, self._before_ready = bytes(before + after), bytearray()
+        else:
+            data_out = data
+        try:
+            _write(data_out)
+        except BrokenPipeError:  # our reader has left, as `| head` does
+            self._stop(signal.SIGPIPE, tell=signal.SIGTERM)
+            return False
+        return bool(data)
+
+    def _on_signal(self, sig: int, _: object) -> None:
+        if self._stopped_by is None:
+            self._stop(sig, tell=sig)
+        else:  # asked twice: the keepers clean up after mpiexec
+            self._mpiexec.kill()
+
+    def _stop(self, sig: int, tell: int) -> None:
+        """Has the agents end the ranks with the signal `tell`."""
+        self._stopped_by = sig
+        self._deadline = time.monotonic() + STOP_TIMEOUT_S
+        if not self._ready:
+            self._mpiexec.terminate()
+            return
+        try:
+            os.write(self._stdin, b"%d\n" % tell)
+        except (BrokenPipeError, BlockingIOError):
+            self._mpiexec.terminate()
+
+    def _on_deadline(self) -> None:
+        if self._gave_up:
+            self._deadline = None
+            self._mpiexec.kill()
+            return
+        if self._stopped_by is None:
+            names = ", ".join(host.name for host in self._job.hosts)
+            say(
+                f"the agents ({names}) are not up after {self._job.start_timeout_s:g} s "
+                "(--start-timeout); can mpiexec start a program on each of these hosts?"
+            )
+        self._gave_up = True
+        self._deadline = time.monotonic() + KILL_TIMEOUT_S
+        self._mpiexec.terminate()
+
+    def _status(self) -> int:
+        status = self._mpiexec.returncode
+        if self._stopped_by is not None:
+            return 128 + self._stopped_by
+        if status < 0:
+            say(f"mpiexec was killed by {signal.Signals(-status).name}; the ranks were ended")
+            return 128 - status
+        if not self._ready:
+            say(
+                f"mpiexec ended (status {status}) before its agents were up; "
+                "--verbose shows its command line"
+            )
+            return status or 1
+        return status
+
+
+def say(text: str) -> None:
+    print(f"rdmarun: {text}", file=sys.stderr, flush=True)
+
+
+def _write(data: bytes) -> None:
+    while data:
+        data = data[os.write(1, data) :]

@@ -1,0 +1,48 @@
+"""The command line that starts one agent per host, for each MPI. Pure; golden tests pin it.
+
+Floor: launcher. Thread: any.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+
+from .hosts import Host
+
+
+class Flavour(Enum):
+    MPICH = "MPICH"
+    OPEN_MPI = "Open MPI"
+    INTEL_MPI = "Intel MPI"
+
+    @staticmethod
+    def of(version_text: str) -> "Flavour | None":
+        """Reads what `mpiexec --version` printed."""
+        if "Open MPI" in version_text or "OpenRTE" in version_text or "PRRTE" in version_text:
+            return Flavour.OPEN_MPI
+        if "Intel(R) MPI" in version_text:
+            return Flavour.INTEL_MPI
+        return Flavour.MPICH if "HYDRA" in version_text else None
+
+
+def mpi_command(
+    mpiexec: str, flavour: Flavour, hosts: Sequence[Host], agent: Sequence[str], root: bool
+) -> tuple[list[str], dict[str, str]]:
+    """The argv and the environment to add. Agent i runs on hosts[i].
+
+    Where every host is this machine, all agents are forked here and no ssh is needed; a name may
+    then stand in the list several times.
+    """
+    local = all(host.is_local for host in hosts)
+    count = str(len(hosts))
+    if flavour is Flavour.OPEN_MPI:
+        where = ",".join(("localhost" if local else host.name) + ":1" for host in hosts)
+        if local:
+            where = f"localhost:{count}"
+        spread = ["--bind-to", "none"] if local else ["--map-by", "ppr:1:node", "--bind-to", "none"]
+        as_root = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") if root else ()
+        argv = [mpiexec, "--quiet", "-n", count, "--host", where, *spread, *agent]
+        return argv, dict.fromkeys(as_root, "1")
+    if local:
+        return [mpiexec, "-launcher", "fork", "-n", count, *agent], {}
+    names = ",".join(host.name for host in hosts)
+    return [mpiexec, "-hosts", names, "-ppn", "1", "-n", count, *agent], {}

@@ -1,0 +1,160 @@
+"""The command line of rdmarun: argv -> Options. Touches nothing but the hostfile.
+
+Floor: launcher. Thread: any.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .hosts import Host, HostError, parse_hostfile, parse_hosts, place
+
+DEFAULT_START_TIMEOUT_S = 300.0
+
+DESCRIPTION = "Starts a python script as N ranks, on this host or on several, and supervises them."
+EPILOG = """\
+The ranks get torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, ...) and the
+environment and folder that rdmarun was started in. The first rank that fails ends the job;
+rdmarun then exits with that rank's status (128 + the signal, if one killed it).
+
+  rdmarun -np 4 train.py --epochs 3
+  rdmarun -np 4 -m package.train
+  rdmarun -np 8 -H node1:4,node2:4 train.py"""
+
+
+@dataclass(frozen=True)
+class Options:
+    hosts: list[Host]  # with the ranks placed on them
+    script: str
+    args: list[str]
+    module: bool
+    env: dict[str, str]
+    start_timeout_s: float
+    output_dir: str | None
+    tag_output: bool
+    verbose: bool
+    check_build: bool
+
+
+def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Options:
+    """Ends the process with status 2 and a clear line when argv is wrong, as argparse does."""
+    parser = _parser(version)
+    args = parser.parse_args(argv)
+    if args.check_build:
+        hosts: list[Host] = []
+    elif args.np is None:
+        parser.error("how many ranks? give -np N")
+    elif not args.script:
+        parser.error("what shall the ranks run? give a python script, or -m module")
+    else:
+        try:
+            hosts = place(_hosts(args), args.np)
+        except (HostError, OSError) as error:
+            parser.error(str(error))
+    try:
+        env = dict(environ) | _settings(args.env, environ)
+    except ValueError as error:
+        parser.error(str(error))
+    return Options(
+        hosts=hosts,
+        script=args.script,
+        args=args.args,
+        module=args.module,
+        env=env,
+        start_timeout_s=args.start_timeout,
+        output_dir=args.output_filename,
+        tag_output=args.tag_output,
+        verbose=args.verbose,
+        check_build=args.check_build,
+    )
+
+
+def _parser(version: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "rdmarun",
+        usage="rdmarun -np N [options] script [args ...]\n       "
+        "rdmarun -np N [options] -m module [args ...]",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("-np", "-n", "--nproc", dest="np", type=_positive(int), metavar="N", help="ranks to start")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "-H",
+        "--hosts",
+        metavar="HOST:SLOTS,...",
+        help="hosts and how many ranks each may take, filled in this order (default: this host)",
+    )
+    where.add_argument(
+        "--hostfile", metavar="FILE", help="the same from a file: lines `host slots=N` or `host:N`"
+    )
+    add("-m", dest="module", action="store_true", help="script is a module, as python -m has it")
+    add(
+        "-x",
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="set a variable for the ranks; NAME alone asks that it be set in this environment, "
+        "which the ranks get as it is (repeatable)",
+    )
+    add(
+        "--start-timeout",
+        type=_positive(float),
+        default=DEFAULT_START_TIMEOUT_S,
+        metavar="SECONDS",
+        help="longest time until every host runs its agent, and, once one rank has joined the "
+        "first exchange of a group, until all have (default: %(default)g)",
+    )
+    add(
+        "--output-filename",
+        metavar="DIR",
+        help="also write each rank's output to DIR/rank.N/stdout and DIR/rank.N/stderr",
+    )
+    add(
+        "--tag-output",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="begin each line of output with [rank]: (default: yes)",
+    )
+    add("--verbose", action="store_true", help="say what is started where, and when")
+    add("--check-build", action="store_true", help="say what this installation can do, and exit")
+    add("--version", action="version", version=f"rdmarun (rdmacoll) {version}")
+    add("script", nargs="?", help="a python script, or with -m a module")
+    add("args", nargs=argparse.REMAINDER, help="the script's own arguments")
+    return parser
+
+
+def _hosts(args: argparse.Namespace) -> list[Host]:
+    if args.hosts is not None:
+        return parse_hosts(args.hosts)
+    if args.hostfile is not None:
+        return parse_hostfile(Path(args.hostfile).read_text(), args.hostfile)
+    return [Host("localhost", args.np)]
+
+
+def _settings(settings: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    env = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not name:
+            raise ValueError(f"-x {setting}: names no variable; write -x NAME=VALUE")
+        if not equals and name not in environ:
+            raise ValueError(f"-x {name}: it is not set here; set it, or write -x {name}=VALUE")
+        env[name] = value if equals else environ[name]
+    return env
+
+
+def _positive(kind: type[int] | type[float]):  # type: ignore[no-untyped-def]
+    def convert(text: str) -> int | float:
+        value = kind(text)
+        if not 0 < value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+        return value
+
+    convert.__name__ = kind.__name__  # argparse names it: "invalid int value"
+    return convert

@@ -1,0 +1,57 @@
+"""The environment of a rank: torchrun's variables, and the address of its agent. Pure.
+
+Floor: launcher. Thread: any.
+"""
+
+from dataclasses import dataclass
+
+from .job import Job
+
+
+@dataclass(frozen=True)
+class Master:
+    """Where the job's TCPStore listens."""
+
+    address: str
+    port: int
+
+
+def master_address(job: Job, own_name: str) -> str:
+    """A name of host 0 that every rank can reach it by; own_name is what host 0 calls itself."""
+    if job.all_local:
+        return "127.0.0.1"
+    return own_name if job.hosts[0].is_local else job.hosts[0].name
+
+
+def rank_env(
+    job: Job, agent: int, local_rank: int, master: Master, rendezvous: str
+) -> dict[str, str]:
+    """What the rank sees. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED are kept."""
+    rank, world = job.first_rank(agent) + local_rank, job.world
+    ours = {
+        "RANK": rank,
+        "WORLD_SIZE": world,
+        "LOCAL_RANK": local_rank,
+        "LOCAL_WORLD_SIZE": job.hosts[agent].slots,
+        "GROUP_RANK": agent,
+        "GROUP_WORLD_SIZE": len(job.hosts),
+        "ROLE_NAME": "default",
+        "ROLE_RANK": rank,
+        "ROLE_WORLD_SIZE": world,
+        "MASTER_ADDR": master.address,
+        "MASTER_PORT": master.port,
+        "TORCHELASTIC_RUN_ID": job.run_id,
+        "TORCHELASTIC_RESTART_COUNT": 0,
+        "TORCHELASTIC_MAX_RESTARTS": 0,
+        "TORCHELASTIC_USE_AGENT_STORE": True,
+        "RDMACOLL_AGENT": rendezvous,
+    }
+    env = {"PYTHONUNBUFFERED": "1", **job.env, **{name: str(value) for name, value in ours.items()}}
+    if sets_one_thread(job):
+        env["OMP_NUM_THREADS"] = "1"
+    return env
+
+
+def sets_one_thread(job: Job) -> bool:
+    """As torchrun: several ranks on a host get one thread each, unless the user says otherwise."""
+    return "OMP_NUM_THREADS" not in job.env and any(host.slots > 1 for host in job.hosts)

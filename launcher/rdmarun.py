@@ -1,0 +1,72 @@
+"""rdmarun, the command: reads its options, starts the agents through mpiexec, passes signals on.
+
+Floor: launcher. Thread: the main one.
+"""
+
+import os
+import secrets
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .job import Job
+from .launch import Launch, say
+from .mpi_command import mpi_command
+from .mpi_find import MpiError, find_mpi
+from .options import Options, parse
+from .processes import own_module
+from .rank_env import sets_one_thread
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    options = parse(sys.argv[1:] if argv is None else argv, os.environ, version())
+    try:
+        sys.exit(run(options))
+    except MpiError as error:
+        sys.exit(f"rdmarun: {error}")
+
+
+def run(options: Options) -> int:
+    """Runs the job and returns its status."""
+    if options.check_build:
+        from .check_build import check_build
+
+        return check_build()
+    if not options.module and not Path(options.script).is_file():
+        say(f"{options.script}: there is no such script (a module is started with -m)")
+        return 2
+    mpi = find_mpi()
+    job = _job(options)
+    agent = [*own_module("agent"), str(len(job.hosts))]
+    argv, extra = mpi_command(mpi.mpiexec, mpi.flavour, job.hosts, agent, os.getuid() == 0)
+    if options.verbose:
+        say(f"{mpi.version}: {shlex.join(argv)}")
+    if sets_one_thread(job):
+        say("OMP_NUM_THREADS is not set: each rank gets 1 thread (-x OMP_NUM_THREADS=N for more)")
+    return Launch(job, argv, os.environ | extra).run()
+
+
+def version() -> str:
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("rdmacoll")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _job(options: Options) -> Job:
+    start = ["-m", options.script] if options.module else [options.script]
+    return Job(
+        hosts=options.hosts,
+        argv=[*start, *options.args],
+        cwd=os.getcwd(),
+        env=options.env,
+        run_id=secrets.token_hex(8),
+        start_timeout_s=options.start_timeout_s,
+        tag_output=options.tag_output,
+        output_dir=options.output_dir,
+        verbose=options.verbose,
+    )

@@ -1,0 +1,186 @@
+"""The supervisor: an agent's loop over its ranks, its sockets and the table of all agents.
+
+Floor: launcher. Thread: the agent's main one; nothing in the loop blocks.
+"""
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+
+from mpi4py import MPI
+
+from . import store
+from .job import Job
+from .output import Sink
+from .processes import kill_descendants, reap
+from .rank_env import Master
+from .ranks import Ranks
+from .rendezvous import Rendezvous, unpack_cards
+from .report import Failure, describe
+from .table import CardGather, Cause, Record, Table, Why
+
+TICK_S = 0.02  # between looks at MPI, which has nothing a selector could watch
+
+
+class Supervisor:
+    """One agent's share of the job."""
+
+    def __init__(self, comm: MPI.Intracomm, job: Job, master: Master) -> None:
+        self._comm = comm
+        self._job = job
+        self._master = master
+        self._me = comm.rank
+        self._selector = selectors.DefaultSelector()
+        self.out = Sink(1, self._selector)
+        self.err = Sink(2, self._selector)
+        first = job.first_rank(self._me)
+        self._own = range(first, first + job.hosts[self._me].slots)
+        self._ranks = Ranks(job, self._me, self._selector, self.out, self.err)
+        self._rendezvous = Rendezvous(self._own, job.world, self._selector)
+        self._table = Table(comm, job.world)
+        self._gather: CardGather | None = None
+        self._store: subprocess.Popen[bytes] | None = None
+        self._late_at: float | None = None
+        self._mine = Cause()  # the first reason seen here
+        self.cause = Cause()  # the one that all agreed on
+        self.late: list[int] = []  # ranks that an exchange waited for when the job was ended
+        self.failures: list[Failure] = []
+
+    def start(self, listener: socket.socket | None) -> None:
+        """Starts this host's ranks, and on host 0 the store, which takes the listener over."""
+        self._watch_signals()
+        if listener is not None:
+            self._store = store.start(listener, self._master)
+        try:
+            self._ranks.start(self._master, self._rendezvous.address)
+        except OSError as error:
+            self.err.say(f"host {self._host}: cannot start rank {self._own[0]}: {error}")
+            self._blame(Why.NO_START, self._own[0])
+        if self._job.verbose:
+            pids = ", ".join(f"{rank.rank} (pid {rank.pid})" for rank in self._ranks)
+            self.err.say(f"host {self._host}: ranks {pids}")
+
+    def watch_control(self, fd: int) -> None:
+        """Obeys rdmarun: a line with the number of a signal stops the job, so does the end."""
+
+        def on_readable() -> None:
+            line = os.read(fd, 64)
+            if line:
+                self._blame(Why.STOPPED, status=int(line.split()[0]))
+            else:
+                self._blame(Why.ABANDONED)
+                self._selector.unregister(fd)
+
+        self._selector.register(fd, selectors.EVENT_READ, on_readable)
+
+    def run(self) -> None:
+        """Returns when all ranks of all hosts have ended, on all agents in the same round."""
+        while True:
+            for key, _ in self._selector.select(self._timeout_s()):
+                key.data()
+            self._reap()
+            self._ranks.poll()
+            if self._late_at is not None and time.monotonic() >= self._late_at:
+                self._blame(Why.LATE)
+            if self._gather is not None and (cards := self._gather.test()) is not None:
+                self._finish_exchange(cards)
+            table = self._table.step(self._record())
+            if table is not None and self._act_on(table):
+                break
+        if self._gather is not None:  # all began it, so it ends
+            self._gather.wait()
+        kill_descendants()
+
+    @property
+    def _host(self) -> str:
+        return self._job.hosts[self._me].name
+
+    def _watch_signals(self) -> None:
+        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        self._selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 4096))
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(sig, _on_emergency)
+
+    def _timeout_s(self) -> float | None:
+        if self._comm.size > 1 or self._table.pending or self._gather is not None:
+            return TICK_S
+        deadlines = [at for at in (self._ranks.deadline, self._late_at) if at is not None]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _blame(self, why: Why, rank: int = -1, status: int = 0) -> None:
+        if self._mine.why is Why.RUNNING:
+            self._mine = Cause(why, rank, status, time.time_ns())
+
+    def _reap(self) -> None:
+        for pid, returncode in reap(self._ranks.pids):
+            rank = self._ranks.ended(pid, returncode)
+            if rank is None:
+                if self._store is not None and pid == self._store.pid:
+                    self._store.returncode = returncode
+                    self._blame(Why.NO_STORE, status=returncode)
+            elif returncode != 0 and not self._ranks.ending:
+                tail = list(rank.stderr.tail)
+                failure = Failure(rank.rank, self._host, pid, returncode, time.time_ns(), tail)
+                self.failures.append(failure)
+                self._blame(Why.FAILED, rank.rank, returncode)
+
+    def _record(self) -> Record:
+        cards = self._rendezvous.cards()
+        return Record(
+            live=len(self._ranks.live),
+            exchange=self._rendezvous.exchange,
+            arrived=self._rendezvous.arrived,
+            cards_bytes=len(cards or b""),
+            cause=self._mine,
+        )
+
+    def _act_on(self, table: Sequence[Record]) -> bool:
+        """What all agents decide on the same table. True: the job is over."""
+        exchange = self._rendezvous.exchange
+        present = [record for record in table if record.exchange == exchange]
+        arrived = frozenset[int]().union(*(record.arrived for record in present))
+        causes = [record.cause for record in table if record.cause.why is not Why.RUNNING]
+        if causes and self.cause.why is Why.RUNNING:
+            self._end(min(causes, key=lambda cause: cause.time_ns), arrived)
+        if arrived and self.cause.why is Why.RUNNING and self._gather is None:
+            self._go_on_with_exchange(table, arrived)
+        return all(record.live == 0 for record in table)
+
+    def _go_on_with_exchange(self, table: Sequence[Record], arrived: frozenset[int]) -> None:
+        cards = self._rendezvous.cards()
+        if cards is not None and len(arrived) == self._job.world:
+            lengths = [record.cards_bytes for record in table]
+            self._gather = CardGather(self._comm, cards, lengths)
+            self._late_at = None
+            return
+        if self._late_at is None and self._rendezvous.exchange == 0:
+            self._late_at = time.monotonic() + self._job.start_timeout_s
+        for rank in self._ranks:
+            if rank.returncode is not None and rank.rank not in arrived:
+                self._blame(Why.ABSENT, rank.rank)
+
+    def _finish_exchange(self, cards: bytes) -> None:
+        self._gather = None
+        if self._job.verbose and self._me == 0:
+            self.err.say(f"exchange {self._rendezvous.exchange}: {len(cards)} bytes of cards")
+        self._rendezvous.complete(unpack_cards(cards))
+
+    def _end(self, cause: Cause, arrived: frozenset[int]) -> None:
+        self.cause = cause
+        self.late = sorted(set(range(self._job.world)) - arrived)
+        stopped = cause.why is Why.STOPPED
+        self._ranks.end(signal.Signals(cause.status) if stopped else signal.SIGTERM)
+        self._late_at = None
+        self._rendezvous.fail(f"the job is ending: {describe(cause, self._job, self.late)}")
+
+
+def _on_emergency(sig: int, _: object) -> None:
+    """mpiexec or the keeper is gone or wants us gone: no time to agree with anybody."""
+    kill_descendants()
+    os._exit(128 + sig)
