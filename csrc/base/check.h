@@ -1,5 +1,5 @@
-// CHECK: programmer errors only; on in release builds. An operating error is a Status, never a CHECK.
-// Floor: base. Thread: any.
+// CHECK: programmer errors only; on in release builds. An operating error is a Status, never a
+// CHECK. Floor: base. Thread: any.
 #pragma once
 
 #include <cstdio>
@@ -14,8 +14,8 @@ namespace rdmacoll {
 
 }  // namespace rdmacoll
 
-#define RDMACOLL_CHECK(condition)                             \
-  do {                                                        \
-    if (!(condition)) [[unlikely]]                            \
+#define RDMACOLL_CHECK(condition)                               \
+  do {                                                          \
+    if (!(condition)) [[unlikely]]                              \
       ::rdmacoll::check_failed(__FILE__, __LINE__, #condition); \
   } while (false)

@@ -58,16 +58,15 @@ Result<Config> Config::from_environment() {
                                        : LogLevel::Debug;
   if (const char* host = std::getenv("RDMACOLL_HOST_ID")) config.host_id = host;
   RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_TRANSPORT", {"auto", "shm"}, &config.transport));
-  RDMACOLL_RETURN_IF_ERROR(
-      read_choice("RDMACOLL_ALGO",
-                  {"auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot"},
-                  &config.algorithm));
+  RDMACOLL_RETURN_IF_ERROR(read_choice(
+      "RDMACOLL_ALGO", {"auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot"},
+      &config.algorithm));
   int64_t block_bytes = static_cast<int64_t>(config.block_bytes);
   RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_BLOCK_BYTES", 64 << 10, int64_t{1} << 30, &block_bytes));
   config.block_bytes = static_cast<uint64_t>(block_bytes);
-  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_CONNECT_TIMEOUT_MS", 1, 86'400'000,
-                                        &config.connect_timeout_ms));
+  RDMACOLL_RETURN_IF_ERROR(
+      read_integer("RDMACOLL_CONNECT_TIMEOUT_MS", 1, 86'400'000, &config.connect_timeout_ms));
   RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_SPIN_US", -1, 1'000'000, &config.spin_us));
   return config;
 }

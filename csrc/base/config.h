@@ -19,8 +19,8 @@ struct Config {
   std::string host_id;
   // RDMACOLL_TRANSPORT: auto | shm. What carries the data to every peer.
   std::string transport = "auto";
-  // RDMACOLL_ALGO: auto | ring | tree | halving_doubling | one_shot | two_shot. Must be the same on all ranks.
-  // An operation that the named algorithm does not exist for keeps its own choice.
+  // RDMACOLL_ALGO: auto | ring | tree | halving_doubling | one_shot | two_shot. Must be the same on
+  // all ranks. An operation that the named algorithm does not exist for keeps its own choice.
   std::string algorithm = "auto";
   // RDMACOLL_BLOCK_BYTES: bytes of slots per channel of one communicator. Same on all ranks.
   uint64_t block_bytes = 8u << 20;

@@ -7,13 +7,15 @@
 
 namespace rdmacoll {
 
-inline constexpr uint32_t kMaxWorld = 4096;  // ranks of one communicator: plans name them in 16 bits
+inline constexpr uint32_t kMaxWorld =
+    4096;  // ranks of one communicator: plans name them in 16 bits
 
 // A line is what a signal writes: the counter, the signature, and inline data, one cache line.
 inline constexpr size_t kLineBytes = 64;
 inline constexpr size_t kInlineBytes = 48;
 
-// Messages in flight per (peer, channel). Credits come back every half depth, hence the even number.
+// Messages in flight per (peer, channel). Credits come back every half depth, hence the even
+// number.
 inline constexpr uint32_t kSlotDepth = 8;
 inline constexpr uint32_t kStageDepth = 4;
 inline constexpr uint32_t kEnvelopeDepth = 16;

@@ -1,6 +1,6 @@
 // Status and Result: how an operating error travels. The first function that knows says what is
-// wrong and what to do about it; the others pass it on. Exceptions are made of it in torch_ext only.
-// Floor: base. Thread: values, any thread.
+// wrong and what to do about it; the others pass it on. Exceptions are made of it in torch_ext
+// only. Floor: base. Thread: values, any thread.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace rdmacoll {
 
-#define RDMACOLL_STATUS_CODES(X)                                    \
-  X(Ok)                                                             \
-  X(InvalidArgument) /* the caller's value; nothing has moved     */ \
+#define RDMACOLL_STATUS_CODES(X)                                                   \
+  X(Ok)                                                                            \
+  X(InvalidArgument) /* the caller's value; nothing has moved     */               \
   X(Unsupported)     /* a right request that this build or machine cannot serve */ \
-  X(Mismatch)        /* ranks disagree about the operation        */ \
-  X(Timeout)         /* a deadline passed                         */ \
-  X(PeerFailed)      /* a peer died, left or became unreachable   */ \
-  X(Aborted)         /* abort() or an earlier failure of the group */ \
-  X(Interrupted)     /* the caller's interrupt check said stop    */ \
+  X(Mismatch)        /* ranks disagree about the operation        */               \
+  X(Timeout)         /* a deadline passed                         */               \
+  X(PeerFailed)      /* a peer died, left or became unreachable   */               \
+  X(Aborted)         /* abort() or an earlier failure of the group */              \
+  X(Interrupted)     /* the caller's interrupt check said stop    */               \
   X(System)          /* the operating system refused something    */
 
 enum class StatusCode {
@@ -72,8 +72,8 @@ class [[nodiscard]] Result {
 
 }  // namespace rdmacoll
 
-#define RDMACOLL_RETURN_IF_ERROR(expression)              \
-  do {                                                    \
+#define RDMACOLL_RETURN_IF_ERROR(expression)                         \
+  do {                                                               \
     if (::rdmacoll::Status s_ = (expression); !s_.ok()) [[unlikely]] \
-      return s_;                                          \
+      return s_;                                                     \
   } while (false)

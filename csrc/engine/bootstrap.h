@@ -15,7 +15,8 @@ class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
   // Everybody's bytes, by rank. All ranks of the group call it; Timeout names who is missing.
-  virtual Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline deadline) = 0;
+  virtual Result<std::vector<std::string>> all_gather(const std::string& mine,
+                                                      Deadline deadline) = 0;
 };
 
 }  // namespace rdmacoll

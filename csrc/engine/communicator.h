@@ -10,15 +10,20 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
+#include "csrc/engine/group.h"
+#include "csrc/engine/progress.h"
 #include "csrc/engine/work.h"
 #include "csrc/plan/plan.h"
 #include "csrc/reduce/types.h"
+#include "csrc/transport/transport.h"
 
 namespace rdmacoll {
 
@@ -34,11 +39,24 @@ struct MutableBuffer {
 
 inline constexpr int kAnySource = -1;
 
-class Endpoint;
+// What a communicator stands on; all of it outlives the communicator.
+struct Ground {
+  Transport& transport;
+  Progress& progress;
+  const Clock& clock;
+  std::optional<Algorithm> preferred;  // Config::algorithm
+};
 
 class Communicator {
  public:
+  // `keeps` is held as long as the communicator lives: the owner of the ground.
+  Communicator(std::unique_ptr<Group> group, Ground ground, int64_t timeout_ms,
+               std::shared_ptr<void> keeps);
+  // Leaves the group; what is in flight fails with Aborted, here and on the peers.
   ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
   int rank() const;
   int size() const;
 
@@ -49,7 +67,8 @@ class Communicator {
   // input may equal output in the first three. count in elements, bytes in bytes.
   Result<WorkPtr> all_reduce(const void* input, void* output, uint64_t count, DType, ReduceOp);
   // output is used on the root only.
-  Result<WorkPtr> reduce(const void* input, void* output, uint64_t count, DType, ReduceOp, int root);
+  Result<WorkPtr> reduce(const void* input, void* output, uint64_t count, DType, ReduceOp,
+                         int root);
   Result<WorkPtr> broadcast(void* data, uint64_t bytes, int root);
   // outputs: one per rank, outputs[r].bytes what rank r contributes; outputs[rank()] may be input.
   Result<WorkPtr> all_gather(ConstBuffer input, std::span<const MutableBuffer> outputs);
@@ -70,17 +89,52 @@ class Communicator {
   Result<WorkPtr> send(ConstBuffer data, int destination, int32_t tag);
   Result<WorkPtr> recv(MutableBuffer data, int source_or_any, int32_t tag);
 
-  // Called about every 100 ms of a wait and when a signal interrupts it; not Ok ends the wait, not
-  // the work.
-  using InterruptCheck = std::function<Status()>;
-  // Drives the engine in the caller's thread until the work is done; returns the work's status.
-  // timeout_ms < 0: no limit beside the work's own. Timeout here leaves the work in flight.
+  // Held by a thread that will wait for what it starts in the meantime, at once: saves waking the
+  // background thread for a work that its own thread is about to drive.
+  class WillWait {
+   public:
+    explicit WillWait(Communicator& communicator) : progress_(communicator.ground_.progress) {
+      progress_.expect_wait(1);
+    }
+    ~WillWait() { progress_.expect_wait(-1); }
+    WillWait(const WillWait&) = delete;
+    WillWait& operator=(const WillWait&) = delete;
+
+   private:
+    Progress& progress_;
+  };
+
+  // `interrupt` is called about every 100 ms of a wait and when a signal interrupts it; not Ok ends
+  // the wait, not the work. Drives the engine in the caller's thread until the work is done;
+  // returns the work's status. timeout_ms < 0: no limit beside the work's own. Timeout here leaves
+  // the work in flight.
   Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt);
 
   // Ok, or why the group can no longer be used.
   Status failure() const;
   // Fails everything in flight with Aborted and all later operations. Any thread; does not block.
   void abort(const std::string& reason);
+
+ private:
+  // An operation of this kind to fill in, its plan chosen for so many bytes (select.h).
+  std::unique_ptr<CollectiveOp> begin(Collective collective, uint64_t bytes, int root);
+  Result<WorkPtr> submit(std::unique_ptr<CollectiveOp> op);
+  Result<WorkPtr> start_contiguous(Collective collective, const void* input, void* output,
+                                   uint64_t bytes, Reduction reduction, int root);
+  const Plan& plan_for(Collective collective, Algorithm algorithm, int root);
+  Status check_root(int root) const;
+  Status check_peer(const char* argument, int peer) const;
+  Status check_list(const char* argument, size_t length) const;
+  Status check_reduction(DType dtype, ReduceOp op) const;
+
+  std::unique_ptr<Group> group_;
+  Ground ground_;
+  Reach reach_;
+  std::atomic<int64_t> timeout_ms_;
+  std::shared_ptr<void> keeps_;
+
+  std::mutex plans_mutex_;
+  std::vector<std::pair<int, std::unique_ptr<const Plan>>> plans_;  // with their roots
 };
 
 }  // namespace rdmacoll

@@ -5,27 +5,37 @@
 #include <memory>
 #include <string>
 
+#include "csrc/base/clock.h"
 #include "csrc/base/config.h"
+#include "csrc/base/log.h"
 #include "csrc/engine/bootstrap.h"
 #include "csrc/engine/communicator.h"
+#include "csrc/engine/progress.h"
+#include "csrc/transport/transport.h"
 
 namespace rdmacoll {
 
-class Endpoint {
+class Endpoint : public std::enable_shared_from_this<Endpoint> {
  public:
   // Opens the transports that the config asks for.
   static Result<std::shared_ptr<Endpoint>> open(const Config& config);
+  // Joins the progress thread and leaves the peers. Every communicator keeps its endpoint alive.
   ~Endpoint();
 
   // Makes a group of `size` ranks; all of them call it. One exchange over the bootstrap, then
-  // connects to peers not yet known. timeout_ms bounds this call.
-  Result<std::shared_ptr<Communicator>> create_communicator(int rank, int size, Bootstrap& bootstrap,
+  // connects to peers not yet known. timeout_ms bounds this call, and is the first timeout of the
+  // group's operations.
+  Result<std::shared_ptr<Communicator>> create_communicator(int rank, int size,
+                                                            Bootstrap& bootstrap,
                                                             int64_t timeout_ms);
 
-  // Fails everything in flight, leaves the peers, joins the progress thread. Idempotent.
-  void shutdown();
-  // For people: one line per peer, what was chosen and why.
-  std::string describe() const;
+ private:
+  explicit Endpoint(const Config& config);
+
+  const Config config_;
+  const SteadyClock clock_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<ThreadProgress> progress_;
 };
 
 }  // namespace rdmacoll

@@ -27,7 +27,8 @@ class Work {
   void on_done(Callback callback);
 
   // --- the engine's side ----------------------------------------------------------------------
-  void finish(Status status);  // once; runs the callbacks
+  // Once. The caller runs what comes back, with the status, when it holds no lock and no role.
+  std::vector<Callback> finish(Status status);
   void set_source_rank(int rank) { source_rank_ = rank; }
 
  private:

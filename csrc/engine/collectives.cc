@@ -1,0 +1,276 @@
+// Communicator's collectives: arguments checked, bound to memory, handed to the group.
+// Floor: engine. Thread: any.
+#include <algorithm>
+#include <numeric>
+
+#include "csrc/base/check.h"
+#include "csrc/engine/communicator.h"
+#include "csrc/plan/select.h"
+
+namespace rdmacoll {
+namespace {
+
+// Blocks are cut at cache lines; a multiple of every dtype's bytes.
+constexpr uint64_t kGrainBytes = 64;
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  hash ^= value + 0x9E3779B97F4A7C15ull + (hash << 6) + (hash >> 2);
+  return hash * 0xFF51AFD7ED558CCDull;
+}
+
+// Of what all ranks must agree about, whatever their share of a scattered operation.
+uint32_t signature_of(const Operation& operation, int root) {
+  uint64_t hash = mix(static_cast<uint64_t>(operation.plan->collective) + 1,
+                      static_cast<uint64_t>(operation.plan->algorithm));
+  hash = mix(hash, static_cast<uint64_t>(operation.reduction.dtype));
+  hash = mix(hash, static_cast<uint64_t>(operation.reduction.op));
+  hash = mix(hash, static_cast<uint64_t>(root));
+  hash = mix(hash, operation.bytes);
+  return static_cast<uint32_t>(hash >> 32);
+}
+
+template <typename Buffers>
+uint64_t total_bytes(const Buffers& buffers) {
+  uint64_t total = 0;
+  for (const auto& buffer : buffers) total += buffer.bytes;
+  return total;
+}
+
+Status sizes_differ(const std::string& first, uint64_t bytes, const std::string& second,
+                    uint64_t other) {
+  return Status(StatusCode::InvalidArgument, first + " has " + std::to_string(bytes) +
+                                                 " bytes but " + second + " has " +
+                                                 std::to_string(other) + "; they must be equal");
+}
+
+const std::byte* bytes_of(const void* data) { return static_cast<const std::byte*>(data); }
+std::byte* bytes_of(void* data) { return static_cast<std::byte*>(data); }
+
+}  // namespace
+
+// --- checks --------------------------------------------------------------------------------------
+
+Status Communicator::check_root(int root) const {
+  if (root >= 0 && root < size()) return Status();
+  return Status(StatusCode::InvalidArgument,
+                "root=" + std::to_string(root) +
+                    " is not a rank of this group; give one from 0 to " +
+                    std::to_string(size() - 1));
+}
+
+Status Communicator::check_list(const char* argument, size_t length) const {
+  if (length == static_cast<size_t>(size())) return Status();
+  return Status(StatusCode::InvalidArgument,
+                std::string(argument) + " has " + std::to_string(length) +
+                    " buffers; this group needs one per rank, " + std::to_string(size()));
+}
+
+Status Communicator::check_reduction(DType dtype, ReduceOp op) const {
+  if (reduction_supported(dtype, op)) return Status();
+  return Status(StatusCode::Unsupported, std::string("op=") + reduce_op_name(op) +
+                                             " is not defined for dtype=" + dtype_name(dtype) +
+                                             "; choose another op or convert the tensor");
+}
+
+// --- the way in ----------------------------------------------------------------------------------
+
+const Plan& Communicator::plan_for(Collective collective, Algorithm algorithm, int root) {
+  std::lock_guard<std::mutex> lock(plans_mutex_);
+  for (const auto& [plan_root, plan] : plans_) {
+    if (plan->collective == collective && plan->algorithm == algorithm && plan_root == root) {
+      return *plan;
+    }
+  }
+  Plan plan = make_plan(collective, algorithm, static_cast<uint16_t>(rank()),
+                        static_cast<uint16_t>(size()), reach_, static_cast<uint16_t>(root));
+  plans_.emplace_back(root, std::make_unique<const Plan>(std::move(plan)));
+  return *plans_.back().second;
+}
+
+std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_t bytes, int root) {
+  const Algorithm algorithm =
+      choose(collective, bytes, static_cast<uint32_t>(size()), reach_, ground_.preferred);
+  auto op = group_->blank();
+  op->operation.plan = &plan_for(collective, algorithm, root);
+  op->operation.grain = kGrainBytes;
+  op->operation.reduction = {DType::UInt8, ReduceOp::Sum, 1};
+  op->operation.contiguous = true;
+  op->operation.bytes = 0;
+  op->operation.input = nullptr;
+  op->operation.output = nullptr;
+  op->operation.block_bytes.clear();
+  op->operation.signature = signature_of(op->operation, root);
+  return op;
+}
+
+Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op) {
+  auto work = std::make_shared<Work>();
+  op->work = work;
+  op->started_ns = ground_.clock.now_ns();
+  op->deadline_ns = op->started_ns + timeout_ms() * 1'000'000;
+  RDMACOLL_RETURN_IF_ERROR(group_->submit(std::move(op)));
+  ground_.progress.notify();
+  return work;
+}
+
+Result<WorkPtr> Communicator::start_contiguous(Collective collective, const void* input,
+                                               void* output, uint64_t bytes, Reduction reduction,
+                                               int root) {
+  auto op = begin(collective, bytes, root);
+  Operation& operation = op->operation;
+  operation.bytes = bytes;
+  operation.input = bytes_of(input);
+  operation.output = bytes_of(output);
+  operation.reduction = reduction;
+  operation.signature = signature_of(operation, root);
+  return submit(std::move(op));
+}
+
+// Makes the operation scattered, with no block anywhere yet.
+static Operation& scatter_blocks(CollectiveOp& op) {
+  Operation& operation = op.operation;
+  operation.contiguous = false;
+  operation.inputs.assign(operation.plan->blocks, nullptr);
+  operation.outputs.assign(operation.plan->blocks, nullptr);
+  operation.block_bytes.assign(operation.plan->blocks, 0);
+  return operation;
+}
+
+// --- contiguous ----------------------------------------------------------------------------------
+
+Result<WorkPtr> Communicator::all_reduce(const void* input, void* output, uint64_t count,
+                                         DType dtype, ReduceOp op) {
+  RDMACOLL_RETURN_IF_ERROR(check_reduction(dtype, op));
+  const Reduction reduction{dtype, op, op == ReduceOp::Avg ? static_cast<uint32_t>(size()) : 1};
+  return start_contiguous(Collective::AllReduce, input, output, count * dtype_bytes(dtype),
+                          reduction, 0);
+}
+
+Result<WorkPtr> Communicator::reduce(const void* input, void* output, uint64_t count, DType dtype,
+                                     ReduceOp op, int root) {
+  RDMACOLL_RETURN_IF_ERROR(check_root(root));
+  RDMACOLL_RETURN_IF_ERROR(check_reduction(dtype, op));
+  const Reduction reduction{dtype, op, op == ReduceOp::Avg ? static_cast<uint32_t>(size()) : 1};
+  return start_contiguous(Collective::Reduce, input, output, count * dtype_bytes(dtype), reduction,
+                          root);
+}
+
+Result<WorkPtr> Communicator::broadcast(void* data, uint64_t bytes, int root) {
+  RDMACOLL_RETURN_IF_ERROR(check_root(root));
+  return start_contiguous(Collective::Broadcast, data, data, bytes,
+                          {DType::UInt8, ReduceOp::Sum, 1}, root);
+}
+
+Result<WorkPtr> Communicator::barrier() {
+  return start_contiguous(Collective::Barrier, nullptr, nullptr, 0,
+                          {DType::UInt8, ReduceOp::Sum, 1}, 0);
+}
+
+// --- scattered -----------------------------------------------------------------------------------
+
+Result<WorkPtr> Communicator::all_gather(ConstBuffer input,
+                                         std::span<const MutableBuffer> outputs) {
+  RDMACOLL_RETURN_IF_ERROR(check_list("outputs", outputs.size()));
+  const auto me = static_cast<size_t>(rank());
+  if (outputs[me].bytes != input.bytes) {
+    return sizes_differ("input", input.bytes, "outputs[" + std::to_string(me) + "]",
+                        outputs[me].bytes);
+  }
+  auto op = begin(Collective::AllGather, total_bytes(outputs), 0);
+  Operation& operation = scatter_blocks(*op);
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    operation.outputs[r] = bytes_of(outputs[r].data);
+    operation.block_bytes[r] = outputs[r].bytes;
+  }
+  operation.inputs[me] = bytes_of(input.data);
+  return submit(std::move(op));
+}
+
+Result<WorkPtr> Communicator::reduce_scatter(std::span<const ConstBuffer> inputs,
+                                             MutableBuffer output, DType dtype,
+                                             ReduceOp reduce_op) {
+  RDMACOLL_RETURN_IF_ERROR(check_list("inputs", inputs.size()));
+  RDMACOLL_RETURN_IF_ERROR(check_reduction(dtype, reduce_op));
+  const auto me = static_cast<size_t>(rank());
+  if (inputs[me].bytes != output.bytes) {
+    return sizes_differ("output", output.bytes, "inputs[" + std::to_string(me) + "]",
+                        inputs[me].bytes);
+  }
+  auto op = begin(Collective::ReduceScatter, total_bytes(inputs), 0);
+  Operation& operation = scatter_blocks(*op);
+  for (size_t r = 0; r < inputs.size(); ++r) {
+    operation.inputs[r] = bytes_of(inputs[r].data);
+    operation.block_bytes[r] = inputs[r].bytes;
+  }
+  operation.outputs[me] = bytes_of(output.data);
+  operation.reduction = {dtype, reduce_op,
+                         reduce_op == ReduceOp::Avg ? static_cast<uint32_t>(size()) : 1};
+  operation.signature = signature_of(operation, 0);
+  return submit(std::move(op));
+}
+
+Result<WorkPtr> Communicator::all_to_all(std::span<const ConstBuffer> inputs,
+                                         std::span<const MutableBuffer> outputs) {
+  RDMACOLL_RETURN_IF_ERROR(check_list("inputs", inputs.size()));
+  RDMACOLL_RETURN_IF_ERROR(check_list("outputs", outputs.size()));
+  const auto me = static_cast<size_t>(rank());
+  if (inputs[me].bytes != outputs[me].bytes) {
+    return sizes_differ("inputs[" + std::to_string(me) + "]", inputs[me].bytes,
+                        "outputs[" + std::to_string(me) + "]", outputs[me].bytes);
+  }
+  auto op = begin(Collective::AllToAll, 0, 0);
+  Operation& operation = scatter_blocks(*op);
+  for (size_t r = 0; r < inputs.size(); ++r) {
+    operation.inputs[r] = bytes_of(inputs[r].data);
+    operation.block_bytes[r] = inputs[r].bytes;
+    operation.outputs[inputs.size() + r] = bytes_of(outputs[r].data);
+    operation.block_bytes[inputs.size() + r] = outputs[r].bytes;
+  }
+  return submit(std::move(op));
+}
+
+Result<WorkPtr> Communicator::gather(ConstBuffer input, std::span<const MutableBuffer> outputs,
+                                     int root) {
+  RDMACOLL_RETURN_IF_ERROR(check_root(root));
+  const auto me = static_cast<size_t>(rank());
+  if (rank() == root) {
+    RDMACOLL_RETURN_IF_ERROR(check_list("outputs", outputs.size()));
+    if (outputs[me].bytes != input.bytes) {
+      return sizes_differ("input", input.bytes, "outputs[" + std::to_string(me) + "]",
+                          outputs[me].bytes);
+    }
+  }
+  auto op = begin(Collective::Gather, 0, root);
+  Operation& operation = scatter_blocks(*op);
+  operation.inputs[me] = bytes_of(input.data);
+  operation.block_bytes[me] = input.bytes;
+  for (size_t r = 0; rank() == root && r < outputs.size(); ++r) {
+    operation.outputs[r] = bytes_of(outputs[r].data);
+    operation.block_bytes[r] = outputs[r].bytes;
+  }
+  return submit(std::move(op));
+}
+
+Result<WorkPtr> Communicator::scatter(std::span<const ConstBuffer> inputs, MutableBuffer output,
+                                      int root) {
+  RDMACOLL_RETURN_IF_ERROR(check_root(root));
+  const auto me = static_cast<size_t>(rank());
+  if (rank() == root) {
+    RDMACOLL_RETURN_IF_ERROR(check_list("inputs", inputs.size()));
+    if (inputs[me].bytes != output.bytes) {
+      return sizes_differ("output", output.bytes, "inputs[" + std::to_string(me) + "]",
+                          inputs[me].bytes);
+    }
+  }
+  auto op = begin(Collective::Scatter, 0, root);
+  Operation& operation = scatter_blocks(*op);
+  operation.outputs[me] = bytes_of(output.data);
+  operation.block_bytes[me] = output.bytes;
+  for (size_t r = 0; rank() == root && r < inputs.size(); ++r) {
+    operation.inputs[r] = bytes_of(inputs[r].data);
+    operation.block_bytes[r] = inputs[r].bytes;
+  }
+  return submit(std::move(op));
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,92 @@
+// Communicator: life, waits, point-to-point. The collectives are in collectives.cc.
+// Floor: engine. Thread: any.
+#include "csrc/engine/communicator.h"
+
+#include <algorithm>
+
+namespace rdmacoll {
+namespace {
+
+bool all_mapped(const Group& group) {
+  for (uint32_t peer = 0; peer < group.world(); ++peer) {
+    if (peer != group.rank() && group.links()[peer].mapped == nullptr) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Communicator::Communicator(std::unique_ptr<Group> group, Ground ground, int64_t timeout_ms,
+                           std::shared_ptr<void> keeps)
+    : group_(std::move(group)),
+      ground_(ground),
+      reach_{all_mapped(*group_)},
+      timeout_ms_(timeout_ms),
+      keeps_(std::move(keeps)) {
+  ground_.progress.add(*group_);
+}
+
+Communicator::~Communicator() {
+  ground_.progress.remove(*group_);
+  for (uint32_t peer = 0; peer < group_->world(); ++peer) {
+    if (peer == group_->rank()) continue;
+    ground_.transport.close_region(group_->links()[peer].peer, group_->links()[peer].region);
+  }
+  ground_.transport.release_region(group_->block().id);
+}
+
+int Communicator::rank() const { return static_cast<int>(group_->rank()); }
+int Communicator::size() const { return static_cast<int>(group_->world()); }
+void Communicator::set_timeout_ms(int64_t timeout_ms) { timeout_ms_.store(timeout_ms); }
+int64_t Communicator::timeout_ms() const { return timeout_ms_.load(); }
+
+Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t tag) {
+  RDMACOLL_RETURN_IF_ERROR(check_peer("destination", destination));
+  auto work = std::make_shared<Work>();
+  work->set_source_rank(rank());
+  RDMACOLL_RETURN_IF_ERROR(
+      group_->submit(SendOp{.work = work,
+                            .data = static_cast<const std::byte*>(data.data),
+                            .bytes = data.bytes,
+                            .peer = static_cast<uint32_t>(destination),
+                            .tag = tag,
+                            .deadline_ns = Deadline::after_ms(ground_.clock, timeout_ms()).at_ns}));
+  ground_.progress.notify();
+  return work;
+}
+
+Result<WorkPtr> Communicator::recv(MutableBuffer data, int source_or_any, int32_t tag) {
+  if (source_or_any != kAnySource) RDMACOLL_RETURN_IF_ERROR(check_peer("source", source_or_any));
+  auto work = std::make_shared<Work>();
+  RDMACOLL_RETURN_IF_ERROR(
+      group_->submit(RecvOp{.work = work,
+                            .data = static_cast<std::byte*>(data.data),
+                            .bytes = data.bytes,
+                            .source = source_or_any,
+                            .tag = tag,
+                            .deadline_ns = Deadline::after_ms(ground_.clock, timeout_ms()).at_ns}));
+  ground_.progress.notify();
+  return work;
+}
+
+Status Communicator::check_peer(const char* argument, int peer) const {
+  if (peer >= 0 && peer < size() && peer != rank()) return Status();
+  const std::string why = peer == rank() ? " is this rank itself; give another rank"
+                                         : " is not a rank of this group; give one from 0 to " +
+                                               std::to_string(size() - 1);
+  return Status(StatusCode::InvalidArgument,
+                std::string(argument) + "=" + std::to_string(peer) + why);
+}
+
+Status Communicator::wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) {
+  return ground_.progress.wait(work, timeout_ms, interrupt);
+}
+
+Status Communicator::failure() const { return group_->failure(); }
+
+void Communicator::abort(const std::string& reason) {
+  group_->fail_soon(Status(StatusCode::Aborted, reason));
+  ground_.progress.notify();
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,219 @@
+// Executor: the interpreter of plans. Floor: engine. Thread: the driver.
+#include "csrc/engine/executor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll {
+namespace {
+
+Tiling tiling_of(const Operation& operation, const Layout& layout) {
+  const Plan& plan = *operation.plan;
+  if (operation.contiguous) {
+    return Tiling::contiguous(operation.bytes, plan, layout.slot_bytes(), layout.stage_bytes(),
+                              operation.grain);
+  }
+  return Tiling::scattered(operation.block_bytes, plan, layout.slot_bytes(), layout.stage_bytes(),
+                           operation.grain);
+}
+
+}  // namespace
+
+Executor::Executor(const Layout& layout, std::byte* my_block, std::vector<Link>& links,
+                   std::vector<std::vector<Port>>& ports)
+    : layout_(layout), my_block_(my_block), links_(links), ports_(ports) {}
+
+void Executor::start(const Operation& operation) {
+  RDMACOLL_CHECK(!running());
+  operation_ = &operation;
+  status_ = Status();
+  tiling_ = tiling_of(operation, layout_);
+  const Plan& plan = *operation.plan;
+  lanes_.assign(plan.lanes.size(), LaneState{});
+  lanes_left_ = 0;
+  for (size_t lane = 0; lane < plan.lanes.size(); ++lane) {
+    const Step* first = &plan.steps[plan.lanes[lane].first_step];
+    for (const Step* step = first; step != first + plan.lanes[lane].steps; ++step) {
+      lanes_[lane].tiles = std::max(lanes_[lane].tiles, tiling_->tiles(step->blocks));
+    }
+    lanes_left_ += lanes_[lane].tiles > 0;
+  }
+}
+
+bool Executor::advance() {
+  bool moved = false;
+  // Later lanes first: they take what earlier ones left in the caches, and free its place.
+  for (uint32_t lane = static_cast<uint32_t>(lanes_.size()); lane-- > 0 && status_.ok();) {
+    moved |= advance_lane(lane);
+  }
+  return moved;
+}
+
+bool Executor::advance_lane(uint32_t lane) {
+  LaneState& state = lanes_[lane];
+  if (state.tile == state.tiles) return false;
+  const Lane& range = operation_->plan->lanes[lane];
+  const Step* steps = &operation_->plan->steps[range.first_step];
+  const uint32_t first = state.step;
+  while (state.step < range.steps) {
+    const Step& step = steps[state.step];
+    if (due(step, state.tile) && !run(step, state.tile)) return state.step != first;
+    ++state.step;
+  }
+  state.step = 0;
+  if (++state.tile == state.tiles) --lanes_left_;
+  return true;
+}
+
+bool Executor::due(const Step& step, uint64_t tile) const {
+  if (step.blocks.count == 0) return tile == 0;
+  return tiling_->piece(step.blocks, tile).bytes > 0;
+}
+
+bool Executor::run(const Step& step, uint64_t tile) {
+  switch (step.kind) {
+    case StepKind::Wait:
+      return wait(step, tile);
+    case StepKind::Signal:
+      return signal(step, tile);
+    case StepKind::Copy:
+      copy(step, tile);
+      return true;
+    case StepKind::Reduce:
+      fold(step, tile);
+      return true;
+  }
+  return false;
+}
+
+bool Executor::wait(const Step& step, uint64_t tile) {
+  Port& from = port(step.channel, step.peer);
+  if (step.counter == Counter::Credit) return from.can_send();
+  const Line* line = from.take();
+  if (line == nullptr) return false;
+  if (line->signature != message_signature(step.blocks) ||
+      line->bytes != message_bytes(step, tile)) {
+    status_ = Status(
+        StatusCode::Mismatch,
+        "rank " + std::to_string(step.peer) +
+            " sent a message of another operation than this rank's " + operation_->describe() +
+            "; all ranks of a group must start the same collectives in the same order, with equal "
+            "dtype, operation, root and sizes");
+    return false;
+  }
+  return true;
+}
+
+bool Executor::signal(const Step& step, uint64_t tile) {
+  Port& to = port(step.channel, step.peer);
+  if (step.counter == Counter::Credit) {
+    to.consume();
+    return true;
+  }
+  return to.announce(message_signature(step.blocks), message_bytes(step, tile));
+}
+
+void Executor::copy(const Step& step, uint64_t tile) {
+  const Operand* operands = &operation_->plan->operands[step.first_operand];
+  const Piece from_piece = tiling_->piece(operands[0].blocks, tile);
+  const std::byte* from = source(operands[0], from_piece, tile);
+  for (uint32_t i = 1; i < step.operands; ++i) {
+    std::byte* to = destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile);
+    if (to != from) std::memcpy(to, from, from_piece.bytes);
+  }
+}
+
+void Executor::fold(const Step& step, uint64_t tile) {
+  const Operand* operands = &operation_->plan->operands[step.first_operand];
+  const uint32_t source_count = step.operands - step.destinations;
+  const Piece first_piece = tiling_->piece(operands[0].blocks, tile);
+  sources_.clear();
+  destinations_.clear();
+  for (uint32_t i = 0; i < source_count; ++i) {
+    sources_.push_back(source(operands[i], tiling_->piece(operands[i].blocks, tile), tile));
+  }
+  for (uint32_t i = source_count; i < step.operands; ++i) {
+    destinations_.push_back(
+        destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile));
+  }
+  Reduction reduction = operation_->reduction;
+  if (!step.finishes) reduction.divisor = 1;
+  reduce(reduction, sources_.data(), sources_.size(), destinations_.data(), destinations_.size(),
+         first_piece.bytes);
+}
+
+const std::byte* Executor::source(const Operand& operand, const Piece& piece, uint64_t tile) const {
+  switch (operand.buffer) {
+    case Buffer::Input:
+      return (operation_->contiguous ? operation_->input
+                                     : operation_->inputs[operand.blocks.first]) +
+             piece.offset;
+    case Buffer::Output:
+      return (operation_->contiguous ? operation_->output
+                                     : operation_->outputs[operand.blocks.first]) +
+             piece.offset;
+    case Buffer::Slot:
+      return port(operand.channel, operand.rank).incoming(piece.bytes);
+    case Buffer::PeerStage:
+      return links_[operand.rank].mapped + layout_.stages(operand.channel) +
+             port(operand.channel, operand.rank).incoming_index() * layout_.stage_bytes() +
+             tiling_->stage_offset(operand.blocks.first, tile);
+    case Buffer::PeerSlot:
+    case Buffer::Stage:
+      break;
+  }
+  RDMACOLL_CHECK(!"a plan reads only inputs, outputs, slots and peers' stages");
+  return nullptr;
+}
+
+std::byte* Executor::destination(const Operand& operand, const Piece& piece, uint64_t tile) {
+  switch (operand.buffer) {
+    case Buffer::Output:
+      return (operation_->contiguous ? operation_->output
+                                     : operation_->outputs[operand.blocks.first]) +
+             piece.offset;
+    case Buffer::PeerSlot:
+      return port(operand.channel, operand.rank).outgoing(piece.bytes);
+    case Buffer::Stage:
+      // Every message of a stage channel goes to all, so any peer's count will do.
+      return my_block_ + layout_.stages(operand.channel) +
+             port(operand.channel, operation_->plan->rank == 0 ? 1 : 0).outgoing_index() *
+                 layout_.stage_bytes() +
+             tiling_->stage_offset(operand.blocks.first, tile);
+    case Buffer::Input:
+    case Buffer::Slot:
+    case Buffer::PeerStage:
+      break;
+  }
+  RDMACOLL_CHECK(!"a plan writes only outputs, peers' slots and its own stages");
+  return nullptr;
+}
+
+uint32_t Executor::message_signature(BlockRange range) const {
+  // The size of a scattered block is known to its two ends only, so it is part of the message's
+  // signature and not of the operation's.
+  if (operation_->contiguous || range.count == 0) return operation_->signature;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < range.count; ++i) bytes += operation_->block_bytes[range.first + i];
+  return operation_->signature ^ static_cast<uint32_t>((bytes * 0x9E3779B97F4A7C15ull) >> 32);
+}
+
+uint64_t Executor::message_bytes(const Step& step, uint64_t tile) const {
+  return step.blocks.count == 0 ? 0 : tiling_->piece(step.blocks, tile).bytes;
+}
+
+bool Executor::waits_for(uint32_t peer) const {
+  if (!running()) return false;
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    const LaneState& state = lanes_[lane];
+    if (state.tile == state.tiles) continue;
+    const Step& step =
+        operation_->plan->steps[operation_->plan->lanes[lane].first_step + state.step];
+    if (step.kind == StepKind::Wait && step.peer == peer) return true;
+  }
+  return false;
+}
+
+}  // namespace rdmacoll

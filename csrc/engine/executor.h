@@ -1,0 +1,71 @@
+// Executor: runs one operation's plan on this rank, without ever blocking. Where an operand is, how
+// a message travels and how far each lane has come are decided here; what to do next is the plan's.
+// Floor: engine. Thread: the driver.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/engine/layout.h"
+#include "csrc/engine/operation.h"
+#include "csrc/engine/port.h"
+
+namespace rdmacoll {
+
+class Executor {
+ public:
+  // ports[channel][peer]; the entry of the own rank is unused. The block is this rank's own.
+  Executor(const Layout& layout, std::byte* my_block, std::vector<Link>& links,
+           std::vector<std::vector<Port>>& ports);
+
+  // The operation must outlive its run; one at a time.
+  void start(const Operation& operation);
+  // One round over the lanes, each at most to the end of its tile; whether anything moved.
+  bool advance();
+  bool running() const { return lanes_left_ > 0; }
+  // Forgets the operation where it stands; the ports are of no use after it.
+  void stop() { lanes_left_ = 0; }
+  // Ok, or Mismatch: a message that belongs to another operation came in.
+  const Status& status() const { return status_; }
+  // Whether some lane cannot go on without a word from this peer.
+  bool waits_for(uint32_t peer) const;
+
+ private:
+  struct LaneState {
+    uint64_t tile = 0;
+    uint64_t tiles = 0;
+    uint32_t step = 0;
+  };
+
+  bool advance_lane(uint32_t lane);
+  bool run(const Step& step, uint64_t tile);
+  bool wait(const Step& step, uint64_t tile);
+  bool signal(const Step& step, uint64_t tile);
+  void copy(const Step& step, uint64_t tile);
+  void fold(const Step& step, uint64_t tile);
+  const std::byte* source(const Operand& operand, const Piece& piece, uint64_t tile) const;
+  std::byte* destination(const Operand& operand, const Piece& piece, uint64_t tile);
+  bool due(const Step& step, uint64_t tile) const;
+  uint32_t message_signature(BlockRange range) const;
+  uint64_t message_bytes(const Step& step, uint64_t tile) const;
+  Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }
+  const Port& port(uint8_t channel, uint32_t peer) const { return ports_[channel][peer]; }
+
+  const Layout& layout_;
+  std::byte* my_block_;
+  std::vector<Link>& links_;
+  std::vector<std::vector<Port>>& ports_;
+
+  const Operation* operation_ = nullptr;
+  std::optional<Tiling> tiling_;
+  std::vector<LaneState> lanes_;
+  uint32_t lanes_left_ = 0;
+  std::vector<const void*> sources_;  // of the fold at hand; kept for its capacity
+  std::vector<void*> destinations_;
+  Status status_;
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,125 @@
+// Group: submission and the driver's round. How a group fails is in group_failure.cc.
+// Floor: engine. Thread: see group.h.
+#include "csrc/engine/group.h"
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll {
+namespace {
+
+std::vector<std::vector<Port>> make_ports(Transport& transport, const Layout& layout,
+                                          const std::vector<Link>& links, std::byte* block,
+                                          uint32_t rank) {
+  std::vector<std::vector<Port>> ports(kChannels);
+  for (uint8_t channel = 0; channel < kChannels; ++channel) {
+    ports[channel].reserve(links.size());
+    for (uint32_t peer = 0; peer < links.size(); ++peer) {
+      ports[channel].emplace_back(transport, layout, links[peer], block, channel, rank, peer);
+    }
+  }
+  return ports;
+}
+
+}  // namespace
+
+Group::Group(Transport& transport, const Clock& clock, uint32_t rank, Layout layout, Region block,
+             std::vector<Link> links)
+    : transport_(transport),
+      clock_(clock),
+      rank_(rank),
+      layout_(layout),
+      block_(block),
+      links_(std::move(links)),
+      ports_(make_ports(transport, layout_, links_, block_.base, rank)),
+      executor_(layout_, block_.base, links_, ports_),
+      p2p_(rank, world(), ports_, layout_.slot_bytes()) {
+  RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());
+}
+
+std::unique_ptr<CollectiveOp> Group::blank() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (spare_.empty()) return std::make_unique<CollectiveOp>();
+  auto op = std::move(spare_.back());
+  spare_.pop_back();
+  return op;
+}
+
+Status Group::submit(std::unique_ptr<CollectiveOp> op) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  op->operation.sequence = next_sequence_++;
+  // Ranks that disagree about the order disagree about the number.
+  op->operation.signature ^= static_cast<uint32_t>(op->operation.sequence * 0x85EBCA6Bu);
+  new_collectives_.push_back(std::move(op));
+  in_flight_.fetch_add(1, std::memory_order_relaxed);
+  has_new_.store(true, std::memory_order_release);
+  return Status();
+}
+
+Status Group::submit(SendOp op) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  new_sends_.push_back(std::move(op));
+  in_flight_.fetch_add(1, std::memory_order_relaxed);
+  has_new_.store(true, std::memory_order_release);
+  return Status();
+}
+
+Status Group::submit(RecvOp op) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  new_recvs_.push_back(std::move(op));
+  in_flight_.fetch_add(1, std::memory_order_relaxed);
+  has_new_.store(true, std::memory_order_release);
+  return Status();
+}
+
+bool Group::advance(std::vector<Completion>& finished) {
+  const size_t finished_before = finished.size();
+  if (has_new_.load(std::memory_order_acquire)) take_submissions(finished);
+  bool moved = advance_collectives(finished);
+  if (!p2p_.idle()) moved |= p2p_.advance(finished);
+  const size_t ended = finished.size() - finished_before;
+  in_flight_.fetch_sub(ended, std::memory_order_release);
+  return moved || ended > 0;
+}
+
+void Group::take_submissions(std::vector<Completion>& finished) {
+  Status failure;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    has_new_.store(false, std::memory_order_relaxed);
+    failure = failure_;
+    for (auto& op : new_collectives_) queue_.push_back(std::move(op));
+    for (SendOp& op : new_sends_) p2p_.send(std::move(op));
+    for (RecvOp& op : new_recvs_) p2p_.recv(std::move(op), finished);
+    new_collectives_.clear();
+    new_sends_.clear();
+    new_recvs_.clear();
+  }
+  if (!failure.ok()) fail_in_flight(failure, finished);
+}
+
+bool Group::advance_collectives(std::vector<Completion>& finished) {
+  bool moved = false;
+  while (true) {
+    if (current_ == nullptr) {
+      if (queue_.empty()) return moved;
+      current_ = std::move(queue_.front());
+      queue_.pop_front();
+      executor_.start(current_->operation);
+      moved = true;
+    }
+    moved |= executor_.advance();
+    if (!executor_.status().ok()) {
+      fail(executor_.status(), finished);
+      return true;
+    }
+    if (executor_.running()) return moved;
+    finished.push_back({std::move(current_->work), Status()});
+    std::lock_guard<std::mutex> lock(mutex_);
+    spare_.push_back(std::move(current_));
+  }
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,107 @@
+// Group: the state of a communicator on this rank: its ports, the collective that runs and those
+// queued behind it, its point-to-point traffic, and how it fails.
+// Floor: engine. Thread: submit_*, fail_soon() and failure() any; the rest belongs to the driver.
+//
+// Failure. A group fails as a whole: what is in flight ends with the status, later submissions are
+// refused with it, and every member is told by a status line, so that nobody is left waiting for a
+// rank that has given up. A peer that is gone (left, or dead) fails the group only when an
+// operation cannot go on without it: what it had sent before is still good.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+#include "csrc/engine/executor.h"
+#include "csrc/engine/layout.h"
+#include "csrc/engine/operation.h"
+#include "csrc/engine/p2p.h"
+#include "csrc/engine/port.h"
+#include "csrc/engine/work.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+struct CollectiveOp {
+  Operation operation;
+  WorkPtr work;
+  int64_t started_ns = 0;
+  int64_t deadline_ns = 0;
+};
+
+class Group {
+ public:
+  // links[p] reaches rank p's block; the own entry is unused. `block` is this rank's, zeroed.
+  Group(Transport& transport, const Clock& clock, uint32_t rank, Layout layout, Region block,
+        std::vector<Link> links);
+
+  uint32_t rank() const { return rank_; }
+  uint32_t world() const { return static_cast<uint32_t>(links_.size()); }
+  const std::vector<Link>& links() const { return links_; }
+  const Region& block() const { return block_; }
+
+  // --- any thread -----------------------------------------------------------------------------
+  // An empty operation to fill and submit; recycled, so that the steady state allocates nothing.
+  std::unique_ptr<CollectiveOp> blank();
+  // Gives the operation its place in the order of the group. The status is failure()'s.
+  Status submit(std::unique_ptr<CollectiveOp> op);
+  Status submit(SendOp op);
+  Status submit(RecvOp op);
+  // The driver fails the group with this at its next round. The first status stays.
+  void fail_soon(Status status);
+  Status failure() const;
+  bool idle() const { return in_flight_.load(std::memory_order_acquire) == 0; }
+
+  // --- the driver -----------------------------------------------------------------------------
+  // One round over everything in flight; whether anything moved.
+  bool advance(std::vector<Completion>& finished);
+  // Deadlines, peers that are gone, and status lines; now and then.
+  void check(std::vector<Completion>& finished);
+  // Leaves the group: fails what is in flight and tells the peers. Nothing may follow.
+  void close(std::vector<Completion>& finished);
+
+ private:
+  enum class Farewell : uint32_t { Left = 1, Failed = 2 };
+
+  void take_submissions(std::vector<Completion>& finished);
+  bool advance_collectives(std::vector<Completion>& finished);
+  void check_deadlines(std::vector<Completion>& finished);
+  void check_peers(std::vector<Completion>& finished);
+  bool waits_for(uint32_t peer) const { return executor_.waits_for(peer) || p2p_.waits_for(peer); }
+  std::string missing_ranks() const;
+  void fail(Status status, std::vector<Completion>& finished);
+  void fail_in_flight(const Status& status, std::vector<Completion>& finished);
+  void tell_peers(Farewell farewell, const std::string& text);
+
+  Transport& transport_;
+  const Clock& clock_;
+  const uint32_t rank_;
+  const Layout layout_;
+  const Region block_;
+  std::vector<Link> links_;
+  std::vector<std::vector<Port>> ports_;  // [channel][peer]
+  Executor executor_;
+  PointToPoint p2p_;
+
+  mutable std::mutex mutex_;  // the fields down to the blank line
+  std::vector<std::unique_ptr<CollectiveOp>> new_collectives_;
+  std::vector<SendOp> new_sends_;
+  std::vector<RecvOp> new_recvs_;
+  std::vector<std::unique_ptr<CollectiveOp>> spare_;
+  uint64_t next_sequence_ = 1;
+  Status failure_;
+
+  std::atomic<bool> has_new_{false};  // submissions or a failure to act on
+  std::atomic<uint64_t> in_flight_{0};
+  std::deque<std::unique_ptr<CollectiveOp>> queue_;
+  std::unique_ptr<CollectiveOp> current_;
+  bool failed_ = false;  // the driver has acted on failure_
+};
+
+}  // namespace rdmacoll

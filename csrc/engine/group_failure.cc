@@ -1,0 +1,137 @@
+// Group: how it fails and how it ends. Floor: engine. Thread: see group.h.
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/check.h"
+#include "csrc/engine/group.h"
+
+namespace rdmacoll {
+namespace {
+
+// What the inline data of a status line hold.
+struct StatusWire {
+  uint32_t farewell;
+  char text[kInlineBytes - sizeof(uint32_t)];
+};
+static_assert(sizeof(StatusWire) == kInlineBytes);
+
+}  // namespace
+
+void Group::fail_soon(Status status) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (failure_.ok()) failure_ = std::move(status);
+  has_new_.store(true, std::memory_order_release);
+}
+
+Status Group::failure() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return failure_;
+}
+
+void Group::check(std::vector<Completion>& finished) {
+  if (failed_ || idle()) return;
+  const size_t finished_before = finished.size();
+  check_deadlines(finished);
+  if (!failed_) check_peers(finished);
+  in_flight_.fetch_sub(finished.size() - finished_before, std::memory_order_release);
+}
+
+void Group::check_deadlines(std::vector<Completion>& finished) {
+  const int64_t now_ns = clock_.now_ns();
+  if (current_ != nullptr && current_->deadline_ns <= now_ns) {
+    const int64_t waited_ms = (now_ns - current_->started_ns) / 1'000'000;
+    fail(Status(StatusCode::Timeout, current_->operation.describe() + " timed out after " +
+                                         std::to_string(waited_ms) + " ms; " + missing_ranks()),
+         finished);
+    return;
+  }
+  Status p2p = p2p_.expire(now_ns, finished);
+  if (!p2p.ok()) fail(std::move(p2p), finished);
+}
+
+std::string Group::missing_ranks() const {
+  std::string list;
+  for (uint32_t peer = 0; peer < world(); ++peer) {
+    if (peer == rank_ || !executor_.waits_for(peer)) continue;
+    list += (list.empty() ? "" : ", ") + std::to_string(peer);
+  }
+  return "rank " + std::to_string(rank_) + " waits for rank(s) " + (list.empty() ? "none" : list);
+}
+
+void Group::check_peers(std::vector<Completion>& finished) {
+  for (uint32_t peer = 0; peer < world(); ++peer) {
+    if (peer == rank_) continue;
+    const auto& line = *reinterpret_cast<const Line*>(block_.base + layout_.status(peer));
+    Status gone = transport_.peer_status(links_[peer].peer);
+    if (line.counter.load(std::memory_order_acquire) != 0) {
+      StatusWire wire;
+      std::memcpy(&wire, line.inline_data, sizeof(wire));
+      const std::string text(wire.text, strnlen(wire.text, sizeof(wire.text)));
+      if (wire.farewell == static_cast<uint32_t>(Farewell::Failed)) {
+        fail(Status(StatusCode::PeerFailed,
+                    "rank " + std::to_string(peer) + " gave the group up: " + text),
+             finished);
+        return;
+      }
+      gone = Status(StatusCode::PeerFailed, "it has left the group");
+    }
+    if (gone.ok()) continue;
+    // What it sent before is all here: take that first.
+    while (advance_collectives(finished) || (!p2p_.idle() && p2p_.advance(finished))) {
+    }
+    if (failed_ || !waits_for(peer)) continue;
+    const std::string what =
+        current_ != nullptr ? current_->operation.describe() : "a point-to-point operation";
+    fail(Status(StatusCode::PeerFailed, what + " cannot end: rank " + std::to_string(peer) +
+                                            " is gone (" + gone.message() + ")"),
+         finished);
+    return;
+  }
+}
+
+void Group::fail(Status status, std::vector<Completion>& finished) {
+  fail_soon(std::move(status));
+  fail_in_flight(failure(), finished);
+}
+
+void Group::fail_in_flight(const Status& status, std::vector<Completion>& finished) {
+  if (!failed_) tell_peers(Farewell::Failed, status.message());
+  failed_ = true;
+  if (current_ != nullptr) {
+    finished.push_back({std::move(current_->work), status});
+    current_.reset();
+    executor_.stop();
+  }
+  for (auto& op : queue_) finished.push_back({std::move(op->work), status});
+  queue_.clear();
+  p2p_.fail_all(status, finished);
+}
+
+void Group::close(std::vector<Completion>& finished) {
+  const size_t finished_before = finished.size();
+  if (!idle()) {
+    fail_soon(Status(StatusCode::Aborted, "the group was destroyed with operations in flight"));
+  }
+  take_submissions(finished);
+  if (!failed_) tell_peers(Farewell::Left, "");
+  in_flight_.fetch_sub(finished.size() - finished_before, std::memory_order_release);
+}
+
+void Group::tell_peers(Farewell farewell, const std::string& text) {
+  StatusWire wire{static_cast<uint32_t>(farewell), {}};
+  std::copy_n(text.begin(), std::min(text.size(), sizeof(wire.text)), wire.text);
+  Header header;
+  header.inline_bytes = kInlineBytes;
+  std::memcpy(header.inline_data, &wire, sizeof(wire));
+  for (uint32_t peer = 0; peer < world(); ++peer) {
+    if (peer == rank_) continue;
+    const RemoteSlice line{links_[peer].region, layout_.status(rank_), kLineBytes};
+    // A full queue to a peer that takes nothing must not hold up the failure; it has its deadline.
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+      if (transport_.signal(links_[peer].peer, 0, line, 1, header) != Posted::Full) break;
+      transport_.poll();
+    }
+  }
+}
+
+}  // namespace rdmacoll

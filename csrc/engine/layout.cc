@@ -1,0 +1,52 @@
+// Layout: computed once per communicator. Lines first, so that a line's index stays small.
+// Floor: engine.
+#include "csrc/engine/layout.h"
+
+#include <algorithm>
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+
+bool has_slots(uint8_t channel) { return channel < kSlotChannels || channel == kDataChannel; }
+
+uint32_t depth_of(uint8_t channel) {
+  if (is_stage_channel(channel)) return kStageDepth;
+  return has_slots(channel) ? kSlotDepth : kEnvelopeDepth;
+}
+
+uint64_t whole_pages(uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+}  // namespace
+
+Layout::Layout(uint32_t world, uint64_t block_bytes) {
+  const uint64_t peers = std::max(world - 1, 1u);
+  const uint64_t share = block_bytes / (peers * kSlotDepth) / kPageBytes * kPageBytes;
+  slot_bytes_ = std::clamp(share, kSlotBytesMin, kSlotBytesMax);
+
+  uint64_t next = world * uint64_t{kLineBytes};  // the status lines
+  for (uint8_t channel = 0; channel < kChannels; ++channel) {
+    channels_[channel].depth = depth_of(channel);
+    channels_[channel].lines = next;
+    next += world * (depth(channel) + 1ull) * kLineBytes;
+  }
+  RDMACOLL_CHECK(next / kLineBytes <= kMaxLinesPerRegion);
+  next = whole_pages(next);
+  for (uint8_t channel = 0; channel < kChannels; ++channel) {
+    if (has_slots(channel)) {
+      const uint64_t bytes = world * depth(channel) * slot_bytes_;
+      channels_[channel].slots = next;
+      channels_[channel].bounce = next + bytes;
+      next += 2 * bytes;
+    } else if (is_stage_channel(channel)) {
+      channels_[channel].stages = next;
+      next += depth(channel) * stage_bytes_;
+    }
+  }
+  total_bytes_ = next;
+}
+
+}  // namespace rdmacoll

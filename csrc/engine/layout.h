@@ -1,0 +1,66 @@
+// Layout: where lines, slots and stages lie in a rank's block. A function of the world and the
+// configuration alone, so that every rank knows the offsets in everybody's block.
+// Floor: engine. Thread: a value.
+//
+// The block of a rank, for each channel and each writer p:
+//   lines   `depth` lines in which p announces its messages to me
+//   credit  one line in which p says how many of my messages it has consumed
+//   slots   `depth` slots that p writes its messages into
+//   bounce  `depth` slots of my own, sources of my puts to a p whose memory is not mapped
+// and for each stage channel `depth` stages of my own, for each p one status line (group.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "csrc/base/limits.h"
+#include "csrc/plan/plan.h"
+
+namespace rdmacoll {
+
+// Behind the channels of the plans, those of point-to-point (p2p.h).
+inline constexpr uint8_t kEnvelopeChannel = kPlanChannels;
+inline constexpr uint8_t kGrantChannel = kPlanChannels + 1;
+inline constexpr uint8_t kDataChannel = kPlanChannels + 2;
+inline constexpr uint8_t kChannels = kPlanChannels + 3;
+
+class Layout {
+ public:
+  // block_bytes: how much the slots of one channel may take (Config::block_bytes).
+  Layout(uint32_t world, uint64_t block_bytes);
+
+  uint32_t depth(uint8_t channel) const { return channels_[channel].depth; }
+  uint64_t slot_bytes() const { return slot_bytes_; }
+  uint64_t stage_bytes() const { return stage_bytes_; }
+  uint64_t total_bytes() const { return total_bytes_; }
+
+  uint64_t lines(uint8_t channel, uint32_t writer) const {
+    return channels_[channel].lines + writer * (depth(channel) + 1ull) * kLineBytes;
+  }
+  uint64_t credit(uint8_t channel, uint32_t writer) const {
+    return lines(channel, writer) + depth(channel) * kLineBytes;
+  }
+  uint64_t slots(uint8_t channel, uint32_t writer) const {
+    return channels_[channel].slots + writer * depth(channel) * slot_bytes_;
+  }
+  uint64_t bounce(uint8_t channel, uint32_t peer) const {
+    return channels_[channel].bounce + peer * depth(channel) * slot_bytes_;
+  }
+  uint64_t stages(uint8_t channel) const { return channels_[channel].stages; }
+  uint64_t status(uint32_t writer) const { return writer * uint64_t{kLineBytes}; }
+
+ private:
+  struct Channel {
+    uint32_t depth = 0;
+    uint64_t lines = 0;
+    uint64_t slots = 0;
+    uint64_t bounce = 0;
+    uint64_t stages = 0;
+  };
+  std::array<Channel, kChannels> channels_;
+  uint64_t slot_bytes_ = 0;
+  uint64_t stage_bytes_ = kStageBytesMax;
+  uint64_t total_bytes_ = 0;
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,35 @@
+// Operation: a collective bound to memory: which plan, cut how, over whose bytes.
+// Floor: engine. Thread: made by the thread that starts it, then the driver's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "csrc/plan/plan.h"
+#include "csrc/plan/tiling.h"
+#include "csrc/reduce/reduce.h"
+
+namespace rdmacoll {
+
+struct Operation {
+  const Plan* plan = nullptr;
+  Reduction reduction{DType::UInt8, ReduceOp::Sum, 1};
+  uint64_t grain = 1;      // blocks are cut at multiples of it
+  uint64_t sequence = 0;   // of the communicator's collectives
+  uint32_t signature = 0;  // of all that must be equal on every rank
+
+  // Contiguous collectives: one buffer in, one out.
+  bool contiguous = true;
+  uint64_t bytes = 0;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  // Scattered ones: a place and a size for each block; nullptr where this rank has no such block.
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
+  std::vector<uint64_t> block_bytes;
+
+  std::string describe() const;
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,81 @@
+// Port: this rank's end of one channel to one peer, both directions: messages out, messages in, and
+// the credits that bound them. What the executor and p2p are written in.
+// Floor: engine. Thread: the driver.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "csrc/engine/layout.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+// How one rank reaches another's block.
+struct Link {
+  PeerId peer = 0;
+  RegionId region = kNoRegion;  // the peer's block
+  std::byte* mapped = nullptr;  // the same, if this rank can load and store it
+};
+
+class Port {
+ public:
+  Port(Transport& transport, const Layout& layout, const Link& link, std::byte* my_block,
+       uint8_t channel, uint32_t my_rank, uint32_t peer_rank);
+
+  // --- out ------------------------------------------------------------------------------------
+  // Whether the next message has a place; only then may it be written and announced.
+  bool can_send() const;
+  // Where the next message of so many bytes is to be written.
+  std::byte* outgoing(uint64_t bytes);
+  // Announces what was written; false: the transport is full, call again with the same.
+  bool announce(uint32_t signature, uint64_t bytes);
+
+  // --- in -------------------------------------------------------------------------------------
+  // The next message if it has come, else nullptr. It stays the newest until the next take().
+  const Line* take();
+  // Where the newest message's bytes are.
+  const std::byte* incoming(uint64_t bytes) const;
+  // Gives the newest message's place back to the peer. If the transport is full, the next take()
+  // tells the peer: it is the one that the peer's next message needs.
+  void consume();
+
+  // --- stages ---------------------------------------------------------------------------------
+  // Which of my stages the next message announces; which of the peer's the newest one did.
+  uint32_t outgoing_index() const { return static_cast<uint32_t>(sent_ % depth_); }
+  uint32_t incoming_index() const { return static_cast<uint32_t>((received_ - 1) % depth_); }
+
+ private:
+  void pay_credit();
+  bool travels_inline(uint64_t bytes) const { return has_slots_ && bytes <= kInlineBytes; }
+  RemoteSlice remote(uint64_t offset, uint64_t bytes) const {
+    return {link_.region, offset, bytes};
+  }
+
+  Transport& transport_;
+  Link link_;
+  uint8_t channel_;
+  bool has_slots_;
+  uint32_t depth_;
+  uint64_t slot_bytes_;
+  // Mine.
+  Line* lines_;
+  Line* credit_;
+  std::byte* slots_;
+  std::byte* bounce_;
+  // The peer's, as offsets in its block.
+  uint64_t peer_lines_;
+  uint64_t peer_credit_;
+  uint64_t peer_slots_;
+
+  uint64_t sent_ = 0;
+  uint64_t received_ = 0;
+  uint64_t consumed_ = 0;
+  uint64_t credited_ = 0;
+  bool put_posted_ = false;  // the next message's put is out, its signal is not
+  std::vector<Ticket>
+      tickets_;  // of the puts from each bounce slot; empty where the peer is mapped
+  Header header_;
+};
+
+}  // namespace rdmacoll

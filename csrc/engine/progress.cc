@@ -1,0 +1,254 @@
+// ThreadProgress: the role, waits and sleep. Floor: engine. Thread: any.
+#include "csrc/engine/progress.h"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+namespace rdmacoll {
+namespace {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kCheckEveryNs = 1'000'000;  // deadlines and peers
+constexpr int64_t kYieldForNs = 200'000;      // after spinning, before sleeping
+constexpr int64_t kSleepForNs = 50'000'000;   // the longest sleep, for deadlines to be looked at
+constexpr int64_t kInterruptEveryNs = 100'000'000;
+constexpr uint32_t kRoundsPerLook = 32;  // rounds between two looks at the clock
+
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+ThreadProgress::ThreadProgress(Transport& transport, const Clock& clock, int64_t spin_us)
+    : transport_(transport), clock_(clock), spin_ns_(spin_us * 1000) {
+  thread_ = std::thread([this] { run_background(); });
+}
+
+ThreadProgress::~ThreadProgress() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  background_.notify_all();
+  transport_.wake();
+  thread_.join();
+}
+
+void ThreadProgress::add(Group& group) {
+  take_role();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    groups_.push_back(&group);
+  }
+  leave_role();
+  hand_over();
+}
+
+void ThreadProgress::remove(Group& group) {
+  take_role();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::erase(groups_, &group);
+  }
+  group.close(finished_);
+  settle(finished_);
+  leave_role();
+  hand_over();
+}
+
+Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) {
+  if (work.done()) return work.status();
+  const int64_t begin_ns = clock_.now_ns();
+  const int64_t end_ns = timeout_ms < 0 ? kNever : begin_ns + timeout_ms * 1'000'000;
+  int64_t interrupt_ns = begin_ns + kInterruptEveryNs;
+  Status stopped;
+  waiters_.fetch_add(1);
+  while (!work.done()) {
+    if (try_take_role()) {
+      drive(&work, std::min(end_ns, interrupt_ns));
+      leave_role();
+    } else {
+      // The driver may sleep; it makes way for a thread that waits only if it does not itself.
+      if (asleep_.load()) transport_.wake();
+      std::unique_lock<std::mutex> lock(mutex_);
+      role_free_.wait_for(lock, std::chrono::milliseconds(10),
+                          [&] { return !driving_ || work.done(); });
+    }
+    const int64_t now_ns = clock_.now_ns();
+    if (work.done()) break;
+    if (now_ns >= end_ns) {
+      stopped = Status(StatusCode::Timeout, "wait timed out after " + std::to_string(timeout_ms) +
+                                                " ms; the operation is still in flight");
+      break;
+    }
+    if (interrupted_.exchange(false) || now_ns >= interrupt_ns) {
+      interrupt_ns = now_ns + kInterruptEveryNs;
+      if (interrupt) stopped = interrupt();
+      if (!stopped.ok()) break;
+    }
+  }
+  waiters_.fetch_sub(1);
+  hand_over();
+  return stopped.ok() ? work.status() : stopped;
+}
+
+void ThreadProgress::notify() {
+  // Against sleep(): either the driver sees what was submitted, or this sees it asleep.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (asleep_.load()) transport_.wake();
+  if (expected_waits_.load() == 0) hand_over();
+}
+
+void ThreadProgress::expect_wait(int change) {
+  if (expected_waits_.fetch_add(change) + change == 0) hand_over();
+}
+
+// --- the role ------------------------------------------------------------------------------------
+
+bool ThreadProgress::try_take_role() {
+  if (role_wanted_.load() > 0) return false;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (driving_) return false;
+  driving_ = true;
+  return true;
+}
+
+void ThreadProgress::take_role() {
+  role_wanted_.fetch_add(1);
+  if (asleep_.load()) transport_.wake();
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (driving_) {
+    role_free_.wait_for(lock, std::chrono::milliseconds(10));
+    if (asleep_.load()) transport_.wake();
+  }
+  driving_ = true;
+  role_wanted_.fetch_sub(1);
+}
+
+void ThreadProgress::leave_role() {
+  Callbacks callbacks;
+  callbacks.swap(callbacks_);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    driving_ = false;
+  }
+  for (const auto& [callback, status] : callbacks) callback(status);
+}
+
+void ThreadProgress::hand_over() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (driving_) return;
+  if (waiters_.load() > 0 || role_wanted_.load() > 0) {
+    role_free_.notify_all();
+  } else if (expected_waits_.load() == 0 && anything_in_flight()) {
+    background_.notify_one();
+  }
+}
+
+bool ThreadProgress::anything_in_flight() const {
+  return std::any_of(groups_.begin(), groups_.end(), [](Group* group) { return !group->idle(); });
+}
+
+void ThreadProgress::run_background() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopping_) {
+    const bool wanted = waiters_.load() == 0 && role_wanted_.load() == 0 &&
+                        expected_waits_.load() == 0 && anything_in_flight();
+    if (driving_ || !wanted) {
+      background_.wait(lock);
+      continue;
+    }
+    driving_ = true;
+    lock.unlock();
+    drive(nullptr, kNever);
+    interrupted_.store(false);  // nobody to tell
+    leave_role();
+    hand_over();
+    lock.lock();
+  }
+}
+
+// --- driving -------------------------------------------------------------------------------------
+
+// Ends when the work is done (without one: when nothing is in flight, or somebody waits), when
+// callbacks are due, when the role is wanted, or at until_ns.
+void ThreadProgress::drive(const Work* work, int64_t until_ns) {
+  now_ns_ = moved_ns_ = clock_.now_ns();
+  while (true) {
+    round();
+    if (work != nullptr ? work->done() : waiters_.load() > 0 || !anything_in_flight()) return;
+    if (!callbacks_.empty() || role_wanted_.load() > 0) return;
+    if (++rounds_ % kRoundsPerLook != 0) {
+      pause_cpu();
+      continue;
+    }
+    look_at_clock();
+    if (now_ns_ >= until_ns) return;
+    // The background thread has the cores' owners computing beside it: it does not spin.
+    const int64_t spin_ns = work != nullptr ? spin_ns_.load(std::memory_order_relaxed) : 0;
+    const int64_t still_ns = now_ns_ - moved_ns_;
+    if (still_ns > spin_ns + kYieldForNs) {
+      sleep(work, until_ns);
+      if (interrupted_.load()) return;
+    } else if (still_ns > spin_ns) {
+      sched_yield();
+    }
+  }
+}
+
+void ThreadProgress::round() {
+  transport_.poll();
+  for (Group* group : groups_) {
+    if (!group->idle()) moved_ |= group->advance(finished_);
+  }
+  settle(finished_);
+}
+
+void ThreadProgress::settle(std::vector<Completion>& finished) {
+  if (finished.empty()) return;
+  for (Completion& completion : finished) {
+    for (Work::Callback& callback : completion.work->finish(completion.status)) {
+      callbacks_.emplace_back(std::move(callback), completion.status);
+    }
+  }
+  finished.clear();
+  if (waiters_.load() > 1) role_free_.notify_all();
+}
+
+void ThreadProgress::look_at_clock() {
+  now_ns_ = clock_.now_ns();
+  if (moved_) moved_ns_ = now_ns_;
+  moved_ = false;
+  if (now_ns_ - checked_ns_ < kCheckEveryNs) return;
+  checked_ns_ = now_ns_;
+  for (Group* group : groups_) group->check(finished_);
+  settle(finished_);
+}
+
+void ThreadProgress::sleep(const Work* work, int64_t until_ns) {
+  asleep_.store(true);
+  const int descriptor = transport_.arm();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  moved_ = false;
+  round();
+  const bool make_way = role_wanted_.load() > 0 || (work == nullptr && waiters_.load() > 0);
+  if (!moved_ && !make_way) {
+    const int64_t sleep_ns = std::min(kSleepForNs, until_ns - now_ns_);
+    pollfd waited{descriptor, POLLIN, 0};
+    const int ready = ::poll(&waited, 1, static_cast<int>((sleep_ns + 999'999) / 1'000'000));
+    if (ready < 0 && errno == EINTR) interrupted_.store(true);
+  }
+  transport_.disarm();
+  asleep_.store(false);
+}
+
+}  // namespace rdmacoll

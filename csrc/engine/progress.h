@@ -1,0 +1,104 @@
+// Progress: who drives the engine, and how a wait waits. The only place with threads and sleep; the
+// simulator puts its own in its place.
+// Floor: engine. Thread: any.
+//
+// One driver at a time, for all groups of the endpoint. Whoever waits drives, in its own thread, so
+// a small operation costs no hand-over; while nobody waits and something is in flight, the
+// background thread does. Nobody holds a lock of the engine while callbacks run.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+#include "csrc/engine/group.h"
+#include "csrc/engine/work.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+using InterruptCheck = std::function<Status()>;
+
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  virtual void add(Group& group) = 0;
+  // Closes the group (Group::close) and forgets it; nothing drives it afterwards.
+  virtual void remove(Group& group) = 0;
+  // Something was submitted, or a group is to fail.
+  virtual void notify() = 0;
+  // See Communicator::wait and Communicator::WillWait.
+  virtual Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) = 0;
+  virtual void expect_wait(int change) = 0;
+};
+
+class ThreadProgress final : public Progress {
+ public:
+  // spin_us: how long a driver polls before it begins to yield.
+  ThreadProgress(Transport& transport, const Clock& clock, int64_t spin_us);
+  ~ThreadProgress() override;
+
+  void set_spin_us(int64_t spin_us) { spin_ns_.store(spin_us * 1000); }
+
+  void add(Group& group) override;
+  void remove(Group& group) override;
+  void notify() override;
+  Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) override;
+  void expect_wait(int change) override;
+
+ private:
+  using Callbacks = std::vector<std::pair<Work::Callback, Status>>;
+
+  // The role of the driver.
+  bool try_take_role();
+  void take_role();  // waits for it; the present driver makes way
+  void leave_role();
+  void hand_over();  // wakes whoever should drive next
+  bool anything_in_flight() const;
+
+  // As the driver.
+  void drive(const Work* work, int64_t until_ns);
+  void round();
+  void settle(std::vector<Completion>& finished);
+  void look_at_clock();
+  void sleep(const Work* work, int64_t until_ns);
+
+  void run_background();
+
+  Transport& transport_;
+  const Clock& clock_;
+  std::atomic<int64_t> spin_ns_;
+
+  std::mutex mutex_;                    // driving_, stopping_, and changes of groups_
+  std::condition_variable role_free_;   // for waiters and take_role()
+  std::condition_variable background_;  // for the background thread
+  bool driving_ = false;
+  bool stopping_ = false;
+
+  std::atomic<int> waiters_{0};      // threads in wait()
+  std::atomic<int> role_wanted_{0};  // threads in take_role()
+  std::atomic<int> expected_waits_{0};
+  std::atomic<bool> asleep_{false};  // the driver sleeps on the transport's descriptor
+
+  // The driver's; groups_ also read under mutex_.
+  std::vector<Group*> groups_;
+  std::vector<Completion> finished_;
+  Callbacks callbacks_;  // run once the role is left
+  uint32_t rounds_ = 0;
+  bool moved_ = false;                    // since the last look at the clock
+  std::atomic<bool> interrupted_{false};  // a signal ended a sleep
+  int64_t now_ns_ = 0;
+  int64_t moved_ns_ = 0;
+  int64_t checked_ns_ = 0;
+
+  std::thread thread_;
+};
+
+}  // namespace rdmacoll
