@@ -1,0 +1,237 @@
+// The contract of transport.h, on every transport that this machine has: whoever writes another one
+// adds it to the kinds of cluster.h.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <tuple>
+
+#include "tests/contract/cluster.h"
+#include "tests/contract/stream.h"
+
+namespace rdmacoll {
+namespace {
+
+class Contract : public ::testing::TestWithParam<std::tuple<Kind, int>> {
+ protected:
+  Kind kind() const { return std::get<0>(GetParam()); }
+  int world() const { return std::get<1>(GetParam()); }
+  // A simulation explores one order per seed; a machine explores by itself.
+  void run(uint64_t sim_seeds, const Body& body) {
+    const uint64_t seeds = is_sim(kind()) ? sim_seeds : 1;
+    for (uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) {
+      run_cluster(kind(), world(), seed, body);
+    }
+  }
+};
+
+std::string case_name(const ::testing::TestParamInfo<std::tuple<Kind, int>>& info) {
+  return std::string(kind_name(std::get<0>(info.param))) + std::to_string(std::get<1>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Contract,
+                         ::testing::Combine(::testing::Values(Kind::ShmThreads, Kind::ShmProcesses,
+                                                              Kind::Sim, Kind::SimMapped),
+                                            ::testing::Values(1, 2, 3, 4)),
+                         case_name);
+
+Script check_meeting(Member& member) {
+  co_await member.meet();
+  EXPECT_EQ(std::set<PeerId>(member.peers.begin(), member.peers.end()).size(), member.peers.size());
+  for (int other = 0; other < member.world; ++other) {
+    const std::string& card = member.gathered[static_cast<size_t>(other)];
+    Result<PeerId> again = member.transport.connect(card, member.deadline());
+    REQUIRE_OK(again.status());
+    EXPECT_EQ(again.value(), member.peer(other));
+    EXPECT_TRUE(member.transport.peer_status(member.peer(other)).ok());
+  }
+  EXPECT_EQ(member.transport.local_card(), member.gathered[static_cast<size_t>(member.rank)]);
+  EXPECT_LT(member.transport.local_card().size(), 1024u);
+  co_await member.gather("nobody leaves before all have looked");
+}
+
+TEST_P(Contract, ProcessesMeetInEveryOrderAndOnce) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) run_cluster(kind(), world(), seed, check_meeting);
+}
+
+Script check_regions(Member& member) {
+  co_await member.meet();
+  co_await member.share(4096);
+  EXPECT_LT(member.transport.region_key(member.region.id).size(), 256u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(member.region.base) % kLineBytes, 0u);
+  for (uint64_t i = 0; i < member.region.bytes; ++i) {
+    if (member.region.base[i] != std::byte{0}) throw std::runtime_error("the region is not zeroed");
+  }
+  Result<Region> another = member.transport.create_region(64);
+  REQUIRE_OK(another.status());
+  EXPECT_NE(another.value().id, member.region.id);
+  member.transport.release_region(another.value().id);
+  Result<Region> third = member.transport.create_region(64);
+  REQUIRE_OK(third.status());
+  EXPECT_NE(third.value().id, another.value().id);
+  EXPECT_FALSE(member.transport.create_region(0).ok());
+  co_await member.gather("done");
+  for (int other = 0; other < member.world; ++other) {
+    member.transport.close_region(member.peer(other), member.region_of(other));
+    EXPECT_EQ(member.transport.map(member.peer(other), member.region_of(other)), nullptr);
+  }
+}
+
+TEST_P(Contract, RegionsAreZeroedAndNeverNamedTwice) { run(1, check_regions); }
+
+Script stream_everywhere(Member& member) {
+  const bool sim = is_sim(member.kind);
+  const StreamLayout layout{.slot_bytes = sim ? 640u : 20'032u, .channels = 2};
+  const uint64_t messages = sim ? 40 : 1200 / static_cast<uint64_t>(member.world);
+  co_await member.meet();
+  co_await member.share(layout.region_bytes(member.world));
+  std::vector<StreamSender> senders;
+  std::vector<StreamReceiver> receivers;
+  for (int other = 0; other < member.world; ++other) {
+    for (int channel = 0; channel < layout.channels; ++channel) {
+      senders.emplace_back(member, layout, other, channel, messages);
+      receivers.emplace_back(member, layout, other, channel, messages);
+    }
+  }
+  for (bool finished = false; !finished;) {
+    finished = true;
+    for (StreamSender& sender : senders) {
+      sender.advance();
+      finished = finished && sender.finished();
+    }
+    for (StreamReceiver& receiver : receivers) {
+      receiver.advance();
+      finished = finished && receiver.finished();
+    }
+    if (!finished) co_await member.turn();
+  }
+  co_await member.gather("nobody leaves while others still read");
+}
+
+TEST_P(Contract, WhatASignalFollowsIsSeenWithIt) { run(8, stream_everywhere); }
+
+// Signals with no flow control at all: the reader may miss values and never sees one go back.
+Script watch_a_counter(Member& member) {
+  constexpr uint64_t kSignals = 300;
+  co_await member.meet();
+  co_await member.share(kLineBytes * static_cast<uint64_t>(member.world));
+  const int next = (member.rank + 1) % member.world;
+  const int before = (member.rank + member.world - 1) % member.world;
+  const RemoteSlice line{member.region_of(next), kLineBytes * static_cast<uint64_t>(member.rank),
+                         kLineBytes};
+  const Line& mine = member.line(kLineBytes * static_cast<uint64_t>(before));
+  uint64_t sent = 0;
+  uint64_t seen = 0;
+  while (sent < kSignals || seen < kSignals) {
+    if (sent < kSignals &&
+        member.transport.signal(member.peer(next), 0, line, sent + 1, Header{}) != Posted::Full) {
+      ++sent;
+    }
+    const uint64_t now = mine.counter.load(std::memory_order_acquire);
+    if (now < seen || now > kSignals) throw std::runtime_error("the counter went astray");
+    seen = now;
+    co_await member.turn();
+  }
+  co_await member.gather("done");
+}
+
+TEST_P(Contract, ACounterOnlyGrows) { run(8, watch_a_counter); }
+
+// The owner writes its own region and signals; the others read it with get(), and through map()
+// where there is one.
+Script read_from_owner(Member& member) {
+  constexpr uint64_t kBytes = 1000;
+  constexpr uint64_t kLines = kLineBytes * Board::kRanks;
+  co_await member.meet();
+  co_await member.share(kLines + kBytes);
+  std::memset(member.region.base + kLines, 0x40 + member.rank, kBytes);
+  for (int other = 0; other < member.world; ++other) {
+    const RemoteSlice line{member.region_of(other), kLineBytes * static_cast<uint64_t>(member.rank),
+                           kLineBytes};
+    AWAIT(member,
+          member.transport.signal(member.peer(other), 0, line, 1, Header{}) != Posted::Full);
+  }
+  for (int other = 0; other < member.world; ++other) {
+    const Line& line = member.line(kLineBytes * static_cast<uint64_t>(other));
+    AWAIT(member, line.counter.load(std::memory_order_acquire) == 1);
+    const std::vector<std::byte> expected(kBytes, static_cast<std::byte>(0x40 + other));
+    const std::byte* mapped = member.transport.map(member.peer(other), member.region_of(other));
+    EXPECT_EQ(mapped == nullptr, member.kind == Kind::Sim);
+    if (mapped != nullptr) {
+      EXPECT_EQ(std::memcmp(mapped + kLines, expected.data(), kBytes), 0);
+    }
+    std::vector<std::byte> got(kBytes);
+    Ticket ticket;
+    Posted posted;
+    do {
+      co_await member.turn();
+      posted =
+          member.transport.get(member.peer(other), 0, {member.region_of(other), kLines, kBytes},
+                               {got.data(), kBytes}, &ticket);
+    } while (posted == Posted::Full);
+    if (posted == Posted::Pending) AWAIT(member, member.transport.done(ticket));
+    EXPECT_EQ(got, expected);
+  }
+  co_await member.gather("done");
+}
+
+TEST_P(Contract, WhatTheOwnerWroteBeforeItsSignalCanBeRead) { run(8, read_from_owner); }
+
+// Whoever leaves is missed by all others; before, nobody is.
+Script leave_one_by_one(Member& member) {
+  co_await member.meet();
+  co_await member.gather("all have met");
+  for (int leaver = 0; leaver < member.world; ++leaver) {
+    if (member.rank == leaver) {
+      member.transport.shutdown();
+      member.transport.shutdown();
+      break;
+    }
+    const PeerId peer = member.peer(leaver);
+    AWAIT(member, !member.transport.peer_status(peer).ok());
+    EXPECT_EQ(member.transport.peer_status(peer).code(), StatusCode::PeerFailed);
+    EXPECT_NE(member.transport.peer_status(peer).message().find("left"), std::string::npos)
+        << member.transport.peer_status(peer).message();
+    EXPECT_TRUE(member.transport.fence(peer, member.deadline()).ok());
+    EXPECT_TRUE(member.transport.peer_status(member.peer(member.rank)).ok());
+  }
+}
+
+TEST_P(Contract, WhoLeavesIsMissed) { run(3, leave_one_by_one); }
+
+Script show_garbage(Member& member) {
+  co_await member.meet();
+  co_await member.share(64);
+  const std::string card = member.transport.local_card();
+  const std::string key = member.transport.region_key(member.region.id);
+  const PeerId self = member.peer(member.rank);
+  const auto refuses = [&](const std::string& bytes) {
+    const Deadline now{member.clock.now_ns()};
+    EXPECT_EQ(member.transport.connect(bytes, now).status().code(), StatusCode::InvalidArgument);
+    EXPECT_EQ(member.transport.open_region(self, bytes, now).code(), StatusCode::InvalidArgument);
+  };
+  for (size_t size = 0; size < card.size(); ++size) refuses(card.substr(0, size));
+  for (size_t size = 0; size < key.size(); ++size) refuses(key.substr(0, size));
+  refuses(card + "x");
+  refuses(key + "x");
+  std::minstd_rand random(7);
+  for (int i = 0; i < 500; ++i) {
+    std::string noise(random() % 300, '\0');
+    for (char& byte : noise) byte = static_cast<char>(random());
+    refuses(noise);
+  }
+  // One byte of a true card changed: any answer will do that is an answer.
+  for (size_t i = 0; i < card.size(); ++i) {
+    std::string changed = card;
+    changed[i] = static_cast<char>(changed[i] ^ 0x81);
+    const Deadline now{member.clock.now_ns()};
+    if (!is_sim(member.kind)) {
+      EXPECT_FALSE(member.transport.connect(changed, now).ok()) << i;
+    }
+  }
+}
+
+TEST_P(Contract, GarbageIsRefused) { run(1, show_garbage); }
+
+}  // namespace
+}  // namespace rdmacoll
