@@ -126,9 +126,10 @@ bool exists(Collective collective, Algorithm algorithm, Reach reach) {
 Algorithm choose(Collective collective, uint64_t bytes, uint32_t world, Reach reach,
                  std::optional<Algorithm> preferred) {
   if (preferred && exists(collective, *preferred, reach)) return *preferred;
+  const uint64_t bytes_times_world = bytes > kAny / world ? kAny : bytes * world;
   for (const Choice& choice : kChoices) {
     if (choice.collective == collective && choice.mapped == reach.all_mapped &&
-        bytes <= choice.max_bytes && bytes <= choice.max_bytes_times_world / world) {
+        bytes <= choice.max_bytes && bytes_times_world <= choice.max_bytes_times_world) {
       return choice.algorithm;
     }
   }

@@ -1,0 +1,162 @@
+// The prover against planted bugs: every step and operand of every plan, altered one at a time,
+// must be refuted for some size. A mutant that survives is a bug in the prover or an idle step.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <utility>
+
+#include "csrc/plan/verify_shape.h"
+#include "tests/unit/plan/worlds.h"
+
+namespace rdmacoll {
+namespace {
+
+// Sizes in which the blocks of a tile differ: ragged windows, empty blocks, more tiles than slots.
+bool survives(WorldPlan operation, const Bounds& bounds) {
+  const Plan& plan = operation.plans[0];
+  const auto proved = [&] {
+    for (bool in_place : {false, true}) {
+      operation.in_place = in_place;
+      if (!verify(twice(operation), bounds).empty()) return false;
+    }
+    return true;
+  };
+  if (one_buffer(plan.collective)) {
+    for (uint64_t bytes = 4 * plan.blocks; bytes <= 6u * plan.blocks; ++bytes) {
+      operation.bytes = bytes;
+      if (!proved()) return false;
+    }
+    return true;
+  }
+  const std::vector<std::vector<uint64_t>> lists{
+      {5, 6, 7, 1, 3}, {6, 0, 5}, {1, 9, 4, 0, 7, 12, 3}};
+  for (const std::vector<uint64_t>& sizes : lists) {
+    set_block_sizes(operation, sizes);
+    if (!proved()) return false;
+  }
+  return true;
+}
+
+struct Mutation {
+  std::string what;
+  std::function<void(Plan&)> apply;
+};
+
+using Mutations = std::vector<Mutation>;
+
+void drop_step(Plan& plan, uint32_t index) {
+  plan.steps.erase(plan.steps.begin() + index);
+  for (Lane& lane : plan.lanes) {
+    if (index < lane.first_step) {
+      --lane.first_step;
+    } else if (index < lane.first_step + lane.steps) {
+      --lane.steps;
+    }
+  }
+}
+
+bool is_move(const Step& step) {
+  return step.kind == StepKind::Copy || step.kind == StepKind::Reduce;
+}
+
+// Steps of one lane, of which one moves data and the other lets it: their order matters. (Two
+// waits, two signals or two copies in a row may often be exchanged: those are no bugs.)
+bool order_matters(const Plan& plan, uint32_t index) {
+  for (const Lane& lane : plan.lanes) {
+    if (index < lane.first_step || index + 1 >= lane.first_step + lane.steps) continue;
+    return is_move(plan.steps[index]) != is_move(plan.steps[index + 1]);
+  }
+  return false;
+}
+
+void add_step_mutations(const Plan& plan, uint32_t index, Mutations& mutations) {
+  const std::string where = step_text(plan, index);
+  const Step& step = plan.steps[index];
+  const auto add = [&](const char* what, std::function<void(Step&)> change) {
+    mutations.push_back({where + ": " + what, [=](Plan& mutant) { change(mutant.steps[index]); }});
+  };
+  mutations.push_back({where + ": dropped", [=](Plan& mutant) { drop_step(mutant, index); }});
+  if (order_matters(plan, index)) {
+    mutations.push_back({where + ": behind the next", [=](Plan& mutant) {
+                           std::swap(mutant.steps[index], mutant.steps[index + 1]);
+                         }});
+  }
+  if (step.blocks.count != 0 && step.blocks.count < plan.blocks) {
+    add("next block", [blocks = plan.blocks](Step& s) {
+      s.blocks.first = (s.blocks.first + 1) % (blocks - s.blocks.count + 1);
+    });
+  }
+  if (step.kind == StepKind::Reduce) {
+    add("finishes differently", [](Step& s) { s.finishes = !s.finishes; });
+    add("copies", [](Step& s) { s.kind = StepKind::Copy; });
+  } else if (step.kind == StepKind::Copy) {
+    // Without `finishes`, the fold of one source would be a copy.
+    add("reduces", [](Step& s) { s.kind = StepKind::Reduce, s.finishes = true; });
+  } else {
+    add("other counter",
+        [](Step& s) { s.counter = s.counter == Counter::Data ? Counter::Credit : Counter::Data; });
+    add("other channel", [](Step& s) { s.channel ^= 1; });
+    add("next peer", [world = plan.world](Step& s) { s.peer = (s.peer + 1) % world; });
+    add("signal for wait",
+        [](Step& s) { s.kind = s.kind == StepKind::Wait ? StepKind::Signal : StepKind::Wait; });
+  }
+}
+
+void add_operand_mutations(const Plan& plan, uint32_t index, Mutations& mutations) {
+  const Operand& operand = plan.operands[index];
+  const auto add = [&](const char* what, std::function<void(Operand&)> change) {
+    mutations.push_back({"operand " + std::to_string(index) + ": " + what,
+                         [=](Plan& mutant) { change(mutant.operands[index]); }});
+  };
+  if (operand.blocks.count < plan.blocks) {
+    add("next block", [blocks = plan.blocks](Operand& o) {
+      o.blocks.first = (o.blocks.first + 1) % (blocks - o.blocks.count + 1);
+    });
+  }
+  if (operand.buffer == Buffer::Input) {
+    add("output", [](Operand& o) { o.buffer = Buffer::Output; });
+    return;
+  }
+  if (operand.buffer == Buffer::Output) {
+    add("input", [](Operand& o) { o.buffer = Buffer::Input; });
+    return;
+  }
+  add("other channel", [](Operand& o) { o.channel ^= 1; });
+  if (operand.buffer != Buffer::Stage) {
+    add("next peer", [world = plan.world](Operand& o) { o.rank = (o.rank + 1) % world; });
+  }
+}
+
+Mutations mutations_of(const Plan& plan) {
+  Mutations mutations;
+  for (uint32_t i = 0; i < plan.steps.size(); ++i) add_step_mutations(plan, i, mutations);
+  for (uint32_t i = 0; i < plan.operands.size(); ++i) add_operand_mutations(plan, i, mutations);
+  return mutations;
+}
+
+class MutationTest : public testing::TestWithParam<Subject> {};
+
+TEST_P(MutationTest, EveryPlantedBugIsRefuted) {
+  size_t planted = 0;
+  for (uint16_t world : {2, 3, 4, 5}) {
+    const WorldPlan sound = plans_of(GetParam(), world, 1);
+    const Bounds bounds = bounds_for(sound, 2, 2);
+    ASSERT_TRUE(survives(sound, bounds));
+    for (uint16_t rank = 0; rank < world; ++rank) {
+      for (const Mutation& mutation : mutations_of(sound.plans[rank])) {
+        WorldPlan mutant = sound;
+        mutation.apply(mutant.plans[rank]);
+        ++planted;
+        EXPECT_FALSE(survives(mutant, bounds))
+            << "world " << world << ", rank " << rank << ", " << mutation.what;
+      }
+    }
+  }
+  EXPECT_GT(planted, 50u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MutationTest, testing::ValuesIn(all_subjects()),
+                         [](const auto& test) { return test.param.name(); });
+
+}  // namespace
+}  // namespace rdmacoll

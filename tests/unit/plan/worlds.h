@@ -1,0 +1,99 @@
+// Whole worlds of plans for the prover's tests: every algorithm, with sizes that hurt.
+// Floor: tests of plan.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "csrc/plan/select.h"
+#include "csrc/plan/verify.h"
+
+namespace rdmacoll {
+
+struct Subject {
+  Collective collective;
+  Algorithm algorithm;
+  bool mapped;
+
+  Reach reach() const { return Reach{mapped}; }
+  std::string name() const {
+    return std::string(collective_name(collective)) + "_" + algorithm_name(algorithm) +
+           (mapped ? "_mapped" : "_unmapped");
+  }
+};
+
+// Every collective x algorithm that exists, on mapped peers and on others.
+inline std::vector<Subject> all_subjects() {
+  std::vector<Subject> subjects;
+  for (int c = 0; c <= static_cast<int>(Collective::Barrier); ++c) {
+    for (int a = 0; a <= static_cast<int>(Algorithm::Dissemination); ++a) {
+      for (bool mapped : {false, true}) {
+        const Subject subject{static_cast<Collective>(c), static_cast<Algorithm>(a), mapped};
+        if (exists(subject.collective, subject.algorithm, subject.reach())) {
+          subjects.push_back(subject);
+        }
+      }
+    }
+  }
+  return subjects;
+}
+
+inline bool one_buffer(Collective collective) {
+  return collective == Collective::AllReduce || collective == Collective::Reduce ||
+         collective == Collective::Broadcast || collective == Collective::Barrier;
+}
+
+inline bool has_root(Collective collective) {
+  return collective == Collective::Broadcast || collective == Collective::Reduce ||
+         collective == Collective::Gather || collective == Collective::Scatter;
+}
+
+inline WorldPlan plans_of(const Subject& subject, uint16_t world, uint16_t root = 0) {
+  WorldPlan operation;
+  operation.reach = subject.reach();
+  operation.root = root;
+  for (uint16_t rank = 0; rank < world; ++rank) {
+    operation.plans.push_back(
+        make_plan(subject.collective, subject.algorithm, rank, world, subject.reach(), root));
+  }
+  return operation;
+}
+
+// The sizes of the scattered collectives: sizes[b] for rank b's block. Ranks know only the blocks
+// they have; all_to_all sends (from + 2 * to) further along the list.
+inline void set_block_sizes(WorldPlan& operation, const std::vector<uint64_t>& sizes) {
+  const Plan& first = operation.plans.front();
+  const uint16_t world = first.world;
+  const auto size = [&](size_t index) { return sizes[index % sizes.size()]; };
+  operation.block_bytes.assign(world, std::vector<uint64_t>(first.blocks, 0));
+  for (uint16_t rank = 0; rank < world; ++rank) {
+    for (uint16_t b = 0; b < world; ++b) {
+      std::vector<uint64_t>& mine = operation.block_bytes[rank];
+      if (first.collective == Collective::AllToAll) {
+        mine[b] = size(rank + 2 * b);
+        mine[world + b] = size(b + 2 * rank);
+      } else {
+        const bool known = first.collective == Collective::AllGather ||
+                           first.collective == Collective::ReduceScatter ||
+                           rank == operation.root || rank == b;
+        mine[b] = known ? size(b) : 0;
+      }
+    }
+  }
+}
+
+// Slots and stages that hold `chunk` bytes of a block.
+inline Bounds bounds_for(const WorldPlan& operation, uint64_t chunk, uint32_t depth) {
+  Bounds bounds{
+      .slot_bytes = chunk, .stage_bytes = chunk, .slot_depth = depth, .stage_depth = depth};
+  for (const Plan& plan : operation.plans) {
+    bounds.slot_bytes = std::max<uint64_t>(bounds.slot_bytes, chunk * plan.slot_blocks);
+    bounds.stage_bytes = std::max<uint64_t>(bounds.stage_bytes, chunk * plan.stage_blocks);
+  }
+  return bounds;
+}
+
+inline std::vector<WorldPlan> twice(const WorldPlan& operation) { return {operation, operation}; }
+
+}  // namespace rdmacoll
