@@ -56,7 +56,11 @@ class Group {
   // The driver fails the group with this at its next round. The first status stays.
   void fail_soon(Status status);
   Status failure() const;
-  bool idle() const { return in_flight_.load(std::memory_order_acquire) == 0; }
+  // Nothing in flight and nothing for the driver to act on.
+  bool idle() const {
+    return in_flight_.load(std::memory_order_acquire) == 0 &&
+           !has_new_.load(std::memory_order_acquire);
+  }
 
   // --- the driver -----------------------------------------------------------------------------
   // One round over everything in flight; whether anything moved.

@@ -1,0 +1,132 @@
+// Point-to-point: matching order, any source, sizes, and no order that blocks.
+#include "tests/unit/engine/world_of_threads.h"
+
+namespace rdmacoll {
+namespace {
+
+std::vector<uint8_t> message(int seed, uint64_t bytes) {
+  std::vector<uint8_t> data(bytes);
+  for (uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<uint8_t>(seed * 37 + i * 11);
+  return data;
+}
+
+WorkPtr started(Result<WorkPtr> result) {
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result.take();
+}
+
+const std::vector<uint64_t> kSizes = {0, 1, 23, 24, 25, 48, 49, 5000, 131'072, 3'000'001};
+
+TEST(PointToPoint, EverySizeArrives) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    for (const uint64_t bytes : kSizes) {
+      std::vector<uint8_t> data = message(static_cast<int>(bytes), bytes);
+      if (c.rank() == 0) {
+        finish(c, c.send({data.data(), bytes}, 1, 7));
+      } else {
+        std::vector<uint8_t> got(bytes);
+        finish(c, c.recv({got.data(), bytes}, 0, 7));
+        ASSERT_EQ(got, data) << bytes;
+      }
+    }
+  });
+}
+
+TEST(PointToPoint, TagsMatchInAnyOrderAndEqualTagsInOrder) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    constexpr int kMessages = 60;  // more than an envelope ring holds
+    constexpr uint64_t kBytes = 10'000;
+    std::vector<std::vector<uint8_t>> data;
+    std::vector<WorkPtr> works(kMessages);
+    for (int i = 0; i < kMessages; ++i) data.push_back(message(i, kBytes));
+    if (c.rank() == 0) {
+      for (int i = 0; i < kMessages; ++i)
+        works[i] = started(c.send({data[i].data(), kBytes}, 1, i % 3));
+    } else {
+      std::vector<std::vector<uint8_t>> got(kMessages, std::vector<uint8_t>(kBytes));
+      for (int tag = 2; tag >= 0; --tag) {
+        for (int i = tag; i < kMessages; i += 3) {
+          works[i] = started(c.recv({got[i].data(), kBytes}, 0, tag));
+        }
+      }
+      for (int i = 0; i < kMessages; ++i) {
+        ASSERT_TRUE(c.wait(*works[i], -1, {}).ok());
+        ASSERT_EQ(got[i], data[i]) << i;
+      }
+    }
+    for (const WorkPtr& work : works) ASSERT_TRUE(c.wait(*work, -1, {}).ok());
+  });
+}
+
+TEST(PointToPoint, EverybodySendsBeforeAnybodyReceives) {
+  WorldOfThreads(4).run([](Communicator& c) {
+    constexpr uint64_t kBytes = 1'000'000;
+    std::vector<WorkPtr> works;
+    const std::vector<uint8_t> mine = message(c.rank(), kBytes);
+    std::vector<std::vector<uint8_t>> got(c.size(), std::vector<uint8_t>(kBytes));
+    for (int r = 0; r < c.size(); ++r) {
+      if (r != c.rank()) works.push_back(started(c.send({mine.data(), kBytes}, r, 0)));
+    }
+    for (int r = 0; r < c.size(); ++r) {
+      if (r != c.rank()) works.push_back(started(c.recv({got[r].data(), kBytes}, r, 0)));
+    }
+    for (const WorkPtr& work : works) ASSERT_TRUE(c.wait(*work, -1, {}).ok());
+    for (int r = 0; r < c.size(); ++r) {
+      if (r == c.rank()) continue;
+      ASSERT_EQ(got[r], message(r, kBytes));
+    }
+  });
+}
+
+TEST(PointToPoint, AnySourceSaysWho) {
+  WorldOfThreads(4).run([](Communicator& c) {
+    constexpr uint64_t kBytes = 300;
+    if (c.rank() != 2) {
+      const std::vector<uint8_t> mine = message(c.rank(), kBytes);
+      finish(c, c.send({mine.data(), kBytes}, 2, 5));
+      return;
+    }
+    std::vector<bool> seen(4);
+    for (int i = 0; i < 3; ++i) {
+      std::vector<uint8_t> got(kBytes);
+      const WorkPtr work = started(c.recv({got.data(), kBytes}, kAnySource, 5));
+      ASSERT_TRUE(c.wait(*work, -1, {}).ok());
+      ASSERT_EQ(got, message(work->source_rank(), kBytes));
+      ASSERT_FALSE(seen[work->source_rank()]);
+      seen[work->source_rank()] = true;
+    }
+  });
+}
+
+TEST(PointToPoint, UnequalSizesFailOnBothSidesAndHarmNothing) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    for (const uint64_t bytes : {8, 1000}) {
+      std::vector<uint8_t> data(2 * bytes);
+      auto work = c.rank() == 0 ? c.send({data.data(), bytes}, 1, 0)
+                                : c.recv({data.data(), bytes + 1}, 0, 0);
+      const Status status = c.wait(*work.value(), -1, {});
+      // An eager message has left its sender before anybody could object.
+      const bool eager_sender = bytes == 8 && c.rank() == 0;
+      ASSERT_EQ(status.code(), eager_sender ? StatusCode::Ok : StatusCode::Mismatch);
+      ASSERT_EQ(status.message().find("equal size") != std::string::npos, !eager_sender);
+    }
+    finish(c, c.barrier());
+    int value = c.rank() == 0 ? 42 : 0;
+    finish(c, c.rank() == 0 ? c.send({&value, 4}, 1, 0) : c.recv({&value, 4}, 0, 0));
+    ASSERT_EQ(value, 42);
+  });
+}
+
+TEST(PointToPoint, PeersOutOfRangeAreRefusedAtTheCall) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    for (const int peer : {-2, 2, c.rank()}) {
+      const auto sent = c.send({nullptr, 0}, peer, 0);
+      ASSERT_EQ(sent.status().code(), StatusCode::InvalidArgument);
+      ASSERT_NE(sent.status().message().find("destination=" + std::to_string(peer)),
+                std::string::npos);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rdmacoll

@@ -1,0 +1,99 @@
+// Who drives: waits from several threads, callbacks that come back in, nobody waiting at all.
+#include <atomic>
+#include <future>
+
+#include "tests/unit/engine/world_of_threads.h"
+
+namespace rdmacoll {
+namespace {
+
+WorkPtr sum(Communicator& c, float* value) {
+  auto work = c.all_reduce(value, value, 1, DType::Float32, ReduceOp::Sum);
+  EXPECT_TRUE(work.ok()) << work.status().message();
+  return work.take();
+}
+
+TEST(Progress, TheBackgroundThreadFinishesWhatNobodyWaitsFor) {
+  WorldOfThreads(3).run([](Communicator& c) {
+    for (int i = 0; i < 20; ++i) {
+      float value = 1;
+      std::promise<Status> done;
+      sum(c, &value)->on_done([&](const Status& status) { done.set_value(status); });
+      auto future = done.get_future();
+      ASSERT_EQ(future.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+      ASSERT_TRUE(future.get().ok());
+      ASSERT_EQ(value, 3.0f);
+    }
+  });
+}
+
+TEST(Progress, CallbacksMayStartAndWait) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    float first = 1, second = 1;
+    std::promise<void> done;
+    sum(c, &first)->on_done([&](const Status&) {
+      EXPECT_TRUE(c.wait(*sum(c, &second), -1, {}).ok());
+      done.set_value();
+    });
+    auto future = done.get_future();
+    ASSERT_EQ(future.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    ASSERT_EQ(first + second, 4.0f);
+  });
+}
+
+TEST(Progress, SeveralThreadsWaitForDifferentWorks) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    constexpr int kWorks = 50;
+    std::vector<float> values(kWorks, 1.0f);
+    std::vector<WorkPtr> works;
+    for (float& value : values) works.push_back(sum(c, &value));
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = t; i < kWorks; i += 3) EXPECT_TRUE(c.wait(*works[i], -1, {}).ok());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(values, std::vector<float>(kWorks, 2.0f));
+  });
+}
+
+TEST(Progress, AWaitInOneGroupDoesNotHoldUpAnother) {
+  constexpr int kWorld = 2;
+  ThreadBootstrap first(kWorld), second(kWorld);
+  std::barrier done(kWorld);
+  const auto body = [&](int rank) {
+    auto endpoint = Endpoint::open(Config{});
+    auto a = first.face(rank), b = second.face(rank);
+    auto one = endpoint.value()->create_communicator(rank, kWorld, a, kTestTimeoutMs);
+    auto two = endpoint.value()->create_communicator(rank, kWorld, b, kTestTimeoutMs);
+    ASSERT_TRUE(one.ok() && two.ok());
+    // Opposite orders: each rank's first wait needs the other's second start.
+    float x = 1, y = 1;
+    const WorkPtr works[] = {sum(*one.value(), &x), sum(*two.value(), &y)};
+    const int begin = rank;
+    EXPECT_TRUE(one.value()->wait(*works[begin], -1, {}).ok());
+    EXPECT_TRUE(one.value()->wait(*works[1 - begin], -1, {}).ok());
+    EXPECT_EQ(x + y, 4.0f);
+    // A group can be left while another thread waits in the other one.
+    float z = 1;
+    std::thread waiter;
+    if (rank == 0) {
+      waiter =
+          std::thread([&] { EXPECT_TRUE(one.value()->wait(*sum(*one.value(), &z), -1, {}).ok()); });
+      two = Status(StatusCode::Aborted, "left");
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      EXPECT_TRUE(one.value()->wait(*sum(*one.value(), &z), -1, {}).ok());
+    }
+    if (waiter.joinable()) waiter.join();
+    EXPECT_EQ(z, 2.0f);
+    done.arrive_and_wait();
+  };
+  std::thread other([&] { body(1); });
+  body(0);
+  other.join();
+}
+
+}  // namespace
+}  // namespace rdmacoll
