@@ -220,14 +220,13 @@ Script show_garbage(Member& member) {
     for (char& byte : noise) byte = static_cast<char>(random());
     refuses(noise);
   }
-  // One byte of a true card changed: any answer will do that is an answer.
+  // A true card with one byte changed may name another process, or still this one: any answer will
+  // do, as long as it is one.
   for (size_t i = 0; i < card.size(); ++i) {
     std::string changed = card;
     changed[i] = static_cast<char>(changed[i] ^ 0x81);
-    const Deadline now{member.clock.now_ns()};
-    if (!is_sim(member.kind)) {
-      EXPECT_FALSE(member.transport.connect(changed, now).ok()) << i;
-    }
+    const Status status = member.transport.connect(changed, {member.clock.now_ns()}).status();
+    EXPECT_TRUE(status.ok() || !status.message().empty());
   }
 }
 

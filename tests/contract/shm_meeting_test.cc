@@ -1,0 +1,234 @@
+// shm: who can be met, what a rogue can send, and what is left behind.
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "tests/contract/shm_pair.h"
+
+namespace rdmacoll {
+namespace {
+
+size_t entries(const char* folder) {
+  const std::filesystem::directory_iterator all(folder);
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST(ShmMeeting, AnotherHostIsNotReachedAndTheErrorNamesBoth) {
+  const SteadyClock clock;
+  Config here, there;
+  here.host_id = "alpha";
+  there.host_id = "beta";
+  const auto mine = open_shm(clock, here);
+  const auto theirs = open_shm(clock, there);
+  const Status status =
+      mine->connect(theirs->local_card(), Deadline::after_ms(clock, 10'000)).status();
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  for (const char* word : {"alpha", "beta", "RDMACOLL_HOST_ID"}) {
+    EXPECT_NE(status.message().find(word), std::string::npos) << status.message();
+  }
+}
+
+TEST(ShmMeeting, AHostIdThatIsTooLongIsRefused) {
+  Config config;
+  config.host_id.assign(300, 'x');
+  EXPECT_EQ(ShmTransport::open(config, SteadyClock()).status().code(), StatusCode::InvalidArgument);
+}
+
+// The smaller process id dials and sees at once that nobody is there; the other waits in vain.
+TEST(ShmMeeting, AProcessThatEndedIsAnError) {
+  const SteadyClock clock;
+  const auto id = [](const auto& transport) {
+    return parse_card(transport->local_card()).value().process;
+  };
+  for (const bool smaller_stays : {true, false}) {
+    auto stays = open_shm(clock);
+    auto ends = open_shm(clock);
+    if ((id(stays) < id(ends)) != smaller_stays) std::swap(stays, ends);
+    const std::string card = ends->local_card();
+    ends.reset();
+    const Status status = stays->connect(card, Deadline::after_ms(clock, 20)).status();
+    EXPECT_EQ(status.code(), smaller_stays ? StatusCode::PeerFailed : StatusCode::Timeout);
+  }
+}
+
+TEST(ShmMeeting, AnUnknownOrForeignRegionIsAnError) {
+  ShmPair pair;
+  const std::string own_key = pair.transport[0]->region_key(pair.region[0].id);
+  const Deadline soon = Deadline::after_ms(pair.clock, 20);
+  EXPECT_EQ(pair.transport[0]->open_region(pair.peer[0], own_key, soon).code(),
+            StatusCode::InvalidArgument);
+  const Region kept = pair.transport[1]->create_region(64).take();
+  const std::string key = pair.transport[1]->region_key(kept.id);
+  EXPECT_EQ(pair.transport[0]->open_region(pair.peer[0], key, soon).code(), StatusCode::Timeout);
+}
+
+TEST(ShmMeeting, TwoThreadsMayMeetAndShareAtTheSameTime) {
+  const SteadyClock clock;
+  const auto a = open_shm(clock);
+  const auto b = open_shm(clock);
+  const auto work = [&](ShmTransport& mine, ShmTransport& theirs) {
+    const Deadline deadline = Deadline::after_ms(clock, 20'000);
+    Result<PeerId> peer = mine.connect(theirs.local_card(), deadline);
+    ASSERT_TRUE(peer.ok()) << peer.status().message();
+    const Region region = mine.create_region(64).take();
+    EXPECT_TRUE(mine.offer_region(peer.value(), region.id).ok());
+    mine.poll();
+    mine.release_region(region.id);
+  };
+  std::thread threads[] = {std::thread(work, std::ref(*a), std::ref(*b)),
+                           std::thread(work, std::ref(*b), std::ref(*a)), std::thread([&] {
+                             const Deadline deadline = Deadline::after_ms(clock, 20'000);
+                             EXPECT_TRUE(a->connect(b->local_card(), deadline).ok());
+                           })};
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(a->connect(b->local_card(), Deadline::after_ms(clock, 1)).value(), 1u);
+}
+
+TEST(ShmMeeting, RanksOfOneProcessShareTheOwnersPointerAndItOutlivesTheOwner) {
+  ShmPair pair;
+  std::byte* mapped = pair.transport[0]->map(pair.peer[0], pair.region[1].id);
+  EXPECT_EQ(mapped, pair.region[1].base);
+  pair.transport[1].reset();
+  mapped[100] = std::byte{1};
+  EXPECT_EQ(mapped[100], std::byte{1});
+}
+
+TEST(ShmMeeting, NothingIsLeftBehind) {
+  const size_t descriptors = entries("/proc/self/fd");
+  const size_t shared_files = entries("/dev/shm");
+  {
+    ShmPair pair;
+    // Offered and never opened.
+    const Region region = pair.transport[0]->create_region(1 << 20).take();
+    EXPECT_TRUE(pair.transport[0]->offer_region(pair.peer[0], region.id).ok());
+    EXPECT_EQ(entries("/dev/shm"), shared_files);
+  }
+  EXPECT_EQ(entries("/proc/self/fd"), descriptors);
+}
+
+TEST(ShmMeeting, TheExitOfAForkedChildDisturbsNobody) {
+  ShmPair pair;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    pair.transport[0].reset();
+    pair.transport[1].reset();
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (int i = 0; i < 2; ++i) {
+    pair.transport[i]->arm();
+    pair.transport[i]->disarm();  // looks for failures
+    EXPECT_TRUE(pair.transport[i]->peer_status(pair.peer[i]).ok());
+    pair.signal(i, 1);
+    EXPECT_EQ(pair.counter(1 - i), 1u);
+  }
+}
+
+// A process that speaks the protocol up to a point. Its id is smaller than any: it must dial.
+struct Rogue {
+  explicit Rogue(ShmTransport& victim) : socket(dial(victim)) {
+    control = std::make_unique<SharedSegment>(SharedSegment::create(sizeof(Control)).take());
+  }
+  static PeerSocket dial(ShmTransport& victim) {
+    return PeerSocket::dial(parse_card(victim.local_card()).value().socket).take();
+  }
+  std::string card(ShmTransport& victim) const {
+    Card copy = parse_card(victim.local_card()).take();
+    copy.process = id;
+    copy.socket = "nobody";
+    return encode(copy);
+  }
+  Message message(MessageKind kind) const {
+    Message message;
+    message.kind = kind;
+    message.sender = id;
+    return message;
+  }
+  void hello() {
+    const UniqueFd bell(::eventfd(0, EFD_CLOEXEC));
+    EXPECT_TRUE(socket.send(message(MessageKind::Hello), {control->fd(), bell.get()}).ok());
+  }
+
+  const ProcessId id{};
+  PeerSocket socket;
+  std::unique_ptr<SharedSegment> control;
+};
+
+class ShmRogue : public ::testing::Test {
+ protected:
+  Result<PeerId> connect(int64_t timeout_ms) {
+    return victim_->connect(rogue_.card(*victim_), Deadline::after_ms(clock_, timeout_ms));
+  }
+  Status open(PeerId peer, RegionId region, uint64_t bytes) {
+    return victim_->open_region(peer, encode(RegionKey{rogue_.id, region, bytes}),
+                                Deadline::after_ms(clock_, 10'000));
+  }
+  const SteadyClock clock_;
+  const std::unique_ptr<ShmTransport> victim_ = open_shm(clock_);
+  Rogue rogue_{*victim_};
+};
+
+TEST_F(ShmRogue, ARegionThatClaimsMoreThanItsMemoryHoldsIsRefused) {
+  rogue_.hello();
+  Result<PeerId> peer = connect(10'000);
+  ASSERT_TRUE(peer.ok()) << peer.status().message();
+  const SharedSegment memory = SharedSegment::create(4096).take();
+  Message region = rogue_.message(MessageKind::Region);
+  region.region = 5;
+  region.bytes = 1 << 20;
+  ASSERT_TRUE(rogue_.socket.send(region, {memory.fd()}).ok());
+  EXPECT_EQ(open(peer.value(), 5, 1 << 20).code(), StatusCode::InvalidArgument);
+  // True to its memory, but not to the key.
+  region.region = 6;
+  region.bytes = 4096;
+  ASSERT_TRUE(rogue_.socket.send(region, {memory.fd()}).ok());
+  EXPECT_EQ(open(peer.value(), 6, 8192).code(), StatusCode::InvalidArgument);
+  // And an honest one, which still works.
+  ASSERT_TRUE(rogue_.socket.send(region, {memory.fd()}).ok());
+  EXPECT_TRUE(open(peer.value(), 6, 4096).ok());
+}
+
+TEST_F(ShmRogue, NonsenseEndsThePeerAndNotTheProcess) {
+  rogue_.hello();
+  Result<PeerId> peer = connect(10'000);
+  ASSERT_TRUE(peer.ok());
+  ASSERT_EQ(::send(rogue_.socket.fd(), "nonsense", 8, 0), 8);
+  EXPECT_EQ(open(peer.value(), 0, 64).code(), StatusCode::PeerFailed);
+  EXPECT_EQ(victim_->peer_status(peer.value()).code(), StatusCode::PeerFailed);
+  // It may still hold mappings, so it is not fenced.
+  EXPECT_EQ(victim_->fence(peer.value(), {0}).code(), StatusCode::Unsupported);
+}
+
+TEST_F(ShmRogue, ARegionIdBeyondTheLimitEndsThePeer) {
+  rogue_.hello();
+  Result<PeerId> peer = connect(10'000);
+  ASSERT_TRUE(peer.ok());
+  const SharedSegment memory = SharedSegment::create(64).take();
+  Message region = rogue_.message(MessageKind::Region);
+  region.region = kMaxRegions;
+  region.bytes = 64;
+  ASSERT_TRUE(rogue_.socket.send(region, {memory.fd()}).ok());
+  EXPECT_EQ(open(peer.value(), 0, 64).code(), StatusCode::PeerFailed);
+}
+
+TEST_F(ShmRogue, WhoDoesNotSayHelloIsNotMet) {
+  EXPECT_EQ(connect(30).status().code(), StatusCode::Timeout);
+  ASSERT_EQ(::send(rogue_.socket.fd(), "nonsense", 8, 0), 8);
+  EXPECT_EQ(connect(30).status().code(), StatusCode::Timeout);
+}
+
+TEST_F(ShmRogue, AHelloWithoutASealedControlSegmentIsNotMet) {
+  const UniqueFd bell(::eventfd(0, EFD_CLOEXEC));
+  const Message hello = rogue_.message(MessageKind::Hello);
+  ASSERT_TRUE(rogue_.socket.send(hello, {bell.get(), bell.get()}).ok());
+  EXPECT_EQ(connect(30).status().code(), StatusCode::Timeout);
+}
+
+}  // namespace
+}  // namespace rdmacoll

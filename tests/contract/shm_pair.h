@@ -1,0 +1,60 @@
+// ShmPair: two shm transports of this process that have met and opened a region of each other.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <memory>
+#include <thread>
+
+#include "csrc/transport/shm/shm_transport.h"
+
+namespace rdmacoll {
+
+inline std::unique_ptr<ShmTransport> open_shm(const Clock& clock, const Config& config = Config()) {
+  auto opened = ShmTransport::open(config, clock);
+  EXPECT_TRUE(opened.ok()) << opened.status().message();
+  return opened.take();
+}
+
+inline bool readable(int fd, int timeout_ms) {
+  pollfd waited{fd, POLLIN, 0};
+  return ::poll(&waited, 1, timeout_ms) == 1;
+}
+
+struct ShmPair {
+  explicit ShmPair(uint64_t region_bytes = 4096) {
+    for (int i = 0; i < 2; ++i) {
+      transport[i] = open_shm(clock);
+      region[i] = transport[i]->create_region(region_bytes).take();
+    }
+    const Deadline deadline = Deadline::after_ms(clock, 20'000);
+    const auto meet = [&](int i) {
+      ShmTransport& mine = *transport[i];
+      const std::string card = transport[1 - i]->local_card();
+      const std::string key = transport[1 - i]->region_key(region[1 - i].id);
+      Result<PeerId> met = mine.connect(card, deadline);
+      EXPECT_TRUE(met.ok()) << met.status().message();
+      peer[i] = met.value();
+      EXPECT_TRUE(mine.offer_region(peer[i], region[i].id).ok());
+      EXPECT_TRUE(mine.open_region(peer[i], key, deadline).ok());
+    };
+    std::thread other(meet, 1);
+    meet(0);
+    other.join();
+  }
+
+  void signal(int from, uint64_t counter) {
+    transport[from]->signal(peer[from], 0, {region[1 - from].id, 0, kLineBytes}, counter, Header());
+  }
+  uint64_t counter(int at) const {
+    return reinterpret_cast<Line*>(region[at].base)->counter.load(std::memory_order_acquire);
+  }
+
+  SteadyClock clock;
+  std::unique_ptr<ShmTransport> transport[2];
+  Region region[2];
+  PeerId peer[2] = {};  // the other's
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,302 @@
+// sim: that it really is as hostile as it says, and repeatable. A simulation that is too kind
+// proves nothing about the code above it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "csrc/transport/sim/sim_network.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr uint64_t kData = 1024;  // where data lie in a region, behind the lines
+constexpr uint64_t kBytes = 512;
+
+// Two ranks; rank 0 has opened the region of rank 1 and the other way round.
+struct SimPair {
+  explicit SimPair(uint64_t seed, SimOptions options = SimOptions()) : network(seed, options) {
+    for (int i = 0; i < 2; ++i) region[i] = network.transport(i).create_region(4096).take();
+    for (int i = 0; i < 2; ++i) {
+      SimTransport& mine = network.transport(i);
+      peer[i] = mine.connect(network.transport(1 - i).local_card(), never).value();
+      const std::string key = network.transport(1 - i).region_key(region[1 - i].id);
+      EXPECT_TRUE(mine.open_region(peer[i], key, never).ok());
+    }
+  }
+  static SimOptions quiet() {
+    SimOptions options;
+    options.full_probability = 0;
+    options.at_once_probability = 0;
+    return options;
+  }
+  static SimOptions mapped() {
+    SimOptions options = quiet();
+    options.mapped = true;
+    return options;
+  }
+
+  Posted put(uint8_t channel, std::vector<std::byte>* source, Ticket* ticket, uint64_t at = kData) {
+    return network.transport(0).put(peer[0], channel, {source->data(), source->size()},
+                                    {region[1].id, at, source->size()}, ticket);
+  }
+  // Rank `from` signals line `number` of the other.
+  void signal(int from, uint8_t channel, uint64_t number, uint64_t counter) {
+    network.transport(from).signal(peer[from], channel,
+                                   {region[1 - from].id, number * kLineBytes, kLineBytes}, counter,
+                                   Header());
+  }
+  uint64_t counter(int at, uint64_t number) const {
+    return reinterpret_cast<Line*>(region[at].base)[number].counter.load();
+  }
+  std::byte* data() const { return region[1].base + kData; }
+  bool holds(std::byte value) const {
+    return std::all_of(data(), data() + kBytes, [&](std::byte byte) { return byte == value; });
+  }
+
+  static constexpr Deadline never{0};  // sim does not wait
+  SimNetwork network;
+  Region region[2];
+  PeerId peer[2] = {};
+};
+
+std::vector<std::byte> filled(int value) {
+  return std::vector<std::byte>(kBytes, static_cast<std::byte>(value));
+}
+
+// How many of 200 seeds show what `shows` looks for.
+template <typename Shows>
+int seeds_that(Shows shows) {
+  int count = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) count += shows(seed) ? 1 : 0;
+  return count;
+}
+
+uint64_t trace(uint64_t seed) {
+  SimPair pair(seed);
+  auto source = filled(1);
+  uint64_t hash = 0;
+  Ticket ticket;
+  for (uint64_t i = 1; i <= 20; ++i) {
+    while (pair.put(static_cast<uint8_t>(i % 2), &source, &ticket) == Posted::Full) hash += i;
+    pair.signal(0, static_cast<uint8_t>(i % 2), i % 4, i);
+    pair.network.step();
+    hash = hash * 31 + static_cast<uint64_t>(pair.network.clock().now_ns());
+    for (uint64_t line = 0; line < 4; ++line) hash = hash * 31 + pair.counter(1, line);
+  }
+  while (pair.network.step()) {
+    hash = hash * 31 + static_cast<uint64_t>(pair.network.clock().now_ns());
+    for (uint64_t b = 0; b < kBytes; b += 7)
+      hash = hash * 31 + static_cast<uint64_t>(pair.data()[b]);
+  }
+  return hash;
+}
+
+TEST(Sim, OneSeedIsOneRun) {
+  EXPECT_EQ(trace(5), trace(5));
+  EXPECT_NE(trace(5), trace(6));
+}
+
+TEST(Sim, NothingMovesUntilTimeDoes) {
+  SimPair pair(1, SimPair::quiet());
+  auto source = filled(1);
+  Ticket ticket;
+  ASSERT_EQ(pair.put(0, &source, &ticket), Posted::Pending);
+  pair.signal(0, 0, 0, 1);
+  EXPECT_TRUE(pair.holds(std::byte{0xDB}));
+  EXPECT_EQ(pair.counter(1, 0), 0u);
+  EXPECT_FALSE(pair.network.transport(0).done(ticket));
+  while (pair.network.step()) {
+  }
+  EXPECT_TRUE(pair.holds(std::byte{1}));
+  EXPECT_EQ(pair.counter(1, 0), 1u);
+  EXPECT_TRUE(pair.network.transport(0).done(ticket));
+}
+
+TEST(Sim, APutLandsInPieces) {
+  const int torn = seeds_that([](uint64_t seed) {
+    SimPair pair(seed, SimPair::quiet());
+    auto source = filled(1);
+    Ticket ticket;
+    pair.put(0, &source, &ticket);
+    bool seen = false;
+    while (pair.network.step()) {
+      seen |= !pair.holds(std::byte{1}) && !pair.holds(std::byte{0xDB});
+    }
+    return seen;
+  });
+  EXPECT_GT(torn, 100);
+}
+
+TEST(Sim, ASourceThatIsReusedTooEarlyArrivesCorrupt) {
+  const int corrupt = seeds_that([](uint64_t seed) {
+    SimPair pair(seed, SimPair::quiet());
+    auto source = filled(1);
+    Ticket ticket;
+    pair.put(0, &source, &ticket);
+    pair.network.step();
+    std::fill(source.begin(), source.end(), std::byte{2});
+    while (pair.network.step()) {
+    }
+    return !pair.holds(std::byte{1});
+  });
+  EXPECT_GT(corrupt, 100);
+}
+
+TEST(Sim, ChannelsOvertakeEachOtherAndPutsDoNotWaitForOtherChannels) {
+  const int second_first = seeds_that([](uint64_t seed) {
+    SimPair pair(seed, SimPair::quiet());
+    pair.signal(0, 0, 0, 1);
+    pair.signal(0, 1, 1, 1);
+    while (pair.counter(1, 0) + pair.counter(1, 1) == 0) pair.network.step();
+    return pair.counter(1, 0) == 0;
+  });
+  EXPECT_GT(second_first, 50);
+  EXPECT_LT(second_first, 150);
+
+  const int data_late = seeds_that([](uint64_t seed) {
+    SimPair pair(seed, SimPair::quiet());
+    auto source = filled(1);
+    Ticket ticket;
+    pair.put(0, &source, &ticket);
+    pair.signal(0, 1, 0, 1);  // on another channel: promises nothing
+    while (pair.counter(1, 0) == 0) pair.network.step();
+    return !pair.holds(std::byte{1});
+  });
+  EXPECT_GT(data_late, 50);
+}
+
+TEST(Sim, PostingIsSometimesRefusedAndSourcesSometimesTakenAtOnce) {
+  SimPair pair(3);
+  auto source = filled(1);
+  int count[3] = {};
+  for (int i = 0; i < 500; ++i) {
+    Ticket ticket;
+    ++count[static_cast<int>(pair.put(0, &source, &ticket))];
+  }
+  EXPECT_GT(count[static_cast<int>(Posted::Done)], 50);
+  EXPECT_GT(count[static_cast<int>(Posted::Full)], 5);
+  EXPECT_EQ(pair.network.counts().refused, static_cast<uint64_t>(count[2]));
+}
+
+TEST(Sim, LoadsThroughAMappingAreLateUntilTheOwnerSignals) {
+  int late = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SimPair pair(seed, SimPair::mapped());
+    const std::byte* view = pair.network.transport(0).map(pair.peer[0], pair.region[1].id);
+    ASSERT_NE(view, nullptr);
+    std::memset(pair.data(), 7, kBytes);
+    late += view[kData] != std::byte{7};
+    pair.signal(1, 0, 0, 1);
+    while (pair.counter(0, 0) == 0) pair.network.step();
+    EXPECT_EQ(std::memcmp(view + kData, pair.data(), kBytes), 0) << seed;
+  }
+  EXPECT_GT(late, 100);
+}
+
+TEST(Sim, StoresThroughAMappingReachTheOwnerBeforeTheNextSignalOnAnyChannel) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SimPair pair(seed, SimPair::mapped());
+    std::byte* view = pair.network.transport(0).map(pair.peer[0], pair.region[1].id);
+    for (uint64_t round = 1; round <= 3; ++round) {
+      const auto value = static_cast<std::byte>(round);
+      std::fill_n(view + kData, kBytes, value);
+      EXPECT_FALSE(pair.holds(value));
+      pair.signal(0, static_cast<uint8_t>(round), round, round);
+      pair.network.step();
+      EXPECT_EQ(view[kData], value) << "one's own stores are never lost from sight";
+      while (pair.counter(1, round) == 0) pair.network.step();
+      EXPECT_TRUE(pair.holds(value)) << seed;
+    }
+  }
+}
+
+TEST(Sim, AKilledRankLosesItsLastWordsAndTheSurvivorHears) {
+  int lost = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SimPair pair(seed, SimPair::quiet());
+    std::vector<std::vector<std::byte>> sources;
+    for (uint64_t i = 0; i < 4; ++i) sources.push_back(filled(static_cast<int>(i + 1)));
+    Ticket ticket;
+    for (uint64_t i = 0; i < 4; ++i) {
+      pair.put(0, &sources[i], &ticket, kData + i * kBytes);
+      pair.signal(0, 0, i, 1);
+    }
+    pair.network.step();
+    pair.network.kill(0);
+    while (pair.network.step()) {
+    }
+    EXPECT_EQ(pair.network.transport(1).peer_status(pair.peer[1]).code(), StatusCode::PeerFailed);
+    for (uint64_t i = 0; i < 4; ++i) {
+      if (pair.counter(1, i) == 0) {
+        ++lost;
+        continue;
+      }
+      for (uint64_t b = 0; b < kBytes; ++b) {  // the promise outlives the rank
+        ASSERT_EQ(pair.data()[i * kBytes + b], static_cast<std::byte>(i + 1)) << seed;
+      }
+    }
+  }
+  EXPECT_GT(lost, 100);
+  EXPECT_LT(lost, 700);
+}
+
+TEST(Sim, AfterAFenceNothingLands) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SimPair pair(seed, SimPair::quiet());
+    auto source = filled(1);
+    Ticket ticket;
+    pair.put(0, &source, &ticket);
+    pair.signal(0, 0, 0, 1);
+    pair.network.step();
+    ASSERT_TRUE(pair.network.transport(1).fence(pair.peer[1], SimPair::never).ok());
+    const std::vector<std::byte> before(pair.region[1].base, pair.region[1].base + 4096);
+    while (pair.network.step()) {
+    }
+    EXPECT_EQ(std::memcmp(before.data(), pair.region[1].base, before.size()), 0);
+    EXPECT_TRUE(pair.network.transport(0).done(ticket));
+  }
+  SimPair pair(1, SimPair::mapped());
+  EXPECT_EQ(pair.network.transport(1).fence(pair.peer[1], SimPair::never).code(),
+            StatusCode::Unsupported);
+}
+
+TEST(Sim, WritesIntoAReleasedRegionAreCounted) {
+  SimPair pair(1, SimPair::quiet());
+  auto source = filled(1);
+  Ticket ticket;
+  pair.put(0, &source, &ticket);
+  pair.network.transport(1).release_region(pair.region[1].id);
+  while (pair.network.step()) {
+  }
+  EXPECT_GT(pair.network.counts().late_pieces, 0u);
+}
+
+TEST(Sim, ASleeperIsWokenBySignalWakeAndDeath) {
+  SimPair pair(1, SimPair::quiet());
+  SimTransport& sleeper = pair.network.transport(1);
+  sleeper.arm();
+  EXPECT_FALSE(sleeper.awake());
+  pair.signal(0, 0, 0, 1);
+  EXPECT_FALSE(sleeper.awake());
+  while (pair.network.step()) {
+  }
+  EXPECT_TRUE(sleeper.awake());
+  sleeper.arm();
+  sleeper.wake();
+  EXPECT_TRUE(sleeper.awake());
+  sleeper.arm();
+  pair.network.kill(0);
+  pair.network.advance(10'000'000);
+  EXPECT_TRUE(sleeper.awake());
+}
+
+TEST(SimDeathTest, ASignalThatDoesNotGrowItsCounterIsABug) {
+  SimPair pair(1, SimPair::quiet());
+  pair.signal(0, 0, 0, 5);
+  EXPECT_DEATH(pair.signal(0, 0, 0, 5), "broken invariant");
+}
+
+}  // namespace
+}  // namespace rdmacoll
