@@ -99,6 +99,7 @@ struct Step {
   uint32_t first_operand = 0;  // in Plan::operands
   BlockRange blocks{};         // the step is skipped in a tile in which these hold no bytes; the
                                // two ends of a message name ranges of equal bytes
+  bool operator==(const Step&) const = default;
 };
 
 struct Lane {

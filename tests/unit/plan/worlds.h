@@ -23,16 +23,25 @@ struct Subject {
   }
 };
 
-// Every collective x algorithm that exists, on mapped peers and on others.
+inline bool same_plan_on_any_reach(Collective collective, Algorithm algorithm) {
+  if (!exists(collective, algorithm, Reach{false})) return false;
+  const Plan mapped = make_plan(collective, algorithm, 1, 5, Reach{true}, 0);
+  const Plan unmapped = make_plan(collective, algorithm, 1, 5, Reach{false}, 0);
+  return mapped.steps == unmapped.steps && mapped.operands == unmapped.operands;
+}
+
+// Every collective x algorithm that exists, on mapped peers and, where the plan is another, on
+// others.
 inline std::vector<Subject> all_subjects() {
   std::vector<Subject> subjects;
   for (int c = 0; c <= static_cast<int>(Collective::Barrier); ++c) {
     for (int a = 0; a <= static_cast<int>(Algorithm::Dissemination); ++a) {
+      const auto collective = static_cast<Collective>(c);
+      const auto algorithm = static_cast<Algorithm>(a);
       for (bool mapped : {false, true}) {
-        const Subject subject{static_cast<Collective>(c), static_cast<Algorithm>(a), mapped};
-        if (exists(subject.collective, subject.algorithm, subject.reach())) {
-          subjects.push_back(subject);
-        }
+        if (!exists(collective, algorithm, Reach{mapped})) continue;
+        if (mapped && same_plan_on_any_reach(collective, algorithm)) continue;
+        subjects.push_back({collective, algorithm, mapped});
       }
     }
   }
