@@ -48,11 +48,6 @@ bool has_output(Collective collective, uint16_t world, uint16_t root, uint16_t r
   return false;
 }
 
-bool is_sum(Collective collective) {
-  return collective == Collective::AllReduce || collective == Collective::Reduce ||
-         collective == Collective::ReduceScatter;
-}
-
 // Whose input, and which block of it, ends in output block `block` of `rank`.
 std::pair<uint16_t, uint16_t> origin(Collective collective, uint16_t world, uint16_t root,
                                      uint16_t rank, size_t block) {
@@ -68,9 +63,23 @@ std::pair<uint16_t, uint16_t> origin(Collective collective, uint16_t world, uint
   }
 }
 
-std::string place(uint16_t rank, size_t block, size_t offset) {
-  return "output of rank " + std::to_string(rank) + ", block " + std::to_string(block) + ", byte " +
-         std::to_string(offset) + ": ";
+// What is wrong with byte `i` of output block `block` of `rank`, or nothing.
+const char* wrong_byte(const WorldPlan& world_plan, uint32_t operation,
+                       const std::vector<Buffers>& ranks, Symbols& symbols, uint16_t rank,
+                       size_t block, size_t i) {
+  const Plan& plan = world_plan.plans[0];
+  const Value value = (*ranks[rank].output[block])[i].value;
+  if (!reduces(plan.collective)) {
+    const auto [from, origin_block] =
+        origin(plan.collective, plan.world, world_plan.root, rank, block);
+    const bool right = value == symbols.leaf(from, unit_of(operation, origin_block, i));
+    return right ? nullptr : "not the byte that it should be";
+  }
+  if (!symbols.complete(value)) return "not a complete sum";
+  if (symbols.unit(value) != unit_of(operation, block, i)) return "the sum of another element";
+  const bool same =
+      plan.collective != Collective::AllReduce || value == (*ranks[0].output[block])[i].value;
+  return same ? nullptr : "folded in another order than on rank 0";
 }
 
 }  // namespace
@@ -100,27 +109,14 @@ Buffers make_buffers(const WorldPlan& world_plan, uint32_t operation, uint16_t r
 
 std::string wrong_result(const WorldPlan& world_plan, uint32_t operation,
                          const std::vector<Buffers>& ranks, Symbols& symbols) {
-  const Plan& plan = world_plan.plans[0];
-  for (uint16_t rank = 0; rank < plan.world; ++rank) {
-    for (size_t b = 0; b < ranks[rank].output.size(); ++b) {
-      if (!ranks[rank].output[b]) continue;
-      const Cells& cells = *ranks[rank].output[b];
-      for (size_t i = 0; i < cells.size(); ++i) {
-        const Value value = cells[i].value;
-        if (!is_sum(plan.collective)) {
-          const auto [from, block] = origin(plan.collective, plan.world, world_plan.root, rank, b);
-          if (value != symbols.leaf(from, unit_of(operation, block, i))) {
-            return place(rank, b, i) + "not the byte that it should be";
-          }
-          continue;
-        }
-        if (!symbols.complete(value)) return place(rank, b, i) + "not a complete sum";
-        if (symbols.unit(value) != unit_of(operation, b, i)) {
-          return place(rank, b, i) + "the sum of another element";
-        }
-        if (plan.collective == Collective::AllReduce && value != (*ranks[0].output[b])[i].value) {
-          return place(rank, b, i) + "folded in another order than on rank 0";
-        }
+  for (uint16_t rank = 0; rank < ranks.size(); ++rank) {
+    for (size_t block = 0; block < ranks[rank].output.size(); ++block) {
+      if (!ranks[rank].output[block]) continue;
+      for (size_t i = 0; i < ranks[rank].output[block]->size(); ++i) {
+        const char* why = wrong_byte(world_plan, operation, ranks, symbols, rank, block, i);
+        if (why == nullptr) continue;
+        return "output of rank " + std::to_string(rank) + ", block " + std::to_string(block) +
+               ", byte " + std::to_string(i) + ": " + why;
       }
     }
   }

@@ -16,6 +16,7 @@ class Shape {
     for (lane_ = 0; lane_ < plan_.lanes.size() && why_.empty(); ++lane_) {
       const Lane& lane = plan_.lanes[lane_];
       if (lane.first_step != next_step) return "lanes do not follow each other";
+      if (lane.steps == 0) return "a lane without steps";
       next_step += lane.steps;
       if (next_step > plan_.steps.size()) return "a lane ends behind the steps";
       for (uint32_t i = 0; i < lane.steps; ++i) check_step(lane.first_step + i);
@@ -39,6 +40,9 @@ class Shape {
     if (step.destinations == 0 || step.destinations >= step.operands) refuse("too few operands");
     if (step.kind == StepKind::Copy && sources != 1) refuse("copies from several sources");
     if (step.kind == StepKind::Copy && step.finishes) refuse("a copy cannot finish");
+    if (step.kind == StepKind::Reduce && !reduces(plan_.collective)) {
+      refuse("folds, but the collective has no operation to fold with");
+    }
     if (step.first_operand + step.operands > plan_.operands.size()) {
       refuse("operands out of range");
       return;
@@ -144,6 +148,11 @@ std::string step_text(const Plan& plan, uint32_t index) {
   }
   return text + ", blocks " + std::to_string(step.blocks.first) + "+" +
          std::to_string(step.blocks.count) + ")";
+}
+
+bool reduces(Collective collective) {
+  return collective == Collective::AllReduce || collective == Collective::Reduce ||
+         collective == Collective::ReduceScatter;
 }
 
 bool is_contiguous(Collective collective) {

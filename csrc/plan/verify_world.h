@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,16 +24,16 @@ class SymbolicWorld {
   std::string run();
 
  private:
-  // The messages of one (sender, receiver, channel).
+  // The messages of one (sender, receiver, channel). Most are never used: a list costs nothing.
   struct Queue {
-    uint64_t acquired = 0;            // Wait(Credit) by the sender
-    uint64_t sent = 0;                // Signal(Data) by the sender
-    uint64_t waited = 0;              // Wait(Data) by the receiver
-    uint64_t credited = 0;            // Signal(Credit) by the receiver
-    uint64_t filled_bytes = 0;        // of the message acquired last
-    std::deque<uint64_t> bytes;       // of messages from the one waited for last
-    std::deque<Clock> data_clocks;    // of signals not yet waited for
-    std::deque<Clock> credit_clocks;  // of credits not yet used
+    uint64_t acquired = 0;           // Wait(Credit) by the sender
+    uint64_t sent = 0;               // Signal(Data) by the sender
+    uint64_t waited = 0;             // Wait(Data) by the receiver
+    uint64_t credited = 0;           // Signal(Credit) by the receiver
+    uint64_t filled_bytes = 0;       // of the message acquired last
+    std::list<uint64_t> bytes;       // of messages from the one waited for last
+    std::list<Clock> data_clocks;    // of signals not yet waited for
+    std::list<Clock> credit_clocks;  // of credits not yet used
     std::vector<Cells> slots;
   };
 
