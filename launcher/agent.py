@@ -7,18 +7,17 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from . import store
-from .job import Job
+from .job import READY, Job
 from .keeper import keep
 from .rank_env import Master, master_address
 from .report import describe, exit_status, failure_lines
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-
-READY = b"rdmarun: the agents are up\n"  # the first line of agent 0, taken out by rdmarun
 
 
 def main() -> None:
@@ -51,6 +50,7 @@ def _run(agents: int) -> int:
         )
         return 1
     job, master, listener = _agree(comm)
+    _unlink_segments(comm)
     supervisor = Supervisor(comm, job, master)
     if comm.rank == 0:
         supervisor.out.write(READY)
@@ -80,6 +80,16 @@ def _agree(comm: "MPI.Intracomm") -> tuple[Job, Master, socket.socket | None]:
         agreed = job, Master(address, listener.getsockname()[1])
     job, master = comm.bcast(agreed)
     return job, master, listener
+
+
+def _unlink_segments(comm: "MPI.Intracomm") -> None:
+    """Unlinks MPICH's files in /dev/shm, which it keeps to the end: kill -9 would leave them."""
+    comm.Barrier()  # the other agents of a machine have mapped them too
+    with open("/proc/self/maps") as maps:
+        names = {line.split()[-1] for line in maps if "/dev/shm/mpich_" in line}
+    for name in names:
+        with suppress(FileNotFoundError):  # another agent was quicker
+            os.unlink(name)
 
 
 def _read_line(fd: int) -> bytes:

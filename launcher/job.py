@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 
 from .hosts import Host
 
+READY = b"rdmarun: the agents are up\n"  # from agent 0, once; rdmarun takes it out of the output
+
 
 @dataclass(frozen=True)
 class Job:

@@ -23,6 +23,7 @@ def keep(agent: Callable[[], int]) -> int:
     launcher, keeper = os.getppid(), os.getpid()
     pid = os.fork()
     if pid == 0:
+        become_subreaper()
         os.setsid()  # mpiexec kills the keeper's session; the agent shall see that, not share it
         die_with_parent(signal.SIGTERM, keeper)
         os._exit(_run(agent))

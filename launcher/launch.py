@@ -13,8 +13,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
-from .agent import READY
-from .job import Job
+from .job import READY, Job
 
 STOP_TIMEOUT_S = 15.0  # for the agents to end the ranks (5 s of grace) and themselves
 KILL_TIMEOUT_S = 5.0  # for mpiexec to end them when the agents do not answer

@@ -39,9 +39,10 @@ def mpi_command(
         if local:
             where = f"localhost:{count}"
         spread = ["--bind-to", "none"] if local else ["--map-by", "ppr:1:node", "--bind-to", "none"]
-        as_root = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") if root else ()
-        argv = [mpiexec, "--quiet", "-n", count, "--host", where, *spread, *agent]
-        return argv, dict.fromkeys(as_root, "1")
+        env = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}  # no files in /dev/shm to leak
+        if root:
+            env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return [mpiexec, "--quiet", "-n", count, "--host", where, *spread, *agent], env
     if local:
         return [mpiexec, "-launcher", "fork", "-n", count, *agent], {}
     names = ",".join(host.name for host in hosts)

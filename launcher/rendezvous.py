@@ -192,8 +192,9 @@ class Rendezvous:
             raise ProtocolError(
                 f"rank {rank} says the world has {world} ranks; it has {self._world}"
             )
+        own = ", ".join(map(str, self._waiting))
         if rank not in self._waiting:
-            raise ProtocolError(f"rank {rank} is not of this host, which has {list(self._waiting)}")
+            raise ProtocolError(f"rank {rank} is not of this host, which has ranks {own}")
         if self._error is not None:
             raise ProtocolError(self._error)
         self._waiting[rank].append((client, card))

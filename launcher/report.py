@@ -7,8 +7,8 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .cause import Cause, Why
 from .job import Job
-from .table import Cause, Why
 
 REPORT_LINES = 12
 

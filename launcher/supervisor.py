@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from mpi4py import MPI
 
 from . import store
+from .cause import Cause, Why
 from .job import Job
 from .output import Sink
 from .processes import kill_descendants, reap
@@ -21,7 +22,7 @@ from .rank_env import Master
 from .ranks import Ranks
 from .rendezvous import Rendezvous, unpack_cards
 from .report import Failure, describe
-from .table import CardGather, Cause, Record, Table, Why
+from .table import CardGather, Record, Table
 
 TICK_S = 0.02  # between looks at MPI, which has nothing a selector could watch
 

@@ -1,0 +1,44 @@
+"""A rank's side of the rendezvous, in python: copied beside the scripts that the ranks run.
+
+Floor: tests.
+"""
+
+import os
+import socket
+import struct
+
+RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+class Refused(Exception):
+    pass
+
+
+def connect() -> socket.socket:
+    address = os.environ["RDMACOLL_AGENT"]
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.connect("\0" + address[1:] if address[0] == "@" else address)
+    return sock
+
+
+def hello(card: bytes, rank: int = RANK, world: int = WORLD) -> bytes:
+    return struct.pack("<8sIII", b"RDMACOL1", rank, world, len(card)) + card
+
+
+def answer(sock: socket.socket) -> list[bytes]:
+    stream = sock.makefile("rb")
+
+    def u32() -> int:
+        return int(struct.unpack("<I", stream.read(4))[0])
+
+    if u32() != 0:
+        raise Refused(stream.read(u32()).decode())
+    cards = [stream.read(u32()) for _ in range(u32())]
+    assert stream.read() == b""
+    return cards
+
+
+def exchange(card: bytes) -> list[bytes]:
+    with connect() as sock:
+        sock.sendall(hello(card))
+        return answer(sock)

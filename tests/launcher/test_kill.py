@@ -1,0 +1,65 @@
+"""kill -9 of any process of a job: none of the others is left behind."""
+
+import signal
+
+import psutil
+import pytest
+from conftest import Jobs, wait_for
+
+# Each rank has a child in its own group, one in a session of its own, and its own child's child.
+FAMILY = """
+    import os, subprocess, sys, time
+    sleep = [sys.executable, "-c", "import time; time.sleep(1000)"]
+    subprocess.Popen(sleep)
+    subprocess.Popen(sleep, start_new_session=True)
+    subprocess.Popen([sys.executable, "-c", f"import subprocess; subprocess.run({sleep})"])
+    open("up." + os.environ["RANK"], "w")
+    time.sleep(1000)
+"""
+
+
+def victim(rdmarun: int, role: str) -> psutil.Process:
+    """A process of the job, by its place in the tree below rdmarun."""
+    mpiexec = psutil.Process(rdmarun).children()[0]
+    proxy = mpiexec.children()[0]
+    keeper = proxy.children()[0]
+    agent = keeper.children()[0]
+    tree = {
+        "rdmarun": psutil.Process(rdmarun),
+        "mpiexec": mpiexec,
+        "proxy": proxy,
+        "keeper": keeper,
+        "agent": agent,
+    }
+    return tree[role]
+
+
+@pytest.mark.parametrize("hosts", ["localhost:2", "localhost:1,127.0.0.1:1"])
+@pytest.mark.parametrize("role", ["rdmarun", "mpiexec", "proxy", "keeper", "agent"])
+def test_kill(jobs: Jobs, role: str, hosts: str) -> None:
+    process = jobs.start("-np", "2", "-H", hosts, jobs.script(FAMILY))
+    wait_for(lambda: len(jobs.files("up.*")) == 2, "the ranks")
+    victim(process.pid, role).kill()
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    jobs.assert_none_left()
+
+
+def test_a_second_ctrl_c_does_not_wait(jobs: Jobs) -> None:
+    """For the orderly end, that is, which would report."""
+    text = """
+        import signal, time
+        signal.signal(signal.SIGINT, lambda *_: open("asked", "w"))
+        open("up", "w")
+        while True:
+            time.sleep(1)
+    """
+    process = jobs.start("-np", "1", jobs.script(text))
+    wait_for(lambda: bool(jobs.files("up")), "the rank")
+    process.send_signal(signal.SIGINT)
+    wait_for(lambda: bool(jobs.files("asked")), "the first signal")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped by" not in err
+    jobs.assert_none_left()

@@ -1,0 +1,68 @@
+"""The variables that a rank sees."""
+
+from dataclasses import replace
+
+from rdmacoll.launcher.hosts import Host
+from rdmacoll.launcher.job import Job
+from rdmacoll.launcher.rank_env import Master, master_address, rank_env
+
+MASTER = Master("a", 1234)
+JOB = Job(
+    hosts=[Host("a", 2), Host("b", 1)],
+    argv=["script.py"],
+    cwd="/",
+    env={"PATH": "/bin", "RANK": "7"},
+    run_id="id",
+    start_timeout_s=1.0,
+)
+
+
+def test_rank_of_the_second_host() -> None:
+    assert rank_env(JOB, 1, 0, MASTER, "@address") == {
+        "PATH": "/bin",
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": "1",
+        "RANK": "2",
+        "WORLD_SIZE": "3",
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "1",
+        "GROUP_RANK": "1",
+        "GROUP_WORLD_SIZE": "2",
+        "ROLE_NAME": "default",
+        "ROLE_RANK": "2",
+        "ROLE_WORLD_SIZE": "3",
+        "MASTER_ADDR": "a",
+        "MASTER_PORT": "1234",
+        "TORCHELASTIC_RUN_ID": "id",
+        "TORCHELASTIC_RESTART_COUNT": "0",
+        "TORCHELASTIC_MAX_RESTARTS": "0",
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+        "RDMACOLL_AGENT": "@address",
+    }
+
+
+def test_the_users_thread_count_is_kept() -> None:
+    job = replace(JOB, env={"OMP_NUM_THREADS": "5"})
+    assert rank_env(job, 0, 0, MASTER, "")["OMP_NUM_THREADS"] == "5"
+
+
+def test_one_rank_per_host_keeps_all_threads() -> None:
+    job = replace(JOB, hosts=[Host("a", 1), Host("b", 1)])
+    assert "OMP_NUM_THREADS" not in rank_env(job, 0, 0, MASTER, "")
+
+
+def test_master_address_is_one_that_all_hosts_can_reach() -> None:
+    def of(*names: str) -> str:
+        return master_address(replace(JOB, hosts=[Host(name, 1) for name in names]), "node0")
+
+    assert of("localhost", "127.0.0.1") == "127.0.0.1"
+    assert of("a", "b") == "a"
+    assert of("localhost", "b") == "node0"
+
+
+def test_a_job_survives_its_journey() -> None:
+    job = replace(JOB, env={"ODD": "a\nb\udcff", "EMPTY": ""}, output_dir="out")
+    line = job.to_line()
+    assert line.count(b"\n") == 1
+    assert Job.from_line(line) == job
+    assert [job.host_of(rank) for rank in range(3)] == ["a", "a", "b"]
