@@ -23,65 +23,8 @@ static_assert(sizeof(FixedPart) == 40);
 
 std::string who(uint32_t rank) { return "rank " + std::to_string(rank); }
 
-Status check_record(const GroupRecord& mine, const GroupRecord& theirs, uint32_t rank) {
-  if (theirs.rank != rank || theirs.world != mine.world) {
-    return Status(StatusCode::Mismatch,
-                  who(rank) + " says that it is rank " + std::to_string(theirs.rank) + " of " +
-                      std::to_string(theirs.world) + ", this rank is of a group of " +
-                      std::to_string(mine.world) + "; all ranks must name the same members");
-  }
-  if (theirs.agreement != mine.agreement) {
-    return Status(StatusCode::Mismatch,
-                  who(rank) + " runs with another RDMACOLL_ALGO or RDMACOLL_BLOCK_BYTES than " +
-                      who(mine.rank) + "; set them alike on all ranks");
-  }
-  return Status();
-}
-
-Result<std::vector<GroupRecord>> exchange(const GroupRecord& mine, Bootstrap& bootstrap,
-                                          Deadline deadline) {
-  auto all = bootstrap.all_gather(mine.encode(), deadline);
-  if (!all.ok()) return all.status();
-  if (all.value().size() != mine.world) {
-    return Status(StatusCode::Mismatch, "the rendezvous gave " +
-                                            std::to_string(all.value().size()) + " records for " +
-                                            std::to_string(mine.world) + " ranks");
-  }
-  std::vector<GroupRecord> records;
-  for (uint32_t rank = 0; rank < mine.world; ++rank) {
-    auto record = GroupRecord::decode(all.value()[rank]);
-    if (!record.ok()) {
-      return Status(record.status().code(), who(rank) + ": " + record.status().message());
-    }
-    RDMACOLL_RETURN_IF_ERROR(check_record(mine, record.value(), rank));
-    records.push_back(record.take());
-  }
-  return records;
-}
-
 Status with_rank(const Status& status, uint32_t rank) {
   return Status(status.code(), "cannot reach " + who(rank) + ": " + status.message());
-}
-
-// Offers go out to all before any is waited for, so that the order of ranks does not matter.
-Status link_up(Transport& transport, const std::vector<GroupRecord>& records, uint32_t rank,
-               RegionId block, Deadline deadline, std::vector<Link>* links) {
-  for (uint32_t peer = 0; peer < records.size(); ++peer) {
-    if (peer == rank) continue;
-    auto id = transport.connect(records[peer].card, deadline);
-    if (!id.ok()) return with_rank(id.status(), peer);
-    (*links)[peer].peer = id.value();
-    (*links)[peer].region = records[peer].region;
-    if (Status s = transport.offer_region(id.value(), block); !s.ok()) return with_rank(s, peer);
-  }
-  for (uint32_t peer = 0; peer < records.size(); ++peer) {
-    if (peer == rank) continue;
-    Link& link = (*links)[peer];
-    Status s = transport.open_region(link.peer, records[peer].key, deadline);
-    if (!s.ok()) return with_rank(s, peer);
-    link.mapped = transport.map(link.peer, link.region);
-  }
-  return Status();
 }
 
 }  // namespace
@@ -122,26 +65,93 @@ Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
   return record;
 }
 
-Result<std::unique_ptr<Group>> set_up_group(Transport& transport, const Clock& clock,
-                                            const Config& config, uint32_t rank, uint32_t world,
-                                            Bootstrap& bootstrap, Deadline deadline) {
-  const Layout layout(world, config.block_bytes);
+Result<GroupSetup> GroupSetup::begin(Transport& transport, const Clock& clock, const Config& config,
+                                     Layout layout, uint32_t rank, uint32_t world) {
   auto block = transport.create_region(layout.total_bytes());
   if (!block.ok()) return block.status();
   const RegionId region = block.value().id;
+  GroupRecord mine{config.agreement_hash(),      rank,  world, transport.local_card(),
+                   transport.region_key(region), region};
+  return GroupSetup(transport, clock, layout, block.value(), std::move(mine));
+}
 
-  const GroupRecord mine{config.agreement_hash(),      rank,  world, transport.local_card(),
-                         transport.region_key(region), region};
-  auto records = exchange(mine, bootstrap, deadline);
-  std::vector<Link> links(world);
-  const Status linked = records.ok()
-                            ? link_up(transport, records.value(), rank, region, deadline, &links)
-                            : records.status();
-  if (!linked.ok()) {
-    transport.release_region(region);
-    return linked;
+GroupSetup::GroupSetup(Transport& transport, const Clock& clock, Layout layout, Region block,
+                       GroupRecord mine)
+    : transport_(transport),
+      clock_(clock),
+      layout_(layout),
+      block_(block),
+      mine_(std::move(mine)),
+      keys_(mine_.world),
+      links_(mine_.world) {}
+
+Status GroupSetup::check(const GroupRecord& theirs, uint32_t rank) const {
+  if (theirs.rank != rank || theirs.world != mine_.world) {
+    return Status(StatusCode::Mismatch,
+                  who(rank) + " says that it is rank " + std::to_string(theirs.rank) + " of " +
+                      std::to_string(theirs.world) + ", this rank is of a group of " +
+                      std::to_string(mine_.world) + "; all ranks must name the same members");
   }
-  return std::make_unique<Group>(transport, clock, rank, layout, block.value(), std::move(links));
+  if (theirs.agreement != mine_.agreement) {
+    return Status(StatusCode::Mismatch,
+                  who(rank) + " runs with another RDMACOLL_ALGO or RDMACOLL_BLOCK_BYTES than " +
+                      who(mine_.rank) + "; set them alike on all ranks");
+  }
+  return Status();
+}
+
+Status GroupSetup::meet(const std::vector<std::string>& records, Deadline deadline) {
+  if (records.size() != mine_.world) {
+    return Status(StatusCode::Mismatch, "the rendezvous gave " + std::to_string(records.size()) +
+                                            " records for " + std::to_string(mine_.world) +
+                                            " ranks");
+  }
+  for (uint32_t peer = 0; peer < mine_.world; ++peer) {
+    auto record = GroupRecord::decode(records[peer]);
+    if (!record.ok()) return with_rank(record.status(), peer);
+    RDMACOLL_RETURN_IF_ERROR(check(record.value(), peer));
+    if (peer == mine_.rank) continue;
+    auto id = transport_.connect(record.value().card, deadline);
+    if (!id.ok()) return with_rank(id.status(), peer);
+    links_[peer] = {id.value(), record.value().region, nullptr};
+    keys_[peer] = record.value().key;
+    if (Status s = transport_.offer_region(id.value(), block_.id); !s.ok()) {
+      return with_rank(s, peer);
+    }
+  }
+  return Status();
+}
+
+Result<std::unique_ptr<Group>> GroupSetup::finish(Deadline deadline) {
+  for (uint32_t peer = 0; peer < mine_.world; ++peer) {
+    if (peer == mine_.rank) continue;
+    Link& link = links_[peer];
+    Status s = transport_.open_region(link.peer, keys_[peer], deadline);
+    if (!s.ok()) return with_rank(s, peer);
+    link.mapped = transport_.map(link.peer, link.region);
+  }
+  return std::make_unique<Group>(transport_, clock_, mine_.rank, layout_, block_,
+                                 std::move(links_));
+}
+
+void GroupSetup::give_up() { transport_.release_region(block_.id); }
+
+Result<std::unique_ptr<Group>> set_up_group(Transport& transport, const Clock& clock,
+                                            const Config& config, uint32_t rank, uint32_t world,
+                                            Bootstrap& bootstrap, Deadline deadline) {
+  auto begun = GroupSetup::begin(transport, clock, config,
+                                 Layout::within(world, config.block_bytes), rank, world);
+  if (!begun.ok()) return begun.status();
+  GroupSetup& setup = begun.value();
+  auto records = bootstrap.all_gather(setup.record(), deadline);
+  const Status met = records.ok() ? setup.meet(records.value(), deadline) : records.status();
+  if (!met.ok()) {
+    setup.give_up();
+    return met;
+  }
+  auto group = setup.finish(deadline);
+  if (!group.ok()) setup.give_up();
+  return group;
 }
 
 }  // namespace rdmacoll

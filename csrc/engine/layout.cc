@@ -22,11 +22,14 @@ uint64_t whole_pages(uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBy
 
 }  // namespace
 
-Layout::Layout(uint32_t world, uint64_t block_bytes) {
+Layout Layout::within(uint32_t world, uint64_t block_bytes) {
   const uint64_t peers = std::max(world - 1, 1u);
   const uint64_t share = block_bytes / (peers * kSlotDepth) / kPageBytes * kPageBytes;
-  slot_bytes_ = std::clamp(share, kSlotBytesMin, kSlotBytesMax);
+  return Layout(world, std::clamp(share, kSlotBytesMin, kSlotBytesMax), kStageBytesMax);
+}
 
+Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
+    : slot_bytes_(slot_bytes), stage_bytes_(stage_bytes) {
   uint64_t next = world * uint64_t{kLineBytes};  // the status lines
   for (uint8_t channel = 0; channel < kChannels; ++channel) {
     channels_[channel].depth = depth_of(channel);

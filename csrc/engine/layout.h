@@ -26,8 +26,11 @@ inline constexpr uint8_t kChannels = kPlanChannels + 3;
 
 class Layout {
  public:
-  // block_bytes: how much the slots of one channel may take (Config::block_bytes).
-  Layout(uint32_t world, uint64_t block_bytes);
+  // Both sizes are multiples of a line.
+  Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes);
+  // The largest slots with which those of one channel take no more than block_bytes
+  // (Config::block_bytes), between the limits.
+  static Layout within(uint32_t world, uint64_t block_bytes);
 
   uint32_t depth(uint8_t channel) const { return channels_[channel].depth; }
   uint64_t slot_bytes() const { return slot_bytes_; }
@@ -58,8 +61,8 @@ class Layout {
     uint64_t stages = 0;
   };
   std::array<Channel, kChannels> channels_;
-  uint64_t slot_bytes_ = 0;
-  uint64_t stage_bytes_ = kStageBytesMax;
+  uint64_t slot_bytes_;
+  uint64_t stage_bytes_;
   uint64_t total_bytes_ = 0;
 };
 

@@ -1,0 +1,230 @@
+// Script. Floor: tests. Thread: one.
+#include "tests/sim/script.h"
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll {
+namespace {
+
+std::vector<int32_t> random_numbers(std::mt19937_64& random, size_t count) {
+  std::vector<int32_t> numbers(count);
+  for (int32_t& number : numbers) number = static_cast<int32_t>(random() % 1000);
+  return numbers;
+}
+
+// Mostly small, now and then many tiles.
+size_t random_count(std::mt19937_64& random) {
+  switch (random() % 4) {
+    case 0:
+      return random() % 4;
+    case 1:
+      return random() % 40;
+    case 2:
+      return random() % 300;
+    default:
+      return random() % 3000;
+  }
+}
+
+void add(std::vector<int32_t>& sum, const std::vector<int32_t>& numbers) {
+  sum.resize(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) sum[i] += numbers[i];
+}
+
+ConstBuffer source(const std::vector<int32_t>& numbers) {
+  return {numbers.data(), numbers.size() * sizeof(int32_t)};
+}
+MutableBuffer target(std::vector<int32_t>& numbers) {
+  return {numbers.data(), numbers.size() * sizeof(int32_t)};
+}
+std::vector<ConstBuffer> sources(const std::vector<std::vector<int32_t>>& blocks) {
+  std::vector<ConstBuffer> all;
+  for (const auto& block : blocks) all.push_back(source(block));
+  return all;
+}
+std::vector<MutableBuffer> targets(std::vector<std::vector<int32_t>>& blocks) {
+  std::vector<MutableBuffer> all;
+  for (auto& block : blocks) all.push_back(target(block));
+  return all;
+}
+
+}  // namespace
+
+Script::Script(std::mt19937_64& random, int world, int operations) : world_(world) {
+  for (int i = 0; i < operations; ++i) operations_.push_back(make(random));
+}
+
+Script::Operation Script::make(std::mt19937_64& random) {
+  Operation operation;
+  operation.kind = static_cast<Kind>(random() % static_cast<uint64_t>(Kind::kCount));
+  operation.root = static_cast<int>(random() % static_cast<uint64_t>(world_));
+  operation.ranks.resize(static_cast<size_t>(world_));
+  switch (operation.kind) {
+    case Kind::AllReduce:
+    case Kind::AllReduceInPlace:
+    case Kind::Broadcast:
+    case Kind::Reduce:
+    case Kind::Shift:
+      fill_contiguous(operation, random);
+      break;
+    case Kind::AllGather:
+    case Kind::ReduceScatter:
+    case Kind::AllToAll:
+    case Kind::Gather:
+    case Kind::Scatter:
+      fill_scattered(operation, random);
+      break;
+    case Kind::Barrier:
+    case Kind::kCount:
+      break;
+  }
+  return operation;
+}
+
+void Script::fill_contiguous(Operation& operation, std::mt19937_64& random) {
+  const size_t count = random_count(random);
+  const auto root = static_cast<size_t>(operation.root);
+  Numbers sum;
+  for (Memory& memory : operation.ranks) {
+    memory.in = {random_numbers(random, count)};
+    memory.out = {Numbers(count, -1)};
+    add(sum, memory.in[0]);
+  }
+  for (size_t r = 0; r < operation.ranks.size(); ++r) {
+    Memory& memory = operation.ranks[r];
+    const size_t left = (r + operation.ranks.size() - 1) % operation.ranks.size();
+    switch (operation.kind) {
+      case Kind::AllReduceInPlace:
+        memory.out = memory.in;
+        memory.expected = {sum};
+        break;
+      case Kind::Broadcast:
+        if (r == root) memory.out = memory.in;
+        memory.expected = operation.ranks[root].in;
+        break;
+      case Kind::Reduce:
+        memory.expected = {r == root ? sum : memory.out[0]};
+        break;
+      case Kind::Shift:
+        if (world_ == 1) memory.out = memory.in;
+        memory.expected = operation.ranks[left].in;
+        break;
+      default:
+        memory.expected = {sum};
+    }
+  }
+}
+
+void Script::fill_scattered(Operation& operation, std::mt19937_64& random) {
+  const auto world = static_cast<size_t>(world_);
+  const auto root = static_cast<size_t>(operation.root);
+  // count[a][b]: what a has for b.
+  std::vector<std::vector<size_t>> count(world, std::vector<size_t>(world));
+  for (auto& row : count) {
+    for (size_t& c : row) c = random_count(random) / 4;
+  }
+  const Kind kind = operation.kind;
+  for (size_t r = 0; r < world; ++r) {
+    Memory& memory = operation.ranks[r];
+    for (size_t b = 0; b < world; ++b) {
+      const bool rooted_in = kind == Kind::Scatter && r == root;
+      const bool rooted_out = kind == Kind::Gather && r == root;
+      if (kind == Kind::AllToAll) memory.in.push_back(random_numbers(random, count[r][b]));
+      if (kind == Kind::ReduceScatter || rooted_in) {
+        memory.in.push_back(random_numbers(random, count[0][b]));
+      }
+      if (kind == Kind::AllToAll) memory.out.emplace_back(count[b][r], -1);
+      if (kind == Kind::AllGather || rooted_out) memory.out.emplace_back(count[0][b], -1);
+    }
+    if (kind == Kind::AllGather || kind == Kind::Gather) {
+      memory.in = {random_numbers(random, count[0][r])};
+    }
+    if (kind == Kind::ReduceScatter || kind == Kind::Scatter) {
+      memory.out = {Numbers(count[0][r], -1)};
+    }
+  }
+  for (size_t r = 0; r < world; ++r) {
+    Memory& memory = operation.ranks[r];
+    memory.expected.resize(memory.out.size());
+    for (size_t b = 0; b < world; ++b) {
+      const Memory& other = operation.ranks[b];
+      if (kind == Kind::AllToAll) memory.expected[b] = other.in[r];
+      if (kind == Kind::AllGather || (kind == Kind::Gather && r == root)) {
+        memory.expected[b] = other.in[0];
+      }
+      if (kind == Kind::ReduceScatter) add(memory.expected[0], other.in[r]);
+    }
+    if (kind == Kind::Scatter) memory.expected[0] = operation.ranks[root].in[r];
+  }
+}
+
+std::vector<WorkPtr> Script::start(int i, Communicator& c) {
+  Operation& operation = operations_[static_cast<size_t>(i)];
+  if (operation.kind == Kind::Shift) {
+    if (world_ == 1) return {};
+    Memory& memory = operation.ranks[static_cast<size_t>(c.rank())];
+    const int right = (c.rank() + 1) % world_;
+    const int left = (c.rank() + world_ - 1) % world_;
+    auto sent = c.send(source(memory.in[0]), right, i);
+    auto received = c.recv(target(memory.out[0]), i % 3 == 0 ? kAnySource : left, i);
+    RDMACOLL_CHECK(sent.ok() && received.ok());
+    return {sent.take(), received.take()};
+  }
+  auto started = start_collective(operation, c);
+  RDMACOLL_CHECK(started.ok());
+  return {started.take()};
+}
+
+Result<WorkPtr> Script::start_collective(Operation& operation, Communicator& c) {
+  Memory& memory = operation.ranks[static_cast<size_t>(c.rank())];
+  const int root = operation.root;
+  const bool at_root = c.rank() == root;
+  switch (operation.kind) {
+    case Kind::AllReduce:
+      return c.all_reduce(memory.in[0].data(), memory.out[0].data(), memory.in[0].size(),
+                          DType::Int32, ReduceOp::Sum);
+    case Kind::AllReduceInPlace:
+      return c.all_reduce(memory.out[0].data(), memory.out[0].data(), memory.out[0].size(),
+                          DType::Int32, ReduceOp::Sum);
+    case Kind::Broadcast:
+      return c.broadcast(memory.out[0].data(), target(memory.out[0]).bytes, root);
+    case Kind::Reduce:
+      return c.reduce(memory.in[0].data(), memory.out[0].data(), memory.in[0].size(), DType::Int32,
+                      ReduceOp::Sum, root);
+    case Kind::AllGather:
+      return c.all_gather(source(memory.in[0]), targets(memory.out));
+    case Kind::ReduceScatter:
+      return c.reduce_scatter(sources(memory.in), target(memory.out[0]), DType::Int32,
+                              ReduceOp::Sum);
+    case Kind::AllToAll:
+      return c.all_to_all(sources(memory.in), targets(memory.out));
+    case Kind::Gather:
+      return c.gather(source(memory.in[0]),
+                      at_root ? targets(memory.out) : std::vector<MutableBuffer>{}, root);
+    case Kind::Scatter:
+      return c.scatter(at_root ? sources(memory.in) : std::vector<ConstBuffer>{},
+                       target(memory.out[0]), root);
+    case Kind::Barrier:
+    case Kind::Shift:
+    case Kind::kCount:
+      break;
+  }
+  return c.barrier();
+}
+
+std::string Script::check(int i, int rank) const {
+  const Operation& operation = operations_[static_cast<size_t>(i)];
+  const Memory& memory = operation.ranks[static_cast<size_t>(rank)];
+  for (size_t b = 0; b < memory.out.size(); ++b) {
+    for (size_t k = 0; k < memory.out[b].size(); ++k) {
+      if (memory.out[b][k] == memory.expected[b][k]) continue;
+      return "operation " + std::to_string(i) + " of kind " +
+             std::to_string(static_cast<int>(operation.kind)) + " on rank " + std::to_string(rank) +
+             ": block " + std::to_string(b) + " element " + std::to_string(k) + " is " +
+             std::to_string(memory.out[b][k]) + ", not " + std::to_string(memory.expected[b][k]);
+    }
+  }
+  return "";
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,96 @@
+// SimWorld. Floor: tests. Thread: one.
+#include "tests/sim/sim_world.h"
+
+#include <algorithm>
+
+#include "csrc/plan/select.h"
+
+namespace rdmacoll {
+namespace {
+
+// Small slots: many tiles from few bytes, and every ring of slots goes round.
+constexpr uint64_t kSlotBytes = 256;
+constexpr uint64_t kStageBytes = 2048;
+constexpr int64_t kTimeoutMs = 1000;  // of virtual time
+
+}  // namespace
+
+SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& config)
+    : random_(seed), network_(seed, options) {
+  const auto world = static_cast<uint32_t>(options.world);
+  const Deadline deadline = Deadline::after_ms(network_.clock(), kTimeoutMs);
+  std::vector<GroupSetup> setups;
+  std::vector<std::string> records;
+  for (uint32_t r = 0; r < world; ++r) {
+    auto setup = GroupSetup::begin(network_.transport(static_cast<int>(r)), network_.clock(),
+                                   config, Layout(world, kSlotBytes, kStageBytes), r, world);
+    RDMACOLL_CHECK(setup.ok());
+    setups.push_back(setup.take());
+    records.push_back(setups.back().record());
+  }
+  for (GroupSetup& setup : setups) RDMACOLL_CHECK(setup.meet(records, deadline).ok());
+  for (uint32_t r = 0; r < world; ++r) {
+    auto group = setups[r].finish(deadline);
+    RDMACOLL_CHECK(group.ok());
+    drivers_.push_back(std::make_unique<Driver>());
+    const Ground ground{network_.transport(static_cast<int>(r)), *drivers_.back(), network_.clock(),
+                        algorithm_by_name(config.algorithm)};
+    ranks_.push_back(std::make_unique<Communicator>(group.take(), ground, kTimeoutMs, nullptr));
+  }
+}
+
+void SimWorld::step() {
+  const auto r = static_cast<size_t>(draw(ranks_.size()));
+  if (!drivers_[r]->dead()) drivers_[r]->round(draw(8) == 0);
+  ++rounds_;
+  // A rank may do several rounds before anything arrives, or the other way round.
+  for (uint64_t steps = draw(4); steps > 0; --steps) {
+    if (!network_.step()) network_.advance(1000);
+  }
+}
+
+bool SimWorld::run(const std::vector<WorkPtr>& works) {
+  // With nothing in flight for this long, time runs to the deadline and the works fail instead.
+  const uint64_t limit = rounds_ + 4'000'000;
+  const auto all_done = [&] {
+    return std::all_of(works.begin(), works.end(), [](const WorkPtr& w) { return w->done(); });
+  };
+  while (!all_done()) {
+    for (int i = 0; i < 16; ++i) step();
+    if (rounds_ > limit) return false;
+  }
+  return true;
+}
+
+void SimWorld::kill(int r) {
+  drivers_[static_cast<size_t>(r)]->die();
+  network_.kill(r);
+}
+
+void SimWorld::Driver::remove(Group& group) {
+  std::vector<Completion> finished;
+  if (!dead_) group.close(finished);
+  settle(finished);
+  group_ = nullptr;
+}
+
+Status SimWorld::Driver::wait(Work&, int64_t, const InterruptCheck&) {
+  return Status(StatusCode::Unsupported, "the simulated world is driven from outside");
+}
+
+void SimWorld::Driver::round(bool check) {
+  std::vector<Completion> finished;
+  if (!group_->idle()) group_->advance(finished);
+  if (check) group_->check(finished);
+  settle(finished);
+}
+
+void SimWorld::Driver::settle(std::vector<Completion>& finished) {
+  for (Completion& completion : finished) {
+    for (const auto& callback : completion.work->finish(completion.status)) {
+      callback(completion.status);
+    }
+  }
+}
+
+}  // namespace rdmacoll

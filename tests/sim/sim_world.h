@@ -1,0 +1,62 @@
+// SimWorld: the real engine, one communicator per rank, on a simulated network in one thread. Only
+// the engine's progress is replaced: this harness drives the ranks, in an order drawn from the
+// seed. Floor: tests. Thread: one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "csrc/engine/communicator.h"
+#include "csrc/engine/group_setup.h"
+#include "csrc/transport/sim/sim_network.h"
+
+namespace rdmacoll {
+
+class SimWorld {
+ public:
+  SimWorld(uint64_t seed, const SimOptions& options, const Config& config);
+
+  Communicator& rank(int r) { return *ranks_[static_cast<size_t>(r)]; }
+  int size() const { return static_cast<int>(ranks_.size()); }
+  std::mt19937_64& random() { return random_; }
+  SimNetwork& network() { return network_; }
+  uint64_t draw(uint64_t below) { return random_() % below; }
+
+  // Drives one rank, drawn by chance, and lets the network take a step.
+  void step();
+  // Until all works are done; false: it got stuck, which no schedule may bring about.
+  bool run(const std::vector<WorkPtr>& works);
+  void kill(int r);
+  uint64_t rounds() const { return rounds_; }
+
+ private:
+  // In place of threads and sleep.
+  class Driver final : public Progress {
+   public:
+    void add(Group& group) override { group_ = &group; }
+    void remove(Group& group) override;
+    void notify() override {}
+    Status wait(Work&, int64_t, const InterruptCheck&) override;
+    void expect_wait(int) override {}
+    void round(bool check);
+    void die() { dead_ = true; }
+    bool dead() const { return dead_; }
+
+   private:
+    void settle(std::vector<Completion>& finished);
+    Group* group_ = nullptr;
+    bool dead_ = false;
+  };
+
+  std::mt19937_64 random_;
+  SimNetwork network_;
+  std::vector<std::unique_ptr<Driver>> drivers_;
+  std::vector<std::unique_ptr<Communicator>> ranks_;
+  uint64_t rounds_ = 0;
+};
+
+}  // namespace rdmacoll
