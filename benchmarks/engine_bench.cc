@@ -1,0 +1,158 @@
+// The engine alone, without torch: time of one all_reduce by size over forked processes, beside
+// what bounds it on this machine: the one-way latency of a flag, and memcpy by all ranks at once.
+//   engine_bench [ranks, default 2]
+// Floor: benchmarks.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "csrc/engine/endpoint.h"
+
+namespace {
+
+using namespace rdmacoll;
+
+constexpr int kMaxRanks = 64;
+constexpr size_t kRecordBytes = 8192;
+
+// What the processes share before the engine connects them, and for the flag.
+struct Shared {
+  std::atomic<int> arrived;
+  uint32_t record_bytes[kMaxRanks];
+  char records[kMaxRanks][kRecordBytes];
+  alignas(64) std::atomic<uint64_t> ping;
+  alignas(64) std::atomic<uint64_t> pong;
+};
+
+class SharedBootstrap final : public Bootstrap {
+ public:
+  SharedBootstrap(Shared& shared, int rank, int size) : shared_(shared), rank_(rank), size_(size) {}
+  Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline) override {
+    std::memcpy(shared_.records[rank_], mine.data(), mine.size());
+    shared_.record_bytes[rank_] = static_cast<uint32_t>(mine.size());
+    shared_.arrived.fetch_add(1);
+    while (shared_.arrived.load() < size_) usleep(100);
+    std::vector<std::string> all;
+    for (int r = 0; r < size_; ++r) all.emplace_back(shared_.records[r], shared_.record_bytes[r]);
+    return all;
+  }
+
+ private:
+  Shared& shared_;
+  int rank_;
+  int size_;
+};
+
+double now_us() { return static_cast<double>(SteadyClock().now_ns()) / 1e3; }
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+void run(Communicator& c, Result<WorkPtr> started) {
+  if (!started.ok() || !c.wait(*started.value(), -1, {}).ok()) {
+    std::fprintf(stderr, "rank %d failed\n", c.rank());
+    std::exit(1);
+  }
+}
+
+double all_reduce_us(Communicator& c, std::vector<float>& data, uint64_t count, int rounds) {
+  std::vector<double> times;
+  for (int i = 0; i < rounds; ++i) {
+    Communicator::WillWait here(c);
+    if (count * sizeof(float) > 65536) run(c, c.barrier());
+    const double begin = now_us();
+    run(c, c.all_reduce(data.data(), data.data(), count, DType::Float32, ReduceOp::Sum));
+    times.push_back(now_us() - begin);
+  }
+  return median(times);
+}
+
+double memcpy_gb_s(Communicator& c, std::vector<float>& from, std::vector<float>& to) {
+  std::vector<double> times;
+  for (int i = 0; i < 5; ++i) {
+    run(c, c.barrier());
+    const double begin = now_us();
+    std::memcpy(to.data(), from.data(), from.size() * sizeof(float));
+    times.push_back(now_us() - begin);
+  }
+  return static_cast<double>(from.size() * sizeof(float)) / median(times) / 1e3;
+}
+
+double flag_us(Shared& shared, int rank) {
+  constexpr uint64_t kRounds = 20'000;
+  const double begin = now_us();
+  for (uint64_t i = 1; i <= kRounds && rank < 2; ++i) {
+    if (rank == 0) shared.ping.store(i, std::memory_order_release);
+    std::atomic<uint64_t>& awaited = rank == 0 ? shared.pong : shared.ping;
+    for (uint64_t spins = 0; awaited.load(std::memory_order_acquire) != i; ++spins) {
+      if (spins % 1024 == 1023) sched_yield();
+    }
+    if (rank == 1) shared.pong.store(i, std::memory_order_release);
+  }
+  return (now_us() - begin) / kRounds / 2;
+}
+
+void measure(Communicator& c, Shared& shared) {
+  std::vector<float> data(16 << 20, 1.0f), other(16 << 20);
+  const double flag = flag_us(shared, c.rank());
+  const double copy = memcpy_gb_s(c, data, other);
+  if (c.rank() == 0) {
+    std::printf("%d ranks; flag %.2f us one way, memcpy %.1f GB/s per rank, all at once\n",
+                c.size(), flag, copy);
+    std::printf("%12s %12s %12s %12s\n", "bytes", "us", "algbw GB/s", "of memcpy");
+  }
+  for (uint64_t count = 1; count <= data.size(); count *= 4) {
+    const uint64_t bytes = count * sizeof(float);
+    const int rounds = bytes <= 65536 ? 2000 : bytes <= (4 << 20) ? 50 : 9;
+    all_reduce_us(c, data, count, rounds / 10 + 1);
+    const double us = all_reduce_us(c, data, count, rounds);
+    const double gb_s = static_cast<double>(bytes) / us / 1e3;
+    if (c.rank() == 0) {
+      std::printf("%12llu %12.2f %12.3f %11.0f%%\n", static_cast<unsigned long long>(bytes), us,
+                  gb_s, 100 * gb_s / copy);
+      std::fflush(stdout);
+    }
+  }
+}
+
+int rank_main(Shared& shared, int rank, int size) {
+  auto config = Config::from_environment();
+  auto endpoint = Endpoint::open(config.value());
+  SharedBootstrap bootstrap(shared, rank, size);
+  auto communicator = endpoint.value()->create_communicator(rank, size, bootstrap, 60'000);
+  if (!communicator.ok()) {
+    std::fprintf(stderr, "rank %d: %s\n", rank, communicator.status().message().c_str());
+    return 1;
+  }
+  measure(*communicator.value(), shared);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int ranks = argc > 1 ? std::atoi(argv[1]) : 2;
+  if (ranks < 1 || ranks > kMaxRanks) {
+    std::fprintf(stderr, "ranks=%d is not possible; give 1 to %d\n", ranks, kMaxRanks);
+    return 2;
+  }
+  void* memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 1;
+  auto& shared = *new (memory) Shared();
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (fork() == 0) _exit(rank_main(shared, rank, ranks));
+  }
+  int failed = 0, status = 0;
+  while (wait(&status) > 0) failed |= status != 0;
+  return failed;
+}
