@@ -71,6 +71,9 @@ test-cpp: $(STAMPS)/packages  ## the engine's tests, without torch
 test-python: build  ## everything under tests/ that pytest runs, but torch's own suite
 	$(BIN)/python -m pytest tests
 
+test-examples: build  ## every example, on two ranks
+	set -e; for example in examples/[0-9]*.py; do $(BIN)/rdmarun -np 2 $$example; done
+
 test-suite: build  ## torch's own distributed tests, on our backend
 	$(BIN)/python -m pytest tests/suite
 
