@@ -22,14 +22,15 @@ FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 REDUCIBLE = (*FLOATS, *SIGNED, *UNSIGNED, torch.bool, *COMPLEX)
 MOVABLE = (*REDUCIBLE, *FLOAT8)
 
-Op = dist.ReduceOp.RedOpType
+Op = dist.ReduceOp
+OpType = dist.ReduceOp.RedOpType
 OPS = (Op.SUM, Op.AVG, Op.PRODUCT, Op.MIN, Op.MAX, Op.BAND, Op.BOR, Op.BXOR)
 BITWISE = (Op.BAND, Op.BOR, Op.BXOR)
 
 LARGE = 1_000_003  # odd, and several slots of every transport
 
 
-def reduction_exists(dtype: torch.dtype, op: Op) -> bool:
+def reduction_exists(dtype: torch.dtype, op: OpType) -> bool:
     """What the operation means for the type; what does not exist must raise."""
     if op == Op.AVG:
         return dtype in FLOATS or dtype in COMPLEX
@@ -40,7 +41,7 @@ def reduction_exists(dtype: torch.dtype, op: Op) -> bool:
     return True
 
 
-def reductions() -> Iterator[tuple[torch.dtype, Op]]:
+def reductions() -> Iterator[tuple[torch.dtype, OpType]]:
     yield from ((d, op) for d in REDUCIBLE for op in OPS if reduction_exists(d, op))
 
 
@@ -48,7 +49,7 @@ def small_counts(world: int) -> list[int]:
     return sorted({0, 1, world - 1, world, 1021})
 
 
-def values(rank: int, count: int, dtype: torch.dtype, op: Op = Op.SUM) -> Tensor:
+def values(rank: int, count: int, dtype: torch.dtype, op: OpType = Op.SUM) -> Tensor:
     """What `rank` contributes."""
     i = torch.arange(count)
     if dtype == torch.bool:
@@ -68,7 +69,7 @@ def values(rank: int, count: int, dtype: torch.dtype, op: Op = Op.SUM) -> Tensor
     return base.to(dtype)
 
 
-def reduced(inputs: list[Tensor], op: Op) -> Tensor:
+def reduced(inputs: list[Tensor], op: OpType) -> Tensor:
     """The exact result for these contributions, folded in a wide type."""
     dtype = inputs[0].dtype
     wide = torch.int64
@@ -78,7 +79,7 @@ def reduced(inputs: list[Tensor], op: Op) -> Tensor:
         wide = torch.complex128
     elif dtype == torch.bool:
         wide = torch.bool
-    folds: dict[Op, Callable[[Tensor, Tensor], Tensor]] = {
+    folds: dict[OpType, Callable[[Tensor, Tensor], Tensor]] = {
         Op.SUM: torch.logical_or if wide == torch.bool else torch.add,
         Op.AVG: torch.add,
         Op.PRODUCT: torch.logical_and if wide == torch.bool else torch.mul,
@@ -92,7 +93,9 @@ def reduced(inputs: list[Tensor], op: Op) -> Tensor:
     return (total / len(inputs) if op == Op.AVG else total).to(dtype)
 
 
-def expect_reduced(count: int, dtype: torch.dtype, op: Op, ranks: list[int] | None = None) -> Tensor:
+def expect_reduced(
+    count: int, dtype: torch.dtype, op: OpType, ranks: list[int] | None = None
+) -> Tensor:
     members = range(dist.get_world_size()) if ranks is None else ranks
     return reduced([values(rank, count, dtype, op) for rank in members], op)
 
@@ -154,12 +157,14 @@ _GLOO_TYPES = (*FLOATS, *COMPLEX, torch.int64, torch.int32, torch.int8, torch.ui
 _GLOO_STRIDED = ("all_gather", "all_gather_into_tensor", "gather", "all_to_all")
 
 
-def lacks(kind: str, dtype: torch.dtype, op: Op | None = None, layout: Layout = contiguous) -> str:
+def lacks(
+    kind: str, dtype: torch.dtype, op: OpType | None = None, layout: Layout = contiguous
+) -> str:
     """Why gloo cannot take part in this combination; empty for any other backend."""
     if backend() != "gloo":
         return ""
     if layout is strided and kind not in _GLOO_STRIDED:
-        return "refuses tensors that are not contiguous, or (broadcast, reductions, scatter) returns garbage"
+        return "refuses tensors that are not contiguous, or returns garbage"
     if kind == "p2p":
         return ""
     if dtype not in _GLOO_TYPES:

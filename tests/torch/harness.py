@@ -96,7 +96,7 @@ def distributed(
         parameters = [*own, *(p.replace(kind=keyword) for p in _parameters(body))]
         test.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         test.body = body  # type: ignore[attr-defined]
-        return pytest.mark.parametrize("world_size", sizes)(test)
+        return pytest.mark.parametrize("world_size", sizes, ids="world{}".format)(test)
 
     return decorate
 

@@ -13,6 +13,7 @@ from cases import (
     OPS,
     REDUCIBLE,
     Op,
+    OpType,
     check,
     done,
     expect_reduced,
@@ -26,7 +27,7 @@ from cases import (
 from harness import ALL_WORLDS, distributed
 
 
-def one(dtype: torch.dtype, op: Op, count: int) -> None:
+def one(dtype: torch.dtype, op: OpType, count: int) -> None:
     rank, _ = me()
     expected = expect_reduced(count, dtype, op)
     for layout, asynchronous in itertools.product(LAYOUTS, (False, True)):

@@ -10,6 +10,7 @@ from cases import (
     LARGE,
     LAYOUTS,
     Op,
+    OpType,
     check,
     done,
     expect_reduced,
@@ -22,7 +23,7 @@ from cases import (
 from harness import ALL_WORLDS, distributed
 
 
-def one(dtype: torch.dtype, op: Op, count: int, root: int) -> None:
+def one(dtype: torch.dtype, op: OpType, count: int, root: int) -> None:
     rank, _ = me()
     expected = expect_reduced(count, dtype, op) if rank == root else None
     for layout, asynchronous in itertools.product(LAYOUTS, (False, True)):

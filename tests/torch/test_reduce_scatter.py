@@ -11,6 +11,7 @@ from cases import (
     LAYOUTS,
     Layout,
     Op,
+    OpType,
     check,
     done,
     expect_reduced,
@@ -23,7 +24,7 @@ from cases import (
 from harness import ALL_WORLDS, distributed
 
 
-def from_tensor(dtype: torch.dtype, op: Op, count: int, layout: Layout, wait: bool) -> None:
+def from_tensor(dtype: torch.dtype, op: OpType, count: int, layout: Layout, wait: bool) -> None:
     rank, world = me()
     whole = layout(values(rank, world * count, dtype, op))
     output = layout(torch.zeros(count).to(dtype))
@@ -32,7 +33,9 @@ def from_tensor(dtype: torch.dtype, op: Op, count: int, layout: Layout, wait: bo
     check(output, expected, "tensor", dtype, op, count, layout.__name__, wait)
 
 
-def from_list(dtype: torch.dtype, op: Op, counts: list[int], layout: Layout, wait: bool) -> None:
+def from_list(
+    dtype: torch.dtype, op: OpType, counts: list[int], layout: Layout, wait: bool
+) -> None:
     rank, _ = me()
     inputs = [layout(part) for part in values(rank, sum(counts), dtype, op).split(counts)]
     output = layout(torch.zeros(counts[rank]).to(dtype))
@@ -45,9 +48,7 @@ def from_list(dtype: torch.dtype, op: Op, counts: list[int], layout: Layout, wai
 def test_every_type_and_operation() -> None:
     _, world = me()
     waits = itertools.cycle((False, True))
-    for (dtype, op), count, layout in itertools.product(
-        reductions(), small_counts(world), LAYOUTS
-    ):
+    for (dtype, op), count, layout in itertools.product(reductions(), small_counts(world), LAYOUTS):
         if not lacks("reduce_scatter", dtype, op, layout):
             from_tensor(dtype, op, count, layout, next(waits))
             from_list(dtype, op, [count] * world, layout, next(waits))

@@ -66,6 +66,11 @@ def host_store() -> dist.TCPStore:
     return dist.TCPStore(LOOPBACK, 0, is_master=True, wait_for_workers=False)
 
 
+def client_store() -> dist.TCPStore:
+    """The same store, in a rank."""
+    return dist.TCPStore(LOOPBACK, int(os.environ["MASTER_PORT"]), is_master=False)
+
+
 @dataclass
 class Outcome:
     """What one rank made of a body: `kind` is ok, failed, skipped, died or hung."""
@@ -109,8 +114,9 @@ def _serve(
     torch.set_num_threads(1)
     if init:
         dist.init_process_group(backend_name, timeout=GROUP_TIMEOUT)
-    while (request := connection.recv()) is not None:
-        connection.send(_run_body(*request))
+    with contextlib.suppress(EOFError):  # the test process has gone
+        while (request := connection.recv()) is not None:
+            connection.send(_run_body(*request))
     if dist.is_initialized():
         dist.destroy_process_group()
 
@@ -128,7 +134,7 @@ class World:
             ours, theirs = _context.Pipe()
             log = str(self._log(rank))
             arguments = (theirs, rank, size, backend(), self.store.port, init, log)
-            process = _context.Process(target=_serve, args=arguments, daemon=True)
+            process = _context.Process(target=_serve, args=arguments)
             process.start()
             theirs.close()
             self.connections.append(ours)
@@ -145,12 +151,12 @@ class World:
             with contextlib.suppress(BrokenPipeError):  # it died before: its outcome says so
                 connection.send((body.__module__, body.__name__, kwargs))
         outcomes: dict[int, Outcome] = {}
+        ranks: dict[object, int] = {c: rank for rank, c in enumerate(self.connections)}
         deadline = time.monotonic() + deadline_s
         while len(outcomes) < self.size and time.monotonic() < deadline:
             waiting = [c for r, c in enumerate(self.connections) if r not in outcomes]
             ready = multiprocessing.connection.wait(waiting, deadline - time.monotonic())
-            for connection in ready:
-                rank = self.connections.index(connection)  # type: ignore[arg-type]
+            for rank in (ranks[end] for end in ready):
                 outcomes[rank] = self._receive(rank)
                 if outcomes[rank].kind != "ok":
                     deadline = min(deadline, time.monotonic() + GRACE_S)

@@ -1,0 +1,60 @@
+"""Leaving the interpreter, with or without destroy_process_group, and forked DataLoader workers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.distributed as dist
+from cases import me
+from harness import distributed
+from scripts import run_ranks
+from torch.utils.data import DataLoader, TensorDataset
+from world import backend
+
+START = """
+import sys, torch, torch.distributed as dist
+dist.init_process_group("BACKEND")
+rank = dist.get_rank()
+tensor = torch.ones(100_000)
+dist.all_reduce(tensor)
+assert tensor[0].item() == dist.get_world_size()
+"""
+
+# What a script does at its end, and the status it should leave with.
+ENDS = {
+    "destroy": ("dist.destroy_process_group()", 0),
+    "without destroy": ("", 0),
+    "status": ("sys.exit(3)", 3),
+    "pending": ("works = [dist.irecv(torch.ones(5), 1 - rank) for _ in range(3)]", 0),
+    "pending callbacks": (
+        "work = dist.irecv(torch.ones(5), 1 - rank)\n"
+        "future = work.get_future().then(lambda f: print('never', flush=True))",
+        0,
+    ),
+}
+GLOO_ABORTS = ("pending", "pending callbacks")
+
+
+def script(end: str) -> str:
+    return START.replace("BACKEND", backend()) + ENDS[end][0]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_status_of_the_interpreter(end: str) -> None:
+    if backend() == "gloo" and end in GLOO_ABORTS:
+        pytest.skip("gloo: aborts the process when operations are pending")
+    for rank, finished in enumerate(run_ranks(script(end), 2)):
+        assert finished.code == ENDS[end][1], f"rank {rank}:\n{finished.output}"
+
+
+@distributed(1, 2, 3)
+def test_forked_data_loader_workers() -> None:
+    rank, world = me()
+    data = TensorDataset(torch.arange(64.0))
+    for _ in range(2):
+        total = torch.zeros(1)
+        for (batch,) in DataLoader(data, batch_size=8, num_workers=2):
+            step = batch.sum().reshape(1)
+            dist.all_reduce(step)
+            total += step
+        assert total.item() == world * 63 * 32
