@@ -22,8 +22,10 @@
 // read sees the same write in every schedule, and so the result is proved for all of them. A wait
 // for credit is ordered after the oldest credit that could satisfy it and no later one, and
 // completion is proved with the laziest return: both hold for any way of returning credits between.
-// Of a depth d at least d/2 + 1 messages are always usable, so a depth of 2 is the tightest, and
-// proves the others.
+//
+// Which depth proves the others. Of a depth d at least d/2 + 1 messages are always usable, so for
+// completion 2 is the tightest. Fewer slots order more, so for races it is a depth that is never
+// used up. The tests prove both.
 //
 // Several operations run one behind the other without draining counters, slots or stages. On each
 // rank an operation starts when the one before it is done on that rank.

@@ -94,9 +94,11 @@ SymbolicWorld::Place SymbolicWorld::peer_slot_place(const Operand& operand, uint
   Queue& to = queue(at_.rank, operand.rank, operand.channel);
   if (to.acquired != to.sent + 1) return refused("writes a slot that it has no credit for");
   if (bytes > bounds_.slot_bytes) return refused("a message larger than a slot");
-  to.slots.resize(bounds_.slot_depth, Cells(bounds_.slot_bytes));
+  to.slots.resize(bounds_.slot_depth);
+  Cells& cells = to.slots[to.sent % bounds_.slot_depth];
+  cells.resize(bounds_.slot_bytes);
   to.filled_bytes = bytes;
-  return {&to.slots[to.sent % bounds_.slot_depth], 0};
+  return {&cells, 0};
 }
 
 SymbolicWorld::Place SymbolicWorld::stage_place(const Operand& operand, uint64_t bytes) {

@@ -65,6 +65,16 @@ TEST_P(ProveTest, WorldsOfUpTo16) {
   }
 }
 
+// With slots for every message no credit orders anything (verify.h, "Which depth").
+TEST_P(ProveTest, NoRaceIsHiddenByCredits) {
+  const Subject& subject = GetParam();
+  for (uint16_t world = 2; world <= 16; ++world) {
+    WorldPlan operation = plans_of(subject, world, world / 2);
+    operation.in_place = true;
+    prove_sizes(subject, operation, 1, 1024);
+  }
+}
+
 TEST_P(ProveTest, OtherChunksAndDepths) {
   const Subject& subject = GetParam();
   for (uint16_t world : {2, 3, 4, 5, 7, 8}) {
