@@ -3,6 +3,8 @@
 // soon as it may.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -37,7 +39,11 @@ struct StreamMessage {
     std::minstd_rand random(static_cast<unsigned>(((from * 8 + to) * 8 + channel) * 9973 + number));
     random.discard(3);
     data.resize(random() % 3 == 0 ? random() % 64 : random() % (layout.slot_bytes + 1));
-    for (std::byte& byte : data) byte = static_cast<std::byte>(random() >> 8);
+    uint64_t word = random();
+    for (uint64_t at = 0; at < data.size(); at += sizeof word) {
+      word = word * 6364136223846793005u + 1442695040888963407u;
+      std::memcpy(data.data() + at, &word, std::min<uint64_t>(sizeof word, data.size() - at));
+    }
     header.signature = random();
     header.bytes = static_cast<uint32_t>(data.size());
     header.inline_bytes = random() % (kInlineBytes + 1);

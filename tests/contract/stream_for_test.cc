@@ -32,8 +32,7 @@ void StreamSender::advance() {
     const Line& credit = member_.line(layout_.credit(to_, channel_));
     if (number_ >= credit.counter.load(std::memory_order_acquire) + StreamLayout::kDepth) return;
     // The receiver may read its old slot no more, and I may write my source again.
-    std::fill(source_.begin(), source_.end(), std::byte{0xEE});
-    std::copy(message_.data.begin(), message_.data.end(), source_.begin());
+    if (size > 0) std::memcpy(source_.data(), message_.data.data(), size);
     started_ = true;
     std::byte* mapped = transport.map(peer, region);
     if (message_.stored && mapped != nullptr && size > 0) {
@@ -65,7 +64,7 @@ bool StreamSender::put_up_to(uint64_t end) {
   if (posted == Posted::Pending) {
     pending_.push_back(ticket);
   } else {
-    std::fill_n(source_.begin() + static_cast<int64_t>(posted_), end - posted_, std::byte{0xEE});
+    std::memset(source_.data() + posted_, 0xEE, end - posted_);
   }
   posted_ = end;
   return true;
@@ -99,7 +98,7 @@ void StreamReceiver::check() {
       line.signature == expected.header.signature && line.bytes == expected.header.bytes &&
       std::memcmp(line.inline_data, expected.header.inline_data, expected.header.inline_bytes) ==
           0 &&
-      std::equal(expected.data.begin(), expected.data.end(), slot);
+      (expected.data.empty() || std::memcmp(expected.data.data(), slot, expected.data.size()) == 0);
   if (right) return;
   throw std::runtime_error("message " + std::to_string(number_) + " from rank " +
                            std::to_string(from_) + " on channel " + std::to_string(channel_) +

@@ -81,8 +81,8 @@ TEST_P(Contract, RegionsAreZeroedAndNeverNamedTwice) { run(1, check_regions); }
 
 Script stream_everywhere(Member& member) {
   const bool sim = is_sim(member.kind);
-  const StreamLayout layout{.slot_bytes = sim ? 640u : 20'032u, .channels = 2};
-  const uint64_t messages = sim ? 40 : 1200 / static_cast<uint64_t>(member.world);
+  const StreamLayout layout{.slot_bytes = sim ? 640u : 8'192u, .channels = 2};
+  const uint64_t messages = sim ? 24 : 800 / static_cast<uint64_t>(member.world);
   co_await member.meet();
   co_await member.share(layout.region_bytes(member.world));
   std::vector<StreamSender> senders;
@@ -108,7 +108,7 @@ Script stream_everywhere(Member& member) {
   co_await member.gather("nobody leaves while others still read");
 }
 
-TEST_P(Contract, WhatASignalFollowsIsSeenWithIt) { run(8, stream_everywhere); }
+TEST_P(Contract, WhatASignalFollowsIsSeenWithIt) { run(6, stream_everywhere); }
 
 // Signals with no flow control at all: the reader may miss values and never sees one go back.
 Script watch_a_counter(Member& member) {

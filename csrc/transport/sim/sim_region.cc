@@ -1,6 +1,7 @@
-// SimShadow: byte by byte, as regions of simulations are small. Floor: transport/sim.
+// SimShadow: compares line by line, then byte by byte. Floor: transport/sim.
 #include "csrc/transport/sim/sim_region.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -16,24 +17,26 @@ SimShadow::SimShadow(std::shared_ptr<SimRegion> region)
 
 void SimShadow::refresh(uint64_t offset, uint64_t bytes) {
   const std::byte* owner = region_->base();
-  if (bytes == 0 || std::memcmp(owner + offset, seen_.data() + offset, bytes) == 0) return;
-  for (uint64_t i = offset; i < offset + bytes; ++i) {
-    if (!stored(i) && in_flight_[i] == 0) base()[i] = seen_[i] = owner[i];
+  const uint64_t end = offset + bytes;
+  for (uint64_t i = offset; i < end;) {
+    const uint64_t chunk = std::min(i + kLineBytes, end);
+    if (std::memcmp(owner + i, seen_.data() + i, chunk - i) == 0) i = chunk;
+    for (; i < chunk; ++i) {
+      if (!stored(i) && in_flight_[i] == 0) base()[i] = seen_[i] = owner[i];
+    }
   }
 }
 
 std::vector<SimShadow::Store> SimShadow::take_stores() {
   std::vector<Store> stores;
-  const uint64_t size = region_->bytes;
-  if (size == 0 || std::memcmp(base(), seen_.data(), size) == 0) return stores;
-  for (uint64_t i = 0; i < size;) {
-    if (!stored(i)) {
-      ++i;
-      continue;
-    }
+  for (uint64_t i = 0; i < region_->bytes;) {
+    const uint64_t chunk = std::min(i + kLineBytes, region_->bytes);
+    if (std::memcmp(base() + i, seen_.data() + i, chunk - i) == 0) i = chunk;
+    while (i < chunk && !stored(i)) ++i;
+    if (i == chunk) continue;
     Store store;
     store.offset = i;
-    for (; i < size && stored(i); ++i) {
+    for (; i < region_->bytes && stored(i); ++i) {
       store.data.push_back(base()[i]);
       seen_[i] = base()[i];
       ++in_flight_[i];

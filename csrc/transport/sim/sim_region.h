@@ -59,9 +59,9 @@ class SimShadow {
   bool stored(uint64_t i) { return base()[i] != seen_[i]; }
 
   std::shared_ptr<SimRegion> region_;
-  std::vector<Line> view_;          // lines only for their alignment
-  std::vector<std::byte> seen_;     // the view without the viewer's stores that are not yet taken
-  std::vector<uint8_t> in_flight_;  // per byte: stores taken and not landed
+  std::vector<Line> view_;           // lines only for their alignment
+  std::vector<std::byte> seen_;      // the view without the viewer's stores that are not yet taken
+  std::vector<uint32_t> in_flight_;  // per byte: stores taken and not landed
 };
 
 }  // namespace rdmacoll
