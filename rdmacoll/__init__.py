@@ -1,0 +1,40 @@
+"""rdmacoll: a torch.distributed backend named "rdma" for CPU tensors.
+
+Importing it registers the name and loads nothing else: no torch (the launcher imports it too) and
+no extension, which is loaded when the first group is made or one of the names below is used.
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ._register import register
+
+if TYPE_CHECKING:
+    from ._C import Options, RdmaBackend
+
+__all__ = ["Options", "RdmaBackend", "__version__", "build_info"]
+__version__: str
+
+# `import torch` calls register() at its end, unless this switches such calls off.
+if "torch" in sys.modules or os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") != "1":
+    register()
+
+
+def build_info() -> dict[str, str]:
+    """What the compiled module was built from, by what it is; ImportError if it does not load."""
+    from ._extension import extension
+
+    return {"rdmacoll": __getattr__("__version__"), **extension().build_info()}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("rdmacoll")
+    if name in ("Options", "RdmaBackend"):
+        from ._extension import extension
+
+        return getattr(extension(), name)
+    raise AttributeError(f"module 'rdmacoll' has no attribute {name!r}")

@@ -1,0 +1,44 @@
+"""What torch calls to make a group's backend."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ._extension import extension
+
+if TYPE_CHECKING:
+    from ._C import RdmaBackend
+
+_met_at_agent = False
+
+
+def create(group: Any, pg_options: Any) -> "RdmaBackend":
+    """The backend of one group; `group` is torch's _DistributedBackendOptions."""
+    global _met_at_agent
+    module = extension()
+    options = _options(module, pg_options)
+    options._timeout = group.timeout
+    options.group_name = group.group_id
+    options.global_ranks_in_group = group.global_ranks_in_group or list(range(group.group_size))
+    agent = "" if _met_at_agent else _agent_address(group.group_rank, group.group_size)
+    backend: RdmaBackend = module.create(
+        group.store, group.group_rank, group.group_size, options, agent
+    )
+    _met_at_agent = _met_at_agent or agent != ""
+    return backend
+
+
+def _options(module: Any, pg_options: Any) -> Any:
+    if pg_options is None:
+        return module.Options()
+    if isinstance(pg_options, module.Options):
+        return module.Options.__copy__(pg_options)
+    raise TypeError(
+        f"pg_options is a {type(pg_options).__name__}; the backend rdma takes rdmacoll.Options"
+    )
+
+
+def _agent_address(rank: int, size: int) -> str:
+    """Where rdmarun's agent listens, if it can introduce this group: the world, in its order."""
+    environ = os.environ
+    whole_world = environ.get("WORLD_SIZE") == str(size) and environ.get("RANK") == str(rank)
+    return environ.get("RDMACOLL_AGENT", "") if whole_world else ""

@@ -1,0 +1,151 @@
+// The client of the agent. Floor: torch_ext.
+#include "torch_ext/agent_bootstrap.h"
+
+#include <endian.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+namespace rdmacoll::torch_ext {
+namespace {
+
+constexpr char kMagic[] = "RDMACOL1";
+constexpr int64_t kInterruptEveryMs = 100;
+constexpr uint32_t kLongestAnswer = 1u << 20;  // of one rank
+
+// The connection to the agent, with a deadline for everything that is done on it.
+class Conversation {
+ public:
+  Conversation(Deadline deadline, const InterruptCheck& interrupt)
+      : deadline_(deadline), interrupt_(interrupt) {}
+  ~Conversation() {
+    if (socket_ >= 0) ::close(socket_);
+  }
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  Status connect(const std::string& address) {
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    if (address.size() >= sizeof(to.sun_path)) {
+      return Status(StatusCode::InvalidArgument, "RDMACOLL_AGENT='" + address + "' is too long");
+    }
+    std::memcpy(to.sun_path, address.data(), address.size());
+    if (to.sun_path[0] == '@') to.sun_path[0] = '\0';
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size() +
+                                               (to.sun_path[0] == '\0' ? 0 : 1));
+    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket_ < 0) return Status::from_errno("socket", errno);
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), length) != 0) {
+      return Status::from_errno("reaching rdmarun's agent at RDMACOLL_AGENT='" + address + "'",
+                                errno);
+    }
+    return Status();
+  }
+
+  Status send(const std::string& bytes) {
+    for (size_t sent = 0; sent < bytes.size();) {
+      RDMACOLL_RETURN_IF_ERROR(ready(POLLOUT));
+      const ssize_t n = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (n < 0 && errno != EINTR) return Status::from_errno("sending to rdmarun's agent", errno);
+      if (n > 0) sent += static_cast<size_t>(n);
+    }
+    return Status();
+  }
+
+  Status receive(void* into, size_t bytes) {
+    for (size_t received = 0; received < bytes;) {
+      RDMACOLL_RETURN_IF_ERROR(ready(POLLIN));
+      const ssize_t n = ::recv(socket_, static_cast<char*>(into) + received, bytes - received, 0);
+      if (n < 0 && errno != EINTR) return Status::from_errno("hearing rdmarun's agent", errno);
+      if (n == 0) return Status(StatusCode::PeerFailed, "rdmarun's agent hung up");
+      if (n > 0) received += static_cast<size_t>(n);
+    }
+    return Status();
+  }
+
+  Result<uint32_t> receive_number() {
+    uint32_t number = 0;
+    RDMACOLL_RETURN_IF_ERROR(receive(&number, sizeof number));
+    return le32toh(number);
+  }
+
+  Result<std::string> receive_text() {
+    auto length = receive_number();
+    if (!length.ok()) return length.status();
+    if (length.value() > kLongestAnswer) {
+      return Status(StatusCode::System, "rdmarun's agent does not keep to the protocol");
+    }
+    std::string text(length.value(), '\0');
+    RDMACOLL_RETURN_IF_ERROR(receive(text.data(), text.size()));
+    return text;
+  }
+
+ private:
+  Status ready(short events) {
+    for (;;) {
+      pollfd descriptor{socket_, events, 0};
+      const int64_t wait_ms = std::min(deadline_.left_ms(clock_), kInterruptEveryMs);
+      if (::poll(&descriptor, 1, static_cast<int>(wait_ms)) > 0) return Status();
+      RDMACOLL_RETURN_IF_ERROR(interrupt_());
+      if (deadline_.passed(clock_)) {
+        return Status(StatusCode::Timeout,
+                      "not all ranks came to make the group: rdmarun's agent has no answer yet; "
+                      "see whether all ranks run, or raise the timeout");
+      }
+    }
+  }
+
+  const SteadyClock clock_;
+  const Deadline deadline_;
+  const InterruptCheck& interrupt_;
+  int socket_ = -1;
+};
+
+std::string number_bytes(size_t number) {
+  const uint32_t little = htole32(static_cast<uint32_t>(number));
+  return std::string(reinterpret_cast<const char*>(&little), sizeof little);
+}
+
+}  // namespace
+
+AgentBootstrap::AgentBootstrap(std::string address, int rank, int world, InterruptCheck interrupt)
+    : address_(std::move(address)), rank_(rank), world_(world), interrupt_(std::move(interrupt)) {}
+
+Result<std::vector<std::string>> AgentBootstrap::all_gather(const std::string& mine,
+                                                            Deadline deadline) {
+  Conversation agent(deadline, interrupt_);
+  RDMACOLL_RETURN_IF_ERROR(agent.connect(address_));
+  RDMACOLL_RETURN_IF_ERROR(agent.send(kMagic + number_bytes(static_cast<size_t>(rank_)) +
+                                      number_bytes(static_cast<size_t>(world_)) +
+                                      number_bytes(mine.size()) + mine));
+  auto refused = agent.receive_number();
+  if (!refused.ok()) return refused.status();
+  if (refused.value() != 0) {
+    auto why = agent.receive_text();
+    if (!why.ok()) return why.status();
+    return Status(StatusCode::PeerFailed, why.value());
+  }
+  auto count = agent.receive_number();
+  if (!count.ok()) return count.status();
+  if (count.value() != static_cast<uint32_t>(world_)) {
+    return Status(StatusCode::Mismatch, "rdmarun's world has " + std::to_string(count.value()) +
+                                            " ranks, this group " + std::to_string(world_));
+  }
+  std::vector<std::string> everyones;
+  for (int rank = 0; rank < world_; ++rank) {
+    auto text = agent.receive_text();
+    if (!text.ok()) return text.status();
+    everyones.push_back(text.take());
+  }
+  return everyones;
+}
+
+}  // namespace rdmacoll::torch_ext

@@ -1,0 +1,26 @@
+// AgentBootstrap: the ranks of the world meet at their hosts' agents, over a unix socket; the
+// agents exchange over MPI. The protocol is described in launcher/rendezvous.py. Floor: torch_ext.
+// Thread: the one that makes the group.
+#pragma once
+
+#include <string>
+
+#include "csrc/engine/bootstrap.h"
+#include "csrc/engine/progress.h"
+
+namespace rdmacoll::torch_ext {
+
+class AgentBootstrap final : public Bootstrap {
+ public:
+  // address: a path, or @ and a name of the abstract namespace.
+  AgentBootstrap(std::string address, int rank, int world, InterruptCheck interrupt);
+  Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline deadline) override;
+
+ private:
+  const std::string address_;
+  const int rank_;
+  const int world_;
+  const InterruptCheck interrupt_;
+};
+
+}  // namespace rdmacoll::torch_ext

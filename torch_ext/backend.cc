@@ -1,0 +1,90 @@
+// RdmaBackend's life, options and failure. Floor: torch_ext.
+#include "torch_ext/backend.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "torch_ext/create.h"
+#include "torch_ext/interrupt.h"
+#include "torch_ext/validate.h"
+
+namespace rdmacoll::torch_ext {
+namespace {
+
+// What operations in flight get to end by themselves when their group is let go.
+constexpr int64_t kGraceMs = 2'000;
+
+}  // namespace
+
+RdmaBackend::RdmaBackend(std::shared_ptr<Session> session, c10::intrusive_ptr<Options> options)
+    : Backend(session->communicator().rank(), session->communicator().size()),
+      session_(std::move(session)),
+      options_(std::move(options)) {}
+
+RdmaBackend::~RdmaBackend() { shutdown(); }
+
+void RdmaBackend::shutdown() {
+  const WithoutGil without_gil;  // what ends may call back into Python
+  session_->close("the group was let go on rank " + std::to_string(rank_), kGraceMs);
+}
+
+void RdmaBackend::abort() {
+  throw_if_failed(session_->usable());
+  session_->communicator().abort("abort() was called on rank " + std::to_string(rank_));
+}
+
+// A copy: torch fills in the options of a subgroup in what it gets here.
+c10::intrusive_ptr<c10d::Backend::Options> RdmaBackend::getBackendOptions() {
+  const std::lock_guard<std::mutex> lock(options_mutex_);
+  return c10::make_intrusive<Options>(*options_);
+}
+
+RdmaBackend::Milliseconds RdmaBackend::timeout() {
+  const std::lock_guard<std::mutex> lock(options_mutex_);
+  return options_->timeout;
+}
+
+void RdmaBackend::setTimeout(Milliseconds timeout) {
+  if (timeout <= Milliseconds::zero()) {
+    Check("set_timeout")
+        .fail("timeout=" + std::to_string(timeout.count()) + " ms; give a positive duration");
+  }
+  const std::lock_guard<std::mutex> lock(options_mutex_);
+  options_->timeout = timeout;
+  session_->communicator().set_timeout_ms(timeout.count());
+}
+
+c10d::ErrorType RdmaBackend::getError() {
+  const Status failure = session_->communicator().failure();
+  switch (failure.code()) {
+    case StatusCode::Ok:
+      return c10d::ErrorType::SUCCESS;
+    case StatusCode::Timeout:
+      return c10d::ErrorType::TIMEOUT;
+    case StatusCode::PeerFailed:
+      return c10d::ErrorType::REMOTE_ERROR;
+    default:
+      return c10d::ErrorType::COMM_ERROR;
+  }
+}
+
+// Only the members of the new group take part; torch passes ranks of this one.
+c10::intrusive_ptr<c10d::Backend> RdmaBackend::split(
+    const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+    const c10::intrusive_ptr<c10d::Backend::Options>& options) {
+  const auto mine = std::find(ranks.begin(), ranks.end(), rank_);
+  if (mine == ranks.end()) return nullptr;
+  auto of_group = c10::make_intrusive<Options>(options->timeout);
+  of_group->group_name = options->group_name;
+  of_group->group_desc = options->group_desc;
+  for (const int rank : ranks) {
+    of_group->global_ranks_in_group.push_back(
+        options_->global_ranks_in_group.empty()
+            ? static_cast<uint64_t>(rank)
+            : options_->global_ranks_in_group.at(static_cast<size_t>(rank)));
+  }
+  return create_backend(store, static_cast<int>(mine - ranks.begin()),
+                        static_cast<int>(ranks.size()), std::move(of_group), "");
+}
+
+}  // namespace rdmacoll::torch_ext

@@ -1,0 +1,182 @@
+// RdmaBackend: the engine as a c10d::Backend. Every method checks its arguments, binds the tensors
+// to buffers and starts one operation (or several, if coalesced) of the communicator.
+//
+// backend.cc: life, options, failure · collectives.cc, lists.cc, coalesced.cc, p2p.cc: the
+// operations · sparse.cc, monitored_barrier.cc: those made of others.
+// Floor: torch_ext. Thread: any.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "torch_ext/compat.h"
+#include "torch_ext/errors.h"
+#include "torch_ext/operands.h"
+#include "torch_ext/session.h"
+#include "torch_ext/torch_work.h"
+
+namespace rdmacoll::torch_ext {
+
+class RdmaBackend final : public c10d::Backend {
+ public:
+  using Tensors = std::vector<at::Tensor>;
+  using TensorLists = std::vector<std::vector<at::Tensor>>;
+  using WorkRef = c10::intrusive_ptr<c10d::Work>;
+  using Milliseconds = std::chrono::milliseconds;
+
+  struct Options final : c10d::Backend::Options {
+    explicit Options(Milliseconds timeout = kBackendDefaultTimeout)
+        : c10d::Backend::Options("rdma", timeout) {}
+#ifdef RDMACOLL_OPTIONS_HAVE_CLONE
+    c10::intrusive_ptr<c10d::Backend::Options> clone() const override {
+      return c10::make_intrusive<Options>(*this);
+    }
+#endif
+  };
+
+  RdmaBackend(std::shared_ptr<Session> session, c10::intrusive_ptr<Options> options);
+  ~RdmaBackend() override;
+
+  // --- life: backend.cc -------------------------------------------------------------------------
+  const std::string getBackendName() const override { return "rdma"; }
+  c10::intrusive_ptr<c10d::Backend::Options> getBackendOptions() override;
+  void setTimeout(Milliseconds timeout) override;
+  void setSequenceNumberForGroup() override {}  // every rank counts from 0
+  uint64_t getSequenceNumberForGroup() override { return sequence_.load(); }
+  c10d::ErrorType getError() override;
+  void abort() override;
+  void shutdown() override;
+  bool supportsSplitting() const override { return true; }
+  c10::intrusive_ptr<c10d::Backend> split(
+      const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+      const c10::intrusive_ptr<c10d::Backend::Options>& options) override;
+
+  // --- collectives.cc ---------------------------------------------------------------------------
+  WorkRef broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
+  WorkRef allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override;
+  WorkRef reduce(Tensors& tensors, const c10d::ReduceOptions& opts) override;
+  WorkRef _allgather_base(at::Tensor& output, at::Tensor& input,
+                          const c10d::AllgatherOptions& opts) override;
+  WorkRef _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                               const c10d::ReduceScatterOptions& opts) override;
+  WorkRef alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_splits,
+                        std::vector<int64_t>& input_splits,
+                        const c10d::AllToAllOptions& opts) override;
+  WorkRef barrier(const c10d::BarrierOptions& opts) override;
+
+  // --- lists.cc: one tensor per rank ------------------------------------------------------------
+  WorkRef allgather(TensorLists& outputs, Tensors& inputs,
+                    const c10d::AllgatherOptions& opts) override;
+  WorkRef reduce_scatter(Tensors& outputs, TensorLists& inputs,
+                         const c10d::ReduceScatterOptions& opts) override;
+  WorkRef gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& opts) override;
+  WorkRef scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& opts) override;
+  WorkRef alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) override;
+
+  // --- coalesced.cc: several operations as one work ---------------------------------------------
+  WorkRef allreduce_coalesced(Tensors& tensors,
+                              const c10d::AllreduceCoalescedOptions& opts) override;
+  WorkRef allgather_coalesced(TensorLists& outputs, Tensors& inputs,
+                              const c10d::AllgatherOptions& opts) override;
+  WorkRef allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::AllgatherOptions& opts) override;
+  WorkRef reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::ReduceScatterOptions& opts) override;
+
+  // --- p2p.cc -----------------------------------------------------------------------------------
+  WorkRef send(Tensors& tensors, int destination, int tag) override;
+  WorkRef recv(Tensors& tensors, int source, int tag) override;
+  WorkRef recvAnysource(Tensors& tensors, int tag) override;
+
+  // --- monitored_barrier.cc ---------------------------------------------------------------------
+  void monitoredBarrier(const c10d::BarrierOptions& opts, bool wait_all_ranks) override;
+
+ private:
+  // What torch says about an operation beside its tensors.
+  struct Call {
+    c10d::OpType type;
+    const char* title;  // for the profiler
+    bool async = true;
+    Milliseconds timeout = c10d::kUnsetTimeout;
+    bool collective = true;
+  };
+
+  // The timeout of one call, for the operations started in a scope.
+  class CallTimeout;
+
+  // Starts `parts` operations, start(communicator, part) each, and if not async ends them.
+  template <typename Start>
+  WorkRef launch(const Call& call, Operands operands, size_t parts, Start&& start);
+  template <typename Start>
+  WorkRef launch(const Call& call, Operands operands, Start&& start) {
+    return launch(call, std::move(operands), 1,
+                  [&start](Communicator& communicator, size_t) { return start(communicator); });
+  }
+
+  // sparse.cc
+  WorkRef allreduce_sparse_coo(const at::Tensor& tensor, const c10d::AllreduceOptions& opts);
+  // monitored_barrier.cc
+  WorkRef send_token(int destination);
+  WorkRef receive_token(int source);
+  void collect_tokens(Milliseconds timeout, bool wait_all_ranks);
+
+  Milliseconds timeout();  // of the group
+
+  const std::shared_ptr<Session> session_;
+  const c10::intrusive_ptr<Options> options_;
+  std::mutex options_mutex_;
+  std::mutex call_timeout_mutex_;
+  std::atomic<uint64_t> sequence_{0};
+};
+
+// Timeouts belong to the communicator. One call's own is set while it starts; an operation that
+// another thread starts in that instant may get it too.
+class RdmaBackend::CallTimeout {
+ public:
+  CallTimeout(RdmaBackend& backend, Milliseconds timeout) {
+    if (timeout <= Milliseconds::zero()) return;
+    lock_ = std::unique_lock<std::mutex>(backend.call_timeout_mutex_);
+    communicator_ = &backend.session_->communicator();
+    usual_ms_ = communicator_->timeout_ms();
+    communicator_->set_timeout_ms(timeout.count());
+  }
+  ~CallTimeout() {
+    if (communicator_ != nullptr) communicator_->set_timeout_ms(usual_ms_);
+  }
+  CallTimeout(const CallTimeout&) = delete;
+  CallTimeout& operator=(const CallTimeout&) = delete;
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+  Communicator* communicator_ = nullptr;
+  int64_t usual_ms_ = 0;
+};
+
+template <typename Start>
+RdmaBackend::WorkRef RdmaBackend::launch(const Call& call, Operands operands, size_t parts,
+                                         Start&& start) {
+  throw_if_failed(session_->usable());
+  Communicator& communicator = session_->communicator();
+  const uint64_t sequence = call.collective ? sequence_.fetch_add(1) + 1 : sequence_.load();
+  auto work = c10::make_intrusive<TorchWork>(session_, call.type, call.title, sequence,
+                                             std::move(operands));
+  const auto start_all = [&] {
+    const CallTimeout timeout(*this, call.timeout);
+    for (size_t part = 0; part < parts; ++part) work->add(start(communicator, part));
+  };
+  if (call.async) {
+    start_all();
+    work->finish_in_background();
+  } else {
+    const Communicator::WillWait will_wait(communicator);
+    start_all();
+    work->finish_here();
+  }
+  return work;
+}
+
+}  // namespace rdmacoll::torch_ext

@@ -1,0 +1,137 @@
+// Several operations as one work: one operation of the engine per tensor, without copies.
+// Floor: torch_ext.
+#include <c10/util/StringUtil.h>
+
+#include "torch_ext/backend.h"
+#include "torch_ext/reduction.h"
+#include "torch_ext/validate.h"
+
+namespace rdmacoll::torch_ext {
+namespace {
+
+using c10d::OpType;
+
+void check_pairs(const Check& check, const std::vector<at::Tensor>& outputs,
+                 const std::vector<at::Tensor>& inputs) {
+  if (inputs.empty()) check.fail("requires non-empty input tensor list");
+  if (inputs.size() != outputs.size()) {
+    check.fail(c10::str("requires input/output tensor lists to have the same length, got ",
+                        inputs.size(), " and ", outputs.size()));
+  }
+  check.dense(outputs, "output");
+  check.dense(inputs, "input");
+}
+
+}  // namespace
+
+RdmaBackend::WorkRef RdmaBackend::allreduce_coalesced(Tensors& tensors,
+                                                      const c10d::AllreduceCoalescedOptions& opts) {
+  const Check check("all_reduce_coalesced");
+  if (tensors.empty()) check.fail("requires non-empty tensor list");
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].layout() != tensors[0].layout()) {
+      check.fail(c10::str("invalid tensor layout at index ", i, " (expected ", tensors[0].layout(),
+                          ", got ", tensors[i].layout(), ")"));
+    }
+    if (tensors[i].scalar_type() != tensors[0].scalar_type()) {
+      check.fail(c10::str("tensors must all have the same type; index 0 has ",
+                          tensors[0].scalar_type(), ", index ", i, " ", tensors[i].scalar_type()));
+    }
+  }
+  check.dense(tensors, "tensor");
+  const TorchReduction reduction = reduction_of(check, opts.reduceOp, tensors[0].scalar_type());
+  throw_if_failed(session_->usable());  // before the tensors are scaled
+  Operands operands;
+  std::vector<MutableBuffer> data;
+  for (const at::Tensor& tensor : tensors) {
+    reduction.scale_in_place(tensor);
+    data.push_back(operands.in_place(tensor));
+  }
+  return launch({OpType::ALLREDUCE_COALESCED, "rdma:all_reduce", opts.asyncOp, opts.timeout},
+                std::move(operands), tensors.size(), [&](Communicator& communicator, size_t i) {
+                  return communicator.all_reduce(data[i].data, data[i].data,
+                                                 static_cast<uint64_t>(tensors[i].numel()),
+                                                 reduction.dtype, reduction.op);
+                });
+}
+
+RdmaBackend::WorkRef RdmaBackend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
+                                                      const c10d::AllgatherOptions& opts) {
+  const Check check("all_gather_coalesced");
+  if (inputs.empty()) check.fail("requires non-empty input tensor list");
+  if (outputs.size() != static_cast<size_t>(size_)) {
+    check.fail(
+        c10::str("output lists should be equal to world size, ", size_, "; got ", outputs.size()));
+  }
+  for (const Tensors& list : outputs) {
+    if (list.size() != inputs.size()) {
+      check.fail(c10::str("invalid output size: (expected length ", inputs.size(), ", got ",
+                          list.size(), ")"));
+    }
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (list[i].sizes() != inputs[i].sizes()) {
+        check.fail(c10::str("invalid size of output tensor at index ", i, " (expected ",
+                            inputs[i].sizes(), ", got ", list[i].sizes(), ")"));
+      }
+      check.same_type(list[i], i, inputs[i]);
+    }
+    check.dense(list, "output");
+  }
+  check.dense(inputs, "input");
+  Operands operands;
+  std::vector<ConstBuffer> in;
+  for (const at::Tensor& tensor : inputs) in.push_back(operands.input(tensor));
+  std::vector<std::vector<MutableBuffer>> out(inputs.size());
+  for (const Tensors& list : outputs) {
+    for (size_t i = 0; i < list.size(); ++i) out[i].push_back(operands.output(list[i]));
+  }
+  return launch({OpType::ALLGATHER_COALESCED, "rdma:all_gather", opts.asyncOp, opts.timeout},
+                std::move(operands), inputs.size(), [&](Communicator& communicator, size_t i) {
+                  return communicator.all_gather(in[i], out[i]);
+                });
+}
+
+RdmaBackend::WorkRef RdmaBackend::allgather_into_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) {
+  const Check check("all_gather_into_tensor_coalesced");
+  check_pairs(check, outputs, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    check.holds_per_rank(outputs[i], "output", inputs[i], "input", size_);
+  }
+  Operands operands;
+  std::vector<ConstBuffer> in;
+  std::vector<std::vector<MutableBuffer>> out;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    in.push_back(operands.input(inputs[i]));
+    out.push_back(cut(operands.output(outputs[i]), size_));
+  }
+  return launch({OpType::COALESCED, "rdma:all_gather_into_tensor", opts.asyncOp, opts.timeout},
+                std::move(operands), inputs.size(), [&](Communicator& communicator, size_t i) {
+                  return communicator.all_gather(in[i], out[i]);
+                });
+}
+
+RdmaBackend::WorkRef RdmaBackend::reduce_scatter_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& opts) {
+  const Check check("reduce_scatter_tensor_coalesced");
+  check_pairs(check, outputs, inputs);
+  std::vector<TorchReduction> reductions;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    check.holds_per_rank(inputs[i], "input", outputs[i], "output", size_);
+    reductions.push_back(reduction_of(check, opts.reduceOp, inputs[i].scalar_type()));
+  }
+  Operands operands;
+  std::vector<std::vector<ConstBuffer>> in;
+  std::vector<MutableBuffer> out;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    out.push_back(operands.output(outputs[i]));
+    in.push_back(cut(operands.input_beside(reductions[i].scaled(inputs[i]), out[i]), size_));
+  }
+  return launch({OpType::COALESCED, "rdma:reduce_scatter_tensor", opts.asyncOp, opts.timeout},
+                std::move(operands), inputs.size(), [&](Communicator& communicator, size_t i) {
+                  return communicator.reduce_scatter(in[i], out[i], reductions[i].dtype,
+                                                     reductions[i].op);
+                });
+}
+
+}  // namespace rdmacoll::torch_ext

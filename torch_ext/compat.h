@@ -1,0 +1,17 @@
+// The one header that knows torch's versions: 2.11 and 2.13 on one side, 2.15 on the other.
+// Floor: torch_ext. Thread: n/a.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+// Backend::Options::clone() came with the reconfigure interface (2.15).
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+#define RDMACOLL_OPTIONS_HAVE_CLONE 1
+#endif
+
+namespace rdmacoll::torch_ext {
+
+// The name that all versions have; 2.13 made it an alias of PreMulSumSupplement.
+using PreMulSumSupplement = c10d::NCCLPreMulSumSupplement;
+
+}  // namespace rdmacoll::torch_ext

@@ -1,0 +1,34 @@
+// create_backend. Floor: torch_ext.
+#include "torch_ext/create.h"
+
+#include "torch_ext/agent_bootstrap.h"
+#include "torch_ext/interrupt.h"
+#include "torch_ext/process.h"
+#include "torch_ext/store_bootstrap.h"
+
+namespace rdmacoll::torch_ext {
+namespace {
+
+std::unique_ptr<Bootstrap> bootstrap_of(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                        int size, const std::string& agent_address,
+                                        const InterruptCheck& interrupt) {
+  if (agent_address.empty()) return std::make_unique<StoreBootstrap>(store, rank, size, interrupt);
+  return std::make_unique<AgentBootstrap>(agent_address, rank, size, interrupt);
+}
+
+}  // namespace
+
+c10::intrusive_ptr<RdmaBackend> create_backend(const c10::intrusive_ptr<c10d::Store>& store,
+                                               int rank, int size,
+                                               c10::intrusive_ptr<RdmaBackend::Options> options,
+                                               const std::string& agent_address) {
+  const WithoutGil without_gil;
+  PythonInterrupt interrupt;
+  const auto bootstrap =
+      bootstrap_of(store, rank, size, agent_address, [&interrupt] { return interrupt.check(); });
+  auto session = Process::instance().join(rank, size, *bootstrap, options->timeout.count());
+  if (session.status().code() == StatusCode::Interrupted) interrupt.rethrow();
+  return c10::make_intrusive<RdmaBackend>(take_or_throw(std::move(session)), std::move(options));
+}
+
+}  // namespace rdmacoll::torch_ext

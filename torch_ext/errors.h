@@ -1,0 +1,32 @@
+// Where a Status becomes an exception, and the only place where it does.
+//
+//   InvalidArgument              RuntimeError, as torch's own backends raise for bad arguments
+//   Unsupported                  NotImplementedError (a RuntimeError)
+//   Timeout, Mismatch, Aborted   torch.distributed.DistBackendError
+//   PeerFailed, System           torch.distributed.DistNetworkError
+//
+// Floor: torch_ext. Thread: any.
+#pragma once
+
+#include <exception>
+#include <utility>
+
+#include "csrc/base/status.h"
+
+namespace rdmacoll::torch_ext {
+
+std::exception_ptr to_exception(const Status& status);
+[[noreturn]] void throw_status(const Status& status);
+
+inline void throw_if_failed(const Status& status) {
+  if (!status.ok()) [[unlikely]]
+    throw_status(status);
+}
+
+template <typename T>
+T take_or_throw(Result<T> result) {
+  throw_if_failed(result.status());
+  return result.take();
+}
+
+}  // namespace rdmacoll::torch_ext

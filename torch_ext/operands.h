@@ -1,0 +1,63 @@
+// Operands: the tensors of one operation as the engine's buffers: what is not plain memory in C
+// order is packed before the operation and unpacked after it, and all of it is kept alive between.
+// Floor: torch_ext. Thread: one at a time.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "csrc/engine/communicator.h"
+
+namespace rdmacoll::torch_ext {
+
+class Operands {
+ public:
+  // Read only.
+  ConstBuffer input(const at::Tensor& tensor);
+  // Read only, while `written` is being written: a copy if they overlap.
+  ConstBuffer input_beside(const at::Tensor& tensor, MutableBuffer written);
+  // Written only; becomes one of the results.
+  MutableBuffer output(const at::Tensor& tensor);
+  // Read and written; becomes one of the results.
+  MutableBuffer in_place(const at::Tensor& tensor);
+  // A result that the engine does not write.
+  void result(const at::Tensor& tensor) { results_.push_back(tensor); }
+
+  // Copies what was packed into the user's tensors, once the operation has succeeded.
+  void unpack();
+
+  const std::vector<at::Tensor>& results() const { return results_; }
+  // What a profiler shows as the operation's inputs.
+  const std::vector<at::Tensor>& read() const { return inputs_.empty() ? results_ : inputs_; }
+
+ private:
+  struct Packed {
+    at::Tensor temporary;
+    at::Tensor user;
+  };
+
+  std::vector<at::Tensor> inputs_;
+  std::vector<at::Tensor> results_;
+  std::vector<Packed> packed_;
+};
+
+// The smallest range that holds all of them.
+MutableBuffer extent(std::span<const MutableBuffer> buffers);
+
+// `buffer` cut into `parts` of equal bytes, in order.
+template <typename Buffer>
+std::vector<Buffer> cut(Buffer buffer, int parts) {
+  const uint64_t bytes = buffer.bytes / static_cast<uint64_t>(parts);
+  std::vector<Buffer> cuts(static_cast<size_t>(parts));
+  auto* at = static_cast<const char*>(buffer.data);
+  for (Buffer& part : cuts) {
+    part = {const_cast<char*>(at), bytes};
+    at += bytes;
+  }
+  return cuts;
+}
+
+}  // namespace rdmacoll::torch_ext

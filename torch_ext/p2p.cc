@@ -1,0 +1,48 @@
+// Point to point. Floor: torch_ext.
+#include "torch_ext/backend.h"
+#include "torch_ext/validate.h"
+
+namespace rdmacoll::torch_ext {
+
+using c10d::OpType;
+
+RdmaBackend::WorkRef RdmaBackend::send(Tensors& tensors, int destination, int tag) {
+  const Check check("send");
+  const at::Tensor& tensor = check.single(tensors, "tensor list");
+  check.dense(tensor, "tensor");
+  check.peer(destination, rank_, size_, "destination");
+  check.tag(tag);
+  Operands operands;
+  const ConstBuffer data = operands.input(tensor);
+  return launch(
+      {.type = OpType::SEND, .title = "rdma:send", .collective = false}, std::move(operands),
+      [&](Communicator& communicator) { return communicator.send(data, destination, tag); });
+}
+
+RdmaBackend::WorkRef RdmaBackend::recv(Tensors& tensors, int source, int tag) {
+  const Check check("recv");
+  const at::Tensor& tensor = check.single(tensors, "tensor list");
+  check.dense(tensor, "tensor");
+  check.peer(source, rank_, size_, "source");
+  check.tag(tag);
+  Operands operands;
+  const MutableBuffer data = operands.output(tensor);
+  return launch({.type = OpType::RECV, .title = "rdma:recv", .collective = false},
+                std::move(operands),
+                [&](Communicator& communicator) { return communicator.recv(data, source, tag); });
+}
+
+RdmaBackend::WorkRef RdmaBackend::recvAnysource(Tensors& tensors, int tag) {
+  const Check check("recv");
+  const at::Tensor& tensor = check.single(tensors, "tensor list");
+  check.dense(tensor, "tensor");
+  check.tag(tag);
+  Operands operands;
+  const MutableBuffer data = operands.output(tensor);
+  return launch({.type = OpType::RECVANYSOURCE, .title = "rdma:recvAnySource", .collective = false},
+                std::move(operands), [&](Communicator& communicator) {
+                  return communicator.recv(data, kAnySource, tag);
+                });
+}
+
+}  // namespace rdmacoll::torch_ext

@@ -1,0 +1,70 @@
+// Session's life. Floor: torch_ext.
+#include "torch_ext/session.h"
+
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "torch_ext/process.h"
+
+namespace rdmacoll::torch_ext {
+namespace {
+
+// abort() ends operations within the engine's next round; callbacks may want the GIL.
+constexpr int64_t kAbortMs = 10'000;
+
+}  // namespace
+
+void InFlight::begin() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++count_;
+}
+
+void InFlight::end() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (--count_ == 0) idle_.notify_all();
+}
+
+bool InFlight::busy() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return count_ != 0;
+}
+
+bool InFlight::wait_idle(int64_t timeout_ms) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return idle_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [&] { return count_ == 0; });
+}
+
+Session::Session(std::shared_ptr<Communicator> communicator)
+    : communicator_(std::move(communicator)), forks_(Process::instance().forks()) {}
+
+Session::~Session() {
+  // Its threads and locks exist in the parent only: leak this reference.
+  if (inherited()) new std::shared_ptr<Communicator>(std::move(communicator_));
+}
+
+bool Session::inherited() const { return forks_ != Process::instance().forks(); }
+
+Status Session::usable() const {
+  if (inherited()) [[unlikely]] {
+    return Status(StatusCode::InvalidArgument,
+                  "this process was forked from the one that made the group; make groups in the "
+                  "process that uses them, or start it with the method 'spawn'");
+  }
+  if (closed_.load(std::memory_order_relaxed)) [[unlikely]] {
+    return Status(StatusCode::Aborted,
+                  "the group was shut down; make a new one with init_process_group or new_group");
+  }
+  return Status();
+}
+
+void Session::close(const std::string& reason, int64_t grace_ms) {
+  if (inherited()) return;
+  closed_.store(true, std::memory_order_relaxed);
+  if (in_flight_->wait_idle(grace_ms)) return;
+  communicator_->abort(reason);
+  // Only a callback that waits for this very thread takes longer; leaving it is the lesser evil.
+  in_flight_->wait_idle(kAbortMs);
+}
+
+}  // namespace rdmacoll::torch_ext

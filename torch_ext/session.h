@@ -1,0 +1,63 @@
+// Session: one group as this process takes part in it: its communicator and how many asynchronous
+// operations are in flight. Held by the backend and by every such operation; safe in forked
+// children.
+//
+// Whoever lets go of the last Session ends the communicator, and with the last communicator the
+// endpoint and its thread. The engine's own thread must never be that one, so a backend lets go
+// only after nothing is in flight any more.
+// Floor: torch_ext. Thread: any.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "csrc/engine/communicator.h"
+
+namespace rdmacoll::torch_ext {
+
+class InFlight {
+ public:
+  void begin();
+  void end();
+  bool busy() const;
+  // Whether nothing is in flight, having waited for that at most so long.
+  bool wait_idle(int64_t timeout_ms);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  int64_t count_ = 0;
+};
+
+class Session {
+ public:
+  explicit Session(std::shared_ptr<Communicator> communicator);
+  // In a forked child the communicator is its parent's, and stays as it is.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Communicator& communicator() { return *communicator_; }
+  // Outlives the session, so that the end of an operation can be told after it let go.
+  const std::shared_ptr<InFlight>& in_flight() { return in_flight_; }
+
+  // Whether the process that made it has forked this one.
+  bool inherited() const;
+  // Ok, or why no operation may start: inherited or closed.
+  Status usable() const;
+  // No operation may start any more. What is in flight may go on for `grace_ms`, then it is
+  // aborted; in both cases it has ended when this returns.
+  void close(const std::string& reason, int64_t grace_ms);
+
+ private:
+  std::shared_ptr<Communicator> communicator_;
+  const std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
+  const uint64_t forks_;  // Process::forks() when it was made
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace rdmacoll::torch_ext

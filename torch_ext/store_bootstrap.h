@@ -1,0 +1,28 @@
+// StoreBootstrap: the ranks of a new group meet in torch's key-value store.
+// Floor: torch_ext. Thread: the one that makes the group.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "csrc/engine/bootstrap.h"
+#include "csrc/engine/progress.h"
+
+namespace rdmacoll::torch_ext {
+
+class StoreBootstrap final : public Bootstrap {
+ public:
+  StoreBootstrap(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                 InterruptCheck interrupt);
+  Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline deadline) override;
+
+ private:
+  Status wait_for(const std::vector<std::string>& keys, Deadline deadline);
+  std::string missing(const std::vector<std::string>& keys);
+
+  const c10::intrusive_ptr<c10d::Store> store_;
+  const int rank_;
+  const int size_;
+  const InterruptCheck interrupt_;
+};
+
+}  // namespace rdmacoll::torch_ext

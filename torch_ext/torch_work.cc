@@ -1,0 +1,163 @@
+// TorchWork's life. Floor: torch_ext.
+#include "torch_ext/torch_work.h"
+
+#include <ATen/record_function.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/clock.h"
+#include "torch_ext/errors.h"
+#include "torch_ext/interrupt.h"
+
+namespace rdmacoll::torch_ext {
+namespace {
+
+std::optional<std::vector<at::Tensor>> shown_to_profiler(const Operands& operands) {
+  if (!at::hasCallbacks()) return std::nullopt;
+  return operands.read();
+}
+
+}  // namespace
+
+TorchWork::TorchWork(std::shared_ptr<Session> session, c10d::OpType type, const char* title,
+                     uint64_t sequence, Operands operands)
+    : Work(session->communicator().rank(), type, at::hasCallbacks() ? title : nullptr,
+           shown_to_profiler(operands)),
+      session_(std::move(session)),
+      sequence_(sequence),
+      operands_(std::move(operands)) {}
+
+void TorchWork::add(Result<WorkPtr> part) {
+  if (part.ok()) {
+    parts_.push_back(part.take());
+  } else if (parts_.empty()) {
+    throw_status(part.status());
+  } else if (start_failure_.ok()) {
+    start_failure_ = part.status();
+  }
+}
+
+void TorchWork::finish_here() {
+  try {
+    drive(-1);
+  } catch (...) {
+    // Ctrl-C ended the wait, not the operation, which goes on writing into the tensors.
+    finish_in_background();
+    throw;
+  }
+  settle();
+  throw_if_failed(status_);
+}
+
+void TorchWork::finish_in_background() {
+  if (parts_.empty()) return settle();
+  open_parts_.store(static_cast<int>(parts_.size()), std::memory_order_relaxed);
+  const std::shared_ptr<InFlight>& in_flight = session_->in_flight();
+  for (const WorkPtr& part : parts_) {
+    in_flight->begin();
+    auto self = c10::intrusive_ptr<TorchWork>::unsafe_reclaim_from_nonowning(this);
+    part->on_done([self = std::move(self), in_flight](const Status&) mutable {
+      if (self->open_parts_.fetch_sub(1, std::memory_order_acq_rel) == 1) self->settle();
+      self.reset();  // before the end is told: session.h
+      in_flight->end();
+    });
+  }
+}
+
+bool TorchWork::parts_done() const {
+  return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->done(); });
+}
+
+void TorchWork::drive(int64_t timeout_ms) {
+  if (session_->inherited()) throw_status(session_->usable());
+  const WithoutGil without_gil;
+  PythonInterrupt interrupt;
+  const SteadyClock clock;
+  const Deadline deadline = Deadline::after_ms(clock, std::max<int64_t>(timeout_ms, 0));
+  for (const WorkPtr& part : parts_) {
+    if (part->done()) continue;
+    const int64_t left_ms = timeout_ms < 0 ? -1 : deadline.left_ms(clock);
+    const Status status =
+        session_->communicator().wait(*part, left_ms, [&interrupt] { return interrupt.check(); });
+    if (part->done()) continue;
+    if (status.code() == StatusCode::Interrupted) interrupt.rethrow();
+    throw_status(status);
+  }
+}
+
+void TorchWork::settle() {
+  std::call_once(end_once_, [this] { end(); });
+  complete_future();
+}
+
+void TorchWork::end() {
+  status_ = start_failure_;
+  for (const WorkPtr& part : parts_) {
+    if (status_.ok()) status_ = part->status();
+  }
+  if (status_.ok()) operands_.unpack();
+  if (recordFunctionEndCallback_) recordFunctionEndCallback_();
+  settled_.store(true, std::memory_order_release);
+}
+
+void TorchWork::complete_future() {
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!future_ || std::exchange(future_completed_, true)) return;
+    future = future_;
+  }
+  if (status_.ok()) {
+    future->markCompleted(at::IValue(operands_.results()));
+  } else {
+    future->setError(to_exception(status_));
+  }
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> TorchWork::getFuture() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!future_) {
+      future_ =
+          c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    }
+  }
+  if (settled()) complete_future();
+  return future_;
+}
+
+bool TorchWork::isCompleted() {
+  if (settled()) return true;
+  if (!parts_done()) return false;
+  settle();
+  return true;
+}
+
+bool TorchWork::isSuccess() const { return settled() && status_.ok(); }
+
+std::exception_ptr TorchWork::exception() const {
+  return settled() && !status_.ok() ? to_exception(status_) : nullptr;
+}
+
+int TorchWork::sourceRank() const { return parts_.empty() ? -1 : parts_.front()->source_rank(); }
+
+std::vector<at::Tensor> TorchWork::result() {
+  TORCH_CHECK(isCompleted(), "rdma: the operation is in flight; call wait() before result()");
+  return operands_.results();
+}
+
+bool TorchWork::wait(std::chrono::milliseconds timeout) {
+  if (!settled()) {
+    drive(timeout == kNoTimeout ? -1 : timeout.count());
+    settle();
+  }
+  throw_if_failed(status_);
+  return true;
+}
+
+void TorchWork::abort() {
+  session_->communicator().abort("Work.abort() was called on rank " + std::to_string(rank_));
+}
+
+}  // namespace rdmacoll::torch_ext
