@@ -1,5 +1,9 @@
 """rdmarun: starts, supervises and ends the ranks of a job; the only place with MPI (mpi4py).
 
+    rdmarun - mpiexec - per host: keeper - agent - ranks, each with what it starts itself
+                                             |---- the TCPStore (on host 0)
+
+Whichever of these is killed, those below it end: the agent and the keeper adopt and kill orphans.
 Floor: beside rdmacoll/, above nothing: nothing here imports torch (but store.py, a process of its
-own) or the engine, so that a launch costs no torch import.
+own) or the engine, so that a launch waits for no import of torch.
 """

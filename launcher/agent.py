@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from . import store
-from .job import READY, Job
+from .job import ASK, PIECE_BYTES, Job
 from .keeper import keep
 from .rank_env import Master, master_address
 from .report import describe, exit_status, failure_lines
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """`agent N`: one of N agents. Agent 0 ends with the job's status, the others with 0."""
+    """`agent N`: one of N agents. All end with the job's status: mpiexec returns that of any."""
     status = keep(lambda: _run(int(sys.argv[1])))
     if status < 0:
         print(
@@ -49,11 +49,10 @@ def _run(agents: int) -> int:
             flush=True,
         )
         return 1
-    job, master, listener = _agree(comm)
     _unlink_segments(comm)
+    job, master, listener = _agree(comm)
     supervisor = Supervisor(comm, job, master)
     if comm.rank == 0:
-        supervisor.out.write(READY)
         supervisor.watch_control(0)
     supervisor.start(listener)
     supervisor.run()
@@ -67,14 +66,14 @@ def _run(agents: int) -> int:
             supervisor.err.say(line)
     supervisor.err.flush()
     MPI.Finalize()
-    return 0 if failures is None else exit_status(supervisor.cause)
+    return exit_status(supervisor.cause)
 
 
 def _agree(comm: "MPI.Intracomm") -> tuple[Job, Master, socket.socket | None]:
     """Agent 0 reads the job and opens the store's port; then all know both."""
     listener, agreed = None, None
     if comm.rank == 0:
-        job = Job.from_line(_read_line(0))
+        job = Job.from_line(_ask_for_line())
         listener = store.listen(job.all_local)
         address = master_address(job, socket.gethostname())
         agreed = job, Master(address, listener.getsockname()[1])
@@ -92,12 +91,15 @@ def _unlink_segments(comm: "MPI.Intracomm") -> None:
             os.unlink(name)
 
 
-def _read_line(fd: int) -> bytes:
-    """The first line; what follows stays unread, for the supervisor."""
+def _ask_for_line() -> bytes:
+    """The first line of the input; what follows stays unread, for the supervisor."""
     line = bytearray()
     while not line.endswith(b"\n"):
-        data = os.read(fd, 1 << 16)
+        if len(line) % PIECE_BYTES == 0:
+            os.write(1, ASK)
+        data = os.read(0, PIECE_BYTES)
         if not data:
             raise EOFError("rdmarun ended before it had said what to start")
         line += data
+    os.write(1, ASK)
     return bytes(line)

@@ -11,7 +11,11 @@ from dataclasses import asdict, dataclass
 
 from .hosts import Host
 
-READY = b"rdmarun: the agents are up\n"  # from agent 0, once; rdmarun takes it out of the output
+# mpiexec cannot hold its input back, so agent 0 asks for each piece of the job with this line of
+# output, and once more when it has all; rdmarun takes the line out. The first tells that all
+# agents are up.
+ASK = b"rdmarun: next\n"
+PIECE_BYTES = 1 << 15
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from .job import READY, Job
+from .job import ASK, PIECE_BYTES, Job
 
 STOP_TIMEOUT_S = 15.0  # for the agents to end the ranks (5 s of grace) and themselves
 KILL_TIMEOUT_S = 5.0  # for mpiexec to end them when the agents do not answer
@@ -54,7 +55,6 @@ class Launch:
         selector = selectors.DefaultSelector()
         selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 64))
         selector.register(ended, selectors.EVENT_READ, lambda: None)
-        selector.register(self._stdin, selectors.EVENT_WRITE, self._send_job)
         selector.register(self._stdout, selectors.EVENT_READ, self._relay)
         while self._mpiexec.poll() is None:
             for key, _ in selector.select(self._timeout_s()):
@@ -64,21 +64,12 @@ class Launch:
                 self._on_deadline()
         while self._relay():
             pass
-        _write(bytes(self._before_ready))
+        if not self._ready:
+            _write(bytes(self._before_ready))
         return self._status()
 
     def _timeout_s(self) -> float | None:
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
-
-    def _send_job(self) -> bool:
-        """False when all is sent, or nobody is there to take it."""
-        try:
-            del self._to_agent[: os.write(self._stdin, self._to_agent)]
-        except BlockingIOError:
-            pass
-        except BrokenPipeError:
-            return False
-        return bool(self._to_agent)
 
     def _relay(self) -> bool:
         """Passes output on; False when there is no more."""
@@ -86,21 +77,29 @@ class Launch:
             data = os.read(self._stdout, CHUNK_BYTES)
         except BlockingIOError:
             return False
+        more = bool(data)
         if not self._ready:
             self._before_ready += data
-            before, ready, after = self._before_ready.partition(READY)
-            if not ready:
-                return bool(data)
-            self._ready, self._deadline = True, None
-            data_out, self._before_ready = bytes(before + after), bytearray()
-        else:
-            data_out = data
+            self._answer_asked()
+            data = bytes(self._before_ready) if self._ready else b""
         try:
-            _write(data_out)
+            _write(data)
         except BrokenPipeError:  # our reader has left, as `| head` does
             self._stop(signal.SIGPIPE, tell=signal.SIGTERM)
             return False
-        return bool(data)
+        return more
+
+    def _answer_asked(self) -> None:
+        """Sends agent 0 the pieces of the job that it has asked for."""
+        while not self._ready and ASK in self._before_ready:
+            before, _, after = self._before_ready.partition(ASK)
+            self._before_ready = before + after
+            self._ready = not self._to_agent
+            with suppress(BrokenPipeError):  # mpiexec is ending, which we shall see
+                os.write(self._stdin, self._to_agent[:PIECE_BYTES])
+            del self._to_agent[:PIECE_BYTES]
+            if self._stopped_by is None and not self._gave_up:
+                self._deadline = None
 
     def _on_signal(self, sig: int, _: object) -> None:
         if self._stopped_by is None:

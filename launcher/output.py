@@ -19,7 +19,7 @@ LINE_LIMIT_BYTES = 1 << 20  # a longer line is passed on in pieces
 TAIL_LINES = 20
 
 # A line ends with \n, or with the \r of a progress bar.
-_LINE = re.compile(rb"[^\r\n]*(?:\r?\n|\r(?=[^\n]))")
+_LINE_END = re.compile(rb"\n|\r(?=[^\n])")
 
 
 class Sink:
@@ -121,9 +121,9 @@ class RankStream:
             self._file.write(data)
         self._buffer += data
         end = 0
-        for line in _LINE.finditer(self._buffer):
-            self._pass_on(line.group())
-            end = line.end()
+        for line_end in _LINE_END.finditer(self._buffer):
+            self._pass_on(bytes(self._buffer[end : line_end.end()]))
+            end = line_end.end()
         del self._buffer[:end]
         if len(self._buffer) > LINE_LIMIT_BYTES:
             self._pass_on(bytes(self._buffer))

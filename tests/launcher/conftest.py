@@ -24,6 +24,7 @@ class Jobs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.python = sys.executable
         self._token = secrets.token_hex(8)
 
     def script(self, text: str, name: str = "script.py") -> str:
@@ -33,7 +34,7 @@ class Jobs:
 
     def start(self, *args: str, **env: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [sys.executable, "-m", "rdmacoll.launcher", *args],
+            [self.python, "-m", "rdmacoll.launcher", *args],
             cwd=self.folder,
             env={**os.environ, TOKEN: self._token, **env},
             stdin=subprocess.DEVNULL,

@@ -1,4 +1,7 @@
-"""What users get wrong: each a clear error with a remedy, none a start."""
+"""What users get wrong: each a clear error with a remedy, none a start.
+
+Floor: tests.
+"""
 
 import pytest
 from conftest import Jobs

@@ -1,4 +1,7 @@
-"""Ranks that fail: the job ends at once, with that rank's status and last words."""
+"""Ranks that fail: the job ends at once, with that rank's status and last words.
+
+Floor: tests.
+"""
 
 import signal
 import subprocess

@@ -1,4 +1,7 @@
-"""Parsing of -H and --hostfile, and placing ranks."""
+"""Parsing of -H and --hostfile, and placing ranks.
+
+Floor: tests.
+"""
 
 import socket
 

@@ -1,4 +1,7 @@
-"""kill -9 of any process of a job: none of the others is left behind."""
+"""kill -9 of any process of a job: none of the others is left behind.
+
+Floor: tests.
+"""
 
 import signal
 

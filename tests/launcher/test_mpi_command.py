@@ -1,4 +1,7 @@
-"""Golden command lines for each MPI, and telling the MPIs apart."""
+"""Golden command lines for each MPI, and telling the MPIs apart.
+
+Floor: tests.
+"""
 
 import pytest
 from rdmacoll.launcher.hosts import Host

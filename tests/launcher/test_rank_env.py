@@ -1,4 +1,7 @@
-"""The variables that a rank sees."""
+"""The variables that a rank sees.
+
+Floor: tests.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,7 @@
-"""The exchange of cards through the agents, spoken by ranks that are plain python."""
+"""The exchange of cards through the agents, spoken by ranks that are plain python.
+
+Floor: tests.
+"""
 
 import shutil
 from pathlib import Path
