@@ -42,7 +42,7 @@ def mpi_command(
         env = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}  # no files in /dev/shm to leak
         if root:
             env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        return [mpiexec, "--quiet", "-n", count, "--host", where, *spread, *agent], env
+        return [mpiexec, "-n", count, "--host", where, *spread, *agent], env
     if local:
         return [mpiexec, "-launcher", "fork", "-n", count, *agent], {}
     names = ",".join(host.name for host in hosts)

@@ -21,12 +21,12 @@ GOLDEN = [
     (
         Flavour.OPEN_MPI,
         HERE_TWICE,
-        "mpiexec --quiet -n 2 --host localhost:2 --bind-to none python agent",
+        "mpiexec -n 2 --host localhost:2 --bind-to none python agent",
     ),
     (
         Flavour.OPEN_MPI,
         CLUSTER,
-        "mpiexec --quiet -n 2 --host a:1,b:1 --map-by ppr:1:node --bind-to none python agent",
+        "mpiexec -n 2 --host a:1,b:1 --map-by ppr:1:node --bind-to none python agent",
     ),
 ]
 

@@ -4,6 +4,7 @@ Floor: tests.
 """
 
 import json
+from io import TextIOWrapper
 
 import pytest
 from conftest import Jobs
@@ -92,7 +93,7 @@ def test_output_is_tagged_by_line(jobs: Jobs) -> None:
 def test_progress_bars_are_passed_on_as_they_move(jobs: Jobs) -> None:
     script = jobs.script(r"import sys; sys.stderr.write('50%\r100%\r\n')")
     process = jobs.start("-np", "1", script)
-    assert process.stderr is not None
+    assert isinstance(process.stderr, TextIOWrapper)
     assert process.stderr.buffer.read() == b"[0]: 50%\r[0]: 100%\r\n"
     process.communicate(timeout=60)
 
