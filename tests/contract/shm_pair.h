@@ -44,8 +44,9 @@ struct ShmPair {
     other.join();
   }
 
-  void signal(int from, uint64_t counter) {
-    transport[from]->signal(peer[from], 0, {region[1 - from].id, 0, kLineBytes}, counter, Header());
+  void signal(int from, uint64_t counter, uint64_t line = 0) {
+    transport[from]->signal(peer[from], 0, {region[1 - from].id, line * kLineBytes, kLineBytes},
+                            counter, Header());
   }
   uint64_t counter(int at) const {
     return reinterpret_cast<Line*>(region[at].base)->counter.load(std::memory_order_acquire);

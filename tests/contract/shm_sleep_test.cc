@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <atomic>
 
 #include "tests/contract/cluster.h"
 #include "tests/contract/shm_pair.h"
@@ -62,9 +62,51 @@ TEST(ShmSleep, ASleeperWakesWhenAPeerLeaves) {
   EXPECT_FALSE(readable(pair.transport[0]->arm(), 0));
 }
 
-// Each side sleeps before every answer: one lost wake-up and both sleep until the time is up.
-TEST(ShmSleep, NoWakeUpIsLost) {
-  constexpr uint64_t kRounds = 3000;
+// Signal and arm() at the same moment, over and over: either the sleeper sees the signal, or the
+// signaller sees the sleeper. Each has just read what the other is about to write, so that without
+// the full fences it would look at its old copy while its own store is still on the way.
+TEST(ShmSleep, ASignalThatMeetsASleeperHalfWayIsNotLost) {
+  constexpr uint64_t kRounds = 20'000;
+  ShmPair pair;
+  std::atomic<uint64_t> begun{0};
+  std::atomic<uint64_t> ready{0};
+  std::atomic<uint64_t> ended{0};
+  const auto reach = [](const std::atomic<uint64_t>& mark, uint64_t round) {
+    for (int spins = 0; mark.load(std::memory_order_acquire) < round; ++spins) {
+      if (spins > 10'000) std::this_thread::yield();
+    }
+  };
+  const auto dawdle = [](uint64_t steps) {
+    for (uint64_t i = 0; i < steps; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+  };
+  std::thread signaller([&] {
+    for (uint64_t round = 1; round <= kRounds; ++round) {
+      reach(begun, round);
+      pair.signal(1, round, 1);  // reads the sleeper's flag
+      ready.store(round, std::memory_order_release);
+      dawdle(round * 7 % 4000);
+      pair.signal(1, round, 0);
+      ended.store(round, std::memory_order_release);
+    }
+  });
+  uint64_t lost = 0;
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    begun.store(round, std::memory_order_release);
+    reach(ready, round);
+    EXPECT_LE(pair.counter(0), round);  // reads the counter
+    const int fd = pair.transport[0]->arm();
+    const bool seen = pair.counter(0) >= round;
+    reach(ended, round);
+    if (!seen && !readable(fd, 0)) ++lost;
+    pair.transport[0]->disarm();
+  }
+  signaller.join();
+  EXPECT_EQ(lost, 0u);
+}
+
+// The same with real sleep: each side sleeps before every answer.
+TEST(ShmSleep, TwoSleepersWakeEachOther) {
+  constexpr uint64_t kRounds = 1000;
   ShmPair pair;
   const auto play = [&](int me) {
     for (uint64_t round = 1; round <= kRounds; ++round) {
