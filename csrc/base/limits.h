@@ -24,6 +24,7 @@ inline constexpr uint32_t kEnvelopeDepth = 16;
 inline constexpr uint64_t kSlotBytesMin = 4096;
 inline constexpr uint64_t kSlotBytesMax = 128 * 1024;
 inline constexpr uint64_t kStageBytesMax = 512 * 1024;
+inline constexpr uint64_t kStageBytesMin = 4096;
 
 inline constexpr uint32_t kMaxRegions = 4096;  // of one process; with the line, packed in 32 bits
 inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;

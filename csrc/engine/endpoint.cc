@@ -58,6 +58,10 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
       set_up_group(*transport_, clock_, config_, static_cast<uint32_t>(rank),
                    static_cast<uint32_t>(size), bootstrap, Deadline::after_ms(clock_, limit_ms));
   if (!group.ok()) return group.status();
+  Log(config_.log_level, "rank " + std::to_string(rank))
+      .write(LogLevel::Info, "joined a group of " + std::to_string(size) + "; its other " +
+                                 std::to_string(size - 1) +
+                                 " ranks are on this host and reached by " + transport_->name());
   if (config_.spin_us < 0 && size > usable_cores()) progress_->set_spin_us(0);
   const Ground ground{*transport_, *progress_, clock_, algorithm_by_name(config_.algorithm)};
   return std::make_shared<Communicator>(group.take(), ground, timeout_ms, shared_from_this());

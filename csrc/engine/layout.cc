@@ -25,7 +25,11 @@ uint64_t whole_pages(uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBy
 Layout Layout::within(uint32_t world, uint64_t block_bytes) {
   const uint64_t peers = std::max(world - 1, 1u);
   const uint64_t share = block_bytes / (peers * kSlotDepth) / kPageBytes * kPageBytes;
-  return Layout(world, std::clamp(share, kSlotBytesMin, kSlotBytesMax), kStageBytesMax);
+  // All ranks load from a stage; a line for each of their blocks is the least that makes sense.
+  const uint64_t stage = block_bytes / (4 * kStageDepth) / kPageBytes * kPageBytes;
+  const uint64_t least = std::max(kStageBytesMin, whole_pages(world * uint64_t{kLineBytes}));
+  return Layout(world, std::clamp(share, kSlotBytesMin, kSlotBytesMax),
+                std::clamp(stage, least, kStageBytesMax));
 }
 
 Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)

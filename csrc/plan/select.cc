@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "csrc/base/check.h"
+#include "csrc/base/limits.h"
 #include "csrc/plan/alone.h"
 #include "csrc/plan/direct.h"
 #include "csrc/plan/dissemination.h"
@@ -70,6 +71,14 @@ constexpr uint64_t kKiB = 1024;
 constexpr uint64_t kMiB = 1024 * kKiB;
 constexpr uint64_t kAny = UINT64_MAX;
 
+// One message of halving_doubling holds half the blocks, of which there are as many as the largest
+// power of two in the world; with a cache line for each they must fit in the smallest slot.
+constexpr uint32_t kHalvingBlocksMax = 2 * kSlotBytesMin / kLineBytes;
+
+bool fits(Algorithm algorithm, uint32_t world) {
+  return algorithm != Algorithm::HalvingDoubling || world < 2 * kHalvingBlocksMax;
+}
+
 // The first row that fits is taken. A one-shot moves world times the bytes, hence the third bound.
 struct Choice {
   Collective collective;
@@ -125,11 +134,13 @@ bool exists(Collective collective, Algorithm algorithm, Reach reach) {
 
 Algorithm choose(Collective collective, uint64_t bytes, uint32_t world, Reach reach,
                  std::optional<Algorithm> preferred) {
-  if (preferred && exists(collective, *preferred, reach)) return *preferred;
+  if (preferred && exists(collective, *preferred, reach) && fits(*preferred, world))
+    return *preferred;
   const uint64_t bytes_times_world = bytes > kAny / world ? kAny : bytes * world;
   for (const Choice& choice : kChoices) {
     if (choice.collective == collective && choice.mapped == reach.all_mapped &&
-        bytes <= choice.max_bytes && bytes_times_world <= choice.max_bytes_times_world) {
+        bytes <= choice.max_bytes && bytes_times_world <= choice.max_bytes_times_world &&
+        fits(choice.algorithm, world)) {
       return choice.algorithm;
     }
   }

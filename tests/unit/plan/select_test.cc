@@ -96,5 +96,12 @@ TEST(SelectTest, NamesAreThoseOfTheSetting) {
   EXPECT_FALSE(algorithm_by_name("").has_value());
 }
 
+TEST(Select, HalvingDoublingStopsWhereItsMessagesOutgrowASlot) {
+  const auto wanted = Algorithm::HalvingDoubling;
+  EXPECT_EQ(choose(Collective::AllReduce, 1 << 16, 255, kUnmapped, wanted), wanted);
+  EXPECT_NE(choose(Collective::AllReduce, 1 << 16, 256, kUnmapped, wanted), wanted);
+  EXPECT_EQ(choose(Collective::AllReduce, 1 << 16, 4096, kUnmapped, std::nullopt), Algorithm::Ring);
+}
+
 }  // namespace
 }  // namespace rdmacoll
