@@ -1,5 +1,6 @@
 // The compiled module rdmacoll._C: bindings and nothing else. rdmacoll/_C.pyi has its types.
 // Floor: torch_ext. Thread: with the GIL, which everything that may wait gives up.
+#include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
 
