@@ -84,7 +84,7 @@ TEST(ShmSleep, ASignalThatMeetsASleeperHalfWayIsNotLost) {
       reach(begun, round);
       pair.signal(1, round, 1);  // reads the sleeper's flag
       ready.store(round, std::memory_order_release);
-      dawdle(round * 7 % 4000);
+      dawdle(round * 7 % 1500);
       pair.signal(1, round, 0);
       ended.store(round, std::memory_order_release);
     }
