@@ -1,26 +1,6 @@
 // ShmTransport: processes of one host through shared memory. A put is a memcpy into memory that the
 // peer also maps; a signal is a store. The kernel is asked only at set-up, to sleep, and to notice
 // a peer's end.
-//
-// How THE PROMISE is kept: a put is complete, as stores of this CPU, when it returns. A signal
-// writes the line's header, then the counter with release; whoever loads the counter with acquire
-// and sees the value sees all that this thread stored before. That is stronger than promised (it
-// orders channels too); nothing may rely on more than the promise.
-//
-// How processes meet: each listens on an abstract unix socket whose random name is in its card. Of
-// two, the one with the smaller process id dials. Both say Hello and pass their control segment and
-// an eventfd; later each region passes as a descriptor too. So shm is used only where memory really
-// can be shared, and nothing has a name that would outlive a kill -9.
-//
-// Sleep: arm() raises a flag in the control segment; a signaller looks at it after its store and
-// rings the eventfd. A peer's end shows on its socket and, should a forked child of it hold the
-// socket open, on its pidfd.
-//
-// Ranks may be threads of one process: regions between them are handed over by reference, not
-// mapped twice, so that ThreadSanitizer sees both sides of a race.
-//
-// fork(): a child must not use the transport of its parent, and its exit does not disturb it: the
-// destructor in another process only closes descriptors.
 // Floor: transport/shm. Thread: transport.h.
 #pragma once
 
@@ -40,6 +20,25 @@
 
 namespace rdmacoll {
 
+// How THE PROMISE is kept: a put is complete, as stores of this CPU, when it returns. A signal
+// writes the line's header, then the counter with release; whoever loads the counter with acquire
+// and sees the value sees all that this thread stored before. That is stronger than promised (it
+// orders channels too); nothing may rely on more than the promise.
+//
+// How processes meet: each listens on an abstract unix socket whose random name is in its card. Of
+// two, the one with the smaller process id dials. Both say Hello and pass their control segment and
+// an eventfd; later each region passes as a descriptor too. So shm is used only where memory really
+// can be shared, and nothing has a name that would outlive a kill -9.
+//
+// Sleep: arm() raises a flag in the control segment; a signaller looks at it after its store and
+// rings the eventfd. A peer's end shows on its socket and, should a forked child of it hold the
+// socket open, on its pidfd.
+//
+// Ranks may be threads of one process: regions between them are handed over by reference, not
+// mapped twice, so that ThreadSanitizer sees both sides of a race.
+//
+// fork(): a child must not use the transport of its parent, and its exit does not disturb it: the
+// destructor in another process only closes descriptors.
 class ShmTransport final : public Transport {
  public:
   // `clock` must outlive the transport and run in real time.
