@@ -39,13 +39,17 @@ def meta(*shape: int) -> Tensor:
 
 @distributed(2, 3, gloo_lacks=GLOO)
 def test_devices() -> None:
+    """torch itself answers for collectives of meta tensors only: ask the backend."""
     _, world = me()
-    refused(dist.all_reduce, meta(3))
-    refused(dist.broadcast, meta(3), 0)
-    refused(dist.all_gather_into_tensor, meta(3 * world), meta(3))
-    refused(dist.all_gather, [torch.ones(3)] * (world - 1) + [meta(3)], torch.ones(3))
-    refused(dist.send, meta(3), 0)
-    refused(dist.recv, meta(3), 0)
+    assert dist.group.WORLD is not None
+    cpu: Any = dist.group.WORLD._get_backend(torch.device("cpu"))
+    refused(cpu.allreduce, [meta(3)], match="meta")
+    refused(cpu.broadcast, [meta(3)], match="meta")
+    refused(cpu._allgather_base, meta(3 * world), meta(3), match="meta")
+    mixed = [torch.ones(3)] * (world - 1) + [meta(3)]
+    refused(cpu.allgather, [mixed], [torch.ones(3)], match="meta")
+    refused(cpu.send, [meta(3)], 0, 0, match="meta")
+    refused(cpu.recv, [meta(3)], 0, 0, match="meta")
     still_works()
 
 
@@ -146,31 +150,45 @@ def test_several_tensors_where_one_is_due() -> None:
     still_works()
 
 
-def all_reduce(count: int = 8, dtype: torch.dtype = torch.float32, op: OpType = Op.SUM) -> None:
-    dist.all_reduce(torch.ones(count, dtype=dtype), op)
+def reduce_all(
+    group: dist.ProcessGroup,
+    count: int = 8,
+    dtype: torch.dtype = torch.float32,
+    op: OpType = Op.SUM,
+) -> None:
+    dist.all_reduce(torch.ones(count, dtype=dtype), op, group=group)
+
+
+def cast(group: dist.ProcessGroup, root: int = 0) -> None:
+    dist.broadcast(torch.ones(8), root, group=group)
 
 
 # What rank 0 calls, and what the others call.
-MISMATCHES: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
-    "count": (all_reduce, lambda: all_reduce(9)),
-    "large count": (lambda: all_reduce(1 << 20), lambda: all_reduce((1 << 20) + 1)),
-    "small and large": (all_reduce, lambda: all_reduce(1 << 20)),
-    "dtype": (all_reduce, lambda: all_reduce(dtype=torch.int32)),
-    "op": (all_reduce, lambda: all_reduce(op=Op.MAX)),
-    "kind": (all_reduce, lambda: dist.broadcast(torch.ones(8), 0)),
-    "root": (lambda: dist.broadcast(torch.ones(8), 0), lambda: dist.broadcast(torch.ones(8), 1)),
-    "barrier": (dist.barrier, all_reduce),
+Calls = Callable[[dist.ProcessGroup], Any]
+MISMATCHES: dict[str, tuple[Calls, Calls]] = {
+    "count": (reduce_all, lambda group: reduce_all(group, 9)),
+    "large count": (
+        lambda group: reduce_all(group, 1 << 20),
+        lambda group: reduce_all(group, (1 << 20) + 1),
+    ),
+    "small and large": (reduce_all, lambda group: reduce_all(group, 1 << 20)),
+    "dtype": (reduce_all, lambda group: reduce_all(group, dtype=torch.int32)),
+    "op": (reduce_all, lambda group: reduce_all(group, op=Op.MAX)),
+    "kind": (reduce_all, cast),
+    "root": (cast, lambda group: cast(group, 1)),
+    "barrier": (lambda group: dist.barrier(group=group), reduce_all),
 }
 
 
 @pytest.mark.parametrize("what", MISMATCHES)
 @distributed(2, 3, fresh=True, gloo_lacks="hangs or computes garbage")
 def test_ranks_that_disagree(what: str) -> None:
-    """Every rank raises: in the operation itself, or in the next one on the group."""
+    """Every rank raises, in the operation or in a later one, long before a timeout would."""
     rank, _ = me()
+    group = dist.new_group(timeout=datetime.timedelta(hours=1))
     with pytest.raises(RuntimeError):
-        MISMATCHES[what][0 if rank == 0 else 1]()
-        dist.barrier()
+        MISMATCHES[what][0 if rank == 0 else 1](group)
+        dist.barrier(group=group)
 
 
 @distributed(2, init=False)
