@@ -12,9 +12,9 @@
 namespace rdmacoll {
 namespace {
 
-// Spinning pays while every rank of this host has a core of its own. How many ranks there are is
-// learnt with the first group; until then, and as a rule, a core is assumed.
-constexpr int64_t kSpinUs = 100;
+// A peer that runs answers within this time; then its turn on this very core may be what it waits
+// for, and a yield costs next to nothing. With more ranks than cores that is so from the start.
+constexpr int64_t kSpinUs = 5;
 
 int usable_cores() {
   cpu_set_t set;

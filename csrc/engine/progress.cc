@@ -13,8 +13,9 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kCheckEveryNs = 1'000'000;  // deadlines and peers
-constexpr int64_t kYieldForNs = 200'000;      // after spinning, before sleeping
-constexpr int64_t kSleepForNs = 50'000'000;   // the longest sleep, for deadlines to be looked at
+constexpr int64_t kPatienceMinNs = 10'000;    // how long a wait stays awake
+constexpr int64_t kPatienceMaxNs = 300'000;
+constexpr int64_t kSleepForNs = 50'000'000;  // the longest sleep, for deadlines to be looked at
 constexpr int64_t kInterruptEveryNs = 100'000'000;
 constexpr uint32_t kRoundsPerLook = 32;  // rounds between two looks at the clock
 
@@ -29,7 +30,7 @@ void pause_cpu() {
 }  // namespace
 
 ThreadProgress::ThreadProgress(Transport& transport, const Clock& clock, int64_t spin_us)
-    : transport_(transport), clock_(clock), spin_ns_(spin_us * 1000) {
+    : transport_(transport), clock_(clock), spin_ns_(spin_us * 1000), patience_ns_(kPatienceMaxNs) {
   thread_ = std::thread([this] { run_background(); });
 }
 
@@ -193,15 +194,8 @@ void ThreadProgress::drive(const Work* work, int64_t until_ns) {
     }
     look_at_clock();
     if (now_ns_ >= until_ns) return;
-    // The background thread has the cores' owners computing beside it: it does not spin.
-    const int64_t spin_ns = work != nullptr ? spin_ns_.load(std::memory_order_relaxed) : 0;
-    const int64_t still_ns = now_ns_ - moved_ns_;
-    if (still_ns > spin_ns + kYieldForNs) {
-      sleep(work, until_ns);
-      if (interrupted_.load()) return;
-    } else if (still_ns > spin_ns) {
-      sched_yield();
-    }
+    stay_awake_or_sleep(work, until_ns);
+    if (interrupted_.load()) return;
   }
 }
 
@@ -222,6 +216,22 @@ void ThreadProgress::settle(std::vector<Completion>& finished) {
   }
   finished.clear();
   if (waiters_.load() > 1) role_free_.notify_all();
+}
+
+// Spins, yields, sleeps, each in its time. Patience doubles when something moved while awake, and
+// halves when it came to sleep: where the peers answer at once a wait never sleeps, where they have
+// no core (or are late) it does not take theirs.
+void ThreadProgress::stay_awake_or_sleep(const Work* work, int64_t until_ns) {
+  const int64_t still_ns = now_ns_ - moved_ns_;
+  if (still_ns == 0) {
+    patience_ns_ = std::min(2 * patience_ns_, kPatienceMaxNs);
+  } else if (still_ns > patience_ns_) {
+    patience_ns_ = std::max(patience_ns_ / 2, kPatienceMinNs);
+    sleep(work, until_ns);
+  } else if (work == nullptr || still_ns > spin_ns_.load(std::memory_order_relaxed)) {
+    // The background thread never spins: the cores' owners compute beside it.
+    sched_yield();
+  }
 }
 
 void ThreadProgress::look_at_clock() {

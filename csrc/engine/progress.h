@@ -67,6 +67,7 @@ class ThreadProgress final : public Progress {
   void drive(const Work* work, int64_t until_ns);
   void round();
   void settle(std::vector<Completion>& finished);
+  void stay_awake_or_sleep(const Work* work, int64_t until_ns);
   void look_at_clock();
   void sleep(const Work* work, int64_t until_ns);
 
@@ -97,6 +98,7 @@ class ThreadProgress final : public Progress {
   int64_t now_ns_ = 0;
   int64_t moved_ns_ = 0;
   int64_t checked_ns_ = 0;
+  int64_t patience_ns_;  // how long the driver stays awake while nothing moves
 
   std::thread thread_;
 };
