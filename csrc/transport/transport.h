@@ -67,7 +67,8 @@ class Transport {
   virtual std::string region_key(RegionId region) const = 0;
   // Lets `peer` open a region of mine; the other side's open_region() waits for it.
   virtual Status offer_region(PeerId peer, RegionId region) = 0;
-  // Opens a peer's region by its key. From then on its slices may be put to, and its lines signalled.
+  // Opens a peer's region by its key. From then on its slices may be put to, and its lines
+  // signalled.
   virtual Status open_region(PeerId peer, const std::string& key, Deadline deadline) = 0;
   virtual void close_region(PeerId peer, RegionId region) = 0;
   virtual void release_region(RegionId region) = 0;
