@@ -10,7 +10,7 @@ JOBS ?= 2
 
 BIN := .venv/bin
 STAMPS := .venv/stamps
-CPP_TEST_TIMEOUT_S := 600
+CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
 .PHONY: help train test ci-quick test-cpp test-python test-examples test-suite test-bare build \
@@ -97,8 +97,8 @@ tidy: $(STAMPS)/packages  ## the rules of the house: floors, sizes, headers
 fmt: $(STAMPS)/packages  ## format everything in place
 	.ci/style --fix
 
-bench: build  ## all_reduce side by side with gloo
-	$(BIN)/python benchmarks/compare.py
+bench: build  ## collectives side by side with gloo, on NP ranks
+	$(BIN)/rdmarun -np $(NP) benchmarks/collectives.py
 
 clean:  ## drop what was built (not .venv)
 	rm -rf build dist out rdmacoll.egg-info rdmacoll/_C.*.so $(STAMPS)/built
