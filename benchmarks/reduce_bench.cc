@@ -1,13 +1,13 @@
 // Speed of reduce() with two sources, beside memcpy() on the same memory: how far from the memory's
 // own speed each dtype is. Usage: reduce_bench [MiB of one buffer, default 64].
-#include "csrc/reduce/reduce.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "csrc/reduce/reduce.h"
 
 namespace {
 

@@ -26,6 +26,10 @@ inline constexpr uint64_t kSlotBytesMax = 128 * 1024;
 inline constexpr uint64_t kStageBytesMax = 512 * 1024;
 inline constexpr uint64_t kStageBytesMin = 4096;
 
+// Background threads of an endpoint: one drives, each of the others is inside a callback that waits
+// for what comes next.
+inline constexpr uint32_t kMaxBackgroundThreads = 16;
+
 inline constexpr uint32_t kMaxRegions = 4096;  // of one process; with the line, packed in 32 bits
 inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
 

@@ -34,7 +34,7 @@ void Executor::start(const Operation& operation) {
   lanes_.assign(plan.lanes.size(), LaneState{});
   lanes_left_ = 0;
   for (size_t lane = 0; lane < plan.lanes.size(); ++lane) {
-    const Step* first = &plan.steps[plan.lanes[lane].first_step];
+    const Step* first = plan.steps.data() + plan.lanes[lane].first_step;
     for (const Step* step = first; step != first + plan.lanes[lane].steps; ++step) {
       lanes_[lane].tiles = std::max(lanes_[lane].tiles, tiling_->tiles(step->blocks));
     }
@@ -55,7 +55,7 @@ bool Executor::advance_lane(uint32_t lane) {
   LaneState& state = lanes_[lane];
   if (state.tile == state.tiles) return false;
   const Lane& range = operation_->plan->lanes[lane];
-  const Step* steps = &operation_->plan->steps[range.first_step];
+  const Step* steps = operation_->plan->steps.data() + range.first_step;
   const uint32_t first = state.step;
   while (state.step < range.steps) {
     const Step& step = steps[state.step];

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <limits>
 
+#include "csrc/base/limits.h"
+
 namespace rdmacoll {
 namespace {
 
@@ -31,17 +33,20 @@ void pause_cpu() {
 
 ThreadProgress::ThreadProgress(Transport& transport, const Clock& clock, int64_t spin_us)
     : transport_(transport), clock_(clock), spin_ns_(spin_us * 1000), patience_ns_(kPatienceMaxNs) {
-  thread_ = std::thread([this] { run_background(); });
+  std::lock_guard<std::mutex> lock(mutex_);
+  keep_one_background_thread_free();
 }
 
 ThreadProgress::~ThreadProgress() {
+  std::vector<std::thread> threads;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
+    threads.swap(threads_);
   }
   background_.notify_all();
   transport_.wake();
-  thread_.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
 void ThreadProgress::add(Group& group) {
@@ -78,11 +83,13 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
       drive(&work, std::min(end_ns, interrupt_ns));
       leave_role();
     } else {
-      // The driver may sleep; it makes way for a thread that waits only if it does not itself.
+      // A background driver makes way for a parked waiter; a driver that waits itself does not.
+      parked_.fetch_add(1);
       if (asleep_.load()) transport_.wake();
       std::unique_lock<std::mutex> lock(mutex_);
       role_free_.wait_for(lock, std::chrono::milliseconds(10),
                           [&] { return !driving_ || work.done(); });
+      parked_.fetch_sub(1);
     }
     const int64_t now_ns = clock_.now_ns();
     if (work.done()) break;
@@ -106,7 +113,7 @@ void ThreadProgress::notify() {
   // Against sleep(): either the driver sees what was submitted, or this sees it asleep.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (asleep_.load()) transport_.wake();
-  if (expected_waits_.load() == 0) hand_over();
+  if (expected_waits_.load() == 0 || in_callbacks_.load() > 0) hand_over();
 }
 
 void ThreadProgress::expect_wait(int change) {
@@ -141,16 +148,20 @@ void ThreadProgress::leave_role() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     driving_ = false;
+    if (callbacks.empty()) return;
+    in_callbacks_.fetch_add(1);
   }
+  hand_over();
   for (const auto& [callback, status] : callbacks) callback(status);
+  in_callbacks_.fetch_sub(1);
 }
 
 void ThreadProgress::hand_over() {
   std::lock_guard<std::mutex> lock(mutex_);
   if (driving_) return;
-  if (waiters_.load() > 0 || role_wanted_.load() > 0) {
+  if (parked_.load() > 0 || role_wanted_.load() > 0) {
     role_free_.notify_all();
-  } else if (expected_waits_.load() == 0 && anything_in_flight()) {
+  } else if (background_wanted()) {
     background_.notify_one();
   }
 }
@@ -159,12 +170,22 @@ bool ThreadProgress::anything_in_flight() const {
   return std::any_of(groups_.begin(), groups_.end(), [](Group* group) { return !group->idle(); });
 }
 
+bool ThreadProgress::background_wanted() const {
+  if (parked_.load() > 0 || role_wanted_.load() > 0 || !anything_in_flight()) return false;
+  const bool somebody_waits = waiters_.load() > 0 || expected_waits_.load() > 0;
+  return !somebody_waits || in_callbacks_.load() > 0;
+}
+
+void ThreadProgress::keep_one_background_thread_free() {
+  if (free_threads_ > 0 || stopping_ || threads_.size() == kMaxBackgroundThreads) return;
+  ++free_threads_;
+  threads_.emplace_back([this] { run_background(); });
+}
+
 void ThreadProgress::run_background() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
-    const bool wanted = waiters_.load() == 0 && role_wanted_.load() == 0 &&
-                        expected_waits_.load() == 0 && anything_in_flight();
-    if (driving_ || !wanted) {
+    if (driving_ || !background_wanted()) {
       background_.wait(lock);
       continue;
     }
@@ -172,21 +193,26 @@ void ThreadProgress::run_background() {
     lock.unlock();
     drive(nullptr, kNever);
     interrupted_.store(false);  // nobody to tell
+    lock.lock();
+    --free_threads_;
+    if (!callbacks_.empty()) keep_one_background_thread_free();
+    lock.unlock();
     leave_role();
     hand_over();
     lock.lock();
+    ++free_threads_;
   }
 }
 
 // --- driving -------------------------------------------------------------------------------------
 
-// Ends when the work is done (without one: when nothing is in flight, or somebody waits), when
+// Ends when the work is done (without one: when nothing is in flight, or somebody is parked), when
 // callbacks are due, when the role is wanted, or at until_ns.
 void ThreadProgress::drive(const Work* work, int64_t until_ns) {
   now_ns_ = moved_ns_ = clock_.now_ns();
   while (true) {
     round();
-    if (work != nullptr ? work->done() : waiters_.load() > 0 || !anything_in_flight()) return;
+    if (work != nullptr ? work->done() : parked_.load() > 0 || !anything_in_flight()) return;
     if (!callbacks_.empty() || role_wanted_.load() > 0) return;
     if (++rounds_ % kRoundsPerLook != 0) {
       pause_cpu();
@@ -215,7 +241,7 @@ void ThreadProgress::settle(std::vector<Completion>& finished) {
     }
   }
   finished.clear();
-  if (waiters_.load() > 1) role_free_.notify_all();
+  if (parked_.load() > 0) role_free_.notify_all();
 }
 
 // Spins, yields, sleeps, each in its time. Patience doubles when something moved while awake, and
@@ -250,7 +276,7 @@ void ThreadProgress::sleep(const Work* work, int64_t until_ns) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   moved_ = false;
   round();
-  const bool make_way = role_wanted_.load() > 0 || (work == nullptr && waiters_.load() > 0);
+  const bool make_way = role_wanted_.load() > 0 || (work == nullptr && parked_.load() > 0);
   if (!moved_ && !make_way) {
     const int64_t sleep_ns = std::min(kSleepForNs, until_ns - now_ns_);
     pollfd waited{descriptor, POLLIN, 0};

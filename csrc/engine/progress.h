@@ -3,8 +3,9 @@
 // Floor: engine. Thread: any.
 //
 // One driver at a time, for all groups of the endpoint. Whoever waits drives, in its own thread, so
-// a small operation costs no hand-over; while nobody waits and something is in flight, the
-// background thread does. Nobody holds a lock of the engine while callbacks run.
+// a small operation costs no hand-over; while nobody waits and something is in flight, a background
+// thread does. Callbacks run in the thread that finished the work, after it has left the role, and
+// may wait for works that are still in flight: as long as one runs, another thread can drive.
 #pragma once
 
 #include <atomic>
@@ -58,33 +59,40 @@ class ThreadProgress final : public Progress {
 
   // The role of the driver.
   bool try_take_role();
-  void take_role();  // waits for it; the present driver makes way
-  void leave_role();
-  void hand_over();  // wakes whoever should drive next
+  void take_role();   // waits for it; the present driver makes way
+  void leave_role();  // and runs the callbacks that are due
+  void hand_over();   // wakes whoever should drive next
   bool anything_in_flight() const;
 
   // As the driver.
   void drive(const Work* work, int64_t until_ns);
   void round();
   void settle(std::vector<Completion>& finished);
-  void stay_awake_or_sleep(const Work* work, int64_t until_ns);
   void look_at_clock();
+  void stay_awake_or_sleep(const Work* work, int64_t until_ns);
   void sleep(const Work* work, int64_t until_ns);
 
+  // The background threads; both under mutex_.
+  bool background_wanted() const;
+  void keep_one_background_thread_free();
   void run_background();
 
   Transport& transport_;
   const Clock& clock_;
   std::atomic<int64_t> spin_ns_;
 
-  std::mutex mutex_;                    // driving_, stopping_, and changes of groups_
+  std::mutex mutex_;                    // this block, and changes of groups_
   std::condition_variable role_free_;   // for waiters and take_role()
-  std::condition_variable background_;  // for the background thread
+  std::condition_variable background_;  // for background threads
   bool driving_ = false;
   bool stopping_ = false;
+  std::vector<std::thread> threads_;
+  uint32_t free_threads_ = 0;  // background threads not inside a callback
 
   std::atomic<int> waiters_{0};      // threads in wait()
+  std::atomic<int> parked_{0};       // those of them that sleep until the role is free
   std::atomic<int> role_wanted_{0};  // threads in take_role()
+  std::atomic<int> in_callbacks_{0};
   std::atomic<int> expected_waits_{0};
   std::atomic<bool> asleep_{false};  // the driver sleeps on the transport's descriptor
 

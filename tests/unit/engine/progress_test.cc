@@ -41,6 +41,44 @@ TEST(Progress, CallbacksMayStartAndWait) {
   });
 }
 
+// As PowerSGD's communication hook does it: the callback of one operation starts the next and
+// blocks until that one's callback has run.
+void chain(Communicator& c, int depth, std::promise<void>& done) {
+  auto value = std::make_shared<float>(1.0f);
+  sum(c, value.get())->on_done([&c, depth, value, &done](const Status& status) {
+    EXPECT_TRUE(status.ok() && *value == 2.0f);
+    if (depth > 0) {
+      std::promise<void> inner;
+      chain(c, depth - 1, inner);
+      inner.get_future().wait();
+    }
+    done.set_value();
+  });
+}
+
+TEST(Progress, CallbacksMayBlockOnCallbacks) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    std::promise<void> done;
+    chain(c, 5, done);
+    auto future = done.get_future();
+    ASSERT_EQ(future.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  });
+}
+
+TEST(Progress, ABlockedCallbackInAWaitersThreadHoldsUpNobody) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    float first = 1;
+    std::promise<void> done;
+    Communicator::WillWait here(c);
+    const WorkPtr work = sum(c, &first);
+    work->on_done([&](const Status&) {
+      chain(c, 2, done);
+      done.get_future().wait();
+    });
+    ASSERT_TRUE(c.wait(*work, -1, {}).ok());
+  });
+}
+
 TEST(Progress, SeveralThreadsWaitForDifferentWorks) {
   WorldOfThreads(2).run([](Communicator& c) {
     constexpr int kWorks = 50;
