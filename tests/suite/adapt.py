@@ -56,7 +56,7 @@ def adapt(settings: Settings) -> None:
         if "gloo" in backends:
             backends.add(backend)
     common.skip_if_small_worldsize = skip_if_small_worldsize
-    common.MultiProcessTestCase._spawn_processes = fork_processes
+    common.MultiProcessTestCase._spawn_processes = fork_processes  # type: ignore[method-assign]
     common.TIMEOUT_DEFAULT = TEST_TIMEOUT_S
     common.TIMEOUT_OVERRIDE.clear()
     if settings.lift_gates:
@@ -74,7 +74,7 @@ def lift_gates(backend: str) -> None:
     ) -> None:
         if c10d._rank_not_in_group(group) or named(group) != backend:
             return gated(group, timeout, wait_all_ranks)
-        c10d.get_backend = lambda group=None: "gloo"
+        c10d.get_backend = lambda group=None: dist.Backend("gloo")
         try:
             return gated(group, timeout, wait_all_ranks)
         finally:

@@ -23,7 +23,7 @@ from adapt import chosen
 HERE = Path(__file__).parent
 BASELINE = HERE / "baseline.json"
 GATES = HERE / "known_gates.json"
-# Kept for MPI, since gloo wants lists of equal sizes; expected of us where the world is large enough.
+# Kept for MPI, since gloo wants lists of equal sizes; expected of us.
 MORE_THAN_GLOO = {
     "test_all_to_all",
     "test_all_to_all_complex",

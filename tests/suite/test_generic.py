@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from typing import Any
 
 from adapt import adapt, chosen
 from rewrite import environment, load_generic
@@ -21,10 +22,10 @@ FOLDERS: list[tempfile.TemporaryDirectory[str]] = []  # removed with the interpr
 
 
 def generic_tests(backend: str, world: int, folder: str) -> type:
-    module = load_generic(backend, world, folder)
+    module: Any = load_generic(backend, world, folder)
     here = environment(backend, world, folder)
 
-    class Generic(module.TestDistBackend, module.DistributedTest._DistTestBase):  # type: ignore[name-defined,misc]
+    class Generic(module.TestDistBackend, module.DistributedTest._DistTestBase):
         @classmethod
         def setUpClass(cls) -> None:
             os.environ.update(here)

@@ -50,8 +50,9 @@ def test_resharding() -> None:
     checkpoint.save(get_model_state_dict(model), checkpoint_id=folder)
     loaded = zeros_like(net().state_dict())
     checkpoint.load(loaded, checkpoint_id=folder)
-    for name, parameter in model.named_parameters():
-        assert torch.equal(loaded[name], parameter.full_tensor()), name  # type: ignore[attr-defined]
+    parameters: dict[str, Any] = dict(model.named_parameters())
+    for name, parameter in parameters.items():
+        assert torch.equal(loaded[name], parameter.full_tensor()), name
 
 
 @distributed(2)

@@ -1,0 +1,74 @@
+"""The examples and the benchmark, as the README starts them: by rdmarun and by torchrun."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from world import backend
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+LAUNCHERS = {
+    "rdmarun": [str(BIN / "rdmarun"), "-np"],
+    "torchrun": [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"],
+}
+
+
+@pytest.fixture(autouse=True)
+def only_for_ours() -> None:
+    if backend() != "rdma":
+        pytest.skip("the examples name their backend")
+
+
+def run(launcher: str, ranks: int, script: str, *arguments: str, folder: Path) -> str:
+    finished = subprocess.run(
+        [*LAUNCHERS[launcher], str(ranks), str(ROOT / script), *arguments],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=240,
+    )
+    assert finished.returncode == 0, finished.stdout
+    return finished.stdout
+
+
+@pytest.mark.parametrize(("launcher", "ranks"), [("rdmarun", 2), ("torchrun", 3)])
+def test_train_digits(launcher: str, ranks: int, tmp_path: Path) -> None:
+    output = run(launcher, ranks, "examples/01_train_digits.py", folder=tmp_path)
+    assert f"all {ranks} ranks hold the same parameters" in output
+    assert "bit for bit" in output if ranks == 2 else "losses equal gloo's" in output
+    assert (tmp_path / "out/01_train_digits.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_collectives(launcher: str, tmp_path: Path) -> None:
+    output = run(launcher, 2, "examples/02_collectives.py", folder=tmp_path)
+    for rank in range(2):
+        assert f"rank {rank} of 2: the sum is [3.0, 3.0, 3.0, 3.0]" in output
+
+
+def test_tensor_parallel(tmp_path: Path) -> None:
+    output = run("rdmarun", 3, "examples/03_tensor_parallel.py", folder=tmp_path)
+    assert output.count("largest difference") == 3
+
+
+def test_pipeline(tmp_path: Path) -> None:
+    output = run("rdmarun", 3, "examples/04_pipeline.py", folder=tmp_path)
+    assert "8 microbatches through 3 stages" in output
+
+
+def test_benchmark(tmp_path: Path) -> None:
+    ops = "all_reduce,broadcast,all_gather,reduce_scatter,all_to_all"
+    options = ["--ops", ops, "--max-bytes", "65536", "--rounds", "1", "--json", "result.json"]
+    run("rdmarun", 2, "benchmarks/collectives.py", *options, folder=tmp_path)
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert {row["op"] for row in result["rows"]} == set(ops.split(","))
+    assert all(row["us"].keys() == {"rdma", "gloo"} for row in result["rows"])
