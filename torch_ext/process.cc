@@ -54,6 +54,7 @@ Result<std::shared_ptr<Session>> Process::join(int rank, int size, Bootstrap& bo
 }
 
 void Process::quiesce() {
+  leaving_.store(true, std::memory_order_relaxed);
   std::vector<std::weak_ptr<Session>> sessions;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

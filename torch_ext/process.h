@@ -26,14 +26,16 @@ class Process {
   // How often this process's line has forked since the first group: tells what a child inherited.
   uint64_t forks() const { return forks_.load(std::memory_order_relaxed); }
 
-  // Before Python leaves: aborts every operation in flight, so that none ends later.
+  // Before Python leaves: aborts every operation in flight, so that none calls into Python later.
   void quiesce();
+  bool leaving() const { return leaving_.load(std::memory_order_relaxed); }
 
  private:
   Process();
   Result<std::shared_ptr<Endpoint>> endpoint();
 
   std::atomic<uint64_t> forks_{0};
+  std::atomic<bool> leaving_{false};
   std::mutex mutex_;
   uint64_t endpoint_forks_ = 0;  // forks() when endpoint_ was opened
   std::weak_ptr<Endpoint> endpoint_;

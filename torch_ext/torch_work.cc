@@ -2,6 +2,7 @@
 #include "torch_ext/torch_work.h"
 
 #include <ATen/record_function.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "csrc/base/clock.h"
 #include "torch_ext/errors.h"
 #include "torch_ext/interrupt.h"
+#include "torch_ext/process.h"
 
 namespace rdmacoll::torch_ext {
 namespace {
@@ -16,6 +18,16 @@ namespace {
 std::optional<std::vector<at::Tensor>> shown_to_profiler(const Operands& operands) {
   if (!at::hasCallbacks()) return std::nullopt;
   return operands.read();
+}
+
+// Whether this thread runs callbacks, which the end of an operation waits for.
+thread_local bool in_callback = false;
+
+// A daemon thread that comes back from a wait while Python finalizes is unwound by force, which
+// no destructor survives: keep it here for the little time the process still has.
+void stay_if_leaving() {
+  if (!Process::instance().leaving() || in_callback || gettid() == getpid()) return;
+  for (;;) pause();
 }
 
 }  // namespace
@@ -58,7 +70,9 @@ void TorchWork::finish_in_background() {
     in_flight->begin();
     auto self = c10::intrusive_ptr<TorchWork>::unsafe_reclaim_from_nonowning(this);
     part->on_done([self = std::move(self), in_flight](const Status&) mutable {
+      const bool outer = std::exchange(in_callback, true);
       if (self->open_parts_.fetch_sub(1, std::memory_order_acq_rel) == 1) self->settle();
+      in_callback = outer;
       self.reset();  // before the end is told: session.h
       in_flight->end();
     });
@@ -74,12 +88,14 @@ void TorchWork::drive(int64_t timeout_ms) {
   const WithoutGil without_gil;
   PythonInterrupt interrupt;
   const SteadyClock clock;
-  const Deadline deadline = Deadline::after_ms(clock, std::max<int64_t>(timeout_ms, 0));
+  const bool limited = timeout_ms >= 0;
+  const Deadline deadline = limited ? Deadline::after_ms(clock, timeout_ms) : Deadline{};
   for (const WorkPtr& part : parts_) {
     if (part->done()) continue;
-    const int64_t left_ms = timeout_ms < 0 ? -1 : deadline.left_ms(clock);
+    const int64_t left_ms = limited ? deadline.left_ms(clock) : -1;
     const Status status =
         session_->communicator().wait(*part, left_ms, [&interrupt] { return interrupt.check(); });
+    stay_if_leaving();
     if (part->done()) continue;
     if (status.code() == StatusCode::Interrupted) interrupt.rethrow();
     throw_status(status);
