@@ -9,7 +9,9 @@ namespace rdmacoll::torch_ext {
 
 std::exception_ptr to_exception(const Status& status) {
   const c10::SourceLocation here{__func__, __FILE__, __LINE__};
-  const std::string message = "rdma: " + status.message();
+  // torch's users and tests look for these two words.
+  const char* timed_out = status.code() == StatusCode::Timeout ? "Timed out waiting: " : "";
+  const std::string message = std::string("rdma: ") + timed_out + status.message();
   switch (status.code()) {
     case StatusCode::Unsupported:
       return std::make_exception_ptr(c10::NotImplementedError(here, message));
