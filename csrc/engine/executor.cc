@@ -9,6 +9,14 @@
 namespace rdmacoll {
 namespace {
 
+// A message's word: its bytes, and above them the low bits of its collective's number.
+constexpr int kWordBytesBits = 20;
+constexpr uint32_t kWordSequenceMask = ~0u << kWordBytesBits;
+
+constexpr uint32_t word_sequence(uint64_t sequence) {
+  return static_cast<uint32_t>(sequence) << kWordBytesBits;
+}
+
 Tiling tiling_of(const Operation& operation, const Layout& layout) {
   const Plan& plan = *operation.plan;
   if (operation.contiguous) {
@@ -94,13 +102,8 @@ bool Executor::wait(const Step& step, uint64_t tile) {
   const Line* line = from.take();
   if (line == nullptr) return false;
   if (line->signature != message_signature(step.blocks) ||
-      line->bytes != message_bytes(step, tile)) {
-    status_ = Status(
-        StatusCode::Mismatch,
-        "rank " + std::to_string(step.peer) +
-            " sent a message of another operation than this rank's " + operation_->describe() +
-            "; all ranks of a group must start the same collectives in the same order, with equal "
-            "dtype, operation, root and sizes");
+      line->bytes != message_word(step, tile)) {
+    status_ = mismatch(step.peer);
     return false;
   }
   return true;
@@ -112,7 +115,8 @@ bool Executor::signal(const Step& step, uint64_t tile) {
     to.consume();
     return true;
   }
-  return to.announce(message_signature(step.blocks), message_bytes(step, tile));
+  return to.announce(message_signature(step.blocks), message_bytes(step, tile),
+                     message_word(step, tile));
 }
 
 void Executor::copy(const Step& step, uint64_t tile) {
@@ -191,27 +195,72 @@ std::byte* Executor::destination(const Operand& operand, const Piece& piece, uin
   return nullptr;
 }
 
+// The size of a scattered block is known to its two ends only, so it is part of the message's
+// signature and not of the operation's, whose lower half stays as it is.
 uint32_t Executor::message_signature(BlockRange range) const {
-  // The size of a scattered block is known to its two ends only, so it is part of the message's
-  // signature and not of the operation's.
   if (operation_->contiguous || range.count == 0) return operation_->signature;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < range.count; ++i) bytes += operation_->block_bytes[range.first + i];
-  return operation_->signature ^ static_cast<uint32_t>((bytes * 0x9E3779B97F4A7C15ull) >> 32);
+  return operation_->signature ^ static_cast<uint32_t>(bytes * 0x9E3779B97F4A7C15ull >> 48 << 16);
 }
 
 uint64_t Executor::message_bytes(const Step& step, uint64_t tile) const {
   return step.blocks.count == 0 ? 0 : tiling_->piece(step.blocks, tile).bytes;
 }
 
-bool Executor::waits_for(uint32_t peer) const {
-  if (!running()) return false;
-  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+uint32_t Executor::message_word(const Step& step, uint64_t tile) const {
+  static_assert(kStageBytesMax < 1 << kWordBytesBits && kSlotBytesMax < 1 << kWordBytesBits);
+  return static_cast<uint32_t>(message_bytes(step, tile)) | word_sequence(operation_->sequence);
+}
+
+Status Executor::mismatch(uint32_t peer) const {
+  return Status(StatusCode::Mismatch,
+                "rank " + std::to_string(peer) + " is in another operation than this rank's " +
+                    operation_->describe() +
+                    "; all ranks of a group must start the same collectives in the same order, "
+                    "with equal dtype, operation, root and sizes");
+}
+
+Status Executor::compare_with(uint32_t peer) const {
+  for (uint8_t channel = 0; running() && channel < kPlanChannels; ++channel) {
+    const Line* line = port(channel, peer).peek();
+    if (line == nullptr) continue;
+    const bool same_number =
+        (line->bytes & kWordSequenceMask) == word_sequence(operation_->sequence);
+    const bool same_operation = ((line->signature ^ operation_->signature) & 0xFFFF) == 0;
+    if (same_number && !same_operation) return mismatch(peer);
+  }
+  return Status();
+}
+
+uint64_t Executor::messages_due(uint32_t lane, uint8_t channel, uint32_t peer) const {
+  const LaneState& state = lanes_[lane];
+  const Lane& range = operation_->plan->lanes[lane];
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < range.steps; ++i) {
+    const Step& step = operation_->plan->steps[range.first_step + i];
+    if (step.kind != StepKind::Wait || step.counter != Counter::Data || step.peer != peer ||
+        step.channel != channel) {
+      continue;
+    }
+    const uint64_t tiles = tiling_->tiles(step.blocks);
+    const uint64_t next = state.tile + (i < state.step ? 1 : 0);
+    count += tiles > next ? tiles - next : 0;
+  }
+  return count;
+}
+
+bool Executor::needs(uint32_t peer) const {
+  for (uint32_t lane = 0; running() && lane < lanes_.size(); ++lane) {
     const LaneState& state = lanes_[lane];
     if (state.tile == state.tiles) continue;
+    for (uint8_t channel = 0; channel < kPlanChannels; ++channel) {
+      if (messages_due(lane, channel, peer) > port(channel, peer).arrived()) return true;
+    }
     const Step& step =
         operation_->plan->steps[operation_->plan->lanes[lane].first_step + state.step];
-    if (step.kind == StepKind::Wait && step.peer == peer) return true;
+    const bool for_credit = step.kind == StepKind::Wait && step.counter == Counter::Credit;
+    if (for_credit && step.peer == peer && !port(step.channel, peer).can_send()) return true;
   }
   return false;
 }

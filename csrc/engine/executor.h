@@ -30,8 +30,11 @@ class Executor {
   void stop() { lanes_left_ = 0; }
   // Ok, or Mismatch: a message that belongs to another operation came in.
   const Status& status() const { return status_; }
-  // Whether some lane cannot go on without a word from this peer.
-  bool waits_for(uint32_t peer) const;
+  // Whether the operation cannot end without more from this peer than has come.
+  bool needs(uint32_t peer) const;
+  // Ok, or Mismatch: the peer is in the collective of the same number, but in another one. Seen
+  // where its messages come on a channel that this rank's plan does not read.
+  Status compare_with(uint32_t peer) const;
 
  private:
   struct LaneState {
@@ -51,6 +54,9 @@ class Executor {
   bool due(const Step& step, uint64_t tile) const;
   uint32_t message_signature(BlockRange range) const;
   uint64_t message_bytes(const Step& step, uint64_t tile) const;
+  uint32_t message_word(const Step& step, uint64_t tile) const;
+  Status mismatch(uint32_t peer) const;
+  uint64_t messages_due(uint32_t lane, uint8_t channel, uint32_t peer) const;
   Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }
   const Port& port(uint8_t channel, uint32_t peer) const { return ports_[channel][peer]; }
 

@@ -77,8 +77,9 @@ class Group {
   bool advance_collectives(std::vector<Completion>& finished);
   void check_deadlines(std::vector<Completion>& finished);
   void check_peers(std::vector<Completion>& finished);
-  bool waits_for(uint32_t peer) const { return executor_.waits_for(peer) || p2p_.waits_for(peer); }
+  bool needs(uint32_t peer) const { return executor_.needs(peer) || p2p_.needs(peer); }
   std::string missing_ranks() const;
+  Status heard_from(uint32_t peer);  // Ok, or that it is gone or has given the group up
   void fail(Status status, std::vector<Completion>& finished);
   void fail_in_flight(const Status& status, std::vector<Completion>& finished);
   void tell_peers(Farewell farewell, const std::string& text);
@@ -106,6 +107,7 @@ class Group {
   std::deque<std::unique_ptr<CollectiveOp>> queue_;
   std::unique_ptr<CollectiveOp> current_;
   bool failed_ = false;  // the driver has acted on failure_
+  std::string cause_;    // in few words, for the peers; empty: the failure's own
 };
 
 }  // namespace rdmacoll

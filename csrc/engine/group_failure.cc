@@ -40,8 +40,9 @@ void Group::check_deadlines(std::vector<Completion>& finished) {
   const int64_t now_ns = clock_.now_ns();
   if (current_ != nullptr && current_->deadline_ns <= now_ns) {
     const int64_t waited_ms = (now_ns - current_->started_ns) / 1'000'000;
-    fail(Status(StatusCode::Timeout, current_->operation.describe() + " timed out after " +
-                                         std::to_string(waited_ms) + " ms; " + missing_ranks()),
+    cause_ = "it timed out; " + missing_ranks();
+    fail(Status(StatusCode::Timeout, "Timed out after " + std::to_string(waited_ms) + " ms in " +
+                                         current_->operation.describe() + "; " + missing_ranks()),
          finished);
     return;
   }
@@ -52,40 +53,52 @@ void Group::check_deadlines(std::vector<Completion>& finished) {
 std::string Group::missing_ranks() const {
   std::string list;
   for (uint32_t peer = 0; peer < world(); ++peer) {
-    if (peer == rank_ || !executor_.waits_for(peer)) continue;
+    if (peer == rank_ || !executor_.needs(peer)) continue;
     list += (list.empty() ? "" : ", ") + std::to_string(peer);
   }
   return "rank " + std::to_string(rank_) + " waits for rank(s) " + (list.empty() ? "none" : list);
 }
 
+Status Group::heard_from(uint32_t peer) {
+  const auto& line = *reinterpret_cast<const Line*>(block_.base + layout_.status(peer));
+  if (line.counter.load(std::memory_order_acquire) == 0) {
+    return transport_.peer_status(links_[peer].peer);
+  }
+  StatusWire wire;
+  std::memcpy(&wire, line.inline_data, sizeof(wire));
+  if (wire.farewell == static_cast<uint32_t>(Farewell::Left)) {
+    return Status(StatusCode::PeerFailed, "it has left the group");
+  }
+  // Passed on as it came, so that the last to hear still hears of the first cause.
+  cause_ = std::string(wire.text, strnlen(wire.text, sizeof(wire.text)));
+  return Status(StatusCode::Aborted, cause_);
+}
+
 void Group::check_peers(std::vector<Completion>& finished) {
-  for (uint32_t peer = 0; peer < world(); ++peer) {
+  for (uint32_t peer = 0; peer < world() && !failed_; ++peer) {
     if (peer == rank_) continue;
-    const auto& line = *reinterpret_cast<const Line*>(block_.base + layout_.status(peer));
-    Status gone = transport_.peer_status(links_[peer].peer);
-    if (line.counter.load(std::memory_order_acquire) != 0) {
-      StatusWire wire;
-      std::memcpy(&wire, line.inline_data, sizeof(wire));
-      const std::string text(wire.text, strnlen(wire.text, sizeof(wire.text)));
-      if (wire.farewell == static_cast<uint32_t>(Farewell::Failed)) {
-        fail(Status(StatusCode::PeerFailed,
-                    "rank " + std::to_string(peer) + " gave the group up: " + text),
-             finished);
-        return;
-      }
-      gone = Status(StatusCode::PeerFailed, "it has left the group");
+    const std::string who = "rank " + std::to_string(peer);
+    const Status heard = heard_from(peer);
+    if (heard.code() == StatusCode::Aborted) {
+      fail(Status(StatusCode::PeerFailed, who + " gave the group up: " + heard.message()),
+           finished);
+      return;
     }
-    if (gone.ok()) continue;
+    if (heard.ok()) {
+      Status compared = executor_.compare_with(peer);
+      if (!compared.ok()) fail(std::move(compared), finished);
+      continue;
+    }
     // What it sent before is all here: take that first.
     while (advance_collectives(finished) || (!p2p_.idle() && p2p_.advance(finished))) {
     }
-    if (failed_ || !waits_for(peer)) continue;
+    if (failed_ || !needs(peer)) continue;
     const std::string what =
         current_ != nullptr ? current_->operation.describe() : "a point-to-point operation";
-    fail(Status(StatusCode::PeerFailed, what + " cannot end: rank " + std::to_string(peer) +
-                                            " is gone (" + gone.message() + ")"),
+    cause_ = who + " is gone";
+    fail(Status(StatusCode::PeerFailed,
+                what + " cannot end: " + who + " is gone (" + heard.message() + ")"),
          finished);
-    return;
   }
 }
 
@@ -95,7 +108,7 @@ void Group::fail(Status status, std::vector<Completion>& finished) {
 }
 
 void Group::fail_in_flight(const Status& status, std::vector<Completion>& finished) {
-  if (!failed_) tell_peers(Farewell::Failed, status.message());
+  if (!failed_) tell_peers(Farewell::Failed, cause_.empty() ? status.message() : cause_);
   failed_ = true;
   if (current_ != nullptr) {
     finished.push_back({std::move(current_->work), status});

@@ -84,7 +84,7 @@ bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finish
     const bool eager = op.bytes <= kEagerBytes;
     if (eager && op.bytes > 0) std::memcpy(wire.eager, op.data, op.bytes);
     std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
-    if (!out.announce(0, sizeof(wire))) break;
+    if (!out.announce(sizeof(wire))) break;
     op.number = state.envelopes++;
     if (eager) {
       finish(op.work, Status(), finished);
@@ -147,7 +147,7 @@ bool PointToPoint::grant_receives(uint32_t peer) {
     RecvOp& op = state.matched.front();
     const GrantWire wire{op.bytes, op.number, op.accepted};
     std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
-    if (!out.announce(0, sizeof(wire))) break;
+    if (!out.announce(sizeof(wire))) break;
     if (op.accepted) {
       state.incoming.push_back(std::move(op));
     } else {
@@ -189,7 +189,7 @@ bool PointToPoint::push_data(uint32_t peer, std::vector<Completion>& finished) {
     SendOp& op = state.granted.front();
     const uint64_t chunk = std::min(slot_bytes_, op.bytes - op.moved);
     std::memcpy(out.outgoing(chunk), op.data + op.moved, chunk);
-    if (!out.announce(0, chunk)) break;
+    if (!out.announce(chunk)) break;
     op.moved += chunk;
     moved = true;
     if (op.moved < op.bytes) continue;
@@ -225,9 +225,9 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
     }
     const std::string from = op->source == kAny ? "any rank" : "rank " + std::to_string(op->source);
     finish(op->work,
-           Status(StatusCode::Timeout, "recv of " + std::to_string(op->bytes) + " bytes from " +
-                                           from + " with tag " + std::to_string(op->tag) +
-                                           " timed out: nobody has sent it"),
+           Status(StatusCode::Timeout, "Timed out in recv of " + std::to_string(op->bytes) +
+                                           " bytes from " + from + " with tag " +
+                                           std::to_string(op->tag) + ": nobody has sent it"),
            finished);
     op = posted_.erase(op);
   }
@@ -238,8 +238,9 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
         if (op.deadline_ns > now_ns) continue;
         return Status(
             StatusCode::Timeout,
-            "send of " + std::to_string(op.bytes) + " bytes to rank " + std::to_string(peer) +
-                " with tag " + std::to_string(op.tag) + " timed out: rank " + std::to_string(peer) +
+            "Timed out in send of " + std::to_string(op.bytes) + " bytes to rank " +
+                std::to_string(peer) + " with tag " + std::to_string(op.tag) + ": rank " +
+                std::to_string(peer) +
                 (queue == &state.granted ? " stopped taking the data" : " has not received it"));
       }
     }
@@ -255,7 +256,7 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
   return Status();
 }
 
-bool PointToPoint::waits_for(uint32_t peer) const {
+bool PointToPoint::needs(uint32_t peer) const {
   const Peer& state = peers_[peer];
   if (!state.unannounced.empty() || !state.announced.empty() || !state.granted.empty() ||
       !state.matched.empty() || !state.incoming.empty()) {

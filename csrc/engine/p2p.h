@@ -67,7 +67,7 @@ class PointToPoint {
   // over its own, as that leaves a channel in the middle of a message.
   Status expire(int64_t now_ns, std::vector<Completion>& finished);
   // Whether an operation in flight cannot end without this peer.
-  bool waits_for(uint32_t peer) const;
+  bool needs(uint32_t peer) const;
   void fail_all(const Status& status, std::vector<Completion>& finished);
 
  private:

@@ -35,7 +35,7 @@ std::byte* Port::outgoing(uint64_t bytes) {
   return link_.mapped != nullptr ? link_.mapped + peer_slots_ + offset : bounce_ + offset;
 }
 
-bool Port::announce(uint32_t signature, uint64_t bytes) {
+bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word) {
   const uint32_t index = outgoing_index();
   const bool put_due = link_.mapped == nullptr && has_slots_ && bytes > kInlineBytes;
   if (put_due && !put_posted_) {
@@ -47,8 +47,8 @@ bool Port::announce(uint32_t signature, uint64_t bytes) {
     put_posted_ = true;
   }
   header_.signature = signature;
-  header_.bytes = static_cast<uint32_t>(bytes);
-  header_.inline_bytes = travels_inline(bytes) ? header_.bytes : 0;
+  header_.bytes = word;
+  header_.inline_bytes = travels_inline(bytes) ? static_cast<uint32_t>(bytes) : 0;
   const RemoteSlice line = remote(peer_lines_ + index * kLineBytes, kLineBytes);
   if (transport_.signal(link_.peer, channel_, line, sent_ + 1, header_) == Posted::Full)
     return false;
@@ -59,10 +59,23 @@ bool Port::announce(uint32_t signature, uint64_t bytes) {
 
 const Line* Port::take() {
   pay_credit();
+  const Line* line = peek();
+  received_ += line != nullptr;
+  return line;
+}
+
+const Line* Port::peek() const {
   const Line& line = lines_[received_ % depth_];
-  if (line.counter.load(std::memory_order_acquire) != received_ + 1) return nullptr;
-  ++received_;
-  return &line;
+  return line.counter.load(std::memory_order_acquire) == received_ + 1 ? &line : nullptr;
+}
+
+uint64_t Port::arrived() const {
+  uint64_t count = 0;
+  while (count < depth_ && lines_[(received_ + count) % depth_].counter.load(
+                               std::memory_order_acquire) == received_ + count + 1) {
+    ++count;
+  }
+  return count;
 }
 
 const std::byte* Port::incoming(uint64_t bytes) const {

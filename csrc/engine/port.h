@@ -28,12 +28,18 @@ class Port {
   bool can_send() const;
   // Where the next message of so many bytes is to be written.
   std::byte* outgoing(uint64_t bytes);
-  // Announces what was written; false: the transport is full, call again with the same.
-  bool announce(uint32_t signature, uint64_t bytes);
+  // Announces what was written; false: the transport is full, call again with the same. `word` is
+  // for the reader's eyes, Line::bytes.
+  bool announce(uint32_t signature, uint64_t bytes, uint32_t word);
+  bool announce(uint64_t bytes) { return announce(0, bytes, static_cast<uint32_t>(bytes)); }
 
   // --- in -------------------------------------------------------------------------------------
   // The next message if it has come, else nullptr. It stays the newest until the next take().
   const Line* take();
+  // The same without taking it.
+  const Line* peek() const;
+  // Messages that have come and are not taken yet.
+  uint64_t arrived() const;
   // Where the newest message's bytes are.
   const std::byte* incoming(uint64_t bytes) const;
   // Gives the newest message's place back to the peer. If the transport is full, the next take()

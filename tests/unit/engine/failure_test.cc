@@ -49,6 +49,15 @@ TEST(Failure, DifferentSizesAreAMismatchOnEveryRank) {
   });
 }
 
+TEST(Failure, DifferentAlgorithmsOnDifferentChannelsAreAMismatch) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    std::vector<float> data(c.rank() == 0 ? 8 : 1 << 20);
+    const Status status = c.wait(*all_reduce(c, data), -1, {});
+    ASSERT_TRUE(status.code() == StatusCode::Mismatch || status.code() == StatusCode::PeerFailed)
+        << status.message();
+  });
+}
+
 TEST(Failure, DifferentOrderIsAMismatch) {
   WorldOfThreads(2).run([](Communicator& c) {
     std::vector<float> data(100);
