@@ -7,11 +7,24 @@
 namespace rdmacoll {
 
 // X(name, bytes of one element)
-#define RDMACOLL_DTYPES(X)                                                                  \
-  X(Float64, 8)                                                                             \
-  X(Float32, 4) X(Float16, 2) X(BFloat16, 2) X(Int64, 8) X(Int32, 4) X(Int16, 2) X(Int8, 1) \
-      X(UInt64, 8) X(UInt32, 4) X(UInt16, 2) X(UInt8, 1) X(Bool, 1) X(Complex64, 8)         \
-          X(Complex128, 16)
+// clang-format off
+#define RDMACOLL_DTYPES(X) \
+  X(Float64, 8) \
+  X(Float32, 4) \
+  X(Float16, 2) \
+  X(BFloat16, 2) \
+  X(Int64, 8) \
+  X(Int32, 4) \
+  X(Int16, 2) \
+  X(Int8, 1) \
+  X(UInt64, 8) \
+  X(UInt32, 4) \
+  X(UInt16, 2) \
+  X(UInt8, 1) \
+  X(Bool, 1) \
+  X(Complex64, 8) \
+  X(Complex128, 16)
+// clang-format on
 
 enum class DType : uint8_t {
 #define X(name, bytes) name,
