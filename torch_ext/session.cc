@@ -62,7 +62,7 @@ void Session::close(const std::string& reason, int64_t grace_ms) {
   if (inherited()) return;
   closed_.store(true, std::memory_order_relaxed);
   if (in_flight_->wait_idle(grace_ms)) return;
-  communicator_->abort(reason);
+  communicator_->leave(reason);
   // Only a callback that waits for this very thread takes longer; leaving it is the lesser evil.
   in_flight_->wait_idle(kAbortMs);
 }

@@ -89,4 +89,9 @@ void Communicator::abort(const std::string& reason) {
   ground_.progress.notify();
 }
 
+void Communicator::leave(const std::string& reason) {
+  group_->fail_soon(Status(StatusCode::Aborted, reason), Group::Farewell::Left);
+  ground_.progress.notify();
+}
+
 }  // namespace rdmacoll

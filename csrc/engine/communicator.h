@@ -114,6 +114,8 @@ class Communicator {
   Status failure() const;
   // Fails everything in flight with Aborted and all later operations. Any thread; does not block.
   void abort(const std::string& reason);
+  // The same on this rank; its peers fail only in what they cannot end without it.
+  void leave(const std::string& reason);
 
  private:
   // An operation of this kind to fill in, its plan chosen for so many bytes (select.h).

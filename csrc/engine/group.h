@@ -53,8 +53,11 @@ class Group {
   Status submit(std::unique_ptr<CollectiveOp> op);
   Status submit(SendOp op);
   Status submit(RecvOp op);
+  // What a rank's last word to the others is: they fail at once, or only where they need it.
+  enum class Farewell : uint32_t { Left = 1, Failed = 2 };
+
   // The driver fails the group with this at its next round. The first status stays.
-  void fail_soon(Status status);
+  void fail_soon(Status status, Farewell farewell = Farewell::Failed);
   Status failure() const;
   // Nothing in flight and nothing for the driver to act on.
   bool idle() const {
@@ -71,8 +74,6 @@ class Group {
   void close(std::vector<Completion>& finished);
 
  private:
-  enum class Farewell : uint32_t { Left = 1, Failed = 2 };
-
   void take_submissions(std::vector<Completion>& finished);
   bool advance_collectives(std::vector<Completion>& finished);
   void check_deadlines(std::vector<Completion>& finished);
@@ -83,6 +84,7 @@ class Group {
   void fail(Status status, std::vector<Completion>& finished);
   void fail_in_flight(const Status& status, std::vector<Completion>& finished);
   void tell_peers(Farewell farewell, const std::string& text);
+  Farewell farewell() const;
 
   Transport& transport_;
   const Clock& clock_;
@@ -101,6 +103,7 @@ class Group {
   std::vector<std::unique_ptr<CollectiveOp>> spare_;
   uint64_t next_sequence_ = 1;
   Status failure_;
+  Farewell farewell_ = Farewell::Failed;
 
   std::atomic<bool> has_new_{false};  // submissions or a failure to act on
   std::atomic<uint64_t> in_flight_{0};

@@ -17,15 +17,23 @@ static_assert(sizeof(StatusWire) == kInlineBytes);
 
 }  // namespace
 
-void Group::fail_soon(Status status) {
+void Group::fail_soon(Status status, Farewell farewell) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (failure_.ok()) failure_ = std::move(status);
+  if (failure_.ok()) {
+    failure_ = std::move(status);
+    farewell_ = farewell;
+  }
   has_new_.store(true, std::memory_order_release);
 }
 
 Status Group::failure() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return failure_;
+}
+
+Group::Farewell Group::farewell() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return farewell_;
 }
 
 void Group::check(std::vector<Completion>& finished) {
@@ -108,7 +116,7 @@ void Group::fail(Status status, std::vector<Completion>& finished) {
 }
 
 void Group::fail_in_flight(const Status& status, std::vector<Completion>& finished) {
-  if (!failed_) tell_peers(Farewell::Failed, cause_.empty() ? status.message() : cause_);
+  if (!failed_) tell_peers(farewell(), cause_.empty() ? status.message() : cause_);
   failed_ = true;
   if (current_ != nullptr) {
     finished.push_back({std::move(current_->work), status});
@@ -123,7 +131,8 @@ void Group::fail_in_flight(const Status& status, std::vector<Completion>& finish
 void Group::close(std::vector<Completion>& finished) {
   const size_t finished_before = finished.size();
   if (!idle()) {
-    fail_soon(Status(StatusCode::Aborted, "the group was destroyed with operations in flight"));
+    fail_soon(Status(StatusCode::Aborted, "the group was destroyed with operations in flight"),
+              Farewell::Left);
   }
   take_submissions(finished);
   if (!failed_) tell_peers(Farewell::Left, "");

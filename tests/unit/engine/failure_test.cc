@@ -82,6 +82,25 @@ TEST(Failure, AbortEndsWhatIsInFlightEverywhere) {
   });
 }
 
+TEST(Failure, LeavingFailsOnlyThoseWhoNeedIt) {
+  WorldOfThreads(3).run([](Communicator& c) {
+    int value = c.rank();
+    if (c.rank() == 2) {
+      int never = 0;
+      auto pending = c.recv({&never, 4}, 0, 1);
+      c.leave("going home");
+      ASSERT_EQ(c.wait(*pending.value(), -1, {}).code(), StatusCode::Aborted);
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    finish(c, c.rank() == 0 ? c.send({&value, 4}, 1, 0) : c.recv({&value, 4}, 0, 0));
+    ASSERT_EQ(value, 0);
+    const Status status = c.wait(*c.barrier().value(), -1, {});
+    ASSERT_EQ(status.code(), StatusCode::PeerFailed) << status.message();
+    ASSERT_TRUE(says(status, "rank 2 is gone")) << status.message();
+  });
+}
+
 TEST(Failure, WaitCanGiveUpAndComeBack) {
   WorldOfThreads(2).run([](Communicator& c) {
     std::vector<float> data(100, 1.0f);
