@@ -80,6 +80,7 @@ class Group {
   void check_peers(std::vector<Completion>& finished);
   bool needs(uint32_t peer) const { return executor_.needs(peer) || p2p_.needs(peer); }
   std::string missing_ranks() const;
+  std::string in_hand() const;       // for people: what is in flight
   Status heard_from(uint32_t peer);  // Ok, or that it is gone or has given the group up
   void fail(Status status, std::vector<Completion>& finished);
   void fail_in_flight(const Status& status, std::vector<Completion>& finished);

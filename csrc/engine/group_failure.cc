@@ -67,6 +67,10 @@ std::string Group::missing_ranks() const {
   return "rank " + std::to_string(rank_) + " waits for rank(s) " + (list.empty() ? "none" : list);
 }
 
+std::string Group::in_hand() const {
+  return current_ != nullptr ? current_->operation.describe() : "a point-to-point operation";
+}
+
 Status Group::heard_from(uint32_t peer) {
   const auto& line = *reinterpret_cast<const Line*>(block_.base + layout_.status(peer));
   if (line.counter.load(std::memory_order_acquire) == 0) {
@@ -88,7 +92,8 @@ void Group::check_peers(std::vector<Completion>& finished) {
     const std::string who = "rank " + std::to_string(peer);
     const Status heard = heard_from(peer);
     if (heard.code() == StatusCode::Aborted) {
-      fail(Status(StatusCode::PeerFailed, who + " gave the group up: " + heard.message()),
+      fail(Status(StatusCode::PeerFailed,
+                  in_hand() + " cannot end: " + who + " gave the group up: " + heard.message()),
            finished);
       return;
     }
@@ -101,11 +106,9 @@ void Group::check_peers(std::vector<Completion>& finished) {
     while (advance_collectives(finished) || (!p2p_.idle() && p2p_.advance(finished))) {
     }
     if (failed_ || !needs(peer)) continue;
-    const std::string what =
-        current_ != nullptr ? current_->operation.describe() : "a point-to-point operation";
     cause_ = who + " is gone";
     fail(Status(StatusCode::PeerFailed,
-                what + " cannot end: " + who + " is gone (" + heard.message() + ")"),
+                in_hand() + " cannot end: " + who + " is gone (" + heard.message() + ")"),
          finished);
   }
 }
