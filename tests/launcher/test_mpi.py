@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import rdmacoll.launcher
 from conftest import Jobs
+
+import rdmacoll
 
 HYDRA = 'if [ "$1" = --version ]; then echo HYDRA; exit; fi\n'
 
@@ -23,7 +26,20 @@ def bare_python(jobs: Jobs, mpiexec: str | None) -> dict[str, str]:
         path = folder / "mpiexec"
         path.write_text(f"#!/bin/sh\n{mpiexec}")
         path.chmod(0o755)
-    return {"PATH": "/nonexistent", "PYTHONPATH": os.pathsep.join(sys.path)}
+    return {
+        "PATH": "/nonexistent",
+        "PYTHONPATH": os.pathsep.join([package_as_folder(jobs.folder / "site"), *sys.path]),
+    }
+
+
+def package_as_folder(site: Path) -> str:
+    """A folder to import rdmacoll from: an editable install is found by its own python only."""
+    package, launcher = Path(rdmacoll.__file__).parent, Path(rdmacoll.launcher.__file__).parent
+    view = site / "rdmacoll"
+    view.mkdir(parents=True)
+    for entry in {*package.iterdir(), launcher}:
+        (view / entry.name).symlink_to(entry)
+    return str(site)
 
 
 @pytest.mark.parametrize(

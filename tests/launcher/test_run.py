@@ -123,7 +123,8 @@ def test_a_rank_may_end_before_the_others(jobs: Jobs) -> None:
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 2)
 
 
-def test_one_thread_each_is_said(jobs: Jobs) -> None:
+def test_one_thread_each_is_said(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     script = jobs.script("import os; print(os.environ.get('OMP_NUM_THREADS'))")
     done = jobs.run("-np", "2", script)
     assert "OMP_NUM_THREADS" in done.stderr
