@@ -18,7 +18,10 @@ AGENT_GRACE_S = 2.0
 
 
 def keep(agent: Callable[[], int]) -> int:
-    """Runs agent() in a child process and returns its status; negative: a signal killed it."""
+    """Runs agent() in a child process and returns its status; negative: a signal killed it.
+
+    In the child it does not return: SystemExit carries the status out.
+    """
     become_subreaper()
     launcher, keeper = os.getppid(), os.getpid()
     pid = os.fork()
@@ -26,7 +29,9 @@ def keep(agent: Callable[[], int]) -> int:
         become_subreaper()
         os.setsid()  # mpiexec kills the keeper's session; the agent shall see that, not share it
         die_with_parent(signal.SIGTERM, keeper)
-        os._exit(_run(agent))
+        # Not os._exit(): MPICH takes its leave of Hydra in an atexit handler. Without it Hydra takes
+        # the end of the first agent for an abort, and kills those that end a moment later.
+        sys.exit(_run(agent))
     status = _watch(pid, launcher)
     kill_descendants()
     return status

@@ -138,3 +138,12 @@ def test_standard_input_is_empty(jobs: Jobs) -> None:
     assert jobs.run_script("import sys; print(repr(sys.stdin.read()))", "-np", "1").stdout == (
         "[0]: ''\n"
     )
+
+
+def test_agents_take_leave_of_mpi(jobs: Jobs) -> None:
+    """Hydra would take the first agent's end for an abort, and now and then kill the second."""
+    done = jobs.run(
+        "-np", "2", "-H", "localhost:1,127.0.0.1:1", jobs.script("pass"), HYDRA_DEBUG="1"
+    )
+    assert done.returncode == 0
+    assert sum(line.strip() == "cmd=finalize" for line in done.stdout.splitlines()) == 2
