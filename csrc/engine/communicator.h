@@ -37,8 +37,6 @@ struct MutableBuffer {
   uint64_t bytes = 0;
 };
 
-inline constexpr int kAnySource = -1;
-
 // What a communicator stands on; all of it outlives the communicator.
 struct Ground {
   Transport& transport;

@@ -44,35 +44,21 @@ std::unique_ptr<CollectiveOp> Group::blank() {
   return op;
 }
 
+template <typename Op>
+Status Group::enqueue(std::vector<Op>& submissions, Op op) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  submissions.push_back(std::move(op));
+  in_flight_.fetch_add(1, std::memory_order_relaxed);
+  has_new_.store(true, std::memory_order_release);
+  return Status();
+}
+
 Status Group::submit(std::unique_ptr<CollectiveOp> op) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (!failure_.ok()) return failure_;
-  op->operation.sequence = next_sequence_++;
-  // Ranks that disagree about the order disagree about the number.
-  op->operation.signature ^= static_cast<uint32_t>(op->operation.sequence * 0x85EBCA6Bu);
-  new_collectives_.push_back(std::move(op));
-  in_flight_.fetch_add(1, std::memory_order_relaxed);
-  has_new_.store(true, std::memory_order_release);
-  return Status();
+  return enqueue(new_collectives_, std::move(op));
 }
-
-Status Group::submit(SendOp op) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (!failure_.ok()) return failure_;
-  new_sends_.push_back(std::move(op));
-  in_flight_.fetch_add(1, std::memory_order_relaxed);
-  has_new_.store(true, std::memory_order_release);
-  return Status();
-}
-
-Status Group::submit(RecvOp op) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (!failure_.ok()) return failure_;
-  new_recvs_.push_back(std::move(op));
-  in_flight_.fetch_add(1, std::memory_order_relaxed);
-  has_new_.store(true, std::memory_order_release);
-  return Status();
-}
+Status Group::submit(SendOp op) { return enqueue(new_sends_, std::move(op)); }
+Status Group::submit(RecvOp op) { return enqueue(new_recvs_, std::move(op)); }
 
 bool Group::advance(std::vector<Completion>& finished) {
   const size_t finished_before = finished.size();
@@ -90,7 +76,12 @@ void Group::take_submissions(std::vector<Completion>& finished) {
     std::lock_guard<std::mutex> lock(mutex_);
     has_new_.store(false, std::memory_order_relaxed);
     failure = failure_;
-    for (auto& op : new_collectives_) queue_.push_back(std::move(op));
+    for (auto& op : new_collectives_) {
+      op->operation.sequence = next_sequence_++;
+      // Ranks that disagree about the order disagree about the number.
+      op->operation.signature ^= static_cast<uint32_t>(op->operation.sequence * 0x85EBCA6Bu);
+      queue_.push_back(std::move(op));
+    }
     for (SendOp& op : new_sends_) p2p_.send(std::move(op));
     for (RecvOp& op : new_recvs_) p2p_.recv(std::move(op), finished);
     new_collectives_.clear();

@@ -74,6 +74,8 @@ class Group {
   void close(std::vector<Completion>& finished);
 
  private:
+  template <typename Op>
+  Status enqueue(std::vector<Op>& submissions, Op op);
   void take_submissions(std::vector<Completion>& finished);
   bool advance_collectives(std::vector<Completion>& finished);
   void check_deadlines(std::vector<Completion>& finished);
@@ -102,12 +104,12 @@ class Group {
   std::vector<SendOp> new_sends_;
   std::vector<RecvOp> new_recvs_;
   std::vector<std::unique_ptr<CollectiveOp>> spare_;
-  uint64_t next_sequence_ = 1;
   Status failure_;
   Farewell farewell_ = Farewell::Failed;
 
   std::atomic<bool> has_new_{false};  // submissions or a failure to act on
   std::atomic<uint64_t> in_flight_{0};
+  uint64_t next_sequence_ = 1;
   std::deque<std::unique_ptr<CollectiveOp>> queue_;
   std::unique_ptr<CollectiveOp> current_;
   bool failed_ = false;  // the driver has acted on failure_

@@ -9,8 +9,6 @@
 namespace rdmacoll {
 namespace {
 
-constexpr int32_t kAny = -1;
-
 // What the inline data of an envelope and of a grant hold.
 struct EnvelopeWire {
   uint64_t bytes;
@@ -33,7 +31,7 @@ Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t
 }
 
 bool matches(const RecvOp& op, uint32_t source, int32_t tag) {
-  return (op.source == kAny || static_cast<uint32_t>(op.source) == source) && op.tag == tag;
+  return (op.source == kAnySource || static_cast<uint32_t>(op.source) == source) && op.tag == tag;
 }
 
 }  // namespace
@@ -223,7 +221,8 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
       ++op;
       continue;
     }
-    const std::string from = op->source == kAny ? "any rank" : "rank " + std::to_string(op->source);
+    const std::string from =
+        op->source == kAnySource ? "any rank" : "rank " + std::to_string(op->source);
     finish(op->work,
            Status(StatusCode::Timeout, "Timed out in recv of " + std::to_string(op->bytes) +
                                            " bytes from " + from + " with tag " +
@@ -263,7 +262,7 @@ bool PointToPoint::needs(uint32_t peer) const {
     return true;
   }
   return std::any_of(posted_.begin(), posted_.end(), [&](const RecvOp& op) {
-    return op.source != kAny && static_cast<uint32_t>(op.source) == peer;
+    return op.source != kAnySource && static_cast<uint32_t>(op.source) == peer;
   });
 }
 

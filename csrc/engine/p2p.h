@@ -23,6 +23,7 @@
 namespace rdmacoll {
 
 inline constexpr uint64_t kEagerBytes = 24;
+inline constexpr int kAnySource = -1;
 
 struct SendOp {
   WorkPtr work;
