@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <initializer_list>
-#include <limits>
 
 namespace rdmacoll {
 namespace {
@@ -22,22 +21,41 @@ Status read_choice(const char* name, std::initializer_list<const char*> allowed,
       *out = value;
       return Status();
     }
-    list += (list.empty() ? "one of " : ", ") + std::string(choice);
+    list += (list.empty() ? "" : ", ") + std::string(choice);
   }
-  return bad_value(name, value, list);
+  return bad_value(name, value, (allowed.size() > 1 ? "one of " : "") + list);
 }
 
-Status read_integer(const char* name, int64_t least, int64_t most, int64_t* out) {
+Status read_integer(const char* name, int64_t least, int64_t most, int64_t* out,
+                    const char* why = "") {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return Status();
   char* end = nullptr;
   const long long parsed = std::strtoll(value, &end, 10);
   if (*end != '\0' || parsed < least || parsed > most) {
-    return bad_value(name, value,
-                     "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+    return bad_value(
+        name, value,
+        "an integer from " + std::to_string(least) + " to " + std::to_string(most) + why);
   }
   *out = parsed;
   return Status();
+}
+
+Status read_verbs(VerbsConfig* verbs) {
+  if (const char* hca = std::getenv("RDMACOLL_HCA")) verbs->hca = hca;
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_GID_INDEX", -1, 255, &verbs->gid_index));
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_IB_PORT", 0, 254, &verbs->port));
+  std::string mtu = "0";
+  RDMACOLL_RETURN_IF_ERROR(
+      read_choice("RDMACOLL_IB_MTU", {"256", "512", "1024", "2048", "4096"}, &mtu));
+  verbs->mtu_bytes = std::stoll(mtu);
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_IB_TC", 0, 255, &verbs->traffic_class));
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_IB_SL", 0, 15, &verbs->service_level));
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_IB_TIMEOUT", 1, 31, &verbs->timeout_exponent,
+                                        " (0 would wait for ever for a dead peer)"));
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_IB_RETRY_CNT", 1, 6, &verbs->retry_count,
+                                        " (7 would repeat for ever on some devices)"));
+  return read_integer("RDMACOLL_IB_QPS", 1, VerbsConfig::kMaxQueuePairs, &verbs->queue_pairs);
 }
 
 uint64_t fnv1a(const std::string& bytes) {
@@ -57,7 +75,9 @@ Result<Config> Config::from_environment() {
                      : level == "info" ? LogLevel::Info
                                        : LogLevel::Debug;
   if (const char* host = std::getenv("RDMACOLL_HOST_ID")) config.host_id = host;
-  RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_TRANSPORT", {"auto", "shm"}, &config.transport));
+  RDMACOLL_RETURN_IF_ERROR(
+      read_choice("RDMACOLL_TRANSPORT", {"auto", "shm", "verbs"}, &config.transport));
+  RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_REQUIRE", {"verbs"}, &config.require));
   RDMACOLL_RETURN_IF_ERROR(read_choice(
       "RDMACOLL_ALGO", {"auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot"},
       &config.algorithm));
@@ -68,11 +88,16 @@ Result<Config> Config::from_environment() {
   RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_CONNECT_TIMEOUT_MS", 1, 86'400'000, &config.connect_timeout_ms));
   RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_SPIN_US", -1, 1'000'000, &config.spin_us));
+  RDMACOLL_RETURN_IF_ERROR(read_verbs(&config.verbs));
+  // Not ours, so not ours to refuse.
+  [[maybe_unused]] const Status unset =
+      read_integer("LOCAL_RANK", 0, INT32_MAX, &config.local_rank);
   return config;
 }
 
 uint64_t Config::agreement_hash() const {
-  return fnv1a(algorithm + "|" + std::to_string(block_bytes));
+  return fnv1a(algorithm + "|" + std::to_string(block_bytes) + "|" + transport + "|" +
+               std::to_string(verbs.queue_pairs));
 }
 
 }  // namespace rdmacoll

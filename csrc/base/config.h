@@ -12,13 +12,40 @@ namespace rdmacoll {
 
 enum class LogLevel { Error, Warn, Info, Debug };
 
+// What the verbs transport can be told; the names in brackets are NCCL's for the same.
+struct VerbsConfig {
+  // RDMACOLL_HCA [NCCL_IB_HCA]: devices to use, "mlx5_0,mlx5_1:2" (prefixes, each with its port or
+  // any), "=mlx5_1" (exact names), "^mlx5_2" (all but these). Empty: all.
+  std::string hca;
+  // RDMACOLL_GID_INDEX [NCCL_IB_GID_INDEX]; -1: the first RoCEv2 one that holds an IPv4 address.
+  int64_t gid_index = -1;
+  // RDMACOLL_IB_PORT; 0: the first active one.
+  int64_t port = 0;
+  // RDMACOLL_IB_MTU: 256 to 4096 bytes; 0: the port's active one.
+  int64_t mtu_bytes = 0;
+  // RDMACOLL_IB_TC [NCCL_IB_TC], RDMACOLL_IB_SL [NCCL_IB_SL].
+  int64_t traffic_class = 0;
+  int64_t service_level = 0;
+  // RDMACOLL_IB_TIMEOUT [NCCL_IB_TIMEOUT]: a packet is repeated after 4.096 us x 2^this;
+  // RDMACOLL_IB_RETRY_CNT [NCCL_IB_RETRY_CNT]: so often, at most 6. Both together are how long a
+  // dead peer goes unnoticed, 1.9 s as they stand.
+  int64_t timeout_exponent = 16;
+  int64_t retry_count = 6;
+  // RDMACOLL_IB_QPS [NCCL_IB_QPS_PER_CONNECTION]: queue pairs per peer; large puts use all. Must be
+  // the same on all ranks.
+  static constexpr int64_t kMaxQueuePairs = 8;
+  int64_t queue_pairs = 1;
+};
+
 struct Config {
   // RDMACOLL_LOG: error | warn | info | debug.
   LogLevel log_level = LogLevel::Warn;
   // RDMACOLL_HOST_ID: ranks with the same value are on one host; empty: the kernel's boot id.
   std::string host_id;
-  // RDMACOLL_TRANSPORT: auto | shm. What carries the data to every peer.
+  // RDMACOLL_TRANSPORT: auto | shm | verbs. What carries the data to every peer. Same on all ranks.
   std::string transport = "auto";
+  // RDMACOLL_REQUIRE: verbs. Any other way to a peer on another host is an error.
+  std::string require;
   // RDMACOLL_ALGO: auto | ring | tree | halving_doubling | one_shot | two_shot. Must be the same on
   // all ranks. An operation that the named algorithm does not exist for keeps its own choice.
   std::string algorithm = "auto";
@@ -28,6 +55,11 @@ struct Config {
   int64_t connect_timeout_ms = 60'000;
   // RDMACOLL_SPIN_US: how long a wait polls before it yields; -1: by cores and local ranks.
   int64_t spin_us = -1;
+
+  VerbsConfig verbs;
+  // LOCAL_RANK, as launchers set it: spreads the ranks of a host over its devices. What is no rank
+  // counts as 0.
+  int64_t local_rank = 0;
 
   // Reads the environment. InvalidArgument names the variable, its value and what is allowed.
   static Result<Config> from_environment();

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "csrc/transport/shm/host_id.h"
+
 namespace rdmacoll {
 namespace {
 

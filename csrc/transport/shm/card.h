@@ -3,19 +3,14 @@
 // Floor: transport/shm. Thread: values.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 
+#include "csrc/base/process_id.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
 
 namespace rdmacoll {
-
-// Names a process for ever: 128 random bits.
-using ProcessId = std::array<uint8_t, 16>;
-
-inline constexpr size_t kMaxHostIdBytes = 255;
 
 struct Card {
   ProcessId process{};

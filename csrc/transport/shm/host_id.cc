@@ -7,7 +7,13 @@
 
 namespace rdmacoll {
 
-Result<std::string> boot_id() {
+Result<std::string> host_id(const Config& config) {
+  if (config.host_id.size() > kMaxHostIdBytes) {
+    return Status(StatusCode::InvalidArgument,
+                  "RDMACOLL_HOST_ID has " + std::to_string(config.host_id.size()) +
+                      " bytes; use at most " + std::to_string(kMaxHostIdBytes));
+  }
+  if (!config.host_id.empty()) return config.host_id;
   static constexpr const char* kPath = "/proc/sys/kernel/random/boot_id";
   std::ifstream file(kPath);
   std::string id;

@@ -1,5 +1,4 @@
-// Peer: what the shm transport keeps of another process, and the tables that the data path reads
-// while another thread adds to them.
+// Peer: what the shm transport keeps of another process.
 // Floor: transport/shm. Thread: see each field.
 #pragma once
 
@@ -9,6 +8,8 @@
 #include <string>
 
 #include "csrc/base/limits.h"
+#include "csrc/base/process_id.h"
+#include "csrc/base/published.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
@@ -23,29 +24,6 @@ struct alignas(kLineBytes) Control {
   std::atomic<uint32_t> asleep;  // a signal must ring
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
-
-// Objects by index, in a table that never moves: readers take no lock.
-template <typename T, size_t kSize>
-class Published {
- public:
-  ~Published() {
-    for (size_t i = 0; i < kSize; ++i) take(i);
-  }
-  T* at(size_t index) const {
-    return index < kSize ? table_[index].load(std::memory_order_acquire) : nullptr;
-  }
-  void set(size_t index, std::unique_ptr<T> object) {
-    RDMACOLL_CHECK(index < kSize && at(index) == nullptr);
-    table_[index].store(object.release(), std::memory_order_release);
-  }
-  std::unique_ptr<T> take(size_t index) {
-    if (index >= kSize) return nullptr;
-    return std::unique_ptr<T>(table_[index].exchange(nullptr, std::memory_order_acq_rel));
-  }
-
- private:
-  std::unique_ptr<std::atomic<T*>[]> table_ = std::make_unique<std::atomic<T*>[]>(kSize);
-};
 
 struct OpenRegion {
   Region view;  // where it lies in this process

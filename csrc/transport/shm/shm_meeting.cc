@@ -14,7 +14,7 @@
 namespace rdmacoll {
 namespace {
 
-std::string describe(uint32_t pid, const std::string& host) {
+std::string process_name(uint32_t pid, const std::string& host) {
   return "process " + std::to_string(pid) + " on host '" + host + "'";
 }
 
@@ -41,12 +41,19 @@ Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline
     return !outcome.ok();
   });
   if (!in_time) {
-    return Status(
-        StatusCode::Timeout,
-        describe(card.pid, card.host) + " did not connect in time; it may be late, stuck or dead");
+    return Status(StatusCode::Timeout,
+                  process_name(card.pid, card.host) +
+                      " did not connect in time; it may be late, stuck or dead");
   }
   if (!outcome.ok()) return outcome;
   return id;
+}
+
+// A peer that dialled me and said Hello; of one that waits for me to dial nothing is heard.
+bool ShmTransport::called_by(const std::string& bytes) const {
+  Result<Card> card = parse_card(bytes);
+  const std::lock_guard lock(mutex_);
+  return card.ok() && ids_.count(card.value().process) > 0;
 }
 
 Status ShmTransport::reachable(const Card& card) const {
@@ -58,7 +65,7 @@ Status ShmTransport::reachable(const Card& card) const {
   }
   if (card.network_namespace != card_.network_namespace) {
     return Status(StatusCode::Unsupported,
-                  describe(card.pid, card.host) +
+                  process_name(card.pid, card.host) +
                       " is in another container than this one: shared memory needs all ranks of a "
                       "host in one network namespace (docker run --network=host)");
   }
@@ -75,7 +82,7 @@ Status ShmTransport::dial(const Card& card) {
   Result<PeerSocket> socket = PeerSocket::dial(card.socket);
   if (socket.status().code() == StatusCode::PeerFailed) {
     return Status(StatusCode::PeerFailed,
-                  describe(card.pid, card.host) +
+                  process_name(card.pid, card.host) +
                       " does not listen: it has ended, or it is on another machine that was given "
                       "the same RDMACOLL_HOST_ID");
   }
@@ -158,7 +165,7 @@ Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
   auto peer =
       std::make_unique<Peer>(control.take(), std::move(hello.descriptors[1]), std::move(socket));
   peer->process = hello.message.sender;
-  peer->name = describe(static_cast<uint32_t>(pid), card_.host);
+  peer->name = process_name(static_cast<uint32_t>(pid), card_.host);
   peer->same_process = pid == pid_;
   RDMACOLL_RETURN_IF_ERROR(watch_peer(peer_count_, peer.get(), pid));
   ids_[peer->process] = peer_count_;

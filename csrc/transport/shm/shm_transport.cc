@@ -3,7 +3,6 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,41 +14,15 @@
 namespace rdmacoll {
 namespace {
 
-Result<ProcessId> random_id() {
-  ProcessId id;
-  if (::getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
-    return Status::from_errno("getrandom", errno);
-  }
-  return id;
-}
-
-std::string hex(const ProcessId& id) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const uint8_t byte : id) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 Result<Card> make_card(const Config& config) {
-  if (config.host_id.size() > kMaxHostIdBytes) {
-    return Status(StatusCode::InvalidArgument,
-                  "RDMACOLL_HOST_ID has " + std::to_string(config.host_id.size()) +
-                      " bytes; use at most " + std::to_string(kMaxHostIdBytes));
-  }
-  Card card;
-  card.host = config.host_id;
-  if (card.host.empty()) {
-    Result<std::string> boot = boot_id();
-    if (!boot.ok()) return boot.status();
-    card.host = boot.take();
-  }
-  Result<ProcessId> process = random_id();
+  Result<std::string> host = host_id(config);
+  if (!host.ok()) return host.status();
+  Result<ProcessId> process = random_process_id();
   if (!process.ok()) return process.status();
-  Result<ProcessId> socket = random_id();
+  Result<ProcessId> socket = random_process_id();
   if (!socket.ok()) return socket.status();
+  Card card;
+  card.host = host.take();
   card.process = process.value();
   card.pid = static_cast<uint32_t>(::getpid());
   card.network_namespace = network_namespace();
@@ -122,29 +95,28 @@ Status ShmTransport::add_loopback() {
   return Status();
 }
 
-Result<Region> ShmTransport::create_region(uint64_t bytes) {
-  Result<SharedSegment> segment = SharedSegment::create(bytes);
-  if (!segment.ok()) return segment.status();
-  auto shared = std::make_shared<SharedSegment>(segment.take());
+Status ShmTransport::register_region(RegionId region, std::shared_ptr<SharedSegment> memory) {
   const std::lock_guard lock(mutex_);
-  if (regions_.size() == kMaxRegions) {
-    return Status(StatusCode::Unsupported, "a process can make " + std::to_string(kMaxRegions) +
-                                               " regions in its life, and this one has");
-  }
-  regions_.push_back(shared);
-  return Region{static_cast<RegionId>(regions_.size() - 1), shared->data(), bytes};
+  RDMACOLL_CHECK(region < kMaxRegions && memory != nullptr);
+  const bool added = regions_.emplace(region, std::move(memory)).second;
+  RDMACOLL_CHECK(added);
+  return Status();
 }
 
 std::string ShmTransport::region_key(RegionId region) const {
   const std::lock_guard lock(mutex_);
-  RDMACOLL_CHECK(region < regions_.size() && regions_[region] != nullptr);
-  return encode(RegionKey{card_.process, region, regions_[region]->bytes()});
+  return encode(RegionKey{card_.process, region, my_region(region)->bytes()});
+}
+
+const std::shared_ptr<SharedSegment>& ShmTransport::my_region(RegionId region) const {
+  const auto found = regions_.find(region);
+  RDMACOLL_CHECK(found != regions_.end());
+  return found->second;
 }
 
 Status ShmTransport::offer_region(PeerId id, RegionId region) {
   const std::lock_guard lock(mutex_);
-  RDMACOLL_CHECK(region < regions_.size() && regions_[region] != nullptr);
-  const std::shared_ptr<SharedSegment>& segment = regions_[region];
+  const std::shared_ptr<SharedSegment>& segment = my_region(region);
   Peer& peer = peer_at(id);
   if (!peer.alive()) return peer.failure;
   if (!peer.socket.valid()) {  // loopback
@@ -207,8 +179,7 @@ void ShmTransport::close_region(PeerId peer, RegionId region) {
 
 void ShmTransport::release_region(RegionId region) {
   const std::lock_guard lock(mutex_);
-  RDMACOLL_CHECK(region < regions_.size());
-  regions_[region].reset();
+  regions_.erase(region);
 }
 
 }  // namespace rdmacoll

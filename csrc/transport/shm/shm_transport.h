@@ -11,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
@@ -49,7 +48,8 @@ class ShmTransport final : public Transport {
 
   std::string local_card() const override { return encode(card_); }
   Result<PeerId> connect(const std::string& card, Deadline deadline) override;
-  Result<Region> create_region(uint64_t bytes) override;
+  bool called_by(const std::string& card) const override;
+  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
   std::string region_key(RegionId region) const override;
   Status offer_region(PeerId peer, RegionId region) override;
   Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
@@ -112,6 +112,7 @@ class ShmTransport final : public Transport {
   void check_failures();
 
   Peer& peer_at(PeerId id) const;
+  const std::shared_ptr<SharedSegment>& my_region(RegionId region) const;  // under the mutex
   OpenRegion& opened(PeerId peer, RegionId region) const;
 
   const Clock& clock_;
@@ -129,8 +130,8 @@ class ShmTransport final : public Transport {
   mutable std::mutex mutex_;  // what follows, down to the driver's
   uint32_t peer_count_ = 0;
   std::map<ProcessId, PeerId> ids_;
-  std::list<Stranger> strangers_;                        // connected, Hello not yet heard
-  std::vector<std::shared_ptr<SharedSegment>> regions_;  // mine, by id; null: released
+  std::list<Stranger> strangers_;                               // connected, Hello not yet heard
+  std::map<RegionId, std::shared_ptr<SharedSegment>> regions_;  // mine, but those released
   bool closed_ = false;
 
   uint32_t polls_ = 0;  // the driver's

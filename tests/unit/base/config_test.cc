@@ -12,10 +12,13 @@
 namespace rdmacoll {
 namespace {
 
-constexpr const char* kVariables[] = {"RDMACOLL_LOG",         "RDMACOLL_HOST_ID",
-                                      "RDMACOLL_TRANSPORT",   "RDMACOLL_ALGO",
-                                      "RDMACOLL_BLOCK_BYTES", "RDMACOLL_CONNECT_TIMEOUT_MS",
-                                      "RDMACOLL_SPIN_US"};
+constexpr const char* kVariables[] = {
+    "RDMACOLL_LOG",          "RDMACOLL_HOST_ID",     "RDMACOLL_TRANSPORT",
+    "RDMACOLL_ALGO",         "RDMACOLL_BLOCK_BYTES", "RDMACOLL_CONNECT_TIMEOUT_MS",
+    "RDMACOLL_SPIN_US",      "RDMACOLL_REQUIRE",     "RDMACOLL_HCA",
+    "RDMACOLL_GID_INDEX",    "RDMACOLL_IB_PORT",     "RDMACOLL_IB_MTU",
+    "RDMACOLL_IB_TC",        "RDMACOLL_IB_SL",       "RDMACOLL_IB_TIMEOUT",
+    "RDMACOLL_IB_RETRY_CNT", "RDMACOLL_IB_QPS",      "LOCAL_RANK"};
 
 class ConfigTest : public ::testing::Test {
  protected:
@@ -57,6 +60,15 @@ TEST_F(ConfigTest, DefaultsAreThoseOfTheStruct) {
   EXPECT_EQ(config.block_bytes, defaults.block_bytes);
   EXPECT_EQ(config.connect_timeout_ms, defaults.connect_timeout_ms);
   EXPECT_EQ(config.spin_us, defaults.spin_us);
+  EXPECT_EQ(config.require, "");
+  EXPECT_EQ(config.local_rank, 0);
+  EXPECT_EQ(config.verbs.hca, "");
+  EXPECT_EQ(config.verbs.gid_index, -1);
+  EXPECT_EQ(config.verbs.port, 0);
+  EXPECT_EQ(config.verbs.mtu_bytes, 0);
+  EXPECT_EQ(config.verbs.timeout_exponent, defaults.verbs.timeout_exponent);
+  EXPECT_EQ(config.verbs.retry_count, defaults.verbs.retry_count);
+  EXPECT_EQ(config.verbs.queue_pairs, 1);
 }
 
 TEST_F(ConfigTest, AnEmptyVariableIsUnset) {
@@ -65,6 +77,9 @@ TEST_F(ConfigTest, AnEmptyVariableIsUnset) {
   EXPECT_EQ(config.algorithm, "auto");
   EXPECT_EQ(config.block_bytes, defaults.block_bytes);
   EXPECT_EQ(config.host_id, "");
+  EXPECT_EQ(config.require, "");
+  EXPECT_EQ(config.verbs.hca, "");
+  EXPECT_EQ(config.verbs.retry_count, defaults.verbs.retry_count);
 }
 
 TEST_F(ConfigTest, EverySettingIsRead) {
@@ -84,10 +99,32 @@ TEST_F(ConfigTest, EverySettingIsRead) {
   EXPECT_EQ(read_with("RDMACOLL_SPIN_US", "0").spin_us, 0);
 }
 
+TEST_F(ConfigTest, EverySettingOfVerbsIsRead) {
+  EXPECT_EQ(read_with("RDMACOLL_TRANSPORT", "verbs").transport, "verbs");
+  EXPECT_EQ(read_with("RDMACOLL_REQUIRE", "verbs").require, "verbs");
+  EXPECT_EQ(read_with("RDMACOLL_HCA", "^mlx5_0:1").verbs.hca, "^mlx5_0:1");
+  EXPECT_EQ(read_with("RDMACOLL_GID_INDEX", "3").verbs.gid_index, 3);
+  EXPECT_EQ(read_with("RDMACOLL_IB_PORT", "2").verbs.port, 2);
+  EXPECT_EQ(read_with("RDMACOLL_IB_MTU", "4096").verbs.mtu_bytes, 4096);
+  EXPECT_EQ(read_with("RDMACOLL_IB_TC", "106").verbs.traffic_class, 106);
+  EXPECT_EQ(read_with("RDMACOLL_IB_SL", "5").verbs.service_level, 5);
+  EXPECT_EQ(read_with("RDMACOLL_IB_TIMEOUT", "31").verbs.timeout_exponent, 31);
+  EXPECT_EQ(read_with("RDMACOLL_IB_RETRY_CNT", "6").verbs.retry_count, 6);
+  EXPECT_EQ(read_with("RDMACOLL_IB_QPS", "8").verbs.queue_pairs, 8);
+}
+
+TEST_F(ConfigTest, TheLocalRankIsNotOursToRefuse) {
+  EXPECT_EQ(read_with("LOCAL_RANK", "3").local_rank, 3);
+  for (const char* other : {"", "-1", "none", "3x", "99999999999999999999"})
+    EXPECT_EQ(read_with("LOCAL_RANK", other).local_rank, 0) << other;
+}
+
 TEST_F(ConfigTest, BadChoicesAreNamedWithWhatIsAllowed) {
   expect_refused("RDMACOLL_LOG", "verbose", "one of error, warn, info, debug");
   expect_refused("RDMACOLL_LOG", "WARN", "one of error, warn, info, debug");
-  expect_refused("RDMACOLL_TRANSPORT", "tcp", "one of auto, shm");
+  expect_refused("RDMACOLL_TRANSPORT", "tcp", "one of auto, shm, verbs");
+  expect_refused("RDMACOLL_REQUIRE", "shm", "verbs");
+  expect_refused("RDMACOLL_IB_MTU", "1500", "one of 256, 512, 1024, 2048, 4096");
   expect_refused("RDMACOLL_ALGO", "rings",
                  "one of auto, ring, tree, halving_doubling, one_shot, two_shot");
 }
@@ -105,6 +142,15 @@ TEST_F(ConfigTest, BadIntegersAreNamedWithTheirRange) {
   expect_all_refused("RDMACOLL_CONNECT_TIMEOUT_MS", {"0", "86400001"},
                      "an integer from 1 to 86400000");
   expect_all_refused("RDMACOLL_SPIN_US", {"-2", "1000001"}, "an integer from -1 to 1000000");
+  expect_all_refused("RDMACOLL_GID_INDEX", {"-2", "256"}, "an integer from -1 to 255");
+  expect_all_refused("RDMACOLL_IB_PORT", {"-1", "255"}, "an integer from 0 to 254");
+  expect_all_refused("RDMACOLL_IB_TC", {"-1", "256"}, "an integer from 0 to 255");
+  expect_all_refused("RDMACOLL_IB_SL", {"-1", "16"}, "an integer from 0 to 15");
+  expect_all_refused("RDMACOLL_IB_TIMEOUT", {"0", "32"},
+                     "an integer from 1 to 31 (0 would wait for ever for a dead peer)");
+  expect_all_refused("RDMACOLL_IB_RETRY_CNT", {"0", "7"},
+                     "an integer from 1 to 6 (7 would repeat for ever on some devices)");
+  expect_all_refused("RDMACOLL_IB_QPS", {"0", "9"}, "an integer from 1 to 8");
 }
 
 TEST_F(ConfigTest, AgreementHashIsOfWhatRanksMustShare) {
@@ -112,7 +158,10 @@ TEST_F(ConfigTest, AgreementHashIsOfWhatRanksMustShare) {
   EXPECT_EQ(read().agreement_hash(), defaults);
   EXPECT_NE(read_with("RDMACOLL_ALGO", "ring").agreement_hash(), defaults);
   EXPECT_NE(read_with("RDMACOLL_BLOCK_BYTES", "65536").agreement_hash(), defaults);
+  EXPECT_NE(read_with("RDMACOLL_TRANSPORT", "verbs").agreement_hash(), defaults);
+  EXPECT_NE(read_with("RDMACOLL_IB_QPS", "2").agreement_hash(), defaults);
   EXPECT_EQ(read_with("RDMACOLL_LOG", "debug").agreement_hash(), defaults);
+  EXPECT_EQ(read_with("RDMACOLL_HCA", "mlx5_1").agreement_hash(), defaults);
   EXPECT_EQ(read_with("RDMACOLL_HOST_ID", "b").agreement_hash(), defaults);
   EXPECT_EQ(read_with("RDMACOLL_SPIN_US", "5").agreement_hash(), defaults);
 }
