@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "csrc/base/limits.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
+#include "csrc/memory/shared_segment.h"
 
 namespace rdmacoll {
 
@@ -50,10 +52,20 @@ enum class Posted : uint8_t {
   Full,     // nothing was posted; come again after poll()
 };
 
+// What set-up has cost so far. The steady state adds nothing to it.
+struct TransportCounters {
+  uint64_t registrations = 0;  // of memory with a device
+  // Greetings, goodbyes, notices, room; not what asks, once a second, whether a silent peer lives.
+  uint64_t control_messages = 0;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual const char* name() const = 0;
+  // For people: over what it goes, "" where the name says it all.
+  virtual std::string describe() const { return ""; }
+  virtual TransportCounters counters() const { return {}; }
 
   // --- set-up ---------------------------------------------------------------------------------
   // How others reach this process; opaque, under 1 KiB, the same for the life of the transport.
@@ -61,8 +73,11 @@ class Transport {
   // Meets the process behind a card; both sides must call it before their deadlines. The same card
   // gives the same PeerId. Unsupported: this transport does not reach that process.
   virtual Result<PeerId> connect(const std::string& card, Deadline deadline) = 0;
-  // Makes zeroed memory that peers may write; released by release_region().
-  virtual Result<Region> create_region(uint64_t bytes) = 0;
+  // Whether the process behind the card waits for this one in connect(), as far as is heard.
+  virtual bool called_by(const std::string& card) const = 0;
+  // Lets peers reach zeroed memory under an id, never used before in this process; the transport
+  // keeps the memory until release_region().
+  virtual Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) = 0;
   // What a peer needs to open the region; opaque, under 256 bytes.
   virtual std::string region_key(RegionId region) const = 0;
   // Lets `peer` open a region of mine; the other side's open_region() waits for it.
@@ -71,9 +86,11 @@ class Transport {
   // signalled.
   virtual Status open_region(PeerId peer, const std::string& key, Deadline deadline) = 0;
   virtual void close_region(PeerId peer, RegionId region) = 0;
+  // The memory stays until no living peer can write to it.
   virtual void release_region(RegionId region) = 0;
 
   // --- data -----------------------------------------------------------------------------------
+  // The local slice lies in a region of mine.
   virtual Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
                      Ticket* ticket) = 0;
   virtual Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,

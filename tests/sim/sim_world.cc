@@ -22,20 +22,25 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
   std::vector<GroupSetup> setups;
   std::vector<std::string> records;
   for (uint32_t r = 0; r < world; ++r) {
-    auto setup = GroupSetup::begin(network_.transport(static_cast<int>(r)), network_.clock(),
-                                   config, Layout(world, kSlotBytes, kStageBytes), r, world);
+    transports_.push_back(std::make_unique<Transports>(
+        std::vector<Transport*>{&network_.transport(static_cast<int>(r))},
+        Transports::Host{"simulation", "simulation"}, config, network_.clock()));
+    auto setup = GroupSetup::begin(*transports_.back(), network_.clock(), config,
+                                   Layout(world, kSlotBytes, kStageBytes), r, world);
     RDMACOLL_CHECK(setup.ok());
     setups.push_back(setup.take());
     records.push_back(setups.back().record());
   }
   for (GroupSetup& setup : setups) RDMACOLL_CHECK(setup.meet(records, deadline).ok());
   for (uint32_t r = 0; r < world; ++r) {
-    auto group = setups[r].finish(deadline);
-    RDMACOLL_CHECK(group.ok());
+    auto made = setups[r].finish(deadline);
+    RDMACOLL_CHECK(made.ok());
+    auto [group, paths] = made.take();
     drivers_.push_back(std::make_unique<Driver>());
-    const Ground ground{network_.transport(static_cast<int>(r)), *drivers_.back(), network_.clock(),
+    const Ground ground{*transports_[r], *drivers_.back(), network_.clock(),
                         algorithm_by_name(config.algorithm)};
-    ranks_.push_back(std::make_unique<Communicator>(group.take(), ground, kTimeoutMs, nullptr));
+    ranks_.push_back(std::make_unique<Communicator>(std::move(group), std::move(paths), ground,
+                                                    kTimeoutMs, nullptr));
   }
 }
 

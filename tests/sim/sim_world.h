@@ -54,6 +54,7 @@ class SimWorld {
 
   std::mt19937_64 random_;
   SimNetwork network_;
+  std::vector<std::unique_ptr<Transports>> transports_;
   std::vector<std::unique_ptr<Driver>> drivers_;
   std::vector<std::unique_ptr<Communicator>> ranks_;
   uint64_t rounds_ = 0;

@@ -21,6 +21,13 @@ SimTransport::Open& SimTransport::opened(PeerId peer, RegionId region) {
   return open->second;
 }
 
+bool SimTransport::mine(const LocalSlice& slice) const {
+  const auto found = regions_.find(slice.region);
+  if (found == regions_.end()) return false;
+  const std::byte* base = found->second->base();
+  return slice.data >= base && found->second->holds(slice.data - base, slice.bytes);
+}
+
 bool SimTransport::refused() {
   if (!network_.timeline_.chance(network_.options_.full_probability)) return false;
   ++network_.counts_.refused;
@@ -30,7 +37,7 @@ bool SimTransport::refused() {
 Posted SimTransport::put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
                          Ticket* ticket) {
   const Open& open = opened(peer, destination.region);
-  RDMACOLL_CHECK(source.bytes == destination.bytes);
+  RDMACOLL_CHECK(mine(source) && source.bytes == destination.bytes);
   RDMACOLL_CHECK(open.region->holds(destination.offset, destination.bytes));
   if (refused()) return Posted::Full;
   auto flight = std::make_shared<Flight>();
@@ -53,7 +60,7 @@ Posted SimTransport::put(PeerId peer, uint8_t channel, LocalSlice source, Remote
 Posted SimTransport::get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
                          Ticket* ticket) {
   const Open& open = opened(peer, source.region);
-  RDMACOLL_CHECK(source.bytes == destination.bytes);
+  RDMACOLL_CHECK(mine(destination) && source.bytes == destination.bytes);
   RDMACOLL_CHECK(open.region->holds(source.offset, source.bytes));
   if (refused()) return Posted::Full;
   auto flight = std::make_shared<Flight>();

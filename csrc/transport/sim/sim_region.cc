@@ -9,7 +9,7 @@ namespace rdmacoll {
 
 SimShadow::SimShadow(std::shared_ptr<SimRegion> region)
     : region_(std::move(region)),
-      view_(region_->lines.size()),
+      view_(region_->bytes / kLineBytes + 1),
       seen_(region_->bytes),
       in_flight_(region_->bytes) {
   refresh(0, region_->bytes);

@@ -6,16 +6,18 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "csrc/memory/region.h"
+#include "csrc/memory/shared_segment.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
 
 struct SimRegion {
-  SimRegion(RegionId region, uint64_t size)
-      : id(region), bytes(size), lines(size / kLineBytes + 1) {}
+  SimRegion(RegionId region, std::shared_ptr<SharedSegment> segment)
+      : id(region), bytes(segment->bytes()), memory(std::move(segment)) {}
 
   // Of the signals issued to a line.
   struct LineState {
@@ -25,12 +27,12 @@ struct SimRegion {
 
   const RegionId id;
   const uint64_t bytes;
-  std::vector<Line> lines;  // the memory, zeroed and aligned
+  const std::shared_ptr<SharedSegment> memory;
   std::map<uint64_t, LineState> signalled;
   bool released = false;
 
-  std::byte* base() { return reinterpret_cast<std::byte*>(lines.data()); }
-  bool holds(uint64_t offset, uint64_t count) {
+  std::byte* base() const { return memory->data(); }
+  bool holds(uint64_t offset, uint64_t count) const {
     return Region{id, base(), bytes}.holds(offset, count);
   }
 };

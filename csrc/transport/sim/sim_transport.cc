@@ -41,20 +41,19 @@ Result<PeerId> SimTransport::connect(const std::string& card, Deadline) {
   return static_cast<PeerId>(peers_.size() - 1);
 }
 
-Result<Region> SimTransport::create_region(uint64_t bytes) {
-  if (bytes == 0) return Status(StatusCode::InvalidArgument, "a region cannot have 0 bytes");
-  const auto id = static_cast<RegionId>(regions_.size());
-  regions_.push_back(std::make_shared<SimRegion>(id, bytes));
-  return Region{id, regions_.back()->base(), bytes};
+Status SimTransport::register_region(RegionId region, std::shared_ptr<SharedSegment> memory) {
+  RDMACOLL_CHECK(region < kMaxRegions && regions_.count(region) == 0);
+  regions_[region] = std::make_shared<SimRegion>(region, std::move(memory));
+  return Status();
 }
 
 std::string SimTransport::region_key(RegionId region) const {
-  RDMACOLL_CHECK(region < regions_.size());
+  RDMACOLL_CHECK(regions_.count(region) > 0);
   return kKeyTag + std::to_string(region);
 }
 
 Status SimTransport::offer_region(PeerId peer, RegionId region) {
-  RDMACOLL_CHECK(region < regions_.size() && !regions_[region]->released);
+  RDMACOLL_CHECK(!regions_.at(region)->released);
   return peer_status(peer);
 }
 
@@ -62,11 +61,14 @@ Status SimTransport::open_region(PeerId id, const std::string& key, Deadline) {
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
   Peer& peer = peers_[id];
   const auto& theirs = network_.transport(peer.rank).regions_;
-  const int64_t region = parse(key, kKeyTag, theirs.size());
-  if (region < 0) return Status(StatusCode::InvalidArgument, "not a region key of that rank");
-  Open& open = peer.regions[static_cast<RegionId>(region)];
+  const int64_t region = parse(key, kKeyTag, kMaxRegions);
+  const auto found = theirs.find(static_cast<RegionId>(region));
+  if (region < 0 || found == theirs.end()) {
+    return Status(StatusCode::InvalidArgument, "not a region key of that rank");
+  }
+  Open& open = peer.regions[found->first];
   if (open.region != nullptr) return Status();
-  open.region = theirs[static_cast<size_t>(region)];
+  open.region = found->second;
   if (network_.options_.mapped && peer.rank != rank_) {
     open.shadow = std::make_shared<SimShadow>(open.region);
   }
@@ -77,10 +79,7 @@ void SimTransport::close_region(PeerId peer, RegionId region) {
   peers_[peer].regions.erase(region);
 }
 
-void SimTransport::release_region(RegionId region) {
-  RDMACOLL_CHECK(region < regions_.size());
-  regions_[region]->released = true;
-}
+void SimTransport::release_region(RegionId region) { regions_.at(region)->released = true; }
 
 int SimTransport::arm() {
   awake_ = false;

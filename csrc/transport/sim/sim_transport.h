@@ -27,7 +27,8 @@ class SimTransport final : public Transport {
 
   std::string local_card() const override;
   Result<PeerId> connect(const std::string& card, Deadline deadline) override;
-  Result<Region> create_region(uint64_t bytes) override;
+  bool called_by(const std::string&) const override { return true; }
+  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
   std::string region_key(RegionId region) const override;
   Status offer_region(PeerId peer, RegionId region) override;
   Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
@@ -101,6 +102,8 @@ class SimTransport final : public Transport {
       -1;  // a flow of its own: every signal to the peer follows it
 
   Open& opened(PeerId peer, RegionId region);
+  // Whether it lies where the transport's promise lets it: in a region of mine.
+  bool mine(const LocalSlice& slice) const;
   bool refused();
   Flow& flow(int rank, int channel) { return flows_[{rank, channel}]; }
   void launch(Flow* flow, std::shared_ptr<Flight> flight);
@@ -118,9 +121,9 @@ class SimTransport final : public Transport {
   const int rank_;
   bool alive_ = true;
   bool awake_ = true;
-  std::vector<std::shared_ptr<SimRegion>> regions_;
-  std::vector<Peer> peers_;    // by PeerId, in the order of connect()
-  std::vector<Status> ended_;  // by rank: Ok, or how it ended
+  std::map<RegionId, std::shared_ptr<SimRegion>> regions_;  // also the released
+  std::vector<Peer> peers_;                                 // by PeerId, in the order of connect()
+  std::vector<Status> ended_;                               // by rank: Ok, or how it ended
   std::map<std::pair<int, int>, Flow> flows_;
   std::set<uint64_t> unfinished_;  // tickets
   uint64_t issued_ = 0;
