@@ -1,0 +1,27 @@
+// What the engine sees of this folder. It has two definitions, of which the build takes one:
+// open_verbs.cc here, and the one of transport/no_verbs for machines to build on that have no
+// libibverbs headers (RDMACOLL_WITHOUT_VERBS=1).
+// Floor: transport/verbs. Thread: any.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/config.h"
+#include "csrc/base/status.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+// Whether this build contains the verbs transport.
+bool built_with_verbs();
+
+// The transport on the device that the config chooses. Unsupported, with the reason and the remedy,
+// when this machine has no usable one. `clock` must outlive the transport and run in real time.
+Result<std::unique_ptr<Transport>> open_verbs(const Config& config, const Clock& clock);
+
+// For people: the device that open_verbs() would take, and why that one. Unsupported as there.
+Result<std::string> explain_verbs(const Config& config);
+
+}  // namespace rdmacoll

@@ -1,0 +1,87 @@
+// VerbsTransport: regions, mine and peers'. Floor: transport/verbs. Thread: set-up.
+#include <algorithm>
+#include <cerrno>
+
+#include "csrc/base/check.h"
+#include "csrc/transport/verbs/verbs_errors.h"
+#include "csrc/transport/verbs/verbs_transport.h"
+
+namespace rdmacoll {
+
+using verbs::OpenedRegion;
+using verbs::VerbsKey;
+using verbs::VerbsRegion;
+
+Status VerbsTransport::register_region(RegionId id, std::shared_ptr<SharedSegment> memory) {
+  if (id >= verbs::Immediate::kNoticeRegion) {
+    return Status(StatusCode::Unsupported, "a process can make " +
+                                               std::to_string(verbs::Immediate::kNoticeRegion) +
+                                               " regions in its life, and this one has");
+  }
+  auto region = std::make_unique<VerbsRegion>();
+  region->id = id;
+  region->memory = std::move(memory);
+  std::byte* const base = region->memory->data();
+  region->registered = table_.reg_mr_iova2(
+      device_->pd(), base, region->memory->bytes(), reinterpret_cast<uint64_t>(base),
+      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+          static_cast<unsigned>(IBV_ACCESS_RELAXED_ORDERING));
+  if (region->registered == nullptr) {
+    return registration_error(errno, region->memory->bytes(), *device_);
+  }
+  const std::lock_guard lock(mutex_);
+  ++registrations_;
+  regions_.set(id, std::move(region));
+  return Status();
+}
+
+std::string VerbsTransport::region_key(RegionId id) const {
+  const std::lock_guard lock(mutex_);
+  const VerbsRegion* region = regions_.at(id);
+  RDMACOLL_CHECK(region != nullptr && !region->released);
+  return encode(VerbsKey{card_.process, id, reinterpret_cast<uint64_t>(region->memory->data()),
+                         region->memory->bytes(), region->registered->rkey});
+}
+
+Status VerbsTransport::offer_region(PeerId id, RegionId region_id) {
+  if (const Status status = peer_status(id); !status.ok()) return status;
+  const std::lock_guard lock(mutex_);
+  VerbsRegion* region = regions_.at(region_id);
+  RDMACOLL_CHECK(region != nullptr && !region->released);
+  region->readers.push_back(id);
+  return Status();
+}
+
+Status VerbsTransport::open_region(PeerId id, const std::string& bytes, Deadline) {
+  auto parsed = verbs::parse_verbs_key(bytes);
+  if (!parsed.ok()) return parsed.status();
+  const VerbsKey& key = parsed.value();
+  Peer& peer = peer_at(id);
+  if (key.owner != peer.card.process || key.region >= verbs::Immediate::kNoticeRegion) {
+    return Status(StatusCode::InvalidArgument, "the region key is not one of " + peer.card.who());
+  }
+  if (const Status status = peer_status(id); !status.ok()) return status;
+  const std::lock_guard lock(mutex_);
+  if (peer.regions.at(key.region) == nullptr) {
+    peer.regions.set(
+        key.region, std::make_unique<OpenedRegion>(OpenedRegion{key.address, key.bytes, key.rkey}));
+  }
+  return Status();
+}
+
+void VerbsTransport::close_region(PeerId id, RegionId region) {
+  const std::lock_guard lock(mutex_);
+  if (peer_at(id).regions.take(region) == nullptr) return;
+  notices_.push_back({id, region});
+  errands_.store(true, std::memory_order_relaxed);
+}
+
+void VerbsTransport::release_region(RegionId id) {
+  const std::lock_guard lock(mutex_);
+  VerbsRegion* region = regions_.at(id);
+  RDMACOLL_CHECK(region != nullptr);
+  region->released = true;
+  errands_.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,106 @@
+// What goes over the wire besides users' data: the immediate and the letter of a signal, the
+// window word, and the greeting by which two processes join their queue pairs.
+// Floor: transport/verbs. Thread: values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "csrc/base/process_id.h"
+#include "csrc/memory/region.h"
+#include "csrc/transport/transport.h"
+#include "csrc/transport/verbs/verbs_limits.h"
+
+namespace rdmacoll::verbs {
+
+// The 32 bits of an immediate: which line a signal wrote, or a notice.
+struct Immediate {
+  static constexpr uint32_t kLineBits = 20;
+  static constexpr RegionId kNoticeRegion = kMaxRegions - 1;  // never a region's id
+  static constexpr uint32_t kGoodbye = 1;
+  static constexpr uint32_t kMark = 2;  // the puts before it on this stripe have come
+  static constexpr uint32_t kRegionClosed = 1u << 16;  // + the region's id
+
+  RegionId region = 0;
+  uint32_t line = 0;  // index in the region; of a notice, which
+
+  uint32_t pack() const { return region << kLineBits | line; }
+  static Immediate unpack(uint32_t bits) {
+    return {bits >> kLineBits, bits & ((1u << kLineBits) - 1)};
+  }
+  bool is_notice() const { return region == kNoticeRegion; }
+};
+static_assert(kMaxLinesPerRegion == 1u << Immediate::kLineBits);
+static_assert(kMaxRegions == 1u << (32 - Immediate::kLineBits));
+
+// What a signal writes: into the next place of a ring at the receiver and not into the line itself,
+// because a line may be signalled again before the first signal to it was taken (credits are).
+// Sent up to its last inline byte.
+struct alignas(kLineBytes) Letter {
+  uint64_t counter;
+  uint32_t signature;
+  uint32_t bytes;
+  uint32_t returned;  // signals of the receiver that the sender has made room for again, mod 2^32
+  uint8_t stripes;    // bit j: a mark on stripe j precedes this signal
+  uint8_t inline_bytes;
+  uint16_t reserved;
+  std::byte inline_data[kInlineBytes];
+
+  uint32_t sent_bytes() const { return kHeadBytes + inline_bytes; }
+  static constexpr uint32_t kHeadBytes = 24;
+};
+static_assert(offsetof(Letter, inline_data) == Letter::kHeadBytes);
+inline constexpr uint32_t kLetterBytesMax = Letter::kHeadBytes + kInlineBytes;
+
+// A count that a peer writes into this process's memory while it is read: with its complement, so
+// that half of a new one and half of an old one are told apart.
+struct WindowWord {
+  uint32_t returned = 0;
+  uint32_t complement = ~uint32_t{0};
+
+  static WindowWord of(uint64_t returned) {
+    const auto low = static_cast<uint32_t>(returned);
+    return {low, ~low};
+  }
+  bool whole() const { return returned == ~complement; }
+};
+static_assert(sizeof(WindowWord) == 8);
+
+// The larger count whose low bits are `low`, or `before` if that is the newer one.
+inline uint64_t advance_to(uint64_t before, uint32_t low) {
+  const auto step = static_cast<uint32_t>(low - static_cast<uint32_t>(before));
+  return step < 1u << 31 ? before + step : before;
+}
+
+// What a process gives each of its peers to write to, registered: the peer's letters, and the word
+// in which the peer tells of room when no letter does.
+struct Mailbox {
+  Letter letters[kReceiveDepth];
+  WindowWord room;
+};
+
+// By datagram, so it may be lost; said again until both sides are done.
+struct Hello {
+  enum class Knows : uint8_t {
+    Nothing,  // the sender has not heard of the receiver
+    Yours,    // it has joined its queue pairs to the receiver's
+    Both,     // and knows that the receiver has, too: no answer is due
+    Refuses,  // it cannot join, and has said why on its side: no answer is due
+  };
+  static constexpr uint64_t kMagic = 0x31306C6C6F63726Dull;  // version 01
+
+  uint64_t magic = kMagic;
+  ProcessId from{};
+  ProcessId to{};
+  uint64_t mailbox_address = 0;  // of the Mailbox that the receiver may write to
+  uint32_t mailbox_rkey = 0;
+  uint32_t packet_sequence = 0;  // the first one of all the sender's queue pairs
+  uint32_t stripes = 0;
+  uint32_t numbers[kMaxStripes] = {};
+  Knows knows = Knows::Nothing;
+  uint8_t reserved[3] = {};
+};
+static_assert(sizeof(Hello) == 96);
+
+}  // namespace rdmacoll::verbs
