@@ -1,5 +1,5 @@
-// Cluster: runs a script on every rank of a world, over each transport that there is: shm with
-// ranks as threads, shm with ranks as processes, sim without and with mapped memory.
+// Cluster: runs a script on every rank of a world over a transport, with ranks as threads, as
+// processes, or by turns in one thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,9 +16,20 @@
 
 namespace rdmacoll {
 
-enum class Kind { ShmThreads, ShmProcesses, Sim, SimMapped };
-const char* kind_name(Kind kind);
-inline bool is_sim(Kind kind) { return kind == Kind::Sim || kind == Kind::SimMapped; }
+struct Member;
+using Body = std::function<Script(Member&)>;
+
+// A transport, and what ranks are.
+struct Kind {
+  const char* name;
+  // Fails the test when a script fails or does not end.
+  void (*run)(const Kind& kind, int world, uint64_t seed, const Body& body);
+  bool maps = false;       // map() shows the memory of peers
+  bool any_order = false;  // connect() answers others while it waits for one
+  bool is_simulated = false;
+  uint64_t seeds = 1;       // how many are worth running: a real machine explores by itself
+  uint64_t messages = 800;  // of a stream, divided by the world
+};
 
 // How ranks tell each other their cards and keys: memory that threads and forked processes share.
 class Board {
@@ -34,7 +45,7 @@ class Board {
   std::string read(int round, int rank) const;
 
  private:
-  static constexpr int kRounds = 8;
+  static constexpr int kRounds = 16;
   struct Cell {
     std::atomic<bool> full;
     uint32_t size;
@@ -46,7 +57,7 @@ class Board {
 
 // What a script has in its hands.
 struct Member {
-  const Kind kind;
+  const Kind& kind;
   const int rank;
   const int world;
   const uint64_t seed;  // the same on all ranks
@@ -54,6 +65,7 @@ struct Member {
   const Clock& clock;
   Board& board;
   int next_round = 0;
+  RegionId next_region = 0;
 
   std::vector<std::string> gathered{};  // of gather()
   std::vector<PeerId> peers{};          // by rank; of meet()
@@ -63,6 +75,8 @@ struct Member {
   Script gather(std::string mine);
   // Connects to all ranks, itself included.
   Script meet();
+  // Registers memory under the next id.
+  Result<Region> make(uint64_t bytes);
   // Makes a region, opens everybody's.
   Script share(uint64_t bytes);
 
@@ -95,8 +109,14 @@ struct Member {
   if (const ::rdmacoll::Status status_ = (status); !status_.ok()) \
   throw std::runtime_error(std::string(#status) + ": " + status_.message())
 
-using Body = std::function<Script(Member&)>;
-// Fails the test when a script fails or does not end.
-void run_cluster(Kind kind, int world, uint64_t seed, const Body& body);
+// For kinds whose ranks are threads (processes) of this machine.
+using OpenTransport =
+    std::function<Result<std::unique_ptr<Transport>>(int rank, const Clock& clock)>;
+void run_threads(const Kind& kind, int world, uint64_t seed, const Body& body,
+                 const OpenTransport& open);
+void run_processes(const Kind& kind, int world, uint64_t seed, const Body& body,
+                   const OpenTransport& open);
+// Says so when a script failed.
+void report(const Script& script, const Kind& kind, uint64_t seed, int rank);
 
 }  // namespace rdmacoll

@@ -1,4 +1,4 @@
-// Cluster: threads, processes, or turns in one thread.
+// Cluster: threads and processes, the board, and what members do.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,20 +8,18 @@
 #include <random>
 #include <thread>
 
-#include "csrc/transport/shm/shm_transport.h"
-#include "csrc/transport/sim/sim_network.h"
 #include "tests/contract/cluster.h"
+#include "tests/contract/make_region.h"
 
 namespace rdmacoll {
 namespace {
 
 constexpr int64_t kGiveUpMs = 30'000;
-// Turns in which nothing is in flight in a simulation until its ranks are taken for stuck.
-constexpr int kIdleTurns = 1000;
 
-void drive_shm(Kind kind, int rank, int world, uint64_t seed, Board& board, const Body& body) {
+void drive(const Kind& kind, int rank, int world, uint64_t seed, Board& board, const Body& body,
+           const OpenTransport& open) {
   const SteadyClock clock;
-  auto opened = ShmTransport::open(Config{}, clock);
+  auto opened = open(rank, clock);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   Transport& transport = *opened.value();
   Member member{.kind = kind,
@@ -34,36 +32,37 @@ void drive_shm(Kind kind, int rank, int world, uint64_t seed, Board& board, cons
   Script script = body(member);
   member.resume_at = script.handle();
   const Deadline deadline = Deadline::after_ms(clock, kGiveUpMs);
-  while (!script.ended()) {
+  while (true) {
     member.given_up = deadline.passed(clock);
     member.resume_at.resume();
+    if (script.ended()) break;
     transport.poll();
     std::this_thread::yield();  // ranks outnumber cores
   }
-  try {
-    script.rethrow();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << kind_name(kind) << " rank " << rank << ": " << error.what();
-  }
+  report(script, kind, seed, rank);
 }
 
-void run_threads(Kind kind, int world, uint64_t seed, const Body& body) {
+}  // namespace
+
+void run_threads(const Kind& kind, int world, uint64_t seed, const Body& body,
+                 const OpenTransport& open) {
   Board board;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world; ++rank) {
-    threads.emplace_back([&, rank] { drive_shm(kind, rank, world, seed, board, body); });
+    threads.emplace_back([&, rank] { drive(kind, rank, world, seed, board, body, open); });
   }
   for (std::thread& thread : threads) thread.join();
 }
 
-void run_processes(Kind kind, int world, uint64_t seed, const Body& body) {
+void run_processes(const Kind& kind, int world, uint64_t seed, const Body& body,
+                   const OpenTransport& open) {
   Board board;
   std::fflush(nullptr);
   std::vector<pid_t> children;
   for (int rank = 0; rank < world; ++rank) {
     const pid_t child = ::fork();
     if (child == 0) {
-      drive_shm(kind, rank, world, seed, board, body);
+      drive(kind, rank, world, seed, board, body, open);
       std::fflush(nullptr);
       ::_exit(::testing::Test::HasFailure() ? 1 : 0);
     }
@@ -76,51 +75,12 @@ void run_processes(Kind kind, int world, uint64_t seed, const Body& body) {
   }
 }
 
-void run_sim(Kind kind, int world, uint64_t seed, const Body& body) {
-  SimOptions options;
-  options.world = world;
-  options.mapped = kind == Kind::SimMapped;
-  SimNetwork network(seed, options);
-  Board board;
-  std::vector<std::unique_ptr<Member>> members;
-  std::vector<Script> scripts;
-  for (int rank = 0; rank < world; ++rank) {
-    members.emplace_back(new Member{.kind = kind,
-                                    .rank = rank,
-                                    .world = world,
-                                    .seed = seed,
-                                    .transport = network.transport(rank),
-                                    .clock = network.clock(),
-                                    .board = board});
-    scripts.push_back(body(*members.back()));
-    members.back()->resume_at = scripts.back().handle();
+void report(const Script& script, const Kind& kind, uint64_t seed, int rank) {
+  try {
+    script.rethrow();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << kind.name << " seed " << seed << " rank " << rank << ": " << error.what();
   }
-  for (int idle = 0;;) {
-    bool all_ended = true;
-    for (size_t rank = 0; rank < scripts.size(); ++rank) {
-      if (scripts[rank].ended()) continue;
-      all_ended = false;
-      members[rank]->given_up = idle > kIdleTurns;
-      members[rank]->resume_at.resume();
-    }
-    if (all_ended) break;
-    idle = network.step() ? 0 : idle + 1;
-  }
-  for (size_t rank = 0; rank < scripts.size(); ++rank) {
-    try {
-      scripts[rank].rethrow();
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << kind_name(kind) << " seed " << seed << " rank " << rank << ": "
-                    << error.what();
-    }
-  }
-}
-
-}  // namespace
-
-const char* kind_name(Kind kind) {
-  static constexpr const char* kNames[] = {"ShmThreads", "ShmProcesses", "Sim", "SimMapped"};
-  return kNames[static_cast<int>(kind)];
 }
 
 Board::Board()
@@ -168,7 +128,8 @@ Script Member::meet() {
   co_await gather(transport.local_card());
   std::vector<int> order;
   for (int other = 0; other < world; ++other) order.push_back(other);
-  std::mt19937_64 random(seed * 131 + static_cast<uint64_t>(rank));
+  // The order of one peer after the other, or, where it must not be a circle, one for all ranks.
+  std::mt19937_64 random(seed * 131 + (kind.any_order ? static_cast<uint64_t>(rank) : 0));
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
   peers.resize(order.size());
   for (const int other : order) {
@@ -178,8 +139,10 @@ Script Member::meet() {
   }
 }
 
+Result<Region> Member::make(uint64_t bytes) { return make_region(transport, next_region++, bytes); }
+
 Script Member::share(uint64_t bytes) {
-  Result<Region> made = transport.create_region(bytes);
+  Result<Region> made = make(bytes);
   REQUIRE_OK(made.status());
   region = made.value();
   co_await gather(std::to_string(region.id));
@@ -198,12 +161,6 @@ Script Member::share(uint64_t bytes) {
   for (int other = 0; other < rank; ++other) {
     REQUIRE_OK(transport.open_region(peer(other), gathered[other], deadline()));
   }
-}
-
-void run_cluster(Kind kind, int world, uint64_t seed, const Body& body) {
-  if (kind == Kind::ShmThreads) return run_threads(kind, world, seed, body);
-  if (kind == Kind::ShmProcesses) return run_processes(kind, world, seed, body);
-  run_sim(kind, world, seed, body);
 }
 
 }  // namespace rdmacoll

@@ -61,7 +61,7 @@ TEST(ShmMeeting, AnUnknownOrForeignRegionIsAnError) {
   const Deadline soon = Deadline::after_ms(pair.clock, 20);
   EXPECT_EQ(pair.transport[0]->open_region(pair.peer[0], own_key, soon).code(),
             StatusCode::InvalidArgument);
-  const Region kept = pair.transport[1]->create_region(64).take();
+  const Region kept = make_region(*pair.transport[1], 1, 64).take();
   const std::string key = pair.transport[1]->region_key(kept.id);
   EXPECT_EQ(pair.transport[0]->open_region(pair.peer[0], key, soon).code(), StatusCode::Timeout);
 }
@@ -74,7 +74,7 @@ TEST(ShmMeeting, TwoThreadsMayMeetAndShareAtTheSameTime) {
     const Deadline deadline = Deadline::after_ms(clock, 20'000);
     Result<PeerId> peer = mine.connect(theirs.local_card(), deadline);
     ASSERT_TRUE(peer.ok()) << peer.status().message();
-    const Region region = mine.create_region(64).take();
+    const Region region = make_region(mine, 0, 64).take();
     EXPECT_TRUE(mine.offer_region(peer.value(), region.id).ok());
     mine.poll();
     mine.release_region(region.id);
@@ -103,7 +103,7 @@ TEST(ShmMeeting, NothingIsLeftBehind) {
   {
     ShmPair pair;
     // Offered and never opened.
-    const Region region = pair.transport[0]->create_region(1 << 20).take();
+    const Region region = make_region(*pair.transport[0], 1, 1 << 20).take();
     EXPECT_TRUE(pair.transport[0]->offer_region(pair.peer[0], region.id).ok());
     EXPECT_EQ(entries("/dev/shm"), shared_files);
   }

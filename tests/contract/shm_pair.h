@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "csrc/transport/shm/shm_transport.h"
+#include "tests/contract/make_region.h"
 
 namespace rdmacoll {
 
@@ -26,7 +27,7 @@ struct ShmPair {
   explicit ShmPair(uint64_t region_bytes = 4096) {
     for (int i = 0; i < 2; ++i) {
       transport[i] = open_shm(clock);
-      region[i] = transport[i]->create_region(region_bytes).take();
+      region[i] = make_region(*transport[i], 0, region_bytes).take();
     }
     const Deadline deadline = Deadline::after_ms(clock, 20'000);
     const auto meet = [&](int i) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "csrc/transport/sim/sim_network.h"
+#include "tests/contract/make_region.h"
 
 namespace rdmacoll {
 namespace {
@@ -17,7 +18,7 @@ constexpr uint64_t kBytes = 512;
 // Two ranks; rank 0 has opened the region of rank 1 and the other way round.
 struct SimPair {
   explicit SimPair(uint64_t seed, SimOptions options = SimOptions()) : network(seed, options) {
-    for (int i = 0; i < 2; ++i) region[i] = network.transport(i).create_region(4096).take();
+    for (int i = 0; i < 2; ++i) region[i] = make_region(network.transport(i), 0, 4096).take();
     for (int i = 0; i < 2; ++i) {
       SimTransport& mine = network.transport(i);
       peer[i] = mine.connect(network.transport(1 - i).local_card(), never).value();
@@ -37,9 +38,15 @@ struct SimPair {
     return options;
   }
 
-  Posted put(uint8_t channel, std::vector<std::byte>* source, Ticket* ticket, uint64_t at = kData) {
-    return network.transport(0).put(peer[0], channel, {source->data(), source->size()},
-                                    {region[1].id, at, source->size()}, ticket);
+  // A source of rank 0: one of four places of its region.
+  std::byte* filled(int value, uint64_t place = 0) {
+    std::byte* source = region[0].base + kData + place * kBytes;
+    std::memset(source, value, kBytes);
+    return source;
+  }
+  Posted put(uint8_t channel, std::byte* source, Ticket* ticket, uint64_t at = kData) {
+    return network.transport(0).put(peer[0], channel, {source, kBytes, region[0].id},
+                                    {region[1].id, at, kBytes}, ticket);
   }
   // Rank `from` signals line `number` of the other.
   void signal(int from, uint8_t channel, uint64_t number, uint64_t counter) {
@@ -61,10 +68,6 @@ struct SimPair {
   PeerId peer[2] = {};
 };
 
-std::vector<std::byte> filled(int value) {
-  return std::vector<std::byte>(kBytes, static_cast<std::byte>(value));
-}
-
 // How many of 200 seeds show what `shows` looks for.
 template <typename Shows>
 int seeds_that(Shows shows) {
@@ -75,11 +78,11 @@ int seeds_that(Shows shows) {
 
 uint64_t trace(uint64_t seed) {
   SimPair pair(seed);
-  auto source = filled(1);
+  std::byte* source = pair.filled(1);
   uint64_t hash = 0;
   Ticket ticket;
   for (uint64_t i = 1; i <= 20; ++i) {
-    while (pair.put(static_cast<uint8_t>(i % 2), &source, &ticket) == Posted::Full) hash += i;
+    while (pair.put(static_cast<uint8_t>(i % 2), source, &ticket) == Posted::Full) hash += i;
     pair.signal(0, static_cast<uint8_t>(i % 2), i % 4, i);
     pair.network.step();
     hash = hash * 31 + static_cast<uint64_t>(pair.network.clock().now_ns());
@@ -100,9 +103,9 @@ TEST(Sim, OneSeedIsOneRun) {
 
 TEST(Sim, NothingMovesUntilTimeDoes) {
   SimPair pair(1, SimPair::quiet());
-  auto source = filled(1);
+  std::byte* source = pair.filled(1);
   Ticket ticket;
-  ASSERT_EQ(pair.put(0, &source, &ticket), Posted::Pending);
+  ASSERT_EQ(pair.put(0, source, &ticket), Posted::Pending);
   pair.signal(0, 0, 0, 1);
   EXPECT_TRUE(pair.holds(std::byte{0xDB}));
   EXPECT_EQ(pair.counter(1, 0), 0u);
@@ -117,9 +120,9 @@ TEST(Sim, NothingMovesUntilTimeDoes) {
 TEST(Sim, APutLandsInPieces) {
   const int torn = seeds_that([](uint64_t seed) {
     SimPair pair(seed, SimPair::quiet());
-    auto source = filled(1);
+    std::byte* source = pair.filled(1);
     Ticket ticket;
-    pair.put(0, &source, &ticket);
+    pair.put(0, source, &ticket);
     bool seen = false;
     while (pair.network.step()) {
       seen |= !pair.holds(std::byte{1}) && !pair.holds(std::byte{0xDB});
@@ -132,11 +135,11 @@ TEST(Sim, APutLandsInPieces) {
 TEST(Sim, ASourceThatIsReusedTooEarlyArrivesCorrupt) {
   const int corrupt = seeds_that([](uint64_t seed) {
     SimPair pair(seed, SimPair::quiet());
-    auto source = filled(1);
+    std::byte* source = pair.filled(1);
     Ticket ticket;
-    pair.put(0, &source, &ticket);
+    pair.put(0, source, &ticket);
     pair.network.step();
-    std::fill(source.begin(), source.end(), std::byte{2});
+    pair.filled(2);
     while (pair.network.step()) {
     }
     return !pair.holds(std::byte{1});
@@ -157,9 +160,9 @@ TEST(Sim, ChannelsOvertakeEachOtherAndPutsDoNotWaitForOtherChannels) {
 
   const int data_late = seeds_that([](uint64_t seed) {
     SimPair pair(seed, SimPair::quiet());
-    auto source = filled(1);
+    std::byte* source = pair.filled(1);
     Ticket ticket;
-    pair.put(0, &source, &ticket);
+    pair.put(0, source, &ticket);
     pair.signal(0, 1, 0, 1);  // on another channel: promises nothing
     while (pair.counter(1, 0) == 0) pair.network.step();
     return !pair.holds(std::byte{1});
@@ -169,11 +172,11 @@ TEST(Sim, ChannelsOvertakeEachOtherAndPutsDoNotWaitForOtherChannels) {
 
 TEST(Sim, PostingIsSometimesRefusedAndSourcesSometimesTakenAtOnce) {
   SimPair pair(3);
-  auto source = filled(1);
+  std::byte* source = pair.filled(1);
   int count[3] = {};
   for (int i = 0; i < 500; ++i) {
     Ticket ticket;
-    ++count[static_cast<int>(pair.put(0, &source, &ticket))];
+    ++count[static_cast<int>(pair.put(0, source, &ticket))];
   }
   EXPECT_GT(count[static_cast<int>(Posted::Done)], 50);
   EXPECT_GT(count[static_cast<int>(Posted::Full)], 5);
@@ -216,11 +219,9 @@ TEST(Sim, AKilledRankLosesItsLastWordsAndTheSurvivorHears) {
   int lost = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SimPair pair(seed, SimPair::quiet());
-    std::vector<std::vector<std::byte>> sources;
-    for (uint64_t i = 0; i < 4; ++i) sources.push_back(filled(static_cast<int>(i + 1)));
     Ticket ticket;
     for (uint64_t i = 0; i < 4; ++i) {
-      pair.put(0, &sources[i], &ticket, kData + i * kBytes);
+      pair.put(0, pair.filled(static_cast<int>(i + 1), i), &ticket, kData + i * kBytes);
       pair.signal(0, 0, i, 1);
     }
     pair.network.step();
@@ -245,9 +246,9 @@ TEST(Sim, AKilledRankLosesItsLastWordsAndTheSurvivorHears) {
 TEST(Sim, AfterAFenceNothingLands) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     SimPair pair(seed, SimPair::quiet());
-    auto source = filled(1);
+    std::byte* source = pair.filled(1);
     Ticket ticket;
-    pair.put(0, &source, &ticket);
+    pair.put(0, source, &ticket);
     pair.signal(0, 0, 0, 1);
     pair.network.step();
     ASSERT_TRUE(pair.network.transport(1).fence(pair.peer[1], SimPair::never).ok());
@@ -264,9 +265,9 @@ TEST(Sim, AfterAFenceNothingLands) {
 
 TEST(Sim, WritesIntoAReleasedRegionAreCounted) {
   SimPair pair(1, SimPair::quiet());
-  auto source = filled(1);
+  std::byte* source = pair.filled(1);
   Ticket ticket;
-  pair.put(0, &source, &ticket);
+  pair.put(0, source, &ticket);
   pair.network.transport(1).release_region(pair.region[1].id);
   while (pair.network.step()) {
   }

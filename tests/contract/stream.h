@@ -18,8 +18,9 @@ struct StreamLayout {
   uint64_t slot_bytes;
   int channels;
 
-  // Line of credits for what I send, lines of the slots that I receive in, the slots.
-  uint64_t block_bytes() const { return kLineBytes * (1 + kDepth) + kDepth * slot_bytes; }
+  // Line of credits for what I send, lines of the slots that I receive in, the slots, and the
+  // source of what I send.
+  uint64_t block_bytes() const { return kLineBytes * (1 + kDepth) + (kDepth + 1) * slot_bytes; }
   uint64_t block(int other, int channel) const {
     return static_cast<uint64_t>(other * channels + channel) * block_bytes();
   }
@@ -29,6 +30,9 @@ struct StreamLayout {
   }
   uint64_t slot(int other, int channel, uint64_t message) const {
     return block(other, channel) + kLineBytes * (1 + kDepth) + message % kDepth * slot_bytes;
+  }
+  uint64_t source(int other, int channel) const {
+    return slot(other, channel, 0) + kDepth * slot_bytes;
   }
   uint64_t region_bytes(int world) const { return block(world, 0); }
 };
@@ -78,7 +82,7 @@ class StreamSender {
   uint64_t posted_ = 0;  // bytes of the current message
   bool started_ = false;
   StreamMessage message_;
-  std::vector<std::byte> source_;
+  std::byte* const source_;
   std::vector<Ticket> pending_;
 };
 
@@ -101,5 +105,8 @@ class StreamReceiver {
   uint64_t number_ = 0;
   uint64_t credited_ = 0;
 };
+
+// Every rank to every rank, itself included, on all channels of the layout.
+Script stream_everywhere(Member& member, StreamLayout layout, uint64_t messages);
 
 }  // namespace rdmacoll

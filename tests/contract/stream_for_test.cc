@@ -14,7 +14,7 @@ StreamSender::StreamSender(Member& member, const StreamLayout& layout, int to, i
       channel_(channel),
       messages_(messages),
       message_(layout, member.rank, to, channel, 0),
-      source_(layout.slot_bytes) {}
+      source_(member.region.base + layout.source(to, channel)) {}
 
 bool StreamSender::source_is_free() {
   std::erase_if(pending_, [&](Ticket ticket) { return member_.transport.done(ticket); });
@@ -32,11 +32,11 @@ void StreamSender::advance() {
     const Line& credit = member_.line(layout_.credit(to_, channel_));
     if (number_ >= credit.counter.load(std::memory_order_acquire) + StreamLayout::kDepth) return;
     // The receiver may read its old slot no more, and I may write my source again.
-    if (size > 0) std::memcpy(source_.data(), message_.data.data(), size);
+    if (size > 0) std::memcpy(source_, message_.data.data(), size);
     started_ = true;
     std::byte* mapped = transport.map(peer, region);
     if (message_.stored && mapped != nullptr && size > 0) {
-      std::memcpy(mapped + layout_.slot(member_.rank, channel_, number_), source_.data(), size);
+      std::memcpy(mapped + layout_.slot(member_.rank, channel_, number_), source_, size);
       posted_ = size;
     }
   }
@@ -57,14 +57,15 @@ bool StreamSender::put_up_to(uint64_t end) {
   if (posted_ >= end) return true;
   const uint64_t slot = layout_.slot(member_.rank, channel_, number_);
   Ticket ticket;
-  const Posted posted = member_.transport.put(
-      member_.peer(to_), static_cast<uint8_t>(channel_), {source_.data() + posted_, end - posted_},
-      {member_.region_of(to_), slot + posted_, end - posted_}, &ticket);
+  const Posted posted =
+      member_.transport.put(member_.peer(to_), static_cast<uint8_t>(channel_),
+                            {source_ + posted_, end - posted_, member_.region.id},
+                            {member_.region_of(to_), slot + posted_, end - posted_}, &ticket);
   if (posted == Posted::Full) return false;
   if (posted == Posted::Pending) {
     pending_.push_back(ticket);
   } else {
-    std::memset(source_.data() + posted_, 0xEE, end - posted_);
+    std::memset(source_ + posted_, 0xEE, end - posted_);
   }
   posted_ = end;
   return true;
@@ -103,6 +104,32 @@ void StreamReceiver::check() {
   throw std::runtime_error("message " + std::to_string(number_) + " from rank " +
                            std::to_string(from_) + " on channel " + std::to_string(channel_) +
                            " is not what was sent");
+}
+
+Script stream_everywhere(Member& member, StreamLayout layout, uint64_t messages) {
+  co_await member.meet();
+  co_await member.share(layout.region_bytes(member.world));
+  std::vector<StreamSender> senders;
+  std::vector<StreamReceiver> receivers;
+  for (int other = 0; other < member.world; ++other) {
+    for (int channel = 0; channel < layout.channels; ++channel) {
+      senders.emplace_back(member, layout, other, channel, messages);
+      receivers.emplace_back(member, layout, other, channel, messages);
+    }
+  }
+  for (bool finished = false; !finished;) {
+    finished = true;
+    for (StreamSender& sender : senders) {
+      sender.advance();
+      finished = finished && sender.finished();
+    }
+    for (StreamReceiver& receiver : receivers) {
+      receiver.advance();
+      finished = finished && receiver.finished();
+    }
+    if (!finished) co_await member.turn();
+  }
+  co_await member.gather("nobody leaves while others still read");
 }
 
 }  // namespace rdmacoll

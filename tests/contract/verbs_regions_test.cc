@@ -1,0 +1,100 @@
+// verbs: regions come and go; memory stays registered while a living peer may write to it, and not
+// longer.
+#include <cerrno>
+#include <cstring>
+
+#include "tests/contract/verbs_pair.h"
+
+namespace rdmacoll {
+namespace {
+
+size_t registered(VerbsPair& pair, int rank) {
+  const fake::Wire::Hold hold(pair.network.wire);
+  const auto& memory = pair.network.registry.memory;
+  return static_cast<size_t>(std::count_if(memory.begin(), memory.end(), [&](const auto& entry) {
+    return entry.second->addr == pair.region[rank].base;
+  }));
+}
+
+TEST(VerbsRegions, StayUntilTheirReadersHaveClosedThem) {
+  VerbsPair pair;
+  pair.at(1).release_region(pair.region[1].id);
+  for (int i = 0; i < 100; ++i) pair.poll();
+  ASSERT_EQ(registered(pair, 1), 1u);
+  // A late write finds memory that nobody looks at.
+  Ticket ticket;
+  ASSERT_EQ(pair.put(0, 1000, 4096, 4096, &ticket), Posted::Pending);
+  EXPECT_TRUE(pair.until([&] { return pair.at(0).done(ticket); }));
+  pair.signal(0, 1);
+  pair.at(0).close_region(pair.peer[0], pair.region[1].id);
+  EXPECT_TRUE(pair.until([&] { return registered(pair, 1) == 0; }));
+  EXPECT_TRUE(pair.status(0).ok() && pair.status(1).ok());
+}
+
+TEST(VerbsRegions, GoAtOnceWhenTheirReadersAreGone) {
+  VerbsPair pair;
+  pair.network.kill("fake0");
+  pair.at(1).release_region(pair.region[1].id);
+  EXPECT_TRUE(pair.until([&] {
+    pair.clock.push_ms(20);
+    return !pair.status(1).ok();
+  }));
+  EXPECT_TRUE(pair.until([&] { return registered(pair, 1) == 0; }));
+}
+
+TEST(VerbsRegions, ManyInTurnLeaveNothing) {
+  VerbsPair pair;
+  for (RegionId id = 1; id <= 60; ++id) {
+    const Region region = make_region(pair.at(1), id, 4096).take();
+    const std::string key = pair.at(1).region_key(id);
+    ASSERT_TRUE(pair.at(1).offer_region(pair.peer[1], id).ok());
+    ASSERT_TRUE(pair.at(0).open_region(pair.peer[0], key, {}).ok());
+    std::memset(pair.region[0].base, static_cast<int>(id), 256);
+    Ticket ticket;
+    ASSERT_EQ(
+        pair.at(0).put(pair.peer[0], 0, {pair.region[0].base, 256, 0}, {id, 1024, 256}, &ticket),
+        Posted::Pending);
+    ASSERT_EQ(pair.at(0).signal(pair.peer[0], 0, {id, 64, kLineBytes}, 1, Header()), Posted::Done);
+    const auto& line = *reinterpret_cast<Line*>(region.base + 64);
+    ASSERT_TRUE(pair.until([&] { return line.counter.load(std::memory_order_acquire) == 1; }));
+    ASSERT_EQ(region.base[1024 + 255], static_cast<std::byte>(id));
+    pair.at(0).close_region(pair.peer[0], id);
+    pair.at(1).release_region(id);
+    ASSERT_TRUE(pair.until([&] { return pair.at(0).done(ticket); }));
+  }
+  const auto all = [&] {
+    const fake::Wire::Hold hold(pair.network.wire);
+    return pair.network.registry.memory.size();
+  };
+  // Of each side: its region, the letters of its peer, the buffers of its door.
+  EXPECT_TRUE(pair.until([&] { return all() == 6; }));
+}
+
+TEST(VerbsRegions, ARegistrationThatFailsIsSaid) {
+  VerbsPair pair;
+  pair.network.refuse_registrations("fake0", ENOMEM);
+  const auto region = make_region(pair.at(0), 5, 1 << 20);
+  ASSERT_FALSE(region.ok());
+  EXPECT_NE(region.status().message().find("1048576 bytes of memory on fake0"), std::string::npos)
+      << region.status().message();
+  pair.network.refuse_registrations("fake0", 0);
+  EXPECT_TRUE(make_region(pair.at(0), 5, 1 << 20).ok());
+}
+
+TEST(VerbsRegions, TheSteadyStateRegistersAndNegotiatesNothing) {
+  VerbsPair pair;
+  ASSERT_EQ(pair.signal(0, 1), Posted::Done);
+  ASSERT_TRUE(pair.until([&] { return pair.counter(1) == 1; }));
+  const TransportCounters before = pair.at(0).counters();
+  for (uint64_t i = 2; i <= 1'000; ++i) {  // to and fro, as collectives go
+    ASSERT_EQ(pair.signal(0, i), Posted::Done);
+    ASSERT_TRUE(pair.until([&] { return pair.counter(1) == i; }));
+    ASSERT_EQ(pair.signal(1, i), Posted::Done);
+    ASSERT_TRUE(pair.until([&] { return pair.counter(0) == i; }));
+  }
+  EXPECT_EQ(pair.at(0).counters().registrations, before.registrations);
+  EXPECT_EQ(pair.at(0).counters().control_messages, before.control_messages);
+}
+
+}  // namespace
+}  // namespace rdmacoll
