@@ -55,6 +55,9 @@ class RdmaBackend final : public c10d::Backend {
       const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
       const c10::intrusive_ptr<c10d::Backend::Options>& options) override;
 
+  // For what only the bindings ask it.
+  const Communicator& communicator() const { return session_->communicator(); }
+
   // --- collectives.cc ---------------------------------------------------------------------------
   WorkRef broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
   WorkRef allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override;

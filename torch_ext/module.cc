@@ -6,9 +6,14 @@
 
 #include <map>
 #include <string>
+#include <tuple>
+#include <vector>
 
+#include "csrc/base/config.h"
+#include "csrc/transport/verbs/open_verbs.h"
 #include "torch_ext/backend.h"
 #include "torch_ext/create.h"
+#include "torch_ext/errors.h"
 #include "torch_ext/process.h"
 
 namespace rdmacoll::torch_ext {
@@ -26,8 +31,16 @@ void check_torch() {
 }
 
 std::map<std::string, std::string> build_info() {
-  return {
-      {"built for torch", TORCH_VERSION}, {"compiler", "g++ " __VERSION__}, {"transports", "shm"}};
+  return {{"built for torch", TORCH_VERSION},
+          {"compiler", "g++ " __VERSION__},
+          {"transports", built_with_verbs() ? "shm, verbs" : "shm"}};
+}
+
+// The device that a rank with this LOCAL_RANK would use, and why.
+std::string explain_verbs_for(int64_t local_rank) {
+  Config config = take_or_throw(Config::from_environment());
+  config.local_rank = local_rank;
+  return take_or_throw(explain_verbs(config));
 }
 
 using OptionsRef = c10::intrusive_ptr<RdmaBackend::Options>;
@@ -46,9 +59,29 @@ void bind_options(py::module_& module) {
       .def("__deepcopy__", [](const OptionsRef& self, const py::dict&) { return copy_of(self); });
 }
 
+using PathTuple = std::tuple<int, std::string, std::string>;
+
+// Over what each peer is reached, and why: (rank, transport, reason).
+std::vector<PathTuple> paths(const RdmaBackend& backend) {
+  std::vector<PathTuple> paths;
+  for (const PeerPath& path : backend.communicator().paths()) {
+    paths.emplace_back(path.rank, path.transport, path.reason);
+  }
+  return paths;
+}
+
+// What set-up has cost this process so far.
+std::map<std::string, uint64_t> counters(const RdmaBackend& backend) {
+  const TransportCounters counters = backend.communicator().counters();
+  return {{"registrations", counters.registrations},
+          {"control_messages", counters.control_messages}};
+}
+
 void bind_backend(py::module_& module) {
   py::class_<RdmaBackend, c10d::Backend, c10::intrusive_ptr<RdmaBackend>>(module, "RdmaBackend")
       .def_property_readonly("options", &RdmaBackend::getBackendOptions)
+      .def("_paths", &paths)
+      .def("_counters", &counters)
       // torch calls it on ranks outside a group that is split off; they have no part in it.
       .def("perform_nocolor_split", [](RdmaBackend&, const py::object&) {});
 }
@@ -68,4 +101,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def(
       "quiesce", [] { Process::instance().quiesce(); }, py::call_guard<py::gil_scoped_release>());
   module.def("build_info", &build_info);
+  module.def("explain_verbs", &explain_verbs_for, py::arg("local_rank"),
+             py::call_guard<py::gil_scoped_release>());
 }

@@ -7,6 +7,8 @@
 namespace rdmacoll {
 namespace {
 
+// The same on all ranks: whom memory can be shared with is a matter of host, container and user, so
+// either all ranks are of one kind, or everyone has a peer of another.
 bool all_mapped(const Group& group) {
   for (uint32_t peer = 0; peer < group.world(); ++peer) {
     if (peer != group.rank() && group.links()[peer].mapped == nullptr) return false;
@@ -16,9 +18,10 @@ bool all_mapped(const Group& group) {
 
 }  // namespace
 
-Communicator::Communicator(std::unique_ptr<Group> group, Ground ground, int64_t timeout_ms,
-                           std::shared_ptr<void> keeps)
+Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Ground ground,
+                           int64_t timeout_ms, std::shared_ptr<void> keeps)
     : group_(std::move(group)),
+      paths_(std::move(paths)),
       ground_(ground),
       reach_{all_mapped(*group_)},
       timeout_ms_(timeout_ms),
@@ -30,13 +33,26 @@ Communicator::~Communicator() {
   ground_.progress.remove(*group_);
   for (uint32_t peer = 0; peer < group_->world(); ++peer) {
     if (peer == group_->rank()) continue;
-    ground_.transport.close_region(group_->links()[peer].peer, group_->links()[peer].region);
+    const Link& link = group_->links()[peer];
+    link.transport->close_region(link.peer, link.region);
   }
-  ground_.transport.release_region(group_->block().id);
+  ground_.transports.release_region(group_->block().id);
 }
 
 int Communicator::rank() const { return static_cast<int>(group_->rank()); }
 int Communicator::size() const { return static_cast<int>(group_->world()); }
+std::vector<PeerPath> Communicator::paths() const {
+  std::vector<PeerPath> paths;
+  for (size_t rank = 0; rank < paths_.size(); ++rank) {
+    const Path& path = paths_[rank];
+    if (path.transport == nullptr) continue;
+    paths.push_back({static_cast<int>(rank), path.transport->name(), path.reason});
+  }
+  return paths;
+}
+
+TransportCounters Communicator::counters() const { return ground_.transports.counters(); }
+
 void Communicator::set_timeout_ms(int64_t timeout_ms) { timeout_ms_.store(timeout_ms); }
 int64_t Communicator::timeout_ms() const { return timeout_ms_.load(); }
 

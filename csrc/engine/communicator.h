@@ -19,11 +19,12 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/group.h"
+#include "csrc/engine/path.h"
 #include "csrc/engine/progress.h"
+#include "csrc/engine/transports.h"
 #include "csrc/engine/work.h"
 #include "csrc/plan/plan.h"
 #include "csrc/reduce/types.h"
-#include "csrc/transport/transport.h"
 
 namespace rdmacoll {
 
@@ -37,9 +38,16 @@ struct MutableBuffer {
   uint64_t bytes = 0;
 };
 
+// Over what a rank is reached, and why so in a few words.
+struct PeerPath {
+  int rank = 0;
+  std::string transport;
+  std::string reason;
+};
+
 // What a communicator stands on; all of it outlives the communicator.
 struct Ground {
-  Transport& transport;
+  Transports& transports;
   Progress& progress;
   const Clock& clock;
   std::optional<Algorithm> preferred;  // Config::algorithm
@@ -48,8 +56,9 @@ struct Ground {
 class Communicator {
  public:
   // `keeps` is held as long as the communicator lives: the owner of the ground.
-  Communicator(std::unique_ptr<Group> group, Ground ground, int64_t timeout_ms,
-               std::shared_ptr<void> keeps);
+  // paths: by rank, how each is reached.
+  Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Ground ground,
+               int64_t timeout_ms, std::shared_ptr<void> keeps);
   // Leaves the group; what is in flight fails with Aborted, here and on the peers.
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -57,6 +66,10 @@ class Communicator {
 
   int rank() const;
   int size() const;
+  // To all ranks but this one.
+  std::vector<PeerPath> paths() const;
+  // Of the whole process, over all its transports.
+  TransportCounters counters() const;
 
   // Applied to operations started from now on.
   void set_timeout_ms(int64_t timeout_ms);
@@ -128,6 +141,7 @@ class Communicator {
   Status check_reduction(DType dtype, ReduceOp op) const;
 
   std::unique_ptr<Group> group_;
+  std::vector<Path> paths_;  // by rank
   Ground ground_;
   Reach reach_;
   std::atomic<int64_t> timeout_ms_;

@@ -7,7 +7,6 @@
 
 #include "csrc/engine/group_setup.h"
 #include "csrc/plan/select.h"
-#include "csrc/transport/shm/shm_transport.h"
 
 namespace rdmacoll {
 namespace {
@@ -27,18 +26,18 @@ Endpoint::Endpoint(const Config& config) : config_(config) {}
 
 Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config) {
   std::shared_ptr<Endpoint> endpoint(new Endpoint(config));
-  auto transport = ShmTransport::open(config, endpoint->clock_);
-  if (!transport.ok()) return transport.status();
-  endpoint->transport_ = transport.take();
+  auto transports = Transports::open(config, endpoint->clock_);
+  if (!transports.ok()) return transports.status();
+  endpoint->transports_ = transports.take();
   const int64_t spin_us = config.spin_us >= 0 ? config.spin_us : kSpinUs;
   endpoint->progress_ =
-      std::make_unique<ThreadProgress>(*endpoint->transport_, endpoint->clock_, spin_us);
+      std::make_unique<ThreadProgress>(*endpoint->transports_, endpoint->clock_, spin_us);
   return endpoint;
 }
 
 Endpoint::~Endpoint() {
   progress_.reset();
-  if (transport_ != nullptr) transport_->shutdown();
+  if (transports_ != nullptr) transports_->shutdown();
 }
 
 Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, int size,
@@ -54,17 +53,20 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
                   "rank=" + std::to_string(rank) + " is not in a group of " + std::to_string(size));
   }
   const int64_t limit_ms = std::min(timeout_ms, config_.connect_timeout_ms);
-  auto group =
-      set_up_group(*transport_, clock_, config_, static_cast<uint32_t>(rank),
+  auto made =
+      set_up_group(*transports_, clock_, config_, static_cast<uint32_t>(rank),
                    static_cast<uint32_t>(size), bootstrap, Deadline::after_ms(clock_, limit_ms));
-  if (!group.ok()) return group.status();
+  if (!made.ok()) return made.status();
+  auto [group, paths] = made.take();
   Log(config_.log_level, "rank " + std::to_string(rank))
-      .write(LogLevel::Info, "joined a group of " + std::to_string(size) + "; its other " +
-                                 std::to_string(size - 1) +
-                                 " ranks are on this host and reached by " + transport_->name());
-  if (config_.spin_us < 0 && size > usable_cores()) progress_->set_spin_us(0);
-  const Ground ground{*transport_, *progress_, clock_, algorithm_by_name(config_.algorithm)};
-  return std::make_shared<Communicator>(group.take(), ground, timeout_ms, shared_from_this());
+      .write(LogLevel::Info, "joined a group of " + std::to_string(size) + (size > 1 ? "; " : "") +
+                                 summarize(paths));
+  const auto here =
+      std::count_if(paths.begin(), paths.end(), [](const Path& path) { return path.same_host; });
+  if (config_.spin_us < 0 && here > usable_cores()) progress_->set_spin_us(0);
+  const Ground ground{*transports_, *progress_, clock_, algorithm_by_name(config_.algorithm)};
+  return std::make_shared<Communicator>(std::move(group), std::move(paths), ground, timeout_ms,
+                                        shared_from_this());
 }
 
 }  // namespace rdmacoll

@@ -1,4 +1,4 @@
-// Endpoint: a process's one door to the others: its transport, its progress, its groups.
+// Endpoint: a process's one door to the others: its transports, its progress, its groups.
 // Floor: engine. Thread: any.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "csrc/engine/bootstrap.h"
 #include "csrc/engine/communicator.h"
 #include "csrc/engine/progress.h"
-#include "csrc/transport/transport.h"
+#include "csrc/engine/transports.h"
 
 namespace rdmacoll {
 
@@ -34,7 +34,7 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
 
   const Config config_;
   const SteadyClock clock_;
-  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Transports> transports_;
   std::unique_ptr<ThreadProgress> progress_;
 };
 

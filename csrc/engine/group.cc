@@ -7,14 +7,13 @@
 namespace rdmacoll {
 namespace {
 
-std::vector<std::vector<Port>> make_ports(Transport& transport, const Layout& layout,
-                                          const std::vector<Link>& links, std::byte* block,
-                                          uint32_t rank) {
+std::vector<std::vector<Port>> make_ports(const Layout& layout, const std::vector<Link>& links,
+                                          const Region& block, uint32_t rank) {
   std::vector<std::vector<Port>> ports(kChannels);
   for (uint8_t channel = 0; channel < kChannels; ++channel) {
     ports[channel].reserve(links.size());
     for (uint32_t peer = 0; peer < links.size(); ++peer) {
-      ports[channel].emplace_back(transport, layout, links[peer], block, channel, rank, peer);
+      ports[channel].emplace_back(layout, links[peer], block, channel, rank, peer);
     }
   }
   return ports;
@@ -22,15 +21,14 @@ std::vector<std::vector<Port>> make_ports(Transport& transport, const Layout& la
 
 }  // namespace
 
-Group::Group(Transport& transport, const Clock& clock, uint32_t rank, Layout layout, Region block,
+Group::Group(const Clock& clock, uint32_t rank, Layout layout, Region block,
              std::vector<Link> links)
-    : transport_(transport),
-      clock_(clock),
+    : clock_(clock),
       rank_(rank),
       layout_(layout),
       block_(block),
       links_(std::move(links)),
-      ports_(make_ports(transport, layout_, links_, block_.base, rank)),
+      ports_(make_ports(layout_, links_, block_, rank)),
       executor_(layout_, block_.base, links_, ports_),
       p2p_(rank, world(), ports_, layout_.slot_bytes()) {
   RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());

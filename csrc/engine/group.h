@@ -38,8 +38,7 @@ struct CollectiveOp {
 class Group {
  public:
   // links[p] reaches rank p's block; the own entry is unused. `block` is this rank's, zeroed.
-  Group(Transport& transport, const Clock& clock, uint32_t rank, Layout layout, Region block,
-        std::vector<Link> links);
+  Group(const Clock& clock, uint32_t rank, Layout layout, Region block, std::vector<Link> links);
 
   uint32_t rank() const { return rank_; }
   uint32_t world() const { return static_cast<uint32_t>(links_.size()); }
@@ -89,7 +88,6 @@ class Group {
   void tell_peers(Farewell farewell, const std::string& text);
   Farewell farewell() const;
 
-  Transport& transport_;
   const Clock& clock_;
   const uint32_t rank_;
   const Layout layout_;

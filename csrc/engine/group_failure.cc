@@ -74,7 +74,7 @@ std::string Group::in_hand() const {
 Status Group::heard_from(uint32_t peer) {
   const auto& line = *reinterpret_cast<const Line*>(block_.base + layout_.status(peer));
   if (line.counter.load(std::memory_order_acquire) == 0) {
-    return transport_.peer_status(links_[peer].peer);
+    return links_[peer].transport->peer_status(links_[peer].peer);
   }
   StatusWire wire;
   std::memcpy(&wire, line.inline_data, sizeof(wire));
@@ -150,11 +150,12 @@ void Group::tell_peers(Farewell farewell, const std::string& text) {
   std::memcpy(header.inline_data, &wire, sizeof(wire));
   for (uint32_t peer = 0; peer < world(); ++peer) {
     if (peer == rank_) continue;
-    const RemoteSlice line{links_[peer].region, layout_.status(rank_), kLineBytes};
+    const Link& link = links_[peer];
+    const RemoteSlice line{link.region, layout_.status(rank_), kLineBytes};
     // A full queue to a peer that takes nothing must not hold up the failure; it has its deadline.
     for (int attempt = 0; attempt < 1000; ++attempt) {
-      if (transport_.signal(links_[peer].peer, 0, line, 1, header) != Posted::Full) break;
-      transport_.poll();
+      if (link.transport->signal(link.peer, 0, line, 1, header) != Posted::Full) break;
+      link.transport->poll();
     }
   }
 }

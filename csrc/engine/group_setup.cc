@@ -6,8 +6,7 @@
 namespace rdmacoll {
 namespace {
 
-constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '1'};
-constexpr size_t kPartBytesMax = 4096;
+constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '2'};
 
 struct FixedPart {
   char magic[sizeof(kMagic)];
@@ -51,7 +50,7 @@ Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
     return Status(StatusCode::InvalidArgument,
                   "its record is of another version of rdmacoll; install the same on all hosts");
   }
-  if (fixed.card_bytes > kPartBytesMax || fixed.key_bytes > kPartBytesMax ||
+  if (fixed.card_bytes > kMaxSectionsBytes || fixed.key_bytes > kMaxSectionsBytes ||
       bytes.size() != sizeof(fixed) + fixed.card_bytes + fixed.key_bytes) {
     return Status(StatusCode::InvalidArgument, "its record has sizes that do not add up");
   }
@@ -65,25 +64,25 @@ Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
   return record;
 }
 
-Result<GroupSetup> GroupSetup::begin(Transport& transport, const Clock& clock, const Config& config,
-                                     Layout layout, uint32_t rank, uint32_t world) {
-  auto block = transport.create_region(layout.total_bytes());
+Result<GroupSetup> GroupSetup::begin(Transports& transports, const Clock& clock,
+                                     const Config& config, Layout layout, uint32_t rank,
+                                     uint32_t world) {
+  auto block = transports.create_region(layout.total_bytes());
   if (!block.ok()) return block.status();
   const RegionId region = block.value().id;
-  GroupRecord mine{config.agreement_hash(),      rank,  world, transport.local_card(),
-                   transport.region_key(region), region};
-  return GroupSetup(transport, clock, layout, block.value(), std::move(mine));
+  GroupRecord mine{config.agreement_hash(),       rank,  world, transports.local_card(),
+                   transports.region_key(region), region};
+  return GroupSetup(transports, clock, layout, block.value(), std::move(mine));
 }
 
-GroupSetup::GroupSetup(Transport& transport, const Clock& clock, Layout layout, Region block,
+GroupSetup::GroupSetup(Transports& transports, const Clock& clock, Layout layout, Region block,
                        GroupRecord mine)
-    : transport_(transport),
+    : transports_(transports),
       clock_(clock),
       layout_(layout),
       block_(block),
       mine_(std::move(mine)),
-      keys_(mine_.world),
-      links_(mine_.world) {}
+      paths_(mine_.world) {}
 
 Status GroupSetup::check(const GroupRecord& theirs, uint32_t rank) const {
   if (theirs.rank != rank || theirs.world != mine_.world) {
@@ -94,7 +93,9 @@ Status GroupSetup::check(const GroupRecord& theirs, uint32_t rank) const {
   }
   if (theirs.agreement != mine_.agreement) {
     return Status(StatusCode::Mismatch,
-                  who(rank) + " runs with another RDMACOLL_ALGO or RDMACOLL_BLOCK_BYTES than " +
+                  who(rank) +
+                      " runs with another RDMACOLL_ALGO, RDMACOLL_BLOCK_BYTES, "
+                      "RDMACOLL_TRANSPORT or RDMACOLL_IB_QPS than " +
                       who(mine_.rank) + "; set them alike on all ranks");
   }
   return Status();
@@ -110,36 +111,43 @@ Status GroupSetup::meet(const std::vector<std::string>& records, Deadline deadli
     auto record = GroupRecord::decode(records[peer]);
     if (!record.ok()) return with_rank(record.status(), peer);
     RDMACOLL_RETURN_IF_ERROR(check(record.value(), peer));
+    theirs_.push_back(record.take());
+  }
+  // A connection waits until the other side turns to it as well. All in ascending order is without
+  // deadlock: suppose a circle in which each waits for the next, a for b, b for c. As b is not yet
+  // at a, c comes before a: every rank of the circle is lower than the one two places before, all
+  // the way round, which cannot be.
+  for (uint32_t peer = 0; peer < mine_.world; ++peer) {
     if (peer == mine_.rank) continue;
-    auto id = transport_.connect(record.value().card, deadline);
-    if (!id.ok()) return with_rank(id.status(), peer);
-    links_[peer] = {id.value(), record.value().region, nullptr};
-    keys_[peer] = record.value().key;
-    if (Status s = transport_.offer_region(id.value(), block_.id); !s.ok()) {
-      return with_rank(s, peer);
-    }
+    auto path = transports_.connect(theirs_[peer].card, deadline);
+    if (!path.ok()) return with_rank(path.status(), peer);
+    paths_[peer] = path.take();
+    const Status offered = transports_.offer_region(paths_[peer], block_.id);
+    if (!offered.ok()) return with_rank(offered, peer);
   }
   return Status();
 }
 
-Result<std::unique_ptr<Group>> GroupSetup::finish(Deadline deadline) {
+Result<NewGroup> GroupSetup::finish(Deadline deadline) {
+  std::vector<Link> links(mine_.world);
   for (uint32_t peer = 0; peer < mine_.world; ++peer) {
     if (peer == mine_.rank) continue;
-    Link& link = links_[peer];
-    Status s = transport_.open_region(link.peer, keys_[peer], deadline);
-    if (!s.ok()) return with_rank(s, peer);
-    link.mapped = transport_.map(link.peer, link.region);
+    const Path& path = paths_[peer];
+    const RegionId region = theirs_[peer].region;
+    const Status opened = transports_.open_region(path, theirs_[peer].key, deadline);
+    if (!opened.ok()) return with_rank(opened, peer);
+    links[peer] = {path.transport, path.peer, region, path.transport->map(path.peer, region)};
   }
-  return std::make_unique<Group>(transport_, clock_, mine_.rank, layout_, block_,
-                                 std::move(links_));
+  return NewGroup{std::make_unique<Group>(clock_, mine_.rank, layout_, block_, std::move(links)),
+                  std::move(paths_)};
 }
 
-void GroupSetup::give_up() { transport_.release_region(block_.id); }
+void GroupSetup::give_up() { transports_.release_region(block_.id); }
 
-Result<std::unique_ptr<Group>> set_up_group(Transport& transport, const Clock& clock,
-                                            const Config& config, uint32_t rank, uint32_t world,
-                                            Bootstrap& bootstrap, Deadline deadline) {
-  auto begun = GroupSetup::begin(transport, clock, config,
+Result<NewGroup> set_up_group(Transports& transports, const Clock& clock, const Config& config,
+                              uint32_t rank, uint32_t world, Bootstrap& bootstrap,
+                              Deadline deadline) {
+  auto begun = GroupSetup::begin(transports, clock, config,
                                  Layout::within(world, config.block_bytes), rank, world);
   if (!begun.ok()) return begun.status();
   GroupSetup& setup = begun.value();

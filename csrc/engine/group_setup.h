@@ -12,7 +12,8 @@
 #include "csrc/base/status.h"
 #include "csrc/engine/bootstrap.h"
 #include "csrc/engine/group.h"
-#include "csrc/transport/transport.h"
+#include "csrc/engine/path.h"
+#include "csrc/engine/transports.h"
 
 namespace rdmacoll {
 
@@ -21,8 +22,8 @@ struct GroupRecord {
   uint64_t agreement = 0;  // Config::agreement_hash()
   uint32_t rank = 0;
   uint32_t world = 0;
-  std::string card;  // Transport::local_card()
-  std::string key;   // Transport::region_key() of its block
+  std::string card;  // Transports::local_card()
+  std::string key;   // Transports::region_key() of its block
   RegionId region = kNoRegion;
 
   std::string encode() const;
@@ -30,11 +31,17 @@ struct GroupRecord {
   static Result<GroupRecord> decode(const std::string& bytes);
 };
 
+// A group with the path by which each of its ranks is reached; the own entry is empty.
+struct NewGroup {
+  std::unique_ptr<Group> group;
+  std::vector<Path> paths;
+};
+
 // One rank's part, in the steps between which the ranks need each other.
 class GroupSetup {
  public:
-  // Makes this rank's block. The transport and the clock outlive the group.
-  static Result<GroupSetup> begin(Transport& transport, const Clock& clock, const Config& config,
+  // Makes this rank's block. The transports and the clock outlive the group.
+  static Result<GroupSetup> begin(Transports& transports, const Clock& clock, const Config& config,
                                   Layout layout, uint32_t rank, uint32_t world);
 
   // What the others must know, to be exchanged.
@@ -42,27 +49,27 @@ class GroupSetup {
   // Checks everybody's records, meets their processes and offers them the block.
   Status meet(const std::vector<std::string>& records, Deadline deadline);
   // Opens everybody's blocks, once they have been offered.
-  Result<std::unique_ptr<Group>> finish(Deadline deadline);
+  Result<NewGroup> finish(Deadline deadline);
   // Instead of finish(), after a failure.
   void give_up();
 
  private:
-  GroupSetup(Transport& transport, const Clock& clock, Layout layout, Region block,
+  GroupSetup(Transports& transports, const Clock& clock, Layout layout, Region block,
              GroupRecord mine);
   Status check(const GroupRecord& theirs, uint32_t rank) const;
 
-  Transport& transport_;
+  Transports& transports_;
   const Clock& clock_;
   Layout layout_;
   Region block_;
   GroupRecord mine_;
-  std::vector<std::string> keys_;
-  std::vector<Link> links_;
+  std::vector<GroupRecord> theirs_;  // by rank
+  std::vector<Path> paths_;
 };
 
 // All the steps, with one exchange over the bootstrap.
-Result<std::unique_ptr<Group>> set_up_group(Transport& transport, const Clock& clock,
-                                            const Config& config, uint32_t rank, uint32_t world,
-                                            Bootstrap& bootstrap, Deadline deadline);
+Result<NewGroup> set_up_group(Transports& transports, const Clock& clock, const Config& config,
+                              uint32_t rank, uint32_t world, Bootstrap& bootstrap,
+                              Deadline deadline);
 
 }  // namespace rdmacoll

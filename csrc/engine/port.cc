@@ -5,18 +5,18 @@
 
 namespace rdmacoll {
 
-Port::Port(Transport& transport, const Layout& layout, const Link& link, std::byte* my_block,
-           uint8_t channel, uint32_t my_rank, uint32_t peer_rank)
-    : transport_(transport),
-      link_(link),
+Port::Port(const Layout& layout, const Link& link, const Region& my_block, uint8_t channel,
+           uint32_t my_rank, uint32_t peer_rank)
+    : link_(link),
       channel_(channel),
       has_slots_(!is_stage_channel(channel)),
       depth_(layout.depth(channel)),
       slot_bytes_(layout.slot_bytes()),
-      lines_(reinterpret_cast<Line*>(my_block + layout.lines(channel, peer_rank))),
-      credit_(reinterpret_cast<Line*>(my_block + layout.credit(channel, peer_rank))),
-      slots_(my_block + layout.slots(channel, peer_rank)),
-      bounce_(my_block + layout.bounce(channel, peer_rank)),
+      lines_(reinterpret_cast<Line*>(my_block.base + layout.lines(channel, peer_rank))),
+      credit_(reinterpret_cast<Line*>(my_block.base + layout.credit(channel, peer_rank))),
+      slots_(my_block.base + layout.slots(channel, peer_rank)),
+      bounce_(my_block.base + layout.bounce(channel, peer_rank)),
+      my_region_(my_block.id),
       peer_lines_(layout.lines(channel, my_rank)),
       peer_credit_(layout.credit(channel, my_rank)),
       peer_slots_(layout.slots(channel, my_rank)) {
@@ -25,7 +25,7 @@ Port::Port(Transport& transport, const Layout& layout, const Link& link, std::by
 
 bool Port::can_send() const {
   if (sent_ - credit_->counter.load(std::memory_order_acquire) >= depth_) return false;
-  return tickets_.empty() || transport_.done(tickets_[outgoing_index()]);
+  return tickets_.empty() || link_.transport->done(tickets_[outgoing_index()]);
 }
 
 std::byte* Port::outgoing(uint64_t bytes) {
@@ -40,8 +40,9 @@ bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word) {
   const bool put_due = link_.mapped == nullptr && has_slots_ && bytes > kInlineBytes;
   if (put_due && !put_posted_) {
     const uint64_t offset = index * slot_bytes_;
-    const Posted posted = transport_.put(link_.peer, channel_, {bounce_ + offset, bytes, kNoRegion},
-                                         remote(peer_slots_ + offset, bytes), &tickets_[index]);
+    const Posted posted =
+        link_.transport->put(link_.peer, channel_, {bounce_ + offset, bytes, my_region_},
+                             remote(peer_slots_ + offset, bytes), &tickets_[index]);
     if (posted == Posted::Full) return false;
     if (posted == Posted::Done) tickets_[index] = Ticket{};
     put_posted_ = true;
@@ -50,7 +51,7 @@ bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word) {
   header_.bytes = word;
   header_.inline_bytes = travels_inline(bytes) ? static_cast<uint32_t>(bytes) : 0;
   const RemoteSlice line = remote(peer_lines_ + index * kLineBytes, kLineBytes);
-  if (transport_.signal(link_.peer, channel_, line, sent_ + 1, header_) == Posted::Full)
+  if (link_.transport->signal(link_.peer, channel_, line, sent_ + 1, header_) == Posted::Full)
     return false;
   ++sent_;
   put_posted_ = false;
@@ -93,7 +94,8 @@ void Port::pay_credit() {
   // credit has half a depth of room again.
   if (consumed_ - credited_ < depth_ / 2) return;
   const RemoteSlice line = remote(peer_credit_, kLineBytes);
-  if (transport_.signal(link_.peer, channel_, line, consumed_, Header{}) == Posted::Full) return;
+  if (link_.transport->signal(link_.peer, channel_, line, consumed_, Header{}) == Posted::Full)
+    return;
   credited_ = consumed_;
 }
 

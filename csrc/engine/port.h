@@ -11,8 +11,9 @@
 
 namespace rdmacoll {
 
-// How one rank reaches another's block.
+// How one rank reaches another's block; without a transport the own entry of a table of them.
 struct Link {
+  Transport* transport = nullptr;
   PeerId peer = 0;
   RegionId region = kNoRegion;  // the peer's block
   std::byte* mapped = nullptr;  // the same, if this rank can load and store it
@@ -20,8 +21,8 @@ struct Link {
 
 class Port {
  public:
-  Port(Transport& transport, const Layout& layout, const Link& link, std::byte* my_block,
-       uint8_t channel, uint32_t my_rank, uint32_t peer_rank);
+  Port(const Layout& layout, const Link& link, const Region& my_block, uint8_t channel,
+       uint32_t my_rank, uint32_t peer_rank);
 
   // --- out ------------------------------------------------------------------------------------
   // Whether the next message has a place; only then may it be written and announced.
@@ -58,7 +59,6 @@ class Port {
     return {link_.region, offset, bytes};
   }
 
-  Transport& transport_;
   Link link_;
   uint8_t channel_;
   bool has_slots_;
@@ -69,6 +69,7 @@ class Port {
   Line* credit_;
   std::byte* slots_;
   std::byte* bounce_;
+  RegionId my_region_;
   // The peer's, as offsets in its block.
   uint64_t peer_lines_;
   uint64_t peer_credit_;

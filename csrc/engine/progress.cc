@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <limits>
 
@@ -31,8 +32,11 @@ void pause_cpu() {
 
 }  // namespace
 
-ThreadProgress::ThreadProgress(Transport& transport, const Clock& clock, int64_t spin_us)
-    : transport_(transport), clock_(clock), spin_ns_(spin_us * 1000), patience_ns_(kPatienceMaxNs) {
+ThreadProgress::ThreadProgress(Transports& transports, const Clock& clock, int64_t spin_us)
+    : transports_(transports),
+      clock_(clock),
+      spin_ns_(spin_us * 1000),
+      patience_ns_(kPatienceMaxNs) {
   std::lock_guard<std::mutex> lock(mutex_);
   keep_one_background_thread_free();
 }
@@ -45,7 +49,7 @@ ThreadProgress::~ThreadProgress() {
     threads.swap(threads_);
   }
   background_.notify_all();
-  transport_.wake();
+  transports_.in_use().front()->wake();
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -85,7 +89,7 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
     } else {
       // A background driver makes way for a parked waiter; a driver that waits itself does not.
       parked_.fetch_add(1);
-      if (asleep_.load()) transport_.wake();
+      if (asleep_.load()) transports_.in_use().front()->wake();
       std::unique_lock<std::mutex> lock(mutex_);
       role_free_.wait_for(lock, std::chrono::milliseconds(10),
                           [&] { return !driving_ || work.done(); });
@@ -112,7 +116,7 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
 void ThreadProgress::notify() {
   // Against sleep(): either the driver sees what was submitted, or this sees it asleep.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (asleep_.load()) transport_.wake();
+  if (asleep_.load()) transports_.in_use().front()->wake();
   if (expected_waits_.load() == 0 || in_callbacks_.load() > 0) hand_over();
 }
 
@@ -132,11 +136,11 @@ bool ThreadProgress::try_take_role() {
 
 void ThreadProgress::take_role() {
   role_wanted_.fetch_add(1);
-  if (asleep_.load()) transport_.wake();
+  if (asleep_.load()) transports_.in_use().front()->wake();
   std::unique_lock<std::mutex> lock(mutex_);
   while (driving_) {
     role_free_.wait_for(lock, std::chrono::milliseconds(10));
-    if (asleep_.load()) transport_.wake();
+    if (asleep_.load()) transports_.in_use().front()->wake();
   }
   driving_ = true;
   role_wanted_.fetch_sub(1);
@@ -226,7 +230,7 @@ void ThreadProgress::drive(const Work* work, int64_t until_ns) {
 }
 
 void ThreadProgress::round() {
-  transport_.poll();
+  for (Transport* transport : transports_.in_use()) transport->poll();
   for (Group* group : groups_) {
     if (!group->idle()) moved_ |= group->advance(finished_);
   }
@@ -272,18 +276,20 @@ void ThreadProgress::look_at_clock() {
 
 void ThreadProgress::sleep(const Work* work, int64_t until_ns) {
   asleep_.store(true);
-  const int descriptor = transport_.arm();
+  const std::span<Transport* const> transports = transports_.in_use();
+  std::array<pollfd, Transports::kMaxTransports> waited;
+  for (size_t i = 0; i < transports.size(); ++i) waited[i] = {transports[i]->arm(), POLLIN, 0};
   std::atomic_thread_fence(std::memory_order_seq_cst);
   moved_ = false;
   round();
   const bool make_way = role_wanted_.load() > 0 || (work == nullptr && parked_.load() > 0);
   if (!moved_ && !make_way) {
     const int64_t sleep_ns = std::min(kSleepForNs, until_ns - now_ns_);
-    pollfd waited{descriptor, POLLIN, 0};
-    const int ready = ::poll(&waited, 1, static_cast<int>((sleep_ns + 999'999) / 1'000'000));
+    const int ready = ::poll(waited.data(), transports.size(),
+                             static_cast<int>((sleep_ns + 999'999) / 1'000'000));
     if (ready < 0 && errno == EINTR) interrupted_.store(true);
   }
-  transport_.disarm();
+  for (Transport* transport : transports) transport->disarm();
   asleep_.store(false);
 }
 

@@ -20,8 +20,8 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/group.h"
+#include "csrc/engine/transports.h"
 #include "csrc/engine/work.h"
-#include "csrc/transport/transport.h"
 
 namespace rdmacoll {
 
@@ -43,7 +43,7 @@ class Progress {
 class ThreadProgress final : public Progress {
  public:
   // spin_us: how long a driver polls before it begins to yield.
-  ThreadProgress(Transport& transport, const Clock& clock, int64_t spin_us);
+  ThreadProgress(Transports& transports, const Clock& clock, int64_t spin_us);
   ~ThreadProgress() override;
 
   void set_spin_us(int64_t spin_us) { spin_ns_.store(spin_us * 1000); }
@@ -77,7 +77,7 @@ class ThreadProgress final : public Progress {
   void keep_one_background_thread_free();
   void run_background();
 
-  Transport& transport_;
+  Transports& transports_;
   const Clock& clock_;
   std::atomic<int64_t> spin_ns_;
 
@@ -94,7 +94,7 @@ class ThreadProgress final : public Progress {
   std::atomic<int> role_wanted_{0};  // threads in take_role()
   std::atomic<int> in_callbacks_{0};
   std::atomic<int> expected_waits_{0};
-  std::atomic<bool> asleep_{false};  // the driver sleeps on the transport's descriptor
+  std::atomic<bool> asleep_{false};  // the driver sleeps on the transports' descriptors
 
   // The driver's; groups_ also read under mutex_.
   std::vector<Group*> groups_;

@@ -96,6 +96,8 @@ def distributed(
         parameters = [*own, *(p.replace(kind=keyword) for p in _parameters(body))]
         test.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         test.body = body  # type: ignore[attr-defined]
+        # Whether a world that goes on to the next test may run it: tests/rdma has no other.
+        test.leaves_world_usable = not (fresh or dies) and init  # type: ignore[attr-defined]
         return pytest.mark.parametrize("world_size", sizes, ids="world{}".format)(test)
 
     return decorate

@@ -80,7 +80,7 @@ class Outcome:
     text: str = ""
 
 
-def _run_body(module: str, name: str, kwargs: dict[str, Any]) -> Outcome:
+def run_body(module: str, name: str, kwargs: dict[str, Any]) -> Outcome:
     try:
         torch.manual_seed(0)
         function = getattr(importlib.import_module(module), name)
@@ -116,7 +116,7 @@ def _serve(
         dist.init_process_group(backend_name, timeout=GROUP_TIMEOUT)
     with contextlib.suppress(EOFError):  # the test process has gone
         while (request := connection.recv()) is not None:
-            connection.send(_run_body(*request))
+            connection.send(run_body(*request))
     if dist.is_initialized():
         dist.destroy_process_group()
 

@@ -1,4 +1,4 @@
-// Every collective over real threads and shared memory, exact, in place and out of place.
+// Every collective on ranks that are threads, exact, in place and out of place.
 #include <numeric>
 
 #include "tests/unit/engine/world_of_threads.h"
@@ -37,7 +37,7 @@ std::vector<float> sum_of_all(int world, uint64_t count) {
 class Collectives : public testing::TestWithParam<Case> {
  protected:
   void run(const WorldOfThreads::Body& body) {
-    Config config;
+    Config config = config_of_environment();
     config.block_bytes = 64 << 10;  // small slots, so that few bytes make many tiles
     config.algorithm = GetParam().algorithm;
     WorldOfThreads(GetParam().world, config).run(body);

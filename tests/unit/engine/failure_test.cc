@@ -136,7 +136,7 @@ TEST(Failure, ARankThatLeftIsNamed) {
   ThreadBootstrap bootstrap(2);
   std::barrier done(2);
   const auto body = [&](int rank) {
-    auto endpoint = Endpoint::open(Config{});
+    auto endpoint = Endpoint::open(config_of_environment());
     auto face = bootstrap.face(rank);
     auto made = endpoint.value()->create_communicator(rank, 2, face, kTestTimeoutMs);
     ASSERT_TRUE(made.ok()) << made.status().message();

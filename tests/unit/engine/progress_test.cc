@@ -101,7 +101,7 @@ TEST(Progress, AWaitInOneGroupDoesNotHoldUpAnother) {
   ThreadBootstrap first(kWorld), second(kWorld);
   std::barrier done(kWorld);
   const auto body = [&](int rank) {
-    auto endpoint = Endpoint::open(Config{});
+    auto endpoint = Endpoint::open(config_of_environment());
     auto a = first.face(rank), b = second.face(rank);
     auto one = endpoint.value()->create_communicator(rank, kWorld, a, kTestTimeoutMs);
     auto two = endpoint.value()->create_communicator(rank, kWorld, b, kTestTimeoutMs);

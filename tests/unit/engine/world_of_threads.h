@@ -46,11 +46,19 @@ class ThreadBootstrap {
 
 inline constexpr int64_t kTestTimeoutMs = 30'000;
 
+// With RDMACOLL_TRANSPORT=verbs in the environment the same suites run over an RDMA device.
+inline Config config_of_environment() {
+  auto config = Config::from_environment();
+  EXPECT_TRUE(config.ok()) << config.status().message();
+  return config.ok() ? config.take() : Config();
+}
+
 class WorldOfThreads {
  public:
   using Body = std::function<void(Communicator&)>;
 
-  explicit WorldOfThreads(int size, Config config = {}) : size_(size), config_(std::move(config)) {}
+  explicit WorldOfThreads(int size, Config config = config_of_environment())
+      : size_(size), config_(std::move(config)) {}
 
   // Runs the body on every rank; the groups are left only when all bodies are done.
   void run(const Body& body) {

@@ -1,0 +1,24 @@
+// Path: how this process reaches another, and why so. What was chosen when they met.
+// Floor: engine. Thread: values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+struct Path {
+  Transport* transport = nullptr;
+  PeerId peer = 0;
+  bool same_host = true;
+  std::string host{};    // the peer's id of it
+  std::string reason{};  // for people, in a few words: "same host"
+};
+
+// For people: "shm to 3 ranks of this host; verbs (mlx5_0 port 1) to 4 ranks on 1 other host". By
+// rank; entries without a transport do not count.
+std::string summarize(const std::vector<Path>& paths);
+
+}  // namespace rdmacoll

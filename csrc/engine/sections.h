@@ -1,0 +1,21 @@
+// Sections: named strings of bytes in one, for what every transport has a part in: cards and keys
+// of regions. They come from outside, so parsing trusts nothing.
+// Floor: engine. Thread: values.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "csrc/base/status.h"
+
+namespace rdmacoll {
+
+inline constexpr size_t kMaxSectionsBytes = 4096;  // all of them, as bytes
+
+using Sections = std::map<std::string, std::string>;
+
+std::string encode(const Sections& sections);
+// InvalidArgument when encode() of this version did not make the bytes.
+Result<Sections> parse_sections(const std::string& bytes);
+
+}  // namespace rdmacoll

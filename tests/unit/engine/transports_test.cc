@@ -1,0 +1,290 @@
+// The choice of a transport per peer: what is tried, what is said of it, and that both sides agree.
+#include "csrc/engine/transports.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/engine/fake_transport.h"
+
+namespace rdmacoll {
+namespace {
+
+using Host = Transports::Host;
+
+Config with(const std::string& transport, const std::string& require = "") {
+  Config config;
+  config.transport = transport;
+  config.require = require;
+  return config;
+}
+
+// A process on a host with some of the two transports.
+struct Process {
+  explicit Process(const std::string& host, bool has_shm = true, bool has_verbs = true,
+                   const Config& config = {})
+      : transports(having(has_shm, has_verbs), Host{"id of " + host, host}, config, clock) {}
+
+  Result<Path> connect(const Process& other) {
+    return transports.connect(other.transports.local_card(), Deadline::after_ms(clock, 10'000));
+  }
+  std::vector<Transport*> having(bool has_shm, bool has_verbs) {
+    std::vector<Transport*> list;
+    if (has_shm) list.push_back(&shm);
+    if (has_verbs) list.push_back(&verbs);
+    return list;
+  }
+  static FakeTransport::Answer fails(StatusCode code, const std::string& why) {
+    return [code, why](const std::string&, Deadline) { return Status(code, why); };
+  }
+
+  ManualClock clock;
+  FakeTransport shm{"shm", "shm card"};
+  FakeTransport verbs{"verbs", "verbs card"};
+  Transports transports;
+};
+
+bool says(const Status& status, std::initializer_list<const char*> words) {
+  for (const char* word : words) {
+    if (status.message().find(word) == std::string::npos) return false;
+  }
+  return true;
+}
+
+TEST(Transports, TheFirstThatReachesIsTaken) {
+  Process mine("a");
+  Result<Path> path = mine.connect(Process("a"));
+  ASSERT_TRUE(path.ok()) << path.status().message();
+  EXPECT_EQ(path.value().transport, &mine.shm);
+  EXPECT_EQ(path.value().peer, 7u);
+  EXPECT_TRUE(path.value().same_host);
+  EXPECT_EQ(path.value().reason, "same host");
+  EXPECT_EQ(mine.shm.connected, std::vector<std::string>{"shm card"});
+  EXPECT_TRUE(mine.verbs.connected.empty());
+}
+
+TEST(Transports, UnsupportedMeansTheNext) {
+  Process mine("a");
+  mine.shm.on_connect = Process::fails(StatusCode::Unsupported, "another host");
+  Result<Path> path = mine.connect(Process("b"));
+  ASSERT_TRUE(path.ok()) << path.status().message();
+  EXPECT_EQ(path.value().transport, &mine.verbs);
+  EXPECT_FALSE(path.value().same_host);
+  EXPECT_EQ(path.value().reason, "on host b");
+  EXPECT_EQ(mine.verbs.connected, std::vector<std::string>{"verbs card"});
+}
+
+TEST(Transports, AnyOtherErrorIsTheError) {
+  Process mine("a");
+  mine.shm.on_connect = Process::fails(StatusCode::PeerFailed, "it has ended");
+  const Status status = mine.connect(Process("a")).status();
+  EXPECT_EQ(status.code(), StatusCode::PeerFailed);
+  EXPECT_EQ(status.message(), "shm: it has ended");
+  EXPECT_TRUE(mine.verbs.connected.empty());
+}
+
+TEST(Transports, TheSettingIsTheReason) {
+  Process mine("a", false, true, with("verbs"));
+  EXPECT_EQ(mine.connect(Process("a")).value().reason, "RDMACOLL_TRANSPORT=verbs");
+}
+
+TEST(Transports, WithoutAWayEachTransportSaysWhyNot) {
+  Process mine("a");
+  mine.shm.on_connect = Process::fails(StatusCode::Unsupported, "another host");
+  const Status status = mine.connect(Process("b", true, false)).status();
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_TRUE(says(status, {"host 'b'", "shm: another host", "verbs: the other process"}))
+      << status.message();
+}
+
+TEST(Transports, WhatIsRequiredMustReachOtherHosts) {
+  const Config config = with("auto", "verbs");
+  Process mine("a", true, true, config);
+  EXPECT_EQ(mine.connect(Process("a")).value().transport, &mine.shm);
+  EXPECT_EQ(mine.connect(Process("b")).value().transport, &mine.verbs);
+  EXPECT_EQ(mine.shm.connected.size(), 1u) << "to another host shm is not even tried";
+
+  Process without("a", true, false, config);
+  EXPECT_TRUE(without.connect(Process("a")).ok());
+  const Status status = without.connect(Process("b")).status();
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_TRUE(says(status, {"RDMACOLL_REQUIRE=verbs", "host 'b'"})) << status.message();
+}
+
+// The other side dials over shm, is refused, and goes on to verbs: this side cannot hear of it over
+// shm, where it waits.
+TEST(Transports, AWaitingSideFollowsToWhereItIsCalled) {
+  Process mine("a");
+  int64_t longest_ns = 0;
+  mine.shm.on_connect = [&](const std::string&, Deadline deadline) {
+    longest_ns = std::max(longest_ns, deadline.at_ns - mine.clock.at_ns);
+    mine.clock.wait_until(deadline);
+    if (mine.shm.connected.size() == 3) mine.verbs.callers.insert("verbs card");
+    return Status(StatusCode::Timeout, "nobody came");
+  };
+  Result<Path> path = mine.connect(Process("a"));
+  ASSERT_TRUE(path.ok()) << path.status().message();
+  EXPECT_EQ(path.value().transport, &mine.verbs);
+  EXPECT_EQ(mine.shm.connected.size(), 3u);
+  EXPECT_LE(longest_ns, 200'000'000);
+  EXPECT_NE(path.value().reason.find("same host, but shm: "), std::string::npos)
+      << path.value().reason;
+}
+
+TEST(Transports, AWaitingSideThatNobodyCallsWaitsToItsDeadline) {
+  Process mine("a");
+  mine.verbs.callers.insert("the card of another");
+  mine.shm.on_connect = [&](const std::string&, Deadline deadline) {
+    mine.clock.wait_until(deadline);
+    return Status(StatusCode::Timeout, "nobody came");
+  };
+  const int64_t begin_ns = mine.clock.at_ns;
+  const Status status = mine.connect(Process("a")).status();
+  EXPECT_EQ(status.code(), StatusCode::Timeout);
+  EXPECT_EQ(status.message(), "shm: nobody came");
+  EXPECT_EQ(mine.clock.at_ns - begin_ns, 10'000'000'000);
+  EXPECT_TRUE(mine.verbs.connected.empty());
+}
+
+TEST(Transports, WithNothingToFollowToAWaitIsOne) {
+  Process mine("a", true, false);
+  mine.shm.on_connect = [&](const std::string&, Deadline deadline) {
+    mine.clock.wait_until(deadline);
+    return Status(StatusCode::Timeout, "nobody came");
+  };
+  EXPECT_EQ(mine.connect(Process("a")).status().code(), StatusCode::Timeout);
+  EXPECT_EQ(mine.shm.connected.size(), 1u);
+}
+
+TEST(Transports, AKnownProcessKeepsItsPath) {
+  Process mine("a");
+  const Process other("b");
+  mine.shm.on_connect = Process::fails(StatusCode::Unsupported, "another host");
+  ASSERT_TRUE(mine.connect(other).ok());
+  ASSERT_TRUE(mine.connect(other).ok());
+  EXPECT_EQ(mine.shm.connected.size(), 1u);
+  EXPECT_EQ(mine.verbs.connected.size(), 1u);
+  mine.verbs.peer = Status(StatusCode::PeerFailed, "it left");
+  EXPECT_EQ(mine.connect(other).status().code(), StatusCode::PeerFailed);
+}
+
+TEST(Transports, OnlyThoseSomebodyWasMetOverAreInUse) {
+  Process mine("a");
+  EXPECT_EQ(mine.transports.in_use().size(), 1u);
+  ASSERT_TRUE(mine.connect(Process("a")).ok());
+  EXPECT_EQ(mine.transports.in_use().size(), 1u);
+  mine.shm.on_connect = Process::fails(StatusCode::Unsupported, "another host");
+  ASSERT_TRUE(mine.connect(Process("b")).ok());
+  ASSERT_TRUE(mine.connect(Process("c")).ok());
+  ASSERT_EQ(mine.transports.in_use().size(), 2u);
+  EXPECT_EQ(mine.transports.in_use()[1], &mine.verbs);
+  mine.transports.shutdown();
+  EXPECT_TRUE(mine.shm.left && mine.verbs.left);
+}
+
+TEST(Transports, ARegionIsRegisteredWithAllUnderOneId) {
+  Process mine("a");
+  const Region first = mine.transports.create_region(4096).take();
+  const Region second = mine.transports.create_region(64).take();
+  EXPECT_NE(first.id, second.id);
+  EXPECT_EQ(mine.shm.regions.at(first.id), mine.verbs.regions.at(first.id));
+  EXPECT_EQ(mine.shm.regions.at(first.id)->data(), first.base);
+  const std::string key = mine.transports.region_key(second.id);
+  mine.transports.release_region(first.id);
+  EXPECT_EQ(mine.shm.regions.size() + mine.verbs.regions.size(), 2u);
+  EXPECT_FALSE(mine.transports.create_region(0).ok());
+
+  Process other("a");
+  const Path path{.transport = &other.verbs};
+  ASSERT_TRUE(other.transports.open_region(path, key, Deadline{0}).ok());
+  EXPECT_EQ(other.verbs.opened, std::vector<std::string>{"verbs key " + std::to_string(second.id)});
+  EXPECT_TRUE(other.shm.opened.empty());
+}
+
+// As when RLIMIT_MEMLOCK is too low.
+TEST(Transports, MemoryThatCannotBeRegisteredIsAnErrorWhereItIsNeeded) {
+  Process owner("a");
+  owner.verbs.on_register = Status(StatusCode::System, "ulimit -l is 64 KiB");
+  const Region region = owner.transports.create_region(4096).take();
+  const std::string key = owner.transports.region_key(region.id);
+  const Path by_shm{.transport = &owner.shm};
+  const Path by_verbs{.transport = &owner.verbs};
+  EXPECT_TRUE(owner.transports.offer_region(by_shm, region.id).ok());
+  EXPECT_EQ(owner.transports.offer_region(by_verbs, region.id).message(), "ulimit -l is 64 KiB");
+
+  Process other("b");
+  EXPECT_TRUE(other.transports.open_region({.transport = &other.shm}, key, Deadline{0}).ok());
+  const Status status = other.transports.open_region({.transport = &other.verbs}, key, Deadline{0});
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_TRUE(says(status, {"verbs", "ulimit -l is 64 KiB"})) << status.message();
+  EXPECT_TRUE(other.verbs.opened.empty());
+  owner.transports.release_region(region.id);
+  EXPECT_TRUE(owner.shm.regions.empty());
+
+  owner.shm.on_register = Status(StatusCode::System, "no memory");
+  EXPECT_EQ(owner.transports.create_region(4096).status().message(), "no memory")
+      << "memory that nothing can reach is of no use to anybody";
+}
+
+TEST(Transports, WhatComesFromOutsideIsNotTrusted) {
+  Process mine("a");
+  const std::string good = mine.transports.local_card();
+  for (size_t cut = 1; cut < good.size(); ++cut) {
+    Result<Sections> parsed = parse_sections(good.substr(0, cut));
+    EXPECT_TRUE(!parsed.ok() || encode(parsed.value()) == good.substr(0, cut)) << cut;
+  }
+  EXPECT_FALSE(parse_sections(good + good).ok()) << "a name twice";
+  EXPECT_FALSE(parse_sections(std::string(3, '\xff')).ok());
+  EXPECT_FALSE(parse_sections(std::string(kMaxSectionsBytes + 1, 'x')).ok());
+  EXPECT_EQ(parse_sections(good).value(), parse_sections(good).value());
+  EXPECT_EQ(mine.transports.connect("no card", Deadline{0}).status().code(),
+            StatusCode::InvalidArgument);
+  EXPECT_EQ(mine.transports.connect("", Deadline{0}).status().code(), StatusCode::Unsupported);
+  const Path path{.transport = &mine.shm};
+  for (const std::string& key : {std::string(), std::string("garbage"), encode({{"shm", ""}}),
+                                 encode({{"shm", "?"}}), encode({{"verbs", "+key"}})}) {
+    EXPECT_EQ(mine.transports.open_region(path, key, Deadline{0}).code(),
+              StatusCode::InvalidArgument);
+  }
+  EXPECT_TRUE(mine.shm.opened.empty());
+}
+
+TEST(Transports, PathsInOneLine) {
+  FakeTransport shm("shm", ""), verbs("verbs", "");
+  verbs.device = "mlx5_0 port 1";
+  const auto path = [](FakeTransport& transport, const std::string& host) {
+    return Path{.transport = &transport, .same_host = host == "here", .host = host};
+  };
+  EXPECT_EQ(summarize({Path{}}), "");
+  EXPECT_EQ(summarize({Path{}, path(shm, "here"), path(shm, "here"), path(verbs, "b"),
+                       path(verbs, "b"), path(verbs, "b")}),
+            "shm to 2 ranks of this host; verbs (mlx5_0 port 1) to 3 ranks on 1 other host");
+  EXPECT_EQ(summarize({Path{}, path(verbs, "here"), path(verbs, "b"), path(verbs, "c")}),
+            "verbs (mlx5_0 port 1) to 1 rank of this host and 2 ranks on 2 other hosts");
+}
+
+TEST(Transports, OpenTakesWhatTheSettingSays) {
+  const SteadyClock clock;
+  Result<std::unique_ptr<Transports>> only_shm = Transports::open(with("shm"), clock);
+  ASSERT_TRUE(only_shm.ok()) << only_shm.status().message();
+  EXPECT_STREQ(only_shm.value()->in_use().front()->name(), "shm");
+  Config config = with("shm");
+  config.host_id = "far away";
+  auto elsewhere = Transports::open(config, clock);
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status().message();
+  const Status status =
+      only_shm.value()->connect(elsewhere.value()->local_card(), Deadline{0}).status();
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_TRUE(says(status, {"host 'far away'", "shm: ", "verbs: RDMACOLL_TRANSPORT=shm"}))
+      << status.message();
+
+  // With a device or without one:
+  auto only_verbs = Transports::open(with("verbs"), clock);
+  EXPECT_TRUE(only_verbs.ok() ? only_verbs.value()->in_use().front()->name() == std::string("verbs")
+                              : says(only_verbs.status(), {"RDMACOLL_TRANSPORT=verbs: "}))
+      << only_verbs.status().message();
+
+  config.host_id = std::string(300, 'x');
+  EXPECT_TRUE(says(Transports::open(config, clock).status(), {"RDMACOLL_HOST_ID", "300"}));
+}
+
+}  // namespace
+}  // namespace rdmacoll

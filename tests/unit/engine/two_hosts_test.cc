@@ -1,0 +1,186 @@
+// Groups whose ranks are reached over two transports at once. The second one is shm in disguise: it
+// has another name, and maps nothing, so the engine puts its messages as over a network.
+#include <barrier>
+
+#include "csrc/engine/group_setup.h"
+#include "csrc/plan/select.h"
+#include "csrc/transport/shm/shm_transport.h"
+#include "tests/unit/engine/world_of_threads.h"
+
+namespace rdmacoll {
+namespace {
+
+class Network final : public Transport {
+ public:
+  explicit Network(std::unique_ptr<ShmTransport> shm) : shm_(std::move(shm)) {}
+  uint64_t puts() const { return puts_.load(); }
+
+  const char* name() const override { return "network"; }
+  std::byte* map(PeerId, RegionId) override { return nullptr; }
+  Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
+             Ticket* ticket) override {
+    const auto memory = regions_.find(source.region);
+    EXPECT_TRUE(memory != regions_.end() && source.data >= memory->second->data() &&
+                source.data + source.bytes <= memory->second->data() + memory->second->bytes());
+    puts_.fetch_add(1);
+    return shm_->put(peer, channel, source, destination, ticket);
+  }
+  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override {
+    regions_[region] = memory;
+    return shm_->register_region(region, memory);
+  }
+
+  std::string local_card() const override { return shm_->local_card(); }
+  Result<PeerId> connect(const std::string& card, Deadline deadline) override {
+    return shm_->connect(card, deadline);
+  }
+  bool called_by(const std::string& card) const override { return shm_->called_by(card); }
+  std::string region_key(RegionId region) const override { return shm_->region_key(region); }
+  Status offer_region(PeerId peer, RegionId id) override { return shm_->offer_region(peer, id); }
+  Status open_region(PeerId peer, const std::string& key, Deadline deadline) override {
+    return shm_->open_region(peer, key, deadline);
+  }
+  void close_region(PeerId peer, RegionId region) override { shm_->close_region(peer, region); }
+  void release_region(RegionId region) override { shm_->release_region(region); }
+  Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
+             Ticket* ticket) override {
+    return shm_->get(peer, channel, source, destination, ticket);
+  }
+  Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
+                const Header& header) override {
+    return shm_->signal(peer, channel, line, counter, header);
+  }
+  bool done(Ticket ticket) override { return shm_->done(ticket); }
+  void poll() override { shm_->poll(); }
+  int arm() override { return shm_->arm(); }
+  void disarm() override { shm_->disarm(); }
+  void wake() override { shm_->wake(); }
+  Status peer_status(PeerId peer) const override { return shm_->peer_status(peer); }
+  Status fence(PeerId peer, Deadline deadline) override { return shm_->fence(peer, deadline); }
+  void shutdown() override { shm_->shutdown(); }
+
+ private:
+  const std::unique_ptr<ShmTransport> shm_;
+  std::map<RegionId, std::shared_ptr<SharedSegment>> regions_;
+  std::atomic<uint64_t> puts_{0};
+};
+
+std::unique_ptr<ShmTransport> open_on(const std::string& host, const Clock& clock) {
+  Config config;
+  config.host_id = host;
+  return ShmTransport::open(config, clock).take();
+}
+
+// What an endpoint holds, on a host of the test's choice.
+struct Rank {
+  Rank(const std::string& host)
+      : shm(open_on(host, clock)),
+        network(open_on("the network", clock)),
+        transports({shm.get(), &network}, {host, host}, Config{}, clock),
+        progress(std::make_unique<ThreadProgress>(transports, clock, 5)) {}
+  ~Rank() {
+    progress.reset();
+    transports.shutdown();
+  }
+  Result<std::unique_ptr<Communicator>> join(uint32_t rank, uint32_t size, Bootstrap& bootstrap) {
+    auto made = set_up_group(transports, clock, Config{}, rank, size, bootstrap,
+                             Deadline::after_ms(clock, kTestTimeoutMs));
+    if (!made.ok()) return made.status();
+    auto [group, paths] = made.take();
+    const Ground ground{transports, *progress, clock, algorithm_by_name("auto")};
+    return std::make_unique<Communicator>(std::move(group), std::move(paths), ground,
+                                          kTestTimeoutMs, nullptr);
+  }
+
+  SteadyClock clock;
+  std::unique_ptr<ShmTransport> shm;
+  Network network;
+  Transports transports;
+  std::unique_ptr<ThreadProgress> progress;
+};
+
+using Body = std::function<void(Rank&, Communicator&)>;
+
+// One rank per entry, on the host of that name.
+void run_on(const std::vector<std::string>& hosts, const Body& body) {
+  const auto size = static_cast<uint32_t>(hosts.size());
+  ThreadBootstrap bootstrap(static_cast<int>(size));
+  std::barrier done(size);
+  std::vector<std::thread> threads;
+  for (uint32_t r = 0; r < size; ++r) {
+    threads.emplace_back([&, r] {
+      Rank rank(hosts[r]);
+      auto face = bootstrap.face(static_cast<int>(r));
+      auto made = rank.join(r, size, face);
+      EXPECT_TRUE(made.ok()) << made.status().message();
+      if (made.ok()) body(rank, *made.value());
+      done.arrive_and_wait();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void sum(Communicator& c, uint64_t count) {
+  std::vector<float> data(count, static_cast<float>(c.rank() + 1));
+  finish(c, c.all_reduce(data.data(), data.data(), count, DType::Float32, ReduceOp::Sum));
+  const float expected = static_cast<float>(c.size() * (c.size() + 1) / 2);
+  for (uint64_t i = 0; i < count; ++i) ASSERT_EQ(data[i], expected) << i;
+}
+
+TEST(TwoHosts, EveryPairHasItsOwnWay) {
+  const std::vector<std::string> hosts = {"a", "b", "a", "b", "c"};
+  run_on(hosts, [&](Rank& rank, Communicator& c) {
+    const std::string& here = hosts[static_cast<size_t>(c.rank())];
+    const std::vector<PeerPath> paths = c.paths();
+    ASSERT_EQ(paths.size(), 4u);
+    for (const PeerPath& path : paths) {
+      const std::string& there = hosts[static_cast<size_t>(path.rank)];
+      EXPECT_NE(path.rank, c.rank());
+      EXPECT_EQ(path.transport, here == there ? "shm" : "network");
+      EXPECT_EQ(path.reason, here == there ? "same host" : "on host " + there);
+    }
+    for (const uint64_t count : {1u, 100u, 5000u, 300'000u}) sum(c, count);
+    EXPECT_GT(rank.network.puts(), 0u);
+    finish(c, c.barrier());
+  });
+}
+
+TEST(TwoHosts, OnOneHostNothingGoesOverTheNetwork) {
+  run_on({"a", "a", "a"}, [](Rank& rank, Communicator& c) {
+    sum(c, 300'000);
+    EXPECT_EQ(rank.network.puts(), 0u);
+    EXPECT_EQ(rank.transports.in_use().size(), 1u);
+  });
+}
+
+TEST(TwoHosts, ASleeperHearsOfBothTransports) {
+  run_on({"a", "a", "b"}, [](Rank&, Communicator& c) {
+    for (int from = 1; from < 3; ++from) {
+      float value = static_cast<float>(c.rank());
+      if (c.rank() == 0) {
+        finish(c, c.recv({&value, sizeof value}, from, 0));
+        EXPECT_EQ(value, static_cast<float>(from));
+      } else if (c.rank() == from) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        finish(c, c.send({&value, sizeof value}, 0, 0));
+      }
+      finish(c, c.barrier());
+    }
+  });
+}
+
+TEST(TwoHosts, ARankThatLeavesIsMissedOnBoth) {
+  run_on({"a", "a", "b"}, [](Rank& rank, Communicator& c) {
+    finish(c, c.barrier());
+    if (c.rank() == 0) {
+      rank.transports.shutdown();
+      return;
+    }
+    auto started = c.barrier();
+    ASSERT_TRUE(started.ok());
+    EXPECT_EQ(c.wait(*started.value(), -1, {}).code(), StatusCode::PeerFailed);
+  });
+}
+
+}  // namespace
+}  // namespace rdmacoll
