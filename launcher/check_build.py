@@ -1,51 +1,90 @@
-"""rdmarun --check-build: what this installation has, and what it lacks and why.
+"""rdmarun --check-build: what is compiled in, what starts the ranks, what this machine offers.
 
-Floor: launcher. Thread: any.
+Laid out as horovodrun's, whose users know it. Floor: launcher. Thread: any.
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rdmacoll.info.build import ask_build
+from rdmacoll.info.listing import list_devices
+from rdmacoll.info.memlock import Memlock
 
 from .mpi_find import MpiError, find_mpi
 
 
-def check_build() -> int:
-    """Prints a line per item; the status is 1 if something a job needs is missing."""
-    rows, missing = [], 0
-    for name, probe in (("torch", _torch), ("MPI", _mpi), ("mpi4py", _mpi4py)):
-        try:
-            rows.append((name, probe()))
-        except (ImportError, MpiError, RuntimeError) as error:
-            rows.append((name, f"missing: {error}"))
-            missing = 1
+@dataclass(frozen=True)
+class Item:
+    name: str
+    there: bool
+    detail: str = ""  # which one, or why not
+
+
+def check_build(version: str) -> int:
+    """Prints it; the status is 0 if jobs can run here, 1 if something that every job needs is not.
+
+    Transports and devices are no such thing: shared memory is always there.
+    """
+    mpi = [_mpi(), _mpi4py()]
+    torch, transports, chosen = _engine()
+    sections = {
+        "Available Frameworks": [torch],
+        "Available Controllers": mpi,
+        "Available Transports": transports,
+        "This Machine": [*_devices(), chosen, _memlock()],
+    }
+    print(f"rdmacoll v{version}:")
+    for title, items in sections.items():
+        print(f"\n{title}:")
+        for item in items:
+            mark = "X" if item.there else " "
+            print(f"    [{mark}] {item.name}" + (f": {item.detail}" if item.detail else ""))
+    return 0 if torch.there and all(item.there for item in mpi) else 1
+
+
+def _mpi() -> Item:
     try:
-        rows += _engine().items()
-    except (ImportError, AttributeError) as error:
-        rows.append(("rdmacoll", f"the extension does not load: {error}"))
-        missing = 1
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        print(f"{name:<{width}}  {value}")
-    return missing
+        mpi = find_mpi()
+    except MpiError as error:
+        return Item("MPI", False, str(error))
+    return Item("MPI", True, f"{mpi.version} ({mpi.mpiexec})")
 
 
-def _torch() -> str:
-    return str(importlib.import_module("torch").__version__)
-
-
-def _mpi() -> str:
-    mpi = find_mpi()
-    return f"{mpi.version} ({mpi.mpiexec})"
-
-
-def _mpi4py() -> str:
+def _mpi4py() -> Item:
     """Its version and the library it loads; the library is not initialised."""
-    mpi4py = importlib.import_module("mpi4py")
-    mpi4py.rc.initialize = False
-    library = importlib.import_module("mpi4py.MPI").Get_library_version()
-    return f"{mpi4py.__version__} with {' '.join(library.split()[:3])}"
+    try:
+        mpi4py = importlib.import_module("mpi4py")
+        mpi4py.rc.initialize = False
+        library = importlib.import_module("mpi4py.MPI").Get_library_version()
+    except (ImportError, RuntimeError) as error:
+        return Item("mpi4py", False, str(error))
+    return Item("mpi4py", True, f"{mpi4py.__version__} with {' '.join(library.split()[:3])}")
 
 
-def _engine() -> Mapping[str, str]:
-    info: Mapping[str, str] = importlib.import_module("rdmacoll").build_info()
-    return info
+def _engine() -> tuple[Item, list[Item], Item]:
+    """PyTorch with the extension in it, its transports, and the device that verbs would use."""
+    names, chosen = ("shm", "verbs", "ofi"), "RDMA device of LOCAL_RANK 0"
+    try:
+        build = ask_build(local_ranks=1)
+    except ImportError as error:
+        none = [Item(name, False) for name in names]
+        return Item("PyTorch", False, str(error)), none, Item(chosen, False)
+    torch = Item("PyTorch", True, f"{build.torch}, built for {build.facts['built for torch']}")
+    transports = [Item(name, name in build.transports) for name in names]
+    choice = build.choices[0]
+    return torch, transports, Item(chosen, bool(choice.device), choice.device or choice.error)
+
+
+def _devices() -> Iterator[Item]:
+    for device in list_devices().devices:
+        active = any(port.state == "ACTIVE" for port in device.ports)
+        states = [f"port {port.number} {port.state}" for port in device.ports]
+        detail = ", ".join(filter(None, [device.driver, *states, device.problem]))
+        yield Item(device.name, active and not device.problem, detail)
+
+
+def _memlock() -> Item:
+    memlock = Memlock.of_this_process()
+    detail = f"{memlock}: {memlock.remedy}" if memlock.remedy else str(memlock)
+    return Item("Locked memory", memlock.suffices, " ".join(detail.split()))

@@ -32,7 +32,7 @@ def run(options: Options) -> int:
     if options.check_build:
         from .check_build import check_build
 
-        return check_build()
+        return check_build(version())
     if not options.module and not Path(options.script).is_file():
         say(f"{options.script}: there is no such script (a module is started with -m)")
         return 2

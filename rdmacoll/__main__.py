@@ -1,60 +1,68 @@
 """The command `rdmacoll`: what is installed here, and what this machine offers it."""
 
 import argparse
+import json
 import os
-import platform
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable
+
+DESCRIPTION = 'A torch.distributed backend named "rdma" for CPU tensors.'
+INFO = """\
+What is installed and compiled in, the RDMA devices of this machine, and which one a rank uses. The
+exit status is 1 if the compiled module does not load, 2 if --peers is asked outside of a job."""
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="rdmacoll", description='A torch.distributed backend named "rdma" for CPU tensors.'
-    )
+    parser = argparse.ArgumentParser(prog="rdmacoll", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    info = commands.add_parser("info", help="what is installed, and what this machine offers")
-    info.set_defaults(run=_info)
+    info = commands.add_parser(
+        "info", help="what is installed, and what this machine offers", description=INFO
+    )
+    what = info.add_mutually_exclusive_group()
+    what.add_argument("--devices", action="store_true", help="this machine only; loads no torch")
+    what.add_argument(
+        "--peers",
+        action="store_true",
+        help="what the ranks of a job reach each other by, and why: "
+        "rdmarun -np 4 -m rdmacoll info --peers",
+    )
+    info.add_argument("--json", action="store_true", help="the same for programs")
     arguments = parser.parse_args()
-    status: int = arguments.run()
-    return status
+    if arguments.peers:
+        return _peers(arguments.json)
+    return _info(arguments.devices, arguments.json)
 
 
-def _info() -> int:
-    rows, loads = list(_installed()), True
-    try:
-        from rdmacoll import build_info
+def _info(devices_only: bool, as_json: bool) -> int:
+    from .info.report import device_report, full_report
+    from .info.text import lines
 
-        rows += build_info().items()
-    except ImportError as error:
-        rows.append(("rdmacoll", str(error)))
-        loads = False
-    rows += [*_machine(), *_settings()]
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        print(f"{name:<{width}}  {value}")
-    return 0 if loads else 1
+    report = device_report() if devices_only else full_report()
+    _print(report if as_json else lines(report), as_json)
+    return 1 if report.get("build", {}).get("error") else 0
 
 
-def _installed() -> Iterator[tuple[str, str]]:
-    import torch
+def _peers(as_json: bool) -> int:
+    from .info.peers import as_data, gather_paths, lines
 
-    yield "python", platform.python_version()
-    yield "torch", torch.__version__
+    if "RANK" not in os.environ:
+        print(
+            "rdmacoll info --peers asks the ranks of a job; start one with "
+            "rdmarun -np 4 -m rdmacoll info --peers, or with torchrun",
+            file=sys.stderr,
+        )
+        return 2
+    ranks = gather_paths()
+    if ranks:  # on rank 0
+        _print(as_data(ranks) if as_json else lines(ranks), as_json)
+    return 0
 
 
-def _machine() -> Iterator[tuple[str, str]]:
-    yield "kernel", platform.release()
-    yield "cores", str(len(os.sched_getaffinity(0)))
-    devices = sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
-    yield "RDMA devices", ", ".join(devices) or "none"
-
-
-def _settings() -> Iterator[tuple[str, str]]:
-    ours = {name: value for name, value in os.environ.items() if name.startswith("RDMACOLL_")}
-    if not ours:
-        yield "environment", "no RDMACOLL_ variable is set"
-    yield from sorted(ours.items())
+def _print(what: Iterable[object], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(what, indent=2))
+    else:
+        print(*what, sep="\n")
 
 
 if __name__ == "__main__":

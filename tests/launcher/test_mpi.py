@@ -4,6 +4,7 @@ Floor: tests.
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -67,17 +68,40 @@ def test_agents_that_never_come_up(jobs: Jobs) -> None:
     assert "the agents (localhost) are not up after 0.5 s (--start-timeout)" in done.stderr
 
 
+def items(output: str) -> dict[str, tuple[bool, str]]:
+    """Name -> whether it is there, and what is said of it."""
+    found = re.findall(r"^    \[([X ])\] ([\w ]+)(?:: (.*))?$", output, re.M)
+    return {name: (mark == "X", detail) for mark, name, detail in found}
+
+
 def test_check_build(jobs: Jobs) -> None:
     done = jobs.run("--check-build")
-    rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
-    assert rows["torch"][0].isdigit()
-    assert "mpiexec" in rows["MPI"]
-    assert " with " in rows["mpi4py"]
-    assert "rdmacoll" in rows
-    assert (done.returncode == 0) == ("does not load" not in rows["rdmacoll"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith(f"rdmacoll v{rdmacoll.__version__}:\n\nAvailable Frameworks:\n")
+    found = items(done.stdout)
+    assert list(found)[:6] == ["PyTorch", "MPI", "mpi4py", "shm", "verbs", "ofi"]
+    assert "built for 2." in found["PyTorch"][1]
+    assert "mpiexec" in found["MPI"][1]
+    assert " with " in found["mpi4py"][1]
+    assert (found["shm"][0], found["ofi"][0]) == (True, False)
+    assert found["RDMA device of LOCAL_RANK 0"][1]
 
 
 def test_check_build_without_mpi(jobs: Jobs) -> None:
     done = jobs.run("--check-build", **bare_python(jobs, None))
     assert done.returncode == 1
-    assert "missing: no mpiexec" in done.stdout
+    there, why = items(done.stdout)["MPI"]
+    assert not there
+    assert why.startswith("no mpiexec")
+
+
+def test_check_build_with_a_broken_extension(jobs: Jobs) -> None:
+    site = package_as_folder(jobs.folder / "site")
+    (compiled,) = Path(site).glob("rdmacoll/_C.*.so")
+    compiled.unlink()
+    compiled.touch()
+    done = jobs.run("--check-build", PYTHONPATH=site)
+    assert done.returncode == 1
+    found = items(done.stdout)
+    assert not any(found[name][0] for name in ("PyTorch", "shm", "verbs"))
+    assert found["PyTorch"][1].startswith("rdmacoll's compiled module does not load into torch")

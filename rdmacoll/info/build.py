@@ -1,0 +1,44 @@
+"""What is compiled in and which device it chooses, asked of the extension: loads torch."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The RDMA device of a rank of this host, and why that one; or why there is none."""
+
+    local_rank: int
+    device: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Build:
+    torch: str
+    facts: dict[str, str]
+    transports: list[str]
+    choices: list[Choice]
+
+
+def ask_build(local_ranks: int) -> Build:
+    """ImportError says what to do if there is no torch or the extension does not load into it."""
+    import torch
+
+    from rdmacoll import build_info
+
+    facts = build_info()
+    return Build(
+        torch=torch.__version__,
+        facts=facts,
+        transports=facts["transports"].split(", "),
+        choices=[_choice(rank) for rank in range(local_ranks)],
+    )
+
+
+def _choice(local_rank: int) -> Choice:
+    from rdmacoll._extension import extension
+
+    try:
+        return Choice(local_rank, device=extension().explain_verbs(local_rank))
+    except RuntimeError as error:  # what every Status becomes
+        return Choice(local_rank, error=str(error).removeprefix("rdma: "))
