@@ -2,67 +2,18 @@
 // what bounds it on this machine: the one-way latency of a flag, and memcpy by all ranks at once.
 //   engine_bench [ranks, default 2]
 // Floor: benchmarks.
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#include "csrc/engine/endpoint.h"
+#include "benchmarks/forked_ranks.h"
 
 namespace {
 
 using namespace rdmacoll;
-
-constexpr int kMaxRanks = 64;
-constexpr size_t kRecordBytes = 8192;
-
-// What the processes share before the engine connects them, and for the flag.
-struct Shared {
-  std::atomic<int> arrived;
-  uint32_t record_bytes[kMaxRanks];
-  char records[kMaxRanks][kRecordBytes];
-  alignas(64) std::atomic<uint64_t> ping;
-  alignas(64) std::atomic<uint64_t> pong;
-};
-
-class SharedBootstrap final : public Bootstrap {
- public:
-  SharedBootstrap(Shared& shared, int rank, int size) : shared_(shared), rank_(rank), size_(size) {}
-  Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline) override {
-    std::memcpy(shared_.records[rank_], mine.data(), mine.size());
-    shared_.record_bytes[rank_] = static_cast<uint32_t>(mine.size());
-    shared_.arrived.fetch_add(1);
-    while (shared_.arrived.load() < size_) usleep(100);
-    std::vector<std::string> all;
-    for (int r = 0; r < size_; ++r) all.emplace_back(shared_.records[r], shared_.record_bytes[r]);
-    return all;
-  }
-
- private:
-  Shared& shared_;
-  int rank_;
-  int size_;
-};
-
-double now_us() { return static_cast<double>(SteadyClock().now_ns()) / 1e3; }
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
-
-void run(Communicator& c, Result<WorkPtr> started) {
-  if (!started.ok() || !c.wait(*started.value(), -1, {}).ok()) {
-    std::fprintf(stderr, "rank %d failed\n", c.rank());
-    std::exit(1);
-  }
-}
+using namespace rdmacoll::bench;
 
 double all_reduce_us(Communicator& c, std::vector<float>& data, uint64_t count, int rounds) {
   std::vector<double> times;
@@ -124,19 +75,6 @@ void measure(Communicator& c, Shared& shared) {
   }
 }
 
-int rank_main(Shared& shared, int rank, int size) {
-  auto config = Config::from_environment();
-  auto endpoint = Endpoint::open(config.value());
-  SharedBootstrap bootstrap(shared, rank, size);
-  auto communicator = endpoint.value()->create_communicator(rank, size, bootstrap, 60'000);
-  if (!communicator.ok()) {
-    std::fprintf(stderr, "rank %d: %s\n", rank, communicator.status().message().c_str());
-    return 1;
-  }
-  measure(*communicator.value(), shared);
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -145,14 +83,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "ranks=%d is not possible; give 1 to %d\n", ranks, kMaxRanks);
     return 2;
   }
-  void* memory =
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return 1;
-  auto& shared = *new (memory) Shared();
-  for (int rank = 0; rank < ranks; ++rank) {
-    if (fork() == 0) _exit(rank_main(shared, rank, ranks));
-  }
-  int failed = 0, status = 0;
-  while (wait(&status) > 0) failed |= status != 0;
-  return failed;
+  return run_ranks(ranks, measure);
 }

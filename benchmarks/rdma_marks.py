@@ -1,0 +1,113 @@
+"""The engine over verbs beside perftest, on one device, interleaved in short rounds.
+
+    python benchmarks/rdma_marks.py --device rxe0 --gid-index 1 [--rounds 5] [--build build/cpp]
+
+Large messages: busbw of all_gather and all_reduce against half of `ib_write_bw -b` (both directions
+at once, as the collectives go). Small ones: an 8-byte all_reduce against `ib_write_lat`, half a
+round trip. Prints every round, then the median of the rounds' ratios. perftest's MB are 2^20 bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import time
+
+MIB = 1 << 20
+LIMIT_S = 180
+
+
+def perftest(program: str, options: list[str], device: list[str], port: int) -> str:
+    """Runs the server and the client of a perftest program; the client's output."""
+    command = [program, "-F", "-p", str(port), *device, *options]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        for _ in range(100):
+            client = subprocess.run(
+                [*command, "127.0.0.1"], capture_output=True, text=True, timeout=LIMIT_S
+            )
+            if client.returncode == 0:
+                server.wait(LIMIT_S)
+                return client.stdout
+            if server.poll() is not None:
+                break
+            time.sleep(0.1)
+        raise SystemExit(f"{' '.join(command)} failed:\n{client.stdout}{client.stderr}")
+    finally:
+        server.kill()
+        server.wait()
+
+
+def last_row(output: str) -> list[float]:
+    rows = [line.split() for line in output.splitlines() if re.match(r"\s*\d+\s+\d+\s", line)]
+    if not rows:
+        raise SystemExit(f"no result in perftest's output:\n{output}")
+    return [float(field) for field in rows[-1]]
+
+
+class Ours:
+    def __init__(self, build: str, device: str, gid_index: int) -> None:
+        self.program = os.path.join(build, "one_collective")
+        self.environment = os.environ | {
+            "RDMACOLL_TRANSPORT": "verbs",
+            "RDMACOLL_HCA": "=" + device,
+            "RDMACOLL_GID_INDEX": str(gid_index),
+        }
+
+    def __call__(self, operation: str, size: int, rounds: int) -> dict[str, float]:
+        ran = subprocess.run(
+            [self.program, operation, "2", str(size), str(rounds)],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+        )
+        if ran.returncode != 0:
+            raise SystemExit(f"{operation} of {size} bytes failed:\n{ran.stdout}{ran.stderr}")
+        fields = ran.stdout.split()[1:]
+        return {name: float(value) for name, value in zip(fields[::2], fields[1::2], strict=True)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--gid-index", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--mib", type=int, default=16, help="size of the large tensors")
+    parser.add_argument("--build", default="build/cpp")
+    arguments = parser.parse_args()
+    device = ["-d", arguments.device, "-x", str(arguments.gid_index)]
+    ours = Ours(arguments.build, arguments.device, arguments.gid_index)
+    size = arguments.mib * MIB
+    ratios: dict[str, list[float]] = {"all_gather": [], "all_reduce": [], "8 B": []}
+    print(f"{arguments.device}: MiB/s one way, us; {arguments.mib} MiB and 8 B, 2 ranks")
+    for number in range(arguments.rounds):
+        both_ways = last_row(
+            perftest("ib_write_bw", ["-b", "-s", str(MIB), "-n", "100"], device, 18600 + number)
+        )[3]
+        latency = last_row(
+            perftest("ib_write_lat", ["-s", "8", "-n", "2000"], device, 18700 + number)
+        )[4]
+        gather = ours("all_gather", size, 5)["busbw_MB/s"] * 1e6 / MIB
+        reduce = ours("all_reduce", size, 5)["busbw_MB/s"] * 1e6 / MIB
+        small = ours("all_reduce", 8, 2000)
+        ratios["all_gather"].append(gather / (both_ways / 2))
+        ratios["all_reduce"].append(reduce / (both_ways / 2))
+        ratios["8 B"].append(small["us"] / latency)
+        print(
+            f"round {number}: ib_write_bw -b / 2 {both_ways / 2:.1f}, all_gather {gather:.1f}, "
+            f"all_reduce {reduce:.1f}; ib_write_lat {latency:.1f}, 8 B all_reduce "
+            f"{small['us']:.1f}; in its steady state {small['registrations']:.0f} registrations, "
+            f"{small['control']:.0f} control messages",
+            flush=True,
+        )
+    for what, values in ratios.items():
+        of = "ib_write_lat" if what == "8 B" else "half of ib_write_bw -b"
+        print(f"{what}: {statistics.median(values):.2f} of {of}")
+
+
+if __name__ == "__main__":
+    main()

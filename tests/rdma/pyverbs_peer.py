@@ -1,0 +1,295 @@
+"""A process that a verbs transport can meet, written with pyverbs: its own card, greetings, queue
+pairs, mailbox and letters, and nothing of ours but what verbs_wire.py says.
+
+Floor: tests.
+"""
+
+import secrets
+import socket
+import time
+
+import pyverbs.enums as e
+from pyverbs.addr import AH, GID, AHAttr, GlobalRoute
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.wr import SGE, RecvWR, SendWR
+from transport_shell import TransportShell
+from verbs_wire import (
+    BOTH,
+    HELLO_BYTES,
+    LETTER_BYTES,
+    LINE_BYTES,
+    MAILBOX_BYTES,
+    NOTHING,
+    RECEIVE_BATCH,
+    RECEIVE_DEPTH,
+    YOURS,
+    Card,
+    Hello,
+    Key,
+    Letter,
+    immediate,
+)
+
+PORT = 1
+LIMIT_S = 30  # for any completion
+GREET_AGAIN_S = 0.05
+GRH_BYTES = 40  # in front of a datagram
+DOOR_RECEIVES = 16
+SCRATCH_BYTES = 1 << 20
+ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ
+# A dead or deaf peer shows after 67 ms x 4, and one that is not ready after 4 tries.
+TIMEOUT_EXPONENT = 14
+RETRIES = 3
+
+
+class Peer:
+    """Its region is `size` bytes; `stripes` is the number of its queue pairs."""
+
+    def __init__(self, device: str, size: int = 1 << 20, stripes: int = 1) -> None:
+        self._context = Context(name=device)
+        self._pd = PD(self._context)
+        attributes = self._context.query_port(PORT)
+        self._gid_index, gid = self._routed_gid(attributes.gid_tbl_len)
+        self._mtu = attributes.active_mtu
+        self._mailbox = MR(self._pd, MAILBOX_BYTES, ACCESS)
+        self._mailbox.write(bytes(MAILBOX_BYTES), MAILBOX_BYTES)
+        self._scratch = MR(self._pd, SCRATCH_BYTES, ACCESS)
+        self.region = MR(self._pd, size, ACCESS)
+        self.region.write(bytes(size), size)
+
+        self._sequence = secrets.randbits(24)
+        self._completions = CQ(self._context, 4096)
+        self._queue_pairs = [self._make_queue_pair() for _ in range(stripes)]
+        self._stripe_of = {qp.qp_num: stripe for stripe, qp in enumerate(self._queue_pairs)}
+        self._arrivals: list[list[tuple[int, int]]] = [[] for _ in range(stripes)]
+        self._signals_sent = 0
+        self._letters_taken = 0
+
+        self._door_key = secrets.randbits(31)
+        self._door_completions = CQ(self._context, 64)
+        self._door = self._make_door()
+        self.card = Card(
+            process=secrets.token_bytes(16),
+            gid=gid,
+            pid=0,
+            door=self._door.qp_num,
+            door_key=self._door_key,
+            lid=attributes.lid,
+            mtu=self._mtu,
+            is_ethernet=attributes.link_layer == e.IBV_LINK_LAYER_ETHERNET,
+            host=b"written-with-pyverbs",
+        )
+
+    def close(self) -> None:
+        self._context.close()  # and all that was made of it
+
+    def _routed_gid(self, count: int) -> tuple[int, bytes]:
+        for index in range(count):
+            gid = socket.inet_pton(socket.AF_INET6, self._context.query_gid(PORT, index).gid)
+            if gid.startswith(bytes(10) + b"\xff\xff"):  # holds an IPv4 address
+                return index, gid
+        raise AssertionError(f"{self._context.name} has no GID with an IPv4 address")
+
+    def _make_queue_pair(self) -> QP:
+        depth = RECEIVE_DEPTH + RECEIVE_BATCH
+        cap = QPCap(max_send_wr=1024, max_recv_wr=depth, max_send_sge=1, max_recv_sge=1)
+        made = QPInitAttr(
+            qp_type=e.IBV_QPT_RC, scq=self._completions, rcq=self._completions, cap=cap
+        )
+        attributes = QPAttr(port_num=PORT)
+        attributes.qp_access_flags = ACCESS
+        queue_pair = QP(self._pd, made, attributes)
+        unused = SGE(self._scratch.buf, 0, self._scratch.lkey)  # pyverbs insists on one
+        for _ in range(depth):
+            queue_pair.post_recv(RecvWR(wr_id=0, num_sge=1, sg=[unused]))
+        return queue_pair
+
+    # --- meeting --------------------------------------------------------------------------------
+
+    def _make_door(self) -> QP:
+        cap = QPCap(max_send_wr=16, max_recv_wr=DOOR_RECEIVES, max_send_sge=1, max_recv_sge=1)
+        made = QPInitAttr(
+            qp_type=e.IBV_QPT_UD, scq=self._door_completions, rcq=self._door_completions, cap=cap
+        )
+        attributes = QPAttr(port_num=PORT)
+        attributes.qkey = self._door_key
+        door = QP(self._pd, made, attributes)
+        self._door_space = GRH_BYTES + HELLO_BYTES
+        self._door_memory = MR(self._pd, self._door_space * (DOOR_RECEIVES + 1), ACCESS)
+        for index in range(DOOR_RECEIVES):
+            self._post_door_receive(door, index)
+        return door
+
+    def _post_door_receive(self, door: QP, index: int) -> None:
+        address = self._door_memory.buf + index * self._door_space
+        sge = SGE(address, self._door_space, self._door_memory.lkey)
+        door.post_recv(RecvWR(wr_id=index, num_sge=1, sg=[sge]))
+
+    def meet(self, shell: TransportShell, limit_ms: int = 20_000) -> int:
+        """Both sides connect; how the shell's transport calls this peer."""
+        self.owner = Card.unpack(shell.card)
+        self._joined_to: Hello | None = None
+        self._knows_me = False
+        self._way = AH(self._pd, attr=self._address_vector())
+        shell.ask("connect", self.card.pack().hex(), limit_ms)
+        while not shell.answered(GREET_AGAIN_S):
+            self._greet()
+            time.sleep(GREET_AGAIN_S)
+            self._answer_the_door()
+        peer = int(shell.answer())
+        assert self._joined_to is not None
+        return peer
+
+    def _address_vector(self) -> AHAttr:
+        gid = GID(self.owner.gid.hex(":", 2))
+        route = GlobalRoute(dgid=gid, sgid_index=self._gid_index, hop_limit=64)
+        return AHAttr(port_num=PORT, is_global=1, gr=route, dlid=self.owner.lid)
+
+    def _greet(self) -> None:
+        hello = Hello(
+            sender=self.card.process,
+            receiver=self.owner.process,
+            mailbox=self._mailbox.buf,
+            mailbox_rkey=self._mailbox.rkey,
+            sequence=self._sequence,
+            numbers=tuple(qp.qp_num for qp in self._queue_pairs),
+            knows=BOTH if self._knows_me else YOURS if self._joined_to else NOTHING,
+        )
+        offset = DOOR_RECEIVES * self._door_space
+        self._door_memory.write(hello.pack(), HELLO_BYTES, offset)
+        sge = SGE(self._door_memory.buf + offset, HELLO_BYTES, self._door_memory.lkey)
+        request = SendWR(wr_id=DOOR_RECEIVES, num_sge=1, sg=[sge])
+        request.set_wr_ud(self._way, self.owner.door, self.owner.door_key)
+        self._door.post_send(request)
+
+    def _answer_the_door(self) -> None:
+        for completion in self._door_completions.poll(DOOR_RECEIVES)[1]:
+            assert completion.status == e.IBV_WC_SUCCESS
+            if completion.wr_id == DOOR_RECEIVES:
+                continue
+            offset = completion.wr_id * self._door_space + GRH_BYTES
+            hello = Hello.unpack(self._door_memory.read(HELLO_BYTES, offset))
+            self._post_door_receive(self._door, completion.wr_id)
+            assert hello.sender == self.owner.process and hello.receiver == self.card.process
+            if self._joined_to is None:
+                self._join(hello)
+            self._knows_me |= hello.knows != NOTHING
+            if hello.knows != BOTH:
+                self._greet()
+
+    def _join(self, hello: Hello) -> None:
+        self._joined_to = hello
+        assert len(hello.numbers) == len(self._queue_pairs)
+        for queue_pair, number in zip(self._queue_pairs, hello.numbers, strict=True):
+            attributes = QPAttr(port_num=PORT)
+            attributes.qp_access_flags = ACCESS
+            attributes.dest_qp_num = number
+            attributes.path_mtu = min(self._mtu, self.owner.mtu)
+            attributes.rq_psn = hello.sequence
+            attributes.sq_psn = self._sequence
+            attributes.ah_attr = self._address_vector()
+            attributes.min_rnr_timer = 1
+            attributes.max_dest_rd_atomic = attributes.max_rd_atomic = 4
+            attributes.timeout = TIMEOUT_EXPONENT
+            attributes.retry_cnt = attributes.rnr_retry = RETRIES
+            queue_pair.to_rts(attributes)
+
+    # --- data -----------------------------------------------------------------------------------
+
+    def key(self, region: int) -> bytes:
+        """Of its region, under this id."""
+        return Key(
+            self.card.process, self.region.buf, self.region.length, region, self.region.rkey
+        ).pack()
+
+    def write(self, data: bytes, address: int, rkey: int, stripe: int = 0) -> int:
+        """The status of its completion; so do all that follow."""
+        self._post(e.IBV_WR_RDMA_WRITE, data, address, rkey, stripe)
+        return self._finish()
+
+    def read(self, size: int, address: int, rkey: int) -> tuple[int, bytes]:
+        self._post(e.IBV_WR_RDMA_READ, bytes(size), address, rkey)
+        return self._finish(), self._scratch.read(size, 0)
+
+    def notify(self, number: int, stripe: int = 0) -> int:
+        """A notice, or a mark; of stripe 0 it takes the place of a letter."""
+        self._post(e.IBV_WR_RDMA_WRITE_WITH_IMM, b"", 0, 0, stripe, number)
+        self._signals_sent += stripe == 0
+        return self._finish()
+
+    def post_signal(self, key: Key, offset: int, letter: Letter) -> None:
+        """Finished by finish_signals()."""
+        assert self._joined_to is not None
+        place = self._signals_sent % RECEIVE_DEPTH * LETTER_BYTES
+        address = self._joined_to.mailbox + place
+        number = immediate(key.region, offset // LINE_BYTES)
+        self._post(
+            e.IBV_WR_RDMA_WRITE_WITH_IMM,
+            letter.pack(),
+            address,
+            self._joined_to.mailbox_rkey,
+            0,
+            number,
+        )
+        self._signals_sent += 1
+
+    def signal(self, key: Key, offset: int, letter: Letter) -> int:
+        self.post_signal(key, offset, letter)
+        return self._finish()
+
+    def finish_signals(self, count: int) -> list[int]:
+        return [self._finish() for _ in range(count)]
+
+    def take_letter(self) -> tuple[tuple[int, int], Letter]:
+        """The next one that has come, and the region and line that it names."""
+        (place,) = self.arrivals_on(stripe=0, count=1)
+        offset = self._letters_taken % RECEIVE_DEPTH * LETTER_BYTES
+        self._letters_taken += 1
+        return place, Letter.unpack(self._mailbox.read(LETTER_BYTES, offset))
+
+    def arrivals_on(self, stripe: int, count: int) -> list[tuple[int, int]]:
+        """What the next immediates on a queue pair name: a region and a line."""
+        end = time.monotonic() + LIMIT_S
+        arrived = self._arrivals[stripe]
+        while len(arrived) < count:
+            assert time.monotonic() < end, f"{len(arrived)} of {count} arrivals in {LIMIT_S} s"
+            assert self._poll() is None
+        taken, self._arrivals[stripe] = arrived[:count], arrived[count:]
+        return taken
+
+    def _post(
+        self, opcode: int, data: bytes, address: int, rkey: int, stripe: int = 0, number: int = 0
+    ) -> None:
+        self._scratch.write(data, len(data), 0)
+        request = SendWR(
+            wr_id=1,
+            opcode=opcode,
+            num_sge=1,
+            sg=[SGE(self._scratch.buf, len(data), self._scratch.lkey)],
+            imm_data=socket.htonl(number),
+            send_flags=e.IBV_SEND_SIGNALED,
+        )
+        request.set_wr_rdma(rkey, address)
+        self._queue_pairs[stripe].post_send(request)
+
+    def _finish(self) -> int:
+        """The status of the next request that is done."""
+        end = time.monotonic() + LIMIT_S
+        while (status := self._poll()) is None:
+            assert time.monotonic() < end, f"no completion in {LIMIT_S} s"
+        return status
+
+    def _poll(self) -> int | None:
+        """The status of a request that is done; receives go to the arrivals."""
+        for completion in self._completions.poll(1)[1]:
+            if completion.wr_id == 1:
+                return int(completion.status)
+            if completion.status == e.IBV_WC_SUCCESS:
+                number = socket.ntohl(completion.imm_data)
+                stripe = self._stripe_of[completion.qp_num]
+                self._arrivals[stripe].append((number >> 20, number & 0xFFFFF))
+        return None

@@ -1,0 +1,191 @@
+"""All tests that need an RDMA device, in stages with a limit each, and a table of how they ended.
+
+    python tests/rdma/run.py                all of them
+    python tests/rdma/run.py training ...   only these
+
+Each group of stages gets a guest of its own (docs/SOFTROCE.md), so that none meets what another has
+left behind; those of one group share it, for torch takes a minute to be read for the first time. A
+machine with an active device runs them directly, without those of two hosts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SHARE = REPOSITORY / "build/guest/share"  # that a guest may write to
+GRACE_S = 20  # for rdmarun, to end its ranks
+ENVIRONMENT = {
+    # Processes that import torch on emulated processors come minutes apart.
+    "RDMACOLL_CONNECT_TIMEOUT_MS": "300000",
+    "OMP_NUM_THREADS": "1",
+}
+VERBS = {"RDMACOLL_TRANSPORT": "verbs"}
+REQUIRE = {"RDMACOLL_REQUIRE": "verbs"}
+PASSED = "passed"
+
+
+@dataclass(frozen=True)
+class Stage:
+    name: str
+    limit_s: int
+    command: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Group:
+    name: str
+    layout: str  # an option of python -m guest
+    stages: list[Stage]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    stage: str
+    said: str
+    seconds: float = 0
+
+
+def groups(build: str) -> list[Group]:
+    python, rdmarun = sys.executable, str(Path(sys.executable).parent / "rdmarun")
+    collectives, refused = "tests/rdma/collectives.py", "tests/rdma/two_hosts_refused.py"
+    pytest = [python, "-m", "pytest", "-q", "tests/rdma", "--build-folder", f"{build}"]
+    pretended = [collectives, "--pretend-hosts=2", "--hosts=2", "test_p2p", "test_all_reduce"]
+    training = ["examples/01_train_digits.py", "--epochs=3", "--goal=0.8", "--compare=none"]
+    two_hosts = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", collectives, "--hosts=2"]
+    engine = [
+        Stage("pingpong", 120, ["tests/rdma/pingpong.sh"]),
+        Stage("devices", 60, [python, "-m", "rdmacoll", "info", "--devices"]),
+        Stage("opening", 120, [f"{build}/rdma_test", "--gtest_brief=1"]),
+        Stage("contract", 300, [f"{build}/rdma_contract_test", "--gtest_brief=1"]),
+        Stage("engine", 600, [f"{build}/unit_engine_test", "--gtest_brief=1"], VERBS),
+    ]
+    torch = [
+        Stage("2 ranks", 900, [rdmarun, "-np", "2", collectives], VERBS),
+        Stage("4 ranks", 900, [rdmarun, "-np", "4", collectives], VERBS),
+        Stage("training", 600, [rdmarun, "-np", "2", *training], VERBS),
+        Stage("pretended hosts", 600, [rdmarun, "-np", "4", *pretended], REQUIRE),
+        Stage("refusals", 300, [rdmarun, "-np", "2", refused]),
+    ]
+    return [
+        Group("engine", "--devices=2", engine),
+        Group("failures", "--devices=2", [Stage("failures", 600, pytest)]),
+        Group("torch", "--devices=2", torch),
+        Group(
+            "hosts",
+            "--guests=2",
+            [
+                Stage("pingpong of hosts", 120, ["tests/rdma/pingpong.sh", "host2"]),
+                Stage("two hosts", 900, two_hosts, REQUIRE),
+            ],
+        ),
+    ]
+
+
+def has_active_device() -> bool:
+    ports = Path("/sys/class/infiniband").glob("*/ports/*/state")
+    return any("ACTIVE" in port.read_text() for port in ports)
+
+
+def run(stage: Stage) -> Outcome:
+    print(f"\n=== {stage.name}: {' '.join(stage.command)}", flush=True)
+    began = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            stage.command,
+            cwd=REPOSITORY,
+            env={**os.environ, **ENVIRONMENT, **stage.environment},
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Outcome(stage.name, f"FAILED: {error}")
+    try:
+        status = process.wait(stage.limit_s)
+        said = f"FAILED, status {status}" if status else PASSED
+    except subprocess.TimeoutExpired:
+        end(process)
+        said = f"FAILED: not done within {stage.limit_s} s"
+    return Outcome(stage.name, said, time.monotonic() - began)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    for sig in (signal.SIGTERM, signal.SIGKILL):
+        os.killpg(process.pid, sig)
+        try:
+            process.wait(GRACE_S)
+            return
+        except subprocess.TimeoutExpired:
+            pass
+
+
+def run_in_guest(group: Group, stages: list[Stage], build: str) -> Iterator[Outcome]:
+    """The same program in there, which leaves its outcomes in a file."""
+    SHARE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="rdma-", dir=SHARE) as folder:
+        file = Path(folder, "outcomes")
+        limit_s = sum(stage.limit_s + 2 * GRACE_S for stage in stages)
+        guest = [sys.executable, "-m", "guest", group.layout, f"--timeout={limit_s}"]
+        inside = [sys.executable, "tests/rdma/run.py", f"--build={build}", f"--outcomes={file}"]
+        names = [stage.name for stage in stages]
+        status = subprocess.run([*guest, *inside, *names], cwd=REPOSITORY).returncode
+        lines = file.read_text().splitlines() if file.exists() else []
+    outcomes = {row["stage"]: Outcome(**row) for row in map(json.loads, lines)}
+    for name in names:
+        yield outcomes.get(name) or Outcome(name, f"FAILED: its guest ended with status {status}")
+
+
+def summarize(outcomes: list[Outcome], where: str) -> int:
+    print(f"\n=== RDMA, in {where}")
+    for outcome in outcomes:
+        print(f"{outcome.stage:<18} {outcome.seconds:6.0f} s  {outcome.said}")
+    failed = sum(outcome.said != PASSED for outcome in outcomes)
+    print(f"{len(outcomes) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--build", default="build/cpp", help="of cmake (%(default)s)")
+    parser.add_argument("--outcomes", type=Path, help="run here, and leave the outcomes in a file")
+    parser.add_argument("stages", nargs="*", help="names of stages (default: all)")
+    options = parser.parse_args()
+    known = groups(options.build)
+    names = [stage.name for group in known for stage in group.stages]
+    if unknown := set(options.stages) - set(names):
+        parser.error(f"no stages {sorted(unknown)}; there are {names}")
+    here = options.outcomes is not None or has_active_device()
+    outcomes: list[Outcome] = []
+    for group in known:
+        stages = [stage for stage in group.stages if stage.name in (options.stages or names)]
+        if not stages:
+            continue
+        if not here:
+            outcomes += run_in_guest(group, stages, options.build)
+        elif options.outcomes is None and group.layout == "--guests=2":
+            print(f"\n=== {group.name}: not run on a machine with a device: it needs two hosts")
+        else:
+            for stage in stages:
+                outcomes.append(run(stage))
+                if options.outcomes is not None:
+                    with options.outcomes.open("a") as file:
+                        file.write(json.dumps(asdict(outcomes[-1])) + "\n")
+    if options.outcomes is not None:
+        return 0
+    return summarize(outcomes, "this machine" if here else "guests")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

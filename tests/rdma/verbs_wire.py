@@ -1,0 +1,124 @@
+"""What goes over the wire, and the cards and keys, written down a second time: a reader of
+csrc/transport/verbs/wire.h and verbs_card.cc must come to the same bytes.
+
+Floor: tests.
+"""
+
+import struct
+from typing import NamedTuple
+
+RECEIVE_DEPTH = 256  # letters at a receiver; also the window
+RECEIVE_BATCH = 32
+LETTER_BYTES = 128  # apart in the mailbox
+ROOM_OFFSET = RECEIVE_DEPTH * LETTER_BYTES
+MAILBOX_BYTES = ROOM_OFFSET + 64
+LINE_BYTES = 64
+
+# Immediates: the line of a region, or a notice.
+NOTICE_REGION = 4095
+GOODBYE = 1
+MARK = 2
+REGION_CLOSED = 1 << 16
+
+# What the sender of a greeting knows.
+NOTHING, YOURS, BOTH, REFUSES = range(4)
+
+
+def immediate(region: int, line: int) -> int:
+    return region << 20 | line
+
+
+_CARD = struct.Struct("<8s16s16sIIIHBB64s")
+_CARD_MAGIC = b"rdmavc01"
+
+
+class Card(NamedTuple):
+    process: bytes
+    gid: bytes
+    pid: int
+    door: int
+    door_key: int
+    lid: int
+    mtu: int
+    is_ethernet: int
+    host: bytes
+
+    def pack(self) -> bytes:
+        return _CARD.pack(_CARD_MAGIC, *self)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Card":
+        magic, *fields = _CARD.unpack(data)
+        assert magic == _CARD_MAGIC
+        return cls(*fields)
+
+
+_KEY = struct.Struct("<8s16sQQII")
+_KEY_MAGIC = b"rdmavk01"
+
+
+class Key(NamedTuple):
+    owner: bytes
+    address: int
+    size: int
+    region: int
+    rkey: int
+
+    def pack(self) -> bytes:
+        return _KEY.pack(_KEY_MAGIC, *self)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Key":
+        magic, *fields = _KEY.unpack(data)
+        assert magic == _KEY_MAGIC
+        return cls(*fields)
+
+
+_HELLO = struct.Struct("<Q16s16sQIII32sB3x")
+_HELLO_MAGIC = 0x31306C6C6F63726D
+HELLO_BYTES = _HELLO.size
+
+
+class Hello(NamedTuple):
+    sender: bytes
+    receiver: bytes
+    mailbox: int
+    mailbox_rkey: int
+    sequence: int
+    numbers: tuple[int, ...]
+    knows: int
+
+    def pack(self) -> bytes:
+        *fields, _, knows = self
+        places = struct.pack(f"<{len(self.numbers)}I", *self.numbers)
+        return _HELLO.pack(_HELLO_MAGIC, *fields, len(self.numbers), places, knows)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Hello":
+        magic, sender, receiver, mailbox, rkey, sequence, stripes, places, knows = _HELLO.unpack(
+            data
+        )
+        assert magic == _HELLO_MAGIC
+        numbers = struct.unpack("<8I", places)[:stripes]
+        return cls(sender, receiver, mailbox, rkey, sequence, numbers, knows)
+
+
+_LETTER = struct.Struct("<QIIIBB2x")
+
+
+class Letter(NamedTuple):
+    counter: int
+    signature: int = 0
+    size: int = 0
+    returned: int = 0
+    stripes: int = 0  # bit j: a mark on queue pair j comes before it
+    inline_data: bytes = b""
+
+    def pack(self) -> bytes:
+        return _LETTER.pack(*self[:5], len(self.inline_data)) + self.inline_data
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Letter":
+        counter, signature, size, returned, stripes, count = _LETTER.unpack_from(data)
+        inline_data = data[_LETTER.size : _LETTER.size + count]
+        return cls(counter, signature, size, returned, stripes, inline_data)
