@@ -13,8 +13,8 @@ STAMPS := .venv/stamps
 CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
-.PHONY: help train test ci-quick test-cpp test-python test-examples test-suite test-bare build \
-	style tidy fmt asan tsan bench clean
+.PHONY: help train test ci-quick test-cpp test-python test-examples test-suite test-bare \
+	test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -52,21 +52,32 @@ $(STAMPS)/built: $(shell find csrc torch_ext) setup.py pyproject.toml $(STAMPS)/
 
 build: $(STAMPS)/built  ## the environment and the extension
 
+$(STAMPS)/guest: .ci/system-packages-rdma .ci/link-pyverbs $(STAMPS)/packages
+	.ci/system-packages-rdma
+	.ci/link-pyverbs
+	@touch $@
+
 # --- tests ----------------------------------------------------------------------------------------
 
-# cpp_tests(<build folder>, <sanitizers>)
-define cpp_tests
+# cpp_build(<build folder>, <sanitizers>)
+define cpp_build
 	$(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 		-DRDMACOLL_SANITIZE=$(2) >/dev/null
 	$(BIN)/ninja -C $(1) -j $(JOBS) --quiet
+endef
+# cpp_test(<build folder>)
+define cpp_test
 	$(BIN)/ctest --test-dir $(1) --output-on-failure --no-tests=error \
 		--timeout $(CPP_TEST_TIMEOUT_S)
 endef
 ASAN := address,undefined
 TSAN := thread
 
-test-cpp: $(STAMPS)/packages  ## the engine's tests, without torch
-	$(call cpp_tests,build/cpp,)
+build-cpp: $(STAMPS)/packages  ## the engine alone, with its tests and benchmarks
+	$(call cpp_build,build/cpp,)
+
+test-cpp: build-cpp  ## the engine's tests, without torch
+	$(call cpp_test,build/cpp)
 
 test-python: build  ## everything under tests/ that pytest runs, but torch's own suite
 	$(BIN)/python -m pytest tests
@@ -77,14 +88,28 @@ test-examples: build  ## every example, on two ranks
 test-suite: build  ## torch's own distributed tests, on our backend
 	$(BIN)/python -m pytest tests/suite
 
+# Some of the stages of tests/rdma/run.py; empty: all of them.
+RDMA_STAGES ?=
+
+# A machine with an RDMA device of its own, and active, needs no guest.
+ACTIVE_RDMA := $(shell grep -ls ACTIVE /sys/class/infiniband/*/ports/*/state)
+
+test-rdma: build build-cpp $(if $(ACTIVE_RDMA),,$(STAMPS)/guest)  ## all that needs an RDMA device
+	$(BIN)/python tests/rdma/run.py $(RDMA_STAGES)
+
+rdma-shell: build $(STAMPS)/guest  ## a prompt on a machine with a software RDMA device
+	$(BIN)/python -m guest
+
 test-bare:  ## make train and make test on a bare Debian 12 (root; takes long)
 	.ci/chroot-test
 
 asan: $(STAMPS)/packages  ## the engine's tests under AddressSanitizer and UBSan
-	$(call cpp_tests,build/asan,$(ASAN))
+	$(call cpp_build,build/asan,$(ASAN))
+	$(call cpp_test,build/asan)
 
 tsan: $(STAMPS)/packages  ## the engine's tests under ThreadSanitizer
-	$(call cpp_tests,build/tsan,$(TSAN))
+	$(call cpp_build,build/tsan,$(TSAN))
+	$(call cpp_test,build/tsan)
 
 # --- style ----------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ Everything else about the package is in pyproject.toml.
 """
 
 import os
+import subprocess
 import sys
 import sysconfig
 from glob import glob
@@ -19,10 +20,12 @@ except ImportError:
     )
 
 GIB_PER_COMPILER = 2  # a unit that includes torch's headers takes 1.6 GiB
+WITHOUT_VERBS = os.environ.get("RDMACOLL_WITHOUT_VERBS") == "1"
 SOURCES = [
     *glob("csrc/[!t]*/*.cc"),  # every floor but the transports
     *glob("csrc/transport/*.cc"),
     *glob("csrc/transport/shm/*.cc"),
+    *glob("csrc/transport/no_verbs/*.cc" if WITHOUT_VERBS else "csrc/transport/verbs/*.cc"),
     *glob("torch_ext/*.cc"),
 ]
 
@@ -33,11 +36,23 @@ class Build(BuildExtension):
     def finalize_options(self) -> None:
         super().finalize_options()
         self.build_temp = os.path.abspath("build/ext")
+        self.force = True  # to link: what is linked depends on a variable, too
 
 
 def compilers_at_once() -> int:
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     return max(1, min(len(os.sched_getaffinity(0)), memory_gib // GIB_PER_COMPILER))
+
+
+def require_verbs_headers() -> None:
+    """The library itself is opened at run time, where there is one."""
+    compiler = [os.environ.get("CXX", "c++"), "-fsyntax-only", "-x", "c++", "-"]
+    source = b"#include <infiniband/verbs.h>"
+    if subprocess.run(compiler, input=source, stderr=subprocess.DEVNULL).returncode != 0:
+        sys.exit(
+            "infiniband/verbs.h is missing: install libibverbs-dev (Debian, Ubuntu) or "
+            "rdma-core-devel (Red Hat, SUSE), or set RDMACOLL_WITHOUT_VERBS=1 to build without RDMA"
+        )
 
 
 def extension() -> Extension:
@@ -49,9 +64,12 @@ def extension() -> Extension:
         sorted(SOURCES),
         include_dirs=[os.getcwd()],  # an absolute path: ninja runs elsewhere
         depends=sorted(glob("csrc/**/*.h", recursive=True) + glob("torch_ext/*.h")),
+        libraries=["dl"],
         extra_compile_args=[*flags, "-Wno-psabi", *(f"-isystem{path}" for path in others)],
     )
 
 
+if not WITHOUT_VERBS:
+    require_verbs_headers()
 os.environ.setdefault("MAX_JOBS", str(compilers_at_once()))
 setup(ext_modules=[extension()], cmdclass={"build_ext": Build})

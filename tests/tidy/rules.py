@@ -31,6 +31,7 @@ SEES: dict[str, set[str]] = {
     "csrc/transport": BELOW_TRANSPORT,
     "csrc/transport/shm": ON_TRANSPORT,
     "csrc/transport/verbs": ON_TRANSPORT,
+    "csrc/transport/no_verbs": ON_TRANSPORT | {"csrc/transport/verbs"},  # for one header
     "csrc/transport/ofi": ON_TRANSPORT,
     "csrc/transport/sim": ON_TRANSPORT,  # seen by tests only
     "csrc/engine": BELOW_ENGINE,
@@ -57,7 +58,7 @@ def link_edges(tree: Tree) -> Iterator[str]:
     """CMake links what the table lets include, no more."""
     folder_of: dict[str, str] = {}
     for line, text in tree.lines(tree.root / "CMakeLists.txt"):
-        if match := re.match(r"floor\((\w+) (\S+) ([^)]*)\)", text):
+        if match := re.match(r"\s*floor\((\w+) (\S+) ([^)]*)\)", text):
             name, folder = match[1], "csrc/" + match[2]
             folder_of[name] = folder
             for other in match[3].split():

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-FOLDERS = ["rdmacoll", "csrc", "torch_ext", "launcher", "tests", "examples", "benchmarks", "docs"]
+FOLDERS = ["rdmacoll", "csrc", "torch_ext", "launcher", "guest", "tests", "examples", "benchmarks"]
+FOLDERS += ["docs"]
 FILES = ["Makefile", "CMakeLists.txt", "setup.py", "pyproject.toml"]
 CPP = {".cc", ".h"}
-CODE = CPP | {".py", ".pyi", ".txt", ".toml", ""}  # no suffix: Makefile and the scripts of .ci
+CODE = CPP | {".py", ".pyi", ".sh", ".txt", ".toml", ""}  # no suffix: Makefile, scripts
 
 
 @dataclass(frozen=True)

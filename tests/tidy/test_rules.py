@@ -55,6 +55,11 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
         {"CMakeLists.txt": "floor(base base)\nfloor(plan plan base)\nfloor(reduce reduce plan)\n"},
         "CMakeLists.txt:3: csrc/reduce may not link csrc/plan",
     ),
+    (
+        rules.link_edges,
+        {"CMakeLists.txt": "floor(plan plan base)\nif(X)\n  floor(reduce reduce plan)\nendif()\n"},
+        "CMakeLists.txt:3: csrc/reduce may not link csrc/plan",
+    ),
     (rules.engine_is_alone, {"csrc/base/a.h": "#include <torch/x.h>\n"}, "torch/x.h"),
     (rules.engine_is_alone, {"csrc/base/a.h": "#include <Python.h>\n"}, "Python.h"),
     (rules.confined, {"csrc/engine/a.cc": "ibv_post_send(q);\n"}, "ibv_ belongs in"),

@@ -1,0 +1,75 @@
+"""docs/ENVIRONMENT.md against the code: all variables, with their defaults and NCCL's names."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/ENVIRONMENT.md").read_text()
+READERS = ["csrc/base/config.cc", "setup.py"]
+READER_FOLDERS = ["rdmacoll", "launcher", "tests/sim"]
+
+
+def variables_of_the_page() -> dict[str, tuple[str, str]]:
+    """Name -> default and the rest of its row."""
+    found = {}
+    for row in re.findall(r"^\| (`.*) \|$", PAGE, re.M):
+        names, default, *rest = row.split(" | ")
+        for name in re.findall(r"`(RDMACOLL_\w+)`", names):
+            found[name] = (default.partition("` (")[0].strip("`"), " | ".join(rest))
+    return found
+
+
+def variables_of_the_code() -> set[str]:
+    files = [ROOT / name for name in READERS]
+    for folder in READER_FOLDERS:
+        files += [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".cc"}]
+    return {
+        name
+        for path in files
+        for name in re.findall(r'"(RDMACOLL_[A-Z_]*[A-Z])"', path.read_text())
+    }
+
+
+def settings_of_config_h() -> dict[str, tuple[str, str]]:
+    """Name -> default and NCCL's name: a comment names as many variables as fields follow it."""
+    text = (ROOT / "csrc/base/config.h").read_text()
+    block = r"((?:^ *// .*\n)+)((?:^ *(?!static)[\w:]+ \w+(?: = .*)?;\n|^ *static .*\n)+)"
+    found: dict[str, tuple[str, str]] = {}
+    for comment, fields in re.findall(block, text, re.M):
+        names = re.findall(r"(RDMACOLL_\w+)(?: \[(NCCL_\w+)\])?[:;,.]", comment)
+        values = re.findall(r"^ *(?!static)[\w:]+ \w+(?: = (.*))?;$", fields, re.M)
+        if names:
+            assert len(names) == len(values), (names, values)
+            found |= {n: (plain(v), nccl) for (n, nccl), v in zip(names, values, strict=True)}
+    return found
+
+
+def plain(value: str) -> str:
+    """A C++ initializer as the page has it."""
+    if shifted := re.fullmatch(r"(\d+)u << (\d+)", value):
+        return str(int(shifted[1]) << int(shifted[2]))
+    if value.startswith("LogLevel::"):
+        return value.removeprefix("LogLevel::").lower()
+    if value.startswith('"'):
+        return str(ast.literal_eval(value))
+    return value.replace("'", "") or "unset"
+
+
+def test_every_variable_is_on_the_page() -> None:
+    assert set(variables_of_the_page()) == variables_of_the_code()
+
+
+@pytest.mark.parametrize("name", settings_of_config_h())
+def test_default_and_name_elsewhere(name: str) -> None:
+    default, nccl = settings_of_config_h()[name]
+    shown, rest = variables_of_the_page()[name]
+    assert shown == default
+    assert nccl in rest
+
+
+def test_the_settings_are_found() -> None:
+    read = set(re.findall(r'"(RDMACOLL_\w+)"', (ROOT / "csrc/base/config.cc").read_text()))
+    assert set(settings_of_config_h()) == read
