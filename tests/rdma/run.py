@@ -77,6 +77,7 @@ def groups(build: str) -> list[Group]:
         Stage("training", 600, [rdmarun, "-np", "2", *training], VERBS),
         Stage("pretended hosts", 600, [rdmarun, "-np", "4", *pretended], REQUIRE),
         Stage("refusals", 300, [rdmarun, "-np", "2", refused]),
+        Stage("lost ranks", 300, [python, "tests/rdma/lost_ranks.py"], VERBS),
     ]
     return [
         Group("engine", "--devices=2", engine),

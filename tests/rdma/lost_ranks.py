@@ -1,0 +1,143 @@
+"""Ranks that lose another one, or the wire: each ends with an error that says so, in bounded time.
+
+    RDMACOLL_TRANSPORT=verbs python tests/rdma/lost_ranks.py
+
+Ranks are forked from one process, as torch takes a minute to import where the processor is
+emulated; what makes them ranks (store, device, queue pairs) they make themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from links import link_down, wire_of
+
+QUICK = {"RDMACOLL_IB_TIMEOUT": "14", "RDMACOLL_IB_RETRY_CNT": "3"}  # 67 ms x 4, not 1.9 s
+BOUND_S = 10.0  # against about 1.3 s, on processors that are shared
+LIMIT_S = 120  # of a whole case
+ELEMENTS = (1, 100_000)  # inside a signal; many slots
+BEFORE = 50  # operations that go well
+
+Body = Callable[[int, dist.Store], None]
+
+
+def reduce_until_it_fails(elements: int) -> tuple[str, float]:
+    """What ended it, and for how long the last operation had waited."""
+    tensor = torch.ones(elements)
+    while True:
+        began = time.monotonic()
+        try:
+            dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
+        except RuntimeError as error:
+            return str(error), time.monotonic() - began
+
+
+def expect(rank: int, pattern: str, said: str, waited_s: float) -> None:
+    assert re.search(pattern, said, re.DOTALL), f"rank {rank} was told {said!r}, not {pattern!r}"
+    assert waited_s < BOUND_S, f"rank {rank} was told after {waited_s:.1f} s"
+    print(f"rank {rank}, after {waited_s * 1000:.0f} ms: {said}", flush=True)
+
+
+def last_is_killed(elements: int) -> Body:
+    """While the others are in an operation with it."""
+
+    def body(rank: int, _store: dist.Store) -> None:
+        last = dist.get_world_size() - 1
+        tensor = torch.ones(elements)
+        for _ in range(BEFORE):
+            dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
+        if rank == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        expect(rank, f"rank {last}", *reduce_until_it_fails(elements))
+
+    return body
+
+
+def link_is_lost(device: str) -> Body:
+    """Rank 0 takes down the wire of its own device."""
+
+    def body(rank: int, store: dist.Store) -> None:
+        tensor = torch.ones(1)
+        for _ in range(BEFORE):
+            dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
+        if rank == 0:
+            with link_down(device):
+                expect(rank, "link is down|retr|rank 1", *reduce_until_it_fails(1))
+                store.wait(["told"])
+        else:
+            expect(rank, "IBV_WC_RETRY_EXC_ERR|rank 0", *reduce_until_it_fails(1))
+            store.set("told", "")
+
+    return body
+
+
+def be_rank(rank: int, world: int, port: int, body: Body) -> int:
+    """The exit status."""
+    os.environ["LOCAL_RANK"] = str(rank)  # spreads ranks over devices
+    try:
+        store = dist.TCPStore("127.0.0.1", port, is_master=False)
+        dist.init_process_group("rdma", store=store, rank=rank, world_size=world)
+        body(rank, store)
+        dist.destroy_process_group()
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def run(name: str, world: int, body: Body, statuses: list[int]) -> None:
+    """SystemExit unless the ranks end with these (negative: the signal)."""
+    print(f"--- {name}", flush=True)
+    server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    pids = []
+    for rank in range(world):
+        pid = os.fork()
+        if pid == 0:
+            os._exit(be_rank(rank, world, server.port, body))
+        pids.append(pid)
+    ended = wait_for(pids)
+    if ended != statuses:
+        raise SystemExit(f"{name}: the ranks ended with {ended}, not {statuses} (None: not at all)")
+
+
+def wait_for(pids: list[int]) -> list[int | None]:
+    """The processes' statuses; what has not ended within the limit is killed."""
+    end = time.monotonic() + LIMIT_S
+    statuses: dict[int, int] = {}
+    while len(statuses) < len(pids) and time.monotonic() < end:
+        for pid in set(pids) - set(statuses):
+            gone, status = os.waitpid(pid, os.WNOHANG)
+            if gone:
+                statuses[pid] = os.waitstatus_to_exitcode(status)
+        time.sleep(0.05)
+    for pid in set(pids) - set(statuses):
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return [statuses.get(pid) for pid in pids]
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    os.environ |= QUICK
+    for elements in ELEMENTS:
+        name = f"rank 2 of 3 is killed among all_reduces of {elements} elements"
+        run(name, 3, last_is_killed(elements), [0, 0, -signal.SIGKILL])
+    devices = sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
+    wired = [device for device in devices if wire_of(device)]
+    if len(wired) >= 2:
+        run(f"the link of {wired[0]} goes down", 2, link_is_lost(wired[0]), [0, 0])
+    else:
+        print("NOT RUN, the loss of a link: no two devices on wires of their own", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
