@@ -5,10 +5,12 @@ Protocol, for whoever writes a client (all integers little endian, u32):
   anything else a path. A connection carries one exchange: the k-th exchange of a job takes the
   k-th connection of every rank of the world, so all ranks make them in the same order.
   rank -> agent    "RDMACOL1"  rank  world  length  card (`length` bytes, at most 65536)
+               or  "RDMACOL0"  with the same behind it, and closes: for the others only
   agent -> rank    0  world  then for each rank in order: length  card
                or  1  length  error text (UTF-8)
   The agent answers when every rank of the world has sent its card (or at once if that cannot
-  happen any more) and closes. A rank that gives up waiting closes first, and may come again.
+  happen any more) and closes. A rank that gives up waiting closes first, and may come again; the
+card of one that does not wait stays.
 Only processes of the agent's own user are let in.
 Floor: launcher. Thread: the agent's; nothing blocks.
 """
@@ -22,6 +24,7 @@ from collections import deque
 from collections.abc import Callable
 
 MAGIC = b"RDMACOL1"
+MAGIC_ONE_WAY = b"RDMACOL0"
 CARD_LIMIT_BYTES = 1 << 16
 _HELLO = struct.Struct("<8sIII")
 _U32 = struct.Struct("<I")
@@ -64,6 +67,7 @@ class Client:
         self._received = bytearray()
         self._to_send = b""
         self._has_card = False
+        self._waits = True
         selector.register(sock, selectors.EVENT_READ, self._read)
 
     def answer(self, data: bytes) -> None:
@@ -89,7 +93,8 @@ class Client:
         except OSError:
             data = b""
         if not data:
-            self._on_gone(self)
+            if self._waits or not self._has_card:
+                self._on_gone(self)
             self.close()
             return
         self._received += data
@@ -103,7 +108,8 @@ class Client:
         if len(self._received) < _HELLO.size:
             return
         magic, rank, world, length = _HELLO.unpack_from(self._received)
-        if magic != MAGIC:
+        self._waits = magic != MAGIC_ONE_WAY
+        if magic not in (MAGIC, MAGIC_ONE_WAY):
             raise ProtocolError(f"this is rdmarun's rendezvous; it expects {MAGIC!r} first")
         if length > CARD_LIMIT_BYTES:
             raise ProtocolError(f"a card of {length} bytes: the limit is {CARD_LIMIT_BYTES}")

@@ -16,7 +16,9 @@
 namespace rdmacoll::torch_ext {
 namespace {
 
-constexpr char kMagic[] = "RDMACOL1";
+constexpr char kCome[] = "RDMACOL1";
+constexpr char kDecline[] = "RDMACOL0";
+constexpr int64_t kDeclineMs = 1000;
 constexpr int64_t kInterruptEveryMs = 100;
 constexpr uint32_t kLongestAnswer = 1u << 20;  // of one rank
 
@@ -123,9 +125,7 @@ Result<std::vector<std::string>> AgentBootstrap::all_gather(const std::string& m
                                                             Deadline deadline) {
   Conversation agent(deadline, interrupt_);
   RDMACOLL_RETURN_IF_ERROR(agent.connect(address_));
-  RDMACOLL_RETURN_IF_ERROR(agent.send(kMagic + number_bytes(static_cast<size_t>(rank_)) +
-                                      number_bytes(static_cast<size_t>(world_)) +
-                                      number_bytes(mine.size()) + mine));
+  RDMACOLL_RETURN_IF_ERROR(agent.send(message(kCome, mine)));
   auto refused = agent.receive_number();
   if (!refused.ok()) return refused.status();
   if (refused.value() != 0) {
@@ -146,6 +146,18 @@ Result<std::vector<std::string>> AgentBootstrap::all_gather(const std::string& m
     everyones.push_back(text.take());
   }
   return everyones;
+}
+
+void AgentBootstrap::decline(const std::string& mine) {
+  Conversation agent(Deadline::after_ms(SteadyClock(), kDeclineMs), interrupt_);
+  Status sent = agent.connect(address_);
+  // This rank has an error to raise already; without an agent nobody is left to tell.
+  if (sent.ok()) sent = agent.send(message(kDecline, mine));
+}
+
+std::string AgentBootstrap::message(const char* magic, const std::string& mine) const {
+  return magic + number_bytes(static_cast<size_t>(rank_)) +
+         number_bytes(static_cast<size_t>(world_)) + number_bytes(mine.size()) + mine;
 }
 
 }  // namespace rdmacoll::torch_ext

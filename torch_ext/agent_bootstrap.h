@@ -15,8 +15,11 @@ class AgentBootstrap final : public Bootstrap {
   // address: a path, or @ and a name of the abstract namespace.
   AgentBootstrap(std::string address, int rank, int world, InterruptCheck interrupt);
   Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline deadline) override;
+  void decline(const std::string& mine) override;
 
  private:
+  std::string message(const char* magic, const std::string& mine) const;
+
   const std::string address_;
   const int rank_;
   const int world_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/engine/group_setup.h"
 
 namespace rdmacoll::torch_ext {
 
@@ -43,7 +44,10 @@ Result<std::shared_ptr<Endpoint>> Process::endpoint() {
 Result<std::shared_ptr<Session>> Process::join(int rank, int size, Bootstrap& bootstrap,
                                                int64_t timeout_ms) {
   auto opened = endpoint();
-  if (!opened.ok()) return opened.status();
+  if (!opened.ok()) {
+    decline_group(bootstrap, opened.status());
+    return opened.status();
+  }
   auto communicator = opened.value()->create_communicator(rank, size, bootstrap, timeout_ms);
   if (!communicator.ok()) return communicator.status();
   auto session = std::make_shared<Session>(communicator.take());

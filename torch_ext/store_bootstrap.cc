@@ -19,13 +19,7 @@ StoreBootstrap::StoreBootstrap(c10::intrusive_ptr<c10d::Store> store, int rank, 
 Result<std::vector<std::string>> StoreBootstrap::all_gather(const std::string& mine,
                                                             Deadline deadline) {
   try {
-    // A store may outlive a group of the same name (destroyed and made again): every rank counts
-    // its exchanges, so that nobody reads an earlier one.
-    const int64_t exchange = store_->add("rdma/exchanges/" + std::to_string(rank_), 1);
-    std::vector<std::string> keys;
-    for (int rank = 0; rank < size_; ++rank) {
-      keys.push_back("rdma/" + std::to_string(exchange) + "/" + std::to_string(rank));
-    }
+    const std::vector<std::string> keys = next_keys();
     store_->set(keys[static_cast<size_t>(rank_)], mine);
     RDMACOLL_RETURN_IF_ERROR(wait_for(keys, deadline));
     std::vector<std::string> everyones;
@@ -35,6 +29,25 @@ Result<std::vector<std::string>> StoreBootstrap::all_gather(const std::string& m
     return Status(StatusCode::System,
                   std::string("the c10d store that ranks meet in failed: ") + error.what());
   }
+}
+
+void StoreBootstrap::decline(const std::string& mine) {
+  try {
+    store_->set(next_keys()[static_cast<size_t>(rank_)], mine);
+  } catch (const std::exception&) {
+    // This rank has an error to raise already; of a store that is gone the others learn themselves.
+  }
+}
+
+// A store may outlive a group of the same name (destroyed and made again): every rank counts its
+// exchanges, so that nobody reads an earlier one.
+std::vector<std::string> StoreBootstrap::next_keys() {
+  const int64_t exchange = store_->add("rdma/exchanges/" + std::to_string(rank_), 1);
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < size_; ++rank) {
+    keys.push_back("rdma/" + std::to_string(exchange) + "/" + std::to_string(rank));
+  }
+  return keys;
 }
 
 Status StoreBootstrap::wait_for(const std::vector<std::string>& keys, Deadline deadline) {

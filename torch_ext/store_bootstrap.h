@@ -14,8 +14,11 @@ class StoreBootstrap final : public Bootstrap {
   StoreBootstrap(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                  InterruptCheck interrupt);
   Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline deadline) override;
+  void decline(const std::string& mine) override;
 
  private:
+  // This rank's next exchange, and the key of each rank in it.
+  std::vector<std::string> next_keys();
   Status wait_for(const std::vector<std::string>& keys, Deadline deadline);
   std::string missing(const std::vector<std::string>& keys);
 

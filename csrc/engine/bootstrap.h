@@ -17,6 +17,8 @@ class Bootstrap {
   // Everybody's bytes, by rank. All ranks of the group call it; Timeout names who is missing.
   virtual Result<std::vector<std::string>> all_gather(const std::string& mine,
                                                       Deadline deadline) = 0;
+  // In place of all_gather(): gives the others these bytes and waits for nobody.
+  virtual void decline(const std::string& mine) = 0;
 };
 
 }  // namespace rdmacoll

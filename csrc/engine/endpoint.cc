@@ -52,10 +52,8 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
     return Status(StatusCode::InvalidArgument,
                   "rank=" + std::to_string(rank) + " is not in a group of " + std::to_string(size));
   }
-  const int64_t limit_ms = std::min(timeout_ms, config_.connect_timeout_ms);
-  auto made =
-      set_up_group(*transports_, clock_, config_, static_cast<uint32_t>(rank),
-                   static_cast<uint32_t>(size), bootstrap, Deadline::after_ms(clock_, limit_ms));
+  auto made = set_up_group(*transports_, clock_, config_, static_cast<uint32_t>(rank),
+                           static_cast<uint32_t>(size), bootstrap, timeout_ms);
   if (!made.ok()) return made.status();
   auto [group, paths] = made.take();
   Log(config_.log_level, "rank " + std::to_string(rank))

@@ -1,12 +1,15 @@
 // Group set-up. Floor: engine. Thread: the one that makes the group.
 #include "csrc/engine/group_setup.h"
 
+#include <algorithm>
 #include <cstring>
+#include <string_view>
 
 namespace rdmacoll {
 namespace {
 
 constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '2'};
+constexpr std::string_view kDeclined = "rdmadecl";  // and the reason
 
 struct FixedPart {
   char magic[sizeof(kMagic)];
@@ -41,6 +44,10 @@ std::string GroupRecord::encode() const {
 }
 
 Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
+  if (bytes.starts_with(kDeclined)) {
+    return Status(StatusCode::PeerFailed,
+                  "it could not take part: " + bytes.substr(kDeclined.size()));
+  }
   FixedPart fixed;
   if (bytes.size() < sizeof(fixed)) {
     return Status(StatusCode::InvalidArgument, "its record is cut short");
@@ -146,12 +153,17 @@ void GroupSetup::give_up() { transports_.release_region(block_.id); }
 
 Result<NewGroup> set_up_group(Transports& transports, const Clock& clock, const Config& config,
                               uint32_t rank, uint32_t world, Bootstrap& bootstrap,
-                              Deadline deadline) {
+                              int64_t timeout_ms) {
   auto begun = GroupSetup::begin(transports, clock, config,
                                  Layout::within(world, config.block_bytes), rank, world);
-  if (!begun.ok()) return begun.status();
+  if (!begun.ok()) {
+    decline_group(bootstrap, begun.status());
+    return begun.status();
+  }
   GroupSetup& setup = begun.value();
-  auto records = bootstrap.all_gather(setup.record(), deadline);
+  auto records = bootstrap.all_gather(setup.record(), Deadline::after_ms(clock, timeout_ms));
+  const Deadline deadline =
+      Deadline::after_ms(clock, std::min(timeout_ms, config.connect_timeout_ms));
   const Status met = records.ok() ? setup.meet(records.value(), deadline) : records.status();
   if (!met.ok()) {
     setup.give_up();
@@ -160,6 +172,10 @@ Result<NewGroup> set_up_group(Transports& transports, const Clock& clock, const 
   auto group = setup.finish(deadline);
   if (!group.ok()) setup.give_up();
   return group;
+}
+
+void decline_group(Bootstrap& bootstrap, const Status& why) {
+  bootstrap.decline(std::string(kDeclined) + why.message());
 }
 
 }  // namespace rdmacoll

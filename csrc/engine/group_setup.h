@@ -27,7 +27,8 @@ struct GroupRecord {
   RegionId region = kNoRegion;
 
   std::string encode() const;
-  // InvalidArgument for bytes that are not a record of this version.
+  // InvalidArgument for bytes that are not a record of this version; PeerFailed, with its reason,
+  // of a rank that declined.
   static Result<GroupRecord> decode(const std::string& bytes);
 };
 
@@ -67,9 +68,13 @@ class GroupSetup {
   std::vector<Path> paths_;
 };
 
-// All the steps, with one exchange over the bootstrap.
+// All the steps, with one exchange over the bootstrap. The ranks may come as far apart as the
+// timeout allows; from then on the connections have Config::connect_timeout_ms, if that is less.
 Result<NewGroup> set_up_group(Transports& transports, const Clock& clock, const Config& config,
                               uint32_t rank, uint32_t world, Bootstrap& bootstrap,
-                              Deadline deadline);
+                              int64_t timeout_ms);
+
+// Instead, on a rank that cannot begin: the others hear why, and need not wait for it.
+void decline_group(Bootstrap& bootstrap, const Status& why);
 
 }  // namespace rdmacoll

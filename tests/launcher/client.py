@@ -21,8 +21,8 @@ def connect() -> socket.socket:
     return sock
 
 
-def hello(card: bytes, rank: int = RANK, world: int = WORLD) -> bytes:
-    return struct.pack("<8sIII", b"RDMACOL1", rank, world, len(card)) + card
+def hello(card: bytes, rank: int = RANK, world: int = WORLD, magic: bytes = b"RDMACOL1") -> bytes:
+    return struct.pack("<8sIII", magic, rank, world, len(card)) + card
 
 
 def answer(sock: socket.socket) -> list[bytes]:

@@ -85,6 +85,21 @@ def test_a_rank_may_give_up_and_come_again(jobs: Jobs) -> None:
 
 
 @BOTH
+def test_a_rank_that_does_not_wait_is_heard(jobs: Jobs, options: list[str]) -> None:
+    """And its next connection belongs to the next exchange."""
+    text = """
+        from client import *
+        if RANK == 1:
+            with connect() as sock:
+                sock.sendall(hello(b"without me", magic=b"RDMACOL0"))
+        else:
+            assert exchange(b"card")[1] == b"without me"
+        assert exchange(b"%d" % RANK) == [b"0", b"1", b"2"]
+    """
+    assert jobs.run_script(text, *options).returncode == 0
+
+
+@BOTH
 def test_a_rank_that_never_comes_is_named(jobs: Jobs, options: list[str]) -> None:
     text = """
         import time

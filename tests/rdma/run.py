@@ -26,8 +26,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SHARE = REPOSITORY / "build/guest/share"  # that a guest may write to
 GRACE_S = 20  # for rdmarun, to end its ranks
 ENVIRONMENT = {
-    # Processes that import torch on emulated processors come minutes apart.
-    "RDMACOLL_CONNECT_TIMEOUT_MS": "300000",
     "OMP_NUM_THREADS": "1",
 }
 VERBS = {"RDMACOLL_TRANSPORT": "verbs"}

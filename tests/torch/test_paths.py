@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import torch
 import torch.distributed as dist
 from cases import me
 from harness import distributed
+
+WITHOUT_WAITING_S = 60  # groups have half an hour
 
 
 def paths(group: Any = None) -> Any:
@@ -50,6 +53,17 @@ def test_ranks_must_agree_on_the_transport() -> None:
         RuntimeError, match=f"rank {1 - rank} runs with another.*RDMACOLL_TRANSPORT"
     ):
         dist.init_process_group("rdma")
+
+
+@distributed(2, init=False, gloo_lacks="has no transports to choose from")
+def test_a_rank_that_cannot_take_part_tells_the_others() -> None:
+    rank = int(os.environ["RANK"])
+    os.environ["RDMACOLL_TRANSPORT"] = ("auto", "pigeons")[rank]
+    began = time.monotonic()
+    says = "RDMACOLL_TRANSPORT='pigeons'"
+    with pytest.raises(RuntimeError, match=says if rank == 1 else f"rank 1.*take part.*{says}"):
+        dist.init_process_group("rdma")
+    assert time.monotonic() - began < WITHOUT_WAITING_S
 
 
 @distributed(2, init=False, gloo_lacks="has no transports to choose from")

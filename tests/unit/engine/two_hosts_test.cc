@@ -83,8 +83,7 @@ struct Rank {
     transports.shutdown();
   }
   Result<std::unique_ptr<Communicator>> join(uint32_t rank, uint32_t size, Bootstrap& bootstrap) {
-    auto made = set_up_group(transports, clock, Config{}, rank, size, bootstrap,
-                             Deadline::after_ms(clock, kTestTimeoutMs));
+    auto made = set_up_group(transports, clock, Config{}, rank, size, bootstrap, kTestTimeoutMs);
     if (!made.ok()) return made.status();
     auto [group, paths] = made.take();
     const Ground ground{transports, *progress, clock, algorithm_by_name("auto")};

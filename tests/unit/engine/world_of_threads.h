@@ -31,6 +31,10 @@ class ThreadBootstrap {
       world_.barrier_.arrive_and_wait();
       return all;
     }
+    void decline(const std::string& mine) override {
+      world_.records_[rank_] = mine;
+      world_.barrier_.arrive_and_drop();
+    }
 
    private:
     ThreadBootstrap& world_;
