@@ -35,16 +35,22 @@ class SharedBootstrap final : public Bootstrap {
  public:
   SharedBootstrap(Shared& shared, int rank, int size) : shared_(shared), rank_(rank), size_(size) {}
   Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline) override {
-    std::memcpy(shared_.records[rank_], mine.data(), mine.size());
-    shared_.record_bytes[rank_] = static_cast<uint32_t>(mine.size());
-    shared_.arrived.fetch_add(1);
+    give(mine);
     while (shared_.arrived.load() < size_) usleep(100);
     std::vector<std::string> all;
     for (int r = 0; r < size_; ++r) all.emplace_back(shared_.records[r], shared_.record_bytes[r]);
     return all;
   }
+  void decline(const std::string& mine) override { give(mine); }
 
  private:
+  void give(const std::string& mine) {
+    const size_t bytes = std::min<size_t>(mine.size(), kRecordBytes);
+    std::memcpy(shared_.records[rank_], mine.data(), bytes);
+    shared_.record_bytes[rank_] = static_cast<uint32_t>(bytes);
+    shared_.arrived.fetch_add(1);
+  }
+
   Shared& shared_;
   int rank_;
   int size_;

@@ -99,12 +99,12 @@ std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_
   op->operation.input = nullptr;
   op->operation.output = nullptr;
   op->operation.block_bytes.clear();
-  op->operation.signature = signature_of(op->operation, root);
   return op;
 }
 
-Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op) {
+Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op, int root) {
   auto work = std::make_shared<Work>();
+  op->operation.signature = signature_of(op->operation, root);
   op->work = work;
   op->started_ns = ground_.clock.now_ns();
   op->deadline_ns = op->started_ns + timeout_ms() * 1'000'000;
@@ -122,8 +122,7 @@ Result<WorkPtr> Communicator::start_contiguous(Collective collective, const void
   operation.input = bytes_of(input);
   operation.output = bytes_of(output);
   operation.reduction = reduction;
-  operation.signature = signature_of(operation, root);
-  return submit(std::move(op));
+  return submit(std::move(op), root);
 }
 
 // Makes the operation scattered, with no block anywhere yet.
@@ -183,7 +182,7 @@ Result<WorkPtr> Communicator::all_gather(ConstBuffer input,
     operation.block_bytes[r] = outputs[r].bytes;
   }
   operation.inputs[me] = bytes_of(input.data);
-  return submit(std::move(op));
+  return submit(std::move(op), 0);
 }
 
 Result<WorkPtr> Communicator::reduce_scatter(std::span<const ConstBuffer> inputs,
@@ -205,8 +204,7 @@ Result<WorkPtr> Communicator::reduce_scatter(std::span<const ConstBuffer> inputs
   operation.outputs[me] = bytes_of(output.data);
   operation.reduction = {dtype, reduce_op,
                          reduce_op == ReduceOp::Avg ? static_cast<uint32_t>(size()) : 1};
-  operation.signature = signature_of(operation, 0);
-  return submit(std::move(op));
+  return submit(std::move(op), 0);
 }
 
 Result<WorkPtr> Communicator::all_to_all(std::span<const ConstBuffer> inputs,
@@ -226,7 +224,7 @@ Result<WorkPtr> Communicator::all_to_all(std::span<const ConstBuffer> inputs,
     operation.outputs[inputs.size() + r] = bytes_of(outputs[r].data);
     operation.block_bytes[inputs.size() + r] = outputs[r].bytes;
   }
-  return submit(std::move(op));
+  return submit(std::move(op), 0);
 }
 
 Result<WorkPtr> Communicator::gather(ConstBuffer input, std::span<const MutableBuffer> outputs,
@@ -248,7 +246,7 @@ Result<WorkPtr> Communicator::gather(ConstBuffer input, std::span<const MutableB
     operation.outputs[r] = bytes_of(outputs[r].data);
     operation.block_bytes[r] = outputs[r].bytes;
   }
-  return submit(std::move(op));
+  return submit(std::move(op), root);
 }
 
 Result<WorkPtr> Communicator::scatter(std::span<const ConstBuffer> inputs, MutableBuffer output,
@@ -270,7 +268,7 @@ Result<WorkPtr> Communicator::scatter(std::span<const ConstBuffer> inputs, Mutab
     operation.inputs[r] = bytes_of(inputs[r].data);
     operation.block_bytes[r] = inputs[r].bytes;
   }
-  return submit(std::move(op));
+  return submit(std::move(op), root);
 }
 
 }  // namespace rdmacoll

@@ -43,10 +43,12 @@ void Executor::start(const Operation& operation) {
   lanes_left_ = 0;
   for (size_t lane = 0; lane < plan.lanes.size(); ++lane) {
     const Step* first = plan.steps.data() + plan.lanes[lane].first_step;
+    uint64_t& tiles = lanes_[lane].tiles;
     for (const Step* step = first; step != first + plan.lanes[lane].steps; ++step) {
-      lanes_[lane].tiles = std::max(lanes_[lane].tiles, tiling_->tiles(step->blocks));
+      tiles = std::max(tiles, tiling_->tiles(step->blocks));
+      if (tiles == tiling_->most_tiles()) break;
     }
-    lanes_left_ += lanes_[lane].tiles > 0;
+    lanes_left_ += tiles > 0;
   }
 }
 
@@ -67,7 +69,10 @@ bool Executor::advance_lane(uint32_t lane) {
   const uint32_t first = state.step;
   while (state.step < range.steps) {
     const Step& step = steps[state.step];
-    if (due(step, state.tile) && !run(step, state.tile)) return state.step != first;
+    const bool token = step.blocks.count == 0;
+    const uint64_t bytes = token ? 0 : tiling_->piece(step.blocks, state.tile).bytes;
+    const bool due = token ? state.tile == 0 : bytes > 0;
+    if (due && !run(step, state.tile, bytes)) return state.step != first;
     ++state.step;
   }
   state.step = 0;
@@ -75,17 +80,12 @@ bool Executor::advance_lane(uint32_t lane) {
   return true;
 }
 
-bool Executor::due(const Step& step, uint64_t tile) const {
-  if (step.blocks.count == 0) return tile == 0;
-  return tiling_->piece(step.blocks, tile).bytes > 0;
-}
-
-bool Executor::run(const Step& step, uint64_t tile) {
+bool Executor::run(const Step& step, uint64_t tile, uint64_t bytes) {
   switch (step.kind) {
     case StepKind::Wait:
-      return wait(step, tile);
+      return wait(step, bytes);
     case StepKind::Signal:
-      return signal(step, tile);
+      return signal(step, bytes);
     case StepKind::Copy:
       copy(step, tile);
       return true;
@@ -96,27 +96,25 @@ bool Executor::run(const Step& step, uint64_t tile) {
   return false;
 }
 
-bool Executor::wait(const Step& step, uint64_t tile) {
+bool Executor::wait(const Step& step, uint64_t bytes) {
   Port& from = port(step.channel, step.peer);
   if (step.counter == Counter::Credit) return from.can_send();
   const Line* line = from.take();
   if (line == nullptr) return false;
-  if (line->signature != message_signature(step.blocks) ||
-      line->bytes != message_word(step, tile)) {
+  if (line->signature != message_signature(step.blocks) || line->bytes != message_word(bytes)) {
     status_ = mismatch(step.peer);
     return false;
   }
   return true;
 }
 
-bool Executor::signal(const Step& step, uint64_t tile) {
+bool Executor::signal(const Step& step, uint64_t bytes) {
   Port& to = port(step.channel, step.peer);
   if (step.counter == Counter::Credit) {
     to.consume();
     return true;
   }
-  return to.announce(message_signature(step.blocks), message_bytes(step, tile),
-                     message_word(step, tile));
+  return to.announce(message_signature(step.blocks), bytes, message_word(bytes));
 }
 
 void Executor::copy(const Step& step, uint64_t tile) {
@@ -204,13 +202,9 @@ uint32_t Executor::message_signature(BlockRange range) const {
   return operation_->signature ^ static_cast<uint32_t>(bytes * 0x9E3779B97F4A7C15ull >> 48 << 16);
 }
 
-uint64_t Executor::message_bytes(const Step& step, uint64_t tile) const {
-  return step.blocks.count == 0 ? 0 : tiling_->piece(step.blocks, tile).bytes;
-}
-
-uint32_t Executor::message_word(const Step& step, uint64_t tile) const {
+uint32_t Executor::message_word(uint64_t bytes) const {
   static_assert(kStageBytesMax < 1 << kWordBytesBits && kSlotBytesMax < 1 << kWordBytesBits);
-  return static_cast<uint32_t>(message_bytes(step, tile)) | word_sequence(operation_->sequence);
+  return static_cast<uint32_t>(bytes) | word_sequence(operation_->sequence);
 }
 
 Status Executor::mismatch(uint32_t peer) const {

@@ -44,17 +44,16 @@ class Executor {
   };
 
   bool advance_lane(uint32_t lane);
-  bool run(const Step& step, uint64_t tile);
-  bool wait(const Step& step, uint64_t tile);
-  bool signal(const Step& step, uint64_t tile);
+  // `bytes`: of the message that the step waits for or announces.
+  bool run(const Step& step, uint64_t tile, uint64_t bytes);
+  bool wait(const Step& step, uint64_t bytes);
+  bool signal(const Step& step, uint64_t bytes);
   void copy(const Step& step, uint64_t tile);
   void fold(const Step& step, uint64_t tile);
   const std::byte* source(const Operand& operand, const Piece& piece, uint64_t tile) const;
   std::byte* destination(const Operand& operand, const Piece& piece, uint64_t tile);
-  bool due(const Step& step, uint64_t tile) const;
   uint32_t message_signature(BlockRange range) const;
-  uint64_t message_bytes(const Step& step, uint64_t tile) const;
-  uint32_t message_word(const Step& step, uint64_t tile) const;
+  uint32_t message_word(uint64_t bytes) const;
   Status mismatch(uint32_t peer) const;
   uint64_t messages_due(uint32_t lane, uint8_t channel, uint32_t peer) const;
   Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }

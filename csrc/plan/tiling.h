@@ -36,6 +36,8 @@ class Tiling {
 
   // Tiles in which the range has bytes; a token has one.
   uint64_t tiles(BlockRange range) const;
+  // No range has more.
+  uint64_t most_tiles() const { return contiguous_ ? full_windows_ + 1 : UINT64_MAX; }
   // The range's bytes in this tile; zero bytes past its end.
   Piece piece(BlockRange range, uint64_t tile) const;
   // Where a block lies in a stage.
