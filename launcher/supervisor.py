@@ -15,6 +15,7 @@ from mpi4py import MPI
 
 from . import store
 from .cause import Cause, Why
+from .emergency import watch_signals
 from .job import Job
 from .output import Sink
 from .processes import kill_descendants, reap
@@ -53,7 +54,8 @@ class Supervisor:
 
     def start(self, listener: socket.socket | None) -> None:
         """Starts this host's ranks, and on host 0 the store, which takes the listener over."""
-        self._watch_signals()
+        woken = watch_signals()
+        self._selector.register(woken, selectors.EVENT_READ, lambda: os.read(woken, 4096))
         if listener is not None:
             self._store = store.start(listener, self._master)
         try:
@@ -99,14 +101,6 @@ class Supervisor:
     @property
     def _host(self) -> str:
         return self._job.hosts[self._me].name
-
-    def _watch_signals(self) -> None:
-        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        self._selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 4096))
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(sig, _on_emergency)
 
     def _timeout_s(self) -> float | None:
         if self._comm.size > 1 or self._table.pending or self._gather is not None:
@@ -179,9 +173,3 @@ class Supervisor:
         self._ranks.end(signal.Signals(cause.status) if stopped else signal.SIGTERM)
         self._late_at = None
         self._rendezvous.fail(f"the job is ending: {describe(cause, self._job, self.late)}")
-
-
-def _on_emergency(sig: int, _: object) -> None:
-    """mpiexec or the keeper is gone or wants us gone: no time to agree with anybody."""
-    kill_descendants()
-    os._exit(128 + sig)
