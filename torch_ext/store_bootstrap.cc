@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 namespace rdmacoll::torch_ext {
 namespace {
 
-constexpr int64_t kInterruptEveryMs = 500;
+constexpr std::chrono::milliseconds kShortestPause(1);
+constexpr std::chrono::milliseconds kLongestPause(100);
 
 }  // namespace
 
@@ -50,24 +52,25 @@ std::vector<std::string> StoreBootstrap::next_keys() {
   return keys;
 }
 
+// By looking, not by Store::wait(): that one cannot be interrupted, and warns on the terminal each
+// time it is cut short. One key a look, so that a thousand ranks do not busy the store.
 Status StoreBootstrap::wait_for(const std::vector<std::string>& keys, Deadline deadline) {
+  if (store_->check(keys)) return Status();
   const SteadyClock clock;
-  for (;;) {
-    const int64_t wait_ms = std::min(deadline.left_ms(clock), kInterruptEveryMs);
-    try {
-      store_->wait(keys, std::chrono::milliseconds(std::max<int64_t>(wait_ms, 1)));
-      return Status();
-    } catch (const std::exception&) {
-      // Most likely it was not yet time; a store that is gone throws here.
-      if (store_->check(keys)) return Status();
-    }
-    RDMACOLL_RETURN_IF_ERROR(interrupt_());
-    if (deadline.passed(clock)) {
-      return Status(StatusCode::Timeout, "not all ranks came to make the group: no word from " +
-                                             missing(keys) +
-                                             "; see whether they run, or raise the timeout");
+  auto pause = kShortestPause;
+  for (const std::string& key : keys) {
+    while (!store_->check({key})) {
+      RDMACOLL_RETURN_IF_ERROR(interrupt_());
+      if (deadline.passed(clock)) {
+        return Status(StatusCode::Timeout, "not all ranks came to make the group: no word from " +
+                                               missing(keys) +
+                                               "; see whether they run, or raise the timeout");
+      }
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongestPause);
     }
   }
+  return Status();
 }
 
 std::string StoreBootstrap::missing(const std::vector<std::string>& keys) {
