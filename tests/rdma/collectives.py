@@ -40,7 +40,7 @@ MODULES = (
 # torch's compiler. They say nothing of the transport that the others do not.
 TOO_SLOW = (
     *("test_every_type_and_operation", "test_every_type_and_operation_large", "test_every_type"),
-    *("test_large_every_type", "test_functional"),
+    *("test_every_type_operation_and_root", "test_large_every_type", "test_functional"),
 )
 ONE_CLOCK = ("test_barrier", "test_monitored_barrier")  # compare the times of ranks
 TIMEOUT = timedelta(seconds=120)
