@@ -20,7 +20,7 @@ struct Region {
   }
 };
 
-// Memory of this process; region is kNoRegion for memory that is not registered.
+// Memory of this process. A transport that does not map its peer's memory wants it in a region.
 struct LocalSlice {
   std::byte* data = nullptr;
   uint64_t bytes = 0;
