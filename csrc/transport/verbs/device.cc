@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "csrc/base/log.h"
 #include "csrc/transport/verbs/device_choice.h"
@@ -43,8 +44,11 @@ class DeviceList {
 };
 
 // The regions are shared mappings, which fork() leaves alone; the queues of a driver need not be.
-// On Linux from 5.12 on they are safe, and this call does nothing.
+// On Linux from 5.12 on they are safe, and this call does nothing. Not two at once: the library
+// looks whether it was called without a lock.
 void prepare_for_fork(const VerbsTable& table, LogLevel level) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   if (const int error = table.fork_init(); error != 0) {
     Log(level, "verbs")
         .write(LogLevel::Warn, std::string("ibv_fork_init: ") + std::strerror(error) +
