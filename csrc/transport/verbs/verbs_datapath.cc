@@ -108,8 +108,7 @@ bool VerbsTransport::done(Ticket ticket) {
 // Room in the peer's receive queue, and in my send queues for the signal and its marks.
 bool VerbsTransport::may_signal(Peer& peer) {
   if (peer.signals_sent - peer.signals_returned >= verbs::kReceiveDepth) {
-    WindowWord room;
-    std::memcpy(&room, &peer.mailbox().room, sizeof(room));
+    const WindowWord room = peer.mailbox().told_room();
     if (room.whole()) {
       peer.signals_returned = verbs::advance_to(peer.signals_returned, room.returned);
     }

@@ -3,6 +3,8 @@
 // Floor: transport/verbs. Thread: values.
 #pragma once
 
+#include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -77,8 +79,13 @@ inline uint64_t advance_to(uint64_t before, uint32_t low) {
 // in which the peer tells of room when no letter does.
 struct Mailbox {
   Letter letters[kReceiveDepth];
-  WindowWord room;
+  std::atomic<uint64_t> room;  // a WindowWord
+
+  WindowWord told_room() const {
+    return std::bit_cast<WindowWord>(room.load(std::memory_order_relaxed));
+  }
 };
+static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(Mailbox::room) == 8);
 
 // By datagram, so it may be lost; said again until both sides are done.
 struct Hello {
