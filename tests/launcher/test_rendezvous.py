@@ -128,6 +128,20 @@ def test_a_rank_that_ends_without_coming_is_named(jobs: Jobs, options: list[str]
     assert "ended (status 0) without the group that others wait for" in done.stderr
 
 
+def test_a_rank_that_ended_before_anybody_came_is_named(jobs: Jobs) -> None:
+    """After the only other one has come nothing happens that would wake the agent."""
+    text = """
+        import time
+        from client import *
+        if RANK == 0:
+            time.sleep(0.5)
+            exchange(b"card")
+    """
+    done = jobs.run_script(text, "-np", "2")
+    assert done.returncode == 1
+    assert "rdmarun: rank 1 on localhost ended (status 0)" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("sends", "says"),
     [
