@@ -56,6 +56,7 @@ def _run(agents: int) -> int:
         supervisor.watch_control(0)
     supervisor.start(listener)
     supervisor.run()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # no ranks are left to be ended first
     supervisor.out.flush()
     failures = comm.gather(supervisor.failures)
     if failures is not None and supervisor.cause.why:

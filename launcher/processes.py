@@ -67,6 +67,16 @@ def kill_descendants(timeout_s: float = 5.0) -> None:
         time.sleep(0.002)
 
 
+def kill_living_descendants(timeout_s: float = 5.0) -> None:
+    """The same beside another thread that reaps: leaves the reaping to it."""
+    deadline = time.monotonic() + timeout_s
+    while (living := _children(living=True)) and time.monotonic() < deadline:
+        for pid in living:
+            with suppress(ProcessLookupError):  # reaped since we looked
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.002)
+
+
 def kill_group(pid: int, sig: signal.Signals) -> None:
     """Signals the process group that `pid` leads or led."""
     with suppress(ProcessLookupError, PermissionError):  # nobody left, or only setuid programs
@@ -81,14 +91,15 @@ def _ended_child() -> int | None:
     return None if ended is None else ended.si_pid
 
 
-def _children() -> list[int]:
+def _children(living: bool = False) -> list[int]:
+    """Living: without those that have ended and are not reaped yet."""
     me, found = os.getpid(), []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             after_name = stat.read_bytes().rpartition(b")")[2].split()
         except OSError:  # ended while we looked
             continue
-        if int(after_name[1]) == me:
+        if int(after_name[1]) == me and not (living and after_name[0] == b"Z"):
             found.append(int(stat.parent.name))
     return found
 

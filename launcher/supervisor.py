@@ -103,10 +103,10 @@ class Supervisor:
         return self._job.hosts[self._me].name
 
     def _timeout_s(self) -> float | None:
-        if self._mine.why is not Why.RUNNING and self.cause.why is Why.RUNNING:
-            return 0.0  # noticed while acting on the table: nothing else may ever wake us
         if self._comm.size > 1 or self._table.pending or self._gather is not None:
             return TICK_S
+        if self._mine.why is not Why.RUNNING and self.cause.why is Why.RUNNING:
+            return 0.0  # noticed while acting on the table: nothing else may ever wake us
         deadlines = [at for at in (self._ranks.deadline, self._late_at) if at is not None]
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
