@@ -10,7 +10,7 @@ import signal
 import threading
 from contextlib import suppress
 
-from .processes import kill_living_descendants
+from .processes import kill_unreaped
 
 EMERGENCY = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
@@ -32,7 +32,7 @@ def _listen(heard: int, wake: int) -> None:
     while True:
         for sig in os.read(heard, 4096):
             if sig in EMERGENCY:
-                kill_living_descendants()
+                kill_unreaped()
                 os._exit(128 + sig)
         with suppress(BlockingIOError):  # it is readable already
             os.write(wake, b"\0")

@@ -51,29 +51,31 @@ def reap(leaders: Collection[int]) -> Iterator[tuple[int, int]]:
 
 
 def kill_descendants(timeout_s: float = 5.0) -> None:
-    """Kills and reaps children until there are none; needs become_subreaper().
+    """Kills and reaps children until there are none; needs become_subreaper()."""
+    kill_unreaped(timeout_s)
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def kill_unreaped(timeout_s: float = 5.0) -> None:
+    """The same without the reaping, for where another thread may do that.
 
     The deadline is for processes that the kernel cannot end (waiting for a dead disk, say).
     """
     deadline = time.monotonic() + timeout_s
+    known: set[int] = set()
+    all_ended = False
     while time.monotonic() < deadline:
-        for pid in _children():
-            os.kill(pid, signal.SIGKILL)
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
+        children = set(_children())
+        # Orphans become our children when their parent ends. They may escape the look during which
+        # that happens, but not the one after it.
+        if all_ended and children <= known:
             return
-        time.sleep(0.002)
-
-
-def kill_living_descendants(timeout_s: float = 5.0) -> None:
-    """The same beside another thread that reaps: leaves the reaping to it."""
-    deadline = time.monotonic() + timeout_s
-    while (living := _children(living=True)) and time.monotonic() < deadline:
-        for pid in living:
+        for pid in children:
             with suppress(ProcessLookupError):  # reaped since we looked
                 os.kill(pid, signal.SIGKILL)
+        known, all_ended = children, all(map(_has_ended, children))
         time.sleep(0.002)
 
 
@@ -91,15 +93,22 @@ def _ended_child() -> int | None:
     return None if ended is None else ended.si_pid
 
 
-def _children(living: bool = False) -> list[int]:
-    """Living: without those that have ended and are not reaped yet."""
+def _has_ended(child: int) -> bool:
+    """With all its threads, which the state in /proc does not tell."""
+    try:
+        return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # reaped
+        return True
+
+
+def _children() -> list[int]:
     me, found = os.getpid(), []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             after_name = stat.read_bytes().rpartition(b")")[2].split()
         except OSError:  # ended while we looked
             continue
-        if int(after_name[1]) == me and not (living and after_name[0] == b"Z"):
+        if int(after_name[1]) == me:
             found.append(int(stat.parent.name))
     return found
 

@@ -1,11 +1,10 @@
 // Transports: opening them, and the choice among them. Floor: engine. Thread: any.
 #include "csrc/engine/transports.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "csrc/base/check.h"
+#include "csrc/base/host_name.h"
 #include "csrc/transport/shm/host_id.h"
 #include "csrc/transport/shm/shm_transport.h"
 #include "csrc/transport/verbs/open_verbs.h"
@@ -19,11 +18,6 @@ constexpr const char* kHostName = "host name";
 
 // How long one waits in a transport before one looks whether the peer calls over a later one.
 constexpr int64_t kLookForCallsMs = 150;
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
-}
 
 void add_reason(std::string* reasons, const std::string& transport, const std::string& why) {
   *reasons += (reasons->empty() ? "" : "; ") + transport + ": " + why;

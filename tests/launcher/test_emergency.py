@@ -60,6 +60,6 @@ def test_a_child_that_the_other_thread_has_reaped_is_no_error(
     child = subprocess.Popen(["true"])
     child.wait()
     looks = iter([[child.pid], []])
-    monkeypatch.setattr(processes, "_children", lambda living: next(looks))
-    processes.kill_living_descendants()
+    monkeypatch.setattr(processes, "_children", lambda: next(looks))
+    processes.kill_unreaped()
     assert next(looks, None) is None

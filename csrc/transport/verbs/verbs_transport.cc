@@ -11,17 +11,11 @@
 #include <utility>
 
 #include "csrc/base/check.h"
+#include "csrc/base/host_name.h"
 #include "csrc/transport/verbs/verbs_errors.h"
 
 namespace rdmacoll {
 namespace {
-
-constexpr size_t kHostNameBytes = 64;
-
-std::string host_name() {
-  char name[kHostNameBytes] = {};
-  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
-}
 
 Status add_to_set(const UniqueFd& set, int fd) {
   epoll_event event{};
