@@ -66,6 +66,18 @@ void PlanBuilder::signal(Counter counter, uint16_t peer, uint8_t channel, BlockR
             .blocks = blocks});
 }
 
+void PlanBuilder::signal_data(uint16_t peer, uint8_t channel, BlockRange blocks, Operand home) {
+  const auto at = static_cast<uint32_t>(plan_.operands.size());
+  add_operand(home);
+  add_step({.kind = StepKind::Signal,
+            .counter = Counter::Data,
+            .channel = channel,
+            .peer = peer,
+            .operands = 1,
+            .first_operand = at,
+            .blocks = blocks});
+}
+
 Plan PlanBuilder::take() { return std::move(plan_); }
 
 void PlanBuilder::whole(Step step, const Operands& sources, const Operands& destinations) {
@@ -82,10 +94,18 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
     for (uint16_t peer : others_) wait(Counter::Credit, peer, to.channel, range);
   }
   bare(step, sources, destinations);
+  const std::optional<Operand> home = home_of(step, sources, destinations);
+  const auto announce = [&](uint16_t peer, uint8_t channel) {
+    if (home) {
+      signal_data(peer, channel, range, *home);
+    } else {
+      signal(Counter::Data, peer, channel, range);
+    }
+  };
   for (const Operand& to : destinations) {
-    if (to.buffer == Buffer::PeerSlot) signal(Counter::Data, to.rank, to.channel, range);
+    if (to.buffer == Buffer::PeerSlot) announce(to.rank, to.channel);
     if (to.buffer != Buffer::Stage) continue;
-    for (uint16_t peer : others_) signal(Counter::Data, peer, to.channel, range);
+    for (uint16_t peer : others_) announce(peer, to.channel);
   }
   for (const Operand& source : sources) {
     if (receives(source)) signal(Counter::Credit, source.rank, source.channel, range);
@@ -98,9 +118,29 @@ void PlanBuilder::bare(Step step, const Operands& sources, const Operands& desti
   step.first_operand = static_cast<uint32_t>(plan_.operands.size());
   step.operands = static_cast<uint16_t>(sources.size() + destinations.size());
   step.destinations = static_cast<uint8_t>(destinations.size());
+  const bool at_home = home_of(step, sources, destinations).has_value();
   for (const Operand& operand : sources) add_operand(operand);
-  for (const Operand& operand : destinations) add_operand(operand);
+  for (Operand operand : destinations) {
+    operand.at_home =
+        at_home && (operand.buffer == Buffer::PeerSlot || operand.buffer == Buffer::Stage);
+    add_operand(operand);
+  }
   add_step(step);
+}
+
+// Where the bytes that the step moves lie in a user buffer when it is done.
+std::optional<Operand> PlanBuilder::home_of(const Step& step, const Operands& sources,
+                                            const Operands& destinations) const {
+  if (!lends_) return std::nullopt;
+  const Buffer from = sources.front().buffer;
+  if (step.kind == StepKind::Copy && (from == Buffer::Input || from == Buffer::Output)) {
+    return sources.front();
+  }
+  const auto kept =
+      std::find_if(destinations.begin(), destinations.end(),
+                   [](const Operand& operand) { return operand.buffer == Buffer::Output; });
+  if (kept == destinations.end()) return std::nullopt;
+  return *kept;
 }
 
 void PlanBuilder::add_operand(const Operand& operand) {

@@ -3,6 +3,7 @@
 // Floor: plan. Thread: a local value of the function that makes the plan.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "csrc/plan/plan.h"
@@ -54,22 +55,31 @@ class PlanBuilder {
   void reduce(const Operands& sources, const Operands& destinations);  // a partial result
   void finish(const Operands& sources, const Operands& destinations);  // every contribution
 
-  // The parts, for messages that several steps fill or read.
+  // The parts, for messages that several steps fill or read. Of a Data signal `home` is what the
+  // peer reads of the message; every copy of it into the message must come from there.
   void wait(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks);
   void signal(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks);
+  void signal_data(uint16_t peer, uint8_t channel, BlockRange blocks, Operand home);
   void bare_copy(Operand source, Operand destination);
   void bare_finish(const Operands& sources, const Operands& destinations);
+
+  // For plans that may write a user buffer before a peer has read what was sent from it: from here
+  // on no message has a home.
+  void lend_nothing() { lends_ = false; }
 
   Plan take();
 
  private:
   void whole(Step step, const Operands& sources, const Operands& destinations);
   void bare(Step step, const Operands& sources, const Operands& destinations);
+  std::optional<Operand> home_of(const Step& step, const Operands& sources,
+                                 const Operands& destinations) const;
   void add_operand(const Operand& operand);
   void add_step(const Step& step);
 
   Plan plan_;
   std::vector<uint16_t> others_;
+  bool lends_ = true;
 };
 
 }  // namespace rdmacoll

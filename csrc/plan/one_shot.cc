@@ -24,6 +24,7 @@ void send_to_others(PlanBuilder& plan, uint16_t rank, uint16_t world) {
 
 Plan one_shot_all_reduce(uint16_t rank, uint16_t world) {
   PlanBuilder plan(Collective::AllReduce, Algorithm::OneShot, rank, world, 1);
+  plan.lend_nothing();  // in place, the result may come before the last has read the input
   plan.lane();
   send_to_others(plan, rank, world);
   plan.finish(contributions_in_rank_order(rank, world), {output(block(0))});

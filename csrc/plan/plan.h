@@ -17,6 +17,13 @@
 //   to receive: Wait(Data, p)     Copy/Reduce Slot(p) -> ...        Signal(Credit, p)
 // All steps of one direction of a (peer, channel) are in one lane.
 //
+// Loans. What a message holds often lies in one of the sender's user buffers too, its *home*, and
+// stays there until the receiver has returned the credit. The Data signal of such a message names
+// the home, and its copies into the slot or stage say `at_home`. Who runs the plan may then lend
+// the message: leave those copies out and let the receiver (or the network device) read the bytes
+// at home. An operation that has lent is over when all it lent has been returned. Whether to lend
+// is decided edge by edge, and the other end's plan is the same; verify.h proves both.
+//
 // Blocks. What a block b is, and which blocks Input and Output have on a rank of a world of n:
 //   all_reduce, reduce, broadcast: a part of the one buffer; the plan says how many (contiguous).
 //     The root of a broadcast has one buffer, its Input; the plan does not write it.
@@ -76,10 +83,11 @@ enum class Buffer : uint8_t {
 
 struct Operand {
   Buffer buffer;
-  uint8_t channel = 0;  // of Slot, PeerSlot, Stage, PeerStage
-  uint16_t rank = 0;    // of Slot, PeerSlot, PeerStage
-  BlockRange blocks;    // a slot holds the range from its first byte; a stage holds every block of
-                        // a tile at its own place (Tiling::stage_offset)
+  uint8_t channel = 0;   // of Slot, PeerSlot, Stage, PeerStage
+  uint16_t rank = 0;     // of Slot, PeerSlot, PeerStage
+  BlockRange blocks;     // a slot holds the range from its first byte; a stage holds every block of
+                         // a tile at its own place (Tiling::stage_offset)
+  bool at_home = false;  // of PeerSlot, Stage: not written where the message is lent
   bool operator==(const Operand&) const = default;
 };
 
@@ -95,7 +103,8 @@ struct Step {
   uint16_t peer = 0;                // Wait, Signal
   bool finishes = false;            // Reduce: its result has every contribution (where AVG divides)
   uint8_t destinations = 0;    // Copy, Reduce: how many of the operands are destinations, the last
-  uint16_t operands = 0;       // Copy, Reduce: sources, then destinations
+  uint16_t operands = 0;       // Copy, Reduce: sources, then destinations; Signal of Data: its home
+                               // (what of it the peer reads, in Input or Output), if it has one
   uint32_t first_operand = 0;  // in Plan::operands
   BlockRange blocks{};         // the step is skipped in a tile in which these hold no bytes; the
                                // two ends of a message name ranges of equal bytes

@@ -21,7 +21,7 @@ struct TwoShot {
     plan.lane();
     for (uint16_t peer : others) plan.wait(Counter::Credit, peer, kInputs, all);
     for (uint16_t peer : others) plan.bare_copy(input(block(peer)), stage(block(peer), kInputs));
-    for (uint16_t peer : others) plan.signal(Counter::Data, peer, kInputs, all);
+    for (uint16_t peer : others) plan.signal_data(peer, kInputs, all, input(block(peer)));
   }
 
   // My block of everybody's input. The caller puts the steps of what it sends around
@@ -49,7 +49,9 @@ Plan two_shot_all_reduce(uint16_t rank, uint16_t world) {
   plan.lane();
   for (uint16_t peer : shots.others) plan.wait(Counter::Credit, peer, kResults, shots.mine);
   shots.fold(plan, {output(shots.mine), stage(shots.mine, kResults)});
-  for (uint16_t peer : shots.others) plan.signal(Counter::Data, peer, kResults, shots.mine);
+  for (uint16_t peer : shots.others) {
+    plan.signal_data(peer, kResults, shots.mine, output(shots.mine));
+  }
   shots.return_inputs(plan);
   plan.lane();
   for (uint16_t peer : shots.others) {

@@ -34,6 +34,7 @@ class Shape {
       if (step.channel >= kPlanChannels) refuse("no such channel");
       const bool receives = (step.kind == StepKind::Wait) == (step.counter == Counter::Data);
       own(step.peer, step.channel, receives);
+      check_home(step);
       return;
     }
     const uint32_t sources = step.operands - step.destinations;
@@ -52,8 +53,23 @@ class Shape {
     }
   }
 
+  void check_home(const Step& step) {
+    if (step.operands == 0) return;
+    if (step.kind != StepKind::Signal || step.counter != Counter::Data || step.operands > 1) {
+      return refuse("only a Data signal has a home, and one");
+    }
+    if (step.first_operand >= plan_.operands.size()) return refuse("operands out of range");
+    const Operand& home = plan_.operands[step.first_operand];
+    check_range(home.blocks);
+    if (home.buffer != Buffer::Input && home.buffer != Buffer::Output) {
+      refuse("a home that is not a user's buffer");
+    }
+  }
+
   void check_operand(const Operand& operand, bool is_destination) {
     check_range(operand.blocks);
+    const bool sent = operand.buffer == Buffer::PeerSlot || operand.buffer == Buffer::Stage;
+    if (operand.at_home && !sent) refuse("lends what is not sent");
     if (operand.blocks.count == 0) refuse("an operand without blocks");
     if (!is_contiguous(plan_.collective) && operand.blocks.count != 1) {
       refuse("an operand of several scattered blocks");

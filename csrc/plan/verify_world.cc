@@ -86,7 +86,7 @@ bool SymbolicWorld::advance(uint16_t rank) {
     ran |= run_lane(rank, lane);
     all_done &= state.lanes[lane].tile == state.lanes[lane].tiles;
   }
-  if (!all_done || !failure_.empty()) return ran;
+  if (!all_done || !failure_.empty() || !loans_are_back(rank)) return ran;
   end_operation(rank);
   ++state.operation;
   start(rank);
@@ -109,9 +109,25 @@ bool SymbolicWorld::run_lane(uint16_t rank, uint32_t lane) {
   return ran;
 }
 
+bool SymbolicWorld::loans_are_back(uint16_t rank) {
+  for (uint16_t peer = 0; peer < world_; ++peer) {
+    for (uint8_t channel = 0; channel < kPlanChannels; ++channel) {
+      const Queue& to = queue(rank, peer, channel);
+      if (to.credited < to.lent) return false;
+    }
+  }
+  return true;
+}
+
 void SymbolicWorld::end_operation(uint16_t rank) {
   Rank& state = ranks_[rank];
   for (uint32_t lane = 0; lane < lanes_; ++lane) join(state.past, clocks_[lane_id(rank, lane)]);
+  for (uint16_t peer = 0; peer < world_; ++peer) {
+    for (uint8_t channel = 0; channel < kPlanChannels; ++channel) {
+      const Queue& to = queue(rank, peer, channel);
+      if (to.lent > 0) join(state.past, to.returns);
+    }
+  }
   if (plan_of(rank).collective != Collective::Barrier) return;
   for (uint16_t peer = 0; peer < world_; ++peer) {
     const uint32_t start_time = seats_[state.operation][peer].start_time;
@@ -182,12 +198,19 @@ void SymbolicWorld::run_signal(const Step& step, uint64_t bytes) {
     ++to.sent;
     to.bytes.push_back(bytes);
     to.data_clocks.push_back(clock);
+    to.loans.push_back(loan_of(step));
+    if (to.loans.back().home.cells != nullptr) to.lent = to.sent;
   } else {
     Queue& from = queue(step.peer, at_.rank, step.channel);
     if (from.waited != from.credited + 1) return refuse("returns what it has not waited for");
     ++from.credited;
     from.bytes.pop_front();
     from.credit_clocks.push_back(clock);
+    if (from.loans.front().home.cells != nullptr) {
+      from.returns.resize(clock.size());
+      join(from.returns, clock);
+    }
+    from.loans.pop_front();
   }
   ++clock[me()];
 }

@@ -24,6 +24,18 @@ class SymbolicWorld {
   std::string run();
 
  private:
+  // Bytes that an operand names in a tile. No cells: it names none, and failure_ says why.
+  struct Place {
+    Cells* cells = nullptr;
+    uint64_t offset = 0;
+  };
+
+  // Where a lent message lies; without cells it is not lent.
+  struct Loan {
+    Place home;
+    uint64_t bytes = 0;  // that the receiver may read there
+  };
+
   // The messages of one (sender, receiver, channel). Most are never used: a list costs nothing.
   struct Queue {
     uint64_t acquired = 0;           // Wait(Credit) by the sender
@@ -34,6 +46,9 @@ class SymbolicWorld {
     std::list<uint64_t> bytes;       // of messages from the one waited for last
     std::list<Clock> data_clocks;    // of signals not yet waited for
     std::list<Clock> credit_clocks;  // of credits not yet used
+    std::list<Loan> loans;           // like `bytes`
+    uint64_t lent = 0;               // messages sent up to the last that was lent
+    Clock returns;                   // of all credits for lent messages
     std::vector<Cells> slots;
   };
 
@@ -56,12 +71,6 @@ class SymbolicWorld {
     uint32_t start_time = 0;  // of lane 0; 0: not started
   };
 
-  // Bytes that an operand names in a tile. No cells: it names none, and failure_ says why.
-  struct Place {
-    Cells* cells = nullptr;
-    uint64_t offset = 0;
-  };
-
   // Who is running; what messages are about.
   struct Cursor {
     uint16_t rank = 0;
@@ -74,6 +83,7 @@ class SymbolicWorld {
   void start(uint16_t rank);
   bool advance(uint16_t rank);  // true: something ran
   bool run_lane(uint16_t rank, uint32_t lane);
+  bool loans_are_back(uint16_t rank);
   void end_operation(uint16_t rank);
   bool run_step(const Step& step);  // false: it has to wait
   bool run_wait(const Step& step, uint64_t bytes);
@@ -95,6 +105,8 @@ class SymbolicWorld {
                    uint64_t bytes);
   Place slot_place(const Operand& operand, uint64_t bytes);
   Place peer_slot_place(const Operand& operand, uint64_t bytes);
+  Place lent_place(const Queue& from, uint64_t bytes);
+  Loan loan_of(const Step& step);
   Place stage_place(const Operand& operand, uint64_t bytes);
   Place peer_stage_place(const Operand& operand, uint64_t bytes);
   void check_overlap(const Step& step, const std::vector<Place>& places, uint64_t bytes);
@@ -105,6 +117,9 @@ class SymbolicWorld {
     return operations_[ranks_[rank].operation].plans[rank];
   }
   const Tiling& tiling() const { return seats_[ranks_[at_.rank].operation][at_.rank].tiling; }
+  bool lends() const {
+    return (operations_[ranks_[at_.rank].operation].lenders >> at_.rank & 1) != 0;
+  }
   Buffers& buffers() { return buffers_[ranks_[at_.rank].operation][at_.rank]; }
   Queue& queue(uint16_t from, uint16_t to, uint8_t channel) {
     return queues_[(size_t{from} * world_ + to) * kPlanChannels + channel];

@@ -7,11 +7,15 @@
 namespace rdmacoll {
 namespace {
 
-void prove(const Subject& subject, const WorldPlan& operation, const Bounds& bounds) {
-  const std::string why = verify(twice(operation), bounds);
-  EXPECT_EQ(why, "") << subject.name() << ", world " << operation.plans.size() << ", "
-                     << operation.bytes << " bytes, root " << operation.root
-                     << (operation.in_place ? ", in place" : "");
+// With nobody lending, with everybody, and with every other rank.
+void prove(const Subject& subject, WorldPlan operation, const Bounds& bounds) {
+  for (uint64_t lenders : {uint64_t{0}, ~uint64_t{0}, uint64_t{0x5555555555555555}}) {
+    operation.lenders = lenders;
+    const std::string why = verify(twice(operation), bounds);
+    EXPECT_EQ(why, "") << subject.name() << ", world " << operation.plans.size() << ", "
+                       << operation.bytes << " bytes, root " << operation.root
+                       << (operation.in_place ? ", in place" : "") << ", lenders " << lenders;
+  }
 }
 
 // Sizes around the awkward places; the last has five whole windows and a ragged one.

@@ -53,6 +53,34 @@ TEST(VerifyTest, ASoundExchangeIsProved) {
   EXPECT_EQ(verdict(operation), "");
 }
 
+// Why one_shot lends nothing: in place its result may come before the peer has read its input.
+TEST(VerifyTest, AHomeThatIsWrittenWhileItIsLent) {
+  WorldPlan operation = exchange([](PlanBuilder& plan, uint16_t rank) {
+    Operands sources{input(kAll), slot(1 - rank, kAll)};
+    if (rank == 1) std::swap(sources[0], sources[1]);
+    plan.finish(sources, {output(kAll)});
+  });
+  operation.in_place = true;
+  EXPECT_EQ(verdict(operation), "");
+  operation.lenders = 0b01;
+  expect_refuted(verdict(operation), "while another lane");
+  operation.in_place = false;
+  EXPECT_EQ(verdict(operation), "");
+}
+
+TEST(VerifyTest, AHomeOfOtherBytesThanTheReaderTakes) {
+  WorldPlan operation = plans_of({Collective::ReduceScatter, Algorithm::TwoShot, true}, 2);
+  operation.block_bytes = {{1, 2}, {1, 2}};
+  operation.lenders = 0b01;
+  const Bounds bounds{.stage_bytes = 8};
+  EXPECT_EQ(verdict(operation, bounds), "");
+  for (Step& step : operation.plans[0].steps) {
+    if (step.kind != StepKind::Signal || step.operands == 0) continue;
+    operation.plans[0].operands[step.first_operand].blocks = block(0);
+  }
+  expect_refuted(verdict(operation, bounds), "reads other bytes than it is lent");
+}
+
 TEST(VerifyTest, RanksThatFoldInDifferentOrders) {
   const WorldPlan operation = exchange([](PlanBuilder& plan, uint16_t rank) {
     plan.finish({input(kAll), slot(1 - rank, kAll)}, {output(kAll)});
