@@ -26,16 +26,41 @@ class Mpi:
     version: str  # for people
 
 
-def find_mpi() -> Mpi:
-    """The mpiexec beside the interpreter (a wheel's), else the first on PATH."""
-    beside = str(Path(sys.executable).parent)
-    path = os.pathsep.join([beside, os.environ.get("PATH", "")])
-    mpiexec = shutil.which("mpiexec", path=path)
-    if mpiexec is None:
+def find_mpi(wanted: Flavour | None = None) -> Mpi:
+    """The mpiexec beside the interpreter (a wheel's), else the first on PATH; or that of `wanted`.
+
+    Wheels overwrite each other's mpiexec, so a second MPI is elsewhere, and found on PATH.
+    """
+    found = _all_mpiexecs()
+    if not found:
         raise MpiError(
-            f"no mpiexec beside {sys.executable} nor on PATH: rdmarun starts its agents with one; "
+            f"no mpiexec beside {sys.executable} nor on PATH: it starts the processes of a job; "
             "`pip install mpich` brings one, or install your system's MPI"
         )
+    if wanted is None:
+        return _probe(found[0])
+    others = []
+    for mpiexec in found:
+        try:
+            mpi = _probe(mpiexec)
+        except MpiError as error:
+            others.append(str(error))
+            continue
+        if mpi.flavour is wanted:
+            return mpi
+        others.append(f"{mpiexec} is {mpi.flavour.value}'s")
+    raise MpiError(
+        f"no mpiexec beside {sys.executable} nor on PATH is {wanted.value}'s ({'; '.join(others)})"
+    )
+
+
+def _all_mpiexecs() -> list[str]:
+    folders = [str(Path(sys.executable).parent), *os.environ.get("PATH", "").split(os.pathsep)]
+    found = (shutil.which("mpiexec", path=folder) for folder in folders if folder)
+    return list(dict.fromkeys(mpiexec for mpiexec in found if mpiexec))
+
+
+def _probe(mpiexec: str) -> Mpi:
     try:
         probe = subprocess.run(
             [mpiexec, "--version"], capture_output=True, text=True, timeout=VERSION_TIMEOUT_S
