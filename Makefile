@@ -39,7 +39,8 @@ $(STAMPS)/torch-$(TORCH_VERSION): | $(STAMPS)/system
 		torch==$(TORCH_VERSION)
 	@rm -f $(STAMPS)/torch-* && touch $@
 
-REQUIREMENTS := examples/requirements.txt tests/requirements.txt .ci/requirements.txt
+REQUIREMENTS := examples/requirements.txt tests/requirements.txt .ci/requirements.txt \
+	rdmacoll/bench/requirements.txt
 
 $(STAMPS)/packages: $(REQUIREMENTS) $(STAMPS)/torch-$(TORCH_VERSION)
 	$(BIN)/python -m pip install "setuptools>=77" wheel $(REQUIREMENTS:%=-r %)
@@ -122,8 +123,8 @@ tidy: $(STAMPS)/packages  ## the rules of the house: floors, sizes, headers
 fmt: $(STAMPS)/packages  ## format everything in place
 	.ci/style --fix
 
-bench: build  ## collectives side by side with gloo, on NP ranks
-	$(BIN)/rdmarun -np $(NP) benchmarks/collectives.py
+bench: build  ## all_reduce side by side with gloo and MPI, on NP ranks
+	$(BIN)/rdmacoll bench -np $(NP) --vs gloo,mpi
 
 clean:  ## drop what was built (not .venv)
 	rm -rf build dist out rdmacoll.egg-info rdmacoll/_C.*.so $(STAMPS)/built

@@ -1,4 +1,4 @@
-"""rdmarun: starts, supervises and ends the ranks of a job; the only place with MPI (mpi4py).
+"""rdmarun: starts, supervises and ends the ranks of a job; only this and rdmacoll/bench/ see MPI.
 
     rdmarun - mpiexec - per host: keeper - agent - ranks, each with what it starts itself
                                              |---- the TCPStore (on host 0)

@@ -1,10 +1,12 @@
-"""The command `rdmacoll`: what is installed here, and what this machine offers it."""
+"""The command `rdmacoll`: what is installed, what this machine offers it, and how fast it is."""
 
 import argparse
 import json
 import os
 import sys
 from collections.abc import Iterable
+
+from .bench.options import checked, describe
 
 DESCRIPTION = 'A torch.distributed backend named "rdma" for CPU tensors.'
 INFO = """\
@@ -27,7 +29,13 @@ def main() -> int:
         "rdmarun -np 4 -m rdmacoll info --peers",
     )
     info.add_argument("--json", action="store_true", help="the same for programs")
+    bench = commands.add_parser(
+        "bench", help="how fast collectives are, beside other systems", allow_abbrev=False
+    )
+    describe(bench)
     arguments = parser.parse_args()
+    if arguments.command == "bench":
+        return _bench(bench, arguments)
     if arguments.peers:
         return _peers(arguments.json)
     return _info(arguments.devices, arguments.json)
@@ -40,6 +48,16 @@ def _info(devices_only: bool, as_json: bool) -> int:
     report = device_report() if devices_only else full_report()
     _print(report if as_json else lines(report), as_json)
     return 1 if report.get("build", {}).get("error") else 0
+
+
+def _bench(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    from .bench.command import bench
+
+    try:
+        bench(checked(arguments), sys.argv[2:])
+    except ValueError as error:
+        parser.error(str(error))
+    return 0
 
 
 def _peers(as_json: bool) -> int:

@@ -82,12 +82,12 @@ CONFINED = {
     "torch": (
         {".py"},
         r"^\s*(?:import|from) torch\b",
-        ("rdmacoll/", "launcher/store.py", "tests/", "examples/", "benchmarks/", "setup.py"),
+        ("rdmacoll/", "launcher/store.py", "tests/", "examples/", "setup.py"),
     ),
     "mpi4py": (
         {".py"},
         r"^\s*(?:import|from) mpi4py\b",
-        ("launcher/", "tests/", "benchmarks/"),
+        ("launcher/", "rdmacoll/bench/", "tests/"),
     ),
 }
 

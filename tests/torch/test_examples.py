@@ -1,8 +1,7 @@
-"""The examples and the benchmark, as the README starts them: by rdmarun and by torchrun."""
+"""The examples, as the README starts them: by rdmarun and by torchrun."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -63,12 +62,3 @@ def test_tensor_parallel(tmp_path: Path) -> None:
 def test_pipeline(tmp_path: Path) -> None:
     output = run("rdmarun", 3, "examples/04_pipeline.py", folder=tmp_path)
     assert "8 microbatches through 3 stages" in output
-
-
-def test_benchmark(tmp_path: Path) -> None:
-    ops = "all_reduce,broadcast,all_gather,reduce_scatter,all_to_all"
-    options = ["--ops", ops, "--max-bytes", "65536", "--rounds", "1", "--json", "result.json"]
-    run("rdmarun", 2, "benchmarks/collectives.py", *options, folder=tmp_path)
-    result = json.loads((tmp_path / "result.json").read_text())
-    assert {row["op"] for row in result["rows"]} == set(ops.split(","))
-    assert all(row["us"].keys() == {"rdma", "gloo"} for row in result["rows"])
