@@ -131,6 +131,15 @@ def test_an_mpi_that_is_missing(tmp_path: Path) -> None:
     assert "`pip install --no-deps --prefix ~/impi impi-rt`" in done.stderr
 
 
+def test_the_library_of_another_mpi(tmp_path: Path) -> None:
+    """Without an mpiexec of its own a library knows of one process."""
+    worker = [sys.executable, "-m", "rdmacoll.bench.worker", "-np", "2", "--vs", "mpi"]
+    done = run(*worker, folder=tmp_path)
+    assert done.returncode != 0
+    assert "mpiexec has started 2 ranks, but" in done.stderr
+    assert "sees 1: it is of another MPI than mpiexec; set MPI4PY_LIBMPI" in done.stderr
+
+
 def test_loads_no_torch_to_say_so(tmp_path: Path) -> None:
     code = "import rdmacoll.bench.command, sys; print('torch' in sys.modules)"
     assert run(sys.executable, "-c", code, folder=tmp_path).stdout == "False\n"
