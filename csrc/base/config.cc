@@ -86,6 +86,10 @@ Result<Config> Config::from_environment() {
       read_integer("RDMACOLL_BLOCK_BYTES", 64 << 10, int64_t{1} << 30, &block_bytes));
   config.block_bytes = static_cast<uint64_t>(block_bytes);
   RDMACOLL_RETURN_IF_ERROR(
+      read_integer("RDMACOLL_HEAP_BYTES", -1, int64_t{1} << 46, &config.heap_bytes));
+  RDMACOLL_RETURN_IF_ERROR(
+      read_integer("RDMACOLL_LEND_BYTES", 1, int64_t{1} << 46, &config.lend_bytes));
+  RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_CONNECT_TIMEOUT_MS", 1, 86'400'000, &config.connect_timeout_ms));
   RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_SPIN_US", -1, 1'000'000, &config.spin_us));
   RDMACOLL_RETURN_IF_ERROR(read_verbs(&config.verbs));

@@ -51,6 +51,12 @@ struct Config {
   std::string algorithm = "auto";
   // RDMACOLL_BLOCK_BYTES: bytes of slots per channel of one communicator. Same on all ranks.
   uint64_t block_bytes = 8u << 20;
+  // RDMACOLL_HEAP_BYTES: how large the heap may get (engine/heap.h); 0: there is none; -1: half of
+  // the machine's memory. It takes memory only where it is used.
+  int64_t heap_bytes = -1;
+  // RDMACOLL_LEND_BYTES: from so many bytes on a message that lies in the heap is not copied. Below
+  // its copy costs less than waiting until it has been read.
+  int64_t lend_bytes = 8192;
   // RDMACOLL_CONNECT_TIMEOUT_MS: longest time to reach a peer when a group is made.
   int64_t connect_timeout_ms = 60'000;
   // RDMACOLL_SPIN_US: how long a wait polls before it yields; -1: by cores and local ranks.

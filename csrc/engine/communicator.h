@@ -70,6 +70,8 @@ class Communicator {
   std::vector<PeerPath> paths() const;
   // Of the whole process, over all its transports.
   TransportCounters counters() const;
+  // Of the process, too: memory on which operations copy nothing. nullptr: there is none.
+  Heap* heap() const { return ground_.transports.heap(); }
 
   // Applied to operations started from now on.
   void set_timeout_ms(int64_t timeout_ms);

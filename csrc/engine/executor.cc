@@ -30,14 +30,15 @@ Tiling tiling_of(const Operation& operation, const Layout& layout) {
 }  // namespace
 
 Executor::Executor(const Layout& layout, std::byte* my_block, std::vector<Link>& links,
-                   std::vector<std::vector<Port>>& ports)
-    : layout_(layout), my_block_(my_block), links_(links), ports_(ports) {}
+                   std::vector<std::vector<Port>>& ports, const Heap* heap)
+    : layout_(layout), my_block_(my_block), links_(links), ports_(ports), heap_(heap) {}
 
 void Executor::start(const Operation& operation) {
   RDMACOLL_CHECK(!running());
   operation_ = &operation;
   status_ = Status();
   tiling_ = tiling_of(operation, layout_);
+  lends_ = heap_ != nullptr && (!operation.contiguous || operation.bytes >= heap_->lend_bytes());
   const Plan& plan = *operation.plan;
   lanes_.assign(plan.lanes.size(), LaneState{});
   lanes_left_ = 0;
@@ -58,6 +59,7 @@ bool Executor::advance() {
   for (uint32_t lane = static_cast<uint32_t>(lanes_.size()); lane-- > 0 && status_.ok();) {
     moved |= advance_lane(lane);
   }
+  if (lanes_left_ == 0 && !unsettled_.empty()) moved |= settle();
   return moved;
 }
 
@@ -85,7 +87,8 @@ bool Executor::run(const Step& step, uint64_t tile, uint64_t bytes) {
     case StepKind::Wait:
       return wait(step, bytes);
     case StepKind::Signal:
-      return signal(step, bytes);
+      return step.counter == Counter::Data ? signal_data(step, tile, bytes)
+                                           : signal_credit(step, bytes);
     case StepKind::Copy:
       copy(step, tile);
       return true;
@@ -108,13 +111,27 @@ bool Executor::wait(const Step& step, uint64_t bytes) {
   return true;
 }
 
-bool Executor::signal(const Step& step, uint64_t bytes) {
-  Port& to = port(step.channel, step.peer);
-  if (step.counter == Counter::Credit) {
-    to.consume();
-    return true;
+bool Executor::signal_data(const Step& step, uint64_t tile, uint64_t bytes) {
+  std::optional<Loan> loan;
+  if (lends_ && step.operands != 0) {
+    loan = loan_of(operation_->plan->operands[step.first_operand], step.peer, tile);
   }
-  return to.announce(message_signature(step.blocks), bytes, message_word(bytes));
+  Port& to = port(step.channel, step.peer);
+  if (!to.announce(message_signature(step.blocks), bytes, message_word(bytes),
+                   loan ? &*loan : nullptr)) {
+    return false;
+  }
+  if (loan) keep_unsettled(step.channel, step.peer);
+  return true;
+}
+
+bool Executor::signal_credit(const Step& step, uint64_t bytes) {
+  Port& from = port(step.channel, step.peer);
+  const bool borrowed = from.is_borrowed(bytes);
+  if (borrowed && has_given_up(step.peer)) return false;
+  from.consume(borrowed);
+  if (borrowed) keep_unsettled(step.channel, step.peer);
+  return true;
 }
 
 void Executor::copy(const Step& step, uint64_t tile) {
@@ -122,6 +139,7 @@ void Executor::copy(const Step& step, uint64_t tile) {
   const Piece from_piece = tiling_->piece(operands[0].blocks, tile);
   const std::byte* from = source(operands[0], from_piece, tile);
   for (uint32_t i = 1; i < step.operands; ++i) {
+    if (is_lent(step, operands[i], tile)) continue;
     std::byte* to = destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile);
     if (to != from) std::memcpy(to, from, from_piece.bytes);
   }
@@ -137,6 +155,7 @@ void Executor::fold(const Step& step, uint64_t tile) {
     sources_.push_back(source(operands[i], tiling_->piece(operands[i].blocks, tile), tile));
   }
   for (uint32_t i = source_count; i < step.operands; ++i) {
+    if (is_lent(step, operands[i], tile)) continue;
     destinations_.push_back(
         destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile));
   }
@@ -149,19 +168,12 @@ void Executor::fold(const Step& step, uint64_t tile) {
 const std::byte* Executor::source(const Operand& operand, const Piece& piece, uint64_t tile) const {
   switch (operand.buffer) {
     case Buffer::Input:
-      return (operation_->contiguous ? operation_->input
-                                     : operation_->inputs[operand.blocks.first]) +
-             piece.offset;
+      return in_input(operand.blocks, piece);
     case Buffer::Output:
-      return (operation_->contiguous ? operation_->output
-                                     : operation_->outputs[operand.blocks.first]) +
-             piece.offset;
+      return in_output(operand.blocks, piece);
     case Buffer::Slot:
-      return port(operand.channel, operand.rank).incoming(piece.bytes);
     case Buffer::PeerStage:
-      return links_[operand.rank].mapped + layout_.stages(operand.channel) +
-             port(operand.channel, operand.rank).incoming_index() * layout_.stage_bytes() +
-             tiling_->stage_offset(operand.blocks.first, tile);
+      return received(operand, piece, tile);
     case Buffer::PeerSlot:
     case Buffer::Stage:
       break;
@@ -170,12 +182,30 @@ const std::byte* Executor::source(const Operand& operand, const Piece& piece, ui
   return nullptr;
 }
 
+const std::byte* Executor::received(const Operand& operand, const Piece& piece,
+                                    uint64_t tile) const {
+  const Port& from = port(operand.channel, operand.rank);
+  if (from.is_borrowed(piece.bytes)) return from.borrowed(piece.bytes);
+  if (operand.buffer == Buffer::Slot) return from.incoming(piece.bytes);
+  return links_[operand.rank].mapped + layout_.stages(operand.channel) +
+         from.incoming_index() * layout_.stage_bytes() +
+         tiling_->stage_offset(operand.blocks.first, tile);
+}
+
+const std::byte* Executor::in_input(BlockRange range, const Piece& piece) const {
+  return (operation_->contiguous ? operation_->input : operation_->inputs[range.first]) +
+         piece.offset;
+}
+
+std::byte* Executor::in_output(BlockRange range, const Piece& piece) const {
+  return (operation_->contiguous ? operation_->output : operation_->outputs[range.first]) +
+         piece.offset;
+}
+
 std::byte* Executor::destination(const Operand& operand, const Piece& piece, uint64_t tile) {
   switch (operand.buffer) {
     case Buffer::Output:
-      return (operation_->contiguous ? operation_->output
-                                     : operation_->outputs[operand.blocks.first]) +
-             piece.offset;
+      return in_output(operand.blocks, piece);
     case Buffer::PeerSlot:
       return port(operand.channel, operand.rank).outgoing(piece.bytes);
     case Buffer::Stage:
@@ -245,6 +275,7 @@ uint64_t Executor::messages_due(uint32_t lane, uint8_t channel, uint32_t peer) c
 }
 
 bool Executor::needs(uint32_t peer) const {
+  if (lanes_left_ == 0) return is_unsettled_with(peer);
   for (uint32_t lane = 0; running() && lane < lanes_.size(); ++lane) {
     const LaneState& state = lanes_[lane];
     if (state.tile == state.tiles) continue;
@@ -255,6 +286,9 @@ bool Executor::needs(uint32_t peer) const {
         operation_->plan->steps[operation_->plan->lanes[lane].first_step + state.step];
     const bool for_credit = step.kind == StepKind::Wait && step.counter == Counter::Credit;
     if (for_credit && step.peer == peer && !port(step.channel, peer).can_send()) return true;
+    // Stuck for good: what was borrowed is not to be trusted (signal_credit).
+    const bool returns = step.kind == StepKind::Signal && step.counter == Counter::Credit;
+    if (returns && step.peer == peer && has_given_up(peer)) return true;
   }
   return false;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/engine/heap.h"
 #include "csrc/engine/layout.h"
 #include "csrc/engine/operation.h"
 #include "csrc/engine/port.h"
@@ -17,17 +18,20 @@ namespace rdmacoll {
 
 class Executor {
  public:
-  // ports[channel][peer]; the entry of the own rank is unused. The block is this rank's own.
+  // ports[channel][peer]; the entry of the own rank is unused. The block is this rank's own, as is
+  // the heap, which may be nullptr.
   Executor(const Layout& layout, std::byte* my_block, std::vector<Link>& links,
-           std::vector<std::vector<Port>>& ports);
+           std::vector<std::vector<Port>>& ports, const Heap* heap);
 
   // The operation must outlive its run; one at a time.
   void start(const Operation& operation);
   // One round over the lanes, each at most to the end of its tile; whether anything moved.
   bool advance();
-  bool running() const { return lanes_left_ > 0; }
+  bool running() const { return lanes_left_ > 0 || !unsettled_.empty(); }
   // Forgets the operation where it stands; the ports are of no use after it.
-  void stop() { lanes_left_ = 0; }
+  void stop();
+  // The peer is gone: what was lent to it need not be returned.
+  void forgive(uint32_t peer);
   // Ok, or Mismatch: a message that belongs to another operation came in.
   const Status& status() const { return status_; }
   // Whether the operation cannot end without more from this peer than has come.
@@ -43,15 +47,34 @@ class Executor {
     uint32_t step = 0;
   };
 
+  // A direction of a channel in which something was lent or borrowed that is not settled yet.
+  struct Unsettled {
+    uint8_t channel;
+    uint32_t peer;
+    bool operator==(const Unsettled&) const = default;
+  };
+
   bool advance_lane(uint32_t lane);
   // `bytes`: of the message that the step waits for or announces.
   bool run(const Step& step, uint64_t tile, uint64_t bytes);
   bool wait(const Step& step, uint64_t bytes);
-  bool signal(const Step& step, uint64_t bytes);
+  bool signal_data(const Step& step, uint64_t tile, uint64_t bytes);
+  bool signal_credit(const Step& step, uint64_t bytes);
   void copy(const Step& step, uint64_t tile);
   void fold(const Step& step, uint64_t tile);
   const std::byte* source(const Operand& operand, const Piece& piece, uint64_t tile) const;
   std::byte* destination(const Operand& operand, const Piece& piece, uint64_t tile);
+  const std::byte* received(const Operand& operand, const Piece& piece, uint64_t tile) const;
+  const std::byte* in_input(BlockRange range, const Piece& piece) const;
+  std::byte* in_output(BlockRange range, const Piece& piece) const;
+
+  // Loans (executor_loans.cc).
+  bool is_lent(const Step& step, const Operand& destination, uint64_t tile) const;
+  std::optional<Loan> loan_of(const Operand& home, uint32_t peer, uint64_t tile) const;
+  void keep_unsettled(uint8_t channel, uint32_t peer);
+  bool is_unsettled_with(uint32_t peer) const;
+  bool settle();
+  bool has_given_up(uint32_t peer) const;
   uint32_t message_signature(BlockRange range) const;
   uint32_t message_word(uint64_t bytes) const;
   Status mismatch(uint32_t peer) const;
@@ -63,11 +86,14 @@ class Executor {
   std::byte* my_block_;
   std::vector<Link>& links_;
   std::vector<std::vector<Port>>& ports_;
+  const Heap* heap_;
 
   const Operation* operation_ = nullptr;
   std::optional<Tiling> tiling_;
   std::vector<LaneState> lanes_;
   uint32_t lanes_left_ = 0;
+  bool lends_ = false;  // the operation has messages that may be worth it
+  std::vector<Unsettled> unsettled_;
   std::vector<const void*> sources_;  // of the fold at hand; kept for its capacity
   std::vector<void*> destinations_;
   Status status_;

@@ -102,7 +102,8 @@ void Group::check_peers(std::vector<Completion>& finished) {
       if (!compared.ok()) fail(std::move(compared), finished);
       continue;
     }
-    // What it sent before is all here: take that first.
+    // What it sent before is all here: take that first. What was lent to it it reads no more.
+    executor_.forgive(peer);
     while (advance_collectives(finished) || (!p2p_.idle() && p2p_.advance(finished))) {
     }
     if (failed_ || !needs(peer)) continue;

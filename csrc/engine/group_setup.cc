@@ -129,7 +129,8 @@ Status GroupSetup::meet(const std::vector<std::string>& records, Deadline deadli
     auto path = transports_.connect(theirs_[peer].card, deadline);
     if (!path.ok()) return with_rank(path.status(), peer);
     paths_[peer] = path.take();
-    const Status offered = transports_.offer_region(paths_[peer], block_.id);
+    Status offered = transports_.offer_region(paths_[peer], block_.id);
+    if (offered.ok()) offered = transports_.offer_heap(paths_[peer]);
     if (!offered.ok()) return with_rank(offered, peer);
   }
   return Status();
@@ -143,9 +144,13 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
     const RegionId region = theirs_[peer].region;
     const Status opened = transports_.open_region(path, theirs_[peer].key, deadline);
     if (!opened.ok()) return with_rank(opened, peer);
-    links[peer] = {path.transport, path.peer, region, path.transport->map(path.peer, region)};
+    auto heap = transports_.open_heap(path, deadline);
+    if (!heap.ok()) return with_rank(heap.status(), peer);
+    links[peer] = {path.transport, path.peer, region, path.transport->map(path.peer, region),
+                   heap.value()};
   }
-  return NewGroup{std::make_unique<Group>(clock_, mine_.rank, layout_, block_, std::move(links)),
+  return NewGroup{std::make_unique<Group>(clock_, mine_.rank, layout_, block_, std::move(links),
+                                          transports_.heap()),
                   std::move(paths_)};
 }
 

@@ -1,9 +1,19 @@
 // Port: the hot path of every message. Floor: engine. Thread: the driver.
 #include "csrc/engine/port.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "csrc/base/check.h"
 
 namespace rdmacoll {
+namespace {
+
+// What a message that does not travel inline says to a peer that maps this rank's heap: where its
+// bytes lie there, or that they do not.
+constexpr uint64_t kNotLent = ~uint64_t{0};
+
+}  // namespace
 
 Port::Port(const Layout& layout, const Link& link, const Region& my_block, uint8_t channel,
            uint32_t my_rank, uint32_t peer_rank)
@@ -35,27 +45,44 @@ std::byte* Port::outgoing(uint64_t bytes) {
   return link_.mapped != nullptr ? link_.mapped + peer_slots_ + offset : bounce_ + offset;
 }
 
-bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word) {
-  const uint32_t index = outgoing_index();
+bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan) {
   const bool put_due = link_.mapped == nullptr && has_slots_ && bytes > kInlineBytes;
-  if (put_due && !put_posted_) {
-    const uint64_t offset = index * slot_bytes_;
-    const Posted posted =
-        link_.transport->put(link_.peer, channel_, {bounce_ + offset, bytes, my_region_},
-                             remote(peer_slots_ + offset, bytes), &tickets_[index]);
-    if (posted == Posted::Full) return false;
-    if (posted == Posted::Done) tickets_[index] = Ticket{};
-    put_posted_ = true;
-  }
+  if (put_due && !put_posted_ && !put_message(bytes, loan)) return false;
   header_.signature = signature;
   header_.bytes = word;
-  header_.inline_bytes = travels_inline(bytes) ? static_cast<uint32_t>(bytes) : 0;
-  const RemoteSlice line = remote(peer_lines_ + index * kLineBytes, kLineBytes);
+  write_header(bytes, loan);
+  const RemoteSlice line = remote(peer_lines_ + outgoing_index() * kLineBytes, kLineBytes);
   if (link_.transport->signal(link_.peer, channel_, line, sent_ + 1, header_) == Posted::Full)
     return false;
   ++sent_;
+  if (loan != nullptr) lent_ = sent_;
   put_posted_ = false;
   return true;
+}
+
+bool Port::put_message(uint64_t bytes, const Loan* loan) {
+  const uint64_t offset = outgoing_index() * slot_bytes_;
+  const LocalSlice source =
+      loan != nullptr ? loan->home : LocalSlice{bounce_ + offset, bytes, my_region_};
+  Ticket& ticket = tickets_[outgoing_index()];
+  const Posted posted = link_.transport->put(link_.peer, channel_, source,
+                                             remote(peer_slots_ + offset, bytes), &ticket);
+  if (posted == Posted::Full) return false;
+  if (posted == Posted::Done) ticket = Ticket{};
+  put_posted_ = true;
+  return true;
+}
+
+void Port::write_header(uint64_t bytes, const Loan* loan) {
+  if (travels_inline(bytes)) {
+    header_.inline_bytes = static_cast<uint32_t>(bytes);
+  } else if (link_.mapped != nullptr) {
+    const uint64_t home = loan != nullptr ? loan->offset : kNotLent;
+    std::memcpy(header_.inline_data, &home, sizeof(home));
+    header_.inline_bytes = sizeof(home);
+  } else {
+    header_.inline_bytes = 0;
+  }
 }
 
 const Line* Port::take() {
@@ -84,15 +111,40 @@ const std::byte* Port::incoming(uint64_t bytes) const {
   return travels_inline(bytes) ? lines_[index].inline_data : slots_ + index * slot_bytes_;
 }
 
-void Port::consume() {
+bool Port::is_borrowed(uint64_t bytes) const {
+  return link_.mapped != nullptr && !travels_inline(bytes) && newest_home() != kNotLent;
+}
+
+uint64_t Port::newest_home() const {
+  uint64_t home;
+  std::memcpy(&home, lines_[incoming_index()].inline_data, sizeof(home));
+  return home;
+}
+
+const std::byte* Port::borrowed(uint64_t bytes) const {
+  const uint64_t home = newest_home();
+  RDMACOLL_CHECK(home <= link_.heap.size() && bytes <= link_.heap.size() - home);
+  return link_.heap.data() + home;
+}
+
+void Port::consume(bool was_borrowed) {
   ++consumed_;
+  if (was_borrowed) borrowed_ = consumed_;
   pay_credit();
+}
+
+bool Port::settle() {
+  pay_credit();
+  if (credited_ < borrowed_) return false;
+  if (link_.mapped != nullptr) return credit_->counter.load(std::memory_order_acquire) >= lent_;
+  return std::all_of(tickets_.begin(), tickets_.end(),
+                     [&](Ticket ticket) { return link_.transport->done(ticket); });
 }
 
 void Port::pay_credit() {
   // Half a depth at a time: one credit line for several messages, and a sender that has waited for
-  // credit has half a depth of room again.
-  if (consumed_ - credited_ < depth_ / 2) return;
+  // credit has half a depth of room again. What is borrowed the peer waits for.
+  if (consumed_ - credited_ < depth_ / 2 && credited_ >= borrowed_) return;
   const RemoteSlice line = remote(peer_credit_, kLineBytes);
   if (link_.transport->signal(link_.peer, channel_, line, consumed_, Header{}) == Posted::Full)
     return;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "csrc/engine/layout.h"
@@ -15,8 +16,15 @@ namespace rdmacoll {
 struct Link {
   Transport* transport = nullptr;
   PeerId peer = 0;
-  RegionId region = kNoRegion;  // the peer's block
-  std::byte* mapped = nullptr;  // the same, if this rank can load and store it
+  RegionId region = kNoRegion;        // the peer's block
+  std::byte* mapped = nullptr;        // the same, if this rank can load and store it
+  std::span<const std::byte> heap{};  // the peer's, if it is mapped
+};
+
+// The bytes of a message that is lent (plan.h, "Loans"): they are in this rank's heap.
+struct Loan {
+  LocalSlice home{};    // in a region to put from, where the peer is not mapped
+  uint64_t offset = 0;  // in the heap
 };
 
 class Port {
@@ -29,9 +37,9 @@ class Port {
   bool can_send() const;
   // Where the next message of so many bytes is to be written.
   std::byte* outgoing(uint64_t bytes);
-  // Announces what was written; false: the transport is full, call again with the same. `word` is
-  // for the reader's eyes, Line::bytes.
-  bool announce(uint32_t signature, uint64_t bytes, uint32_t word);
+  // Announces what was written, or is lent instead; false: the transport is full, call again with
+  // the same. `word` is for the reader's eyes, Line::bytes.
+  bool announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan = nullptr);
   bool announce(uint64_t bytes) { return announce(0, bytes, static_cast<uint32_t>(bytes)); }
 
   // --- in -------------------------------------------------------------------------------------
@@ -41,11 +49,19 @@ class Port {
   const Line* peek() const;
   // Messages that have come and are not taken yet.
   uint64_t arrived() const;
-  // Where the newest message's bytes are.
+  // Where the newest message's bytes are, unless they are borrowed.
   const std::byte* incoming(uint64_t bytes) const;
+  // Whether the newest message, of so many bytes, is lent; where its bytes are then.
+  bool is_borrowed(uint64_t bytes) const;
+  const std::byte* borrowed(uint64_t bytes) const;
   // Gives the newest message's place back to the peer. If the transport is full, the next take()
   // tells the peer: it is the one that the peer's next message needs.
-  void consume();
+  void consume(bool was_borrowed = false);
+
+  // --- loans ----------------------------------------------------------------------------------
+  // Returns what this rank has borrowed and consumed, where that was put off. Whether the peer
+  // needs nothing more of what this rank lent, nor this rank of what it borrowed.
+  bool settle();
 
   // --- stages ---------------------------------------------------------------------------------
   // Which of my stages the next message announces; which of the peer's the newest one did.
@@ -54,6 +70,9 @@ class Port {
 
  private:
   void pay_credit();
+  bool put_message(uint64_t bytes, const Loan* loan);
+  void write_header(uint64_t bytes, const Loan* loan);
+  uint64_t newest_home() const;
   bool travels_inline(uint64_t bytes) const { return has_slots_ && bytes <= kInlineBytes; }
   RemoteSlice remote(uint64_t offset, uint64_t bytes) const {
     return {link_.region, offset, bytes};
@@ -79,9 +98,11 @@ class Port {
   uint64_t received_ = 0;
   uint64_t consumed_ = 0;
   uint64_t credited_ = 0;
+  uint64_t lent_ = 0;        // messages sent up to the last that was lent
+  uint64_t borrowed_ = 0;    // messages consumed up to the last that was borrowed
   bool put_posted_ = false;  // the next message's put is out, its signal is not
-  std::vector<Ticket>
-      tickets_;  // of the puts from each bounce slot; empty where the peer is mapped
+  // Of the last put into each of the peer's slots; empty where the peer is mapped.
+  std::vector<Ticket> tickets_;
   Header header_;
 };
 

@@ -15,6 +15,7 @@ namespace {
 // Sections of a card beside the transports' own.
 constexpr const char* kHostId = "host id";
 constexpr const char* kHostName = "host name";
+constexpr const char* kHeap = "heap";
 
 // How long one waits in a transport before one looks whether the peer calls over a later one.
 constexpr int64_t kLookForCallsMs = 150;
@@ -34,6 +35,7 @@ Result<std::unique_ptr<Transports>> Transports::open(const Config& config, const
   std::unique_ptr<Transports> opened(new Transports({}, Host{id.take(), name}, config, clock));
   RDMACOLL_RETURN_IF_ERROR(opened->open_shm(config));
   RDMACOLL_RETURN_IF_ERROR(opened->open_verbs(config));
+  RDMACOLL_RETURN_IF_ERROR(opened->make_heap(config));
   return opened;
 }
 
@@ -99,6 +101,7 @@ void Transports::use(Transport* transport) {
   if (std::find(used.begin(), used.end(), transport) != used.end()) return;
   used_[used.size()] = transport;
   used_count_.store(used.size() + 1, std::memory_order_release);
+  if (heap_ != nullptr) heap_->register_with(*transport);
 }
 
 // --- choosing ------------------------------------------------------------------------------------
@@ -106,6 +109,7 @@ void Transports::use(Transport* transport) {
 std::string Transports::local_card() const {
   Sections card{{kHostId, host_.id}, {kHostName, host_.name}};
   for (const Transport* transport : transports_) card[transport->name()] = transport->local_card();
+  if (heap_ != nullptr) card[kHeap] = heap_section();
   return encode(card);
 }
 
@@ -141,6 +145,7 @@ Result<Path> Transports::choose(Sections card, Deadline deadline) const {
     if (peer.ok()) {
       path.transport = transports_[i];
       path.peer = peer.value();
+      path.heap = card[kHeap];
       path.reason = setting_ != "auto" ? "RDMACOLL_TRANSPORT=" + setting_
                     : !path.same_host  ? "on host " + card[kHostName]
                     : i == 0           ? "same host"

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
 #include "csrc/base/status.h"
+#include "csrc/engine/heap.h"
 #include "csrc/engine/path.h"
 #include "csrc/engine/sections.h"
 #include "csrc/memory/region.h"
@@ -40,7 +42,7 @@ class Transports {
   // Opens what config.transport asks for: auto opens what there is. The clock outlives this and
   // runs in real time.
   static Result<std::unique_ptr<Transports>> open(const Config& config, const Clock& clock);
-  // Those given, the best first; they and the clock outlive this.
+  // Those given, the best first; they and the clock outlive this. There is no heap yet.
   Transports(std::vector<Transport*> transports, Host host, const Config& config,
              const Clock& clock);
   Transports(const Transports&) = delete;
@@ -62,6 +64,11 @@ class Transports {
   Result<Region> create_region(uint64_t bytes);
   std::string region_key(RegionId region) const;
   void release_region(RegionId region);
+  // The memory that config.heap_bytes asks for, of which peers are to know from the card: before
+  // anybody is met.
+  Status make_heap(const Config& config);
+  // nullptr: config.heap_bytes is 0.
+  Heap* heap() const { return heap_.get(); }
 
   // --- others ---------------------------------------------------------------------------------
   // Meets the process behind a card over the first transport that reaches it; both sides must call
@@ -69,6 +76,11 @@ class Transports {
   Result<Path> connect(const std::string& card, Deadline deadline);
   Status offer_region(const Path& path, RegionId region);
   Status open_region(const Path& path, const std::string& key, Deadline deadline);
+  // Lets the peer map my heap, if the path's transport shares memory; the other side's open_heap()
+  // waits for it.
+  Status offer_heap(const Path& path);
+  // The peer's heap in this address space; without bytes where it has none or shares it not.
+  Result<std::span<const std::byte>> open_heap(const Path& path, Deadline deadline);
 
  private:
   Status open_shm(const Config& config);
@@ -79,11 +91,14 @@ class Transports {
   Result<Path> choose(Sections card, Deadline deadline) const;
   Result<PeerId> connect_over(size_t index, const Sections& card, Deadline deadline) const;
   Status registered(const Transport* transport, RegionId region) const;
+  Result<RegionId> new_regions(uint32_t count);
+  std::string heap_section() const;
 
   const Host host_;
   const std::string setting_;  // RDMACOLL_TRANSPORT
   const std::string require_;  // RDMACOLL_REQUIRE
   const Clock& clock_;
+  std::unique_ptr<Heap> heap_;  // the transports may read it to their end, and keep its memory
   std::vector<std::unique_ptr<Transport>> owned_;
   std::vector<Transport*> transports_;         // the best first
   std::map<std::string, std::string> absent_;  // why one is not open, by name
@@ -96,6 +111,7 @@ class Transports {
   RegionId next_region_ = 0;
   // Of each region of mine: how registering it went, by transport.
   std::map<RegionId, std::vector<Status>> registered_;
+  std::set<std::pair<Transport*, PeerId>> offered_heap_;  // to whom
 };
 
 }  // namespace rdmacoll

@@ -19,15 +19,9 @@ Result<Region> Transports::create_region(uint64_t bytes) {
   Result<SharedSegment> made = SharedSegment::create(bytes);
   if (!made.ok()) return made.status();
   const auto memory = std::make_shared<SharedSegment>(made.take());
-  Region region{kNoRegion, memory->data(), bytes};
-  {
-    const std::lock_guard lock(mutex_);
-    if (next_region_ == kMaxRegions) {
-      return Status(StatusCode::Unsupported, "a process can make " + std::to_string(kMaxRegions) +
-                                                 " groups in its life, and this one has");
-    }
-    region.id = next_region_++;
-  }
+  Result<RegionId> id = new_regions(1);
+  if (!id.ok()) return id.status();
+  const Region region{id.value(), memory->data(), bytes};
   std::vector<Status> outcomes;
   bool reachable = false;
   for (Transport* transport : transports_) {
@@ -38,6 +32,17 @@ Result<Region> Transports::create_region(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   registered_.emplace(region.id, std::move(outcomes));
   return region;
+}
+
+Result<RegionId> Transports::new_regions(uint32_t count) {
+  const std::lock_guard lock(mutex_);
+  if (count > kMaxRegions - next_region_) {
+    return Status(StatusCode::Unsupported, "a process can make about " +
+                                               std::to_string(kMaxRegions) +
+                                               " groups in its life, and this one has");
+  }
+  next_region_ += count;
+  return next_region_ - count;
 }
 
 Status Transports::registered(const Transport* transport, RegionId region) const {

@@ -93,8 +93,7 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
     if (to.buffer != Buffer::Stage) continue;
     for (uint16_t peer : others_) wait(Counter::Credit, peer, to.channel, range);
   }
-  bare(step, sources, destinations);
-  const std::optional<Operand> home = home_of(step, sources, destinations);
+  const std::optional<Operand> home = bare(step, sources, destinations);
   const auto announce = [&](uint16_t peer, uint8_t channel) {
     if (home) {
       signal_data(peer, channel, range, *home);
@@ -112,35 +111,23 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
   }
 }
 
-void PlanBuilder::bare(Step step, const Operands& sources, const Operands& destinations) {
+// Returns the home of what the step sends.
+std::optional<Operand> PlanBuilder::bare(Step step, const Operands& sources,
+                                         const Operands& destinations) {
   RDMACOLL_CHECK(destinations.size() <= UINT8_MAX);
   step.blocks = sources.front().blocks;
   step.first_operand = static_cast<uint32_t>(plan_.operands.size());
   step.operands = static_cast<uint16_t>(sources.size() + destinations.size());
   step.destinations = static_cast<uint8_t>(destinations.size());
-  const bool at_home = home_of(step, sources, destinations).has_value();
   for (const Operand& operand : sources) add_operand(operand);
-  for (Operand operand : destinations) {
-    operand.at_home =
-        at_home && (operand.buffer == Buffer::PeerSlot || operand.buffer == Buffer::Stage);
-    add_operand(operand);
-  }
+  for (const Operand& operand : destinations) add_operand(operand);
   add_step(step);
-}
-
-// Where the bytes that the step moves lie in a user buffer when it is done.
-std::optional<Operand> PlanBuilder::home_of(const Step& step, const Operands& sources,
-                                            const Operands& destinations) const {
-  if (!lends_) return std::nullopt;
-  const Buffer from = sources.front().buffer;
-  if (step.kind == StepKind::Copy && (from == Buffer::Input || from == Buffer::Output)) {
-    return sources.front();
+  const Operand* home = lends_ ? home_of(plan_, step) : nullptr;
+  if (home == nullptr) return std::nullopt;
+  for (auto to = plan_.operands.end() - step.destinations; to != plan_.operands.end(); ++to) {
+    to->at_home = to->buffer == Buffer::PeerSlot || to->buffer == Buffer::Stage;
   }
-  const auto kept =
-      std::find_if(destinations.begin(), destinations.end(),
-                   [](const Operand& operand) { return operand.buffer == Buffer::Output; });
-  if (kept == destinations.end()) return std::nullopt;
-  return *kept;
+  return *home;
 }
 
 void PlanBuilder::add_operand(const Operand& operand) {

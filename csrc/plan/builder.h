@@ -71,9 +71,7 @@ class PlanBuilder {
 
  private:
   void whole(Step step, const Operands& sources, const Operands& destinations);
-  void bare(Step step, const Operands& sources, const Operands& destinations);
-  std::optional<Operand> home_of(const Step& step, const Operands& sources,
-                                 const Operands& destinations) const;
+  std::optional<Operand> bare(Step step, const Operands& sources, const Operands& destinations);
   void add_operand(const Operand& operand);
   void add_step(const Step& step);
 

@@ -1,6 +1,8 @@
 // Plan: the names people read in logs and write in RDMACOLL_ALGO.
 #include "csrc/plan/plan.h"
 
+#include <algorithm>
+
 namespace rdmacoll {
 
 const char* collective_name(Collective collective) {
@@ -45,6 +47,16 @@ const char* algorithm_name(Algorithm algorithm) {
       return "dissemination";
   }
   return "?";
+}
+
+const Operand* home_of(const Plan& plan, const Step& step) {
+  const auto first = plan.operands.begin() + step.first_operand;
+  const auto last = first + step.operands;
+  const auto is_output = [](const Operand& o) { return o.buffer == Buffer::Output; };
+  const bool copies_it =
+      step.kind == StepKind::Copy && (first->buffer == Buffer::Input || is_output(*first));
+  const auto home = copies_it ? first : std::find_if(last - step.destinations, last, is_output);
+  return home == last ? nullptr : &*home;
 }
 
 }  // namespace rdmacoll

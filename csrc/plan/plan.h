@@ -138,6 +138,10 @@ struct Plan {
   std::vector<Operand> operands;
 };
 
+// Where in a user's buffer the bytes that a Copy or Reduce moves lie when it is done; nullptr: not
+// in any.
+const Operand* home_of(const Plan& plan, const Step& step);
+
 // Which peers' memory this rank can load from; all a plan may know of the transport.
 struct Reach {
   bool all_mapped = false;

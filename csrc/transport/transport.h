@@ -65,6 +65,8 @@ class Transport {
   virtual const char* name() const = 0;
   // For people: over what it goes, "" where the name says it all.
   virtual std::string describe() const { return ""; }
+  // Peers map() regions; one that is registered takes no memory until it is touched.
+  virtual bool shares_memory() const { return false; }
   virtual TransportCounters counters() const { return {}; }
 
   // --- set-up ---------------------------------------------------------------------------------
@@ -78,6 +80,13 @@ class Transport {
   // Lets peers reach zeroed memory under an id, never used before in this process; the transport
   // keeps the memory until release_region().
   virtual Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) = 0;
+  // Lets puts read from a part of memory, named by an id of the same kind; peers cannot reach it.
+  // The transport keeps the memory, and knows the part, for the rest of its life. Where any memory
+  // can be read from, nothing is to be done.
+  virtual Status register_source(RegionId, std::shared_ptr<SharedSegment>, uint64_t /*offset*/,
+                                 uint64_t /*bytes*/) {
+    return Status();
+  }
   // What a peer needs to open the region; opaque, under 256 bytes.
   virtual std::string region_key(RegionId region) const = 0;
   // Lets `peer` open a region of mine; the other side's open_region() waits for it.

@@ -31,20 +31,29 @@ struct Totals {
 constexpr const char* kAlgorithms[] = {"auto",     "ring",    "tree", "halving_doubling",
                                        "one_shot", "two_shot"};
 
+// A heap so small that some of the buffers find no room, and messages so small that most are lent.
+Config config_for_sim() {
+  Config config;
+  config.log_level = LogLevel::Error;
+  config.heap_bytes = 32 << 10;
+  config.lend_bytes = 128;
+  return config;
+}
+
 void run_script(uint64_t seed, Totals* totals) {
   std::mt19937_64 random(seed);
   SimOptions options;
   options.world = 1 + static_cast<int>(random() % 9);
   options.mapped = random() % 2 == 0;
   options.full_probability = random() % 3 == 0 ? 0.3 : 0.02;
-  Config config;
+  Config config = config_for_sim();
   config.algorithm = kAlgorithms[random() % std::size(kAlgorithms)];
   SCOPED_TRACE("RDMACOLL_SIM_SEED=" + std::to_string(seed) + ": world " +
                std::to_string(options.world) + (options.mapped ? ", mapped, " : ", unmapped, ") +
                config.algorithm);
 
-  Script script(random, options.world, 6);
   SimWorld world(seed, options, config);
+  Script script(random, world.heaps(), 6);
   // Each rank starts its operations when it likes; several may be in flight.
   std::vector<int> next(static_cast<size_t>(options.world));
   std::vector<WorkPtr> works;
@@ -88,8 +97,8 @@ TEST(Simulation, ADeadRankEndsEveryWork) {
     SimOptions options;
     options.world = 2 + static_cast<int>(random() % 5);
     options.mapped = random() % 2 == 0;
-    Script script(random, options.world, 6);
-    SimWorld world(seed, options, Config{});
+    SimWorld world(seed, options, config_for_sim());
+    Script script(random, world.heaps(), 6);
     std::vector<WorkPtr> works;
     const int victim = static_cast<int>(random() % static_cast<uint64_t>(options.world));
     for (int i = 0; i < script.operations(); ++i) {

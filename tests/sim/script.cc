@@ -1,13 +1,19 @@
 // Script. Floor: tests. Thread: one.
 #include "tests/sim/script.h"
 
+#include <algorithm>
+
 #include "csrc/base/check.h"
 
 namespace rdmacoll {
 namespace {
 
-std::vector<int32_t> random_numbers(std::mt19937_64& random, size_t count) {
-  std::vector<int32_t> numbers(count);
+using Numbers = HeapVector<int32_t>;
+
+constexpr int32_t kOverwritten = -7;
+
+Numbers random_numbers(std::mt19937_64& random, size_t count) {
+  Numbers numbers(count);
   for (int32_t& number : numbers) number = static_cast<int32_t>(random() % 1000);
   return numbers;
 }
@@ -26,23 +32,29 @@ size_t random_count(std::mt19937_64& random) {
   }
 }
 
-void add(std::vector<int32_t>& sum, const std::vector<int32_t>& numbers) {
+std::vector<int32_t> plain(const Numbers& numbers) { return {numbers.begin(), numbers.end()}; }
+
+void overwrite(std::vector<Numbers>& blocks) {
+  for (Numbers& numbers : blocks) std::fill(numbers.begin(), numbers.end(), kOverwritten);
+}
+
+void add(std::vector<int32_t>& sum, const Numbers& numbers) {
   sum.resize(numbers.size());
   for (size_t i = 0; i < numbers.size(); ++i) sum[i] += numbers[i];
 }
 
-ConstBuffer source(const std::vector<int32_t>& numbers) {
+ConstBuffer source(const Numbers& numbers) {
   return {numbers.data(), numbers.size() * sizeof(int32_t)};
 }
-MutableBuffer target(std::vector<int32_t>& numbers) {
+MutableBuffer target(Numbers& numbers) {
   return {numbers.data(), numbers.size() * sizeof(int32_t)};
 }
-std::vector<ConstBuffer> sources(const std::vector<std::vector<int32_t>>& blocks) {
+std::vector<ConstBuffer> sources(const std::vector<Numbers>& blocks) {
   std::vector<ConstBuffer> all;
   for (const auto& block : blocks) all.push_back(source(block));
   return all;
 }
-std::vector<MutableBuffer> targets(std::vector<std::vector<int32_t>>& blocks) {
+std::vector<MutableBuffer> targets(std::vector<Numbers>& blocks) {
   std::vector<MutableBuffer> all;
   for (auto& block : blocks) all.push_back(target(block));
   return all;
@@ -50,8 +62,15 @@ std::vector<MutableBuffer> targets(std::vector<std::vector<int32_t>>& blocks) {
 
 }  // namespace
 
-Script::Script(std::mt19937_64& random, int world, int operations) : world_(world) {
+Script::Script(std::mt19937_64& random, std::vector<Heap*> heaps, int operations)
+    : world_(static_cast<int>(heaps.size())), heaps_(std::move(heaps)) {
   for (int i = 0; i < operations; ++i) operations_.push_back(make(random));
+  heap_of_this_rank = nullptr;
+}
+
+// For what is made next: buffers of this rank.
+void Script::choose_heap(std::mt19937_64& random, size_t rank) const {
+  heap_of_this_rank = random() % 2 == 0 ? heaps_[rank] : nullptr;
 }
 
 Script::Operation Script::make(std::mt19937_64& random) {
@@ -84,10 +103,13 @@ Script::Operation Script::make(std::mt19937_64& random) {
 void Script::fill_contiguous(Operation& operation, std::mt19937_64& random) {
   const size_t count = random_count(random);
   const auto root = static_cast<size_t>(operation.root);
-  Numbers sum;
-  for (Memory& memory : operation.ranks) {
-    memory.in = {random_numbers(random, count)};
-    memory.out = {Numbers(count, -1)};
+  std::vector<int32_t> sum;
+  for (size_t r = 0; r < operation.ranks.size(); ++r) {
+    Memory& memory = operation.ranks[r];
+    choose_heap(random, r);
+    memory.in.push_back(random_numbers(random, count));
+    choose_heap(random, r);
+    memory.out.emplace_back(count, -1);
     add(sum, memory.in[0]);
   }
   for (size_t r = 0; r < operation.ranks.size(); ++r) {
@@ -95,19 +117,18 @@ void Script::fill_contiguous(Operation& operation, std::mt19937_64& random) {
     const size_t left = (r + operation.ranks.size() - 1) % operation.ranks.size();
     switch (operation.kind) {
       case Kind::AllReduceInPlace:
-        memory.out = memory.in;
+        memory.out[0] = memory.in[0];
         memory.expected = {sum};
         break;
       case Kind::Broadcast:
-        if (r == root) memory.out = memory.in;
-        memory.expected = operation.ranks[root].in;
+        if (r == root) memory.out[0] = memory.in[0];
+        memory.expected = {plain(operation.ranks[root].in[0])};
         break;
       case Kind::Reduce:
-        memory.expected = {r == root ? sum : memory.out[0]};
+        memory.expected = {r == root ? sum : plain(memory.out[0])};
         break;
       case Kind::Shift:
-        if (world_ == 1) memory.out = memory.in;
-        memory.expected = operation.ranks[left].in;
+        memory.expected = {plain(operation.ranks[left].in[0])};
         break;
       default:
         memory.expected = {sum};
@@ -126,6 +147,7 @@ void Script::fill_scattered(Operation& operation, std::mt19937_64& random) {
   const Kind kind = operation.kind;
   for (size_t r = 0; r < world; ++r) {
     Memory& memory = operation.ranks[r];
+    choose_heap(random, r);
     for (size_t b = 0; b < world; ++b) {
       const bool rooted_in = kind == Kind::Scatter && r == root;
       const bool rooted_out = kind == Kind::Gather && r == root;
@@ -137,10 +159,10 @@ void Script::fill_scattered(Operation& operation, std::mt19937_64& random) {
       if (kind == Kind::AllGather || rooted_out) memory.out.emplace_back(count[0][b], -1);
     }
     if (kind == Kind::AllGather || kind == Kind::Gather) {
-      memory.in = {random_numbers(random, count[0][r])};
+      memory.in.push_back(random_numbers(random, count[0][r]));
     }
     if (kind == Kind::ReduceScatter || kind == Kind::Scatter) {
-      memory.out = {Numbers(count[0][r], -1)};
+      memory.out.emplace_back(count[0][r], -1);
     }
   }
   for (size_t r = 0; r < world; ++r) {
@@ -148,30 +170,42 @@ void Script::fill_scattered(Operation& operation, std::mt19937_64& random) {
     memory.expected.resize(memory.out.size());
     for (size_t b = 0; b < world; ++b) {
       const Memory& other = operation.ranks[b];
-      if (kind == Kind::AllToAll) memory.expected[b] = other.in[r];
+      if (kind == Kind::AllToAll) memory.expected[b] = plain(other.in[r]);
       if (kind == Kind::AllGather || (kind == Kind::Gather && r == root)) {
-        memory.expected[b] = other.in[0];
+        memory.expected[b] = plain(other.in[0]);
       }
       if (kind == Kind::ReduceScatter) add(memory.expected[0], other.in[r]);
     }
-    if (kind == Kind::Scatter) memory.expected[0] = operation.ranks[root].in[r];
+    if (kind == Kind::Scatter) memory.expected[0] = plain(operation.ranks[root].in[r]);
   }
 }
 
 std::vector<WorkPtr> Script::start(int i, Communicator& c) {
   Operation& operation = operations_[static_cast<size_t>(i)];
+  Memory& memory = operation.ranks[static_cast<size_t>(c.rank())];
+  const auto keep_results = [&memory](const Status&) {
+    for (const Numbers& numbers : memory.out) memory.result.push_back(plain(numbers));
+    overwrite(memory.out);
+  };
+  const auto drop_inputs = [&memory](const Status&) { overwrite(memory.in); };
   if (operation.kind == Kind::Shift) {
-    if (world_ == 1) return {};
-    Memory& memory = operation.ranks[static_cast<size_t>(c.rank())];
+    if (world_ == 1) {
+      memory.result = memory.expected;
+      return {};
+    }
     const int right = (c.rank() + 1) % world_;
     const int left = (c.rank() + world_ - 1) % world_;
     auto sent = c.send(source(memory.in[0]), right, i);
     auto received = c.recv(target(memory.out[0]), i % 3 == 0 ? kAnySource : left, i);
     RDMACOLL_CHECK(sent.ok() && received.ok());
+    sent.value()->on_done(drop_inputs);
+    received.value()->on_done(keep_results);
     return {sent.take(), received.take()};
   }
   auto started = start_collective(operation, c);
   RDMACOLL_CHECK(started.ok());
+  started.value()->on_done(keep_results);
+  started.value()->on_done(drop_inputs);
   return {started.take()};
 }
 
@@ -215,13 +249,13 @@ Result<WorkPtr> Script::start_collective(Operation& operation, Communicator& c) 
 std::string Script::check(int i, int rank) const {
   const Operation& operation = operations_[static_cast<size_t>(i)];
   const Memory& memory = operation.ranks[static_cast<size_t>(rank)];
-  for (size_t b = 0; b < memory.out.size(); ++b) {
-    for (size_t k = 0; k < memory.out[b].size(); ++k) {
-      if (memory.out[b][k] == memory.expected[b][k]) continue;
+  for (size_t b = 0; b < memory.expected.size(); ++b) {
+    for (size_t k = 0; k < memory.expected[b].size(); ++k) {
+      if (memory.result[b][k] == memory.expected[b][k]) continue;
       return "operation " + std::to_string(i) + " of kind " +
              std::to_string(static_cast<int>(operation.kind)) + " on rank " + std::to_string(rank) +
              ": block " + std::to_string(b) + " element " + std::to_string(k) + " is " +
-             std::to_string(memory.out[b][k]) + ", not " + std::to_string(memory.expected[b][k]);
+             std::to_string(memory.result[b][k]) + ", not " + std::to_string(memory.expected[b][k]);
     }
   }
   return "";

@@ -1,5 +1,7 @@
 // Script: a random sequence of collectives and messages, the same on all ranks, with its expected
-// results. Values are small integers, so that sums are exact whatever the algorithm.
+// results. Values are small integers, so that sums are exact whatever the algorithm. Some buffers
+// lie in the ranks' heaps. As users do, a rank overwrites all of them once its work is done: the
+// results are taken out before, and nobody may need the rest any more.
 // Floor: tests. Thread: one.
 #pragma once
 
@@ -10,12 +12,14 @@
 #include <vector>
 
 #include "csrc/engine/communicator.h"
+#include "tests/unit/engine/in_heap.h"
 
 namespace rdmacoll {
 
 class Script {
  public:
-  Script(std::mt19937_64& random, int world, int operations);
+  // heaps: by rank; nullptr where there is none. They outlive the script.
+  Script(std::mt19937_64& random, std::vector<Heap*> heaps, int operations);
 
   int operations() const { return static_cast<int>(operations_.size()); }
   // Starts operation i on this rank; a rank starts them in order.
@@ -38,10 +42,11 @@ class Script {
     Shift,  // everybody sends to a neighbour and receives from the other
     kCount
   };
-  using Numbers = std::vector<int32_t>;
+  using Numbers = HeapVector<int32_t>;
   // Of one rank. Blocks of the collectives with one per rank; else only [0].
   struct Memory {
-    std::vector<Numbers> in, out, expected;
+    std::vector<Numbers> in, out;
+    std::vector<std::vector<int32_t>> expected, result;
   };
   struct Operation {
     Kind kind;
@@ -52,9 +57,11 @@ class Script {
   Operation make(std::mt19937_64& random);
   void fill_contiguous(Operation& operation, std::mt19937_64& random);
   void fill_scattered(Operation& operation, std::mt19937_64& random);
+  void choose_heap(std::mt19937_64& random, size_t rank) const;
   Result<WorkPtr> start_collective(Operation& operation, Communicator& communicator);
 
   int world_;
+  std::vector<Heap*> heaps_;
   std::vector<Operation> operations_;
 };
 

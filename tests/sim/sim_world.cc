@@ -25,6 +25,7 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
     transports_.push_back(std::make_unique<Transports>(
         std::vector<Transport*>{&network_.transport(static_cast<int>(r))},
         Transports::Host{"simulation", "simulation"}, config, network_.clock()));
+    RDMACOLL_CHECK(transports_.back()->make_heap(config).ok());
     auto setup = GroupSetup::begin(*transports_.back(), network_.clock(), config,
                                    Layout(world, kSlotBytes, kStageBytes), r, world);
     RDMACOLL_CHECK(setup.ok());
@@ -42,6 +43,12 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
     ranks_.push_back(std::make_unique<Communicator>(std::move(group), std::move(paths), ground,
                                                     kTimeoutMs, nullptr));
   }
+}
+
+std::vector<Heap*> SimWorld::heaps() const {
+  std::vector<Heap*> heaps;
+  for (const auto& transports : transports_) heaps.push_back(transports->heap());
+  return heaps;
 }
 
 void SimWorld::step() {

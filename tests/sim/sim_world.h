@@ -24,6 +24,7 @@ class SimWorld {
   int size() const { return static_cast<int>(ranks_.size()); }
   std::mt19937_64& random() { return random_; }
   SimNetwork& network() { return network_; }
+  std::vector<Heap*> heaps() const;  // by rank
   uint64_t draw(uint64_t below) { return random_() % below; }
 
   // Drives one rank, drawn by chance, and lets the network take a step.

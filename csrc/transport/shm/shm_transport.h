@@ -45,6 +45,7 @@ class ShmTransport final : public Transport {
   ~ShmTransport() override;
 
   const char* name() const override { return "shm"; }
+  bool shares_memory() const override { return true; }
 
   std::string local_card() const override { return encode(card_); }
   Result<PeerId> connect(const std::string& card, Deadline deadline) override;

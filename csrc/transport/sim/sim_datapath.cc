@@ -22,6 +22,11 @@ SimTransport::Open& SimTransport::opened(PeerId peer, RegionId region) {
 }
 
 bool SimTransport::mine(const LocalSlice& slice) const {
+  const auto source = sources_.find(slice.region);
+  if (source != sources_.end()) {
+    const Region& part = source->second;
+    return slice.data >= part.base && part.holds(slice.data - part.base, slice.bytes);
+  }
   const auto found = regions_.find(slice.region);
   if (found == regions_.end()) return false;
   const std::byte* base = found->second->base();

@@ -47,6 +47,16 @@ Status SimTransport::register_region(RegionId region, std::shared_ptr<SharedSegm
   return Status();
 }
 
+Status SimTransport::register_source(RegionId id, std::shared_ptr<SharedSegment> memory,
+                                     uint64_t offset, uint64_t bytes) {
+  RDMACOLL_CHECK(id < kMaxRegions && regions_.count(id) == 0);
+  const bool added = sources_.emplace(id, Region{id, memory->data() + offset, bytes}).second;
+  RDMACOLL_CHECK(added);
+  return Status();
+}
+
+bool SimTransport::shares_memory() const { return network_.options_.mapped; }
+
 std::string SimTransport::region_key(RegionId region) const {
   RDMACOLL_CHECK(regions_.count(region) > 0);
   return kKeyTag + std::to_string(region);

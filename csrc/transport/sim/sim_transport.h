@@ -24,11 +24,14 @@ class SimTransport final : public Transport {
   SimTransport(SimNetwork& network, int rank);
 
   const char* name() const override { return "sim"; }
+  bool shares_memory() const override;
 
   std::string local_card() const override;
   Result<PeerId> connect(const std::string& card, Deadline deadline) override;
   bool called_by(const std::string&) const override { return true; }
   Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
+  Status register_source(RegionId region, std::shared_ptr<SharedSegment> memory, uint64_t offset,
+                         uint64_t bytes) override;
   std::string region_key(RegionId region) const override;
   Status offer_region(PeerId peer, RegionId region) override;
   Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
@@ -122,8 +125,9 @@ class SimTransport final : public Transport {
   bool alive_ = true;
   bool awake_ = true;
   std::map<RegionId, std::shared_ptr<SimRegion>> regions_;  // also the released
-  std::vector<Peer> peers_;                                 // by PeerId, in the order of connect()
-  std::vector<Status> ended_;                               // by rank: Ok, or how it ended
+  std::map<RegionId, Region> sources_;
+  std::vector<Peer> peers_;    // by PeerId, in the order of connect()
+  std::vector<Status> ended_;  // by rank: Ok, or how it ended
   std::map<std::pair<int, int>, Flow> flows_;
   std::set<uint64_t> unfinished_;  // tickets
   uint64_t issued_ = 0;

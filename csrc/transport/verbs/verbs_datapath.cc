@@ -44,8 +44,8 @@ const OpenedRegion& VerbsTransport::opened(const Peer& peer, RegionId region) co
 
 uint32_t VerbsTransport::local_key(const LocalSlice& slice) const {
   const verbs::VerbsRegion* region = regions_.at(slice.region);
-  RDMACOLL_CHECK(region != nullptr && slice.data >= region->memory->data() &&
-                 slice.data + slice.bytes <= region->memory->data() + region->memory->bytes());
+  RDMACOLL_CHECK(region != nullptr && slice.data >= region->base &&
+                 slice.data + slice.bytes <= region->base + region->bytes);
   return region->registered->lkey;
 }
 

@@ -100,6 +100,10 @@ struct VerbsPeer {
 struct VerbsRegion {
   RegionId id = kNoRegion;
   std::shared_ptr<SharedSegment> memory;
+  // Of the memory, what is registered.
+  std::byte* base = nullptr;
+  uint64_t bytes = 0;
+  bool is_source = false;  // peers cannot reach it
   ibv_mr* registered = nullptr;
 
   // Under the transport's mutex.

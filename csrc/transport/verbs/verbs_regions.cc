@@ -20,17 +20,32 @@ Status VerbsTransport::register_region(RegionId id, std::shared_ptr<SharedSegmen
   }
   auto region = std::make_unique<VerbsRegion>();
   region->id = id;
+  region->base = memory->data();
+  region->bytes = memory->bytes();
   region->memory = std::move(memory);
-  std::byte* const base = region->memory->data();
-  region->registered = table_.reg_mr_iova2(
-      device_->pd(), base, region->memory->bytes(), reinterpret_cast<uint64_t>(base),
-      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-          static_cast<unsigned>(IBV_ACCESS_RELAXED_ORDERING));
-  if (region->registered == nullptr) {
-    return registration_error(errno, region->memory->bytes(), *device_);
-  }
+  return add_region(std::move(region), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                           IBV_ACCESS_REMOTE_READ |
+                                           static_cast<unsigned>(IBV_ACCESS_RELAXED_ORDERING));
+}
+
+Status VerbsTransport::register_source(RegionId id, std::shared_ptr<SharedSegment> memory,
+                                       uint64_t offset, uint64_t bytes) {
+  auto region = std::make_unique<VerbsRegion>();
+  region->id = id;
+  region->base = memory->data() + offset;
+  region->bytes = bytes;
+  region->is_source = true;
+  region->memory = std::move(memory);
+  return add_region(std::move(region), IBV_ACCESS_LOCAL_WRITE);  // so that it pins the pages in use
+}
+
+Status VerbsTransport::add_region(std::unique_ptr<VerbsRegion> region, unsigned access) {
+  region->registered = table_.reg_mr_iova2(device_->pd(), region->base, region->bytes,
+                                           reinterpret_cast<uint64_t>(region->base), access);
+  if (region->registered == nullptr) return registration_error(errno, region->bytes, *device_);
   const std::lock_guard lock(mutex_);
   ++registrations_;
+  const RegionId id = region->id;
   regions_.set(id, std::move(region));
   return Status();
 }
@@ -39,8 +54,8 @@ std::string VerbsTransport::region_key(RegionId id) const {
   const std::lock_guard lock(mutex_);
   const VerbsRegion* region = regions_.at(id);
   RDMACOLL_CHECK(region != nullptr && !region->released);
-  return encode(VerbsKey{card_.process, id, reinterpret_cast<uint64_t>(region->memory->data()),
-                         region->memory->bytes(), region->registered->rkey});
+  return encode(VerbsKey{card_.process, id, reinterpret_cast<uint64_t>(region->base), region->bytes,
+                         region->registered->rkey});
 }
 
 Status VerbsTransport::offer_region(PeerId id, RegionId region_id) {

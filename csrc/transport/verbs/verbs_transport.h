@@ -62,6 +62,8 @@ class VerbsTransport final : public Transport {
   Result<PeerId> connect(const std::string& card, Deadline deadline) override;
   bool called_by(const std::string& card) const override;
   Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
+  Status register_source(RegionId region, std::shared_ptr<SharedSegment> memory, uint64_t offset,
+                         uint64_t bytes) override;
   std::string region_key(RegionId region) const override;
   // Nothing is sent: the key is enough.
   Status offer_region(PeerId peer, RegionId region) override;
@@ -112,6 +114,9 @@ class VerbsTransport final : public Transport {
   void hear_event(const ibv_async_event& event);
   void hear_closed(const Status& why);
   Status timed_out(const Peer& peer) const;
+
+  // Regions (verbs_regions.cc).
+  Status add_region(std::unique_ptr<verbs::VerbsRegion> region, unsigned access);
 
   // The data path (verbs_datapath.cc).
   Peer& peer_at(PeerId id) const;

@@ -1,6 +1,7 @@
 // Every collective on ranks that are threads, exact, in place and out of place.
 #include <numeric>
 
+#include "tests/unit/engine/in_heap.h"
 #include "tests/unit/engine/world_of_threads.h"
 
 namespace rdmacoll {
@@ -11,45 +12,63 @@ struct Case {
   const char* algorithm;
 };
 
-std::string case_name(const testing::TestParamInfo<Case>& info) {
-  return std::string(info.param.algorithm) + "_" + std::to_string(info.param.world);
+// Where the buffers lie: what is in the heap is lent to the peers, not copied.
+enum class Placement { Ordinary, Heap, EvenRanksInHeap };
+
+using Param = std::tuple<Case, Placement>;
+
+std::string case_name(const testing::TestParamInfo<Param>& info) {
+  static constexpr const char* kPlacements[] = {"ordinary", "heap", "mixed"};
+  const auto [test, placement] = info.param;
+  return std::string(test.algorithm) + "_" + std::to_string(test.world) + "_" +
+         kPlacements[static_cast<int>(placement)];
 }
+
+using Floats = HeapVector<float>;
 
 const std::vector<uint64_t> kCounts = {0, 1, 2, 3, 7, 12, 13, 1000, 4099, 40'009};
 
 // Small integers, so that every sum is exact; different per rank and place.
 float element(int rank, uint64_t i) { return static_cast<float>((rank * 31 + i * 7) % 101); }
 
-std::vector<float> contribution(int rank, uint64_t count) {
-  std::vector<float> values(count);
+Floats contribution(int rank, uint64_t count) {
+  Floats values(count);
   for (uint64_t i = 0; i < count; ++i) values[i] = element(rank, i);
   return values;
 }
 
-std::vector<float> sum_of_all(int world, uint64_t count) {
-  std::vector<float> sum(count, 0.0f);
+Floats sum_of_all(int world, uint64_t count) {
+  Floats sum(count, 0.0f);
   for (int rank = 0; rank < world; ++rank) {
     for (uint64_t i = 0; i < count; ++i) sum[i] += element(rank, i);
   }
   return sum;
 }
 
-class Collectives : public testing::TestWithParam<Case> {
+class Collectives : public testing::TestWithParam<Param> {
  protected:
   void run(const WorldOfThreads::Body& body) {
+    const auto [test, placement] = GetParam();
     Config config = config_of_environment();
     config.block_bytes = 64 << 10;  // small slots, so that few bytes make many tiles
-    config.algorithm = GetParam().algorithm;
-    WorldOfThreads(GetParam().world, config).run(body);
+    config.lend_bytes = 256;
+    config.algorithm = test.algorithm;
+    WorldOfThreads(test.world, config).run([&, placement = placement](Communicator& c) {
+      const bool in_heap = placement == Placement::Heap ||
+                           (placement == Placement::EvenRanksInHeap && c.rank() % 2 == 0);
+      heap_of_this_rank = in_heap ? c.heap() : nullptr;
+      body(c);
+      EXPECT_EQ(c.heap()->stats().allocated_bytes, 0u);
+    });
   }
 };
 
 TEST_P(Collectives, AllReduce) {
   run([](Communicator& c) {
     for (const uint64_t count : kCounts) {
-      std::vector<float> in = contribution(c.rank(), count);
-      const std::vector<float> kept = in;
-      std::vector<float> out(count);
+      Floats in = contribution(c.rank(), count);
+      const Floats kept = in;
+      Floats out(count);
       finish(c, c.all_reduce(in.data(), out.data(), count, DType::Float32, ReduceOp::Sum));
       ASSERT_EQ(out, sum_of_all(c.size(), count)) << "count " << count;
       ASSERT_EQ(in, kept) << "count " << count;
@@ -62,7 +81,7 @@ TEST_P(Collectives, AllReduce) {
 TEST_P(Collectives, AverageDividesOnce) {
   run([](Communicator& c) {
     for (const uint64_t count : kCounts) {
-      std::vector<float> data(count);
+      Floats data(count);
       for (uint64_t i = 0; i < count; ++i) {
         data[i] = static_cast<float>(c.size()) * element(c.rank(), i);
       }
@@ -76,12 +95,12 @@ TEST_P(Collectives, BroadcastAndReduceFromEveryRoot) {
   run([](Communicator& c) {
     for (int root = 0; root < c.size(); ++root) {
       for (const uint64_t count : kCounts) {
-        std::vector<float> data = contribution(c.rank() == root ? 5 : 6, count);
+        Floats data = contribution(c.rank() == root ? 5 : 6, count);
         finish(c, c.broadcast(data.data(), count * sizeof(float), root));
         ASSERT_EQ(data, contribution(5, count)) << "root " << root << " count " << count;
 
-        const std::vector<float> in = contribution(c.rank(), count);
-        std::vector<float> out(c.rank() == root ? count : 0);
+        const Floats in = contribution(c.rank(), count);
+        Floats out(c.rank() == root ? count : 0);
         finish(c, c.reduce(in.data(), out.data(), count, DType::Float32, ReduceOp::Sum, root));
         if (c.rank() == root) {
           ASSERT_EQ(out, sum_of_all(c.size(), count)) << "root " << root << " count " << count;
@@ -97,8 +116,8 @@ uint64_t share(int rank, uint64_t count) { return (rank + 1) % 4 * count; }
 TEST_P(Collectives, AllGatherUneven) {
   run([](Communicator& c) {
     for (const uint64_t count : kCounts) {
-      const std::vector<float> in = contribution(c.rank(), share(c.rank(), count));
-      std::vector<std::vector<float>> out;
+      const Floats in = contribution(c.rank(), share(c.rank(), count));
+      std::vector<Floats> out;
       std::vector<MutableBuffer> buffers;
       for (int r = 0; r < c.size(); ++r) out.emplace_back(share(r, count));
       for (auto& part : out) buffers.push_back({part.data(), part.size() * sizeof(float)});
@@ -111,11 +130,11 @@ TEST_P(Collectives, AllGatherUneven) {
 TEST_P(Collectives, ReduceScatterUneven) {
   run([](Communicator& c) {
     for (const uint64_t count : kCounts) {
-      std::vector<std::vector<float>> in;
+      std::vector<Floats> in;
       std::vector<ConstBuffer> buffers;
       for (int r = 0; r < c.size(); ++r) in.push_back(contribution(c.rank(), share(r, count)));
       for (const auto& part : in) buffers.push_back({part.data(), part.size() * sizeof(float)});
-      std::vector<float> out(share(c.rank(), count));
+      Floats out(share(c.rank(), count));
       finish(c, c.reduce_scatter(buffers, {out.data(), out.size() * sizeof(float)}, DType::Float32,
                                  ReduceOp::Sum));
       ASSERT_EQ(out, sum_of_all(c.size(), out.size()));
@@ -126,7 +145,7 @@ TEST_P(Collectives, ReduceScatterUneven) {
 TEST_P(Collectives, AllToAllUneven) {
   run([](Communicator& c) {
     for (const uint64_t count : kCounts) {
-      std::vector<std::vector<float>> in, out;
+      std::vector<Floats> in, out;
       std::vector<ConstBuffer> inputs;
       std::vector<MutableBuffer> outputs;
       for (int r = 0; r < c.size(); ++r) {
@@ -145,8 +164,8 @@ TEST_P(Collectives, GatherAndScatterFromEveryRoot) {
   run([](Communicator& c) {
     for (int root = 0; root < c.size(); ++root) {
       for (const uint64_t count : kCounts) {
-        const std::vector<float> mine = contribution(c.rank(), share(c.rank(), count));
-        std::vector<std::vector<float>> all;
+        const Floats mine = contribution(c.rank(), share(c.rank(), count));
+        std::vector<Floats> all;
         std::vector<MutableBuffer> outputs;
         std::vector<ConstBuffer> inputs;
         if (c.rank() == root) {
@@ -158,7 +177,7 @@ TEST_P(Collectives, GatherAndScatterFromEveryRoot) {
         for (size_t r = 0; r < all.size(); ++r) {
           ASSERT_EQ(all[r], contribution(static_cast<int>(r), share(static_cast<int>(r), count)));
         }
-        std::vector<float> back(mine.size());
+        Floats back(mine.size());
         finish(c, c.scatter(inputs, {back.data(), back.size() * sizeof(float)}, root));
         ASSERT_EQ(back, mine);
       }
@@ -168,7 +187,7 @@ TEST_P(Collectives, GatherAndScatterFromEveryRoot) {
 
 TEST_P(Collectives, ManyInFlightMixed) {
   run([](Communicator& c) {
-    std::vector<std::vector<float>> data;
+    std::vector<Floats> data;
     std::vector<WorkPtr> works;
     for (int i = 0; i < 40; ++i) {
       data.push_back(contribution(c.rank(), i * 997));
@@ -186,13 +205,15 @@ TEST_P(Collectives, ManyInFlightMixed) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, Collectives,
-                         testing::Values(Case{1, "auto"}, Case{2, "auto"}, Case{3, "auto"},
-                                         Case{4, "auto"}, Case{7, "auto"}, Case{2, "ring"},
-                                         Case{3, "ring"}, Case{2, "tree"}, Case{5, "tree"},
-                                         Case{4, "halving_doubling"}, Case{7, "halving_doubling"},
-                                         Case{3, "one_shot"}, Case{3, "two_shot"}),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(
+    Worlds, Collectives,
+    testing::Combine(
+        testing::Values(Case{1, "auto"}, Case{2, "auto"}, Case{3, "auto"}, Case{4, "auto"},
+                        Case{7, "auto"}, Case{2, "ring"}, Case{3, "ring"}, Case{2, "tree"},
+                        Case{5, "tree"}, Case{4, "halving_doubling"}, Case{7, "halving_doubling"},
+                        Case{3, "one_shot"}, Case{3, "two_shot"}),
+        testing::Values(Placement::Ordinary, Placement::Heap, Placement::EvenRanksInHeap)),
+    case_name);
 
 }  // namespace
 }  // namespace rdmacoll
