@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 
-from .bench.options import checked, describe
+from .bench.options import BadArgument, checked, describe
 
 DESCRIPTION = 'A torch.distributed backend named "rdma" for CPU tensors.'
 INFO = """\
@@ -55,7 +55,7 @@ def _bench(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
 
     try:
         bench(checked(arguments), sys.argv[2:])
-    except ValueError as error:
+    except BadArgument as error:
         parser.error(str(error))
     return 0
 

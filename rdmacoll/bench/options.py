@@ -38,6 +38,10 @@ NOT_IN_MPI = ("float16", "bfloat16")
 PLOT_SUFFIXES = (".png", ".svg")
 
 
+class BadArgument(Exception):
+    """The message names the argument, its value and the remedy."""
+
+
 @dataclass(frozen=True)
 class Options:
     np: int | None
@@ -92,7 +96,7 @@ def describe(parser: argparse.ArgumentParser) -> None:
 
 
 def checked(arguments: argparse.Namespace) -> Options:
-    """ValueError names the argument, its value and the remedy."""
+    """BadArgument says what is wrong with them."""
     operations = arguments.operations or ["all_reduce"]
     operations = list(OPERATIONS) if operations == ["all"] else operations
     for operation in operations:
@@ -105,13 +109,13 @@ def checked(arguments: argparse.Namespace) -> Options:
     if arguments.mpi is not None:
         _among("--mpi", arguments.mpi, MPIS)
     if arguments.mpi is not None and "mpi" not in peers:
-        raise ValueError(f"--mpi {arguments.mpi}: MPI is not measured; add --vs mpi")
+        raise BadArgument(f"--mpi {arguments.mpi}: MPI is not measured; add --vs mpi")
     if arguments.np is not None and arguments.np < 2:
-        raise ValueError(f"-np {arguments.np}: a collective takes at least 2 ranks")
+        raise BadArgument(f"-np {arguments.np}: a collective takes at least 2 ranks")
     if arguments.rounds < 1:
-        raise ValueError(f"--rounds {arguments.rounds}: give 1 or more")
+        raise BadArgument(f"--rounds {arguments.rounds}: give 1 or more")
     if "mpi" in peers and arguments.dtype in NOT_IN_MPI:
-        raise ValueError(
+        raise BadArgument(
             f"--dtype {arguments.dtype}: MPI has no such type; take another, or mpi out of --vs"
         )
     if arguments.in_place:
@@ -138,16 +142,16 @@ def checked(arguments: argparse.Namespace) -> Options:
 
 def _among(name: str, value: str, known: Sequence[str] | dict[str, int]) -> None:
     if value not in known:
-        raise ValueError(f"{name} {value!r}: unknown; there are {', '.join(known)}")
+        raise BadArgument(f"{name} {value!r}: unknown; there are {', '.join(known)}")
 
 
 def _sizes(text: str, dtype: str) -> list[int]:
     try:
         sizes = parse_sizes(text)
     except ValueError as error:
-        raise ValueError(f"--sizes {text}: {error}") from error
+        raise BadArgument(f"--sizes {text}: {error}") from error
     if min(sizes) < ELEMENT_BYTES[dtype]:
-        raise ValueError(
+        raise BadArgument(
             f"--sizes {text}: {min(sizes)} B are less than one element of {dtype}; "
             f"begin at {ELEMENT_BYTES[dtype]}"
         )
@@ -157,9 +161,9 @@ def _sizes(text: str, dtype: str) -> list[int]:
 def _in_place(operations: Sequence[str], peers: Sequence[str]) -> None:
     never = [name for name in operations if OPERATIONS[name].in_place is InPlace.NEVER]
     if never:
-        raise ValueError(f"--in-place: {', '.join(never)} cannot; leave the one or the other out")
+        raise BadArgument(f"--in-place: {', '.join(never)} cannot; leave the one or the other out")
     if "reduce_scatter" in operations and "mpi" in peers:
-        raise ValueError(
+        raise BadArgument(
             "--in-place: MPI leaves the result of reduce_scatter in another part of the tensor "
             "than c10d does; leave reduce_scatter out, or mpi out of --vs"
         )
@@ -169,15 +173,17 @@ def _writable(name: str, path: Path | None) -> None:
     if path is None:
         return
     if not path.parent.is_dir():
-        raise ValueError(f"{name} {path}: there is no folder {path.parent}; make it")
+        raise BadArgument(f"{name} {path}: there is no folder {path.parent}; make it")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ValueError(f"{name} {path}: it cannot be written; name another file")
+        raise BadArgument(f"{name} {path}: it cannot be written; name another file")
 
 
 def _plottable(path: Path, operations: Sequence[str]) -> None:
     if list(operations) == ["barrier"]:
-        raise ValueError(f"--plot {path}: a barrier has no size to be drawn over; leave --plot out")
+        raise BadArgument(
+            f"--plot {path}: a barrier has no size to be drawn over; leave --plot out"
+        )
     if path.suffix not in PLOT_SUFFIXES:
-        raise ValueError(f"--plot {path}: the name must end in {' or '.join(PLOT_SUFFIXES)}")
+        raise BadArgument(f"--plot {path}: the name must end in {' or '.join(PLOT_SUFFIXES)}")
     if importlib.util.find_spec("matplotlib") is None:
-        raise ValueError(f"--plot {path}: needs matplotlib; pip install 'rdmacoll[bench]'")
+        raise BadArgument(f"--plot {path}: needs matplotlib; pip install 'rdmacoll[bench]'")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bench_process import bench, run
 
-from rdmacoll.bench.options import Options, checked, describe
+from rdmacoll.bench.options import BadArgument, Options, checked, describe
 from rdmacoll.bench.sizes import parse_sizes, text_of_size
 
 
@@ -80,7 +80,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("argv", "says"), WRONG, ids=lambda value: str(value)[:40])
 def test_wrong_arguments(argv: list[str], says: str) -> None:
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(BadArgument) as error:
         parse(*argv)
     assert says in str(error.value)
 
@@ -113,7 +113,7 @@ def test_inside_a_job(arguments: list[str], says: str, tmp_path: Path) -> None:
 def test_plot_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"needs matplotlib; pip install 'rdmacoll\[bench\]'"):
+    with pytest.raises(BadArgument, match=r"needs matplotlib; pip install 'rdmacoll\[bench\]'"):
         parse("--plot", "x.png")
 
 
