@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #pragma GCC target("avx2,f16c")
 #define RDMACOLL_VECTOR_BYTES 32

@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl")
 #define RDMACOLL_VECTOR_BYTES 64

@@ -2,7 +2,8 @@
 // Floor: reduce. Thread: any.
 #pragma once
 
-#include <type_traits>
+#include <cstddef>
+#include <utility>
 
 #include "csrc/reduce/formats.h"
 
@@ -65,17 +66,18 @@ struct BitXor {
 struct ComplexProduct {
   template <typename V>
   RDMACOLL_INLINE V apply(V left, V right) {
-    using Part = std::decay_t<decltype(left[0])>;
-    V product = {};
-    for (size_t r = 0, i = 1; i < sizeof(V) / sizeof(Part); r += 2, i += 2) {
-      // volatile, so that each is rounded by itself: compilers fuse a product with the addition
-      // behind it where the processor can, and the bits would depend on the machine.
-      const volatile Part rr = left[r] * right[r], ii = left[i] * right[i];
-      const volatile Part ri = left[r] * right[i], ir = left[i] * right[r];
-      product[r] = rr - ii;
-      product[i] = ri + ir;
-    }
-    return product;
+    return apply(left, right, std::make_index_sequence<sizeof(V) / sizeof(left[0])>());
+  }
+  template <typename V, size_t... i>
+  RDMACOLL_INLINE V apply(V left, V right, std::index_sequence<i...>) {
+    const V same = left * right;                  // rr, ii
+    const V crossed = left * V{right[i ^ 1]...};  // ri, ir
+    // Rearranged before they are added: compilers fuse a product with an addition right behind it
+    // where the processor can, and the bits would depend on the machine.
+    const V first = {(i % 2 ? crossed[i & ~1] : same[i])...};  // rr, ri
+    const V second = {(i % 2 ? crossed[i] : same[i | 1])...};  // ii, ir
+    const V minus = first - second, plus = first + second;
+    return V{(i % 2 ? plus[i] : minus[i])...};
   }
 };
 
