@@ -47,7 +47,8 @@ struct Pair {
 };
 
 // The upper half of a float. Two lie in a word and are widened where they are, without a shuffle.
-// A NaN is made quiet and not rounded, which could carry it into infinity.
+// A NaN here is an input's or the processor's own: its lower half is zero, so that rounding leaves
+// it a NaN.
 struct Brain {
   using Memory = Words;
   using Folded = Pair;
@@ -59,7 +60,7 @@ struct Brain {
   }
   RDMACOLL_INLINE Words rounded(Floats value) {
     const Words bits = bits_of(value);
-    return value != value ? bits | 0x400000 : bits + 0x7fff + ((bits >> 16) & 1);
+    return bits + 0x7fff + ((bits >> 16) & 1);
   }
 };
 

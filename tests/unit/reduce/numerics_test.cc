@@ -92,9 +92,12 @@ TEST(Numerics, NanWinsFromEitherSide) {
 }
 
 TEST(Numerics, ANanIsNotRoundedIntoInfinity) {
-  const std::vector<uint16_t> quiet = {0x7fff}, signalling = {0x7f81};
-  EXPECT_EQ(fold_one(Reduction{DType::BFloat16, ReduceOp::Max}, quiet), 0x7fff);
-  EXPECT_EQ(fold_one(Reduction{DType::BFloat16, ReduceOp::Max}, signalling), 0x7fc1);
+  for (const uint16_t nan : {0x7fff, 0xffff, 0x7f81}) {
+    EXPECT_EQ(fold_one(Reduction{DType::BFloat16, ReduceOp::Max}, std::vector{nan}), nan);
+    for (const ReduceOp op : {ReduceOp::Sum, ReduceOp::Product, ReduceOp::Avg})
+      EXPECT_TRUE(std::isnan(
+          kBFloat16.load(fold_one(Reduction{DType::BFloat16, op, 2}, std::vector{nan, nan}))));
+  }
 }
 
 TEST(Numerics, SumsFoldFromLeftToRight) {
