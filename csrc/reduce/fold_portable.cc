@@ -1,4 +1,9 @@
-// The folds for the instruction set the whole build is for; correct everywhere. Floor: reduce.
+// The folds for the instruction set the whole build is for; correct everywhere. On aarch64 that is
+// NEON. Floor: reduce.
+#ifdef __aarch64__
+#include <arm_neon.h>
+#endif
+
 #define RDMACOLL_VECTOR_BYTES 16
 #include "csrc/reduce/kernels.h"
 

@@ -7,14 +7,16 @@
 #include <string>
 #include <tuple>
 
-#include "csrc/reduce/fold.h"
 #include "csrc/reduce/reduce.h"
 #include "tests/unit/reduce/inputs.h"
+#include "tests/unit/reduce/instruction_sets.h"
 
 namespace rdmacoll {
 namespace {
 
 using reference::Bytes;
+using reference::instruction_sets;
+using reference::InstructionSet;
 using Case = std::tuple<DType, ReduceOp>;
 
 constexpr size_t kSizes[] = {0, 1, 3, 7, 63, 64, 65, 4097};
@@ -117,24 +119,6 @@ TEST_P(Matrix, EqualsTheScalarReference) {
             if (HasFatalFailure()) return;
           }
       }
-}
-
-struct InstructionSet {
-  const char* name;
-  Fold (*fold_of)(DType, ReduceOp);
-  bool is_here;
-};
-
-std::vector<InstructionSet> instruction_sets() {
-  return {
-      {"portable", fold_portable, true},
-#if RDMACOLL_X86_FOLDS
-      {"AVX2", fold_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")},
-      {"AVX-512", fold_avx512,
-       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl")},
-#endif
-  };
 }
 
 // Said once, and not a skip: a processor without a set never runs its folds.
