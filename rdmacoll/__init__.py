@@ -12,8 +12,20 @@ from ._register import register
 
 if TYPE_CHECKING:
     from ._C import Options, RdmaBackend
+    from .memory import empty, in_heap, memory_stats, place_, registered_memory, zeros
 
-__all__ = ["Options", "RdmaBackend", "__version__", "build_info"]
+__all__ = [
+    "Options",
+    "RdmaBackend",
+    "__version__",
+    "build_info",
+    "empty",
+    "in_heap",
+    "memory_stats",
+    "place_",
+    "registered_memory",
+    "zeros",
+]
 __version__: str
 
 # `import torch` calls register() at its end, unless this switches such calls off.
@@ -37,4 +49,8 @@ def __getattr__(name: str) -> Any:
         from ._extension import extension
 
         return getattr(extension(), name)
+    if name in __all__:
+        from importlib import import_module
+
+        return getattr(import_module(".memory", __name__), name)
     raise AttributeError(f"module 'rdmacoll' has no attribute {name!r}")

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "torch_ext/create.h"
+#include "torch_ext/heap_allocator.h"
 #include "torch_ext/interrupt.h"
 #include "torch_ext/validate.h"
 
@@ -66,6 +67,25 @@ c10d::ErrorType RdmaBackend::getError() {
     default:
       return c10d::ErrorType::COMM_ERROR;
   }
+}
+
+at::Tensor RdmaBackend::allocateTensor(long size, at::TensorOptions options) {
+  if (size < 0 || !options.device().is_cpu()) {
+    Check("allocate_tensor")
+        .fail("size=" + std::to_string(size) + ", device=" + options.device().str() +
+              "; give a size of 0 or more elements on the CPU");
+  }
+  return empty_in_heap({size}, c10::typeMetaToScalarType(options.dtype()));
+}
+
+// Shared as torch wants it, but it lives for ever.
+std::shared_ptr<c10::Allocator> RdmaBackend::getMemAllocator() {
+  return {&HeapAllocator::instance(), [](c10::Allocator*) {}};
+}
+
+std::unordered_map<std::string, uint64_t> RdmaBackend::getMemoryStats() {
+  const auto stats = heap_stats();
+  return {stats.begin(), stats.end()};
 }
 
 // Only the members of the new group take part; torch passes ranks of this one.

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "torch_ext/compat.h"
@@ -54,6 +55,12 @@ class RdmaBackend final : public c10d::Backend {
   c10::intrusive_ptr<c10d::Backend> split(
       const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
       const c10::intrusive_ptr<c10d::Backend::Options>& options) override;
+
+  // --- memory: heap_allocator.h -----------------------------------------------------------------
+  bool supportsTensorAlloc(c10::DeviceIndex) override { return true; }
+  at::Tensor allocateTensor(long size, at::TensorOptions options) override;
+  std::shared_ptr<c10::Allocator> getMemAllocator() override;
+  std::unordered_map<std::string, uint64_t> getMemoryStats();  // virtual since 2.13
 
   // For what only the bindings ask it.
   const Communicator& communicator() const { return session_->communicator(); }

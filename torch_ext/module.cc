@@ -14,6 +14,7 @@
 #include "torch_ext/backend.h"
 #include "torch_ext/create.h"
 #include "torch_ext/errors.h"
+#include "torch_ext/heap_allocator.h"
 #include "torch_ext/process.h"
 
 namespace rdmacoll::torch_ext {
@@ -86,6 +87,17 @@ void bind_backend(py::module_& module) {
       .def("perform_nocolor_split", [](RdmaBackend&, const py::object&) {});
 }
 
+// What rdmacoll/memory.py is made of.
+void bind_heap(py::module_& module) {
+  module.def("empty_in_heap", [](const std::vector<int64_t>& sizes, at::ScalarType dtype) {
+    return empty_in_heap(sizes, dtype);
+  });
+  module.def("place_in_heap", &place_in_heap);
+  module.def("is_in_heap", &is_in_heap);
+  module.def("serve_from_heap", &serve_from_heap);
+  module.def("heap_stats", &heap_stats);
+}
+
 }  // namespace
 }  // namespace rdmacoll::torch_ext
 
@@ -95,6 +107,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   py::module_::import("torch.distributed");  // has the base classes
   bind_options(module);
   bind_backend(module);
+  bind_heap(module);
   module.def("create", &create_backend, py::arg("store"), py::arg("rank"), py::arg("size"),
              py::arg("options"), py::arg("agent_address"),
              py::call_guard<py::gil_scoped_release>());

@@ -3,11 +3,13 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
 #include "csrc/base/config.h"
 #include "csrc/engine/group_setup.h"
+#include "torch_ext/errors.h"
 
 namespace rdmacoll::torch_ext {
 
@@ -33,12 +35,45 @@ Result<std::shared_ptr<Endpoint>> Process::endpoint() {
   }
   auto config = Config::from_environment();
   if (!config.ok()) return config.status();
-  auto opened = Endpoint::open(config.value());
+  auto heap = heap_for(config.value());
+  if (!heap.ok()) return heap.status();
+  auto opened = Endpoint::open(config.value(), heap.take());
   if (opened.ok()) {
     endpoint_ = opened.value();
     endpoint_forks_ = forks();
   }
   return opened;
+}
+
+Result<std::shared_ptr<Heap>> Process::heap_for(const Config& config) {
+  if (!heaps_.empty() && heap_forks_ == forks()) return heaps_.back();
+  auto made = Heap::create(config);
+  if (made.ok() && made.value() != nullptr) {
+    heaps_.push_back(made.value());
+    heap_forks_ = forks();
+  }
+  return made;
+}
+
+Heap* Process::heap() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!heaps_.empty()) return heap_forks_ == forks() ? heaps_.back().get() : nullptr;
+  auto config = Config::from_environment();
+  throw_if_failed(config.status());
+  return take_or_throw(heap_for(config.value())).get();
+}
+
+HeapStats Process::heap_stats() {
+  Heap* own = heap();
+  return own != nullptr ? own->stats() : HeapStats();
+}
+
+Heap* Process::heap_of(const void* data) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto* byte = static_cast<const std::byte*>(data);
+  const auto found = std::find_if(heaps_.begin(), heaps_.end(),
+                                  [&](const auto& heap) { return heap->holds(byte, 1); });
+  return found == heaps_.end() ? nullptr : found->get();
 }
 
 Result<std::shared_ptr<Session>> Process::join(int rank, int size, Bootstrap& bootstrap,

@@ -23,6 +23,13 @@ class Process {
   Result<std::shared_ptr<Session>> join(int rank, int size, Bootstrap& bootstrap,
                                         int64_t timeout_ms);
 
+  // The heap of all endpoints of this process, made when it is first asked for; nullptr where
+  // RDMACOLL_HEAP_BYTES is 0, and in a forked child until it joins a group of its own.
+  Heap* heap();
+  HeapStats heap_stats();
+  // The heap in which these bytes lie, be it a parent's; nullptr: they are in none.
+  Heap* heap_of(const void* data);
+
   // How often this process's line has forked since the first group: tells what a child inherited.
   uint64_t forks() const { return forks_.load(std::memory_order_relaxed); }
 
@@ -33,12 +40,17 @@ class Process {
  private:
   Process();
   Result<std::shared_ptr<Endpoint>> endpoint();
+  Result<std::shared_ptr<Heap>> heap_for(const Config& config);  // under the mutex
 
   std::atomic<uint64_t> forks_{0};
   std::atomic<bool> leaving_{false};
   std::mutex mutex_;
   uint64_t endpoint_forks_ = 0;  // forks() when endpoint_ was opened
   std::weak_ptr<Endpoint> endpoint_;
+  // All that were ever made, as tensors outlive everything: this process's own is the last, if it
+  // was made after the last fork. One more with each fork of a child that joins groups.
+  std::vector<std::shared_ptr<Heap>> heaps_;
+  uint64_t heap_forks_ = 0;  // forks() when the last was made
   std::vector<std::weak_ptr<Session>> sessions_;
 };
 

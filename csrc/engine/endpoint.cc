@@ -24,9 +24,14 @@ int usable_cores() {
 
 Endpoint::Endpoint(const Config& config) : config_(config) {}
 
-Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config) {
+Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shared_ptr<Heap> heap) {
+  if (heap == nullptr) {
+    auto made = Heap::create(config);
+    if (!made.ok()) return made.status();
+    heap = made.take();
+  }
   std::shared_ptr<Endpoint> endpoint(new Endpoint(config));
-  auto transports = Transports::open(config, endpoint->clock_);
+  auto transports = Transports::open(config, endpoint->clock_, std::move(heap));
   if (!transports.ok()) return transports.status();
   endpoint->transports_ = transports.take();
   const int64_t spin_us = config.spin_us >= 0 ? config.spin_us : kSpinUs;

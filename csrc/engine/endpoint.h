@@ -17,8 +17,10 @@ namespace rdmacoll {
 
 class Endpoint : public std::enable_shared_from_this<Endpoint> {
  public:
-  // Opens the transports that the config asks for.
-  static Result<std::shared_ptr<Endpoint>> open(const Config& config);
+  // Opens the transports that the config asks for. Without a heap of an endpoint before it, which
+  // must be closed, it makes one.
+  static Result<std::shared_ptr<Endpoint>> open(const Config& config,
+                                                std::shared_ptr<Heap> heap = nullptr);
   // Joins the progress thread and leaves the peers. Every communicator keeps its endpoint alive.
   ~Endpoint();
 

@@ -15,15 +15,29 @@ namespace {
 // Few registrations, and not much pinned for a few small tensors.
 constexpr uint64_t kExtentBytesMin = 32ull << 20;
 
+uint64_t wanted_bytes(const Config& config) {
+  if (config.heap_bytes >= 0) return static_cast<uint64_t>(config.heap_bytes);
+  const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
+  return pages / 2 * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
 
-Heap::Heap(std::shared_ptr<SharedSegment> memory, RegionId region, RegionId first_extent,
-           const Config& config)
+Result<std::shared_ptr<Heap>> Heap::create(const Config& config) {
+  const uint64_t bytes = wanted_bytes(config);
+  if (bytes == 0) return std::shared_ptr<Heap>();
+  Result<SharedSegment> made = SharedSegment::create(bytes);
+  if (!made.ok()) {
+    return Status(made.status().code(),
+                  "the heap (RDMACOLL_HEAP_BYTES; 0: none): " + made.status().message());
+  }
+  return std::shared_ptr<Heap>(new Heap(std::make_shared<SharedSegment>(made.take()), config));
+}
+
+Heap::Heap(std::shared_ptr<SharedSegment> memory, const Config& config)
     : memory_(std::move(memory)),
       base_(memory_->data()),
       capacity_(memory_->bytes()),
-      region_(region),
-      first_extent_(first_extent),
       lend_bytes_(static_cast<uint64_t>(config.lend_bytes)),
       log_(config.log_level, "heap"),
       pid_(::getpid()),
@@ -87,10 +101,17 @@ void Heap::register_with(Transport& transport) {
   for (uint32_t index = 0; index < count; ++index) register_extent(index, transport);
 }
 
+void Heap::forget(const Transport& transport) {
+  const std::lock_guard lock(mutex_);
+  std::erase(transports_, &transport);
+  if (!transports_.empty()) return;
+  for (Extent& extent : extents_) extent.registered.store(true, std::memory_order_release);
+}
+
 void Heap::register_extent(uint32_t index, Transport& transport) {
   const uint64_t begin = index == 0 ? 0 : extents_[index - 1].end;
   const Status registered =
-      transport.register_source(first_extent_ + index, memory_, begin, extents_[index].end - begin);
+      transport.register_source(kFirstExtent + index, memory_, begin, extents_[index].end - begin);
   if (registered.ok()) return;
   extents_[index].registered.store(false, std::memory_order_release);
   if (warned_of_registration_) return;
@@ -107,7 +128,7 @@ RegionId Heap::source_region(const std::byte* data, uint64_t bytes) const {
   for (uint32_t index = 0; index < count; ++index) {
     if (end > extents_[index].end) continue;
     const bool usable = extents_[index].registered.load(std::memory_order_acquire);
-    return usable ? first_extent_ + index : kNoRegion;
+    return usable ? kFirstExtent + index : kNoRegion;
   }
   return kNoRegion;
 }

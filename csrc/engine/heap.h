@@ -1,5 +1,6 @@
 // Heap: memory of this process that peers of the same host map and network devices know, so that
-// operations on it copy nothing. One per endpoint, made with it.
+// operations on it copy nothing. An endpoint has one, and may have it from an endpoint before it:
+// what lies in it outlives them.
 // Floor: engine. Thread: any, but where it says the driver.
 //
 // It is one shared segment, mapped by peers when they are met. It is as large as it may ever get,
@@ -42,12 +43,16 @@ class Heap {
  public:
   static constexpr uint32_t kMaxExtents = 32;  // each is as large as all before it: enough
 
-  // `memory` is a region of this id with the transports that share memory; its extents become
-  // regions with the ids from `first_extent` on.
-  Heap(std::shared_ptr<SharedSegment> memory, RegionId region, RegionId first_extent,
-       const Config& config);
+  // As large as config.heap_bytes says; nullptr where that is 0.
+  static Result<std::shared_ptr<Heap>> create(const Config& config);
 
-  RegionId region() const { return region_; }
+  // What the transports call the memory as a whole, which those that share memory know, and its
+  // extents, which the others do. The same for every endpoint, which makes these regions first.
+  static constexpr RegionId kRegion = 0;
+  static constexpr RegionId kFirstExtent = 1;
+  static constexpr uint32_t kRegions = 1 + kMaxExtents;
+
+  const std::shared_ptr<SharedSegment>& memory() const { return memory_; }
   std::byte* base() const { return base_; }
   uint64_t capacity() const { return capacity_; }
   uint64_t lend_bytes() const { return lend_bytes_; }  // Config::lend_bytes
@@ -61,6 +66,8 @@ class Heap {
   // From now on the transport knows all extents. One that cannot take an extent (locked memory) is
   // warned of once; what lies in it is copied on the way.
   void register_with(Transport& transport);
+  // The transport is about to be closed.
+  void forget(const Transport& transport);
 
   // --- the driver -----------------------------------------------------------------------------
   bool holds(const std::byte* data, uint64_t bytes) const {
@@ -71,9 +78,10 @@ class Heap {
   RegionId source_region(const std::byte* data, uint64_t bytes) const;
 
  private:
+  Heap(std::shared_ptr<SharedSegment> memory, const Config& config);
   struct Extent {
     uint64_t end = 0;
-    // With all transports. It becomes false, if ever, before anybody is reached over the one that
+    // With all transports. If it becomes false, then before anybody is reached over the one that
     // refuses, so never in the middle of an operation that lends over it.
     std::atomic<bool> registered{false};
   };
@@ -84,8 +92,6 @@ class Heap {
   const std::shared_ptr<SharedSegment> memory_;
   std::byte* const base_;
   const uint64_t capacity_;
-  const RegionId region_;
-  const RegionId first_extent_;
   const uint64_t lend_bytes_;
   const Log log_;
   const pid_t pid_;

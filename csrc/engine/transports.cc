@@ -28,14 +28,15 @@ void add_reason(std::string* reasons, const std::string& transport, const std::s
 
 // --- opening -------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<Transports>> Transports::open(const Config& config, const Clock& clock) {
+Result<std::unique_ptr<Transports>> Transports::open(const Config& config, const Clock& clock,
+                                                     std::shared_ptr<Heap> heap) {
   Result<std::string> id = host_id(config);
   if (!id.ok()) return id.status();
   const std::string name = config.host_id.empty() ? host_name() : config.host_id;
   std::unique_ptr<Transports> opened(new Transports({}, Host{id.take(), name}, config, clock));
   RDMACOLL_RETURN_IF_ERROR(opened->open_shm(config));
   RDMACOLL_RETURN_IF_ERROR(opened->open_verbs(config));
-  RDMACOLL_RETURN_IF_ERROR(opened->make_heap(config));
+  RDMACOLL_RETURN_IF_ERROR(opened->adopt_heap(std::move(heap)));
   return opened;
 }
 
@@ -43,6 +44,12 @@ Transports::Transports(std::vector<Transport*> transports, Host host, const Conf
                        const Clock& clock)
     : host_(std::move(host)), setting_(config.transport), require_(config.require), clock_(clock) {
   for (Transport* transport : transports) add(transport);
+}
+
+Transports::~Transports() {
+  for (const Transport* transport : in_use()) {
+    if (heap_ != nullptr) heap_->forget(*transport);
+  }
 }
 
 void Transports::add(Transport* transport) {

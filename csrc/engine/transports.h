@@ -41,12 +41,14 @@ class Transports {
 
   // Opens what config.transport asks for: auto opens what there is. The clock outlives this and
   // runs in real time.
-  static Result<std::unique_ptr<Transports>> open(const Config& config, const Clock& clock);
+  static Result<std::unique_ptr<Transports>> open(const Config& config, const Clock& clock,
+                                                  std::shared_ptr<Heap> heap);
   // Those given, the best first; they and the clock outlive this. There is no heap yet.
   Transports(std::vector<Transport*> transports, Host host, const Config& config,
              const Clock& clock);
   Transports(const Transports&) = delete;
   Transports& operator=(const Transports&) = delete;
+  ~Transports();
 
   // Those that a driver must poll: peers have been met over them. Never empty, only grows.
   std::span<Transport* const> in_use() const {
@@ -64,10 +66,9 @@ class Transports {
   Result<Region> create_region(uint64_t bytes);
   std::string region_key(RegionId region) const;
   void release_region(RegionId region);
-  // The memory that config.heap_bytes asks for, of which peers are to know from the card: before
-  // anybody is met.
-  Status make_heap(const Config& config);
-  // nullptr: config.heap_bytes is 0.
+  // Makes the heap known to all transports, and to others by the card: before anything else.
+  Status adopt_heap(std::shared_ptr<Heap> heap);
+  // nullptr: there is none.
   Heap* heap() const { return heap_.get(); }
 
   // --- others ---------------------------------------------------------------------------------
@@ -98,7 +99,7 @@ class Transports {
   const std::string setting_;  // RDMACOLL_TRANSPORT
   const std::string require_;  // RDMACOLL_REQUIRE
   const Clock& clock_;
-  std::unique_ptr<Heap> heap_;  // the transports may read it to their end, and keep its memory
+  std::shared_ptr<Heap> heap_;
   std::vector<std::unique_ptr<Transport>> owned_;
   std::vector<Transport*> transports_;         // the best first
   std::map<std::string, std::string> absent_;  // why one is not open, by name

@@ -25,7 +25,8 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
     transports_.push_back(std::make_unique<Transports>(
         std::vector<Transport*>{&network_.transport(static_cast<int>(r))},
         Transports::Host{"simulation", "simulation"}, config, network_.clock()));
-    RDMACOLL_CHECK(transports_.back()->make_heap(config).ok());
+    auto heap = Heap::create(config);
+    RDMACOLL_CHECK(heap.ok() && transports_.back()->adopt_heap(heap.take()).ok());
     auto setup = GroupSetup::begin(*transports_.back(), network_.clock(), config,
                                    Layout(world, kSlotBytes, kStageBytes), r, world);
     RDMACOLL_CHECK(setup.ok());

@@ -263,12 +263,12 @@ TEST(Transports, PathsInOneLine) {
 
 TEST(Transports, OpenTakesWhatTheSettingSays) {
   const SteadyClock clock;
-  Result<std::unique_ptr<Transports>> only_shm = Transports::open(with("shm"), clock);
+  Result<std::unique_ptr<Transports>> only_shm = Transports::open(with("shm"), clock, nullptr);
   ASSERT_TRUE(only_shm.ok()) << only_shm.status().message();
   EXPECT_STREQ(only_shm.value()->in_use().front()->name(), "shm");
   Config config = with("shm");
   config.host_id = "far away";
-  auto elsewhere = Transports::open(config, clock);
+  auto elsewhere = Transports::open(config, clock, nullptr);
   ASSERT_TRUE(elsewhere.ok()) << elsewhere.status().message();
   const Status status =
       only_shm.value()->connect(elsewhere.value()->local_card(), Deadline{0}).status();
@@ -277,13 +277,13 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
       << status.message();
 
   // With a device or without one:
-  auto only_verbs = Transports::open(with("verbs"), clock);
+  auto only_verbs = Transports::open(with("verbs"), clock, nullptr);
   EXPECT_TRUE(only_verbs.ok() ? only_verbs.value()->in_use().front()->name() == std::string("verbs")
                               : says(only_verbs.status(), {"RDMACOLL_TRANSPORT=verbs: "}))
       << only_verbs.status().message();
 
   config.host_id = std::string(300, 'x');
-  EXPECT_TRUE(says(Transports::open(config, clock).status(), {"RDMACOLL_HOST_ID", "300"}));
+  EXPECT_TRUE(says(Transports::open(config, clock, nullptr).status(), {"RDMACOLL_HOST_ID", "300"}));
 }
 
 }  // namespace
