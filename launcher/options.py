@@ -11,6 +11,7 @@ from pathlib import Path
 from .hosts import Host, HostError, parse_hostfile, parse_hosts, place
 
 DEFAULT_START_TIMEOUT_S = 300.0
+SUFFIXES = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 DESCRIPTION = "Starts a python script as N ranks, on this host or on several, and supervises them."
 EPILOG = """\
@@ -53,7 +54,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
         except (HostError, OSError) as error:
             parser.error(str(error))
     try:
-        env = dict(environ) | _settings(args.env, environ)
+        env = dict(environ) | _heap(args.heap_size) | _settings(args.env, environ)
     except ValueError as error:
         parser.error(str(error))
     return Options(
@@ -103,6 +104,13 @@ def _parser(version: str) -> argparse.ArgumentParser:
         "which the ranks get as it is (repeatable)",
     )
     add(
+        "--heap-size",
+        type=_bytes,
+        metavar="SIZE",
+        help="how large each rank's heap may get, 8G or 512M (default: half of the host's memory); "
+        "sets RDMACOLL_HEAP_BYTES",
+    )
+    add(
         "--start-timeout",
         type=_positive(float),
         default=DEFAULT_START_TIMEOUT_S,
@@ -147,6 +155,17 @@ def _settings(settings: Sequence[str], environ: Mapping[str, str]) -> dict[str, 
             raise ValueError(f"-x {name}: it is not set here; set it, or write -x {name}=VALUE")
         env[name] = value if equals else environ[name]
     return env
+
+
+def _heap(size_bytes: int | None) -> dict[str, str]:
+    return {} if size_bytes is None else {"RDMACOLL_HEAP_BYTES": str(size_bytes)}
+
+
+def _bytes(text: str) -> int:
+    number, suffix = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    if suffix not in SUFFIXES or not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is not a size; give bytes, or 512M, 8G, 1T")
+    return int(number) << SUFFIXES[suffix]
 
 
 def _positive(kind: type[int] | type[float]):  # type: ignore[no-untyped-def]
