@@ -1,6 +1,6 @@
 // One collective at one size over forked processes, for scripts that interleave it with other
 // programs: prints the median time and busbw, as nccl-tests defines it.
-//   one_collective <all_gather|all_reduce> <ranks> <bytes> <rounds> [heap]
+//   one_collective <all_gather|all_reduce> <ranks> <bytes> <rounds> [heap|ordinary]
 // `bytes` is all_reduce's tensor, all_gather's result. With "heap" the call is in place on memory
 // of the heap, else from one ordinary buffer to another. Floor: benchmarks.
 #include <algorithm>
@@ -84,8 +84,9 @@ int main(int argc, char** argv) {
   const bool known = wanted.operation == "all_reduce" || wanted.operation == "all_gather";
   if (!known || wanted.ranks < 1 || wanted.ranks > kMaxRanks || wanted.rounds < 1 ||
       wanted.bytes % (sizeof(float) * static_cast<uint64_t>(std::max(1, wanted.ranks))) != 0) {
-    std::fprintf(stderr,
-                 "usage: one_collective <all_gather|all_reduce> <ranks> <bytes> <rounds> [heap]\n");
+    std::fprintf(
+        stderr,
+        "usage: one_collective <all_gather|all_reduce> <ranks> <bytes> <rounds> [heap|ordinary]\n");
     return 2;
   }
   return run_ranks(wanted.ranks, [&](Communicator& c, Shared&) { measure(c, wanted); });

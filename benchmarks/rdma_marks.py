@@ -2,9 +2,10 @@
 
     python benchmarks/rdma_marks.py --device rxe0 --gid-index 1 [--rounds 5] [--build build/cpp]
 
-Large messages: busbw of all_gather and all_reduce against half of `ib_write_bw -b` (both directions
-at once, as the collectives go). Small ones: an 8-byte all_reduce against `ib_write_lat`, half a
-round trip. Prints every round, then the median of the rounds' ratios. perftest's MB are 2^20 bytes.
+Large messages: busbw of all_gather and all_reduce, in place in the heap and from ordinary buffers,
+against half of `ib_write_bw -b` (both directions at once, as the collectives go). Small ones: an
+8-byte all_reduce against `ib_write_lat`, half a round trip. Prints every round, then the median of
+the rounds' ratios. perftest's MB are 2^20 bytes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import time
 
 MIB = 1 << 20
 LIMIT_S = 180
+OPERATIONS = ("all_gather", "all_reduce")
+MEMORIES = ("heap", "ordinary")
 
 
 def perftest(program: str, options: list[str], device: list[str], port: int) -> str:
@@ -57,9 +60,11 @@ class Ours:
             "RDMACOLL_GID_INDEX": str(gid_index),
         }
 
-    def __call__(self, operation: str, size: int, rounds: int) -> dict[str, float]:
+    def __call__(
+        self, operation: str, size: int, rounds: int, *memory: str
+    ) -> dict[str, float]:
         ran = subprocess.run(
-            [self.program, operation, "2", str(size), str(rounds)],
+            [self.program, operation, "2", str(size), str(rounds), *memory],
             env=self.environment,
             capture_output=True,
             text=True,
@@ -82,25 +87,25 @@ def main() -> None:
     device = ["-d", arguments.device, "-x", str(arguments.gid_index)]
     ours = Ours(arguments.build, arguments.device, arguments.gid_index)
     size = arguments.mib * MIB
-    ratios: dict[str, list[float]] = {"all_gather": [], "all_reduce": [], "8 B": []}
+    large = [(operation, memory) for operation in OPERATIONS for memory in MEMORIES]
+    ratios: dict[str, list[float]] = {" ".join(what): [] for what in large} | {"8 B": []}
     print(f"{arguments.device}: MiB/s one way, us; {arguments.mib} MiB and 8 B, 2 ranks")
     for number in range(arguments.rounds):
-        both_ways = last_row(
-            perftest("ib_write_bw", ["-b", "-s", str(MIB), "-n", "100"], device, 18600 + number)
-        )[3]
+        bandwidth = ["-b", "-s", str(MIB), "-n", "100"]
+        limit = last_row(perftest("ib_write_bw", bandwidth, device, 18600 + number))[3] / 2
         latency = last_row(
             perftest("ib_write_lat", ["-s", "8", "-n", "2000"], device, 18700 + number)
         )[4]
-        gather = ours("all_gather", size, 5)["busbw_MB/s"] * 1e6 / MIB
-        reduce = ours("all_reduce", size, 5)["busbw_MB/s"] * 1e6 / MIB
+        line = f"round {number}: ib_write_bw -b / 2 {limit:.1f}"
+        for operation, memory in large:
+            busbw = ours(operation, size, 5, memory)["busbw_MB/s"] * 1e6 / MIB
+            ratios[f"{operation} {memory}"].append(busbw / limit)
+            line += f", {operation} {memory} {busbw:.1f}"
         small = ours("all_reduce", 8, 2000)
-        ratios["all_gather"].append(gather / (both_ways / 2))
-        ratios["all_reduce"].append(reduce / (both_ways / 2))
         ratios["8 B"].append(small["us"] / latency)
         print(
-            f"round {number}: ib_write_bw -b / 2 {both_ways / 2:.1f}, all_gather {gather:.1f}, "
-            f"all_reduce {reduce:.1f}; ib_write_lat {latency:.1f}, 8 B all_reduce "
-            f"{small['us']:.1f}; in its steady state {small['registrations']:.0f} registrations, "
+            f"{line}; ib_write_lat {latency:.1f}, 8 B all_reduce {small['us']:.1f}; in its steady "
+            f"state {small['registrations']:.0f} registrations, "
             f"{small['control']:.0f} control messages",
             flush=True,
         )
