@@ -13,7 +13,7 @@ def env_of(*argv: str, **environ: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("size", "size_bytes"),
-    [("0", 0), ("4096", 4096), ("64k", 65536), ("512M", 512 << 20), ("8G", 8 << 30), ("1T", 1 << 40)],
+    [("0", 0), ("4096", 4096), ("64k", 65536), ("512M", 512 << 20), ("8G", 8 << 30)],
 )
 def test_heap_size(size: str, size_bytes: int) -> None:
     assert env_of("--heap-size", size) == {"RDMACOLL_HEAP_BYTES": str(size_bytes)}
