@@ -60,9 +60,7 @@ class Ours:
             "RDMACOLL_GID_INDEX": str(gid_index),
         }
 
-    def __call__(
-        self, operation: str, size: int, rounds: int, *memory: str
-    ) -> dict[str, float]:
+    def __call__(self, operation: str, size: int, rounds: int, *memory: str) -> dict[str, float]:
         ran = subprocess.run(
             [self.program, operation, "2", str(size), str(rounds), *memory],
             env=self.environment,

@@ -180,9 +180,7 @@ def _writable(name: str, path: Path | None) -> None:
 
 def _plottable(path: Path, operations: Sequence[str]) -> None:
     if list(operations) == ["barrier"]:
-        raise BadArgument(
-            f"--plot {path}: a barrier has no size to be drawn over; leave it out"
-        )
+        raise BadArgument(f"--plot {path}: a barrier has no size to be drawn over; leave it out")
     if path.suffix not in PLOT_SUFFIXES:
         raise BadArgument(f"--plot {path}: the name must end in {' or '.join(PLOT_SUFFIXES)}")
     if importlib.util.find_spec("matplotlib") is None:

@@ -131,8 +131,9 @@ def test_what_cannot_be_placed_is_refused() -> None:
         rdmacoll.place_([torch.zeros(3)])  # type: ignore[type-var]
     with pytest.raises(ValueError, match=r"size=\(2, -1\) has a negative dimension"):
         rdmacoll.empty(2, -1)
-    with pytest.raises(ValueError, match="least_bytes=0; give 1 or more"), (
-        rdmacoll.registered_memory(0)
+    with (
+        pytest.raises(ValueError, match="least_bytes=0; give 1 or more"),
+        rdmacoll.registered_memory(0),
     ):
         pass
 
