@@ -86,7 +86,8 @@ def main() -> None:
     ours = Ours(arguments.build, arguments.device, arguments.gid_index)
     size = arguments.mib * MIB
     large = [(operation, memory) for operation in OPERATIONS for memory in MEMORIES]
-    ratios: dict[str, list[float]] = {" ".join(what): [] for what in large} | {"8 B": []}
+    ratios: dict[str, list[float]] = {" ".join(what): [] for what in large}
+    ratios["8 B"] = []
     print(f"{arguments.device}: MiB/s one way, us; {arguments.mib} MiB and 8 B, 2 ranks")
     for number in range(arguments.rounds):
         bandwidth = ["-b", "-s", str(MIB), "-n", "100"]
