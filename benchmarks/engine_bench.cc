@@ -1,5 +1,6 @@
-// The engine alone, without torch: time of one all_reduce by size over forked processes, beside
-// what bounds it on this machine: the one-way latency of a flag, and memcpy by all ranks at once.
+// The engine alone, without torch: one all_reduce in place by size, over forked processes, on
+// ordinary memory and in the heap, beside what bounds it on this machine: the one-way latency of a
+// flag, and memcpy by all ranks at once. The last columns: its rate in memcpy's.
 //   engine_bench [ranks, default 2]
 // Floor: benchmarks.
 #include <algorithm>
@@ -15,27 +16,23 @@ namespace {
 using namespace rdmacoll;
 using namespace rdmacoll::bench;
 
-double all_reduce_us(Communicator& c, std::vector<float>& data, uint64_t count, int rounds) {
+// How long so many calls take, one by one: the median.
+template <typename Call>
+double median_us(Communicator& c, uint64_t bytes, int calls, Call&& call) {
   std::vector<double> times;
-  for (int i = 0; i < rounds; ++i) {
+  for (int i = 0; i < calls; ++i) {
     Communicator::WillWait here(c);
-    if (count * sizeof(float) > 65536) run(c, c.barrier());
+    if (bytes > 65536) run(c, c.barrier());
     const double begin = now_us();
-    run(c, c.all_reduce(data.data(), data.data(), count, DType::Float32, ReduceOp::Sum));
+    call();
     times.push_back(now_us() - begin);
   }
   return median(times);
 }
 
-double memcpy_gb_s(Communicator& c, std::vector<float>& from, std::vector<float>& to) {
-  std::vector<double> times;
-  for (int i = 0; i < 5; ++i) {
-    run(c, c.barrier());
-    const double begin = now_us();
-    std::memcpy(to.data(), from.data(), from.size() * sizeof(float));
-    times.push_back(now_us() - begin);
-  }
-  return static_cast<double>(from.size() * sizeof(float)) / median(times) / 1e3;
+double all_reduce_us(Communicator& c, float* data, uint64_t count, int calls) {
+  return median_us(c, count * sizeof(float), calls,
+                   [&] { run(c, c.all_reduce(data, data, count, DType::Float32, ReduceOp::Sum)); });
 }
 
 double flag_us(Shared& shared, int rank) {
@@ -52,26 +49,48 @@ double flag_us(Shared& shared, int rank) {
   return (now_us() - begin) / kRounds / 2;
 }
 
-void measure(Communicator& c, Shared& shared) {
-  std::vector<float> data(16 << 20, 1.0f), other(16 << 20);
-  const double flag = flag_us(shared, c.rank());
-  const double copy = memcpy_gb_s(c, data, other);
-  if (c.rank() == 0) {
-    std::printf("%d ranks; flag %.2f us one way, memcpy %.1f GB/s per rank, all at once\n",
-                c.size(), flag, copy);
-    std::printf("%12s %12s %12s %12s\n", "bytes", "us", "algbw GB/s", "of memcpy");
+// One size, in short rounds that take turns. Medians; ratios of each round's times.
+struct Row {
+  std::vector<double> ordinary_us, heap_us, memcpy_us, of_memcpy, heap_of_memcpy;
+};
+
+Row measure_size(Communicator& c, float* ordinary, float* heap, float* other, uint64_t count) {
+  const uint64_t bytes = count * sizeof(float);
+  const int calls = bytes <= 65536 ? 400 : bytes <= (4 << 20) ? 20 : 3;
+  Row row;
+  for (int round = 0; round < 6; ++round) {
+    const double plain = all_reduce_us(c, ordinary, count, calls);
+    const double lent = all_reduce_us(c, heap, count, calls);
+    const double copy = median_us(c, bytes, calls, [&] { std::memcpy(other, ordinary, bytes); });
+    if (round == 0) continue;  // warm-up
+    row.ordinary_us.push_back(plain);
+    row.heap_us.push_back(lent);
+    row.memcpy_us.push_back(copy);
+    row.of_memcpy.push_back(copy / plain);
+    row.heap_of_memcpy.push_back(copy / lent);
   }
-  for (uint64_t count = 1; count <= data.size(); count *= 4) {
-    const uint64_t bytes = count * sizeof(float);
-    const int rounds = bytes <= 65536 ? 2000 : bytes <= (4 << 20) ? 50 : 9;
-    all_reduce_us(c, data, count, rounds / 10 + 1);
-    const double us = all_reduce_us(c, data, count, rounds);
-    const double gb_s = static_cast<double>(bytes) / us / 1e3;
-    if (c.rank() == 0) {
-      std::printf("%12llu %12.2f %12.3f %11.0f%%\n", static_cast<unsigned long long>(bytes), us,
-                  gb_s, 100 * gb_s / copy);
-      std::fflush(stdout);
-    }
+  return row;
+}
+
+void measure(Communicator& c, Shared& shared) {
+  constexpr uint64_t kMost = 16 << 20;
+  std::vector<float> ordinary(kMost, 1.0f), other(kMost);
+  auto* heap = reinterpret_cast<float*>(c.heap()->allocate(kMost * sizeof(float)));
+  std::fill(heap, heap + kMost, 1.0f);
+  const double flag = flag_us(shared, c.rank());
+  if (c.rank() == 0) {
+    std::printf("%d ranks; flag %.2f us one way; memcpy by all ranks at once\n", c.size(), flag);
+    std::printf("%12s %12s %12s %12s %16s %16s\n", "bytes", "ordinary us", "heap us", "memcpy us",
+                "ordinary/memcpy", "heap/memcpy");
+  }
+  for (uint64_t count = 1; count <= kMost; count *= 4) {
+    const Row row = measure_size(c, ordinary.data(), heap, other.data(), count);
+    if (c.rank() != 0) continue;
+    std::printf("%12llu %12.2f %12.2f %12.2f %15.2fx %15.2fx\n",
+                static_cast<unsigned long long>(count * sizeof(float)), median(row.ordinary_us),
+                median(row.heap_us), median(row.memcpy_us), median(row.of_memcpy),
+                median(row.heap_of_memcpy));
+    std::fflush(stdout);
   }
 }
 

@@ -70,6 +70,26 @@ TEST(VerbsRegions, ManyInTurnLeaveNothing) {
   EXPECT_TRUE(pair.until([&] { return all() == 6; }));
 }
 
+// A heap is registered part by part, and peers cannot reach it.
+TEST(VerbsRegions, PutsReadFromAPartOfOtherMemory) {
+  VerbsPair pair;
+  const auto memory = std::make_shared<SharedSegment>(SharedSegment::create(16384).take());
+  ASSERT_TRUE(pair.at(0).register_source(9, memory, 4096, 8192).ok());
+  std::memset(memory->data() + 4096, 0x5A, 8192);
+  Ticket ticket;
+  ASSERT_EQ(pair.at(0).put(pair.peer[0], 0, {memory->data() + 5000, 256, 9},
+                           {pair.region[1].id, 4096, 256}, &ticket),
+            Posted::Pending);
+  EXPECT_TRUE(pair.until([&] { return pair.at(0).done(ticket); }));
+  EXPECT_EQ(pair.region[1].base[4096 + 255], std::byte{0x5A});
+  const fake::Wire::Hold hold(pair.network.wire);
+  for (const auto& [key, region] : pair.network.registry.memory) {
+    if (region->addr != memory->data() + 4096) continue;
+    EXPECT_EQ(region->length, 8192u);
+    EXPECT_EQ(region->access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ), 0u);
+  }
+}
+
 TEST(VerbsRegions, ARegistrationThatFailsIsSaid) {
   VerbsPair pair;
   pair.network.refuse_registrations("fake0", ENOMEM);

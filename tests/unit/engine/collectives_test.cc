@@ -52,6 +52,7 @@ class Collectives : public testing::TestWithParam<Param> {
     Config config = config_of_environment();
     config.block_bytes = 64 << 10;  // small slots, so that few bytes make many tiles
     config.lend_bytes = 256;
+    config.heap_bytes = 16 << 20;
     config.algorithm = test.algorithm;
     WorldOfThreads(test.world, config).run([&, placement = placement](Communicator& c) {
       const bool in_heap = placement == Placement::Heap ||

@@ -5,6 +5,7 @@
 #include "csrc/engine/group_setup.h"
 #include "csrc/plan/select.h"
 #include "csrc/transport/shm/shm_transport.h"
+#include "tests/unit/engine/in_heap.h"
 #include "tests/unit/engine/world_of_threads.h"
 
 namespace rdmacoll {
@@ -14,21 +15,31 @@ class Network final : public Transport {
  public:
   explicit Network(std::unique_ptr<ShmTransport> shm) : shm_(std::move(shm)) {}
   uint64_t puts() const { return puts_.load(); }
+  uint64_t puts_from_sources() const { return puts_from_sources_.load(); }
 
   const char* name() const override { return "network"; }
   std::byte* map(PeerId, RegionId) override { return nullptr; }
   Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
              Ticket* ticket) override {
-    const auto memory = regions_.find(source.region);
-    EXPECT_TRUE(memory != regions_.end() && source.data >= memory->second->data() &&
-                source.data + source.bytes <= memory->second->data() + memory->second->bytes());
+    const auto memory = known_.find(source.region);
+    EXPECT_TRUE(memory != known_.end() && source.data >= memory->second.base &&
+                memory->second.holds(source.data - memory->second.base, source.bytes));
     puts_.fetch_add(1);
+    puts_from_sources_.fetch_add(memory->second.id >= Heap::kFirstExtent &&
+                                 memory->second.id < Heap::kRegions);
     return shm_->put(peer, channel, source, destination, ticket);
   }
   Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override {
-    regions_[region] = memory;
+    known_[region] = {region, memory->data(), memory->bytes()};
     return shm_->register_region(region, memory);
   }
+  Status register_source(RegionId region, std::shared_ptr<SharedSegment> memory, uint64_t offset,
+                         uint64_t bytes) override {
+    if (refuses_sources) return Status(StatusCode::Unsupported, "too much locked memory");
+    known_[region] = {region, memory->data() + offset, bytes};
+    return Status();
+  }
+  bool refuses_sources = false;
 
   std::string local_card() const override { return shm_->local_card(); }
   Result<PeerId> connect(const std::string& card, Deadline deadline) override {
@@ -61,8 +72,9 @@ class Network final : public Transport {
 
  private:
   const std::unique_ptr<ShmTransport> shm_;
-  std::map<RegionId, std::shared_ptr<SharedSegment>> regions_;
+  std::map<RegionId, Region> known_;
   std::atomic<uint64_t> puts_{0};
+  std::atomic<uint64_t> puts_from_sources_{0};
 };
 
 std::unique_ptr<ShmTransport> open_on(const std::string& host, const Clock& clock) {
@@ -77,7 +89,12 @@ struct Rank {
       : shm(open_on(host, clock)),
         network(open_on("the network", clock)),
         transports({shm.get(), &network}, {host, host}, Config{}, clock),
-        progress(std::make_unique<ThreadProgress>(transports, clock, 5)) {}
+        progress(std::make_unique<ThreadProgress>(transports, clock, 5)) {
+    Config config;
+    config.log_level = LogLevel::Error;
+    config.heap_bytes = 32 << 20;
+    EXPECT_TRUE(transports.adopt_heap(Heap::create(config).take()).ok());
+  }
   ~Rank() {
     progress.reset();
     transports.shutdown();
@@ -100,8 +117,10 @@ struct Rank {
 
 using Body = std::function<void(Rank&, Communicator&)>;
 
-// One rank per entry, on the host of that name.
-void run_on(const std::vector<std::string>& hosts, const Body& body) {
+// One rank per entry, on the host of that name. `prepare` sees it before it joins.
+void run_on(
+    const std::vector<std::string>& hosts, const Body& body,
+    const std::function<void(Rank&)>& prepare = [](Rank&) {}) {
   const auto size = static_cast<uint32_t>(hosts.size());
   ThreadBootstrap bootstrap(static_cast<int>(size));
   std::barrier done(size);
@@ -109,6 +128,7 @@ void run_on(const std::vector<std::string>& hosts, const Body& body) {
   for (uint32_t r = 0; r < size; ++r) {
     threads.emplace_back([&, r] {
       Rank rank(hosts[r]);
+      prepare(rank);
       auto face = bootstrap.face(static_cast<int>(r));
       auto made = rank.join(r, size, face);
       EXPECT_TRUE(made.ok()) << made.status().message();
@@ -120,7 +140,7 @@ void run_on(const std::vector<std::string>& hosts, const Body& body) {
 }
 
 void sum(Communicator& c, uint64_t count) {
-  std::vector<float> data(count, static_cast<float>(c.rank() + 1));
+  HeapVector<float> data(count, static_cast<float>(c.rank() + 1));
   finish(c, c.all_reduce(data.data(), data.data(), count, DType::Float32, ReduceOp::Sum));
   const float expected = static_cast<float>(c.size() * (c.size() + 1) / 2);
   for (uint64_t i = 0; i < count; ++i) ASSERT_EQ(data[i], expected) << i;
@@ -142,6 +162,23 @@ TEST(TwoHosts, EveryPairHasItsOwnWay) {
     EXPECT_GT(rank.network.puts(), 0u);
     finish(c, c.barrier());
   });
+}
+
+// Over the network a message is put from where it lies in the heap; where the network does not know
+// that memory, from a bounce slot. Inside a host it is lent without either.
+TEST(TwoHosts, WhatIsInTheHeapIsPutFromThere) {
+  for (const bool refused : {false, true}) {
+    const auto body = [&](Rank& rank, Communicator& c) {
+      sum(c, 300'000);
+      EXPECT_EQ(rank.network.puts_from_sources(), 0u) << "ordinary memory";
+      heap_of_this_rank = c.heap();
+      sum(c, 300'000);
+      if (c.rank() == 1) {  // all that it sends goes over the network
+        EXPECT_EQ(rank.network.puts_from_sources() > 0, !refused);
+      }
+    };
+    run_on({"a", "b", "a"}, body, [&](Rank& rank) { rank.network.refuses_sources = refused; });
+  }
 }
 
 TEST(TwoHosts, OnOneHostNothingGoesOverTheNetwork) {
