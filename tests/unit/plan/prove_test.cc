@@ -7,9 +7,13 @@
 namespace rdmacoll {
 namespace {
 
-// With nobody lending, with everybody, and with every other rank.
+// With nobody lending and with everybody. That proves what is in between (verify.h); every other
+// rank is tried all the same, where it costs little.
+constexpr uint64_t kEveryOther = 0x5555555555555555;
+
 void prove(const Subject& subject, WorldPlan operation, const Bounds& bounds) {
-  for (uint64_t lenders : {uint64_t{0}, ~uint64_t{0}, uint64_t{0x5555555555555555}}) {
+  for (uint64_t lenders : {uint64_t{0}, ~uint64_t{0}, kEveryOther}) {
+    if (lenders == kEveryOther && (operation.plans.size() > 5 || bounds.slot_depth > 2)) continue;
     operation.lenders = lenders;
     const std::string why = verify(twice(operation), bounds);
     EXPECT_EQ(why, "") << subject.name() << ", world " << operation.plans.size() << ", "
