@@ -54,9 +54,11 @@ struct Config {
   // RDMACOLL_HEAP_BYTES: how large the heap may get (engine/heap.h); 0: there is none; -1: half of
   // the machine's memory. It takes memory only where it is used.
   int64_t heap_bytes = -1;
-  // RDMACOLL_LEND_BYTES: from so many bytes on a message that lies in the heap is not copied. Below
-  // its copy costs less than waiting until it has been read.
-  int64_t lend_bytes = 8192;
+  // RDMACOLL_LEND_LOCAL_BYTES, RDMACOLL_LEND_REMOTE_BYTES: operations of so many bytes and more do
+  // not copy what lies in the heap. Below, to ranks of this host, what is copied into their reach
+  // stays in the caches; to others the copy costs less than waiting until it has been sent.
+  int64_t lend_local_bytes = 8u << 20;
+  int64_t lend_remote_bytes = 32u << 10;
   // RDMACOLL_CONNECT_TIMEOUT_MS: longest time to reach a peer when a group is made.
   int64_t connect_timeout_ms = 60'000;
   // RDMACOLL_SPIN_US: how long a wait polls before it yields; -1: by cores and local ranks.

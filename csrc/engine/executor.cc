@@ -38,7 +38,7 @@ void Executor::start(const Operation& operation) {
   operation_ = &operation;
   status_ = Status();
   tiling_ = tiling_of(operation, layout_);
-  lends_ = heap_ != nullptr && (!operation.contiguous || operation.bytes >= heap_->lend_bytes());
+  choose_lending();
   const Plan& plan = *operation.plan;
   lanes_.assign(plan.lanes.size(), LaneState{});
   lanes_left_ = 0;
@@ -113,7 +113,7 @@ bool Executor::wait(const Step& step, uint64_t bytes) {
 
 bool Executor::signal_data(const Step& step, uint64_t tile, uint64_t bytes) {
   std::optional<Loan> loan;
-  if (lends_ && step.operands != 0) {
+  if (lends() && step.operands != 0) {
     loan = loan_of(operation_->plan->operands[step.first_operand], step.peer, tile);
   }
   Port& to = port(step.channel, step.peer);

@@ -69,6 +69,8 @@ class Executor {
   std::byte* in_output(BlockRange range, const Piece& piece) const;
 
   // Loans (executor_loans.cc).
+  void choose_lending();
+  bool lends() const { return lends_local_ || lends_remote_; }
   bool is_lent(const Step& step, const Operand& destination, uint64_t tile) const;
   std::optional<Loan> loan_of(const Operand& home, uint32_t peer, uint64_t tile) const;
   void keep_unsettled(uint8_t channel, uint32_t peer);
@@ -92,7 +94,8 @@ class Executor {
   std::optional<Tiling> tiling_;
   std::vector<LaneState> lanes_;
   uint32_t lanes_left_ = 0;
-  bool lends_ = false;  // the operation has messages that may be worth it
+  bool lends_local_ = false;  // the operation is large enough to lend to mapped peers
+  bool lends_remote_ = false;
   std::vector<Unsettled> unsettled_;
   std::vector<const void*> sources_;  // of the fold at hand; kept for its capacity
   std::vector<void*> destinations_;

@@ -2,15 +2,27 @@
 // Floor: engine. Thread: the driver.
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 
 #include "csrc/engine/executor.h"
 
 namespace rdmacoll {
 
+void Executor::choose_lending() {
+  lends_local_ = lends_remote_ = false;
+  if (heap_ == nullptr) return;
+  const std::vector<uint64_t>& blocks = operation_->block_bytes;
+  const uint64_t bytes = operation_->contiguous
+                             ? operation_->bytes
+                             : std::accumulate(blocks.begin(), blocks.end(), uint64_t{0});
+  lends_local_ = bytes >= heap_->lend_local_bytes();
+  lends_remote_ = bytes >= heap_->lend_remote_bytes();
+}
+
 // Whether the message that this destination is for goes as a loan, so that the destination is not
 // to be written. signal_data() comes to the same answer.
 bool Executor::is_lent(const Step& step, const Operand& destination, uint64_t tile) const {
-  if (!lends_ || !destination.at_home) return false;
+  if (!lends() || !destination.at_home) return false;
   // All members read a stage, or none: they are all mapped.
   const uint32_t peer = destination.buffer == Buffer::Stage ? (operation_->plan->rank == 0 ? 1 : 0)
                                                             : destination.rank;
@@ -18,13 +30,15 @@ bool Executor::is_lent(const Step& step, const Operand& destination, uint64_t ti
 }
 
 std::optional<Loan> Executor::loan_of(const Operand& home, uint32_t peer, uint64_t tile) const {
+  const bool is_local = links_[peer].mapped != nullptr;
+  if (is_local ? !lends_local_ : !lends_remote_) return std::nullopt;
   const Piece piece = tiling_->piece(home.blocks, tile);
-  if (piece.bytes < heap_->lend_bytes()) return std::nullopt;
+  if (piece.bytes <= kInlineBytes) return std::nullopt;
   const std::byte* data =
       home.buffer == Buffer::Input ? in_input(home.blocks, piece) : in_output(home.blocks, piece);
   if (!heap_->holds(data, piece.bytes)) return std::nullopt;
   Loan loan{.offset = static_cast<uint64_t>(data - heap_->base())};
-  if (links_[peer].mapped != nullptr) return loan;
+  if (is_local) return loan;
   const RegionId region = heap_->source_region(data, piece.bytes);
   if (region == kNoRegion) return std::nullopt;
   loan.home = {const_cast<std::byte*>(data), piece.bytes, region};  // put() only reads it

@@ -55,7 +55,8 @@ class Heap {
   const std::shared_ptr<SharedSegment>& memory() const { return memory_; }
   std::byte* base() const { return base_; }
   uint64_t capacity() const { return capacity_; }
-  uint64_t lend_bytes() const { return lend_bytes_; }  // Config::lend_bytes
+  uint64_t lend_local_bytes() const { return lend_local_bytes_; }    // Config's
+  uint64_t lend_remote_bytes() const { return lend_remote_bytes_; }  // Config's
 
   // Cache-aligned and not zeroed. nullptr: there is no room, which is warned of once, or this is a
   // forked child.
@@ -92,7 +93,8 @@ class Heap {
   const std::shared_ptr<SharedSegment> memory_;
   std::byte* const base_;
   const uint64_t capacity_;
-  const uint64_t lend_bytes_;
+  const uint64_t lend_local_bytes_;
+  const uint64_t lend_remote_bytes_;
   const Log log_;
   const pid_t pid_;
 

@@ -28,10 +28,17 @@ class Case:
     """`input` and `output` are one tensor where the operation works in place."""
 
     def __init__(
-        self, operation: str, elements: int, values: Values, place: Place, in_place: bool
+        self,
+        operation: str,
+        elements: int,
+        values: Values,
+        place: Place,
+        in_place: bool,
+        memory: str = "ordinary",
     ) -> None:
         self.operation, self.elements, self.place = operation, elements, place
         self.in_place = in_place
+        self._memory = memory
         self._values = values
         self._dtype = values.dtype
         self.part = elements // place.ranks if OPERATIONS[operation].of_parts else elements
@@ -41,20 +48,23 @@ class Case:
     def bytes(self) -> int:
         return self.elements * self._dtype.itemsize
 
+    def _empty(self, elements: int) -> torch.Tensor:
+        return empty(elements, self._dtype, self._memory)
+
     def _tensors(self) -> tuple[torch.Tensor, torch.Tensor]:
         mine = slice(self.place.rank * self.part, (self.place.rank + 1) * self.part)
-        whole = empty(self.elements, self._dtype)
+        whole = self._empty(self.elements)
         match self.operation:
             case "all_gather":
-                return whole[mine] if self.in_place else empty(self.part, self._dtype), whole
+                return whole[mine] if self.in_place else self._empty(self.part), whole
             case "gather":
-                return empty(self.part, self._dtype), whole
+                return self._empty(self.part), whole
             case "reduce_scatter":
-                return whole, whole[mine] if self.in_place else empty(self.part, self._dtype)
+                return whole, whole[mine] if self.in_place else self._empty(self.part)
             case "scatter":
-                return whole, empty(self.part, self._dtype)
+                return whole, self._empty(self.part)
             case "all_to_all" | "send_recv":
-                return whole, empty(self.elements, self._dtype)
+                return whole, self._empty(self.elements)
         return whole, whole
 
     def fill(self) -> None:

@@ -2,7 +2,10 @@
 
 import torch
 
+import rdmacoll
 
-def empty(elements: int, dtype: torch.dtype) -> torch.Tensor:
+
+def empty(elements: int, dtype: torch.dtype, memory: str) -> torch.Tensor:
     """Called by all ranks alike, in the same order."""
-    return torch.empty(elements, dtype=dtype)
+    make = rdmacoll.empty if memory == "heap" else torch.empty
+    return make(elements, dtype=dtype)

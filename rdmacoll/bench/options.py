@@ -23,6 +23,7 @@ docs/BENCHMARK.md says what the columns mean."""
 
 PEERS = ("gloo", "mpi")
 MPIS = ("mpich", "openmpi", "impi")
+MEMORIES = ("ordinary", "heap")
 REDUCTIONS = ("sum", "product", "min", "max")
 ELEMENT_BYTES = {
     "float32": 4,
@@ -50,6 +51,7 @@ class Options:
     dtype: str
     reduction: str
     in_place: bool
+    memory: str
     systems: list[str]  # the first is compared with each of the others
     mpi: str | None
     rounds: int
@@ -87,6 +89,7 @@ def describe(parser: argparse.ArgumentParser) -> None:
     add("--dtype", default="float32", help=f"of {', '.join(ELEMENT_BYTES)} (default: %(default)s)")
     add("--op", default="sum", help=f"of {', '.join(REDUCTIONS)} (default: %(default)s)")
     add("--in-place", action="store_true", help="all_gather, reduce_scatter: in one tensor")
+    add("--memory", default="ordinary", help=f"of {', '.join(MEMORIES)} (default: %(default)s)")
     add("--vs", default="", metavar="SYSTEM,...", help="compare with these: " + " and ".join(PEERS))
     add("--mpi", help=f"whose MPI: {', '.join(MPIS)} (default: whichever mpiexec is found first)")
     add("--rounds", type=int, default=9, metavar="N", help="turns of each system (default: 9)")
@@ -103,6 +106,7 @@ def checked(arguments: argparse.Namespace) -> Options:
         _among("operation", operation, (*OPERATIONS, "all (alone)"))
     _among("--dtype", arguments.dtype, ELEMENT_BYTES)
     _among("--op", arguments.op, REDUCTIONS)
+    _among("--memory", arguments.memory, MEMORIES)
     peers = [peer for peer in arguments.vs.split(",") if peer]
     for peer in peers:
         _among("--vs", peer, PEERS)
@@ -131,6 +135,7 @@ def checked(arguments: argparse.Namespace) -> Options:
         dtype=arguments.dtype,
         reduction=arguments.op,
         in_place=arguments.in_place,
+        memory=arguments.memory,
         systems=["rdma", *dict.fromkeys(peers)],
         mpi=arguments.mpi,
         rounds=arguments.rounds,

@@ -39,6 +39,7 @@ class Result:
     dtype: str
     reduction: str
     in_place: bool
+    memory: str
     checked: bool
     versions: dict[str, str]
     machine: Machine
@@ -48,6 +49,7 @@ class Result:
     def what(self) -> str:
         """For people."""
         where = ", in place" if self.in_place else ""
+        where += ", in the heap" if self.memory == "heap" else ""
         return f"{self.dtype}, {self.reduction}{where}" + ("" if self.checked else ", not checked")
 
     def as_data(self) -> dict[str, Any]:

@@ -50,6 +50,7 @@ def _measure(options: Options) -> Result:
         dtype=options.dtype,
         reduction=options.reduction,
         in_place=options.in_place,
+        memory=options.memory,
         checked=options.check,
         versions=_versions(options),
         machine=measure_machine(control),
@@ -62,7 +63,8 @@ def _measure(options: Options) -> Result:
     for operation in options.operations:
         _say(place, *operation_heading(operation, options.systems))
         for elements in options.elements(operation, place.ranks):
-            row = meter.measure(Case(operation, elements, values, place, options.in_place))
+            case = Case(operation, elements, values, place, options.in_place, options.memory)
+            row = meter.measure(case)
             _say(place, *row_lines(row))
             result.rows.append(row)
     return result

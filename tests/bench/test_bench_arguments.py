@@ -26,6 +26,7 @@ def test_defaults() -> None:
     assert (options.np, options.operations, options.systems) == (2, ["all_reduce"], ["rdma"])
     assert options.sizes_bytes == [4**n for n in range(1, 14)]
     assert (options.dtype, options.reduction, options.check) == ("float32", "sum", True)
+    assert options.memory == "ordinary"
 
 
 def test_everything() -> None:
@@ -52,6 +53,7 @@ def test_sizes_become_whole_parts() -> None:
 WRONG = [
     (["all_reduse"], "operation 'all_reduse': unknown; there are all_reduce, broadcast"),
     (["all", "barrier"], "operation 'all': unknown"),
+    (["--memory", "gpu"], "--memory 'gpu': unknown; there are ordinary, heap"),
     (["-np", "1"], "-np 1: a collective takes at least 2 ranks"),
     (["--sizes", "4:1M"], "--sizes 4:1M: a range is from:to:factor"),
     (["--sizes", "4:1M:1"], "the factor '1' is not a whole number of 2 or more"),

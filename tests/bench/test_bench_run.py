@@ -66,9 +66,10 @@ def test_in_a_job(launcher: str, operation: str, tmp_path: Path) -> None:
 
 def test_alone_and_in_place(tmp_path: Path) -> None:
     what = ["all_gather", "reduce_scatter", "all_reduce", "--in-place", "--dtype", "int8"]
+    what += ["--memory", "heap"]
     done = bench("-np", "2", *what, *QUICK, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "int8, sum, in place" in done.stdout
+    assert "int8, sum, in place, in the heap" in done.stdout
     assert "is faster" not in done.stdout
 
 

@@ -36,7 +36,7 @@ Config config_for_sim() {
   Config config;
   config.log_level = LogLevel::Error;
   config.heap_bytes = 32 << 10;
-  config.lend_bytes = 128;
+  config.lend_local_bytes = config.lend_remote_bytes = 128;
   return config;
 }
 

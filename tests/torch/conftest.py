@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported here or in the fork server
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
+os.environ["RDMACOLL_LEND_LOCAL_BYTES"] = "1024"  # so that small tensors in the heap are lent, too
 
 import pytest
 from harness import Worlds

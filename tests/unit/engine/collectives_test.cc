@@ -51,7 +51,7 @@ class Collectives : public testing::TestWithParam<Param> {
     const auto [test, placement] = GetParam();
     Config config = config_of_environment();
     config.block_bytes = 64 << 10;  // small slots, so that few bytes make many tiles
-    config.lend_bytes = 256;
+    config.lend_local_bytes = config.lend_remote_bytes = 256;
     config.heap_bytes = 16 << 20;
     config.algorithm = test.algorithm;
     WorldOfThreads(test.world, config).run([&, placement = placement](Communicator& c) {

@@ -19,6 +19,7 @@ Config config_with_heap(int64_t bytes) {
   Config config = config_of_environment();
   config.log_level = LogLevel::Error;
   config.heap_bytes = bytes;
+  config.lend_local_bytes = config.lend_remote_bytes = 1024;
   return config;
 }
 
