@@ -1,4 +1,7 @@
 // VerbsTransport: regions, mine and peers'. Floor: transport/verbs. Thread: set-up.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -11,6 +14,18 @@ namespace rdmacoll {
 using verbs::OpenedRegion;
 using verbs::VerbsKey;
 using verbs::VerbsRegion;
+
+namespace {
+
+// libibverbs hides registered memory from forked children, because theirs would be a copy, or the
+// parent's. Shared memory is the same for both, and a user's child may read tensors there.
+void show_to_children(std::byte* base, uint64_t bytes) {
+  const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t into_page = reinterpret_cast<uint64_t>(base) % page_bytes;
+  ::madvise(base - into_page, into_page + bytes, MADV_DOFORK);
+}
+
+}  // namespace
 
 Status VerbsTransport::register_region(RegionId id, std::shared_ptr<SharedSegment> memory) {
   if (id >= verbs::Immediate::kNoticeRegion) {
@@ -36,7 +51,10 @@ Status VerbsTransport::register_source(RegionId id, std::shared_ptr<SharedSegmen
   region->bytes = bytes;
   region->is_source = true;
   region->memory = std::move(memory);
-  return add_region(std::move(region), IBV_ACCESS_LOCAL_WRITE);  // so that it pins the pages in use
+  std::byte* const base = region->base;
+  RDMACOLL_RETURN_IF_ERROR(add_region(std::move(region), IBV_ACCESS_LOCAL_WRITE));
+  show_to_children(base, bytes);
+  return Status();
 }
 
 Status VerbsTransport::add_region(std::unique_ptr<VerbsRegion> region, unsigned access) {
