@@ -62,3 +62,9 @@ def test_tensor_parallel(tmp_path: Path) -> None:
 def test_pipeline(tmp_path: Path) -> None:
     output = run("rdmarun", 3, "examples/04_pipeline.py", folder=tmp_path)
     assert "8 microbatches through 3 stages" in output
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_heap(ranks: int, tmp_path: Path) -> None:
+    output = run("rdmarun", ranks, "examples/05_heap.py", folder=tmp_path)
+    assert "both models are the same bit for bit" in output
