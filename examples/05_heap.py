@@ -1,4 +1,4 @@
-"""Trains with DistributedDataParallel whose gradients lie in rdmacoll's heap, where nothing is copied.
+"""Trains with DistributedDataParallel, with gradients in the heap, where nothing is copied.
 
     rdmarun -np 2 examples/05_heap.py
 
@@ -8,11 +8,12 @@ long a step of each takes and how much of the heap is used, and checks that they
 
 import time
 
-import rdmacoll
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+
+import rdmacoll
 
 WIDTH, BATCH, TURNS = 1024, 8, 12
 
