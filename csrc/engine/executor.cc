@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "csrc/base/check.h"
+#include "csrc/memory/stream_copy.h"
 
 namespace rdmacoll {
 namespace {
@@ -38,7 +39,9 @@ void Executor::start(const Operation& operation) {
   operation_ = &operation;
   status_ = Status();
   tiling_ = tiling_of(operation, layout_);
-  choose_lending();
+  const uint64_t bytes = operation.total_bytes();
+  choose_lending(bytes);
+  streams_ = bytes >= kStreamBytes;
   const Plan& plan = *operation.plan;
   lanes_.assign(plan.lanes.size(), LaneState{});
   lanes_left_ = 0;
@@ -141,7 +144,12 @@ void Executor::copy(const Step& step, uint64_t tile) {
   for (uint32_t i = 1; i < step.operands; ++i) {
     if (is_lent(step, operands[i], tile)) continue;
     std::byte* to = destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile);
-    if (to != from) std::memcpy(to, from, from_piece.bytes);
+    if (to == from) continue;
+    if (streams_ && operands[i].buffer == Buffer::Output) {
+      stream_copy(to, from, from_piece.bytes);
+    } else {
+      std::memcpy(to, from, from_piece.bytes);
+    }
   }
 }
 

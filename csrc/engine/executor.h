@@ -69,7 +69,7 @@ class Executor {
   std::byte* in_output(BlockRange range, const Piece& piece) const;
 
   // Loans (executor_loans.cc).
-  void choose_lending();
+  void choose_lending(uint64_t operation_bytes);
   bool lends() const { return lends_local_ || lends_remote_; }
   bool is_lent(const Step& step, const Operand& destination, uint64_t tile) const;
   std::optional<Loan> loan_of(const Operand& home, uint32_t peer, uint64_t tile) const;
@@ -94,6 +94,7 @@ class Executor {
   std::optional<Tiling> tiling_;
   std::vector<LaneState> lanes_;
   uint32_t lanes_left_ = 0;
+  bool streams_ = false;      // its results are larger than caches
   bool lends_local_ = false;  // the operation is large enough to lend to mapped peers
   bool lends_remote_ = false;
   std::vector<Unsettled> unsettled_;

@@ -2,21 +2,14 @@
 // Floor: engine. Thread: the driver.
 #include <algorithm>
 #include <atomic>
-#include <numeric>
 
 #include "csrc/engine/executor.h"
 
 namespace rdmacoll {
 
-void Executor::choose_lending() {
-  lends_local_ = lends_remote_ = false;
-  if (heap_ == nullptr) return;
-  const std::vector<uint64_t>& blocks = operation_->block_bytes;
-  const uint64_t bytes = operation_->contiguous
-                             ? operation_->bytes
-                             : std::accumulate(blocks.begin(), blocks.end(), uint64_t{0});
-  lends_local_ = bytes >= heap_->lend_local_bytes();
-  lends_remote_ = bytes >= heap_->lend_remote_bytes();
+void Executor::choose_lending(uint64_t operation_bytes) {
+  lends_local_ = heap_ != nullptr && operation_bytes >= heap_->lend_local_bytes();
+  lends_remote_ = heap_ != nullptr && operation_bytes >= heap_->lend_remote_bytes();
 }
 
 // Whether the message that this destination is for goes as a loan, so that the destination is not

@@ -5,10 +5,13 @@
 
 namespace rdmacoll {
 
+uint64_t Operation::total_bytes() const {
+  return std::accumulate(block_bytes.begin(), block_bytes.end(), bytes);
+}
+
 std::string Operation::describe() const {
-  const uint64_t total = std::accumulate(block_bytes.begin(), block_bytes.end(), bytes);
   std::string text = collective_name(plan->collective);
-  text += " #" + std::to_string(sequence) + " (" + std::to_string(total) + " bytes";
+  text += " #" + std::to_string(sequence) + " (" + std::to_string(total_bytes()) + " bytes";
   const bool folds = plan->collective == Collective::AllReduce ||
                      plan->collective == Collective::Reduce ||
                      plan->collective == Collective::ReduceScatter;

@@ -29,6 +29,8 @@ struct Operation {
   std::vector<std::byte*> outputs;
   std::vector<uint64_t> block_bytes;
 
+  // Of all blocks that this rank has a part in.
+  uint64_t total_bytes() const;
   std::string describe() const;
 };
 

@@ -1,4 +1,5 @@
 // Every collective on ranks that are threads, exact, in place and out of place.
+#include <cstring>
 #include <numeric>
 
 #include "tests/unit/engine/in_heap.h"
@@ -202,6 +203,28 @@ TEST_P(Collectives, ManyInFlightMixed) {
       ASSERT_TRUE(c.wait(*works[i], -1, {}).ok());
       if (i % 5 == 4) continue;
       ASSERT_EQ(data[i], sum_of_all(c.size(), data[i].size())) << i;
+    }
+  });
+}
+
+// Results larger than caches are written in another way.
+TEST(LargeCollectives, GiveTheSame) {
+  const uint64_t count = kStreamBytes / sizeof(float) + 1001;
+  WorldOfThreads(2).run([&](Communicator& c) {
+    for (Heap* heap : {static_cast<Heap*>(nullptr), c.heap()}) {
+      heap_of_this_rank = heap;
+      Floats data = contribution(c.rank(), count);
+      finish(c, c.all_reduce(data.data(), data.data(), count, DType::Float32, ReduceOp::Sum));
+      ASSERT_TRUE(data == sum_of_all(2, count));
+      Floats all(2 * count);
+      std::vector<MutableBuffer> parts;
+      for (int r = 0; r < 2; ++r) parts.push_back({all.data() + r * count, count * sizeof(float)});
+      data = contribution(c.rank(), count);
+      finish(c, c.all_gather({data.data(), count * sizeof(float)}, parts));
+      for (int r = 0; r < 2; ++r) {
+        const Floats part = contribution(r, count);
+        ASSERT_EQ(std::memcmp(parts[r].data, part.data(), parts[r].bytes), 0) << "from " << r;
+      }
     }
   });
 }
