@@ -35,8 +35,10 @@ GOLDEN = [
 def test_command(flavour: Flavour, hosts: list[Host], command: str) -> None:
     argv, env = mpi_command("mpiexec", flavour, hosts, AGENT, root=False)
     assert " ".join(argv) == command
-    no_shared_files = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
-    assert env == (no_shared_files if flavour is Flavour.OPEN_MPI else {})
+    if flavour is Flavour.OPEN_MPI:
+        assert env == {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}
+    else:
+        assert env == ({"UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp"} if hosts is CLUSTER else {})
 
 
 def test_open_mpi_must_be_told_that_root_is_meant() -> None:
