@@ -81,6 +81,8 @@ TEST(VerbsRegions, PutsReadFromAPartOfOtherMemory) {
                            {pair.region[1].id, 4096, 256}, &ticket),
             Posted::Pending);
   EXPECT_TRUE(pair.until([&] { return pair.at(0).done(ticket); }));
+  ASSERT_EQ(pair.signal(0, 1), Posted::Done);  // a put that is done need not be seen yet
+  ASSERT_TRUE(pair.until([&] { return pair.counter(1) == 1; }));
   EXPECT_EQ(pair.region[1].base[4096 + 255], std::byte{0x5A});
   const fake::Wire::Hold hold(pair.network.wire);
   for (const auto& [key, region] : pair.network.registry.memory) {
@@ -101,19 +103,28 @@ TEST(VerbsRegions, ARegistrationThatFailsIsSaid) {
   EXPECT_TRUE(make_region(pair.at(0), 5, 1 << 20).ok());
 }
 
-TEST(VerbsRegions, TheSteadyStateRegistersAndNegotiatesNothing) {
-  VerbsPair pair;
-  ASSERT_EQ(pair.signal(0, 1), Posted::Done);
-  ASSERT_TRUE(pair.until([&] { return pair.counter(1) == 1; }));
-  const TransportCounters before = pair.at(0).counters();
-  for (uint64_t i = 2; i <= 1'000; ++i) {  // to and fro, as collectives go
+// Signals to and fro, as collectives go, until the counters of both stand at `last`.
+void exchange_signals(VerbsPair& pair, uint64_t last) {
+  for (uint64_t i = pair.counter(0) + 1; i <= last; ++i) {
     ASSERT_EQ(pair.signal(0, i), Posted::Done);
     ASSERT_TRUE(pair.until([&] { return pair.counter(1) == i; }));
     ASSERT_EQ(pair.signal(1, i), Posted::Done);
     ASSERT_TRUE(pair.until([&] { return pair.counter(0) == i; }));
   }
-  EXPECT_EQ(pair.at(0).counters().registrations, before.registrations);
-  EXPECT_EQ(pair.at(0).counters().control_messages, before.control_messages);
+}
+
+TEST(VerbsRegions, TheSteadyStateRegistersAndNegotiatesNothing) {
+  VerbsPair pair;
+  const TransportCounters met = pair.at(0).counters();
+  // The network may bring a greeting of the meeting late, and it is answered; there are few.
+  uint64_t messages = 1;
+  for (uint64_t last = 1'000; messages != 0 && last <= 5'000; last += 1'000) {
+    const uint64_t before = pair.at(0).counters().control_messages;
+    exchange_signals(pair, last);
+    messages = pair.at(0).counters().control_messages - before;
+  }
+  EXPECT_EQ(messages, 0u);
+  EXPECT_EQ(pair.at(0).counters().registrations, met.registrations);
 }
 
 }  // namespace
