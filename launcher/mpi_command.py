@@ -8,9 +8,8 @@ from enum import Enum
 
 from .hosts import Host
 
-
 # Agents say little, and the fabric is the ranks': UCX and libfabric would take it for them. Over
-# Soft-RoCE one agent of two then waited in MPI_Finalize for ever, in every other launch.
+# Soft-RoCE one agent then spun for ever after the other had ended, in the second of two launches.
 OVER_TCP = {"UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp"}
 
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .byte_sizes import parse_size
 from .hosts import Host, HostError, parse_hostfile, parse_hosts, place
 
 DEFAULT_START_TIMEOUT_S = 300.0
-SUFFIXES = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 DESCRIPTION = "Starts a python script as N ranks, on this host or on several, and supervises them."
 EPILOG = """\
@@ -162,10 +162,10 @@ def _heap(size_bytes: int | None) -> dict[str, str]:
 
 
 def _bytes(text: str) -> int:
-    number, suffix = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
-    if suffix not in SUFFIXES or not number.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text} is not a size; give bytes, or 512M, 8G, 1T")
-    return int(number) << SUFFIXES[suffix]
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _positive(kind: type[int] | type[float]):  # type: ignore[no-untyped-def]

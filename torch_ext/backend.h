@@ -60,7 +60,7 @@ class RdmaBackend final : public c10d::Backend {
   bool supportsTensorAlloc(c10::DeviceIndex) override { return true; }
   at::Tensor allocateTensor(long size, at::TensorOptions options) override;
   std::shared_ptr<c10::Allocator> getMemAllocator() override;
-  std::unordered_map<std::string, uint64_t> getMemoryStats();  // virtual since 2.13
+  std::unordered_map<std::string, uint64_t> getMemoryStats() RDMACOLL_OVERRIDE_SINCE_2_13;
 
   // For what only the bindings ask it.
   const Communicator& communicator() const { return session_->communicator(); }

@@ -1,12 +1,21 @@
-// The one header that knows torch's versions: 2.11 and 2.13 on one side, 2.15 on the other.
+// The one header that knows torch's versions: 2.11, 2.13 and 2.15.
 // Floor: torch_ext. Thread: n/a.
 #pragma once
+
+#include <torch/headeronly/version.h>
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 // Backend::Options::clone() came with the reconfigure interface (2.15).
 #ifdef C10D_BACKEND_HAS_RECONFIGURE
 #define RDMACOLL_OPTIONS_HAVE_CLONE 1
+#endif
+
+// What 2.13 made virtual in Backend.
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13
+#define RDMACOLL_OVERRIDE_SINCE_2_13 override
+#else
+#define RDMACOLL_OVERRIDE_SINCE_2_13
 #endif
 
 namespace rdmacoll::torch_ext {

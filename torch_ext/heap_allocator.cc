@@ -15,11 +15,8 @@ namespace rdmacoll::torch_ext {
 namespace {
 
 std::atomic<uint64_t> served_from_bytes{0};
-c10::Allocator* ordinary = nullptr;  // what torch's CPU allocator was, once it is replaced
-
-c10::Allocator& ordinary_allocator() {
-  return ordinary != nullptr ? *ordinary : *c10::GetDefaultCPUAllocator();
-}
+// What torch's CPU allocator was, once it is replaced; until then its first one.
+std::atomic<c10::Allocator*> ordinary{c10::GetDefaultCPUAllocator()};
 
 void report(void* data, int64_t bytes) {
   if (!c10::memoryProfilingEnabled()) [[likely]]
@@ -33,9 +30,9 @@ void report(void* data, int64_t bytes) {
 void release(void* data) {
   if (data == nullptr) return;
   Heap* heap = Process::instance().heap_of(data);
-  if (heap == nullptr) return ordinary_allocator().raw_deallocate(data);
-  heap->free(static_cast<std::byte*>(data));
-  report(data, -1);
+  if (heap == nullptr) return ordinary.load()->raw_deallocate(data);
+  const uint64_t bytes = heap->free(static_cast<std::byte*>(data));
+  report(data, -static_cast<int64_t>(bytes));
 }
 
 // No bytes: there is no room.
@@ -52,7 +49,8 @@ class Switch final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
     const uint64_t least = served_from_bytes.load(std::memory_order_relaxed);
-    if (least == 0 || bytes < least) return ordinary->allocate(bytes);
+    if (least == 0 || bytes < least)
+      return ordinary.load(std::memory_order_relaxed)->allocate(bytes);
     return HeapAllocator::instance().allocate(bytes);
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
@@ -64,7 +62,7 @@ class Switch final : public c10::Allocator {
 // Once, and for good: memory that it handed out may be freed at any time.
 void install_switch() {
   static const bool installed = [] {
-    ordinary = c10::GetCPUAllocator();
+    ordinary.store(c10::GetCPUAllocator());
     auto* ours = new Switch;
     c10::SetCPUAllocator(ours, UINT8_MAX);
     return c10::GetCPUAllocator() == ours;
@@ -87,7 +85,7 @@ HeapAllocator& HeapAllocator::instance() {
 
 c10::DataPtr HeapAllocator::allocate(size_t bytes) {
   c10::DataPtr data = take(bytes);
-  return data ? std::move(data) : ordinary_allocator().allocate(bytes);
+  return data ? std::move(data) : ordinary.load()->allocate(bytes);
 }
 
 c10::DeleterFnPtr HeapAllocator::raw_deleter() const { return &release; }

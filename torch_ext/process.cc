@@ -48,7 +48,7 @@ Result<std::shared_ptr<Endpoint>> Process::endpoint() {
 Result<std::shared_ptr<Heap>> Process::heap_for(const Config& config) {
   if (!heaps_.empty() && heap_forks_ == forks()) return heaps_.back();
   auto made = Heap::create(config);
-  if (made.ok() && made.value() != nullptr) {
+  if (made.ok()) {
     heaps_.push_back(made.value());
     heap_forks_ = forks();
   }
@@ -71,8 +71,9 @@ HeapStats Process::heap_stats() {
 Heap* Process::heap_of(const void* data) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto* byte = static_cast<const std::byte*>(data);
-  const auto found = std::find_if(heaps_.begin(), heaps_.end(),
-                                  [&](const auto& heap) { return heap->holds(byte, 1); });
+  const auto found = std::find_if(heaps_.begin(), heaps_.end(), [&](const auto& heap) {
+    return heap != nullptr && heap->holds(byte, 1);
+  });
   return found == heaps_.end() ? nullptr : found->get();
 }
 

@@ -1,5 +1,6 @@
 // Process: what all groups of this process share: one endpoint, opened with the first group and
-// closed with the last, and the way out. The only global of the project.
+// closed with the last, and the way out. The one global of the project, but for what
+// heap_allocator.cc puts in the place of torch's allocator.
 // Floor: torch_ext. Thread: any.
 #pragma once
 
@@ -48,7 +49,8 @@ class Process {
   uint64_t endpoint_forks_ = 0;  // forks() when endpoint_ was opened
   std::weak_ptr<Endpoint> endpoint_;
   // All that were ever made, as tensors outlive everything: this process's own is the last, if it
-  // was made after the last fork. One more with each fork of a child that joins groups.
+  // was made after the last fork (nullptr where the environment wants none). One more with each
+  // fork of a child that joins groups.
   std::vector<std::shared_ptr<Heap>> heaps_;
   uint64_t heap_forks_ = 0;  // forks() when the last was made
   std::vector<std::weak_ptr<Session>> sessions_;

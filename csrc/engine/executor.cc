@@ -217,10 +217,8 @@ std::byte* Executor::destination(const Operand& operand, const Piece& piece, uin
     case Buffer::PeerSlot:
       return port(operand.channel, operand.rank).outgoing(piece.bytes);
     case Buffer::Stage:
-      // Every message of a stage channel goes to all, so any peer's count will do.
       return my_block_ + layout_.stages(operand.channel) +
-             port(operand.channel, operation_->plan->rank == 0 ? 1 : 0).outgoing_index() *
-                 layout_.stage_bytes() +
+             port(operand.channel, any_peer()).outgoing_index() * layout_.stage_bytes() +
              tiling_->stage_offset(operand.blocks.first, tile);
     case Buffer::Input:
     case Buffer::Slot:

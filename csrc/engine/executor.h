@@ -67,6 +67,8 @@ class Executor {
   const std::byte* received(const Operand& operand, const Piece& piece, uint64_t tile) const;
   const std::byte* in_input(BlockRange range, const Piece& piece) const;
   std::byte* in_output(BlockRange range, const Piece& piece) const;
+  // A message of a stage goes to all alike, so what holds for any peer holds for it.
+  uint32_t any_peer() const { return operation_->plan->rank == 0 ? 1 : 0; }
 
   // Loans (executor_loans.cc).
   void choose_lending(uint64_t operation_bytes);

@@ -16,9 +16,7 @@ void Executor::choose_lending(uint64_t operation_bytes) {
 // to be written. signal_data() comes to the same answer.
 bool Executor::is_lent(const Step& step, const Operand& destination, uint64_t tile) const {
   if (!lends() || !destination.at_home) return false;
-  // All members read a stage, or none: they are all mapped.
-  const uint32_t peer = destination.buffer == Buffer::Stage ? (operation_->plan->rank == 0 ? 1 : 0)
-                                                            : destination.rank;
+  const uint32_t peer = destination.buffer == Buffer::Stage ? any_peer() : destination.rank;
   return loan_of(*home_of(*operation_->plan, step), peer, tile).has_value();
 }
 

@@ -68,11 +68,12 @@ std::byte* Heap::allocate(uint64_t bytes) {
   return base_ + *offset;
 }
 
-void Heap::free(std::byte* data) {
-  if (::getpid() != pid_) return;
+uint64_t Heap::free(std::byte* data) {
+  if (::getpid() != pid_) return 0;
   const std::lock_guard lock(mutex_);
-  const bool was_taken = space_.give(static_cast<uint64_t>(data - base_));
-  RDMACOLL_CHECK(was_taken);
+  const uint64_t bytes = space_.give(static_cast<uint64_t>(data - base_));
+  RDMACOLL_CHECK(bytes != 0);
+  return bytes;
 }
 
 HeapStats Heap::stats() const {

@@ -61,7 +61,8 @@ class Heap {
   // Cache-aligned and not zeroed. nullptr: there is no room, which is warned of once, or this is a
   // forked child.
   std::byte* allocate(uint64_t bytes);
-  void free(std::byte* data);
+  // How many bytes that were; 0 in a forked child, which frees nothing.
+  uint64_t free(std::byte* data);
   HeapStats stats() const;
 
   // From now on the transport knows all extents. One that cannot take an extent (locked memory) is

@@ -55,7 +55,8 @@ class Port {
   bool is_borrowed(uint64_t bytes) const;
   const std::byte* borrowed(uint64_t bytes) const;
   // Gives the newest message's place back to the peer. If the transport is full, the next take()
-  // tells the peer: it is the one that the peer's next message needs.
+  // tells the peer: it is the one that the peer's next message needs. What was borrowed goes back
+  // at once, or else in settle(): the peer's operation waits for it.
   void consume(bool was_borrowed = false);
 
   // --- loans ----------------------------------------------------------------------------------

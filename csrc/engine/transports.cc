@@ -47,9 +47,8 @@ Transports::Transports(std::vector<Transport*> transports, Host host, const Conf
 }
 
 Transports::~Transports() {
-  for (const Transport* transport : in_use()) {
-    if (heap_ != nullptr) heap_->forget(*transport);
-  }
+  if (heap_ == nullptr) return;
+  for (const Transport* transport : in_use()) heap_->forget(*transport);
 }
 
 void Transports::add(Transport* transport) {

@@ -5,17 +5,6 @@
 #include "csrc/engine/transports.h"
 
 namespace rdmacoll {
-namespace {
-
-// The card's section about the heap: this, and behind it the key of the region.
-struct HeapCard {
-  uint32_t region;
-  uint32_t reserved;
-  uint64_t bytes;
-};
-static_assert(sizeof(HeapCard) == 16);
-
-}  // namespace
 
 Status Transports::adopt_heap(std::shared_ptr<Heap> heap) {
   if (heap == nullptr) return Status();
@@ -35,9 +24,10 @@ Status Transports::adopt_heap(std::shared_ptr<Heap> heap) {
   return Status();
 }
 
+// Its size, 8 bytes, and the key of its region.
 std::string Transports::heap_section() const {
-  const HeapCard card{Heap::kRegion, 0, heap_->capacity()};
-  return std::string(reinterpret_cast<const char*>(&card), sizeof(card)) +
+  const uint64_t bytes = heap_->capacity();
+  return std::string(reinterpret_cast<const char*>(&bytes), sizeof(bytes)) +
          region_key(Heap::kRegion);
 }
 
@@ -50,17 +40,17 @@ Status Transports::offer_heap(const Path& path) {
 
 Result<std::span<const std::byte>> Transports::open_heap(const Path& path, Deadline deadline) {
   if (path.heap.empty() || !path.transport->shares_memory()) return std::span<const std::byte>();
-  HeapCard card;
-  if (path.heap.size() < sizeof(card)) {
+  uint64_t bytes = 0;
+  if (path.heap.size() < sizeof(bytes)) {
     return Status(StatusCode::InvalidArgument, "its card says nothing sensible of its heap");
   }
-  std::memcpy(&card, path.heap.data(), sizeof(card));
-  RDMACOLL_RETURN_IF_ERROR(open_region(path, path.heap.substr(sizeof(card)), deadline));
-  const std::byte* base = path.transport->map(path.peer, card.region);
+  std::memcpy(&bytes, path.heap.data(), sizeof(bytes));
+  RDMACOLL_RETURN_IF_ERROR(open_region(path, path.heap.substr(sizeof(bytes)), deadline));
+  const std::byte* base = path.transport->map(path.peer, Heap::kRegion);
   if (base == nullptr) {
     return Status(StatusCode::InvalidArgument, "its card names another region as its heap");
   }
-  return std::span<const std::byte>(base, card.bytes);
+  return std::span<const std::byte>(base, bytes);
 }
 
 }  // namespace rdmacoll

@@ -39,12 +39,13 @@ std::optional<HeapSpace::Extent> HeapSpace::extend(uint64_t wanted, uint64_t lea
   return extent;
 }
 
-bool HeapSpace::give(uint64_t offset) {
+uint64_t HeapSpace::give(uint64_t offset) {
   const auto found = taken_.find(offset);
-  if (found == taken_.end()) return false;
-  uint64_t bytes = found->second;
+  if (found == taken_.end()) return 0;
+  const uint64_t given = found->second;
+  uint64_t bytes = given;
   taken_.erase(found);
-  taken_bytes_ -= bytes;
+  taken_bytes_ -= given;
   const auto next = free_.find(offset + bytes);
   if (next != free_.end() && !extent_starts_.contains(next->first)) {
     bytes += next->second;
@@ -60,7 +61,7 @@ bool HeapSpace::give(uint64_t offset) {
     }
   }
   add_free(offset, bytes);
-  return true;
+  return given;
 }
 
 void HeapSpace::add_free(uint64_t offset, uint64_t bytes) {

@@ -30,8 +30,8 @@ class HeapSpace {
   // Makes the extent in which take(bytes) succeeds: as large as all before it together, if there
   // is room, and at least `least`. Nothing: what is left is too small.
   std::optional<Extent> extend(uint64_t bytes, uint64_t least);
-  // Returns what was taken at this offset; false: nothing was.
-  bool give(uint64_t offset);
+  // Returns what was taken at this offset, so many bytes; 0: nothing was.
+  uint64_t give(uint64_t offset);
 
   uint64_t capacity() const { return capacity_; }
   uint64_t extended() const { return extended_; }  // bytes in extents

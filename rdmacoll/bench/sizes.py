@@ -1,16 +1,16 @@
 """Sizes in bytes, as people write and read them: 4:256M:4, or 4,64K,1M. Pure."""
 
-SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30}
+from rdmacoll.launcher.byte_sizes import SHIFTS, parse_size
 
 
 def parse_sizes(text: str) -> list[int]:
     """ValueError says what is wrong with the text."""
     if ":" not in text:
-        return [parse_size(entry) for entry in text.split(",")]
+        return [_size(entry) for entry in text.split(",")]
     fields = text.split(":")
     if len(fields) != 3:
         raise ValueError("a range is from:to:factor, such as 4:256M:4")
-    first, last = parse_size(fields[0]), parse_size(fields[1])
+    first, last = _size(fields[0]), _size(fields[1])
     if not fields[2].isdecimal() or int(fields[2]) < 2:
         raise ValueError(f"the factor {fields[2]!r} is not a whole number of 2 or more")
     if last < first:
@@ -22,11 +22,11 @@ def parse_sizes(text: str) -> list[int]:
     return sizes
 
 
-def parse_size(text: str) -> int:
-    number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
-    if not number.isdecimal() or unit not in SHIFTS or int(number) == 0:
-        raise ValueError(f"{text!r} is no size; write bytes, or 64K, 16M, 1G")
-    return int(number) << SHIFTS[unit]
+def _size(text: str) -> int:
+    size_bytes = parse_size(text)
+    if size_bytes == 0:
+        raise ValueError("0 bytes are nothing to measure; give 1 or more")
+    return size_bytes
 
 
 def text_of_size(size_bytes: int) -> str:

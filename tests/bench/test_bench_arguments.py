@@ -58,8 +58,9 @@ WRONG = [
     (["--sizes", "4:1M"], "--sizes 4:1M: a range is from:to:factor"),
     (["--sizes", "4:1M:1"], "the factor '1' is not a whole number of 2 or more"),
     (["--sizes", "1M:4:4"], "the range ends (4) before it begins (1M)"),
-    (["--sizes", "4X"], "--sizes 4X: '4X' is no size; write bytes, or 64K"),
-    (["--sizes", ""], "'' is no size"),
+    (["--sizes", "4X"], "--sizes 4X: '4X' is not a size; give bytes, or 64K"),
+    (["--sizes", ""], "'' is not a size"),
+    (["--sizes", "0"], "0 bytes are nothing to measure"),
     (
         ["--sizes", "4", "--dtype", "float64"],
         "4 B are less than one element of float64",

@@ -28,6 +28,6 @@ def test_without_a_heap_size_the_environment_stands() -> None:
 def test_sizes_that_are_none(size: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         env_of(f"--heap-size={size}")
-    assert f"argument --heap-size: {size} is not a size; give bytes, or 512M" in (
+    assert f"argument --heap-size: {size!r} is not a size; give bytes, or" in (
         capsys.readouterr().err
     )

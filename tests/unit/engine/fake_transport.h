@@ -32,6 +32,8 @@ class FakeTransport final : public Transport {
   Status peer;                    // of peer_status()
   std::set<std::string> callers;  // cards
   std::string device;
+  bool is_memory = false;       // of shares_memory()
+  std::byte* mapped = nullptr;  // of map()
 
   // What it sees.
   std::vector<std::string> connected;
@@ -72,7 +74,8 @@ class FakeTransport final : public Transport {
   int arm() override { return -1; }
   void disarm() override {}
   void wake() override {}
-  std::byte* map(PeerId, RegionId) override { return nullptr; }
+  bool shares_memory() const override { return is_memory; }
+  std::byte* map(PeerId, RegionId) override { return mapped; }
   Status peer_status(PeerId) const override { return peer; }
   Status fence(PeerId, Deadline) override { return Status(); }
   void shutdown() override { left = true; }

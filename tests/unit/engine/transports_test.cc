@@ -247,6 +247,25 @@ TEST(Transports, WhatComesFromOutsideIsNotTrusted) {
   EXPECT_TRUE(mine.shm.opened.empty());
 }
 
+TEST(Transports, WhatACardSaysOfAHeapIsNotTrusted) {
+  Process mine("a");
+  mine.shm.is_memory = true;
+  const auto open = [&](const std::string& section) {
+    return mine.transports.open_heap({.transport = &mine.shm, .heap = section}, Deadline{0});
+  };
+  const std::string size(8, '\1');
+  EXPECT_EQ(open("").value().size(), 0u);
+  for (const std::string& section : {size.substr(1), size, size + "garbage"}) {
+    EXPECT_EQ(open(section).status().code(), StatusCode::InvalidArgument);
+  }
+  EXPECT_TRUE(mine.shm.opened.empty());
+  const std::string good = size + encode({{"shm", "+key"}});
+  EXPECT_TRUE(says(open(good).status(), {"another region"}));
+  std::byte heap{};
+  mine.shm.mapped = &heap;
+  EXPECT_EQ(open(good).value().data(), &heap);
+}
+
 TEST(Transports, PathsInOneLine) {
   FakeTransport shm("shm", ""), verbs("verbs", "");
   verbs.device = "mlx5_0 port 1";

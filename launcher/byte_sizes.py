@@ -1,0 +1,14 @@
+"""Sizes in bytes as people write them: 4096, 64K, 512M, 8G. Pure.
+
+Floor: launcher. Thread: any.
+"""
+
+SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+
+
+def parse_size(text: str) -> int:
+    """0 or more. ValueError says what is wrong with the text."""
+    number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    if unit not in SHIFTS or not number.isdecimal():
+        raise ValueError(f"{text!r} is not a size; give bytes, or 64K, 512M, 8G")
+    return int(number) << SHIFTS[unit]
