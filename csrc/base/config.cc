@@ -92,6 +92,8 @@ Result<Config> Config::from_environment() {
   RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_LEND_REMOTE_BYTES", 1, int64_t{1} << 46, &config.lend_remote_bytes));
   RDMACOLL_RETURN_IF_ERROR(
+      read_choice("RDMACOLL_STORES", {"auto", "cached", "streamed"}, &config.stores));
+  RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_CONNECT_TIMEOUT_MS", 1, 86'400'000, &config.connect_timeout_ms));
   RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_SPIN_US", -1, 1'000'000, &config.spin_us));
   RDMACOLL_RETURN_IF_ERROR(read_verbs(&config.verbs));

@@ -59,6 +59,9 @@ struct Config {
   // stays in the caches; to others the copy costs less than waiting until it has been sent.
   int64_t lend_local_bytes = 8u << 20;
   int64_t lend_remote_bytes = 32u << 10;
+  // RDMACOLL_STORES: auto | cached | streamed. Whether what peers of this host read is written past
+  // the caches; auto: for large operations, where it was quicker (engine/store_choice.h).
+  std::string stores = "auto";
   // RDMACOLL_CONNECT_TIMEOUT_MS: longest time to reach a peer when a group is made.
   int64_t connect_timeout_ms = 60'000;
   // RDMACOLL_SPIN_US: how long a wait polls before it yields; -1: by cores and local ranks.

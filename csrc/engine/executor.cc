@@ -31,8 +31,14 @@ Tiling tiling_of(const Operation& operation, const Layout& layout) {
 }  // namespace
 
 Executor::Executor(const Layout& layout, std::byte* my_block, std::vector<Link>& links,
-                   std::vector<std::vector<Port>>& ports, const Heap* heap)
-    : layout_(layout), my_block_(my_block), links_(links), ports_(ports), heap_(heap) {}
+                   std::vector<std::vector<Port>>& ports, const Heap* heap,
+                   const StoreChoice& stores)
+    : layout_(layout),
+      my_block_(my_block),
+      links_(links),
+      ports_(ports),
+      heap_(heap),
+      store_choice_(stores) {}
 
 void Executor::start(const Operation& operation) {
   RDMACOLL_CHECK(!running());
@@ -41,7 +47,8 @@ void Executor::start(const Operation& operation) {
   tiling_ = tiling_of(operation, layout_);
   const uint64_t bytes = operation.total_bytes();
   choose_lending(bytes);
-  streams_ = bytes >= kStreamBytes;
+  to_output_ = bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
+  to_peers_ = store_choice_.begin(operation.plan->collective, bytes);
   const Plan& plan = *operation.plan;
   lanes_.assign(plan.lanes.size(), LaneState{});
   lanes_left_ = 0;
@@ -81,7 +88,7 @@ bool Executor::advance_lane(uint32_t lane) {
     ++state.step;
   }
   state.step = 0;
-  if (++state.tile == state.tiles) --lanes_left_;
+  if (++state.tile == state.tiles && --lanes_left_ == 0) store_choice_.end();
   return true;
 }
 
@@ -93,10 +100,10 @@ bool Executor::run(const Step& step, uint64_t tile, uint64_t bytes) {
       return step.counter == Counter::Data ? signal_data(step, tile, bytes)
                                            : signal_credit(step, bytes);
     case StepKind::Copy:
-      copy(step, tile);
+      store_choice_.time([&] { copy(step, tile); });
       return true;
     case StepKind::Reduce:
-      fold(step, tile);
+      store_choice_.time([&] { fold(step, tile); });
       return true;
   }
   return false;
@@ -145,11 +152,7 @@ void Executor::copy(const Step& step, uint64_t tile) {
     if (is_lent(step, operands[i], tile)) continue;
     std::byte* to = destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile);
     if (to == from) continue;
-    if (streams_ && operands[i].buffer == Buffer::Output) {
-      stream_copy(to, from, from_piece.bytes);
-    } else {
-      std::memcpy(to, from, from_piece.bytes);
-    }
+    rdmacoll::copy(to, from, from_piece.bytes, stores_for(step, operands[i], tile));
   }
 }
 
@@ -162,15 +165,31 @@ void Executor::fold(const Step& step, uint64_t tile) {
   for (uint32_t i = 0; i < source_count; ++i) {
     sources_.push_back(source(operands[i], tiling_->piece(operands[i].blocks, tile), tile));
   }
+  uint32_t streamed = 0;
   for (uint32_t i = source_count; i < step.operands; ++i) {
     if (is_lent(step, operands[i], tile)) continue;
+    const size_t number = destinations_.size();
+    if (number < 32 && stores_for(step, operands[i], tile) == Stores::Streamed) {
+      streamed |= 1u << number;
+    }
     destinations_.push_back(
         destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile));
   }
   Reduction reduction = operation_->reduction;
   if (!step.finishes) reduction.divisor = 1;
   reduce(reduction, sources_.data(), sources_.size(), destinations_.data(), destinations_.size(),
-         first_piece.bytes);
+         first_piece.bytes, streamed);
+}
+
+Stores Executor::stores_for(const Step& step, const Operand& destination, uint64_t tile) const {
+  switch (destination.buffer) {
+    case Buffer::Output:
+      return lends_output(step, tile) ? std::max(to_output_, to_peers_) : to_output_;
+    case Buffer::PeerSlot:
+      return links_[destination.rank].mapped != nullptr ? to_peers_ : Stores::Cached;
+    default:
+      return to_peers_;
+  }
 }
 
 const std::byte* Executor::source(const Operand& operand, const Piece& piece, uint64_t tile) const {

@@ -13,6 +13,7 @@
 #include "csrc/engine/layout.h"
 #include "csrc/engine/operation.h"
 #include "csrc/engine/port.h"
+#include "csrc/engine/store_choice.h"
 
 namespace rdmacoll {
 
@@ -21,7 +22,7 @@ class Executor {
   // ports[channel][peer]; the entry of the own rank is unused. The block is this rank's own, as is
   // the heap, which may be nullptr.
   Executor(const Layout& layout, std::byte* my_block, std::vector<Link>& links,
-           std::vector<std::vector<Port>>& ports, const Heap* heap);
+           std::vector<std::vector<Port>>& ports, const Heap* heap, const StoreChoice& stores);
 
   // The operation must outlive its run; one at a time.
   void start(const Operation& operation);
@@ -67,6 +68,7 @@ class Executor {
   const std::byte* received(const Operand& operand, const Piece& piece, uint64_t tile) const;
   const std::byte* in_input(BlockRange range, const Piece& piece) const;
   std::byte* in_output(BlockRange range, const Piece& piece) const;
+  Stores stores_for(const Step& step, const Operand& destination, uint64_t tile) const;
   // A message of a stage goes to all alike, so what holds for any peer holds for it.
   uint32_t any_peer() const { return operation_->plan->rank == 0 ? 1 : 0; }
 
@@ -74,6 +76,7 @@ class Executor {
   void choose_lending(uint64_t operation_bytes);
   bool lends() const { return lends_local_ || lends_remote_; }
   bool is_lent(const Step& step, const Operand& destination, uint64_t tile) const;
+  bool lends_output(const Step& step, uint64_t tile) const;
   std::optional<Loan> loan_of(const Operand& home, uint32_t peer, uint64_t tile) const;
   void keep_unsettled(uint8_t channel, uint32_t peer);
   bool is_unsettled_with(uint32_t peer) const;
@@ -91,12 +94,14 @@ class Executor {
   std::vector<Link>& links_;
   std::vector<std::vector<Port>>& ports_;
   const Heap* heap_;
+  StoreChoice store_choice_;
 
   const Operation* operation_ = nullptr;
   std::optional<Tiling> tiling_;
   std::vector<LaneState> lanes_;
   uint32_t lanes_left_ = 0;
-  bool streams_ = false;      // its results are larger than caches
+  Stores to_output_ = Stores::Cached;  // larger results than caches hold go past them
+  Stores to_peers_ = Stores::Cached;
   bool lends_local_ = false;  // the operation is large enough to lend to mapped peers
   bool lends_remote_ = false;
   std::vector<Unsettled> unsettled_;

@@ -20,6 +20,14 @@ bool Executor::is_lent(const Step& step, const Operand& destination, uint64_t ti
   return loan_of(*home_of(*operation_->plan, step), peer, tile).has_value();
 }
 
+// Whether what the step writes to the output is read there by peers.
+bool Executor::lends_output(const Step& step, uint64_t tile) const {
+  const Operand* operands = &operation_->plan->operands[step.first_operand];
+  return lends() &&
+         std::any_of(operands + step.operands - step.destinations, operands + step.operands,
+                     [&](const Operand& destination) { return is_lent(step, destination, tile); });
+}
+
 std::optional<Loan> Executor::loan_of(const Operand& home, uint32_t peer, uint64_t tile) const {
   const bool is_local = links_[peer].mapped != nullptr;
   if (is_local ? !lends_local_ : !lends_remote_) return std::nullopt;

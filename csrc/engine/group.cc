@@ -22,14 +22,14 @@ std::vector<std::vector<Port>> make_ports(const Layout& layout, const std::vecto
 }  // namespace
 
 Group::Group(const Clock& clock, uint32_t rank, Layout layout, Region block,
-             std::vector<Link> links, const Heap* heap)
+             std::vector<Link> links, const Heap* heap, const Config& config)
     : clock_(clock),
       rank_(rank),
       layout_(layout),
       block_(block),
       links_(std::move(links)),
       ports_(make_ports(layout_, links_, block_, rank)),
-      executor_(layout_, block_.base, links_, ports_, heap),
+      executor_(layout_, block_.base, links_, ports_, heap, StoreChoice(config.stores, clock)),
       p2p_(rank, world(), ports_, layout_.slot_bytes()) {
   RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());
 }

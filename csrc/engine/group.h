@@ -40,7 +40,7 @@ class Group {
   // links[p] reaches rank p's block; the own entry is unused. `block` is this rank's, zeroed. The
   // heap is this rank's, or nullptr.
   Group(const Clock& clock, uint32_t rank, Layout layout, Region block, std::vector<Link> links,
-        const Heap* heap);
+        const Heap* heap, const Config& config);
 
   uint32_t rank() const { return rank_; }
   uint32_t world() const { return static_cast<uint32_t>(links_.size()); }

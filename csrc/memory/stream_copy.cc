@@ -1,8 +1,6 @@
 // stream_copy, by SSE2, which every x86-64 has; elsewhere an ordinary copy. Floor: memory.
 #include "csrc/memory/stream_copy.h"
 
-#include <cstring>
-
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif

@@ -50,6 +50,7 @@ enum class Collective : uint8_t {
   Scatter,
   Barrier,
 };
+inline constexpr size_t kCollectives = 9;
 
 enum class Algorithm : uint8_t {
   Direct,

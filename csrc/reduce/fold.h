@@ -16,7 +16,7 @@
 
 namespace rdmacoll {
 
-// Bytes [begin, end) of the sources folded into the same bytes of the destination.
+// Bytes [begin, end) of the sources folded into so many bytes at the destination.
 using Fold = void (*)(const void* const* sources, size_t source_count, void* destination,
                       uint64_t begin, uint64_t end, uint32_t divisor);
 

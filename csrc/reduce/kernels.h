@@ -34,8 +34,8 @@ RDMACOLL_INLINE Pair divided(Pair sum, uint32_t divisor) {
 
 // Folds `vectors` of Format::Memory at `offset`. What a vector of fewer `bytes` lacks is zero.
 template <typename Format, typename Op, size_t vectors>
-RDMACOLL_INLINE void fold_step(const void* const* sources, size_t source_count, void* destination,
-                               uint64_t offset, size_t bytes, uint32_t divisor) {
+RDMACOLL_INLINE void fold_step(const void* const* sources, size_t source_count, uint64_t offset,
+                               char* to, size_t bytes, uint32_t divisor) {
   using Memory = typename Format::Memory;
   using Folded = typename Format::Folded;
   const auto load = [&](size_t source, size_t i) __attribute__((always_inline)) {
@@ -54,7 +54,6 @@ RDMACOLL_INLINE void fold_step(const void* const* sources, size_t source_count, 
   for (size_t i = 0; i < vectors; ++i) {
     if constexpr (std::is_same_v<Op, Avg>) folded[i] = divided(folded[i], divisor);
     const Memory memory = Format::narrow(folded[i]);
-    char* const to = static_cast<char*>(destination) + offset;
     std::memcpy(to + i * sizeof(Memory), &memory, bytes);
   }
 }
@@ -64,12 +63,12 @@ void fold(const void* const* sources, size_t source_count, void* destination, ui
           uint64_t end, uint32_t divisor) {
   constexpr size_t kBytes = sizeof(typename Format::Memory);
   constexpr size_t kUnroll = 4;  // vectors in flight: one's latency hides in the others'
-  for (; end - begin >= kUnroll * kBytes; begin += kUnroll * kBytes)
-    fold_step<Format, Op, kUnroll>(sources, source_count, destination, begin, kBytes, divisor);
-  for (; end - begin >= kBytes; begin += kBytes)
-    fold_step<Format, Op, 1>(sources, source_count, destination, begin, kBytes, divisor);
-  if (begin < end)
-    fold_step<Format, Op, 1>(sources, source_count, destination, begin, end - begin, divisor);
+  char* to = static_cast<char*>(destination);
+  for (; end - begin >= kUnroll * kBytes; begin += kUnroll * kBytes, to += kUnroll * kBytes)
+    fold_step<Format, Op, kUnroll>(sources, source_count, begin, to, kBytes, divisor);
+  for (; end - begin >= kBytes; begin += kBytes, to += kBytes)
+    fold_step<Format, Op, 1>(sources, source_count, begin, to, kBytes, divisor);
+  if (begin < end) fold_step<Format, Op, 1>(sources, source_count, begin, to, end - begin, divisor);
 }
 
 template <typename Format>

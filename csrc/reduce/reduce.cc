@@ -2,9 +2,9 @@
 #include "csrc/reduce/reduce.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "csrc/base/check.h"
+#include "csrc/memory/stream_copy.h"
 #include "csrc/reduce/fold.h"
 
 namespace rdmacoll {
@@ -26,7 +26,8 @@ Fold fold_for_this_processor(DType dtype, ReduceOp op) {
 }  // namespace
 
 void reduce(const Reduction& reduction, const void* const* sources, size_t source_count,
-            void* const* destinations, size_t destination_count, uint64_t bytes) {
+            void* const* destinations, size_t destination_count, uint64_t bytes,
+            uint32_t streamed) {
   const auto [dtype, op, divisor] = reduction;
   RDMACOLL_CHECK(reduction_supported(dtype, op));
   RDMACOLL_CHECK(op != ReduceOp::Avg || divisor > 0);
@@ -35,12 +36,17 @@ void reduce(const Reduction& reduction, const void* const* sources, size_t sourc
   const bool is_partial_sum = op == ReduceOp::Avg && divisor == 1;  // a division costs
   const Fold fold = fold_for_this_processor(dtype, is_partial_sum ? ReduceOp::Sum : op);
 
+  alignas(64) std::byte scratch[kBlockBytes];
   for (uint64_t begin = 0; begin < bytes; begin += kBlockBytes) {
     const uint64_t end = std::min(begin + kBlockBytes, bytes);
-    fold(sources, source_count, destinations[0], begin, end, divisor);
-    const char* folded = static_cast<const char*>(destinations[0]) + begin;
-    for (size_t d = 1; d < destination_count; ++d)
-      std::memcpy(static_cast<char*>(destinations[d]) + begin, folded, end - begin);
+    std::byte* const first = static_cast<std::byte*>(destinations[0]) + begin;
+    std::byte* const folded = (streamed & 1) != 0 ? scratch : first;
+    fold(sources, source_count, folded, begin, end, divisor);
+    for (size_t d = folded == first ? 1 : 0; d < destination_count; ++d) {
+      std::byte* const to = static_cast<std::byte*>(destinations[d]) + begin;
+      const bool past_caches = d < 32 && (streamed >> d & 1) != 0;
+      copy(to, folded, end - begin, past_caches ? Stores::Streamed : Stores::Cached);
+    }
   }
 }
 

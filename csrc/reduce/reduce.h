@@ -22,8 +22,10 @@ struct Reduction {
 // in the result, of Min and Max too; which payload it has is not promised. Integers wrap. A Bool is
 // true unless 0, and its result is 0 or 1. `bytes` is a multiple of the element's size.
 // Each destination may be one of the sources (exactly the same pointer) and overlaps nothing else.
-// Pointers need no alignment (slots hold raw bytes).
+// Pointers need no alignment (slots hold raw bytes). Bit j of `streamed`: destination j is written
+// past the caches (memory/stream_copy.h), which is for the first 32 only.
 void reduce(const Reduction& reduction, const void* const* sources, size_t source_count,
-            void* const* destinations, size_t destination_count, uint64_t bytes);
+            void* const* destinations, size_t destination_count, uint64_t bytes,
+            uint32_t streamed = 0);
 
 }  // namespace rdmacoll

@@ -27,7 +27,7 @@ SEES: dict[str, set[str]] = {
     "csrc/base": set(),
     "csrc/memory": {"csrc/base"},
     "csrc/plan": {"csrc/base"},
-    "csrc/reduce": {"csrc/base"},
+    "csrc/reduce": {"csrc/base", "csrc/memory"},
     "csrc/transport": BELOW_TRANSPORT,
     "csrc/transport/shm": ON_TRANSPORT,
     "csrc/transport/verbs": ON_TRANSPORT,

@@ -55,6 +55,7 @@ class Collectives : public testing::TestWithParam<Param> {
     config.lend_local_bytes = config.lend_remote_bytes = 256;
     config.heap_bytes = 16 << 20;
     config.algorithm = test.algorithm;
+    config.stores = placement == Placement::Ordinary ? "auto" : "streamed";
     WorldOfThreads(test.world, config).run([&, placement = placement](Communicator& c) {
       const bool in_heap = placement == Placement::Heap ||
                            (placement == Placement::EvenRanksInHeap && c.rank() % 2 == 0);

@@ -155,6 +155,24 @@ TEST(Numerics, FurtherDestinationsOfManyBlocksAreEqual) {
     for (const auto& result : results) ASSERT_EQ(result[i], static_cast<float>(i) + 0.5f) << i;
 }
 
+// Past the caches or not, in place or not, aligned or not.
+TEST(Numerics, StreamedDestinationsAreEqual) {
+  const size_t elements = 20'003;
+  for (uint32_t streamed = 0; streamed < 8; ++streamed) {
+    std::vector<float> left(elements + 1), right(elements, 0.5f), further(elements + 3);
+    for (size_t i = 0; i < elements; ++i) left[i + 1] = static_cast<float>(i);
+    std::vector<float> own(elements);
+    const void* sources[] = {left.data() + 1, right.data()};
+    void* destinations[] = {left.data() + 1, own.data(), further.data() + 3};
+    reduce({DType::Float32, ReduceOp::Sum}, sources, 2, destinations, 3, elements * sizeof(float),
+           streamed);
+    for (const void* destination : destinations)
+      for (size_t i = 0; i < elements; ++i)
+        ASSERT_EQ(static_cast<const float*>(destination)[i], static_cast<float>(i) + 0.5f) << i;
+    ASSERT_EQ(left[0] + further[2], 0.0f);
+  }
+}
+
 TEST(ReduceDeathTest, BrokenInvariantsStop) {
   float value = 0;
   const void* source = &value;
