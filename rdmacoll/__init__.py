@@ -13,6 +13,7 @@ from ._register import register
 if TYPE_CHECKING:
     from ._C import Options, RdmaBackend
     from .memory import empty, in_heap, memory_stats, place_, registered_memory, zeros
+    from .placement import trace_placement
 
 __all__ = [
     "Options",
@@ -24,6 +25,7 @@ __all__ = [
     "memory_stats",
     "place_",
     "registered_memory",
+    "trace_placement",
     "zeros",
 ]
 __version__: str
@@ -52,5 +54,6 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(".memory", __name__), name)
+        module = ".placement" if name == "trace_placement" else ".memory"
+        return getattr(import_module(module, __name__), name)
     raise AttributeError(f"module 'rdmacoll' has no attribute {name!r}")

@@ -4,6 +4,7 @@
 #include <ATen/EmptyTensor.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -17,6 +18,7 @@ namespace {
 std::atomic<uint64_t> served_from_bytes{0};
 // What torch's CPU allocator was, once it is replaced; until then its first one.
 std::atomic<c10::Allocator*> ordinary{c10::GetDefaultCPUAllocator()};
+std::array<std::atomic<uint64_t>, kServedSizes> served_sizes{};  // 0: the list ends before it
 
 void report(void* data, int64_t bytes) {
   if (!c10::memoryProfilingEnabled()) [[likely]]
@@ -44,14 +46,23 @@ c10::DataPtr take(size_t bytes) {
   return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
 }
 
+bool is_served(size_t bytes) {
+  const uint64_t least = served_from_bytes.load(std::memory_order_relaxed);
+  if (least != 0 && bytes >= least) return true;
+  for (const std::atomic<uint64_t>& served : served_sizes) {
+    const uint64_t size = served.load(std::memory_order_relaxed);
+    if (size == 0) return false;
+    if (size == bytes) return true;
+  }
+  return false;
+}
+
 // In the place of torch's CPU allocator.
 class Switch final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
-    const uint64_t least = served_from_bytes.load(std::memory_order_relaxed);
-    if (least == 0 || bytes < least)
-      return ordinary.load(std::memory_order_relaxed)->allocate(bytes);
-    return HeapAllocator::instance().allocate(bytes);
+    if (is_served(bytes)) return HeapAllocator::instance().allocate(bytes);
+    return ordinary.load(std::memory_order_relaxed)->allocate(bytes);
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
   void copy_data(void* to, const void* from, size_t bytes) const override {
@@ -113,6 +124,13 @@ bool place_in_heap(const at::Tensor& tensor) {
 uint64_t serve_from_heap(uint64_t least_bytes) {
   install_switch();
   return served_from_bytes.exchange(least_bytes);
+}
+
+void serve_sizes_from_heap(const std::vector<uint64_t>& sizes_bytes) {
+  install_switch();
+  for (size_t i = 0; i < kServedSizes; ++i) {
+    served_sizes[i].store(i < sizes_bytes.size() ? sizes_bytes[i] : 0, std::memory_order_relaxed);
+  }
 }
 
 std::map<std::string, uint64_t> heap_stats() {

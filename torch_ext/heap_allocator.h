@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace rdmacoll::torch_ext {
 
@@ -34,6 +35,10 @@ bool is_in_heap(const at::Tensor& tensor);
 // From now on torch's CPU allocator takes what has at least so many bytes from the heap; 0: nothing
 // any more. Returns what held before. It holds for the whole process.
 uint64_t serve_from_heap(uint64_t least_bytes);
+
+// The same of what has exactly one of these sizes, beside; of at most kServedSizes, the first.
+inline constexpr size_t kServedSizes = 64;
+void serve_sizes_from_heap(const std::vector<uint64_t>& sizes_bytes);
 
 std::map<std::string, uint64_t> heap_stats();
 

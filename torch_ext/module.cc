@@ -15,6 +15,7 @@
 #include "torch_ext/create.h"
 #include "torch_ext/errors.h"
 #include "torch_ext/heap_allocator.h"
+#include "torch_ext/operand_trace.h"
 #include "torch_ext/process.h"
 
 namespace rdmacoll::torch_ext {
@@ -98,6 +99,25 @@ void bind_heap(py::module_& module) {
   module.def("heap_stats", &heap_stats);
 }
 
+using MetTuple = std::tuple<uint64_t, at::Tensor, uint64_t, uint64_t, bool>;
+
+std::vector<MetTuple> traced_operands() {
+  std::vector<MetTuple> tuples;
+  for (OperandTrace::Met& met : OperandTrace::instance().met()) {
+    tuples.emplace_back(met.id, std::move(met.memory), met.bytes, met.operations, met.in_flight);
+  }
+  return tuples;
+}
+
+// What rdmacoll/placement.py is made of.
+void bind_trace(py::module_& module) {
+  module.def("start_tracing_operands", [] { return OperandTrace::instance().start(); });
+  module.def("stop_tracing_operands", [] { OperandTrace::instance().stop(); });
+  module.def("traced_operands", &traced_operands);
+  module.def("serve_sizes_from_heap", &serve_sizes_from_heap);
+  module.attr("SERVED_SIZES") = kServedSizes;
+}
+
 }  // namespace
 }  // namespace rdmacoll::torch_ext
 
@@ -108,6 +128,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   bind_options(module);
   bind_backend(module);
   bind_heap(module);
+  bind_trace(module);
   module.def("create", &create_backend, py::arg("store"), py::arg("rank"), py::arg("size"),
              py::arg("options"), py::arg("agent_address"),
              py::call_guard<py::gil_scoped_release>());

@@ -38,7 +38,8 @@ TorchWork::TorchWork(std::shared_ptr<Session> session, c10d::OpType type, const 
            shown_to_profiler(operands)),
       session_(std::move(session)),
       sequence_(sequence),
-      operands_(std::move(operands)) {}
+      operands_(std::move(operands)),
+      use_(OperandTrace::instance().use(operands_)) {}
 
 void TorchWork::add(Result<WorkPtr> part) {
   if (part.ok()) {
@@ -113,6 +114,7 @@ void TorchWork::end() {
     if (status_.ok()) status_ = part->status();
   }
   if (status_.ok()) operands_.unpack();
+  use_.clear();
   if (recordFunctionEndCallback_) recordFunctionEndCallback_();
   settled_.store(true, std::memory_order_release);
 }

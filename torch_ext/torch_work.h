@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "csrc/engine/work.h"
+#include "torch_ext/operand_trace.h"
 #include "torch_ext/operands.h"
 #include "torch_ext/session.h"
 
@@ -59,6 +60,7 @@ class TorchWork final : public c10d::Work {
   const std::shared_ptr<Session> session_;
   const uint64_t sequence_;
   Operands operands_;
+  OperandTrace::Use use_;  // until settled
   c10::SmallVector<WorkPtr, 1> parts_;
   Status start_failure_;
 
