@@ -82,7 +82,7 @@ CONFINED = {
     "torch": (
         {".py"},
         r"^\s*(?:import|from) torch\b",
-        ("rdmacoll/", "launcher/store.py", "tests/", "examples/", "setup.py"),
+        ("rdmacoll/", "launcher/store.py", "tests/", "examples/", "benchmarks/", "setup.py"),
     ),
     "mpi4py": (
         {".py"},
