@@ -22,6 +22,7 @@ SHARED = "torch shares it with other processes (share_memory_())"
 EXPORTED = "its memory is NumPy's or another library's, too, which would keep the old address"
 IN_FLIGHT = "an operation on it was in flight at the iteration's end; wait() for it before"
 NO_ROOM = "the heap has no room for it; rdmarun --heap-size sets the limit"
+RESIZED = "it was resized since it was moved, by an allocator from before: make it in the context"
 ANOTHER = "a tensor that is not the model's"
 
 
@@ -44,6 +45,7 @@ def trace_placement(
         )
     if not extension().start_tracing_operands():
         raise RuntimeError("trace_placement() is under way already; leave that context first")
+    extension().serve_sizes_from_heap([])  # from here on tensors keep an allocator that can serve
     placement = Placement(model, least_bytes)
     hook = model and model.register_forward_pre_hook(lambda *_: placement.step(), prepend=True)
     try:
@@ -61,28 +63,34 @@ class Placement:
 
     def __init__(self, model: torch.nn.Module | None, least_bytes: int) -> None:
         self._model, self._least_bytes = model, least_bytes
-        self._placed: dict[int, Traced] = {}  # by storage
+        self._moved: dict[int, str] = {}  # names, by storage
+        self._placed: dict[int, Traced] = {}
         self._left: dict[int, Traced] = {}
         self._freed: Counter[int] = Counter()  # by size
 
     def step(self) -> None:
         """Ends an iteration: moves what lives, and has the sizes of what does not served."""
-        names: dict[int, str] | None = None
+        names: dict[int, str] = {}
         served = self._served()
         for storage, memory, size_bytes, operations, in_flight in extension().traced_operands():
-            before = self._placed.get(storage)
+            self._placed.pop(storage, None)
             self._left.pop(storage, None)
             if memory is None:
-                self._placed.pop(storage, None)
+                self._moved.pop(storage, None)
+            if memory is None or memory.nbytes == 0:  # FSDP1 frees by resizing to nothing
                 self._freed[size_bytes] += 1
-            elif before is not None:
-                self._placed[storage] = Traced(before.name, before.bytes, operations)
             elif not in_heap(memory):
-                names = names_of(self._model) if names is None else names
+                names = names or names_of(self._model)
                 name = names.get(memory.data_ptr(), ANOTHER)
-                reason = self._place(memory, in_flight)
-                kept = self._left if reason else self._placed
-                kept[storage] = Traced(name, size_bytes, operations, reason)
+                reason = RESIZED if storage in self._moved else self._move(memory, in_flight)
+                traced = Traced(name, size_bytes, operations, reason)
+                if reason:
+                    self._left[storage] = traced
+                else:
+                    self._moved[storage] = name
+                    self._placed[storage] = traced
+            elif storage in self._moved:
+                self._placed[storage] = Traced(self._moved[storage], size_bytes, operations)
         if self._served() != served:
             extension().serve_sizes_from_heap(self._served())
 
@@ -98,7 +106,7 @@ class Placement:
         sizes.sort(key=lambda size: size * self._freed[size], reverse=True)
         return sizes[: extension().SERVED_SIZES]
 
-    def _place(self, memory: torch.Tensor, in_flight: bool) -> str:
+    def _move(self, memory: torch.Tensor, in_flight: bool) -> str:
         """Empty, or why it stays where it is."""
         if memory.nbytes < self._least_bytes:
             return f"it is smaller than least_bytes={self._least_bytes}"

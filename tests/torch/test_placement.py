@@ -109,6 +109,29 @@ def test_tensors_of_the_user() -> None:
     assert [one.reason for one in report.left] == ["it is smaller than least_bytes=1000"]
 
 
+# FSDP1 frees its buffers so, and they are allocated again by the allocator that made them: torch's
+# own, until the process's first context.
+@distributed(1, fresh=True, gloo_lacks=LACKS)
+def test_tensors_that_are_resized() -> None:
+    before = torch.ones(COUNT)
+    with rdmacoll.trace_placement(least_bytes=1) as placement:
+        within = torch.ones(3 * COUNT)
+        for _ in range(3):
+            for tensor in (before, within):
+                tensor.untyped_storage().resize_(tensor.nbytes)
+                dist.all_reduce(tensor)
+                placement.step()
+                tensor.untyped_storage().resize_(0)
+            placement.step()
+        for tensor in (before, within):
+            tensor.untyped_storage().resize_(tensor.nbytes)
+        assert rdmacoll.in_heap(within) and not rdmacoll.in_heap(before)
+        placement.step()
+        report = placement.report()
+    assert [one.bytes for one in report.placed] == [within.nbytes]
+    assert "make it in the context" in report.left[0].reason and len(report.left) == 1
+
+
 # As they are alive at the end of each iteration, they are moved at first; then they are served.
 @distributed(1, gloo_lacks=LACKS)
 def test_tensors_that_live_for_one_iteration() -> None:
