@@ -26,8 +26,9 @@ inline constexpr uint64_t kSlotBytesMax = 128 * 1024;
 inline constexpr uint64_t kStageBytesMax = 512 * 1024;
 inline constexpr uint64_t kStageBytesMin = 4096;
 
-// Results of operations of so many bytes and more are written past the caches.
-inline constexpr uint64_t kStreamBytes = 32u << 20;
+// Results of operations of so many bytes and more are written past the caches, which such a one
+// fills with what it reads.
+inline constexpr uint64_t kStreamBytes = 8u << 20;
 
 // Background threads of an endpoint: one drives, each of the others is inside a callback that waits
 // for what comes next.

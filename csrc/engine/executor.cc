@@ -47,8 +47,10 @@ void Executor::start(const Operation& operation) {
   tiling_ = tiling_of(operation, layout_);
   const uint64_t bytes = operation.total_bytes();
   choose_lending(bytes);
+  const bool in_heap = results_in_heap();  // where peers read them
+  to_peers_ = store_choice_.begin(operation.plan->collective, bytes, in_heap);
   to_output_ = bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
-  to_peers_ = store_choice_.begin(operation.plan->collective, bytes);
+  if (in_heap) to_output_ = to_peers_;
   const Plan& plan = *operation.plan;
   lanes_.assign(plan.lanes.size(), LaneState{});
   lanes_left_ = 0;
@@ -152,7 +154,7 @@ void Executor::copy(const Step& step, uint64_t tile) {
     if (is_lent(step, operands[i], tile)) continue;
     std::byte* to = destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile);
     if (to == from) continue;
-    rdmacoll::copy(to, from, from_piece.bytes, stores_for(step, operands[i], tile));
+    rdmacoll::copy(to, from, from_piece.bytes, stores_for(operands[i]));
   }
 }
 
@@ -169,7 +171,7 @@ void Executor::fold(const Step& step, uint64_t tile) {
   for (uint32_t i = source_count; i < step.operands; ++i) {
     if (is_lent(step, operands[i], tile)) continue;
     const size_t number = destinations_.size();
-    if (number < 32 && stores_for(step, operands[i], tile) == Stores::Streamed) {
+    if (number < 32 && stores_for(operands[i]) == Stores::Streamed) {
       streamed |= 1u << number;
     }
     destinations_.push_back(
@@ -181,10 +183,10 @@ void Executor::fold(const Step& step, uint64_t tile) {
          first_piece.bytes, streamed);
 }
 
-Stores Executor::stores_for(const Step& step, const Operand& destination, uint64_t tile) const {
+Stores Executor::stores_for(const Operand& destination) const {
   switch (destination.buffer) {
     case Buffer::Output:
-      return lends_output(step, tile) ? std::max(to_output_, to_peers_) : to_output_;
+      return to_output_;
     case Buffer::PeerSlot:
       return links_[destination.rank].mapped != nullptr ? to_peers_ : Stores::Cached;
     default:

@@ -68,15 +68,15 @@ class Executor {
   const std::byte* received(const Operand& operand, const Piece& piece, uint64_t tile) const;
   const std::byte* in_input(BlockRange range, const Piece& piece) const;
   std::byte* in_output(BlockRange range, const Piece& piece) const;
-  Stores stores_for(const Step& step, const Operand& destination, uint64_t tile) const;
+  Stores stores_for(const Operand& destination) const;
   // A message of a stage goes to all alike, so what holds for any peer holds for it.
   uint32_t any_peer() const { return operation_->plan->rank == 0 ? 1 : 0; }
 
   // Loans (executor_loans.cc).
   void choose_lending(uint64_t operation_bytes);
+  bool results_in_heap() const;
   bool lends() const { return lends_local_ || lends_remote_; }
   bool is_lent(const Step& step, const Operand& destination, uint64_t tile) const;
-  bool lends_output(const Step& step, uint64_t tile) const;
   std::optional<Loan> loan_of(const Operand& home, uint32_t peer, uint64_t tile) const;
   void keep_unsettled(uint8_t channel, uint32_t peer);
   bool is_unsettled_with(uint32_t peer) const;
@@ -100,7 +100,7 @@ class Executor {
   std::optional<Tiling> tiling_;
   std::vector<LaneState> lanes_;
   uint32_t lanes_left_ = 0;
-  Stores to_output_ = Stores::Cached;  // larger results than caches hold go past them
+  Stores to_output_ = Stores::Cached;
   Stores to_peers_ = Stores::Cached;
   bool lends_local_ = false;  // the operation is large enough to lend to mapped peers
   bool lends_remote_ = false;

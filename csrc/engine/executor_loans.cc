@@ -12,20 +12,22 @@ void Executor::choose_lending(uint64_t operation_bytes) {
   lends_remote_ = heap_ != nullptr && operation_bytes >= heap_->lend_remote_bytes();
 }
 
+// Whether peers may read results where this rank writes them.
+bool Executor::results_in_heap() const {
+  if (!lends_local_) return false;
+  if (operation_->contiguous) return heap_->holds(operation_->output, 1);
+  const std::vector<std::byte*>& outputs = operation_->outputs;
+  const auto any = std::find_if(outputs.begin(), outputs.end(),
+                                [](const std::byte* output) { return output != nullptr; });
+  return any != outputs.end() && heap_->holds(*any, 1);
+}
+
 // Whether the message that this destination is for goes as a loan, so that the destination is not
 // to be written. signal_data() comes to the same answer.
 bool Executor::is_lent(const Step& step, const Operand& destination, uint64_t tile) const {
   if (!lends() || !destination.at_home) return false;
   const uint32_t peer = destination.buffer == Buffer::Stage ? any_peer() : destination.rank;
   return loan_of(*home_of(*operation_->plan, step), peer, tile).has_value();
-}
-
-// Whether what the step writes to the output is read there by peers.
-bool Executor::lends_output(const Step& step, uint64_t tile) const {
-  const Operand* operands = &operation_->plan->operands[step.first_operand];
-  return lends() &&
-         std::any_of(operands + step.operands - step.destinations, operands + step.operands,
-                     [&](const Operand& destination) { return is_lent(step, destination, tile); });
 }
 
 std::optional<Loan> Executor::loan_of(const Operand& home, uint32_t peer, uint64_t tile) const {

@@ -9,16 +9,16 @@ namespace rdmacoll {
 StoreChoice::StoreChoice(const std::string& setting, const Clock& clock)
     : setting_(setting), clock_(clock) {}
 
-StoreChoice::Kind& StoreChoice::kind(Collective collective, uint64_t bytes) {
+StoreChoice::Kind& StoreChoice::kind(Collective collective, uint64_t bytes, bool in_heap) {
   const auto size = static_cast<uint32_t>(std::bit_width(bytes / kBytesMin) - 1);
-  return kinds_[static_cast<size_t>(collective)][std::min(size, kSizes - 1)];
+  return kinds_[in_heap][static_cast<size_t>(collective)][std::min(size, kSizes - 1)];
 }
 
-Stores StoreChoice::begin(Collective collective, uint64_t bytes) {
+Stores StoreChoice::begin(Collective collective, uint64_t bytes, bool in_heap) {
   trial_ = nullptr;
   if (setting_ != "auto") return setting_ == "streamed" ? Stores::Streamed : Stores::Cached;
   if (bytes < kBytesMin) return Stores::Cached;
-  Kind& kind = this->kind(collective, bytes);
+  Kind& kind = this->kind(collective, bytes, in_heap);
   const uint32_t number = kind.operations++ % kPeriod;
   if (number >= kTrials) return kind.best;
   trial_ = &kind;

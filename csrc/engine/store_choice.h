@@ -29,8 +29,8 @@ class StoreChoice {
   // The setting is Config's `stores`.
   StoreChoice(const std::string& setting, const Clock& clock);
 
-  // An operation begins: the stores that it is to use.
-  Stores begin(Collective collective, uint64_t bytes);
+  // An operation begins: the stores that it is to use. `in_heap`: peers read its results, too.
+  Stores begin(Collective collective, uint64_t bytes, bool in_heap);
   // Calls what moves some of its bytes.
   template <typename Move>
   void time(Move move) {
@@ -49,11 +49,11 @@ class StoreChoice {
     Stores best = Stores::Cached;
   };
   static constexpr uint32_t kSizes = 16;  // powers of two from kBytesMin on; the last: all above
-  Kind& kind(Collective collective, uint64_t bytes);
+  Kind& kind(Collective collective, uint64_t bytes, bool in_heap);
 
   const std::string setting_;
   const Clock& clock_;
-  std::array<std::array<Kind, kSizes>, kCollectives> kinds_;
+  std::array<std::array<std::array<Kind, kSizes>, kCollectives>, 2> kinds_;
 
   // The operation at hand, if it is a trial.
   Kind* trial_ = nullptr;

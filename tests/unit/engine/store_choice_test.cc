@@ -14,8 +14,9 @@ constexpr uint64_t kLarge = 1 << 20;
 struct Machine {
   explicit Machine(const std::string& setting = "auto") : choice(setting, clock) {}
 
-  Stores operation(uint64_t bytes = kLarge, Collective collective = Collective::AllReduce) {
-    const Stores stores = choice.begin(collective, bytes);
+  Stores operation(uint64_t bytes = kLarge, Collective collective = Collective::AllReduce,
+                   bool in_heap = false) {
+    const Stores stores = choice.begin(collective, bytes, in_heap);
     for (int copies = 0; copies < 3; ++copies) {
       clock.at_ns += 1'000'000;  // waiting counts for nothing
       choice.time([&] { clock.at_ns += stores == Stores::Cached ? cached_ns : streamed_ns; });
@@ -72,6 +73,7 @@ TEST(StoreChoice, EachKindAndSizeForItself) {
   machine.cached_ns = 100;
   EXPECT_EQ(machine.after_trials(64 * kLarge), Stores::Cached);
   EXPECT_EQ(machine.after_trials(kLarge, Collective::AllGather), Stores::Cached);
+  EXPECT_EQ(machine.operation(kLarge, Collective::AllReduce, true), Stores::Cached);
   EXPECT_EQ(machine.operation(kLarge + 4096), Stores::Streamed) << "nearly as large";
   EXPECT_EQ(machine.after_trials(uint64_t{1} << 45), Stores::Cached);
   EXPECT_EQ(machine.operation(StoreChoice::kBytesMin - 1), Stores::Cached);
