@@ -139,9 +139,11 @@ void VerbsTransport::tell_window(Peer& peer) {
     return;
   QueuePair& first = *peer.stripes[0];
   if (!peer.alive() || !first.has_room(1)) return;  // the next completion comes here again
+  const uint64_t room = peer.words_told++ % verbs::Mailbox::kRooms;
   first.write_word(
       WindowWord::of(peer.returned),
-      {peer.its_mailbox.address + offsetof(verbs::Mailbox, room), peer.its_mailbox.rkey});
+      {peer.its_mailbox.address + offsetof(verbs::Mailbox, rooms) + room * sizeof(WindowWord),
+       peer.its_mailbox.rkey});
   ++control_messages_;
   peer.told = peer.returned;
   ring(peer, first);

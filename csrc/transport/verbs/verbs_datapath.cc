@@ -14,7 +14,6 @@ using verbs::Letter;
 using verbs::Mailbox;
 using verbs::OpenedRegion;
 using verbs::QueuePair;
-using verbs::WindowWord;
 
 namespace {
 
@@ -108,10 +107,7 @@ bool VerbsTransport::done(Ticket ticket) {
 // Room in the peer's receive queue, and in my send queues for the signal and its marks.
 bool VerbsTransport::may_signal(Peer& peer) {
   if (peer.signals_sent - peer.signals_returned >= verbs::kReceiveDepth) {
-    const WindowWord room = peer.mailbox().told_room();
-    if (room.whole()) {
-      peer.signals_returned = verbs::advance_to(peer.signals_returned, room.returned);
-    }
+    peer.signals_returned = peer.mailbox().told_room(peer.signals_returned);
     if (peer.signals_sent - peer.signals_returned >= verbs::kReceiveDepth) return false;
   }
   if (!peer.stripes[0]->has_room(1)) return false;

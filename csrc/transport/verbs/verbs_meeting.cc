@@ -116,8 +116,9 @@ Status VerbsTransport::equip(Peer* peer) {
   auto memory = SharedSegment::create(sizeof(Mailbox));
   if (!memory.ok()) return memory.status();
   peer->mailbox_memory = std::make_unique<SharedSegment>(memory.take());
-  reinterpret_cast<Mailbox*>(peer->mailbox_memory->data())
-      ->room.store(std::bit_cast<uint64_t>(verbs::WindowWord{}));
+  for (auto& room : reinterpret_cast<Mailbox*>(peer->mailbox_memory->data())->rooms) {
+    room.store(std::bit_cast<uint64_t>(verbs::WindowWord{}));
+  }
   auto* const base = peer->mailbox_memory->data();
   peer->mailbox_registered =
       table_.reg_mr_iova2(device_->pd(), base, sizeof(Mailbox), reinterpret_cast<uint64_t>(base),

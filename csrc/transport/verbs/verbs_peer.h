@@ -81,6 +81,7 @@ struct VerbsPeer {
   uint64_t taken = 0;                            // signals
   uint64_t returned = 0;                         // of those, what I have made room for again
   uint64_t told = 0;                             // of those, what the peer knows of
+  uint64_t words_told = 0;                       // by a word of its own
   bool said_goodbye = false;
   bool heard = true;  // something, since the last look
 

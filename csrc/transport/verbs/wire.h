@@ -75,17 +75,26 @@ inline uint64_t advance_to(uint64_t before, uint32_t low) {
   return step < 1u << 31 ? before + step : before;
 }
 
-// What a process gives each of its peers to write to, registered: the peer's letters, and the word
-// in which the peer tells of room when no letter does.
+// What a process gives each of its peers to write to, registered: the peer's letters, and words in
+// which the peer tells of room when no letter does, by turns. Two may be on their way at once (the
+// window is two of kTellEvery), in no order: in one place they could mix for good.
 struct Mailbox {
-  Letter letters[kReceiveDepth];
-  std::atomic<uint64_t> room;  // a WindowWord
+  static constexpr uint32_t kRooms = 2;
+  static_assert(kRooms * kTellEvery == kReceiveDepth);
 
-  WindowWord told_room() const {
-    return std::bit_cast<WindowWord>(room.load(std::memory_order_relaxed));
+  Letter letters[kReceiveDepth];
+  std::atomic<uint64_t> rooms[kRooms];  // WindowWords
+
+  // The newest that is whole, of a count that was `before`.
+  uint64_t told_room(uint64_t before) const {
+    for (const std::atomic<uint64_t>& room : rooms) {
+      const auto word = std::bit_cast<WindowWord>(room.load(std::memory_order_relaxed));
+      if (word.whole()) before = advance_to(before, word.returned);
+    }
+    return before;
   }
 };
-static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(Mailbox::room) == 8);
+static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(std::atomic<uint64_t>) == 8);
 
 // By datagram, so it may be lost; said again until both sides are done.
 struct Hello {
