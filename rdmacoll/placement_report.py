@@ -41,7 +41,8 @@ class PlacementReport:
         rest = {size: count for size, count in self.freed.items() if size not in self.served}
         if rest:
             most = f"{text_of_size(max(rest))} and less"
-            yield f"{most:>11}  {sum(rest.values())} that do not live on: too small to be served"
+            why = "too small, or too many sizes"
+            yield f"{most:>11}  {sum(rest.values())} that do not live on, and are not served: {why}"
 
 
 def _sum(traced: list[Traced]) -> str:

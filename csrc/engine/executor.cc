@@ -154,7 +154,7 @@ void Executor::copy(const Step& step, uint64_t tile) {
     if (is_lent(step, operands[i], tile)) continue;
     std::byte* to = destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile);
     if (to == from) continue;
-    rdmacoll::copy(to, from, from_piece.bytes, stores_for(operands[i]));
+    copy_bytes(to, from, from_piece.bytes, stores_for(operands[i]));
   }
 }
 
@@ -171,7 +171,7 @@ void Executor::fold(const Step& step, uint64_t tile) {
   for (uint32_t i = source_count; i < step.operands; ++i) {
     if (is_lent(step, operands[i], tile)) continue;
     const size_t number = destinations_.size();
-    if (number < 32 && stores_for(operands[i]) == Stores::Streamed) {
+    if (number < kStreamedMax && stores_for(operands[i]) == Stores::Streamed) {
       streamed |= 1u << number;
     }
     destinations_.push_back(

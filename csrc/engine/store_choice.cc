@@ -6,8 +6,17 @@
 
 namespace rdmacoll {
 
+namespace {
+
+std::optional<Stores> forced_by(const std::string& setting) {
+  if (setting == "auto") return std::nullopt;
+  return setting == "streamed" ? Stores::Streamed : Stores::Cached;
+}
+
+}  // namespace
+
 StoreChoice::StoreChoice(const std::string& setting, const Clock& clock)
-    : setting_(setting), clock_(clock) {}
+    : forced_(forced_by(setting)), clock_(clock) {}
 
 StoreChoice::Kind& StoreChoice::kind(Collective collective, uint64_t bytes, bool in_heap) {
   const auto size = static_cast<uint32_t>(std::bit_width(bytes / kBytesMin) - 1);
@@ -16,7 +25,7 @@ StoreChoice::Kind& StoreChoice::kind(Collective collective, uint64_t bytes, bool
 
 Stores StoreChoice::begin(Collective collective, uint64_t bytes, bool in_heap) {
   trial_ = nullptr;
-  if (setting_ != "auto") return setting_ == "streamed" ? Stores::Streamed : Stores::Cached;
+  if (forced_) return *forced_;
   if (bytes < kBytesMin) return Stores::Cached;
   Kind& kind = this->kind(collective, bytes, in_heap);
   const uint32_t number = kind.operations++ % kPeriod;

@@ -1,8 +1,8 @@
 // StoreChoice: whether what an operation writes for peers of this host goes past the caches. What
 // is quicker depends on how far apart the ranks' cores are, and the system moves them: between near
-// ones streaming took up to 1.8 times as long as staying in the caches, between distant ones a
-// fifth. So it is learnt from the operations themselves, again and again: of every kPeriod of one
-// kind and size the first few try both, and their copies are timed.
+// ones streaming takes up to twice as long as staying in the caches, between distant ones a third
+// to a fifth. So it is learnt from the operations themselves, again and again: of every kPeriod of
+// one kind and size the first few try both, and their copies are timed.
 //
 // All ranks of a group try the same in the same operation, as they start the same ones: what is
 // timed is one's own writing and the reading of what others wrote alike. What a rank then takes is
@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "csrc/base/clock.h"
@@ -51,7 +52,7 @@ class StoreChoice {
   static constexpr uint32_t kSizes = 16;  // powers of two from kBytesMin on; the last: all above
   Kind& kind(Collective collective, uint64_t bytes, bool in_heap);
 
-  const std::string setting_;
+  const std::optional<Stores> forced_;
   const Clock& clock_;
   std::array<std::array<std::array<Kind, kSizes>, kCollectives>, 2> kinds_;
 

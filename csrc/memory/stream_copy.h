@@ -14,7 +14,7 @@ void stream_copy(std::byte* to, const std::byte* from, uint64_t bytes);
 
 enum class Stores : uint8_t { Cached, Streamed };
 
-inline void copy(std::byte* to, const std::byte* from, uint64_t bytes, Stores stores) {
+inline void copy_bytes(std::byte* to, const std::byte* from, uint64_t bytes, Stores stores) {
   if (stores == Stores::Streamed) {
     stream_copy(to, from, bytes);
   } else {

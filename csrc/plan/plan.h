@@ -50,7 +50,7 @@ enum class Collective : uint8_t {
   Scatter,
   Barrier,
 };
-inline constexpr size_t kCollectives = 9;
+inline constexpr size_t kCollectives = static_cast<size_t>(Collective::Barrier) + 1;
 
 enum class Algorithm : uint8_t {
   Direct,

@@ -44,8 +44,8 @@ void reduce(const Reduction& reduction, const void* const* sources, size_t sourc
     fold(sources, source_count, folded, begin, end, divisor);
     for (size_t d = folded == first ? 1 : 0; d < destination_count; ++d) {
       std::byte* const to = static_cast<std::byte*>(destinations[d]) + begin;
-      const bool past_caches = d < 32 && (streamed >> d & 1) != 0;
-      copy(to, folded, end - begin, past_caches ? Stores::Streamed : Stores::Cached);
+      const bool past_caches = d < kStreamedMax && (streamed >> d & 1) != 0;
+      copy_bytes(to, folded, end - begin, past_caches ? Stores::Streamed : Stores::Cached);
     }
   }
 }
