@@ -86,7 +86,9 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
   };
   const BlockRange range = sources.front().blocks;
   for (const Operand& source : sources) {
-    if (receives(source)) wait(Counter::Data, source.rank, source.channel, range);
+    if (!receives(source)) continue;
+    wait(Counter::Data, source.rank, source.channel, range);
+    mark_landing(source);
   }
   for (const Operand& to : destinations) {
     if (to.buffer == Buffer::PeerSlot) wait(Counter::Credit, to.rank, to.channel, range);
@@ -102,7 +104,10 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
     }
   };
   for (const Operand& to : destinations) {
-    if (to.buffer == Buffer::PeerSlot) announce(to.rank, to.channel);
+    if (to.buffer == Buffer::PeerSlot) {
+      announce(to.rank, to.channel);
+      mark_landing(to);
+    }
     if (to.buffer != Buffer::Stage) continue;
     for (uint16_t peer : others_) announce(peer, to.channel);
   }

@@ -24,6 +24,13 @@ inline Operand slot(uint16_t from, BlockRange blocks, uint8_t channel = 0) {
 inline Operand peer_slot(uint16_t to, BlockRange blocks, uint8_t channel = 0) {
   return {Buffer::PeerSlot, channel, to, blocks};
 }
+// The same for messages that land (plan.h, "Landing").
+inline Operand landed(uint16_t from, BlockRange blocks) {
+  return {Buffer::Slot, kLandingChannel, from, blocks, false, true};
+}
+inline Operand peer_output(uint16_t to, BlockRange blocks) {
+  return {Buffer::PeerSlot, kLandingChannel, to, blocks, false, true};
+}
 inline Operand stage(BlockRange blocks, uint8_t channel = kFirstStageChannel) {
   return {Buffer::Stage, channel, 0, blocks};
 }
@@ -70,6 +77,7 @@ class PlanBuilder {
   Plan take();
 
  private:
+  void mark_landing(const Operand& operand) { plan_.steps.back().lands = operand.lands; }
   void whole(Step step, const Operands& sources, const Operands& destinations);
   std::optional<Operand> bare(Step step, const Operands& sources, const Operands& destinations);
   void add_operand(const Operand& operand);

@@ -9,9 +9,9 @@ Plan direct_all_gather(uint16_t rank, uint16_t world) {
   PlanBuilder plan(Collective::AllGather, Algorithm::Direct, rank, world, world);
   for (uint16_t peer : others_from(rank, world)) {
     plan.lane();
-    plan.copy(input(block(rank)), {peer_slot(peer, block(rank))});
+    plan.copy(input(block(rank)), {peer_output(peer, block(rank))});
     plan.lane();
-    plan.copy(slot(peer, block(peer)), {output(block(peer))});
+    plan.copy(landed(peer, block(peer)), {output(block(peer))});
   }
   plan.lane();
   plan.copy(input(block(rank)), {output(block(rank))});
@@ -37,9 +37,9 @@ Plan direct_all_to_all(uint16_t rank, uint16_t world) {
   PlanBuilder plan(Collective::AllToAll, Algorithm::Direct, rank, world, 2 * world);
   for (uint16_t peer : others_from(rank, world)) {
     plan.lane();
-    plan.copy(input(block(peer)), {peer_slot(peer, block(peer))});
+    plan.copy(input(block(peer)), {peer_output(peer, block(peer))});
     plan.lane();
-    plan.copy(slot(peer, block(world + peer)), {output(block(world + peer))});
+    plan.copy(landed(peer, block(world + peer)), {output(block(world + peer))});
   }
   plan.lane();
   plan.copy(input(block(rank)), {output(block(world + rank))});
@@ -50,13 +50,13 @@ Plan direct_gather(uint16_t rank, uint16_t world, uint16_t root) {
   PlanBuilder plan(Collective::Gather, Algorithm::Direct, rank, world, world);
   plan.lane();
   if (rank != root) {
-    plan.copy(input(block(rank)), {peer_slot(root, block(rank))});
+    plan.copy(input(block(rank)), {peer_output(root, block(rank))});
     return plan.take();
   }
   plan.copy(input(block(rank)), {output(block(rank))});
   for (uint16_t peer : others_from(rank, world)) {
     plan.lane();
-    plan.copy(slot(peer, block(peer)), {output(block(peer))});
+    plan.copy(landed(peer, block(peer)), {output(block(peer))});
   }
   return plan.take();
 }
@@ -65,12 +65,12 @@ Plan direct_scatter(uint16_t rank, uint16_t world, uint16_t root) {
   PlanBuilder plan(Collective::Scatter, Algorithm::Direct, rank, world, world);
   if (rank != root) {
     plan.lane();
-    plan.copy(slot(root, block(rank)), {output(block(rank))});
+    plan.copy(landed(root, block(rank)), {output(block(rank))});
     return plan.take();
   }
   for (uint16_t peer : others_from(rank, world)) {
     plan.lane();
-    plan.copy(input(block(peer)), {peer_slot(peer, block(peer))});
+    plan.copy(input(block(peer)), {peer_output(peer, block(peer))});
   }
   plan.lane();
   plan.copy(input(block(rank)), {output(block(rank))});

@@ -30,7 +30,7 @@ BlockRange upper_half(BlockRange range) {
 void stand_aside(PlanBuilder& plan, uint16_t partner, BlockRange all) {
   const BlockRange halves[] = {lower_half(all), upper_half(all)};
   for (BlockRange half : halves) plan.copy(input(half), {peer_slot(partner, half)});
-  for (BlockRange half : halves) plan.copy(slot(partner, half), {output(half)});
+  for (BlockRange half : halves) plan.copy(landed(partner, half), {output(half)});
 }
 
 // Sends the half that the partner keeps, folds the other; returns the block that is left. Sums are
@@ -62,8 +62,8 @@ void double_up(PlanBuilder& plan, const Fold& fold, uint16_t index, BlockRange r
   for (uint16_t bit = 1; bit < fold.participants; bit *= 2) {
     const uint16_t partner = fold.rank_of(index ^ bit);
     const BlockRange theirs = blocks(range.first ^ bit, bit);
-    plan.copy(output(range), {peer_slot(partner, range)});
-    plan.copy(slot(partner, theirs), {output(theirs)});
+    plan.copy(output(range), {peer_output(partner, range)});
+    plan.copy(landed(partner, theirs), {output(theirs)});
     range = blocks(std::min(range.first, theirs.first), 2 * bit);
   }
 }
@@ -90,7 +90,7 @@ Plan halving_doubling_all_reduce(uint16_t rank, uint16_t world) {
   const BlockRange kept = halve(plan, fold, index, all, stands_in);
   double_up(plan, fold, index, kept);
   if (stands_in) {
-    for (BlockRange half : halves) plan.copy(output(half), {peer_slot(rank - 1, half)});
+    for (BlockRange half : halves) plan.copy(output(half), {peer_output(rank - 1, half)});
   }
   return plan.take();
 }

@@ -14,19 +14,15 @@ Operands contributions_in_rank_order(uint16_t rank, uint16_t world) {
   return sources;
 }
 
-void send_to_others(PlanBuilder& plan, uint16_t rank, uint16_t world) {
-  for (uint16_t peer : others_from(rank, world)) {
-    plan.copy(input(block(0)), {peer_slot(peer, block(0))});
-  }
-}
-
 }  // namespace
 
 Plan one_shot_all_reduce(uint16_t rank, uint16_t world) {
   PlanBuilder plan(Collective::AllReduce, Algorithm::OneShot, rank, world, 1);
   plan.lend_nothing();  // in place, the result may come before the last has read the input
   plan.lane();
-  send_to_others(plan, rank, world);
+  for (uint16_t peer : others_from(rank, world)) {
+    plan.copy(input(block(0)), {peer_slot(peer, block(0))});
+  }
   plan.finish(contributions_in_rank_order(rank, world), {output(block(0))});
   return plan.take();
 }
@@ -45,10 +41,12 @@ Plan one_shot_reduce(uint16_t rank, uint16_t world, uint16_t root) {
 Plan one_shot_broadcast(uint16_t rank, uint16_t world, uint16_t root) {
   PlanBuilder plan(Collective::Broadcast, Algorithm::OneShot, rank, world, 1);
   plan.lane();
-  if (rank == root) {
-    send_to_others(plan, rank, world);
-  } else {
-    plan.copy(slot(root, block(0)), {output(block(0))});
+  if (rank != root) {
+    plan.copy(landed(root, block(0)), {output(block(0))});
+    return plan.take();
+  }
+  for (uint16_t peer : others_from(rank, world)) {
+    plan.copy(input(block(0)), {peer_output(peer, block(0))});
   }
   return plan.take();
 }

@@ -24,6 +24,12 @@
 // at home. An operation that has lent is over when all it lent has been returned. Whether to lend
 // is decided edge by edge, and the other end's plan is the same; verify.h proves both.
 //
+// Landing. A message that its receiver does nothing with but copy it into the same place of its
+// Output says so on both ends (`lands`). The receiver may then grant that place for the whole of
+// the operation, and the sender write there instead of into the slot, which the message occupies
+// all the same. This, too, changes no step, and verify.h proves it with and without. What lands
+// comes on kLandingChannel.
+//
 // Blocks. What a block b is, and which blocks Input and Output have on a rank of a world of n:
 //   all_reduce, reduce, broadcast: a part of the one buffer; the plan says how many (contiguous).
 //     The root of a broadcast has one buffer, its Input; the plan does not write it.
@@ -89,6 +95,7 @@ struct Operand {
   BlockRange blocks;     // a slot holds the range from its first byte; a stage holds every block of
                          // a tile at its own place (Tiling::stage_offset)
   bool at_home = false;  // of PeerSlot, Stage: not written where the message is lent
+  bool lands = false;    // of PeerSlot, Slot: may be in the receiver's Output instead
   bool operator==(const Operand&) const = default;
 };
 
@@ -103,6 +110,7 @@ struct Step {
   uint8_t channel = 0;              // Wait, Signal
   uint16_t peer = 0;                // Wait, Signal
   bool finishes = false;            // Reduce: its result has every contribution (where AVG divides)
+  bool lands = false;          // Wait, Signal of Data: the message may be in the receiver's Output
   uint8_t destinations = 0;    // Copy, Reduce: how many of the operands are destinations, the last
   uint16_t operands = 0;       // Copy, Reduce: sources, then destinations; Signal of Data: its home
                                // (what of it the peer reads, in Input or Output), if it has one
@@ -122,6 +130,7 @@ inline constexpr uint8_t kSlotChannels = 2;   // 0, 1: slots at the receiver
 inline constexpr uint8_t kStageChannels = 2;  // 2, 3: stages at the sender
 inline constexpr uint8_t kFirstStageChannel = kSlotChannels;
 inline constexpr uint8_t kPlanChannels = kSlotChannels + kStageChannels;
+inline constexpr uint8_t kLandingChannel = 0;
 constexpr bool is_stage_channel(uint8_t channel) {
   return channel >= kFirstStageChannel && channel < kPlanChannels;
 }

@@ -14,8 +14,11 @@ struct Ring {
   uint16_t next() const { return around(rank, +1, world); }
   BlockRange at(int distance) const { return block(around(rank, distance, world)); }
 
+  // Of partial sums, and of whole blocks.
   Operand from_previous(BlockRange range) const { return slot(previous(), range); }
   Operand to_next(BlockRange range) const { return peer_slot(next(), range); }
+  Operand landed_here(BlockRange range) const { return landed(previous(), range); }
+  Operand landing_next(BlockRange range) const { return peer_output(next(), range); }
 
   // The hops in which partial sums travel, but for the last: it is the caller's. The sum that
   // starts here is of the block `start` away and ends at the rank before.
@@ -31,10 +34,10 @@ struct Ring {
   void pass_on(PlanBuilder& plan, int start) const {
     for (int hop = 0; hop < world - 2; ++hop) {
       const BlockRange range = at(start - hop);
-      plan.copy(from_previous(range), {output(range), to_next(range)});
+      plan.copy(landed_here(range), {output(range), landing_next(range)});
     }
     const BlockRange last = at(start - (world - 2));
-    plan.copy(from_previous(last), {output(last)});
+    plan.copy(landed_here(last), {output(last)});
   }
 };
 
@@ -46,7 +49,7 @@ Plan ring_all_reduce(uint16_t rank, uint16_t world) {
   plan.lane();
   ring.sum_up(plan, 0);
   const BlockRange done = ring.at(+1);
-  plan.finish({ring.from_previous(done), input(done)}, {output(done), ring.to_next(done)});
+  plan.finish({ring.from_previous(done), input(done)}, {output(done), ring.landing_next(done)});
   ring.pass_on(plan, 0);
   return plan.take();
 }
@@ -55,7 +58,7 @@ Plan ring_all_gather(uint16_t rank, uint16_t world) {
   const Ring ring{rank, world};
   PlanBuilder plan(Collective::AllGather, Algorithm::Ring, rank, world, world);
   plan.lane();
-  plan.copy(input(block(rank)), {output(block(rank)), ring.to_next(block(rank))});
+  plan.copy(input(block(rank)), {output(block(rank)), ring.landing_next(block(rank))});
   ring.pass_on(plan, -1);
   return plan.take();
 }

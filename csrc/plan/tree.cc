@@ -1,4 +1,4 @@
-// Tree: sums go up on channel 0, results down on channel 1.
+// Tree: sums go up on a channel of their own, results down on the one on which they may land.
 #include "csrc/plan/tree.h"
 
 #include "csrc/plan/builder.h"
@@ -6,8 +6,8 @@
 namespace rdmacoll {
 namespace {
 
-constexpr uint8_t kUp = 0;
-constexpr uint8_t kDown = 1;
+constexpr uint8_t kUp = 1;
+static_assert(kUp != kLandingChannel);
 
 // A rank's place. Counted from the root, the parent of v is v without its lowest bit, and its
 // children add a lower one.
@@ -38,7 +38,7 @@ Operands contributions(const Place& place) {
 Operands to_children(const Place& place) {
   Operands destinations;
   for (auto child = place.children.rbegin(); child != place.children.rend(); ++child) {
-    destinations.push_back(peer_slot(*child, block(0), kDown));
+    destinations.push_back(peer_output(*child, block(0)));
   }
   return destinations;
 }
@@ -59,7 +59,7 @@ void send_up(PlanBuilder& plan, const Place& place) {
 }
 
 void pass_down(PlanBuilder& plan, const Place& place) {
-  plan.copy(slot(place.parent, block(0), kDown), to_output_and_children(place));
+  plan.copy(landed(place.parent, block(0)), to_output_and_children(place));
 }
 
 }  // namespace

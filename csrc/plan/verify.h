@@ -28,6 +28,10 @@
 // so happens-before is the same, and only where its receivers read differs: no race with all
 // lending and none with nobody lending is no race in between.
 //
+// Landing. A message that lands is written into the receiver's output between the receiver's grant,
+// given when it starts the operation, and the message's signal. A sender that has no grant yet uses
+// the slot, so only where the bytes are in between differs, and again all or none prove the rest.
+//
 // Which depth proves the others. Of a depth d at least d/2 + 1 messages are always usable, so for
 // completion 2 is the tightest. Fewer slots order more, so for races it is a depth that is never
 // used up. The tests prove both.
@@ -51,6 +55,7 @@ struct WorldPlan {
   uint16_t root = 0;
   bool in_place = false;  // outputs share the inputs' memory where an operation allows it
   uint64_t lenders = 0;   // a bit for each rank that lends every message that has a home
+  uint64_t granters = 0;  // a bit for each rank that grants its output to all that may land there
   uint64_t bytes = 0;     // all_reduce, reduce, broadcast
   // The others: by rank, of each of the plan's blocks; 0 for blocks that the rank does not have.
   std::vector<std::vector<uint64_t>> block_bytes;

@@ -89,6 +89,8 @@ SymbolicWorld::Place SymbolicWorld::slot_place(const Operand& operand, uint64_t 
   Queue& from = queue(operand.rank, at_.rank, operand.channel);
   if (from.waited != from.credited + 1) return refused("reads a slot that it does not hold");
   if (from.bytes.front() != bytes) return refused("reads another size than the message has");
+  if (operand.lands != from.lands.front()) return refused("reads as landed what is not, or not");
+  if (from.loans.front().landing.cells != nullptr) return from.loans.front().landing;
   if (from.loans.front().home.cells != nullptr) return lent_place(from, bytes);
   return {&from.slots[from.credited % bounds_.slot_depth], 0};
 }
@@ -101,6 +103,10 @@ SymbolicWorld::Place SymbolicWorld::peer_slot_place(const Operand& operand, uint
   Cells& cells = to.slots[to.sent % bounds_.slot_depth];
   cells.resize(bounds_.slot_bytes);
   to.filled_bytes = bytes;
+  to.filled_lands = operand.lands;
+  if (operand.lands && grants(operand.rank)) {
+    return landing_place(operand.rank, operand.blocks, bytes);
+  }
   return {&cells, 0};
 }
 
@@ -109,7 +115,7 @@ SymbolicWorld::Loan SymbolicWorld::loan_of(const Step& step) {
   const Operand& home = plan().operands[step.first_operand];
   const uint64_t bytes = tiling().piece(home.blocks, at_.tile).bytes;
   if (bytes == 0) return {};
-  return {place_of(home, bytes), bytes};
+  return {.home = place_of(home, bytes), .bytes = bytes, .landing = {}};
 }
 
 SymbolicWorld::Place SymbolicWorld::lent_place(const Queue& from, uint64_t bytes) {

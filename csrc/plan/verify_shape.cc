@@ -1,6 +1,7 @@
 // The shape of a plan: operands, ranges, and one lane per direction of a (peer, channel).
 #include "csrc/plan/verify_shape.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -33,6 +34,9 @@ class Shape {
     if (step.kind == StepKind::Wait || step.kind == StepKind::Signal) {
       if (step.channel >= kPlanChannels) refuse("no such channel");
       const bool receives = (step.kind == StepKind::Wait) == (step.counter == Counter::Data);
+      if (step.lands && (step.counter != Counter::Data || step.channel != kLandingChannel)) {
+        refuse("lands, but is no message of the channel for it");
+      }
       own(step.peer, step.channel, receives);
       check_home(step);
       return;
@@ -50,6 +54,20 @@ class Shape {
     }
     for (uint32_t i = 0; i < step.operands; ++i) {
       check_operand(plan_.operands[step.first_operand + i], i >= sources);
+    }
+    check_landed(step);
+  }
+
+  // What has landed is where it belongs: the receiver may only name it so.
+  void check_landed(const Step& step) {
+    const auto first = plan_.operands.begin() + step.first_operand;
+    const auto last = first + step.operands;
+    for (auto operand = first; operand != last; ++operand) {
+      if (operand->buffer != Buffer::Slot || !operand->lands) continue;
+      const bool copied = std::any_of(first, last, [&](const Operand& other) {
+        return other.buffer == Buffer::Output && other.blocks == operand->blocks;
+      });
+      if (step.kind != StepKind::Copy || !copied) refuse("lands, but is not copied to its place");
     }
   }
 
@@ -70,6 +88,8 @@ class Shape {
     check_range(operand.blocks);
     const bool sent = operand.buffer == Buffer::PeerSlot || operand.buffer == Buffer::Stage;
     if (operand.at_home && !sent) refuse("lends what is not sent");
+    const bool in_slot = operand.buffer == Buffer::Slot || operand.buffer == Buffer::PeerSlot;
+    if (operand.lands && !in_slot) refuse("lands what does not travel in a slot");
     if (operand.blocks.count == 0) refuse("an operand without blocks");
     if (!is_contiguous(plan_.collective) && operand.blocks.count != 1) {
       refuse("an operand of several scattered blocks");

@@ -32,7 +32,7 @@ SymbolicWorld::SymbolicWorld(const std::vector<WorldPlan>& operations, const Bou
   for (uint32_t index = 0; index < operations.size(); ++index) {
     for (uint16_t rank = 0; rank < world_; ++rank) {
       lanes_ = std::max<uint32_t>(lanes_, operations[index].plans[rank].lanes.size());
-      seats_[index].push_back({tiling_of(operations[index], rank, bounds)});
+      seats_[index].push_back({tiling_of(operations[index], rank, bounds), 0, {}});
       buffers_[index].push_back(make_buffers(operations[index], index, rank, symbols_));
     }
   }
@@ -74,7 +74,9 @@ void SymbolicWorld::start(uint16_t rank) {
     }
   }
   const uint32_t first_lane = lane_id(rank, 0);
-  seats_[state.operation][rank].start_time = clocks_[first_lane][first_lane];
+  Seat& seat = seats_[state.operation][rank];
+  seat.start_time = clocks_[first_lane][first_lane];
+  seat.granted = state.past;
 }
 
 bool SymbolicWorld::advance(uint16_t rank) {
@@ -139,6 +141,7 @@ void SymbolicWorld::end_operation(uint16_t rank) {
 
 bool SymbolicWorld::run_step(const Step& step) {
   if (at_.tile >= tiling().tiles(step.blocks)) return true;
+  if (!granted(step)) return false;
   const uint64_t bytes = tiling().piece(step.blocks, at_.tile).bytes;
   if (step.kind == StepKind::Wait) return run_wait(step, bytes);
   if (step.kind == StepKind::Signal) {
@@ -152,7 +155,7 @@ bool SymbolicWorld::run_step(const Step& step) {
 bool SymbolicWorld::run_wait(const Step& step, uint64_t bytes) {
   return step.counter == Counter::Credit
              ? wait_credit(queue(at_.rank, step.peer, step.channel), depth_of(step.channel))
-             : wait_data(queue(step.peer, at_.rank, step.channel), bytes);
+             : wait_data(queue(step.peer, at_.rank, step.channel), step, bytes);
 }
 
 bool SymbolicWorld::wait_credit(Queue& queue, uint32_t depth) {
@@ -168,10 +171,11 @@ bool SymbolicWorld::wait_credit(Queue& queue, uint32_t depth) {
   }
   ++queue.acquired;
   queue.filled_bytes = 0;
+  queue.filled_lands = false;
   return true;
 }
 
-bool SymbolicWorld::wait_data(Queue& queue, uint64_t bytes) {
+bool SymbolicWorld::wait_data(Queue& queue, const Step& step, uint64_t bytes) {
   if (queue.waited != queue.credited) {
     refuse("waits for a message before it has returned the one before");
     return true;
@@ -181,8 +185,10 @@ bool SymbolicWorld::wait_data(Queue& queue, uint64_t bytes) {
     refuse("waits for " + std::to_string(bytes) + " bytes, but the message has " +
            std::to_string(queue.bytes.front()));
   }
+  if (queue.lands.front() != step.lands) refuse("only one end says that the message lands");
   join(clocks_[me()], queue.data_clocks.front());
   queue.data_clocks.pop_front();
+  read_landed(queue.loans.front());
   ++queue.waited;
   return true;
 }
@@ -195,16 +201,20 @@ void SymbolicWorld::run_signal(const Step& step, uint64_t bytes) {
     if (!is_stage_channel(step.channel) && to.filled_bytes != bytes) {
       return refuse("announces other bytes than it wrote");
     }
+    if (to.filled_lands != step.lands) return refuse("announces as landing what is not, or not");
     ++to.sent;
     to.bytes.push_back(bytes);
-    to.data_clocks.push_back(clock);
     to.loans.push_back(loan_of(step));
+    land_lent(step, to.loans.back());
+    to.lands.push_back(step.lands);
+    to.data_clocks.push_back(clock);
     if (to.loans.back().home.cells != nullptr) to.lent = to.sent;
   } else {
     Queue& from = queue(step.peer, at_.rank, step.channel);
     if (from.waited != from.credited + 1) return refuse("returns what it has not waited for");
     ++from.credited;
     from.bytes.pop_front();
+    from.lands.pop_front();
     from.credit_clocks.push_back(clock);
     if (from.loans.front().home.cells != nullptr) {
       from.returns.resize(clock.size());

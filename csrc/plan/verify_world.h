@@ -30,10 +30,11 @@ class SymbolicWorld {
     uint64_t offset = 0;
   };
 
-  // Where a lent message lies; without cells it is not lent.
+  // Where a lent message lies, and one that has landed; without cells it is neither.
   struct Loan {
     Place home;
     uint64_t bytes = 0;  // that the receiver may read there
+    Place landing;
   };
 
   // The messages of one (sender, receiver, channel). Most are never used: a list costs nothing.
@@ -43,10 +44,12 @@ class SymbolicWorld {
     uint64_t waited = 0;             // Wait(Data) by the receiver
     uint64_t credited = 0;           // Signal(Credit) by the receiver
     uint64_t filled_bytes = 0;       // of the message acquired last
+    bool filled_lands = false;       // what its operand said of it
     std::list<uint64_t> bytes;       // of messages from the one waited for last
     std::list<Clock> data_clocks;    // of signals not yet waited for
     std::list<Clock> credit_clocks;  // of credits not yet used
     std::list<Loan> loans;           // like `bytes`
+    std::list<bool> lands;           // like `bytes`: what its signal said
     uint64_t lent = 0;               // messages sent up to the last that was lent
     Clock returns;                   // of all credits for lent messages
     std::vector<Cells> slots;
@@ -69,6 +72,7 @@ class SymbolicWorld {
   struct Seat {
     Tiling tiling;
     uint32_t start_time = 0;  // of lane 0; 0: not started
+    Clock granted;            // what the rank knew at the start
   };
 
   // Who is running; what messages are about.
@@ -89,11 +93,21 @@ class SymbolicWorld {
   bool run_wait(const Step& step, uint64_t bytes);
   void run_signal(const Step& step, uint64_t bytes);
   bool wait_credit(Queue& queue, uint32_t depth);
-  bool wait_data(Queue& queue, uint64_t bytes);
+  bool wait_data(Queue& queue, const Step& step, uint64_t bytes);
   void check_deadlock();
   void check_balance();
   void check_results();
   void refuse(const std::string& why);  // where it is, and why; keeps the first
+
+  // verify_landing.cc: messages that are written into the receiver's output
+  bool granted(const Step& step);  // false: a receiver has not come as far yet
+  bool grants(uint16_t receiver) const {
+    return (operations_[ranks_[at_.rank].operation].granters >> receiver & 1) != 0;
+  }
+  uint16_t landing_block(const Plan& receiver, BlockRange sent) const;
+  Place landing_place(uint16_t receiver, BlockRange sent, uint64_t bytes);
+  void land_lent(const Step& step, Loan& loan);
+  void read_landed(const Loan& loan);
 
   // verify_move.cc: copies and reductions
   void move(const Step& step, uint64_t bytes);

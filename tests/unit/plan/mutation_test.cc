@@ -20,7 +20,7 @@ bool survives(WorldPlan operation, const Bounds& bounds) {
     for (bool in_place : {false, true}) {
       for (uint64_t lenders : {uint64_t{0}, ~uint64_t{0}}) {
         operation.in_place = in_place;
-        operation.lenders = lenders;
+        operation.lenders = operation.granters = lenders;
         if (!verify(twice(operation), bounds).empty()) return false;
       }
     }
@@ -102,6 +102,7 @@ void add_step_mutations(const Plan& plan, uint32_t index, Mutations& mutations) 
         [](Step& s) { s.counter = s.counter == Counter::Data ? Counter::Credit : Counter::Data; });
     add("other channel", [](Step& s) { s.channel ^= 1; });
     add("next peer", [world = plan.world](Step& s) { s.peer = (s.peer + 1) % world; });
+    if (step.counter == Counter::Data) add("lands", [](Step& s) { s.lands = !s.lands; });
     if (step.operands != 0) add("no home", [](Step& s) { s.operands = 0; });
     add("signal for wait",
         [](Step& s) { s.kind = s.kind == StepKind::Wait ? StepKind::Signal : StepKind::Wait; });
@@ -141,6 +142,7 @@ void add_operand_mutations(const Plan& plan, uint32_t index, Mutations& mutation
     add("input", [](Operand& o) { o.buffer = Buffer::Input; });
     return;
   }
+  add("lands", [](Operand& o) { o.lands = !o.lands; });
   if (!operand.at_home) add("lent without a home", [](Operand& o) { o.at_home = true; });
   add("other channel", [](Operand& o) { o.channel ^= 1; });
   if (operand.buffer != Buffer::Stage) {

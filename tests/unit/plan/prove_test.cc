@@ -7,18 +7,25 @@
 namespace rdmacoll {
 namespace {
 
-// With nobody lending and with everybody. That proves what is in between (verify.h); every other
-// rank is tried all the same, where it costs little.
+// With nobody lending or granting and with everybody, each with each. That proves what is in
+// between (verify.h); every other rank is tried all the same, where it costs little.
 constexpr uint64_t kEveryOther = 0x5555555555555555;
 
 void prove(const Subject& subject, WorldPlan operation, const Bounds& bounds) {
   for (uint64_t lenders : {uint64_t{0}, ~uint64_t{0}, kEveryOther}) {
     if (lenders == kEveryOther && (operation.plans.size() > 5 || bounds.slot_depth > 2)) continue;
-    operation.lenders = lenders;
-    const std::string why = verify(twice(operation), bounds);
-    EXPECT_EQ(why, "") << subject.name() << ", world " << operation.plans.size() << ", "
-                       << operation.bytes << " bytes, root " << operation.root
-                       << (operation.in_place ? ", in place" : "") << ", lenders " << lenders;
+    for (uint64_t granters : {uint64_t{0}, ~uint64_t{0}, kEveryOther}) {
+      if (granters != 0 && !any_lands(operation)) continue;
+      const bool every_other = granters == kEveryOther || (granters == 0 && any_lands(operation));
+      if (lenders == kEveryOther ? !every_other : granters == kEveryOther) continue;
+      operation.lenders = lenders;
+      operation.granters = granters;
+      const std::string why = verify(twice(operation), bounds);
+      EXPECT_EQ(why, "") << subject.name() << ", world " << operation.plans.size() << ", "
+                         << operation.bytes << " bytes, root " << operation.root
+                         << (operation.in_place ? ", in place" : "") << ", lenders " << lenders
+                         << ", granters " << granters;
+    }
   }
 }
 

@@ -69,6 +69,13 @@ inline WorldPlan plans_of(const Subject& subject, uint16_t world, uint16_t root 
   return operation;
 }
 
+inline bool any_lands(const WorldPlan& operation) {
+  return std::any_of(operation.plans.begin(), operation.plans.end(), [](const Plan& plan) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(),
+                       [](const Step& step) { return step.lands; });
+  });
+}
+
 // The sizes of the scattered collectives: sizes[b] for rank b's block. Ranks know only the blocks
 // they have; all_to_all sends (from + 2 * to) further along the list.
 inline void set_block_sizes(WorldPlan& operation, const std::vector<uint64_t>& sizes) {
