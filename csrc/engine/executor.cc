@@ -10,6 +10,9 @@
 namespace rdmacoll {
 namespace {
 
+// A grant costs a line and the wait for it, so it takes more to be worth it than a loan.
+constexpr uint64_t kLandingTimesLending = 8;
+
 // A message's word: its bytes, and above them the low bits of its collective's number.
 constexpr int kWordBytesBits = 20;
 constexpr uint32_t kWordSequenceMask = ~0u << kWordBytesBits;
@@ -30,15 +33,17 @@ Tiling tiling_of(const Operation& operation, const Layout& layout) {
 
 }  // namespace
 
-Executor::Executor(const Layout& layout, std::byte* my_block, std::vector<Link>& links,
-                   std::vector<std::vector<Port>>& ports, const Heap* heap,
-                   const StoreChoice& stores)
+Executor::Executor(const Layout& layout, uint32_t rank, std::byte* my_block,
+                   std::vector<Link>& links, std::vector<std::vector<Port>>& ports,
+                   const Heap* heap, const Config& config, const Clock& clock)
     : layout_(layout),
       my_block_(my_block),
       links_(links),
       ports_(ports),
       heap_(heap),
-      store_choice_(stores) {}
+      store_choice_(config.stores, clock),
+      landing_(layout, rank, my_block, links, heap, clock,
+               kLandingTimesLending * static_cast<uint64_t>(config.lend_remote_bytes)) {}
 
 void Executor::start(const Operation& operation) {
   RDMACOLL_CHECK(!running());
@@ -47,6 +52,7 @@ void Executor::start(const Operation& operation) {
   tiling_ = tiling_of(operation, layout_);
   const uint64_t bytes = operation.total_bytes();
   choose_lending(bytes);
+  landing_.begin(operation, bytes);
   const bool in_heap = results_in_heap();  // where peers read them
   to_peers_ = store_choice_.begin(operation.plan->collective, bytes, in_heap);
   to_output_ = bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
@@ -67,6 +73,7 @@ void Executor::start(const Operation& operation) {
 
 bool Executor::advance() {
   bool moved = false;
+  landing_.send_grants();
   // Later lanes first: they take what earlier ones left in the caches, and free its place.
   for (uint32_t lane = static_cast<uint32_t>(lanes_.size()); lane-- > 0 && status_.ok();) {
     moved |= advance_lane(lane);
@@ -116,7 +123,8 @@ bool Executor::wait(const Step& step, uint64_t bytes) {
   if (step.counter == Counter::Credit) return from.can_send();
   const Line* line = from.take();
   if (line == nullptr) return false;
-  if (line->signature != message_signature(step.blocks) || line->bytes != message_word(bytes)) {
+  if (line->signature != operation_->message_signature(step.blocks) ||
+      line->bytes != message_word(bytes)) {
     status_ = mismatch(step.peer);
     return false;
   }
@@ -128,9 +136,17 @@ bool Executor::signal_data(const Step& step, uint64_t tile, uint64_t bytes) {
   if (lends() && step.operands != 0) {
     loan = loan_of(operation_->plan->operands[step.first_operand], step.peer, tile);
   }
+  std::optional<RemoteSlice> landing;
+  if (step.lands) {
+    if (landing_.is_undecided(step.peer)) return false;
+    // Where one that has given up wants it, its user may soon write something else.
+    if (!has_given_up(step.peer)) {
+      landing = landing_.place(step.peer, step.blocks, tiling_->piece(step.blocks, tile));
+    }
+  }
   Port& to = port(step.channel, step.peer);
-  if (!to.announce(message_signature(step.blocks), bytes, message_word(bytes),
-                   loan ? &*loan : nullptr)) {
+  if (!to.announce(operation_->message_signature(step.blocks), bytes, message_word(bytes),
+                   loan ? &*loan : nullptr, landing ? &*landing : nullptr)) {
     return false;
   }
   if (loan) keep_unsettled(step.channel, step.peer);
@@ -215,6 +231,7 @@ const std::byte* Executor::received(const Operand& operand, const Piece& piece,
                                     uint64_t tile) const {
   const Port& from = port(operand.channel, operand.rank);
   if (from.is_borrowed(piece.bytes)) return from.borrowed(piece.bytes);
+  if (from.has_landed(piece.bytes)) return in_output(operand.blocks, piece);
   if (operand.buffer == Buffer::Slot) return from.incoming(piece.bytes);
   return links_[operand.rank].mapped + layout_.stages(operand.channel) +
          from.incoming_index() * layout_.stage_bytes() +
@@ -248,15 +265,6 @@ std::byte* Executor::destination(const Operand& operand, const Piece& piece, uin
   }
   RDMACOLL_CHECK(!"a plan writes only outputs, peers' slots and its own stages");
   return nullptr;
-}
-
-// The size of a scattered block is known to its two ends only, so it is part of the message's
-// signature and not of the operation's, whose lower half stays as it is.
-uint32_t Executor::message_signature(BlockRange range) const {
-  if (operation_->contiguous || range.count == 0) return operation_->signature;
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < range.count; ++i) bytes += operation_->block_bytes[range.first + i];
-  return operation_->signature ^ static_cast<uint32_t>(bytes * 0x9E3779B97F4A7C15ull >> 48 << 16);
 }
 
 uint32_t Executor::message_word(uint64_t bytes) const {
@@ -299,6 +307,15 @@ uint64_t Executor::messages_due(uint32_t lane, uint8_t channel, uint32_t peer) c
     count += tiles > next ? tiles - next : 0;
   }
   return count;
+}
+
+bool Executor::may_land_from(uint32_t peer) const {
+  if (!landing_.is_granted_to(peer)) return false;
+  uint64_t due = 0;
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    due += messages_due(lane, kLandingChannel, peer);
+  }
+  return due > port(kLandingChannel, peer).arrived();
 }
 
 bool Executor::needs(uint32_t peer) const {

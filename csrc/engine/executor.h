@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/config.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/heap.h"
+#include "csrc/engine/landing.h"
 #include "csrc/engine/layout.h"
 #include "csrc/engine/operation.h"
 #include "csrc/engine/port.h"
@@ -21,8 +23,9 @@ class Executor {
  public:
   // ports[channel][peer]; the entry of the own rank is unused. The block is this rank's own, as is
   // the heap, which may be nullptr.
-  Executor(const Layout& layout, std::byte* my_block, std::vector<Link>& links,
-           std::vector<std::vector<Port>>& ports, const Heap* heap, const StoreChoice& stores);
+  Executor(const Layout& layout, uint32_t rank, std::byte* my_block, std::vector<Link>& links,
+           std::vector<std::vector<Port>>& ports, const Heap* heap, const Config& config,
+           const Clock& clock);
 
   // The operation must outlive its run; one at a time.
   void start(const Operation& operation);
@@ -33,10 +36,15 @@ class Executor {
   void stop();
   // The peer is gone: what was lent to it need not be returned.
   void forgive(uint32_t peer);
+  // Whether the peer may still write into the operation's output: it has leave to, and not all of
+  // its messages have come.
+  bool may_land_from(uint32_t peer) const;
   // Ok, or Mismatch: a message that belongs to another operation came in.
   const Status& status() const { return status_; }
   // Whether the operation cannot end without more from this peer than has come.
   bool needs(uint32_t peer) const;
+  // Whether the peer has said its last word to the group: nothing that it wrote comes behind it.
+  bool has_given_up(uint32_t peer) const;
   // Ok, or Mismatch: the peer is in the collective of the same number, but in another one. Seen
   // where its messages come on a channel that this rank's plan does not read.
   Status compare_with(uint32_t peer) const;
@@ -81,8 +89,6 @@ class Executor {
   void keep_unsettled(uint8_t channel, uint32_t peer);
   bool is_unsettled_with(uint32_t peer) const;
   bool settle();
-  bool has_given_up(uint32_t peer) const;
-  uint32_t message_signature(BlockRange range) const;
   uint32_t message_word(uint64_t bytes) const;
   Status mismatch(uint32_t peer) const;
   uint64_t messages_due(uint32_t lane, uint8_t channel, uint32_t peer) const;
@@ -95,6 +101,7 @@ class Executor {
   std::vector<std::vector<Port>>& ports_;
   const Heap* heap_;
   StoreChoice store_choice_;
+  Landing landing_;
 
   const Operation* operation_ = nullptr;
   std::optional<Tiling> tiling_;

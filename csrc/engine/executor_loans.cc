@@ -40,9 +40,9 @@ std::optional<Loan> Executor::loan_of(const Operand& home, uint32_t peer, uint64
   if (!heap_->holds(data, piece.bytes)) return std::nullopt;
   Loan loan{.offset = static_cast<uint64_t>(data - heap_->base())};
   if (is_local) return loan;
-  const RegionId region = heap_->source_region(data, piece.bytes);
-  if (region == kNoRegion) return std::nullopt;
-  loan.home = {const_cast<std::byte*>(data), piece.bytes, region};  // put() only reads it
+  const std::optional<Heap::Part> part = heap_->part_of(data, piece.bytes);
+  if (!part) return std::nullopt;
+  loan.home = {const_cast<std::byte*>(data), piece.bytes, part->region};  // put() only reads it
   return loan;
 }
 

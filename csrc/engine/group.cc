@@ -29,7 +29,7 @@ Group::Group(const Clock& clock, uint32_t rank, Layout layout, Region block,
       block_(block),
       links_(std::move(links)),
       ports_(make_ports(layout_, links_, block_, rank)),
-      executor_(layout_, block_.base, links_, ports_, heap, StoreChoice(config.stores, clock)),
+      executor_(layout_, rank, block_.base, links_, ports_, heap, config, clock),
       p2p_(rank, world(), ports_, layout_.slot_bytes()) {
   RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());
 }
@@ -90,6 +90,7 @@ void Group::take_submissions(std::vector<Completion>& finished) {
 }
 
 bool Group::advance_collectives(std::vector<Completion>& finished) {
+  if (failed_) return recall(finished);
   bool moved = false;
   while (true) {
     if (current_ == nullptr) {

@@ -6,6 +6,11 @@
 // refused with it, and every member is told by a status line, so that nobody is left waiting for a
 // rank that has given up. A peer that is gone (left, or dead) fails the group only when an
 // operation cannot go on without it: what it had sent before is still good.
+//
+// A collective whose output peers may write (landing.h) ends only when none of them can do so any
+// more: all it had to write has come, or its own last word, which comes behind all it wrote. A peer
+// that does not answer the failure in time is cut off from this process: its later writes are
+// refused, but so is all that other groups would hear from it.
 #pragma once
 
 #include <atomic>
@@ -87,6 +92,8 @@ class Group {
   Status heard_from(uint32_t peer);  // Ok, or that it is gone or has given the group up
   void fail(Status status, std::vector<Completion>& finished);
   void fail_in_flight(const Status& status, std::vector<Completion>& finished);
+  bool recall(std::vector<Completion>& finished);
+  bool is_silent(uint32_t peer) const;
   void tell_peers(Farewell farewell, const std::string& text);
   Farewell farewell() const;
 
@@ -113,7 +120,8 @@ class Group {
   std::deque<std::unique_ptr<CollectiveOp>> queue_;
   std::unique_ptr<CollectiveOp> current_;
   bool failed_ = false;  // the driver has acted on failure_
-  std::string cause_;    // in few words, for the peers; empty: the failure's own
+  int64_t recall_until_ns_ = 0;
+  std::string cause_;  // in few words, for the peers; empty: the failure's own
 };
 
 }  // namespace rdmacoll

@@ -15,6 +15,10 @@ struct StatusWire {
 };
 static_assert(sizeof(StatusWire) == kInlineBytes);
 
+// How long a peer that may write here has to say that it knows of a failure.
+constexpr int64_t kRecallNs = 1'000'000'000;
+constexpr int64_t kFenceMs = 1000;
+
 }  // namespace
 
 void Group::fail_soon(Status status, Farewell farewell) {
@@ -121,15 +125,33 @@ void Group::fail(Status status, std::vector<Completion>& finished) {
 
 void Group::fail_in_flight(const Status& status, std::vector<Completion>& finished) {
   if (!failed_) tell_peers(farewell(), cause_.empty() ? status.message() : cause_);
+  if (!failed_) recall_until_ns_ = clock_.now_ns() + kRecallNs;
   failed_ = true;
-  if (current_ != nullptr) {
-    finished.push_back({std::move(current_->work), status});
-    current_.reset();
-    executor_.stop();
-  }
+  recall(finished);
   for (auto& op : queue_) finished.push_back({std::move(op->work), status});
   queue_.clear();
   p2p_.fail_all(status, finished);
+}
+
+// Ends the collective that failed, once no peer can write into its output any more.
+bool Group::recall(std::vector<Completion>& finished) {
+  if (current_ == nullptr) return false;
+  for (uint32_t peer = 0; peer < world(); ++peer) {
+    if (peer != rank_ && executor_.may_land_from(peer) && !is_silent(peer)) return false;
+  }
+  finished.push_back({std::move(current_->work), failure()});
+  current_.reset();
+  executor_.stop();
+  return true;
+}
+
+// Whether it writes nothing any more: it has said so, or its writes are refused from here on.
+bool Group::is_silent(uint32_t peer) const {
+  if (executor_.has_given_up(peer)) return true;
+  const Link& link = links_[peer];
+  const int64_t now_ns = clock_.now_ns();
+  if (link.transport->peer_status(link.peer).ok() && now_ns < recall_until_ns_) return false;
+  return link.transport->fence(link.peer, Deadline::after_ms(clock_, kFenceMs)).ok();
 }
 
 void Group::close(std::vector<Completion>& finished) {
@@ -139,6 +161,8 @@ void Group::close(std::vector<Completion>& finished) {
               Farewell::Left);
   }
   take_submissions(finished);
+  recall_until_ns_ = 0;  // nobody comes back to hear answers
+  recall(finished);
   if (!failed_) tell_peers(Farewell::Left, "");
   in_flight_.fetch_sub(finished.size() - finished_before, std::memory_order_release);
 }
@@ -155,7 +179,8 @@ void Group::tell_peers(Farewell farewell, const std::string& text) {
     const RemoteSlice line{link.region, layout_.status(rank_), kLineBytes};
     // A full queue to a peer that takes nothing must not hold up the failure; it has its deadline.
     for (int attempt = 0; attempt < 1000; ++attempt) {
-      if (link.transport->signal(link.peer, 0, line, 1, header) != Posted::Full) break;
+      if (link.transport->signal(link.peer, kLandingChannel, line, 1, header) != Posted::Full)
+        break;
       link.transport->poll();
     }
   }

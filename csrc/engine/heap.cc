@@ -113,26 +113,29 @@ void Heap::forget(const Transport& transport) {
 void Heap::register_extent(uint32_t index, Transport& transport) {
   const uint64_t begin = index == 0 ? 0 : extents_[index - 1].end;
   const Status registered =
-      transport.register_source(kFirstExtent + index, memory_, begin, extents_[index].end - begin);
+      transport.register_part(kFirstExtent + index, memory_, begin, extents_[index].end - begin);
   if (registered.ok()) return;
   extents_[index].registered.store(false, std::memory_order_release);
   if (warned_of_registration_) return;
   warned_of_registration_ = true;
   log_.write(LogLevel::Warn,
              std::string(transport.name()) +
-                 " cannot send from the heap without a copy: " + registered.message());
+                 " cannot reach the heap, so what lies there is copied on its way: " +
+                 registered.message());
 }
 
-RegionId Heap::source_region(const std::byte* data, uint64_t bytes) const {
-  if (!holds(data, bytes)) return kNoRegion;
-  const uint64_t end = static_cast<uint64_t>(data - base_) + bytes;
+std::optional<Heap::Part> Heap::part_of(const std::byte* data, uint64_t bytes) const {
+  if (!holds(data, bytes)) return std::nullopt;
+  const auto begin = static_cast<uint64_t>(data - base_);
   const uint32_t count = extent_count_.load(std::memory_order_acquire);
   for (uint32_t index = 0; index < count; ++index) {
-    if (end > extents_[index].end) continue;
-    const bool usable = extents_[index].registered.load(std::memory_order_acquire);
-    return usable ? kFirstExtent + index : kNoRegion;
+    const Extent& extent = extents_[index];
+    if (begin + bytes > extent.end) continue;
+    const uint64_t start = index == 0 ? 0 : extents_[index - 1].end;
+    if (begin < start || !extent.registered.load(std::memory_order_acquire)) break;
+    return Part{kFirstExtent + index, begin - start};
   }
-  return kNoRegion;
+  return std::nullopt;
 }
 
 }  // namespace rdmacoll

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "csrc/base/config.h"
@@ -76,8 +77,12 @@ class Heap {
     const auto offset = static_cast<uint64_t>(data - base_);  // wraps for what lies before it
     return offset < capacity_ && bytes <= capacity_ - offset;
   }
-  // The region in which all transports can put from these bytes; kNoRegion: there is none.
-  RegionId source_region(const std::byte* data, uint64_t bytes) const;
+  // Where these bytes lie in what all transports can put from, and peers put to, if they do.
+  struct Part {
+    RegionId region;
+    uint64_t offset;
+  };
+  std::optional<Part> part_of(const std::byte* data, uint64_t bytes) const;
 
  private:
   Heap(std::shared_ptr<SharedSegment> memory, const Config& config);

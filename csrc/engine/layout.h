@@ -7,7 +7,8 @@
 //   credit  one line in which p says how many of my messages it has consumed
 //   slots   `depth` slots that p writes its messages into
 //   bounce  `depth` slots of my own, sources of my puts to a p whose memory is not mapped
-// and for each stage channel `depth` stages of my own, for each p one status line (group.h).
+// and for each stage channel `depth` stages of my own, for each p one status line (group.h) and one
+// in which p grants me where my messages may land (landing.h).
 #pragma once
 
 #include <array>
@@ -51,6 +52,7 @@ class Layout {
   }
   uint64_t stages(uint8_t channel) const { return channels_[channel].stages; }
   uint64_t status(uint32_t writer) const { return writer * uint64_t{kLineBytes}; }
+  uint64_t grant(uint32_t writer) const { return grants_ + writer * uint64_t{kLineBytes}; }
 
  private:
   struct Channel {
@@ -61,6 +63,7 @@ class Layout {
     uint64_t stages = 0;
   };
   std::array<Channel, kChannels> channels_;
+  uint64_t grants_;
   uint64_t slot_bytes_;
   uint64_t stage_bytes_;
   uint64_t total_bytes_ = 0;

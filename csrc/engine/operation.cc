@@ -1,4 +1,4 @@
-// Operation: for people. Floor: engine.
+// Operation: what ranks compare, and for people. Floor: engine.
 #include "csrc/engine/operation.h"
 
 #include <numeric>
@@ -7,6 +7,13 @@ namespace rdmacoll {
 
 uint64_t Operation::total_bytes() const {
   return std::accumulate(block_bytes.begin(), block_bytes.end(), bytes);
+}
+
+uint32_t Operation::message_signature(BlockRange blocks) const {
+  if (contiguous || blocks.count == 0) return signature;
+  const auto first = block_bytes.begin() + blocks.first;
+  const uint64_t message_bytes = std::accumulate(first, first + blocks.count, uint64_t{0});
+  return signature ^ static_cast<uint32_t>(message_bytes * 0x9E3779B97F4A7C15ull >> 48 << 16);
 }
 
 std::string Operation::describe() const {

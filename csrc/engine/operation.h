@@ -31,6 +31,9 @@ struct Operation {
 
   // Of all blocks that this rank has a part in.
   uint64_t total_bytes() const;
+  // Of a message that holds these blocks. The size of a scattered block is known to its two ends
+  // only, so it is part of this and not of the operation's, whose lower half stays as it is.
+  uint32_t message_signature(BlockRange blocks) const;
   std::string describe() const;
 };
 

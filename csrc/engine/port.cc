@@ -9,9 +9,11 @@
 namespace rdmacoll {
 namespace {
 
-// What a message that does not travel inline says to a peer that maps this rank's heap: where its
-// bytes lie there, or that they do not.
-constexpr uint64_t kNotLent = ~uint64_t{0};
+// What a message that does not travel inline says of its bytes: that they are in the slot, or where
+// they lie in this rank's heap, to a peer that maps it; that they have landed, to one that does
+// not.
+constexpr uint64_t kInSlot = ~uint64_t{0};
+constexpr uint64_t kLanded = 0;
 
 }  // namespace
 
@@ -45,9 +47,10 @@ std::byte* Port::outgoing(uint64_t bytes) {
   return link_.mapped != nullptr ? link_.mapped + peer_slots_ + offset : bounce_ + offset;
 }
 
-bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan) {
+bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan,
+                    const RemoteSlice* landing) {
   const bool put_due = link_.mapped == nullptr && has_slots_ && bytes > kInlineBytes;
-  if (put_due && !put_posted_ && !put_message(bytes, loan)) return false;
+  if (put_due && !put_posted_ && !put_message(bytes, loan, landing)) return false;
   header_.signature = signature;
   header_.bytes = word;
   write_header(bytes, loan);
@@ -60,29 +63,33 @@ bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loa
   return true;
 }
 
-bool Port::put_message(uint64_t bytes, const Loan* loan) {
+bool Port::put_message(uint64_t bytes, const Loan* loan, const RemoteSlice* landing) {
   const uint64_t offset = outgoing_index() * slot_bytes_;
   const LocalSlice source =
       loan != nullptr ? loan->home : LocalSlice{bounce_ + offset, bytes, my_region_};
   Ticket& ticket = tickets_[outgoing_index()];
-  const Posted posted = link_.transport->put(link_.peer, channel_, source,
-                                             remote(peer_slots_ + offset, bytes), &ticket);
+  const RemoteSlice place = landing != nullptr ? *landing : remote(peer_slots_ + offset, bytes);
+  const Posted posted = link_.transport->put(link_.peer, channel_, source, place, &ticket);
   if (posted == Posted::Full) return false;
   if (posted == Posted::Done) ticket = Ticket{};
   put_posted_ = true;
+  put_lands_ = landing != nullptr;
   return true;
 }
 
 void Port::write_header(uint64_t bytes, const Loan* loan) {
   if (travels_inline(bytes)) {
     header_.inline_bytes = static_cast<uint32_t>(bytes);
-  } else if (link_.mapped != nullptr) {
-    const uint64_t home = loan != nullptr ? loan->offset : kNotLent;
-    std::memcpy(header_.inline_data, &home, sizeof(home));
-    header_.inline_bytes = sizeof(home);
-  } else {
-    header_.inline_bytes = 0;
+    return;
   }
+  uint64_t where = kInSlot;
+  if (link_.mapped == nullptr) {
+    if (put_posted_ && put_lands_) where = kLanded;
+  } else if (loan != nullptr) {
+    where = loan->offset;
+  }
+  std::memcpy(header_.inline_data, &where, sizeof(where));
+  header_.inline_bytes = sizeof(where);
 }
 
 const Line* Port::take() {
@@ -112,7 +119,12 @@ const std::byte* Port::incoming(uint64_t bytes) const {
 }
 
 bool Port::is_borrowed(uint64_t bytes) const {
-  return link_.mapped != nullptr && !travels_inline(bytes) && newest_home() != kNotLent;
+  return link_.mapped != nullptr && !travels_inline(bytes) && newest_home() != kInSlot;
+}
+
+bool Port::has_landed(uint64_t bytes) const {
+  return link_.mapped == nullptr && has_slots_ && !travels_inline(bytes) &&
+         newest_home() == kLanded;
 }
 
 uint64_t Port::newest_home() const {

@@ -37,9 +37,11 @@ class Port {
   bool can_send() const;
   // Where the next message of so many bytes is to be written.
   std::byte* outgoing(uint64_t bytes);
-  // Announces what was written, or is lent instead; false: the transport is full, call again with
-  // the same. `word` is for the reader's eyes, Line::bytes.
-  bool announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan = nullptr);
+  // Announces what was written, or is lent instead; at a peer that is not mapped it goes to where
+  // it is to land, if anywhere. False: the transport is full, call again with the same message.
+  // `word` is for the reader's eyes, Line::bytes.
+  bool announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan = nullptr,
+                const RemoteSlice* landing = nullptr);
   bool announce(uint64_t bytes) { return announce(0, bytes, static_cast<uint32_t>(bytes)); }
 
   // --- in -------------------------------------------------------------------------------------
@@ -54,6 +56,8 @@ class Port {
   // Whether the newest message, of so many bytes, is lent; where its bytes are then.
   bool is_borrowed(uint64_t bytes) const;
   const std::byte* borrowed(uint64_t bytes) const;
+  // Whether it is where this rank has granted it to land.
+  bool has_landed(uint64_t bytes) const;
   // Gives the newest message's place back to the peer. If the transport is full, the next take()
   // tells the peer: it is the one that the peer's next message needs. What was borrowed goes back
   // at once, or else in settle(): the peer's operation waits for it.
@@ -71,7 +75,7 @@ class Port {
 
  private:
   void pay_credit();
-  bool put_message(uint64_t bytes, const Loan* loan);
+  bool put_message(uint64_t bytes, const Loan* loan, const RemoteSlice* landing);
   void write_header(uint64_t bytes, const Loan* loan);
   uint64_t newest_home() const;
   bool travels_inline(uint64_t bytes) const { return has_slots_ && bytes <= kInlineBytes; }
@@ -102,6 +106,7 @@ class Port {
   uint64_t lent_ = 0;        // messages sent up to the last that was lent
   uint64_t borrowed_ = 0;    // messages consumed up to the last that was borrowed
   bool put_posted_ = false;  // the next message's put is out, its signal is not
+  bool put_lands_ = false;   // and it is one that lands
   // Of the last put into each of the peer's slots; empty where the peer is mapped.
   std::vector<Ticket> tickets_;
   Header header_;

@@ -9,6 +9,7 @@
 // data verbs. The data verbs and arm() belong to one driver at a time and never block or allocate.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,8 @@ struct Ticket {
   uint64_t value = 0;
 };
 
+using ShortKey = std::array<std::byte, 16>;  // opaque
+
 enum class Posted : uint8_t {
   Done,     // the source may be reused now
   Pending,  // the ticket says when
@@ -80,11 +83,12 @@ class Transport {
   // Lets peers reach zeroed memory under an id, never used before in this process; the transport
   // keeps the memory until release_region().
   virtual Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) = 0;
-  // Lets puts read from a part of memory, named by an id of the same kind; peers cannot reach it.
-  // The transport keeps the memory, and knows the part, for the rest of its life. Where any memory
-  // can be read from, nothing is to be done.
-  virtual Status register_source(RegionId, std::shared_ptr<SharedSegment>, uint64_t /*offset*/,
-                                 uint64_t /*bytes*/) {
+  // Lets puts read from a part of memory, named by an id of the same kind, and peers write to it to
+  // whom its short key is told. The transport keeps the memory, and knows the part, for the rest of
+  // its life. Where any memory can be read from, and peers map what is shared, nothing is to be
+  // done.
+  virtual Status register_part(RegionId, std::shared_ptr<SharedSegment>, uint64_t /*offset*/,
+                               uint64_t /*bytes*/) {
     return Status();
   }
   // What a peer needs to open the region; opaque, under 256 bytes.
@@ -110,6 +114,12 @@ class Transport {
   virtual bool done(Ticket ticket) = 0;
   virtual void poll() = 0;
 
+  // The key of a part that is registered, short enough to tell it by a signal when it is needed;
+  // false: peers cannot put there.
+  virtual bool short_key(RegionId /*part*/, ShortKey* /*key*/) const { return false; }
+  // Whether a peer's part can be put to from now on. The first time may lock and allocate.
+  virtual bool open_by_short_key(PeerId, RegionId /*part*/, const ShortKey&) { return false; }
+
   // --- sleep ----------------------------------------------------------------------------------
   // After arm(), a later signal or failure of a peer, or wake(), makes the descriptor readable. The
   // caller looks once more for what it waits for, polls the descriptor, then calls disarm().
@@ -124,7 +134,8 @@ class Transport {
   // --- end ------------------------------------------------------------------------------------
   // Ok while the peer lives; else PeerFailed with what is known. Cheap; any thread.
   virtual Status peer_status(PeerId peer) const = 0;
-  // After it nothing that the peer issued before can land in this process.
+  // After it nothing of the peer lands in this process, whenever it was issued; the peer has
+  // failed, here at once and in time for the peer, too.
   virtual Status fence(PeerId peer, Deadline deadline) = 0;
   // Leaves; peers see PeerFailed from then on.
   virtual void shutdown() = 0;

@@ -257,6 +257,13 @@ TEST(Sim, AfterAFenceNothingLands) {
     }
     EXPECT_EQ(std::memcmp(before.data(), pair.region[1].base, before.size()), 0);
     EXPECT_TRUE(pair.network.transport(0).done(ticket));
+    EXPECT_EQ(pair.network.transport(1).peer_status(pair.peer[1]).code(), StatusCode::PeerFailed);
+    EXPECT_EQ(pair.network.transport(0).peer_status(pair.peer[0]).code(), StatusCode::PeerFailed);
+    pair.put(0, source, &ticket);
+    pair.signal(0, 0, 0, 2);
+    while (pair.network.step()) {
+    }
+    EXPECT_EQ(std::memcmp(before.data(), pair.region[1].base, before.size()), 0) << "issued later";
   }
   SimPair pair(1, SimPair::mapped());
   EXPECT_EQ(pair.network.transport(1).fence(pair.peer[1], SimPair::never).code(),

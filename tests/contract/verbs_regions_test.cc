@@ -70,11 +70,11 @@ TEST(VerbsRegions, ManyInTurnLeaveNothing) {
   EXPECT_TRUE(pair.until([&] { return all() == 6; }));
 }
 
-// A heap is registered part by part, and peers cannot reach it.
+// A heap is registered part by part. Puts read from a part, and peers put to one by its short key.
 TEST(VerbsRegions, PutsReadFromAPartOfOtherMemory) {
   VerbsPair pair;
   const auto memory = std::make_shared<SharedSegment>(SharedSegment::create(16384).take());
-  ASSERT_TRUE(pair.at(0).register_source(9, memory, 4096, 8192).ok());
+  ASSERT_TRUE(pair.at(0).register_part(9, memory, 4096, 8192).ok());
   std::memset(memory->data() + 4096, 0x5A, 8192);
   Ticket ticket;
   ASSERT_EQ(pair.at(0).put(pair.peer[0], 0, {memory->data() + 5000, 256, 9},
@@ -88,8 +88,32 @@ TEST(VerbsRegions, PutsReadFromAPartOfOtherMemory) {
   for (const auto& [key, region] : pair.network.registry.memory) {
     if (region->addr != memory->data() + 4096) continue;
     EXPECT_EQ(region->length, 8192u);
-    EXPECT_EQ(region->access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ), 0u);
+    EXPECT_EQ(region->access & IBV_ACCESS_REMOTE_READ, 0u);
   }
+}
+
+TEST(VerbsRegions, APartIsPutToByItsShortKey) {
+  VerbsPair pair;
+  const auto memory = std::make_shared<SharedSegment>(SharedSegment::create(16384).take());
+  ASSERT_TRUE(pair.at(1).register_part(9, memory, 4096, 8192).ok());
+  ShortKey key;
+  EXPECT_FALSE(pair.at(1).short_key(pair.region[1].id, &key)) << "not a part";
+  EXPECT_FALSE(pair.at(1).short_key(77, &key)) << "not registered";
+  ASSERT_TRUE(pair.at(1).short_key(9, &key));
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_TRUE(pair.at(0).open_by_short_key(pair.peer[0], 9, key));
+  }
+  std::memset(pair.region[0].base + 512, 0x5A, 256);
+  Ticket ticket;
+  ASSERT_EQ(pair.at(0).put(pair.peer[0], 0, {pair.region[0].base + 512, 256, pair.region[0].id},
+                           {9, 8192 - 256, 256}, &ticket),
+            Posted::Pending);
+  ASSERT_EQ(pair.signal(0, 1), Posted::Done);
+  ASSERT_TRUE(pair.until([&] { return pair.counter(1) == 1; }));
+  EXPECT_EQ(memory->data()[4096 + 8192 - 257], std::byte{0});
+  EXPECT_EQ(memory->data()[4096 + 8192 - 256], std::byte{0x5A});
+  EXPECT_EQ(memory->data()[4096 + 8192 - 1], std::byte{0x5A});
+  EXPECT_TRUE(pair.until([&] { return pair.at(0).done(ticket); }));
 }
 
 TEST(VerbsRegions, ARegistrationThatFailsIsSaid) {

@@ -16,12 +16,13 @@ uint64_t from_environment(const char* name, uint64_t otherwise) {
 }
 
 struct Totals {
-  uint64_t rounds = 0, puts = 0, pieces = 0, signals = 0, refused = 0;
+  uint64_t rounds = 0, puts = 0, landed = 0, pieces = 0, signals = 0, refused = 0;
 
   void add(SimWorld& world) {
     const SimCounts& counts = world.network().counts();
     rounds += world.rounds();
     puts += counts.puts;
+    landed += counts.to_parts;
     pieces += counts.pieces;
     signals += counts.signals;
     refused += counts.refused;
@@ -82,12 +83,17 @@ TEST(Simulation, RandomScriptsEndWithTheRightValues) {
     run_script(seed, &totals);
     ++run;
   }
-  std::printf("%llu seeds: %llu rounds, %llu puts in %llu pieces, %llu signals, %llu refused\n",
-              static_cast<unsigned long long>(run), static_cast<unsigned long long>(totals.rounds),
-              static_cast<unsigned long long>(totals.puts),
-              static_cast<unsigned long long>(totals.pieces),
-              static_cast<unsigned long long>(totals.signals),
-              static_cast<unsigned long long>(totals.refused));
+  if (one == 0) {
+    EXPECT_GT(totals.landed, seeds) << "too little lands to prove anything";
+  }
+  std::printf(
+      "%llu seeds: %llu rounds, %llu puts, of which %llu landed, in %llu pieces, %llu "
+      "signals, %llu refused\n",
+      static_cast<unsigned long long>(run), static_cast<unsigned long long>(totals.rounds),
+      static_cast<unsigned long long>(totals.puts), static_cast<unsigned long long>(totals.landed),
+      static_cast<unsigned long long>(totals.pieces),
+      static_cast<unsigned long long>(totals.signals),
+      static_cast<unsigned long long>(totals.refused));
 }
 
 // A rank dies at a random moment: everybody else's works end, none hangs.

@@ -54,7 +54,7 @@ std::vector<Heap*> SimWorld::heaps() const {
 
 void SimWorld::step() {
   const auto r = static_cast<size_t>(draw(ranks_.size()));
-  if (!drivers_[r]->dead()) drivers_[r]->round(draw(8) == 0);
+  if (drivers_[r]->runs()) drivers_[r]->round(draw(8) == 0);
   ++rounds_;
   // A rank may do several rounds before anything arrives, or the other way round.
   for (uint64_t steps = draw(4); steps > 0; --steps) {

@@ -32,6 +32,9 @@ class SimWorld {
   // Until all works are done; false: it got stuck, which no schedule may bring about.
   bool run(const std::vector<WorkPtr>& works);
   void kill(int r);
+  // A rank that is stopped does nothing, as behind SIGSTOP or in a long computation, but is there.
+  void stop(int r) { drivers_[static_cast<size_t>(r)]->stop(true); }
+  void resume(int r) { drivers_[static_cast<size_t>(r)]->stop(false); }
   uint64_t rounds() const { return rounds_; }
 
  private:
@@ -45,12 +48,14 @@ class SimWorld {
     void expect_wait(int) override {}
     void round(bool check);
     void die() { dead_ = true; }
-    bool dead() const { return dead_; }
+    void stop(bool stopped) { stopped_ = stopped; }
+    bool runs() const { return !dead_ && !stopped_; }
 
    private:
     void settle(std::vector<Completion>& finished);
     Group* group_ = nullptr;
     bool dead_ = false;
+    bool stopped_ = false;
   };
 
   std::mt19937_64 random_;

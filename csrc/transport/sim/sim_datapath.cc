@@ -22,15 +22,14 @@ SimTransport::Open& SimTransport::opened(PeerId peer, RegionId region) {
 }
 
 bool SimTransport::mine(const LocalSlice& slice) const {
-  const auto source = sources_.find(slice.region);
-  if (source != sources_.end()) {
-    const Region& part = source->second;
-    return slice.data >= part.base && part.holds(slice.data - part.base, slice.bytes);
-  }
   const auto found = regions_.find(slice.region);
   if (found == regions_.end()) return false;
   const std::byte* base = found->second->base();
   return slice.data >= base && found->second->holds(slice.data - base, slice.bytes);
+}
+
+bool SimTransport::is_cut_off(const Peer& peer) const {
+  return network_.transport(peer.rank).cut_off_.count(rank_) > 0;
 }
 
 bool SimTransport::refused() {
@@ -44,6 +43,7 @@ Posted SimTransport::put(PeerId peer, uint8_t channel, LocalSlice source, Remote
   const Open& open = opened(peer, destination.region);
   RDMACOLL_CHECK(mine(source) && source.bytes == destination.bytes);
   RDMACOLL_CHECK(open.region->holds(destination.offset, destination.bytes));
+  if (is_cut_off(peers_[peer])) return Posted::Done;
   if (refused()) return Posted::Full;
   auto flight = std::make_shared<Flight>();
   flight->destination = open.region->base() + destination.offset;
@@ -58,6 +58,7 @@ Posted SimTransport::put(PeerId peer, uint8_t channel, LocalSlice source, Remote
     unfinished_.insert(flight->ticket = ticket->value = ++issued_);
   }
   if (source.bytes > 0) std::memset(flight->destination, kSpoiled, source.bytes);
+  network_.counts_.to_parts += open.region->is_part;
   launch(&flow(peers_[peer].rank, channel), std::move(flight));
   return at_once ? Posted::Done : Posted::Pending;
 }
@@ -67,6 +68,7 @@ Posted SimTransport::get(PeerId peer, uint8_t channel, RemoteSlice source, Local
   const Open& open = opened(peer, source.region);
   RDMACOLL_CHECK(mine(destination) && source.bytes == destination.bytes);
   RDMACOLL_CHECK(open.region->holds(source.offset, source.bytes));
+  if (is_cut_off(peers_[peer])) return Posted::Done;
   if (refused()) return Posted::Full;
   auto flight = std::make_shared<Flight>();
   flight->destination = destination.data;
@@ -158,6 +160,7 @@ Posted SimTransport::signal(PeerId id, uint8_t channel, RemoteSlice line, uint64
   RDMACOLL_CHECK(header.inline_bytes <= kInlineBytes);
   SimRegion::LineState& state = open.region->signalled[line.offset];
   RDMACOLL_CHECK(counter > state.counter);
+  if (is_cut_off(peers_[id])) return Posted::Done;
   if (refused()) return Posted::Full;
   ++network_.counts_.signals;
   state.counter = counter;

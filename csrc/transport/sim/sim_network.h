@@ -38,6 +38,7 @@ struct SimCounts {
   uint64_t signals = 0;
   uint64_t refused = 0;
   uint64_t steps = 0;
+  uint64_t to_parts = 0;     // of the puts, those to a part of memory: what lands
   uint64_t late_pieces = 0;  // landed in a region that its owner had released
 };
 

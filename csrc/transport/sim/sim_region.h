@@ -18,6 +18,8 @@ namespace rdmacoll {
 struct SimRegion {
   SimRegion(RegionId region, std::shared_ptr<SharedSegment> segment)
       : id(region), bytes(segment->bytes()), memory(std::move(segment)) {}
+  SimRegion(RegionId part, std::shared_ptr<SharedSegment> segment, uint64_t at, uint64_t count)
+      : id(part), bytes(count), memory(std::move(segment)), offset(at), is_part(true) {}
 
   // Of the signals issued to a line.
   struct LineState {
@@ -28,10 +30,12 @@ struct SimRegion {
   const RegionId id;
   const uint64_t bytes;
   const std::shared_ptr<SharedSegment> memory;
+  const uint64_t offset = 0;  // in the memory
+  const bool is_part = false;
   std::map<uint64_t, LineState> signalled;
   bool released = false;
 
-  std::byte* base() const { return memory->data(); }
+  std::byte* base() const { return memory->data() + offset; }
   bool holds(uint64_t offset, uint64_t count) const {
     return Region{id, base(), bytes}.holds(offset, count);
   }

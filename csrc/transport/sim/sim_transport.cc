@@ -12,6 +12,9 @@ namespace {
 constexpr const char* kCardTag = "rdmacoll-sim-card:";
 constexpr const char* kKeyTag = "rdmacoll-sim-key:";
 
+// Of every part; whoever writes one with other bytes over it is found out.
+constexpr ShortKey kShortKey{std::byte{0x51}, std::byte{0x15}};
+
 // The number behind a tag, below `bound`; -1: the bytes are something else.
 int64_t parse(const std::string& bytes, const std::string& tag, size_t bound) {
   if (bytes.compare(0, tag.size(), tag) != 0) return -1;
@@ -47,12 +50,22 @@ Status SimTransport::register_region(RegionId region, std::shared_ptr<SharedSegm
   return Status();
 }
 
-Status SimTransport::register_source(RegionId id, std::shared_ptr<SharedSegment> memory,
-                                     uint64_t offset, uint64_t bytes) {
+Status SimTransport::register_part(RegionId id, std::shared_ptr<SharedSegment> memory,
+                                   uint64_t offset, uint64_t bytes) {
   RDMACOLL_CHECK(id < kMaxRegions && regions_.count(id) == 0);
-  const bool added = sources_.emplace(id, Region{id, memory->data() + offset, bytes}).second;
-  RDMACOLL_CHECK(added);
+  regions_[id] = std::make_shared<SimRegion>(id, std::move(memory), offset, bytes);
   return Status();
+}
+
+bool SimTransport::short_key(RegionId part, ShortKey* key) const {
+  if (network_.options_.mapped) return false;
+  *key = kShortKey;
+  return regions_.count(part) > 0;
+}
+
+bool SimTransport::open_by_short_key(PeerId peer, RegionId part, const ShortKey& key) {
+  RDMACOLL_CHECK(key == kShortKey);
+  return open_region(peer, kKeyTag + std::to_string(part), Deadline{INT64_MAX}).ok();
 }
 
 bool SimTransport::shares_memory() const { return network_.options_.mapped; }
@@ -113,6 +126,20 @@ Status SimTransport::fence(PeerId peer, Deadline) {
     return Status(StatusCode::Unsupported, "a live peer's mapping cannot be taken away");
   }
   other.drop_all_to(rank_);
+  if (!cut_off_.insert(other.rank_).second) return Status();
+  const auto failed = [](int rank, const char* how) {
+    return Status(StatusCode::PeerFailed, "simulated rank " + std::to_string(rank) + how);
+  };
+  if (ended_[static_cast<size_t>(other.rank_)].ok()) {
+    see_end(other.rank_, failed(other.rank_, " was cut off from this one"));
+  }
+  SimTimeline& timeline = network_.timeline_;
+  timeline.at(timeline.now_ns() + timeline.delay_ns(network_.options_.max_notice_ns),
+              [this, &other, failed] {
+                if (other.ended_[static_cast<size_t>(rank_)].ok()) {
+                  other.see_end(rank_, failed(rank_, " has cut this one off"));
+                }
+              });
   return Status();
 }
 

@@ -30,8 +30,8 @@ class SimTransport final : public Transport {
   Result<PeerId> connect(const std::string& card, Deadline deadline) override;
   bool called_by(const std::string&) const override { return true; }
   Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
-  Status register_source(RegionId region, std::shared_ptr<SharedSegment> memory, uint64_t offset,
-                         uint64_t bytes) override;
+  Status register_part(RegionId part, std::shared_ptr<SharedSegment> memory, uint64_t offset,
+                       uint64_t bytes) override;
   std::string region_key(RegionId region) const override;
   Status offer_region(PeerId peer, RegionId region) override;
   Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
@@ -44,6 +44,8 @@ class SimTransport final : public Transport {
              Ticket* ticket) override;
   Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                 const Header& header) override;
+  bool short_key(RegionId part, ShortKey* key) const override;
+  bool open_by_short_key(PeerId peer, RegionId part, const ShortKey& key) override;
   bool done(Ticket ticket) override { return unfinished_.count(ticket.value) == 0; }
   void poll() override {}
 
@@ -108,6 +110,7 @@ class SimTransport final : public Transport {
   // Whether it lies where the transport's promise lets it: in a region of mine.
   bool mine(const LocalSlice& slice) const;
   bool refused();
+  bool is_cut_off(const Peer& peer) const;
   Flow& flow(int rank, int channel) { return flows_[{rank, channel}]; }
   void launch(Flow* flow, std::shared_ptr<Flight> flight);
   void deliver_piece(Flight* flight);
@@ -125,9 +128,9 @@ class SimTransport final : public Transport {
   bool alive_ = true;
   bool awake_ = true;
   std::map<RegionId, std::shared_ptr<SimRegion>> regions_;  // also the released
-  std::map<RegionId, Region> sources_;
-  std::vector<Peer> peers_;    // by PeerId, in the order of connect()
-  std::vector<Status> ended_;  // by rank: Ok, or how it ended
+  std::vector<Peer> peers_;                                 // by PeerId, in the order of connect()
+  std::vector<Status> ended_;                               // by rank: Ok, or how it ended
+  std::set<int> cut_off_;  // ranks of which nothing lands here any more
   std::map<std::pair<int, int>, Flow> flows_;
   std::set<uint64_t> unfinished_;  // tickets
   uint64_t issued_ = 0;

@@ -97,7 +97,7 @@ bool VerbsTransport::take_letter(Peer& peer, Immediate immediate) {
   const verbs::VerbsRegion* region = regions_.at(immediate.region);
   const uint64_t offset = uint64_t{immediate.line} * kLineBytes;
   // Of a region that was released meanwhile nobody looks at the lines; nothing else is trusted.
-  if (region == nullptr || region->is_source || offset + kLineBytes > region->bytes) return true;
+  if (region == nullptr || region->is_part || offset + kLineBytes > region->bytes) return true;
   Line& line = *reinterpret_cast<Line*>(region->base + offset);
   line.signature = letter.signature;
   line.bytes = letter.bytes;

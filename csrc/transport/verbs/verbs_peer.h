@@ -104,7 +104,7 @@ struct VerbsRegion {
   // Of the memory, what is registered.
   std::byte* base = nullptr;
   uint64_t bytes = 0;
-  bool is_source = false;  // peers cannot reach it
+  bool is_part = false;  // holds no lines
   ibv_mr* registered = nullptr;
 
   // Under the transport's mutex.

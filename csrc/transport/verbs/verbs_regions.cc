@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 #include "csrc/base/check.h"
@@ -16,6 +17,19 @@ using verbs::VerbsKey;
 using verbs::VerbsRegion;
 
 namespace {
+
+// By peers; what polls see is ordered by completions.
+constexpr unsigned kWritable = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                               static_cast<unsigned>(IBV_ACCESS_RELAXED_ORDERING);
+
+// What a short key holds. Parts are whole pages.
+struct PartWire {
+  uint64_t address;
+  uint32_t rkey;
+  uint32_t pages;
+};
+static_assert(sizeof(PartWire) == sizeof(ShortKey));
+constexpr uint64_t kPageBytes = 4096;
 
 // libibverbs hides registered memory from forked children, because theirs would be a copy, or the
 // parent's. Shared memory is the same for both, and a user's child may read tensors there.
@@ -38,21 +52,19 @@ Status VerbsTransport::register_region(RegionId id, std::shared_ptr<SharedSegmen
   region->base = memory->data();
   region->bytes = memory->bytes();
   region->memory = std::move(memory);
-  return add_region(std::move(region), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                                           IBV_ACCESS_REMOTE_READ |
-                                           static_cast<unsigned>(IBV_ACCESS_RELAXED_ORDERING));
+  return add_region(std::move(region), kWritable | IBV_ACCESS_REMOTE_READ);
 }
 
-Status VerbsTransport::register_source(RegionId id, std::shared_ptr<SharedSegment> memory,
-                                       uint64_t offset, uint64_t bytes) {
+Status VerbsTransport::register_part(RegionId id, std::shared_ptr<SharedSegment> memory,
+                                     uint64_t offset, uint64_t bytes) {
   auto region = std::make_unique<VerbsRegion>();
   region->id = id;
   region->base = memory->data() + offset;
   region->bytes = bytes;
-  region->is_source = true;
+  region->is_part = true;
   region->memory = std::move(memory);
   std::byte* const base = region->base;
-  RDMACOLL_RETURN_IF_ERROR(add_region(std::move(region), IBV_ACCESS_LOCAL_WRITE));
+  RDMACOLL_RETURN_IF_ERROR(add_region(std::move(region), kWritable));
   show_to_children(base, bytes);
   return Status();
 }
@@ -100,6 +112,28 @@ Status VerbsTransport::open_region(PeerId id, const std::string& bytes, Deadline
         key.region, std::make_unique<OpenedRegion>(OpenedRegion{key.address, key.bytes, key.rkey}));
   }
   return Status();
+}
+
+bool VerbsTransport::short_key(RegionId id, ShortKey* key) const {
+  const VerbsRegion* part = regions_.at(id);
+  if (part == nullptr || !part->is_part || part->bytes / kPageBytes > UINT32_MAX) return false;
+  *key = std::bit_cast<ShortKey>(PartWire{reinterpret_cast<uint64_t>(part->base),
+                                          part->registered->rkey,
+                                          static_cast<uint32_t>(part->bytes / kPageBytes)});
+  return true;
+}
+
+bool VerbsTransport::open_by_short_key(PeerId id, RegionId part, const ShortKey& key) {
+  Peer& peer = peer_at(id);
+  if (peer.regions.at(part) != nullptr) return true;
+  if (part >= verbs::Immediate::kNoticeRegion) return false;
+  const auto wire = std::bit_cast<PartWire>(key);
+  const std::lock_guard lock(mutex_);
+  if (peer.regions.at(part) == nullptr) {
+    peer.regions.set(part, std::make_unique<OpenedRegion>(
+                               OpenedRegion{wire.address, wire.pages * kPageBytes, wire.rkey}));
+  }
+  return true;
 }
 
 void VerbsTransport::close_region(PeerId id, RegionId region) {

@@ -62,8 +62,8 @@ class VerbsTransport final : public Transport {
   Result<PeerId> connect(const std::string& card, Deadline deadline) override;
   bool called_by(const std::string& card) const override;
   Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
-  Status register_source(RegionId region, std::shared_ptr<SharedSegment> memory, uint64_t offset,
-                         uint64_t bytes) override;
+  Status register_part(RegionId part, std::shared_ptr<SharedSegment> memory, uint64_t offset,
+                       uint64_t bytes) override;
   std::string region_key(RegionId region) const override;
   // Nothing is sent: the key is enough.
   Status offer_region(PeerId peer, RegionId region) override;
@@ -79,6 +79,8 @@ class VerbsTransport final : public Transport {
   Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                 const Header& header) override;
   bool done(Ticket ticket) override;
+  bool short_key(RegionId part, ShortKey* key) const override;
+  bool open_by_short_key(PeerId peer, RegionId part, const ShortKey& key) override;
   void poll() override;
 
   int arm() override;

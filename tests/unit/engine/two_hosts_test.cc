@@ -33,8 +33,8 @@ class Network final : public Transport {
     known_[region] = {region, memory->data(), memory->bytes()};
     return shm_->register_region(region, memory);
   }
-  Status register_source(RegionId region, std::shared_ptr<SharedSegment> memory, uint64_t offset,
-                         uint64_t bytes) override {
+  Status register_part(RegionId region, std::shared_ptr<SharedSegment> memory, uint64_t offset,
+                       uint64_t bytes) override {
     if (refuses_sources) return Status(StatusCode::Unsupported, "too much locked memory");
     known_[region] = {region, memory->data() + offset, bytes};
     return Status();

@@ -1,0 +1,157 @@
+// Messages that land in users' memory, and failures: once an operation has failed on a rank, its
+// user may do with the memory what he likes, whatever the others still do. Simulated, from seeds.
+#include <algorithm>
+#include <functional>
+
+#include "tests/sim/sim_world.h"
+#include "tests/unit/engine/in_heap.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr size_t kNumbers = 6000;  // of a rank's output
+constexpr int32_t kUsersOwn = 0x5EED;
+
+Config config_that_lands() {
+  Config config;
+  config.log_level = LogLevel::Error;
+  config.heap_bytes = 256 << 10;
+  config.lend_remote_bytes = 128;
+  return config;
+}
+
+// One operation of which much lands, on every rank of a world.
+class Exchange {
+ public:
+  Exchange(SimWorld& world, uint64_t kind) : world_(world), kind_(kind % 4) {
+    for (Heap* heap : world.heaps()) {
+      heap_of_this_rank = heap;
+      inputs_.emplace_back(kNumbers, 1);
+      outputs_.emplace_back(kNumbers, 0);
+    }
+    heap_of_this_rank = nullptr;
+    works_.resize(outputs_.size());
+  }
+
+  void start(int r) {
+    Communicator& c = world_.rank(r);
+    const auto index = static_cast<size_t>(r);
+    Result<WorkPtr> started = start_on(c, inputs_[index], outputs_[index]);
+    if (!started.ok()) return;  // it has heard of the failure already
+    works_[index] = started.take();
+    works_[index]->on_done([this, index](const Status&) {
+      std::fill(outputs_[index].begin(), outputs_[index].end(), kUsersOwn);
+    });
+  }
+  bool done(int r) const {
+    const WorkPtr& work = works_[static_cast<size_t>(r)];
+    return work == nullptr || work->done();
+  }
+  bool failed(int r) const {
+    const WorkPtr& work = works_[static_cast<size_t>(r)];
+    return work != nullptr && work->done() && !work->status().ok();
+  }
+  bool is_users_own(int r) const {
+    const auto index = static_cast<size_t>(r);
+    return works_[index] == nullptr ||
+           std::all_of(outputs_[index].begin(), outputs_[index].end(),
+                       [](int32_t number) { return number == kUsersOwn; });
+  }
+
+ private:
+  using Numbers = HeapVector<int32_t>;
+
+  Result<WorkPtr> start_on(Communicator& c, Numbers& in, Numbers& out) const {
+    const uint64_t all = kNumbers * sizeof(int32_t);
+    const size_t share = kNumbers / static_cast<size_t>(c.size());
+    std::vector<ConstBuffer> from;
+    std::vector<MutableBuffer> to;
+    for (size_t r = 0; r < static_cast<size_t>(c.size()); ++r) {
+      from.push_back({in.data() + r * share, share * sizeof(int32_t)});
+      to.push_back({out.data() + r * share, share * sizeof(int32_t)});
+    }
+    switch (kind_) {
+      case 0:
+        return c.all_reduce(out.data(), out.data(), kNumbers, DType::Int32, ReduceOp::Sum);
+      case 1:
+        return c.broadcast(out.data(), all, 0);
+      case 2:
+        return c.all_gather(from[0], to);
+      default:
+        return c.all_to_all(from, to);
+    }
+  }
+
+  SimWorld& world_;
+  const uint64_t kind_;
+  std::vector<Numbers> inputs_, outputs_;
+  std::vector<WorkPtr> works_;
+};
+
+// Steps until it holds; time flies between bursts of them, so that deadlines come.
+bool drive_until(SimWorld& world, const std::function<bool()>& holds) {
+  for (int burst = 0; burst < 2'000; ++burst) {
+    for (int i = 0; i < 100; ++i) world.step();
+    if (holds()) return true;
+    if (burst > 100) world.network().advance(5'000'000);
+  }
+  return false;
+}
+
+struct Seen {
+  uint64_t landed = 0, failed = 0;
+};
+
+// One rank dies, or stands still until the others have given up and then goes on.
+void fail_in_the_middle(uint64_t seed, Seen* seen) {
+  std::mt19937_64 random(seed);
+  SimOptions options;
+  options.world = 2 + static_cast<int>(random() % 4);
+  if (random() % 2 == 0) options.max_delay_ns = 2'000'000;  // bytes outlive the news of a death
+  SimWorld world(seed, options, config_that_lands());
+  Exchange exchange(world, random());
+  const int victim = static_cast<int>(random() % static_cast<uint64_t>(options.world));
+  const bool dies = random() % 3 == 0;
+  const bool comes_late = random() % 3 == 0;
+  for (int r = 0; r < options.world; ++r) {
+    if (r != victim || !comes_late) exchange.start(r);
+  }
+  for (uint64_t steps = random() % 1'500; steps > 0; --steps) world.step();
+  if (dies) {
+    world.kill(victim);
+  } else {
+    world.stop(victim);
+  }
+  const auto others_done = [&] {
+    for (int r = 0; r < options.world; ++r) {
+      if (r != victim && !exchange.done(r)) return false;
+    }
+    return true;
+  };
+  ASSERT_TRUE(drive_until(world, others_done));
+  if (!dies) {
+    world.resume(victim);
+    if (comes_late) exchange.start(victim);
+    ASSERT_TRUE(drive_until(world, [&] { return exchange.done(victim); }));
+  }
+  for (int i = 0; i < 1'000; ++i) world.step();
+  for (int r = 0; r < options.world; ++r) {
+    if (r == victim && dies) continue;
+    EXPECT_TRUE(exchange.is_users_own(r)) << "rank " << r;
+    seen->failed += exchange.failed(r);
+  }
+  seen->landed += world.network().counts().to_parts;
+}
+
+TEST(Landing, NothingLandsInWhatAFailedOperationHasGivenBack) {
+  Seen seen;
+  for (uint64_t seed = 1; seed <= 300 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    fail_in_the_middle(seed, &seen);
+  }
+  EXPECT_GT(seen.landed, 1'000u);
+  EXPECT_GT(seen.failed, 300u);
+}
+
+}  // namespace
+}  // namespace rdmacoll
