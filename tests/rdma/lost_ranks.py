@@ -15,17 +15,22 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from links import link_down, wire_of
 
+import rdmacoll
+
 QUICK = {"RDMACOLL_IB_TIMEOUT": "14", "RDMACOLL_IB_RETRY_CNT": "3"}  # 67 ms x 4, not 1.9 s
 BOUND_S = 10.0  # against about 1.3 s, on processors that are shared
 LIMIT_S = 120  # of a whole case
 ELEMENTS = (1, 100_000)  # inside a signal; many slots
 BEFORE = 50  # operations that go well
+LARGE_ELEMENTS = 4_000_000  # for some 200 ms
+STILL_TIMEOUT = timedelta(seconds=4)
 
 Body = Callable[[int, dist.Store], None]
 
@@ -80,12 +85,46 @@ def link_is_lost(device: str) -> Body:
     return body
 
 
+def stands_still(rank: int, store: dist.Store) -> None:
+    """Rank 1 is stopped in the middle of an operation, for longer than that may take. When it goes
+    on, it must not write into what rank 0 has got back."""
+    store.set(f"pid {rank}", str(os.getpid()))
+    tensor = rdmacoll.zeros(LARGE_ELEMENTS)
+    dist.all_reduce(tensor)
+    work = dist.all_reduce(tensor, async_op=True)
+    if rank == 1:
+        expect(rank, "rank 0|cut off|pid", *ends_with(work))
+        store.set("told", "")
+        return
+    other = int(store.get("pid 1"))
+    time.sleep(0.03)
+    os.kill(other, signal.SIGSTOP)
+    try:
+        expect(rank, "Timed out after .* rank 1", *ends_with(work))
+        tensor.fill_(7)
+    finally:
+        os.kill(other, signal.SIGCONT)
+    store.wait(["told"])
+    assert bool((tensor == 7).all()), "the rank that stood still has written afterwards"
+
+
+def ends_with(work: dist.Work) -> tuple[str, float]:
+    """Its error, and how long that took."""
+    began = time.monotonic()
+    try:
+        work.wait()
+    except RuntimeError as error:
+        return str(error), time.monotonic() - began
+    return "no error", time.monotonic() - began
+
+
 def be_rank(rank: int, world: int, port: int, body: Body) -> int:
     """The exit status."""
     os.environ["LOCAL_RANK"] = str(rank)  # spreads ranks over devices
     try:
         store = dist.TCPStore("127.0.0.1", port, is_master=False)
-        dist.init_process_group("rdma", store=store, rank=rank, world_size=world)
+        timeout = STILL_TIMEOUT if body is stands_still else None
+        dist.init_process_group("rdma", store=store, rank=rank, world_size=world, timeout=timeout)
         body(rank, store)
         dist.destroy_process_group()
     except BaseException:
@@ -131,6 +170,7 @@ def main() -> None:
     for elements in ELEMENTS:
         name = f"rank 2 of 3 is killed among all_reduces of {elements} elements"
         run(name, 3, last_is_killed(elements), [0, 0, -signal.SIGKILL])
+    run("rank 1 of 2 is stopped for a while", 2, stands_still, [0, 0])
     devices = sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
     wired = [device for device in devices if wire_of(device)]
     if len(wired) >= 2:
