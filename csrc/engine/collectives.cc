@@ -103,7 +103,7 @@ std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_
 }
 
 Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op, int root) {
-  auto work = std::make_shared<Work>();
+  auto work = works_.make();
   op->operation.signature = signature_of(op->operation, root);
   op->work = work;
   op->started_ns = ground_.clock.now_ns();

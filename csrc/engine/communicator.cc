@@ -58,7 +58,7 @@ int64_t Communicator::timeout_ms() const { return timeout_ms_.load(); }
 
 Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t tag) {
   RDMACOLL_RETURN_IF_ERROR(check_peer("destination", destination));
-  auto work = std::make_shared<Work>();
+  auto work = works_.make();
   work->set_source_rank(rank());
   RDMACOLL_RETURN_IF_ERROR(
       group_->submit(SendOp{.work = work,
@@ -73,7 +73,7 @@ Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t ta
 
 Result<WorkPtr> Communicator::recv(MutableBuffer data, int source_or_any, int32_t tag) {
   if (source_or_any != kAnySource) RDMACOLL_RETURN_IF_ERROR(check_peer("source", source_or_any));
-  auto work = std::make_shared<Work>();
+  auto work = works_.make();
   RDMACOLL_RETURN_IF_ERROR(
       group_->submit(RecvOp{.work = work,
                             .data = static_cast<std::byte*>(data.data),

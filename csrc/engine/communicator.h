@@ -23,6 +23,7 @@
 #include "csrc/engine/progress.h"
 #include "csrc/engine/transports.h"
 #include "csrc/engine/work.h"
+#include "csrc/engine/work_pool.h"
 #include "csrc/plan/plan.h"
 #include "csrc/reduce/types.h"
 
@@ -148,6 +149,7 @@ class Communicator {
   Reach reach_;
   std::atomic<int64_t> timeout_ms_;
   std::shared_ptr<void> keeps_;
+  WorkPool works_;
 
   std::mutex plans_mutex_;
   std::vector<std::pair<int, std::unique_ptr<const Plan>>> plans_;  // with their roots

@@ -78,7 +78,7 @@ void Group::take_submissions(std::vector<Completion>& finished) {
       op->operation.sequence = next_sequence_++;
       // Ranks that disagree about the order disagree about the number.
       op->operation.signature ^= static_cast<uint32_t>(op->operation.sequence * 0x85EBCA6Bu);
-      queue_.push_back(std::move(op));
+      queue_.push(std::move(op));
     }
     for (SendOp& op : new_sends_) p2p_.send(std::move(op));
     for (RecvOp& op : new_recvs_) p2p_.recv(std::move(op), finished);
@@ -95,8 +95,7 @@ bool Group::advance_collectives(std::vector<Completion>& finished) {
   while (true) {
     if (current_ == nullptr) {
       if (queue_.empty()) return moved;
-      current_ = std::move(queue_.front());
-      queue_.pop_front();
+      current_ = queue_.pop();
       executor_.start(current_->operation);
       moved = true;
     }

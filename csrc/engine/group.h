@@ -15,13 +15,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "csrc/base/clock.h"
+#include "csrc/base/fifo.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/executor.h"
 #include "csrc/engine/layout.h"
@@ -117,7 +117,7 @@ class Group {
   std::atomic<bool> has_new_{false};  // submissions or a failure to act on
   std::atomic<uint64_t> in_flight_{0};
   uint64_t next_sequence_ = 1;
-  std::deque<std::unique_ptr<CollectiveOp>> queue_;
+  Fifo<std::unique_ptr<CollectiveOp>> queue_;
   std::unique_ptr<CollectiveOp> current_;
   bool failed_ = false;  // the driver has acted on failure_
   int64_t recall_until_ns_ = 0;

@@ -128,8 +128,7 @@ void Group::fail_in_flight(const Status& status, std::vector<Completion>& finish
   if (!failed_) recall_until_ns_ = clock_.now_ns() + kRecallNs;
   failed_ = true;
   recall(finished);
-  for (auto& op : queue_) finished.push_back({std::move(op->work), status});
-  queue_.clear();
+  while (!queue_.empty()) finished.push_back({std::move(queue_.pop()->work), status});
   p2p_.fail_all(status, finished);
 }
 

@@ -1,0 +1,54 @@
+// Fifo: a queue in a ring that only grows, so that its steady state allocates nothing, as
+// std::deque's does. Floor: base. Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll {
+
+template <typename T>
+class Fifo {
+ public:
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  // The oldest has index 0.
+  T& operator[](size_t index) {
+    RDMACOLL_CHECK(index < size_);
+    return ring_[place(index)];
+  }
+  void push(T value) {
+    if (size_ == ring_.size()) grow();
+    ring_[place(size_++)] = std::move(value);
+  }
+  T pop() {
+    RDMACOLL_CHECK(size_ > 0);
+    T value = std::exchange(ring_[first_], T{});
+    first_ = place(1);
+    --size_;
+    return value;
+  }
+
+ private:
+  static constexpr size_t kLeast = 8;
+
+  size_t place(size_t index) const {
+    const size_t at = first_ + index;
+    return at < ring_.size() ? at : at - ring_.size();
+  }
+  void grow() {
+    std::vector<T> larger(ring_.empty() ? kLeast : 2 * ring_.size());
+    for (size_t i = 0; i < size_; ++i) larger[i] = std::move(ring_[place(i)]);
+    ring_ = std::move(larger);
+    first_ = 0;
+  }
+
+  std::vector<T> ring_;
+  size_t first_ = 0;
+  size_t size_ = 0;
+};
+
+}  // namespace rdmacoll

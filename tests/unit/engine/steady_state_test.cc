@@ -1,0 +1,86 @@
+// The steady state allocates nothing: the threads of ranks count what they ask `operator new` for,
+// once operations of each kind have warmed up. Sanitizers have an operator new of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+#include <cstdlib>
+#include <new>
+
+#include "tests/unit/engine/in_heap.h"
+#include "tests/unit/engine/world_of_threads.h"
+
+namespace {
+thread_local uint64_t allocations = 0;
+}  // namespace
+
+void* operator new(size_t bytes) {
+  ++allocations;
+  void* memory = std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace rdmacoll {
+namespace {
+
+constexpr int kWarmUp = 200;
+constexpr int kOperations = 500;
+
+// Of each kind that a training step repeats; the buffers are reused, as a step's are.
+class Step {
+ public:
+  explicit Step(Communicator& c) : c_(c), data_(kCount, 1), parts_(kCount, 1) {
+    const size_t share = kCount / static_cast<size_t>(c.size());
+    for (size_t r = 0; r < static_cast<size_t>(c.size()); ++r) {
+      from_.push_back({parts_.data() + r * share, share * sizeof(int32_t)});
+      to_.push_back({data_.data() + r * share, share * sizeof(int32_t)});
+    }
+  }
+  void run() {
+    wait(c_.all_reduce(data_.data(), data_.data(), 1, DType::Int32, ReduceOp::Max));
+    wait(c_.all_reduce(data_.data(), data_.data(), kCount, DType::Int32, ReduceOp::Max));
+    wait(c_.broadcast(data_.data(), 100, 0));
+    wait(c_.all_gather(from_[0], to_));
+    wait(c_.reduce_scatter(from_, to_[0], DType::Int32, ReduceOp::Max));
+    wait(c_.all_to_all(from_, to_));
+    wait(c_.barrier());
+  }
+
+ private:
+  static constexpr size_t kCount = 60'000;
+  void wait(Result<WorkPtr> started) {
+    ASSERT_TRUE(started.ok());
+    ASSERT_TRUE(c_.wait(*started.value(), -1, {}).ok());
+  }
+
+  Communicator& c_;
+  const Communicator::WillWait will_wait_{c_};  // this thread drives, and counts
+  HeapVector<int32_t> data_, parts_;
+  std::vector<ConstBuffer> from_;
+  std::vector<MutableBuffer> to_;
+};
+
+void count_allocations(Communicator& c) {
+  Step step(c);
+  for (int i = 0; i < kWarmUp; ++i) step.run();
+  const uint64_t before = allocations;
+  for (int i = 0; i < kOperations; ++i) step.run();
+  EXPECT_EQ(allocations - before, 0u) << "in " << kOperations << " steps of rank " << c.rank();
+}
+
+TEST(SteadyState, AllocatesNothing) {
+  for (const bool in_heap : {false, true}) {
+    Config config = config_of_environment();
+    config.lend_local_bytes = 1024;
+    WorldOfThreads(2, config).run([&](Communicator& c) {
+      heap_of_this_rank = in_heap ? c.heap() : nullptr;
+      count_allocations(c);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace rdmacoll
+
+#endif
