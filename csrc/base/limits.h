@@ -10,9 +10,9 @@ namespace rdmacoll {
 inline constexpr uint32_t kMaxWorld =
     4096;  // ranks of one communicator: plans name them in 16 bits
 
-// A line is what a signal writes: the counter, the signature, and inline data, one cache line.
+// A line is what a signal writes, one cache line: a head, inline data, and a credit of one byte.
 inline constexpr size_t kLineBytes = 64;
-inline constexpr size_t kInlineBytes = 48;
+inline constexpr size_t kInlineBytes = 47;
 
 // Messages in flight per (peer, channel). Credits come back every half depth, hence the even
 // number.
@@ -40,6 +40,7 @@ inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
 static_assert(kSlotDepth % 2 == 0 && kStageDepth % 2 == 0 && kEnvelopeDepth % 2 == 0);
 static_assert(uint64_t{kMaxRegions} * kMaxLinesPerRegion <= uint64_t{1} << 32);
 static_assert(kSlotBytesMin % kLineBytes == 0 && kSlotBytesMax % kLineBytes == 0);
-static_assert(kInlineBytes + 16 == kLineBytes);
+static_assert(16 + kInlineBytes + 1 == kLineBytes);
+static_assert(kEnvelopeDepth <= 128 && kSlotDepth <= 128 && kStageDepth <= 128);  // credits wrap
 
 }  // namespace rdmacoll

@@ -11,9 +11,9 @@ namespace {
 // What the inline data of a status line hold.
 struct StatusWire {
   uint32_t farewell;
-  char text[kInlineBytes - sizeof(uint32_t)];
+  char text[40];
 };
-static_assert(sizeof(StatusWire) == kInlineBytes);
+static_assert(sizeof(StatusWire) <= kInlineBytes);
 
 // How long a peer that may write here has to say that it knows of a failure.
 constexpr int64_t kRecallNs = 1'000'000'000;
@@ -170,7 +170,7 @@ void Group::tell_peers(Farewell farewell, const std::string& text) {
   StatusWire wire{static_cast<uint32_t>(farewell), {}};
   std::copy_n(text.begin(), std::min(text.size(), sizeof(wire.text)), wire.text);
   Header header;
-  header.inline_bytes = kInlineBytes;
+  header.inline_bytes = sizeof(wire);
   std::memcpy(header.inline_data, &wire, sizeof(wire));
   for (uint32_t peer = 0; peer < world(); ++peer) {
     if (peer == rank_) continue;

@@ -36,8 +36,23 @@ Port::Port(const Layout& layout, const Link& link, const Region& my_block, uint8
 }
 
 bool Port::can_send() const {
-  if (sent_ - credit_->counter.load(std::memory_order_acquire) >= depth_) return false;
+  if (!has_room()) look_for_credit();
+  if (!has_room()) return false;
   return tickets_.empty() || link_.transport->done(tickets_[outgoing_index()]);
+}
+
+// Credit comes in a line of its own, or with the messages the other way: also with those that are
+// here and not taken yet, as this rank may take none before it has sent.
+void Port::look_for_credit() const {
+  returned_ = std::max(returned_, credit_->counter.load(std::memory_order_acquire));
+  const uint64_t come = arrived();
+  for (uint64_t i = 0; i < come; ++i) advance_returned(lines_[(received_ + i) % depth_].credit);
+}
+
+// Lines do not come in the order in which they were sent: an older one says less.
+void Port::advance_returned(uint8_t credit) const {
+  const auto step = static_cast<uint8_t>(credit - static_cast<uint8_t>(returned_));
+  if (step <= sent_ - returned_) returned_ += step;
 }
 
 std::byte* Port::outgoing(uint64_t bytes) {
@@ -53,11 +68,13 @@ bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loa
   if (put_due && !put_posted_ && !put_message(bytes, loan, landing)) return false;
   header_.signature = signature;
   header_.bytes = word;
+  header_.credit = static_cast<uint8_t>(consumed_);
   write_header(bytes, loan);
   const RemoteSlice line = remote(peer_lines_ + outgoing_index() * kLineBytes, kLineBytes);
   if (link_.transport->signal(link_.peer, channel_, line, sent_ + 1, header_) == Posted::Full)
     return false;
   ++sent_;
+  credited_ = consumed_;
   if (loan != nullptr) lent_ = sent_;
   put_posted_ = false;
   return true;
@@ -95,7 +112,9 @@ void Port::write_header(uint64_t bytes, const Loan* loan) {
 const Line* Port::take() {
   pay_credit();
   const Line* line = peek();
-  received_ += line != nullptr;
+  if (line == nullptr) return nullptr;
+  advance_returned(line->credit);
+  ++received_;
   return line;
 }
 
@@ -148,7 +167,10 @@ void Port::consume(bool was_borrowed) {
 bool Port::settle() {
   pay_credit();
   if (credited_ < borrowed_) return false;
-  if (link_.mapped != nullptr) return credit_->counter.load(std::memory_order_acquire) >= lent_;
+  if (link_.mapped != nullptr) {
+    if (returned_ < lent_) look_for_credit();
+    return returned_ >= lent_;
+  }
   return std::all_of(tickets_.begin(), tickets_.end(),
                      [&](Ticket ticket) { return link_.transport->done(ticket); });
 }

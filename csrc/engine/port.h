@@ -74,6 +74,9 @@ class Port {
   uint32_t incoming_index() const { return static_cast<uint32_t>((received_ - 1) % depth_); }
 
  private:
+  bool has_room() const { return sent_ - returned_ < depth_; }
+  void look_for_credit() const;
+  void advance_returned(uint8_t credit) const;
   void pay_credit();
   bool put_message(uint64_t bytes, const Loan* loan, const RemoteSlice* landing);
   void write_header(uint64_t bytes, const Loan* loan);
@@ -100,6 +103,7 @@ class Port {
   uint64_t peer_slots_;
 
   uint64_t sent_ = 0;
+  mutable uint64_t returned_ = 0;  // of these, what the peer is known to have consumed
   uint64_t received_ = 0;
   uint64_t consumed_ = 0;
   uint64_t credited_ = 0;

@@ -50,6 +50,7 @@ struct StreamMessage {
     }
     header.signature = random();
     header.bytes = static_cast<uint32_t>(data.size());
+    header.credit = static_cast<uint8_t>(random() >> 8);
     header.inline_bytes = random() % (kInlineBytes + 1);
     for (uint32_t i = 0; i < header.inline_bytes; ++i) {
       header.inline_data[i] = static_cast<std::byte>(random() >> 8);

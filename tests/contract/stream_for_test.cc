@@ -97,6 +97,7 @@ void StreamReceiver::check() {
   const bool right =
       line.counter.load(std::memory_order_relaxed) == number_ + 1 &&
       line.signature == expected.header.signature && line.bytes == expected.header.bytes &&
+      line.credit == expected.header.credit &&
       std::memcmp(line.inline_data, expected.header.inline_data, expected.header.inline_bytes) ==
           0 &&
       (expected.data.empty() || std::memcmp(expected.data.data(), slot, expected.data.size()) == 0);

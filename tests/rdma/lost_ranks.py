@@ -93,7 +93,7 @@ def stands_still(rank: int, store: dist.Store) -> None:
     dist.all_reduce(tensor)
     work = dist.all_reduce(tensor, async_op=True)
     if rank == 1:
-        expect(rank, "rank 0|cut off|pid", *ends_with(work))
+        expect(rank, "Timed out|gave the group up|is gone", *ends_with(work))
         store.set("told", "")
         return
     other = int(store.get("pid 1"))

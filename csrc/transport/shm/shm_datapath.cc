@@ -69,6 +69,7 @@ Posted ShmTransport::signal(PeerId peer_id, uint8_t, RemoteSlice slice, uint64_t
   line.signature = header.signature;
   line.bytes = header.bytes;
   std::memcpy(line.inline_data, header.inline_data, header.inline_bytes);
+  line.credit = header.credit;
   line.counter.store(counter, std::memory_order_release);
   const Peer& peer = peer_at(peer_id);
   ring_if_asleep(peer.control(), peer.wake_fd);

@@ -206,6 +206,7 @@ void SimTransport::deliver(Notice* notice, int rank) {
   line.signature = notice->header.signature;
   line.bytes = notice->header.bytes;
   std::memcpy(line.inline_data, notice->header.inline_data, notice->header.inline_bytes);
+  line.credit = notice->header.credit;
   line.counter.store(notice->counter, std::memory_order_release);
   receiver.awake_ = true;
 }

@@ -103,6 +103,7 @@ bool VerbsTransport::take_letter(Peer& peer, Immediate immediate) {
   line.bytes = letter.bytes;
   std::memcpy(line.inline_data, letter.inline_data,
               std::min<size_t>(letter.inline_bytes, kInlineBytes));
+  line.credit = letter.credit;
   line.counter.store(letter.counter, std::memory_order_release);
   return true;
 }

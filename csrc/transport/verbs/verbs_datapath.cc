@@ -140,6 +140,7 @@ Posted VerbsTransport::signal(PeerId id, uint8_t, RemoteSlice slice, uint64_t co
   letter.returned = static_cast<uint32_t>(peer.returned);
   letter.stripes = peer.dirty_stripes;
   letter.inline_bytes = static_cast<uint8_t>(header.inline_bytes);
+  letter.credit = header.credit;
   letter.reserved = 0;
   std::memcpy(letter.inline_data, header.inline_data, header.inline_bytes);
   const uint64_t place = peer.signals_sent % verbs::kReceiveDepth * sizeof(Letter);

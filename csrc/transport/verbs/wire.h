@@ -46,7 +46,8 @@ struct alignas(kLineBytes) Letter {
   uint32_t returned;  // signals of the receiver that the sender has made room for again, mod 2^32
   uint8_t stripes;    // bit j: a mark on stripe j precedes this signal
   uint8_t inline_bytes;
-  uint16_t reserved;
+  uint8_t credit;
+  uint8_t reserved;
   std::byte inline_data[kInlineBytes];
 
   uint32_t sent_bytes() const { return kHeadBytes + inline_bytes; }
