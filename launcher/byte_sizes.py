@@ -1,4 +1,4 @@
-"""Sizes in bytes as people write them: 4096, 64K, 512M, 8G. Pure.
+"""Sizes in bytes as people write and read them: 4096, 64K, 512M, 8G. Pure.
 
 Floor: launcher. Thread: any.
 """
@@ -12,3 +12,11 @@ def parse_size(text: str) -> int:
     if unit not in SHIFTS or not number.isdecimal():
         raise ValueError(f"{text!r} is not a size; give bytes, or 64K, 512M, 8G")
     return int(number) << SHIFTS[unit]
+
+
+def text_of_size(size_bytes: int) -> str:
+    for unit in "GMK":
+        scaled = size_bytes / (1 << SHIFTS[unit])
+        if scaled >= 1:
+            return f"{scaled:.4g} {unit}B"
+    return f"{size_bytes} B"

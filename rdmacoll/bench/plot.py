@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from rdmacoll.launcher.byte_sizes import text_of_size
+
 from .result import Result, Row
-from .sizes import text_of_size
 
 LIMIT = {"color": "0.5", "linestyle": "--", "label": "memcpy"}
 INCHES = (11.0, 3.6)  # of one operation

@@ -1,6 +1,6 @@
-"""Sizes in bytes, as people write and read them: 4:256M:4, or 4,64K,1M. Pure."""
+"""Lists of sizes in bytes, as people write them: 4:256M:4, or 4,64K,1M. Pure."""
 
-from rdmacoll.launcher.byte_sizes import SHIFTS, parse_size
+from rdmacoll.launcher.byte_sizes import parse_size
 
 
 def parse_sizes(text: str) -> list[int]:
@@ -27,11 +27,3 @@ def _size(text: str) -> int:
     if size_bytes == 0:
         raise ValueError("0 bytes are nothing to measure; give 1 or more")
     return size_bytes
-
-
-def text_of_size(size_bytes: int) -> str:
-    for unit in "GMK":
-        scaled = size_bytes / (1 << SHIFTS[unit])
-        if scaled >= 1:
-            return f"{scaled:.4g} {unit}B"
-    return f"{size_bytes} B"

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from rdmacoll.launcher.byte_sizes import text_of_size
+
 from .result import Result, Row
-from .sizes import text_of_size
 
 COLUMNS = ("p50 us", "p99 us", "rank 0 us", "algbw GB/s", "busbw GB/s")
 
