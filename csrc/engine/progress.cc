@@ -20,6 +20,8 @@ constexpr int64_t kPatienceMinNs = 10'000;    // how long a wait stays awake
 constexpr int64_t kPatienceMaxNs = 300'000;
 constexpr int64_t kSleepForNs = 50'000'000;  // the longest sleep, for deadlines to be looked at
 constexpr int64_t kInterruptEveryNs = 100'000'000;
+constexpr int64_t kWatchMinNs = 100'000;  // how long a background thread leaves it to waiters
+constexpr int64_t kWatchMaxNs = 1'000'000;
 constexpr uint32_t kRoundsPerLook = 32;  // rounds between two looks at the clock
 
 void pause_cpu() {
@@ -84,19 +86,20 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
   waiters_.fetch_add(1);
   while (!work.done()) {
     if (try_take_role()) {
+      waiter_came_.store(true);
       drive(&work, std::min(end_ns, interrupt_ns));
       leave_role();
     } else {
       // A background driver makes way for a parked waiter; a driver that waits itself does not.
       parked_.fetch_add(1);
-      if (asleep_.load()) transports_.in_use().front()->wake();
+      wake_driver();
       std::unique_lock<std::mutex> lock(mutex_);
       role_free_.wait_for(lock, std::chrono::milliseconds(10),
                           [&] { return !driving_ || work.done(); });
       parked_.fetch_sub(1);
     }
-    const int64_t now_ns = clock_.now_ns();
     if (work.done()) break;
+    const int64_t now_ns = clock_.now_ns();
     if (now_ns >= end_ns) {
       stopped = Status(StatusCode::Timeout, "wait timed out after " + std::to_string(timeout_ms) +
                                                 " ms; the operation is still in flight");
@@ -116,8 +119,16 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
 void ThreadProgress::notify() {
   // Against sleep(): either the driver sees what was submitted, or this sees it asleep.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (asleep_.load()) transports_.in_use().front()->wake();
-  if (expected_waits_.load() == 0 || in_callbacks_.load() > 0) hand_over();
+  wake_driver();
+  if (expected_waits_.load() > 0 && in_callbacks_.load() == 0) return;
+  // What can leave at once leaves here, and a short message is through: nobody needs waking for it.
+  if (try_take_role()) {
+    round();
+    // The caller may hold what callbacks want: they are left to the next driver.
+    std::lock_guard<std::mutex> lock(mutex_);
+    driving_ = false;
+  }
+  hand_over();
 }
 
 void ThreadProgress::expect_wait(int change) {
@@ -136,11 +147,11 @@ bool ThreadProgress::try_take_role() {
 
 void ThreadProgress::take_role() {
   role_wanted_.fetch_add(1);
-  if (asleep_.load()) transports_.in_use().front()->wake();
+  wake_driver();
   std::unique_lock<std::mutex> lock(mutex_);
   while (driving_) {
     role_free_.wait_for(lock, std::chrono::milliseconds(10));
-    if (asleep_.load()) transports_.in_use().front()->wake();
+    wake_driver();
   }
   driving_ = true;
   role_wanted_.fetch_sub(1);
@@ -166,8 +177,15 @@ void ThreadProgress::hand_over() {
   if (parked_.load() > 0 || role_wanted_.load() > 0) {
     role_free_.notify_all();
   } else if (background_wanted()) {
+    wanted_meanwhile_ = true;
+    if (on_watch_) return;
+    waiter_came_.store(false);
     background_.notify_one();
   }
+}
+
+void ThreadProgress::wake_driver() {
+  if (asleep_.load()) transports_.in_use().front()->wake();
 }
 
 bool ThreadProgress::anything_in_flight() const {
@@ -175,7 +193,8 @@ bool ThreadProgress::anything_in_flight() const {
 }
 
 bool ThreadProgress::background_wanted() const {
-  if (parked_.load() > 0 || role_wanted_.load() > 0 || !anything_in_flight()) return false;
+  if (parked_.load() > 0 || role_wanted_.load() > 0) return false;
+  if (callbacks_.empty() && !anything_in_flight()) return false;
   const bool somebody_waits = waiters_.load() > 0 || expected_waits_.load() > 0;
   return !somebody_waits || in_callbacks_.load() > 0;
 }
@@ -186,26 +205,52 @@ void ThreadProgress::keep_one_background_thread_free() {
   threads_.emplace_back([this] { run_background(); });
 }
 
+// Where operations are waited for as soon as they are started, waking a thread for them costs more
+// than they do. So one that was woken in vain goes on watch: for a while nobody wakes it, then it
+// looks by itself. The longer it is not needed, the later it looks, and needed once, it rests until
+// it is woken again.
 void ThreadProgress::run_background() {
+  const auto longer = [](int64_t ns) { return std::clamp(2 * ns, kWatchMinNs, kWatchMaxNs); };
+  int64_t watch_ns = 0;
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
-    if (driving_ || !background_wanted()) {
+    if (!driving_ && background_wanted()) {
+      watch_ns = drive_in_background(lock) ? 0 : longer(watch_ns);
+    } else if (watch_ns > 0 && !on_watch_) {
+      watch_ns = watch(lock, watch_ns) ? longer(watch_ns) : 0;
+    } else {
       background_.wait(lock);
-      continue;
+      watch_ns = waiter_came_.load() ? longer(0) : 0;
     }
-    driving_ = true;
-    lock.unlock();
-    drive(nullptr, kNever);
-    interrupted_.store(false);  // nobody to tell
-    lock.lock();
-    --free_threads_;
-    if (!callbacks_.empty()) keep_one_background_thread_free();
-    lock.unlock();
-    leave_role();
-    hand_over();
-    lock.lock();
-    ++free_threads_;
   }
+}
+
+// Whether it was needed: no waiter took over at once.
+bool ThreadProgress::drive_in_background(std::unique_lock<std::mutex>& lock) {
+  driving_ = true;
+  lock.unlock();
+  const int64_t begin_ns = clock_.now_ns();
+  drive(nullptr, kNever);
+  const bool needed = parked_.load() == 0 || clock_.now_ns() - begin_ns > kWatchMinNs;
+  interrupted_.store(false);  // nobody to tell
+  lock.lock();
+  --free_threads_;
+  if (!callbacks_.empty()) keep_one_background_thread_free();
+  lock.unlock();
+  leave_role();
+  hand_over();
+  lock.lock();
+  ++free_threads_;
+  return needed;
+}
+
+// Whether a thread was wanted meanwhile.
+bool ThreadProgress::watch(std::unique_lock<std::mutex>& lock, int64_t ns) {
+  on_watch_ = true;
+  wanted_meanwhile_ = false;
+  background_.wait_for(lock, std::chrono::nanoseconds(ns));
+  on_watch_ = false;
+  return wanted_meanwhile_;
 }
 
 // --- driving -------------------------------------------------------------------------------------

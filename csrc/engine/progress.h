@@ -2,10 +2,12 @@
 // simulator puts its own in its place.
 // Floor: engine. Thread: any.
 //
-// One driver at a time, for all groups of the endpoint. Whoever waits drives, in its own thread, so
-// a small operation costs no hand-over; while nobody waits and something is in flight, a background
-// thread does. Callbacks run in the thread that finished the work, after it has left the role, and
-// may wait for works that are still in flight: as long as one runs, another thread can drive.
+// One driver at a time, for all groups of the endpoint. Whoever starts something drives one round
+// if nobody else drives, so that what can leave at once has left; whoever waits drives, so that a
+// small operation costs no hand-over; while nobody waits and something is in flight, a background
+// thread does. Callbacks run in the thread that finished the work, after it has left the role
+// (never in one that only starts an operation: a background thread runs them then), and may wait
+// for works that are still in flight: as long as one runs, another thread can drive.
 #pragma once
 
 #include <atomic>
@@ -62,6 +64,7 @@ class ThreadProgress final : public Progress {
   void take_role();   // waits for it; the present driver makes way
   void leave_role();  // and runs the callbacks that are due
   void hand_over();   // wakes whoever should drive next
+  void wake_driver();
   bool anything_in_flight() const;
 
   // As the driver.
@@ -76,6 +79,8 @@ class ThreadProgress final : public Progress {
   bool background_wanted() const;
   void keep_one_background_thread_free();
   void run_background();
+  bool drive_in_background(std::unique_lock<std::mutex>& lock);
+  bool watch(std::unique_lock<std::mutex>& lock, int64_t ns);
 
   Transports& transports_;
   const Clock& clock_;
@@ -87,11 +92,14 @@ class ThreadProgress final : public Progress {
   bool driving_ = false;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
-  uint32_t free_threads_ = 0;  // background threads not inside a callback
+  uint32_t free_threads_ = 0;      // background threads not inside a callback
+  bool on_watch_ = false;          // one of them looks by itself soon, without being woken
+  bool wanted_meanwhile_ = false;  // since it is on watch
 
-  std::atomic<int> waiters_{0};      // threads in wait()
-  std::atomic<int> parked_{0};       // those of them that sleep until the role is free
-  std::atomic<int> role_wanted_{0};  // threads in take_role()
+  std::atomic<int> waiters_{0};           // threads in wait()
+  std::atomic<int> parked_{0};            // those of them that sleep until the role is free
+  std::atomic<int> role_wanted_{0};       // threads in take_role()
+  std::atomic<bool> waiter_came_{false};  // to drive, after a background thread was woken
   std::atomic<int> in_callbacks_{0};
   std::atomic<int> expected_waits_{0};
   std::atomic<bool> asleep_{false};  // the driver sleeps on the transports' descriptors

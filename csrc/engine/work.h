@@ -1,6 +1,6 @@
 // Work: one operation in flight, shared by whoever issued it and the engine.
-// Floor: engine. Thread: any; callbacks run in the thread that drove the operation to its end, with
-// no lock of the engine held.
+// Floor: engine. Thread: any; callbacks run in a thread that waits, or in the background
+// (progress.h), with no lock of the engine held.
 #pragma once
 
 #include <atomic>

@@ -32,6 +32,19 @@ TEST(PointToPoint, EverySizeArrives) {
   });
 }
 
+TEST(PointToPoint, AShortSendHasLeftWhenItsStartReturns) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    int value = 0;
+    if (c.rank() == 0) {
+      value = 42;
+      ASSERT_TRUE(started(c.send({&value, sizeof(value)}, 1, 0))->done());
+    } else {
+      finish(c, c.recv({&value, sizeof(value)}, 0, 0));
+    }
+    ASSERT_EQ(value, 42);
+  });
+}
+
 TEST(PointToPoint, TagsMatchInAnyOrderAndEqualTagsInOrder) {
   WorldOfThreads(2).run([](Communicator& c) {
     constexpr int kMessages = 60;  // more than an envelope ring holds

@@ -27,6 +27,43 @@ TEST(Progress, TheBackgroundThreadFinishesWhatNobodyWaitsFor) {
   });
 }
 
+// A thread that waiters have spared for a while still comes for what nobody waits for.
+TEST(Progress, WhatNobodyWaitsForEndsAmongWaitsToo) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    for (int i = 0; i < 300; ++i) {
+      float waited = 1, left = 1;
+      for (int k = 0; k < i % 4; ++k) ASSERT_TRUE(c.wait(*sum(c, &waited), -1, {}).ok());
+      std::promise<void> done;
+      sum(c, &left)->on_done([&](const Status&) { done.set_value(); });
+      auto future = done.get_future();
+      ASSERT_EQ(future.wait_for(std::chrono::seconds(20)), std::future_status::ready) << i;
+      ASSERT_EQ(left, 2.0f);
+    }
+  });
+}
+
+// The thread that starts an operation drives a round, but may hold a lock that callbacks take.
+TEST(Progress, StartingAnOperationRunsNoCallbackOfAnother) {
+  constexpr int kTurns = 300;
+  std::barrier posted(2);
+  WorldOfThreads(2).run([&](Communicator& c) {
+    std::vector<int> sent(kTurns), got(kTurns, -1);
+    for (int i = 0; i < kTurns; ++i) {
+      sent[i] = i;
+      std::promise<std::thread::id> done;
+      auto received = c.recv({&got[i], sizeof(int)}, 1 - c.rank(), 0);
+      ASSERT_TRUE(received.ok());
+      received.value()->on_done([&](const Status&) { done.set_value(std::this_thread::get_id()); });
+      posted.arrive_and_wait();
+      ASSERT_TRUE(c.send({&sent[i], sizeof(int)}, 1 - c.rank(), 0).ok());  // may find the other's
+      auto future = done.get_future();
+      ASSERT_EQ(future.wait_for(std::chrono::seconds(20)), std::future_status::ready) << i;
+      EXPECT_NE(future.get(), std::this_thread::get_id());
+    }
+    EXPECT_EQ(got, sent);
+  });
+}
+
 TEST(Progress, CallbacksMayStartAndWait) {
   WorldOfThreads(2).run([](Communicator& c) {
     float first = 1, second = 1;
