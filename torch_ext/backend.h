@@ -118,7 +118,8 @@ class RdmaBackend final : public c10d::Backend {
   // The timeout of one call, for the operations started in a scope.
   class CallTimeout;
 
-  // Starts `parts` operations, start(communicator, part) each, and if not async ends them.
+  // Starts `parts` operations, start(communicator, part) each. If not async it ends them, and has
+  // nothing to return: torch then neither wraps a work for Python nor waits for it.
   template <typename Start>
   WorkRef launch(const Call& call, Operands operands, size_t parts, Start&& start);
   template <typename Start>
@@ -185,6 +186,7 @@ RdmaBackend::WorkRef RdmaBackend::launch(const Call& call, Operands operands, si
     const Communicator::WillWait will_wait(communicator);
     start_all();
     work->finish_here();
+    return nullptr;
   }
   return work;
 }

@@ -64,7 +64,7 @@ void TorchWork::finish_here() {
 }
 
 void TorchWork::finish_in_background() {
-  if (parts_.empty()) return settle();
+  if (parts_done()) return settle();
   open_parts_.store(static_cast<int>(parts_.size()), std::memory_order_relaxed);
   const std::shared_ptr<InFlight>& in_flight = session_->in_flight();
   for (const WorkPtr& part : parts_) {
@@ -104,7 +104,10 @@ void TorchWork::drive(int64_t timeout_ms) {
 }
 
 void TorchWork::settle() {
-  std::call_once(end_once_, [this] { end(); });
+  if (!settled()) {
+    const std::lock_guard<std::mutex> lock(end_mutex_);
+    if (!settled()) end();
+  }
   complete_future();
 }
 

@@ -54,7 +54,7 @@ class TorchWork final : public c10d::Work {
   // Waits for all parts; -1: without a limit of its own. Throws on a timeout or Ctrl-C.
   void drive(int64_t timeout_ms);
   void settle();
-  void end();
+  void end();  // once, under end_mutex_
   void complete_future();
 
   const std::shared_ptr<Session> session_;
@@ -65,7 +65,7 @@ class TorchWork final : public c10d::Work {
   Status start_failure_;
 
   std::atomic<int> open_parts_{0};
-  std::once_flag end_once_;
+  std::mutex end_mutex_;  // a once_flag would cost a system call
   std::atomic<bool> settled_{false};
   Status status_;  // once settled
 

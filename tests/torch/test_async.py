@@ -49,6 +49,16 @@ def test_kinds_mixed_in_flight() -> None:
     check(exchanged, torch.arange(world).float(), "all_to_all")
 
 
+@distributed(2)
+def test_a_synchronous_call_returns_no_work() -> None:
+    tensor = torch.ones(3)
+    options = dist.AllreduceOptions()
+    options.asyncOp = False
+    assert dist.group.WORLD is not None
+    assert dist.group.WORLD.allreduce([tensor], options) is None
+    assert tensor.tolist() == [2.0] * 3
+
+
 @distributed(2, 3)
 def test_dropped_works_still_happen() -> None:
     rank, world = me()
