@@ -100,7 +100,7 @@ def stands_still(rank: int, store: dist.Store) -> None:
     time.sleep(0.03)
     os.kill(other, signal.SIGSTOP)
     try:
-        expect(rank, "Timed out after .* rank 1", *ends_with(work))
+        expect(rank, r"Timed out after .* waits for rank\(s\) 1", *ends_with(work))
         tensor.fill_(7)
     finally:
         os.kill(other, signal.SIGCONT)
