@@ -28,6 +28,7 @@ class Line(NamedTuple):
     signature: int
     size: int
     inline_data: bytes
+    credit: int
 
 
 class TransportShell:
@@ -98,7 +99,7 @@ class TransportShell:
 
     def line(self, region: int, offset: int) -> Line:
         raw = self.show(region, offset, 64)
-        return Line(*struct.unpack("<QII48s", raw))
+        return Line(*struct.unpack("<QII47sB", raw))
 
     # --- its end --------------------------------------------------------------------------------
 

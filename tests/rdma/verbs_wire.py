@@ -103,7 +103,7 @@ class Hello(NamedTuple):
         return cls(sender, receiver, mailbox, rkey, sequence, numbers, knows)
 
 
-_LETTER = struct.Struct("<QIIIBB2x")
+_LETTER = struct.Struct("<QIIIBBBx")
 
 
 class Letter(NamedTuple):
@@ -113,12 +113,12 @@ class Letter(NamedTuple):
     returned: int = 0
     stripes: int = 0  # bit j: a mark on queue pair j comes before it
     inline_data: bytes = b""
+    credit: int = 0
 
     def pack(self) -> bytes:
-        return _LETTER.pack(*self[:5], len(self.inline_data)) + self.inline_data
+        return _LETTER.pack(*self[:5], len(self.inline_data), self.credit) + self.inline_data
 
     @classmethod
     def unpack(cls, data: bytes) -> "Letter":
-        counter, signature, size, returned, stripes, count = _LETTER.unpack_from(data)
-        inline_data = data[_LETTER.size : _LETTER.size + count]
-        return cls(counter, signature, size, returned, stripes, inline_data)
+        *fields, count, credit = _LETTER.unpack_from(data)
+        return cls(*fields, data[_LETTER.size : _LETTER.size + count], credit)
