@@ -64,6 +64,13 @@ bool Executor::settle() {
          }) > 0;
 }
 
+bool Executor::is_sending_to(uint32_t peer) const {
+  for (uint8_t channel = 0; channel < kSlotChannels; ++channel) {
+    if (!port(channel, peer).puts_done()) return true;
+  }
+  return false;
+}
+
 void Executor::forgive(uint32_t peer) {
   std::erase_if(unsettled_, [&](const Unsettled& left) { return left.peer == peer; });
 }

@@ -8,9 +8,10 @@
 // operation cannot go on without it: what it had sent before is still good.
 //
 // A collective whose output peers may write (landing.h) ends only when none of them can do so any
-// more: all it had to write has come, or its own last word, which comes behind all it wrote. A peer
-// that does not answer the failure in time is cut off from this process: its later writes are
-// refused, but so is all that other groups would hear from it.
+// more: all it had to write has come, or its own last word, which comes behind all it wrote; and
+// one whose input a device reads for peers, when it has read. A peer that this takes too long with
+// is cut off from this process: its later writes are refused, but so is all that other groups would
+// hear from it.
 #pragma once
 
 #include <atomic>
@@ -93,7 +94,7 @@ class Group {
   void fail(Status status, std::vector<Completion>& finished);
   void fail_in_flight(const Status& status, std::vector<Completion>& finished);
   bool recall(std::vector<Completion>& finished);
-  bool is_silent(uint32_t peer) const;
+  bool cut_off_in_time(uint32_t peer) const;
   void tell_peers(Farewell farewell, const std::string& text);
   Farewell farewell() const;
 

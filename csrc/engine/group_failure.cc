@@ -132,11 +132,14 @@ void Group::fail_in_flight(const Status& status, std::vector<Completion>& finish
   p2p_.fail_all(status, finished);
 }
 
-// Ends the collective that failed, once no peer can write into its output any more.
+// Ends the collective that failed, once its memory is the user's alone again: no peer can write
+// into its output, and no device reads for a peer what was lent.
 bool Group::recall(std::vector<Completion>& finished) {
   if (current_ == nullptr) return false;
   for (uint32_t peer = 0; peer < world(); ++peer) {
-    if (peer != rank_ && executor_.may_land_from(peer) && !is_silent(peer)) return false;
+    if (peer == rank_) continue;
+    const bool writes = executor_.may_land_from(peer) && !executor_.has_given_up(peer);
+    if ((writes || executor_.is_sending_to(peer)) && !cut_off_in_time(peer)) return false;
   }
   finished.push_back({std::move(current_->work), failure()});
   current_.reset();
@@ -144,12 +147,12 @@ bool Group::recall(std::vector<Completion>& finished) {
   return true;
 }
 
-// Whether it writes nothing any more: it has said so, or its writes are refused from here on.
-bool Group::is_silent(uint32_t peer) const {
-  if (executor_.has_given_up(peer)) return true;
+// Whether it neither writes here nor is sent anything from here on: it is dead, or took too long.
+bool Group::cut_off_in_time(uint32_t peer) const {
   const Link& link = links_[peer];
-  const int64_t now_ns = clock_.now_ns();
-  if (link.transport->peer_status(link.peer).ok() && now_ns < recall_until_ns_) return false;
+  if (link.transport->peer_status(link.peer).ok() && clock_.now_ns() < recall_until_ns_) {
+    return false;
+  }
   return link.transport->fence(link.peer, Deadline::after_ms(clock_, kFenceMs)).ok();
 }
 

@@ -171,6 +171,10 @@ bool Port::settle() {
     if (returned_ < lent_) look_for_credit();
     return returned_ >= lent_;
   }
+  return puts_done();
+}
+
+bool Port::puts_done() const {
   return std::all_of(tickets_.begin(), tickets_.end(),
                      [&](Ticket ticket) { return link_.transport->done(ticket); });
 }

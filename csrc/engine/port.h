@@ -67,6 +67,8 @@ class Port {
   // Returns what this rank has borrowed and consumed, where that was put off. Whether the peer
   // needs nothing more of what this rank lent, nor this rank of what it borrowed.
   bool settle();
+  // Whether no put of this rank is under way here any more.
+  bool puts_done() const;
 
   // --- stages ---------------------------------------------------------------------------------
   // Which of my stages the next message announces; which of the peer's the newest one did.
