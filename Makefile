@@ -14,7 +14,7 @@ CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
 .PHONY: help train test ci-quick test-cpp test-python test-examples test-suite test-bare \
-	test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
+	sim test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -79,6 +79,14 @@ build-cpp: $(STAMPS)/packages  ## the engine alone, with its tests and benchmark
 
 test-cpp: build-cpp  ## the engine's tests, without torch
 	$(call cpp_test,build/cpp)
+
+# `make sim SEED=n` replays the schedule that a failure named.
+SEED ?=
+SEEDS ?= 10000
+
+sim: build-cpp  ## the engine on simulated networks: SEEDS=10000 of each test, and planted bugs
+	$(BIN)/python tests/sim/run.py $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+	$(if $(SEED),,$(BIN)/python tests/sim/mutants.py)
 
 test-python: build  ## everything under tests/ that pytest runs, but torch's own suite
 	$(BIN)/python -m pytest tests

@@ -70,7 +70,8 @@ class Transport {
   virtual const char* name() const = 0;
   // For people: over what it goes, "" where the name says it all.
   virtual std::string describe() const { return ""; }
-  // Peers map() regions; one that is registered takes no memory until it is touched.
+  // Peers map() regions; one that is registered takes no memory until it is touched. Then what this
+  // process stores there after a signal to a peer is not seen by it before that signal.
   virtual bool shares_memory() const { return false; }
   virtual TransportCounters counters() const { return {}; }
 
@@ -136,8 +137,8 @@ class Transport {
   // --- end ------------------------------------------------------------------------------------
   // Ok while the peer lives; else PeerFailed with what is known. Cheap; any thread.
   virtual Status peer_status(PeerId peer) const = 0;
-  // After it nothing of the peer lands in this process, whenever it was issued; the peer has
-  // failed, here at once and in time for the peer, too.
+  // After it nothing of the peer lands in this process, whenever it was issued, and nothing on its
+  // way to the peer is read here any more; the peer has failed, here at once, there in time.
   virtual Status fence(PeerId peer, Deadline deadline) = 0;
   // Leaves; peers see PeerFailed from then on.
   virtual void shutdown() = 0;

@@ -186,8 +186,12 @@ std::vector<WorkPtr> Script::start(int i, Communicator& c) {
   const auto keep_results = [&memory](const Status&) {
     for (const Numbers& numbers : memory.out) memory.result.push_back(plain(numbers));
     overwrite(memory.out);
+    memory.out_given_back = true;
   };
-  const auto drop_inputs = [&memory](const Status&) { overwrite(memory.in); };
+  const auto drop_inputs = [&memory](const Status&) {
+    overwrite(memory.in);
+    memory.in_given_back = true;
+  };
   if (operation.kind == Kind::Shift) {
     if (world_ == 1) {
       memory.result = memory.expected;
@@ -195,15 +199,16 @@ std::vector<WorkPtr> Script::start(int i, Communicator& c) {
     }
     const int right = (c.rank() + 1) % world_;
     const int left = (c.rank() + world_ - 1) % world_;
-    auto sent = c.send(source(memory.in[0]), right, i);
     auto received = c.recv(target(memory.out[0]), i % 3 == 0 ? kAnySource : left, i);
-    RDMACOLL_CHECK(sent.ok() && received.ok());
-    sent.value()->on_done(drop_inputs);
+    if (!received.ok()) return {};
     received.value()->on_done(keep_results);
+    auto sent = c.send(source(memory.in[0]), right, i);
+    if (!sent.ok()) return {received.take()};
+    sent.value()->on_done(drop_inputs);
     return {sent.take(), received.take()};
   }
   auto started = start_collective(operation, c);
-  RDMACOLL_CHECK(started.ok());
+  if (!started.ok()) return {};
   started.value()->on_done(keep_results);
   started.value()->on_done(drop_inputs);
   return {started.take()};
@@ -249,6 +254,9 @@ Result<WorkPtr> Script::start_collective(Operation& operation, Communicator& c) 
 std::string Script::check(int i, int rank) const {
   const Operation& operation = operations_[static_cast<size_t>(i)];
   const Memory& memory = operation.ranks[static_cast<size_t>(rank)];
+  if (memory.result.size() != memory.expected.size()) {
+    return "operation " + std::to_string(i) + " has no results on rank " + std::to_string(rank);
+  }
   for (size_t b = 0; b < memory.expected.size(); ++b) {
     for (size_t k = 0; k < memory.expected[b].size(); ++k) {
       if (memory.result[b][k] == memory.expected[b][k]) continue;
@@ -259,6 +267,21 @@ std::string Script::check(int i, int rank) const {
     }
   }
   return "";
+}
+
+std::string Script::check_given_back(int i, int rank) const {
+  const Memory& memory = operations_[static_cast<size_t>(i)].ranks[static_cast<size_t>(rank)];
+  const auto written = [](const std::vector<Numbers>& blocks) {
+    return std::any_of(blocks.begin(), blocks.end(), [](const Numbers& numbers) {
+      return std::any_of(numbers.begin(), numbers.end(),
+                         [](int32_t number) { return number != kOverwritten; });
+    });
+  };
+  const bool wrong = (memory.out_given_back && written(memory.out)) ||
+                     (memory.in_given_back && written(memory.in));
+  if (!wrong) return "";
+  return "buffers of operation " + std::to_string(i) + " were written on rank " +
+         std::to_string(rank) + " after its end";
 }
 
 }  // namespace rdmacoll

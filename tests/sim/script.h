@@ -22,10 +22,13 @@ class Script {
   Script(std::mt19937_64& random, std::vector<Heap*> heaps, int operations);
 
   int operations() const { return static_cast<int>(operations_.size()); }
-  // Starts operation i on this rank; a rank starts them in order.
+  // Starts operation i on this rank; a rank starts them in order. Nothing is started once the group
+  // has failed.
   std::vector<WorkPtr> start(int i, Communicator& communicator);
   // Empty, or what is wrong with the results of operation i on the rank.
   std::string check(int i, int rank) const;
+  // Empty, or what was written into buffers of operation i after its end on the rank.
+  std::string check_given_back(int i, int rank) const;
 
  private:
   enum class Kind {
@@ -47,6 +50,7 @@ class Script {
   struct Memory {
     std::vector<Numbers> in, out;
     std::vector<std::vector<int32_t>> expected, result;
+    bool in_given_back = false, out_given_back = false;
   };
   struct Operation {
     Kind kind;

@@ -8,12 +8,28 @@
 namespace rdmacoll {
 namespace {
 
-// Small slots: many tiles from few bytes, and every ring of slots goes round.
+// Small slots: many tiles from few bytes, and every ring of slots goes round. With many ranks they
+// must hold a line for each.
 constexpr uint64_t kSlotBytes = 256;
 constexpr uint64_t kStageBytes = 2048;
+constexpr uint32_t kFewRanks = 9;
+
+Layout small_layout(uint32_t world) {
+  return world <= kFewRanks ? Layout(world, kSlotBytes, kStageBytes)
+                            : Layout(world, kSlotBytesMin, world * kLineBytes);
+}
+
 constexpr int64_t kTimeoutMs = 1000;  // of virtual time
 
 }  // namespace
+
+Config small_heaps() {
+  Config config;
+  config.log_level = LogLevel::Error;
+  config.heap_bytes = 32 << 10;
+  config.lend_local_bytes = config.lend_remote_bytes = 128;
+  return config;
+}
 
 SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& config)
     : random_(seed), network_(seed, options) {
@@ -28,7 +44,7 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
     auto heap = Heap::create(config);
     RDMACOLL_CHECK(heap.ok() && transports_.back()->adopt_heap(heap.take()).ok());
     auto setup = GroupSetup::begin(*transports_.back(), network_.clock(), config,
-                                   Layout(world, kSlotBytes, kStageBytes), r, world);
+                                   small_layout(world), r, world);
     RDMACOLL_CHECK(setup.ok());
     setups.push_back(setup.take());
     records.push_back(setups.back().record());
@@ -73,6 +89,17 @@ bool SimWorld::run(const std::vector<WorkPtr>& works) {
     if (rounds_ > limit) return false;
   }
   return true;
+}
+
+bool SimWorld::run_until(const std::function<bool()>& holds) {
+  constexpr int kBursts = 3'000, kSteps = 100;
+  constexpr int kInRealTime = 300;  // bursts, before time flies from one to the next
+  for (int burst = 0; burst < kBursts; ++burst) {
+    for (int i = 0; i < kSteps; ++i) step();
+    if (holds()) return true;
+    if (burst > kInRealTime) network_.advance(kTimeoutMs * 1'000'000 / 200);
+  }
+  return false;
 }
 
 void SimWorld::kill(int r) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -15,6 +16,9 @@
 #include "csrc/transport/sim/sim_network.h"
 
 namespace rdmacoll {
+
+// Heaps so small that some buffers find no room, and messages so small that most are lent or land.
+Config small_heaps();
 
 class SimWorld {
  public:
@@ -35,6 +39,8 @@ class SimWorld {
   // A rank that is stopped does nothing, as behind SIGSTOP or in a long computation, but is there.
   void stop(int r) { drivers_[static_cast<size_t>(r)]->stop(true); }
   void resume(int r) { drivers_[static_cast<size_t>(r)]->stop(false); }
+  // Steps until it holds, past every deadline; false: it does not come about.
+  bool run_until(const std::function<bool()>& holds);
   uint64_t rounds() const { return rounds_; }
 
  private:

@@ -189,12 +189,14 @@ Posted SimTransport::signal(PeerId id, uint8_t channel, RemoteSlice line, uint64
 }
 
 void SimTransport::deliver(Notice* notice, int rank) {
-  if (notice->dropped) return;
-  notice->delivered = true;
-  for (const auto& flight : notice->before) {
-    while (!flight->pieces.empty()) deliver_piece(flight.get());
-  }
-  notice->before.clear();
+  if (notice->dropped || notice->delivered) return;
+  std::vector<Notice*> due{notice};
+  // Where memory is mapped, its later stores are seen from now on, so all that was signalled before
+  // them is.
+  if (network_.options_.mapped) due = pending_to(rank);
+  std::sort(due.begin(), due.end(),
+            [](const Notice* a, const Notice* b) { return a->issued < b->issued; });
+  for (Notice* one : due) bring(one);
   SimTransport& receiver = network_.transport(rank);
   for (Peer& sender : receiver.peers_) {
     if (sender.rank != rank_) continue;
@@ -202,13 +204,35 @@ void SimTransport::deliver(Notice* notice, int rank) {
       if (open.shadow != nullptr) open.shadow->refresh(0, open.region->bytes);
     }
   }
-  Line& line = *reinterpret_cast<Line*>(notice->memory->base() + notice->offset);
-  line.signature = notice->header.signature;
-  line.bytes = notice->header.bytes;
-  std::memcpy(line.inline_data, notice->header.inline_data, notice->header.inline_bytes);
-  line.credit = notice->header.credit;
-  line.counter.store(notice->counter, std::memory_order_release);
+  for (const Notice* one : due) {
+    Line& line = *reinterpret_cast<Line*>(one->memory->base() + one->offset);
+    line.signature = one->header.signature;
+    line.bytes = one->header.bytes;
+    std::memcpy(line.inline_data, one->header.inline_data, one->header.inline_bytes);
+    line.credit = one->header.credit;
+    line.counter.store(one->counter, std::memory_order_release);
+  }
   receiver.awake_ = true;
+}
+
+std::vector<SimTransport::Notice*> SimTransport::pending_to(int rank) const {
+  std::vector<Notice*> pending;
+  for (const auto& [to, flow] : flows_) {
+    if (to.first != rank) continue;
+    for (const auto& notice : flow.notices) {
+      if (!notice->dropped && !notice->delivered) pending.push_back(notice.get());
+    }
+  }
+  return pending;
+}
+
+// What it follows comes before it.
+void SimTransport::bring(Notice* notice) {
+  notice->delivered = true;
+  for (const auto& flight : notice->before) {
+    while (!flight->pieces.empty()) deliver_piece(flight.get());
+  }
+  notice->before.clear();
 }
 
 }  // namespace rdmacoll

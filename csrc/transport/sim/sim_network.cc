@@ -25,6 +25,8 @@ void SimNetwork::refresh_something() {
   SimTransport& viewer = *ranks_[timeline_.below(ranks_.size())];
   if (viewer.peers_.empty()) return;
   SimTransport::Peer& peer = viewer.peers_[timeline_.below(viewer.peers_.size())];
+  // Stores behind a signal are not seen before it.
+  if (!transport(peer.rank).pending_to(viewer.rank_).empty()) return;
   for (auto& [id, open] : peer.regions) {
     if (open.shadow == nullptr) continue;
     const uint64_t offset = timeline_.below(open.region->bytes);
@@ -35,6 +37,17 @@ void SimNetwork::refresh_something() {
 void SimNetwork::kill(int rank) {
   transport(rank).die();
   announce_end(rank, "was killed");
+}
+
+void SimNetwork::cut(int one, int other) {
+  for (const auto& [from, to] : {std::pair(one, other), std::pair(other, one)}) {
+    transport(from).drop_all_to(to);
+    transport(to).cut_off_.insert(from);
+    const Status why(StatusCode::PeerFailed,
+                     "the link to simulated rank " + std::to_string(from) + " is lost");
+    timeline_.at(timeline_.now_ns() + timeline_.delay_ns(options_.max_notice_ns),
+                 [&viewer = transport(to), from = from, why] { viewer.see_end(from, why); });
+  }
 }
 
 void SimNetwork::announce_end(int rank, const char* how) {

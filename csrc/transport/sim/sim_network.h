@@ -8,7 +8,8 @@
 //     and no others; the header first, the counter last. Two signals to one line stay in order;
 //   - channels and peers overtake each other freely; posting is refused (Full) by chance;
 //   - mapped: loads see the owner's stores piece by piece, all of them only when a signal of the
-//     owner comes; stores reach the owner before the next signal to it;
+//     owner comes, and none that were made after a signal that has not come; stores reach the owner
+//     before the next signal to it;
 //   - a killed rank's last puts and signals may be lost, the later ones of a channel first.
 // A harness drives the ranks in turn and calls step() in between.
 // Floor: transport/sim. Thread: one.
@@ -57,6 +58,8 @@ class SimNetwork {
   void advance(int64_t ns) { timeline_.advance(ns); }
   // The rank stops for ever. It must not be driven after.
   void kill(int rank);
+  // Nothing goes between the two any more, and both come to know it.
+  void cut(int one, int other);
 
  private:
   friend class SimTransport;

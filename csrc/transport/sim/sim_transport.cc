@@ -126,6 +126,7 @@ Status SimTransport::fence(PeerId peer, Deadline) {
     return Status(StatusCode::Unsupported, "a live peer's mapping cannot be taken away");
   }
   other.drop_all_to(rank_);
+  drop_all_to(other.rank_);
   if (!cut_off_.insert(other.rank_).second) return Status();
   const auto failed = [](int rank, const char* how) {
     return Status(StatusCode::PeerFailed, "simulated rank " + std::to_string(rank) + how);

@@ -115,6 +115,8 @@ class SimTransport final : public Transport {
   void launch(Flow* flow, std::shared_ptr<Flight> flight);
   void deliver_piece(Flight* flight);
   void deliver(Notice* notice, int rank);
+  std::vector<Notice*> pending_to(int rank) const;
+  void bring(Notice* notice);
   void finish(Flight* flight);
   void drop(Flight* flight);
   void send_mapped_stores(Peer* peer);

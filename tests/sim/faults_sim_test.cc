@@ -1,0 +1,135 @@
+// Faults at random moments of random scripts, each from one seed (seeds.h): a rank dies, stands
+// still for longer than operations may take, or loses the link to another. Every operation of the
+// others ends; what ended well has the right values; and what was given back to its user, with an
+// error or without, nobody writes any more, also not who comes back.
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+
+#include "tests/sim/script.h"
+#include "tests/sim/seeds.h"
+#include "tests/sim/sim_world.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr int kOperations = 6;
+constexpr uint64_t kMomentMax = 3'000;  // steps until the fault; about half of a script
+
+enum class Fault { Death, Standstill, LostLink, kCount };
+
+struct Totals {
+  uint64_t faults[static_cast<size_t>(Fault::kCount)] = {};
+  uint64_t ended_well = 0, failed = 0, rounds = 0;
+};
+
+class Accident {
+ public:
+  explicit Accident(uint64_t seed) : random_(seed) {
+    options_.world = 2 + static_cast<int>(random_() % 6);
+    options_.mapped = random_() % 2 == 0;
+    if (random_() % 3 == 0) options_.max_delay_ns = 2'000'000;  // bytes outlive news of a death
+    fault_ = static_cast<Fault>(random_() % static_cast<uint64_t>(Fault::kCount));
+    if (fault_ == Fault::LostLink && options_.mapped) fault_ = Fault::Death;  // it has no link
+    world_ = std::make_unique<SimWorld>(seed, options_, small_heaps());
+    script_ = std::make_unique<Script>(random_, world_->heaps(), kOperations);
+    victim_ = random_rank();
+    while (other_ == victim_) other_ = random_rank();
+    works_.resize(static_cast<size_t>(options_.world));
+  }
+
+  void run(Totals* totals) {
+    start_everything();
+    for (uint64_t steps = random_() % kMomentMax; steps > 0; --steps) world_->step();
+    happen();
+    ASSERT_TRUE(world_->run_until([&] { return all_done(fault_ == Fault::LostLink); })) << "hangs";
+    if (fault_ == Fault::Standstill) {
+      world_->resume(victim_);
+      ASSERT_TRUE(world_->run_until([&] { return all_done(true); })) << "hangs when it goes on";
+    }
+    for (int i = 0; i < 1'000; ++i) world_->step();
+    ++totals->faults[static_cast<size_t>(fault_)];
+    totals->rounds += world_->rounds();
+    for (int rank = 0; rank < options_.world; ++rank) check(rank, totals);
+  }
+
+ private:
+  int random_rank() { return static_cast<int>(random_() % static_cast<uint64_t>(options_.world)); }
+
+  void start_everything() {
+    for (int i = 0; i < script_->operations(); ++i) {
+      for (int rank = 0; rank < options_.world; ++rank) {
+        works_[static_cast<size_t>(rank)].push_back(script_->start(i, world_->rank(rank)));
+      }
+    }
+  }
+
+  void happen() {
+    switch (fault_) {
+      case Fault::Death:
+        return world_->kill(victim_);
+      case Fault::Standstill:
+        return world_->stop(victim_);
+      case Fault::LostLink:
+        return world_->network().cut(victim_, other_);
+      case Fault::kCount:
+        break;
+    }
+  }
+
+  bool all_done(bool with_victim) const {
+    for (int rank = 0; rank < options_.world; ++rank) {
+      if (rank == victim_ && !with_victim) continue;
+      for (const auto& works : works_[static_cast<size_t>(rank)]) {
+        for (const WorkPtr& work : works) {
+          if (!work->done()) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  void check(int rank, Totals* totals) const {
+    if (rank == victim_ && fault_ == Fault::Death) return;
+    for (int i = 0; i < script_->operations(); ++i) {
+      const auto& works = works_[static_cast<size_t>(rank)][static_cast<size_t>(i)];
+      const bool well = std::all_of(works.begin(), works.end(),
+                                    [](const WorkPtr& work) { return work->status().ok(); });
+      totals->ended_well += well;
+      totals->failed += !well;
+      if (well) {
+        ASSERT_EQ(script_->check(i, rank), "");
+      }
+      ASSERT_EQ(script_->check_given_back(i, rank), "");
+      for (const WorkPtr& work : works) {
+        ASSERT_NE(work->status().code(), StatusCode::Mismatch) << work->status().message();
+      }
+    }
+  }
+
+  std::mt19937_64 random_;
+  SimOptions options_;
+  Fault fault_ = Fault::Death;
+  int victim_ = 0;
+  int other_ = 0;  // end of the lost link
+  std::unique_ptr<SimWorld> world_;
+  std::unique_ptr<Script> script_;
+  std::vector<std::vector<std::vector<WorkPtr>>> works_;  // by rank, operation
+};
+
+TEST(Simulation, FaultsEndInErrorsAndWriteNothingAfterwards) {
+  Totals totals;
+  const uint64_t ran = for_each_seed(150, [&](uint64_t seed) { Accident(seed).run(&totals); });
+  if (!replays_one_seed()) {
+    EXPECT_GT(totals.failed, ran) << "the faults come too late to hurt";
+    EXPECT_GT(totals.ended_well, ran) << "the faults come too early to tell";
+  }
+  std::printf("faults: %" PRIu64 " seeds, %" PRIu64 " deaths, %" PRIu64 " standstills, %" PRIu64
+              " lost links, %" PRIu64 " operations ended well, %" PRIu64 " failed, %" PRIu64
+              " rounds\n",
+              ran, totals.faults[0], totals.faults[1], totals.faults[2], totals.ended_well,
+              totals.failed, totals.rounds);
+}
+
+}  // namespace
+}  // namespace rdmacoll

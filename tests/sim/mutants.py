@@ -1,0 +1,203 @@
+"""Planted bugs: the simulation must notice each of them.
+
+    python tests/sim/mutants.py [--build build/cpp] [NAME ...]
+
+A mutant is one line of the engine altered in a copy; the copy is compiled as the build does it and
+linked in front of the engine, so that the sources know nothing of it. A line that is not found, or
+found twice, is an error: the list follows the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SEEDS = 400
+LIMIT_S = 300
+
+PORT = "csrc/engine/port.cc"
+EXECUTOR = "csrc/engine/executor.cc"
+LANDING = "csrc/engine/landing.cc"
+FAILURE = "csrc/engine/group_failure.cc"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    file: str
+    line: str  # without the spaces before it
+    altered: str
+
+
+MUTANTS = (
+    Mutant(
+        "a slot is reused before it is given back",
+        PORT,
+        "if (!has_room()) return false;",
+        "",
+    ),
+    Mutant(
+        "a bounce slot is reused while it is sent",
+        PORT,
+        "return tickets_.empty() || link_.transport->done(tickets_[outgoing_index()]);",
+        "return true;",
+    ),
+    Mutant(
+        "a message is taken that has not come",
+        PORT,
+        "return line.counter.load(std::memory_order_acquire) == received_ + 1 ? &line : nullptr;",
+        "return &line;",
+    ),
+    Mutant(
+        "credit is returned too late",
+        PORT,
+        "if (consumed_ - credited_ < depth_ / 2 && credited_ >= borrowed_) return;",
+        "if (consumed_ - credited_ < depth_ + 1 && credited_ >= borrowed_) return;",
+    ),
+    Mutant(
+        "old credit counts as new",
+        PORT,
+        "if (step <= sent_ - returned_) returned_ += step;",
+        "returned_ += step % 16;",
+    ),
+    Mutant(
+        "credit in messages that are not taken is overlooked",
+        PORT,
+        "const uint64_t come = arrived();",
+        "const uint64_t come = 0;",
+    ),
+    Mutant(
+        "a message that landed is looked for in the slot",
+        PORT,
+        "if (put_posted_ && put_lands_) where = kLanded;",
+        "",
+    ),
+    Mutant(
+        "the last byte of a copy is left out",
+        EXECUTOR,
+        "copy_bytes(to, from, from_piece.bytes, stores_for(operands[i]));",
+        "copy_bytes(to, from, from_piece.bytes - 1, stores_for(operands[i]));",
+    ),
+    Mutant(
+        "an operation ends while what it lent is read",
+        EXECUTOR,
+        "if (loan) keep_unsettled(step.channel, step.peer);",
+        "",
+    ),
+    Mutant(
+        "what is borrowed is trusted after the lender gave up",
+        EXECUTOR,
+        "if (borrowed && has_given_up(step.peer)) return false;",
+        "",
+    ),
+    Mutant(
+        "results land one byte off",
+        LANDING,
+        "given.grant.offset = part->offset + static_cast<uint64_t>(given.block_at - given.begin);",
+        "given.grant.offset = part->offset + 1;",
+    ),
+    Mutant(
+        "a failed operation ends while peers may write",
+        FAILURE,
+        "const bool writes = executor_.may_land_from(peer) && !executor_.has_given_up(peer);",
+        "const bool writes = false;",
+    ),
+    Mutant(
+        "a failed operation ends while a device reads its input",
+        FAILURE,
+        "if ((writes || executor_.is_sending_to(peer)) && !cut_off_in_time(peer)) return false;",
+        "if (writes && !cut_off_in_time(peer)) return false;",
+    ),
+    Mutant(
+        "a peer that is gone is not cut off",
+        FAILURE,
+        "return link.transport->fence(link.peer, Deadline::after_ms(clock_, kFenceMs)).ok();",
+        "return true;",
+    ),
+)
+
+
+def run(command: list[str] | str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload]
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
+    )
+
+
+class Build:
+    """How the build compiles a source and links the simulation."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        entries = json.loads((folder / "compile_commands.json").read_text())
+        self.compile = {entry["file"]: entry["command"] for entry in entries}
+        ninja = Path(sys.executable).with_name("ninja")
+        steps = run([str(ninja), "-C", str(folder), "-t", "commands", "sim_test"]).stdout
+        self.link = steps.strip().splitlines()[-1]
+        if " -o sim_test " not in self.link:
+            raise SystemExit(f"how the simulation is linked has changed: {self.link}")
+
+    def make(self, mutant: Mutant, scratch: Path) -> Path:
+        """The simulation with the mutant in it."""
+        source = REPOSITORY / mutant.file
+        text = source.read_text()
+        if text.count(mutant.line + "\n") != 1:
+            raise SystemExit(f"{mutant.name}: {mutant.file} does not have once: {mutant.line}")
+        altered, compiled = scratch / source.name, scratch / "mutant.o"
+        altered.write_text(text.replace(mutant.line, mutant.altered))
+        words = shlex.split(self.compile[str(source)])
+        for option, value in (("-o", compiled), ("-MF", scratch / "mutant.d"), ("-c", altered)):
+            if option in words:
+                words[words.index(option) + 1] = str(value)
+        self._must([*words, "-Wno-error"], mutant)
+        program = scratch / "sim_test"
+        self._must(self.link.replace(" -o sim_test ", f" {compiled} -o {program} "), mutant)
+        return program
+
+    def _must(self, command: list[str] | str, mutant: Mutant) -> None:
+        ran = run(command, cwd=self.folder, shell=isinstance(command, str))
+        if ran.returncode != 0:
+            raise SystemExit(f"{mutant.name}: {command} failed:\n{ran.stdout}")
+
+
+def is_caught(build: Build, mutant: Mutant) -> bool:
+    with tempfile.TemporaryDirectory(prefix="rdmacoll-mutant-") as scratch:
+        program = build.make(mutant, Path(scratch))
+        environment = os.environ | {"RDMACOLL_SIM_SEEDS": str(SEEDS)}
+        try:
+            return run([str(program)], env=environment, timeout=LIMIT_S).returncode != 0
+        except subprocess.TimeoutExpired:
+            return True  # it hangs, which the same seeds do not without it
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=Path("build/cpp"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help="part of a name; none: all")
+    arguments = parser.parse_args()
+    wanted = [
+        mutant
+        for mutant in MUTANTS
+        if not arguments.names or any(name in mutant.name for name in arguments.names)
+    ]
+    build = Build(arguments.build.resolve())
+    survived = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        caught = pool.map(lambda mutant: is_caught(build, mutant), wanted)
+        for mutant, noticed in zip(wanted, caught, strict=True):
+            print(f"{'caught' if noticed else 'SURVIVED':9} {mutant.name}", flush=True)
+            survived += not noticed
+    print(f"{len(wanted)} planted bugs, {survived} survived")
+    sys.exit(1 if survived or not wanted else 0)
+
+
+if __name__ == "__main__":
+    main()
