@@ -22,7 +22,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Scripts without faults take longest and show most at once.
-RUNS = (("Simulation.Random*", 100), ("Simulation.Faults*:Landing.*", 2000))
+RUNS = (("Simulation.Random*", 400), ("Simulation.Faults*:Landing.*", 2000))
 LIMIT_S = 300
 
 PORT = "csrc/engine/port.cc"
