@@ -120,5 +120,6 @@ class Letter(NamedTuple):
 
     @classmethod
     def unpack(cls, data: bytes) -> "Letter":
-        *fields, count, credit = _LETTER.unpack_from(data)
-        return cls(*fields, data[_LETTER.size : _LETTER.size + count], credit)
+        counter, signature, size, returned, stripes, count, credit = _LETTER.unpack_from(data)
+        inline_data = data[_LETTER.size : _LETTER.size + count]
+        return cls(counter, signature, size, returned, stripes, inline_data, credit)
