@@ -133,7 +133,7 @@ class Build:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         entries = json.loads((folder / "compile_commands.json").read_text())
-        self.compile = {entry["file"]: entry["command"] for entry in entries}
+        self.compile = {str(Path(entry["file"]).resolve()): entry["command"] for entry in entries}
         ninja = Path(sys.executable).with_name("ninja")
         steps = run([str(ninja), "-C", str(folder), "-t", "commands", "sim_test"]).stdout
         self.link = steps.strip().splitlines()[-1]
