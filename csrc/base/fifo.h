@@ -14,12 +14,6 @@ template <typename T>
 class Fifo {
  public:
   bool empty() const { return size_ == 0; }
-  size_t size() const { return size_; }
-  // The oldest has index 0.
-  T& operator[](size_t index) {
-    RDMACOLL_CHECK(index < size_);
-    return ring_[place(index)];
-  }
   void push(T value) {
     if (size_ == ring_.size()) grow();
     ring_[place(size_++)] = std::move(value);
@@ -35,6 +29,7 @@ class Fifo {
  private:
   static constexpr size_t kLeast = 8;
 
+  // Of the one that came `index` after the oldest.
   size_t place(size_t index) const {
     const size_t at = first_ + index;
     return at < ring_.size() ? at : at - ring_.size();

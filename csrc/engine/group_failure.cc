@@ -124,9 +124,11 @@ void Group::fail(Status status, std::vector<Completion>& finished) {
 }
 
 void Group::fail_in_flight(const Status& status, std::vector<Completion>& finished) {
-  if (!failed_) tell_peers(farewell(), cause_.empty() ? status.message() : cause_);
-  if (!failed_) recall_until_ns_ = clock_.now_ns() + kRecallNs;
-  failed_ = true;
+  if (!failed_) {
+    tell_peers(farewell(), cause_.empty() ? status.message() : cause_);
+    recall_until_ns_ = clock_.now_ns() + kRecallNs;
+    failed_ = true;
+  }
   recall(finished);
   while (!queue_.empty()) finished.push_back({std::move(queue_.pop()->work), status});
   p2p_.fail_all(status, finished);

@@ -61,34 +61,31 @@ bool Landing::lands(const Step& step) const {
   return step.lands && links_[step.peer].mapped == nullptr && bytes_of(step.blocks) != 0;
 }
 
-bool Landing::is_due(const Given& given) const {
-  return given.sequence == operation_->sequence && given.bytes >= least_bytes_;
+bool Landing::is_due(const Direction& direction) const {
+  return direction.sequence == operation_->sequence && direction.bytes >= least_bytes_;
+}
+
+void Landing::count(const Step& step, Direction& direction) const {
+  direction.sequence = operation_->sequence;
+  direction.bytes += bytes_of(step.blocks);
+  direction.signature += operation_->message_signature(step.blocks);
 }
 
 void Landing::expect(const Step& step) {
   Expected& expected = expected_[step.peer];
-  if (expected.sequence != operation_->sequence) {
-    expected = Expected{};
-    expected.sequence = operation_->sequence;
-  }
-  expected.bytes += bytes_of(step.blocks);
-  expected.signature += operation_->message_signature(step.blocks);
+  if (expected.sequence != operation_->sequence) expected = Expected{};
+  count(step, expected);
 }
 
 void Landing::give(const Step& step) {
   Given& given = given_[step.peer];
-  if (given.sequence != operation_->sequence) {
-    given = Given{};
-    given.sequence = operation_->sequence;
-  }
-  const uint64_t bytes = bytes_of(step.blocks);
-  given.bytes += bytes;
-  given.signature += operation_->message_signature(step.blocks);
-  if (!operation_->contiguous) {
-    add_block(given, step.blocks.first, bytes);
-  } else {
+  if (given.sequence != operation_->sequence) given = Given{};
+  count(step, given);
+  if (operation_->contiguous) {
     given.begin = given.block_at = operation_->output;
     given.end = operation_->output + operation_->bytes;
+  } else {
+    add_block(given, step.blocks.first, bytes_of(step.blocks));
   }
 }
 
@@ -139,7 +136,7 @@ void Landing::send_grants() {
 
 bool Landing::is_undecided(uint32_t peer) {
   Expected& expected = expected_[peer];
-  if (expected.sequence != operation_->sequence || expected.bytes < least_bytes_) return false;
+  if (!is_due(expected)) return false;
   if (expected.answer == Answer::None) read_answer(peer, expected);
   return expected.answer == Answer::None && clock_.now_ns() < patient_until_ns_;
 }

@@ -57,11 +57,13 @@ class Landing {
   };
   static_assert(sizeof(Grant) <= kInlineBytes);
 
-  // What lands here from a peer, in the operation of this number.
-  struct Given {
+  // What lands between this rank and a peer one way, in the operation of this number.
+  struct Direction {
     uint64_t sequence = 0;
     uint64_t bytes = 0;
     uint32_t signature = 0;  // of all its messages: grants and sends must mean the same
+  };
+  struct Given : Direction {
     bool sent = false;
     Grant grant;
     const std::byte* block_at = nullptr;  // of grant.block
@@ -69,18 +71,15 @@ class Landing {
     const std::byte* end = nullptr;
     bool is_even = true;  // the blocks lie at even distances
   };
-  // What this rank sends to a peer to land there.
   enum class Answer : uint8_t { None, Slots, Granted };
-  struct Expected {
-    uint64_t sequence = 0;
-    uint64_t bytes = 0;
-    uint32_t signature = 0;
+  struct Expected : Direction {
     Answer answer = Answer::None;
     Grant grant;
   };
 
   bool lands(const Step& step) const;
-  bool is_due(const Given& given) const;
+  bool is_due(const Direction& direction) const;
+  void count(const Step& step, Direction& direction) const;
   uint64_t bytes_of(BlockRange blocks) const;
   void expect(const Step& step);
   void give(const Step& step);

@@ -118,12 +118,11 @@ def ends_with(work: dist.Work) -> tuple[str, float]:
     return "no error", time.monotonic() - began
 
 
-def be_rank(rank: int, world: int, port: int, body: Body) -> int:
+def be_rank(rank: int, world: int, port: int, body: Body, timeout: timedelta | None) -> int:
     """The exit status."""
     os.environ["LOCAL_RANK"] = str(rank)  # spreads ranks over devices
     try:
         store = dist.TCPStore("127.0.0.1", port, is_master=False)
-        timeout = STILL_TIMEOUT if body is stands_still else None
         dist.init_process_group("rdma", store=store, rank=rank, world_size=world, timeout=timeout)
         body(rank, store)
         dist.destroy_process_group()
@@ -133,7 +132,9 @@ def be_rank(rank: int, world: int, port: int, body: Body) -> int:
     return 0
 
 
-def run(name: str, world: int, body: Body, statuses: list[int]) -> None:
+def run(
+    name: str, world: int, body: Body, statuses: list[int], timeout: timedelta | None = None
+) -> None:
     """SystemExit unless the ranks end with these (negative: the signal)."""
     print(f"--- {name}", flush=True)
     server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
@@ -141,7 +142,7 @@ def run(name: str, world: int, body: Body, statuses: list[int]) -> None:
     for rank in range(world):
         pid = os.fork()
         if pid == 0:
-            os._exit(be_rank(rank, world, server.port, body))
+            os._exit(be_rank(rank, world, server.port, body, timeout))
         pids.append(pid)
     ended = wait_for(pids)
     if ended != statuses:
@@ -170,7 +171,7 @@ def main() -> None:
     for elements in ELEMENTS:
         name = f"rank 2 of 3 is killed among all_reduces of {elements} elements"
         run(name, 3, last_is_killed(elements), [0, 0, -signal.SIGKILL])
-    run("rank 1 of 2 is stopped for a while", 2, stands_still, [0, 0])
+    run("rank 1 of 2 is stopped for a while", 2, stands_still, [0, 0], STILL_TIMEOUT)
     devices = sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
     wired = [device for device in devices if wire_of(device)]
     if len(wired) >= 2:
