@@ -11,6 +11,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual int64_t now_ns() const = 0;
+  // What makes of it the time of day, by which hosts understand each other as far as theirs agree.
+  virtual int64_t to_time_of_day_ns() const { return 0; }
 };
 
 class SteadyClock final : public Clock {
@@ -19,6 +21,12 @@ class SteadyClock final : public Clock {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
+  }
+  int64_t to_time_of_day_ns() const override {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+               .count() -
+           now_ns();
   }
 };
 

@@ -19,12 +19,12 @@ uint64_t mix(uint64_t hash, uint64_t value) {
 }
 
 // Of what all ranks must agree about, whatever their share of a scattered operation.
-uint32_t signature_of(const Operation& operation, int root) {
+uint32_t signature_of(const Operation& operation) {
   uint64_t hash = mix(static_cast<uint64_t>(operation.plan->collective) + 1,
                       static_cast<uint64_t>(operation.plan->algorithm));
   hash = mix(hash, static_cast<uint64_t>(operation.reduction.dtype));
   hash = mix(hash, static_cast<uint64_t>(operation.reduction.op));
-  hash = mix(hash, static_cast<uint64_t>(root));
+  hash = mix(hash, operation.root);
   hash = mix(hash, operation.bytes);
   return static_cast<uint32_t>(hash >> 32);
 }
@@ -92,6 +92,7 @@ std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_
       choose(collective, bytes, static_cast<uint32_t>(size()), reach_, ground_.preferred);
   auto op = group_->blank();
   op->operation.plan = &plan_for(collective, algorithm, root);
+  op->operation.root = static_cast<uint16_t>(root);
   op->operation.grain = kGrainBytes;
   op->operation.reduction = {DType::UInt8, ReduceOp::Sum, 1};
   op->operation.contiguous = true;
@@ -102,9 +103,9 @@ std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_
   return op;
 }
 
-Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op, int root) {
+Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op) {
   auto work = works_.make();
-  op->operation.signature = signature_of(op->operation, root);
+  op->operation.signature = signature_of(op->operation);
   op->work = work;
   op->started_ns = ground_.clock.now_ns();
   op->deadline_ns = op->started_ns + timeout_ms() * 1'000'000;
@@ -122,7 +123,7 @@ Result<WorkPtr> Communicator::start_contiguous(Collective collective, const void
   operation.input = bytes_of(input);
   operation.output = bytes_of(output);
   operation.reduction = reduction;
-  return submit(std::move(op), root);
+  return submit(std::move(op));
 }
 
 // Makes the operation scattered, with no block anywhere yet.
@@ -182,7 +183,7 @@ Result<WorkPtr> Communicator::all_gather(ConstBuffer input,
     operation.block_bytes[r] = outputs[r].bytes;
   }
   operation.inputs[me] = bytes_of(input.data);
-  return submit(std::move(op), 0);
+  return submit(std::move(op));
 }
 
 Result<WorkPtr> Communicator::reduce_scatter(std::span<const ConstBuffer> inputs,
@@ -204,7 +205,7 @@ Result<WorkPtr> Communicator::reduce_scatter(std::span<const ConstBuffer> inputs
   operation.outputs[me] = bytes_of(output.data);
   operation.reduction = {dtype, reduce_op,
                          reduce_op == ReduceOp::Avg ? static_cast<uint32_t>(size()) : 1};
-  return submit(std::move(op), 0);
+  return submit(std::move(op));
 }
 
 Result<WorkPtr> Communicator::all_to_all(std::span<const ConstBuffer> inputs,
@@ -224,7 +225,7 @@ Result<WorkPtr> Communicator::all_to_all(std::span<const ConstBuffer> inputs,
     operation.outputs[inputs.size() + r] = bytes_of(outputs[r].data);
     operation.block_bytes[inputs.size() + r] = outputs[r].bytes;
   }
-  return submit(std::move(op), 0);
+  return submit(std::move(op));
 }
 
 Result<WorkPtr> Communicator::gather(ConstBuffer input, std::span<const MutableBuffer> outputs,
@@ -246,7 +247,7 @@ Result<WorkPtr> Communicator::gather(ConstBuffer input, std::span<const MutableB
     operation.outputs[r] = bytes_of(outputs[r].data);
     operation.block_bytes[r] = outputs[r].bytes;
   }
-  return submit(std::move(op), root);
+  return submit(std::move(op));
 }
 
 Result<WorkPtr> Communicator::scatter(std::span<const ConstBuffer> inputs, MutableBuffer output,
@@ -268,7 +269,7 @@ Result<WorkPtr> Communicator::scatter(std::span<const ConstBuffer> inputs, Mutab
     operation.inputs[r] = bytes_of(inputs[r].data);
     operation.block_bytes[r] = inputs[r].bytes;
   }
-  return submit(std::move(op), root);
+  return submit(std::move(op));
 }
 
 }  // namespace rdmacoll

@@ -60,13 +60,15 @@ Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t ta
   RDMACOLL_RETURN_IF_ERROR(check_peer("destination", destination));
   auto work = works_.make();
   work->set_source_rank(rank());
+  const int64_t now_ns = ground_.clock.now_ns();
   RDMACOLL_RETURN_IF_ERROR(
       group_->submit(SendOp{.work = work,
                             .data = static_cast<const std::byte*>(data.data),
                             .bytes = data.bytes,
                             .peer = static_cast<uint32_t>(destination),
                             .tag = tag,
-                            .deadline_ns = Deadline::after_ms(ground_.clock, timeout_ms()).at_ns}));
+                            .started_ns = now_ns,
+                            .deadline_ns = now_ns + timeout_ms() * 1'000'000}));
   ground_.progress.notify();
   return work;
 }
@@ -74,13 +76,15 @@ Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t ta
 Result<WorkPtr> Communicator::recv(MutableBuffer data, int source_or_any, int32_t tag) {
   if (source_or_any != kAnySource) RDMACOLL_RETURN_IF_ERROR(check_peer("source", source_or_any));
   auto work = works_.make();
+  const int64_t now_ns = ground_.clock.now_ns();
   RDMACOLL_RETURN_IF_ERROR(
       group_->submit(RecvOp{.work = work,
                             .data = static_cast<std::byte*>(data.data),
                             .bytes = data.bytes,
                             .source = source_or_any,
                             .tag = tag,
-                            .deadline_ns = Deadline::after_ms(ground_.clock, timeout_ms()).at_ns}));
+                            .started_ns = now_ns,
+                            .deadline_ns = now_ns + timeout_ms() * 1'000'000}));
   ground_.progress.notify();
   return work;
 }

@@ -134,7 +134,7 @@ class Communicator {
  private:
   // An operation of this kind to fill in, its plan chosen for so many bytes (select.h).
   std::unique_ptr<CollectiveOp> begin(Collective collective, uint64_t bytes, int root);
-  Result<WorkPtr> submit(std::unique_ptr<CollectiveOp> op, int root);
+  Result<WorkPtr> submit(std::unique_ptr<CollectiveOp> op);
   Result<WorkPtr> start_contiguous(Collective collective, const void* input, void* output,
                                    uint64_t bytes, Reduction reduction, int root);
   const Plan& plan_for(Collective collective, Algorithm algorithm, int root);

@@ -275,7 +275,7 @@ uint32_t Executor::message_word(uint64_t bytes) const {
 Status Executor::mismatch(uint32_t peer) const {
   return Status(StatusCode::Mismatch,
                 "rank " + std::to_string(peer) + " is in another operation than this rank's " +
-                    operation_->describe() +
+                    describe(operation_->call()) +
                     "; all ranks of a group must start the same collectives in the same order, "
                     "with equal dtype, operation, root and sizes");
 }

@@ -24,14 +24,29 @@ std::vector<std::vector<Port>> make_ports(const Layout& layout, const std::vecto
 Group::Group(const Clock& clock, uint32_t rank, Layout layout, Region block,
              std::vector<Link> links, const Heap* heap, const Config& config)
     : clock_(clock),
+      to_time_of_day_ns_(clock.to_time_of_day_ns()),
       rank_(rank),
       layout_(layout),
       block_(block),
       links_(std::move(links)),
       ports_(make_ports(layout_, links_, block_, rank)),
       executor_(layout_, rank, block_.base, links_, ports_, heap, config, clock),
-      p2p_(rank, world(), ports_, layout_.slot_bytes()) {
+      p2p_(rank, world(), ports_, layout_.slot_bytes()),
+      call_log_(block_.base + layout_.call_log()),
+      inquiry_(layout_, rank, block_, links_) {
   RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());
+}
+
+CollectiveCall Group::current_call() const {
+  CollectiveCall call = current_->operation.call();
+  call.started_ns = time_of_day_ns(current_->started_ns);
+  return call;
+}
+
+std::optional<MessageCall> Group::oldest_message() const {
+  std::optional<MessageCall> message = p2p_.oldest();
+  if (message) message->started_ns = time_of_day_ns(message->started_ns);
+  return message;
 }
 
 std::unique_ptr<CollectiveOp> Group::blank() {
@@ -62,7 +77,8 @@ bool Group::advance(std::vector<Completion>& finished) {
   const size_t finished_before = finished.size();
   if (has_new_.load(std::memory_order_acquire)) take_submissions(finished);
   bool moved = advance_collectives(finished);
-  if (!p2p_.idle()) moved |= p2p_.advance(finished);
+  if (!p2p_.idle() && failing_.ok()) moved |= p2p_.advance(finished);
+  if (call_log_.has_message() && p2p_.idle()) call_log_.set_message(std::nullopt);
   const size_t ended = finished.size() - finished_before;
   in_flight_.fetch_sub(ended, std::memory_order_release);
   return moved || ended > 0;
@@ -91,11 +107,13 @@ void Group::take_submissions(std::vector<Completion>& finished) {
 
 bool Group::advance_collectives(std::vector<Completion>& finished) {
   if (failed_) return recall(finished);
+  if (!failing_.ok()) return conclude(finished);
   bool moved = false;
   while (true) {
     if (current_ == nullptr) {
       if (queue_.empty()) return moved;
       current_ = queue_.pop();
+      call_log_.begin(current_call());
       executor_.start(current_->operation);
       moved = true;
     }
@@ -105,6 +123,7 @@ bool Group::advance_collectives(std::vector<Completion>& finished) {
       return true;
     }
     if (executor_.running()) return moved;
+    call_log_.end(current_->operation.sequence);
     finished.push_back({std::move(current_->work), Status()});
     std::lock_guard<std::mutex> lock(mutex_);
     spare_.push_back(std::move(current_));

@@ -5,7 +5,8 @@
 // Failure. A group fails as a whole: what is in flight ends with the status, later submissions are
 // refused with it, and every member is told by a status line, so that nobody is left waiting for a
 // rank that has given up. A peer that is gone (left, or dead) fails the group only when an
-// operation cannot go on without it: what it had sent before is still good.
+// operation cannot go on without it: what it had sent before is still good. Before it fails, a rank
+// reads what the others are in (inquiry.h) and puts it into the error.
 //
 // A collective whose output peers may write (landing.h) ends only when none of them can do so any
 // more: all it had to write has come, or its own last word, which comes behind all it wrote; and
@@ -24,7 +25,9 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/fifo.h"
 #include "csrc/base/status.h"
+#include "csrc/engine/call_log.h"
 #include "csrc/engine/executor.h"
+#include "csrc/engine/inquiry.h"
 #include "csrc/engine/layout.h"
 #include "csrc/engine/operation.h"
 #include "csrc/engine/p2p.h"
@@ -89,9 +92,17 @@ class Group {
   void check_peers(std::vector<Completion>& finished);
   bool needs(uint32_t peer) const { return executor_.needs(peer) || p2p_.needs(peer); }
   std::string missing_ranks() const;
-  std::string in_hand() const;       // for people: what is in flight
+  CollectiveCall current_call() const;
+  std::optional<MessageCall> oldest_message() const;
+  int64_t time_of_day_ns(int64_t clock_ns) const { return clock_ns + to_time_of_day_ns_; }
+  std::string in_hand() const;  // for people: what is in flight
+  std::string verdict() const;  // for people: what every rank is in
+  const Line& status_line(uint32_t peer) const;
+  std::string end_of(uint32_t peer) const;  // "": it has not ended
+  bool is_sound() const { return !failed_ && failing_.ok(); }
   Status heard_from(uint32_t peer);  // Ok, or that it is gone or has given the group up
   void fail(Status status, std::vector<Completion>& finished);
+  bool conclude(std::vector<Completion>& finished);
   void fail_in_flight(const Status& status, std::vector<Completion>& finished);
   bool recall(std::vector<Completion>& finished);
   bool cut_off_in_time(uint32_t peer) const;
@@ -99,6 +110,7 @@ class Group {
   Farewell farewell() const;
 
   const Clock& clock_;
+  const int64_t to_time_of_day_ns_;
   const uint32_t rank_;
   const Layout layout_;
   const Region block_;
@@ -106,6 +118,8 @@ class Group {
   std::vector<std::vector<Port>> ports_;  // [channel][peer]
   Executor executor_;
   PointToPoint p2p_;
+  CallLog call_log_;
+  Inquiry inquiry_;
 
   mutable std::mutex mutex_;  // the fields down to the blank line
   std::vector<std::unique_ptr<CollectiveOp>> new_collectives_;
@@ -120,6 +134,8 @@ class Group {
   uint64_t next_sequence_ = 1;
   Fifo<std::unique_ptr<CollectiveOp>> queue_;
   std::unique_ptr<CollectiveOp> current_;
+  Status failing_;  // with this, once the inquiry is over
+  int64_t inquire_until_ns_ = 0;
   bool failed_ = false;  // the driver has acted on failure_
   int64_t recall_until_ns_ = 0;
   std::string cause_;  // in few words, for the peers; empty: the failure's own

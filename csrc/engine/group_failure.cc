@@ -4,6 +4,7 @@
 
 #include "csrc/base/check.h"
 #include "csrc/engine/group.h"
+#include "csrc/engine/verdict.h"
 
 namespace rdmacoll {
 namespace {
@@ -15,11 +16,23 @@ struct StatusWire {
 };
 static_assert(sizeof(StatusWire) <= kInlineBytes);
 
+// How long a failure waits for what other hosts' ranks are in.
+constexpr int64_t kInquiryNs = 250'000'000;
 // How long a peer that may write here has to say that it knows of a failure.
 constexpr int64_t kRecallNs = 1'000'000'000;
 constexpr int64_t kFenceMs = 1000;
 
+StatusWire status_in(const Line& line) {
+  StatusWire wire;
+  std::memcpy(&wire, line.inline_data, sizeof(wire));
+  return wire;
+}
+
 }  // namespace
+
+const Line& Group::status_line(uint32_t peer) const {
+  return *reinterpret_cast<const Line*>(block_.base + layout_.status(peer));
+}
 
 void Group::fail_soon(Status status, Farewell farewell) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -41,10 +54,11 @@ Group::Farewell Group::farewell() const {
 }
 
 void Group::check(std::vector<Completion>& finished) {
-  if (failed_ || idle()) return;
+  if (!is_sound() || idle()) return;
   const size_t finished_before = finished.size();
+  if (!p2p_.idle()) call_log_.set_message(oldest_message());
   check_deadlines(finished);
-  if (!failed_) check_peers(finished);
+  if (is_sound()) check_peers(finished);
   in_flight_.fetch_sub(finished.size() - finished_before, std::memory_order_release);
 }
 
@@ -54,7 +68,7 @@ void Group::check_deadlines(std::vector<Completion>& finished) {
     const int64_t waited_ms = (now_ns - current_->started_ns) / 1'000'000;
     cause_ = "it timed out; " + missing_ranks();
     fail(Status(StatusCode::Timeout, "Timed out after " + std::to_string(waited_ms) + " ms in " +
-                                         current_->operation.describe() + "; " + missing_ranks()),
+                                         describe(current_call()) + "; " + missing_ranks()),
          finished);
     return;
   }
@@ -72,16 +86,17 @@ std::string Group::missing_ranks() const {
 }
 
 std::string Group::in_hand() const {
-  return current_ != nullptr ? current_->operation.describe() : "a point-to-point operation";
+  if (current_ != nullptr) return describe(current_call());
+  const std::optional<MessageCall> message = oldest_message();
+  return message ? describe(*message) : "a point-to-point operation";
 }
 
 Status Group::heard_from(uint32_t peer) {
-  const auto& line = *reinterpret_cast<const Line*>(block_.base + layout_.status(peer));
+  const Line& line = status_line(peer);
   if (line.counter.load(std::memory_order_acquire) == 0) {
     return links_[peer].transport->peer_status(links_[peer].peer);
   }
-  StatusWire wire;
-  std::memcpy(&wire, line.inline_data, sizeof(wire));
+  const StatusWire wire = status_in(line);
   if (wire.farewell == static_cast<uint32_t>(Farewell::Left)) {
     return Status(StatusCode::PeerFailed, "it has left the group");
   }
@@ -91,7 +106,7 @@ Status Group::heard_from(uint32_t peer) {
 }
 
 void Group::check_peers(std::vector<Completion>& finished) {
-  for (uint32_t peer = 0; peer < world() && !failed_; ++peer) {
+  for (uint32_t peer = 0; peer < world() && is_sound(); ++peer) {
     if (peer == rank_) continue;
     const std::string who = "rank " + std::to_string(peer);
     const Status heard = heard_from(peer);
@@ -110,7 +125,7 @@ void Group::check_peers(std::vector<Completion>& finished) {
     executor_.forgive(peer);
     while (advance_collectives(finished) || (!p2p_.idle() && p2p_.advance(finished))) {
     }
-    if (failed_ || !needs(peer)) continue;
+    if (!is_sound() || !needs(peer)) continue;
     cause_ = who + " is gone";
     fail(Status(StatusCode::PeerFailed,
                 in_hand() + " cannot end: " + who + " is gone (" + heard.message() + ")"),
@@ -119,8 +134,51 @@ void Group::check_peers(std::vector<Completion>& finished) {
 }
 
 void Group::fail(Status status, std::vector<Completion>& finished) {
-  fail_soon(std::move(status));
+  if (!is_sound()) return;
+  failing_ = std::move(status);
+  inquire_until_ns_ = clock_.now_ns() + kInquiryNs;
+  std::vector<uint32_t> peers;
+  for (uint32_t peer = 0; peer < world(); ++peer) {
+    if (peer != rank_) peers.push_back(peer);
+  }
+  std::stable_partition(peers.begin(), peers.end(), [&](uint32_t peer) { return needs(peer); });
+  inquiry_.begin(peers);
+  conclude(finished);
+}
+
+// Fails with the verdict, once there is one. Whether it did.
+bool Group::conclude(std::vector<Completion>& finished) {
+  if (!inquiry_.done() && clock_.now_ns() < inquire_until_ns_) return false;
+  fail_soon(Status(failing_.code(), failing_.message() + verdict()));
   fail_in_flight(failure(), finished);
+  return true;
+}
+
+std::string Group::verdict() const {
+  const int64_t now_ns = time_of_day_ns(clock_.now_ns());
+  const uint64_t sequence = current_ != nullptr ? current_->operation.sequence : 0;
+  Verdict verdict;
+  for (uint32_t rank = 0; rank < world(); ++rank) {
+    const std::string end = rank == rank_ ? "" : end_of(rank);
+    const std::string finding = inquiry_.finding(rank, sequence);
+    if (end.empty()) {
+      verdict.add(rank, finding.empty() ? "has called nothing yet" : finding,
+                  inquiry_.waited_ns(rank, now_ns));
+    } else {
+      verdict.add(rank, end + (finding.empty() ? "" : ", " + finding));
+    }
+  }
+  return verdict.text();
+}
+
+std::string Group::end_of(uint32_t peer) const {
+  const Line& line = status_line(peer);
+  if (line.counter.load(std::memory_order_acquire) != 0) {
+    const bool left = status_in(line).farewell == static_cast<uint32_t>(Farewell::Left);
+    return left ? "has left the group" : "gave the group up";
+  }
+  const Status status = links_[peer].transport->peer_status(links_[peer].peer);
+  return status.ok() ? "" : "is gone (" + status.message() + ")";
 }
 
 void Group::fail_in_flight(const Status& status, std::vector<Completion>& finished) {

@@ -33,8 +33,11 @@ Layout Layout::within(uint32_t world, uint64_t block_bytes) {
 }
 
 Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
-    : grants_(world * uint64_t{kLineBytes}), slot_bytes_(slot_bytes), stage_bytes_(stage_bytes) {
-  uint64_t next = 2 * grants_;  // the status lines lie before them
+    : grants_(world * uint64_t{kLineBytes}),  // the status lines lie before them
+      call_log_(2 * grants_),
+      slot_bytes_(slot_bytes),
+      stage_bytes_(stage_bytes) {
+  uint64_t next = inquired(std::min(world, kMaxInquired));
   for (uint8_t channel = 0; channel < kChannels; ++channel) {
     channels_[channel].depth = depth_of(channel);
     channels_[channel].lines = next;

@@ -8,7 +8,8 @@
 //   slots   `depth` slots that p writes its messages into
 //   bounce  `depth` slots of my own, sources of my puts to a p whose memory is not mapped
 // and for each stage channel `depth` stages of my own, for each p one status line (group.h) and one
-// in which p grants me where my messages may land (landing.h).
+// in which p grants me where my messages may land (landing.h); the log of what I have called, which
+// all may read (call_log.h), and the places where I read those of others (inquiry.h).
 #pragma once
 
 #include <array>
@@ -24,6 +25,11 @@ inline constexpr uint8_t kEnvelopeChannel = kPlanChannels;
 inline constexpr uint8_t kGrantChannel = kPlanChannels + 1;
 inline constexpr uint8_t kDataChannel = kPlanChannels + 2;
 inline constexpr uint8_t kChannels = kPlanChannels + 3;
+
+// Entries of a rank's call log: its newest collectives, and one point-to-point operation.
+inline constexpr uint32_t kLoggedCollectives = 16;
+inline constexpr uint64_t kCallLogBytes = (kLoggedCollectives + 1) * kLineBytes;
+inline constexpr uint32_t kMaxInquired = 64;  // ranks whose logs one reads when a group fails
 
 class Layout {
  public:
@@ -53,6 +59,8 @@ class Layout {
   uint64_t stages(uint8_t channel) const { return channels_[channel].stages; }
   uint64_t status(uint32_t writer) const { return writer * uint64_t{kLineBytes}; }
   uint64_t grant(uint32_t writer) const { return grants_ + writer * uint64_t{kLineBytes}; }
+  uint64_t call_log() const { return call_log_; }
+  uint64_t inquired(uint32_t place) const { return call_log_ + (1 + place) * kCallLogBytes; }
 
  private:
   struct Channel {
@@ -64,6 +72,7 @@ class Layout {
   };
   std::array<Channel, kChannels> channels_;
   uint64_t grants_;
+  uint64_t call_log_;
   uint64_t slot_bytes_;
   uint64_t stage_bytes_;
   uint64_t total_bytes_ = 0;

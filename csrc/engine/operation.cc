@@ -1,4 +1,4 @@
-// Operation: what ranks compare, and for people. Floor: engine.
+// Operation: what ranks compare. Floor: engine.
 #include "csrc/engine/operation.h"
 
 #include <numeric>
@@ -16,16 +16,14 @@ uint32_t Operation::message_signature(BlockRange blocks) const {
   return signature ^ static_cast<uint32_t>(message_bytes * 0x9E3779B97F4A7C15ull >> 48 << 16);
 }
 
-std::string Operation::describe() const {
-  std::string text = collective_name(plan->collective);
-  text += " #" + std::to_string(sequence) + " (" + std::to_string(total_bytes()) + " bytes";
-  const bool folds = plan->collective == Collective::AllReduce ||
-                     plan->collective == Collective::Reduce ||
-                     plan->collective == Collective::ReduceScatter;
-  if (folds) {
-    text += std::string(", ") + dtype_name(reduction.dtype) + ", " + reduce_op_name(reduction.op);
-  }
-  return text + ", " + algorithm_name(plan->algorithm) + ")";
+CollectiveCall Operation::call() const {
+  return {.sequence = sequence,
+          .bytes = total_bytes(),
+          .root = root,
+          .collective = plan->collective,
+          .algorithm = plan->algorithm,
+          .dtype = reduction.dtype,
+          .op = reduction.op};
 }
 
 }  // namespace rdmacoll

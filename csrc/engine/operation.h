@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "csrc/engine/call.h"
 #include "csrc/plan/plan.h"
 #include "csrc/plan/tiling.h"
 #include "csrc/reduce/reduce.h"
@@ -15,6 +15,7 @@ namespace rdmacoll {
 struct Operation {
   const Plan* plan = nullptr;
   Reduction reduction{DType::UInt8, ReduceOp::Sum, 1};
+  uint16_t root = 0;
   uint64_t grain = 1;      // blocks are cut at multiples of it
   uint64_t sequence = 0;   // of the communicator's collectives
   uint32_t signature = 0;  // of all that must be equal on every rank
@@ -34,7 +35,7 @@ struct Operation {
   // Of a message that holds these blocks. The size of a scattered block is known to its two ends
   // only, so it is part of this and not of the operation's, whose lower half stays as it is.
   uint32_t message_signature(BlockRange blocks) const;
-  std::string describe() const;
+  CollectiveCall call() const;  // but for when
 };
 
 }  // namespace rdmacoll

@@ -30,6 +30,18 @@ Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t
                     std::to_string(room) + "; send and recv need tensors of equal size and dtype");
 }
 
+MessageCall call_of(const SendOp& op) {
+  return {.bytes = op.bytes,
+          .peer = static_cast<int32_t>(op.peer),
+          .tag = op.tag,
+          .started_ns = op.started_ns,
+          .is_send = true};
+}
+
+MessageCall call_of(const RecvOp& op) {
+  return {.bytes = op.bytes, .peer = op.source, .tag = op.tag, .started_ns = op.started_ns};
+}
+
 bool matches(const RecvOp& op, uint32_t source, int32_t tag) {
   return (op.source == kAnySource || static_cast<uint32_t>(op.source) == source) && op.tag == tag;
 }
@@ -221,12 +233,9 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
       ++op;
       continue;
     }
-    const std::string from =
-        op->source == kAnySource ? "any rank" : "rank " + std::to_string(op->source);
     finish(op->work,
-           Status(StatusCode::Timeout, "Timed out in recv of " + std::to_string(op->bytes) +
-                                           " bytes from " + from + " with tag " +
-                                           std::to_string(op->tag) + ": nobody has sent it"),
+           Status(StatusCode::Timeout,
+                  "Timed out in " + describe(call_of(*op)) + ": nobody has sent it"),
            finished);
     op = posted_.erase(op);
   }
@@ -237,9 +246,7 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
         if (op.deadline_ns > now_ns) continue;
         return Status(
             StatusCode::Timeout,
-            "Timed out in send of " + std::to_string(op.bytes) + " bytes to rank " +
-                std::to_string(peer) + " with tag " + std::to_string(op.tag) + ": rank " +
-                std::to_string(peer) +
+            "Timed out in " + describe(call_of(op)) + ": rank " + std::to_string(peer) +
                 (queue == &state.granted ? " stopped taking the data" : " has not received it"));
       }
     }
@@ -253,6 +260,19 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
     }
   }
   return Status();
+}
+
+std::optional<MessageCall> PointToPoint::oldest() const {
+  for (const Peer& state : peers_) {
+    for (const auto* queue : {&state.incoming, &state.matched}) {
+      if (!queue->empty()) return call_of(queue->front());
+    }
+    for (const auto* queue : {&state.granted, &state.announced, &state.unannounced}) {
+      if (!queue->empty()) return call_of(queue->front());
+    }
+  }
+  if (!posted_.empty()) return call_of(posted_.front());
+  return std::nullopt;
 }
 
 bool PointToPoint::needs(uint32_t peer) const {

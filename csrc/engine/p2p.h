@@ -14,9 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/engine/call.h"
 #include "csrc/engine/port.h"
 #include "csrc/engine/work.h"
 
@@ -31,6 +33,7 @@ struct SendOp {
   uint64_t bytes;
   uint32_t peer;
   int32_t tag;
+  int64_t started_ns;
   int64_t deadline_ns;
   uint32_t number = 0;  // of the envelopes to this peer
   uint64_t moved = 0;   // bytes handed to the data channel
@@ -42,6 +45,7 @@ struct RecvOp {
   uint64_t bytes;
   int32_t source;  // or kAnySource
   int32_t tag;
+  int64_t started_ns;
   int64_t deadline_ns;
   uint32_t number = 0;    // of the envelope it was matched with
   bool accepted = false;  // the sizes agree, data will come
@@ -67,6 +71,8 @@ class PointToPoint {
   // Ends receives that nothing has matched by their deadline; Timeout when another operation is
   // over its own, as that leaves a channel in the middle of a message.
   Status expire(int64_t now_ns, std::vector<Completion>& finished);
+  // What is in flight, one of those that have waited longest; for people.
+  std::optional<MessageCall> oldest() const;
   // Whether an operation in flight cannot end without this peer.
   bool needs(uint32_t peer) const;
   void fail_all(const Status& status, std::vector<Completion>& finished);

@@ -143,6 +143,35 @@ def test_timeout_message() -> None:
     raised()
 
 
+@distributed(3, fresh=True, gloo_lacks="says nothing of what other ranks did")
+def test_error_says_what_every_rank_was_in() -> None:
+    group = dist.new_group(timeout=SECOND if dist.get_rank() == 0 else HOUR)
+    dist.broadcast(torch.ones(3), 0, group=group)
+    if dist.get_rank() == 1:
+        stay_away()
+        return
+    with pytest.raises(RuntimeError) as caught:
+        dist.all_reduce(torch.ones(10), group=group)
+    text = str(caught.value)
+    assert "all_reduce #2 (40 bytes, Float32, Sum, " in text
+    assert "rank 1: has ended broadcast #1 (12 bytes, root 0, " in text
+    assert "has not called #2" in text
+    raised()
+
+
+@distributed(2, 3, fresh=True, gloo_lacks="has no check of what ranks call")
+def test_mismatch_names_what_both_called() -> None:
+    group = patient_group()
+    with pytest.raises(RuntimeError) as caught:
+        if dist.get_rank() == 1:
+            dist.reduce(torch.ones(10), 1, op=dist.ReduceOp.MAX, group=group)
+        else:
+            dist.all_reduce(torch.ones(10), group=group)
+    text = str(caught.value)
+    assert "all_reduce #1 (40 bytes, Float32, Sum, " in text
+    assert "reduce #1 (40 bytes, Float32, Max, root 1, " in text
+
+
 @distributed(2, fresh=True, gloo_lacks="keeps the timeout that a group was made with for recv")
 def test_set_timeout_applies() -> None:
     group = dist.new_group(timeout=HOUR)

@@ -1,0 +1,35 @@
+// Call: an operation as the user has called it, to tell people and other ranks. Plain bytes: it is
+// read from peers' memory (call_log.h). Floor: engine. Thread: values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "csrc/plan/plan.h"
+#include "csrc/reduce/types.h"
+
+namespace rdmacoll {
+
+struct CollectiveCall {
+  uint64_t sequence = 0;  // of the group's collectives
+  uint64_t bytes = 0;     // of all blocks that this rank has a part in
+  uint16_t root = 0;
+  Collective collective{};
+  Algorithm algorithm{};
+  DType dtype{};
+  ReduceOp op{};
+  int64_t started_ns = 0;  // time of day
+};
+
+struct MessageCall {
+  uint64_t bytes = 0;
+  int32_t peer = 0;  // the other end; -1: any
+  int32_t tag = 0;
+  int64_t started_ns = 0;
+  bool is_send = false;
+};
+
+std::string describe(const CollectiveCall& call);
+std::string describe(const MessageCall& call);
+
+}  // namespace rdmacoll

@@ -1,0 +1,72 @@
+// Inquiry. Floor: engine. Thread: the driver.
+#include "csrc/engine/inquiry.h"
+
+#include <algorithm>
+
+namespace rdmacoll {
+
+Inquiry::Inquiry(const Layout& layout, uint32_t rank, const Region& block,
+                 const std::vector<Link>& links)
+    : layout_(layout), rank_(rank), block_(block), links_(links), asked_(links.size()) {
+  asked_[rank].state = State::Read;
+}
+
+void Inquiry::begin(const std::vector<uint32_t>& ranks) {
+  for (uint32_t i = 0; i < std::min<size_t>(ranks.size(), kMaxInquired); ++i) {
+    asked_[ranks[i]] = {State::Unposted, i, {}};
+  }
+}
+
+bool Inquiry::done() {
+  bool all_done = true;
+  for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
+    Asked& asked = asked_[rank];
+    if (asked.state == State::Unposted) post(rank, asked);
+    if (asked.state == State::Pending && links_[rank].transport->done(asked.ticket)) {
+      asked.state = State::Read;
+    }
+    all_done &= asked.state != State::Unposted && asked.state != State::Pending;
+  }
+  return all_done;
+}
+
+void Inquiry::post(uint32_t rank, Asked& asked) {
+  const Link& link = links_[rank];
+  const LocalSlice here{block_.base + layout_.inquired(asked.place), kCallLogBytes, block_.id};
+  const RemoteSlice there{link.region, layout_.call_log(), kCallLogBytes};
+  const Posted posted = link.transport->get(link.peer, kLandingChannel, there, here, &asked.ticket);
+  if (posted == Posted::Done) asked.state = State::Read;
+  if (posted == Posted::Pending) asked.state = State::Pending;
+}
+
+CallLogView Inquiry::log_of(uint32_t rank) const {
+  return CallLogView(block_.base +
+                     (rank == rank_ ? layout_.call_log() : layout_.inquired(asked_[rank].place)));
+}
+
+std::string Inquiry::finding(uint32_t rank, uint64_t sequence) const {
+  if (asked_[rank].state == State::Unasked) return "was not asked";
+  if (asked_[rank].state != State::Read) return "could not be asked";
+  const CallLogView log = log_of(rank);
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (const auto newest = log.newest()) {
+    const uint64_t at = newest->call.sequence;
+    const auto then = at > sequence ? log.at(sequence) : std::nullopt;
+    if (then) add("had called " + describe(then->call));
+    add((newest->ended ? "has ended " : "in ") + describe(newest->call));
+    if (at < sequence) add("has not called #" + std::to_string(sequence));
+  }
+  if (const auto message = log.message()) add("in " + describe(*message));
+  return text;
+}
+
+int64_t Inquiry::waited_ns(uint32_t rank, int64_t now_ns) const {
+  if (asked_[rank].state != State::Read) return 0;
+  const CallLogView log = log_of(rank);
+  if (const auto message = log.message()) return now_ns - message->started_ns;
+  const auto newest = log.newest();
+  return newest && !newest->ended ? now_ns - newest->call.started_ns : 0;
+}
+
+}  // namespace rdmacoll

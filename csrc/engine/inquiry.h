@@ -1,0 +1,49 @@
+// Inquiry: when a group fails, reads one-sidedly what its ranks have called (call_log.h) and puts
+// it into words. Nobody has to answer; where a network lies between, it takes a moment. Floor:
+// engine. Thread: the driver.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "csrc/engine/call_log.h"
+#include "csrc/engine/layout.h"
+#include "csrc/engine/port.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+class Inquiry {
+ public:
+  Inquiry(const Layout& layout, uint32_t rank, const Region& block, const std::vector<Link>& links);
+
+  // Asks for as many of the ranks as there is room for, the first of them.
+  void begin(const std::vector<uint32_t>& ranks);
+  // Whether nothing is under way any more. Posts what the transports had no room for.
+  bool done();
+
+  // What the rank is in, and what it had called as the collective of that number if it has gone on
+  // since; 0: there is no such. "": it has called nothing yet. For this rank itself, too.
+  std::string finding(uint32_t rank, uint64_t sequence) const;
+  // How long it has been in that, by the hosts' times of day; 0: it is in nothing.
+  int64_t waited_ns(uint32_t rank, int64_t now_ns) const;
+
+ private:
+  enum class State : uint8_t { Unasked, Unposted, Pending, Read };
+  struct Asked {
+    State state = State::Unasked;
+    uint32_t place = 0;
+    Ticket ticket;
+  };
+  void post(uint32_t rank, Asked& asked);
+  CallLogView log_of(uint32_t rank) const;
+
+  const Layout& layout_;
+  const uint32_t rank_;
+  const Region& block_;
+  const std::vector<Link>& links_;
+  std::vector<Asked> asked_;
+};
+
+}  // namespace rdmacoll
