@@ -14,7 +14,7 @@ CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
 .PHONY: help train test ci-quick test-cpp test-python test-examples test-suite test-bare \
-	sim test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
+	sim faults test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -87,6 +87,12 @@ SEEDS ?= 4000
 sim: build-cpp  ## the engine on simulated networks: SEEDS=4000 of each test, and planted bugs
 	$(BIN)/python tests/sim/run.py $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 	$(if $(SEED),,$(BIN)/python tests/sim/mutants.py)
+
+# K/N: every Nth case, from the Kth.
+FAULTS_PART ?= 0/1
+
+faults: build-cpp  ## real processes killed, stopped and gone in every collective; FAULTS_PART=0/1
+	build/cpp/fault_matrix --part $(FAULTS_PART)
 
 test-python: build  ## everything under tests/ that pytest runs, but torch's own suite
 	$(BIN)/python -m pytest tests

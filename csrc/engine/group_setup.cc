@@ -125,16 +125,22 @@ Status GroupSetup::meet(const std::vector<std::string>& records, Deadline deadli
   // deadlock: suppose a circle in which each waits for the next, a for b, b for c. As b is not yet
   // at a, c comes before a: every rank of the circle is lower than the one two places before, all
   // the way round, which cannot be.
+  // One that is not reached is no reason to leave the others waiting: each finds out for itself.
+  Status first_failure;
   for (uint32_t peer = 0; peer < mine_.world; ++peer) {
     if (peer == mine_.rank) continue;
-    auto path = transports_.connect(theirs_[peer].card, deadline);
-    if (!path.ok()) return with_rank(path.status(), peer);
-    paths_[peer] = path.take();
-    Status offered = transports_.offer_region(paths_[peer], block_.id);
-    if (offered.ok()) offered = transports_.offer_heap(paths_[peer]);
-    if (!offered.ok()) return with_rank(offered, peer);
+    const Status met = meet_peer(peer, deadline);
+    if (!met.ok() && first_failure.ok()) first_failure = with_rank(met, peer);
   }
-  return Status();
+  return first_failure;
+}
+
+Status GroupSetup::meet_peer(uint32_t peer, Deadline deadline) {
+  auto path = transports_.connect(theirs_[peer].card, deadline);
+  if (!path.ok()) return path.status();
+  paths_[peer] = path.take();
+  RDMACOLL_RETURN_IF_ERROR(transports_.offer_region(paths_[peer], block_.id));
+  return transports_.offer_heap(paths_[peer]);
 }
 
 Result<NewGroup> GroupSetup::finish(Deadline deadline) {

@@ -57,6 +57,7 @@ class GroupSetup {
  private:
   GroupSetup(Transports& transports, const Clock& clock, const Config& config, Layout layout,
              Region block, GroupRecord mine);
+  Status meet_peer(uint32_t peer, Deadline deadline);
   Status check(const GroupRecord& theirs, uint32_t rank) const;
 
   Transports& transports_;

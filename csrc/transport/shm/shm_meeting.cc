@@ -14,6 +14,9 @@
 namespace rdmacoll {
 namespace {
 
+// How often one that waits to be dialled looks whether the other process still is there.
+constexpr int64_t kLookNs = 200'000'000;
+
 std::string process_name(uint32_t pid, const std::string& host) {
   return "process " + std::to_string(pid) + " on host '" + host + "'";
 }
@@ -28,6 +31,7 @@ Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline
 
   PeerId id = 0;
   Status outcome;
+  int64_t look_at_ns = clock_.now_ns() + kLookNs;
   const bool in_time = serve_until(deadline, [&] {
     if (closed_) {
       outcome = Status(StatusCode::Aborted, "this process has left");
@@ -37,6 +41,9 @@ Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline
       return true;
     } else if (card_.process < card.process && !dialling(card.process)) {
       outcome = dial(card);
+    } else if (clock_.now_ns() >= look_at_ns) {
+      look_at_ns = clock_.now_ns() + kLookNs;
+      outcome = listener_of(card).status();
     }
     return !outcome.ok();
   });
@@ -78,14 +85,17 @@ bool ShmTransport::dialling(const ProcessId& process) const {
   });
 }
 
-Status ShmTransport::dial(const Card& card) {
+Result<PeerSocket> ShmTransport::listener_of(const Card& card) const {
   Result<PeerSocket> socket = PeerSocket::dial(card.socket);
-  if (socket.status().code() == StatusCode::PeerFailed) {
-    return Status(StatusCode::PeerFailed,
-                  process_name(card.pid, card.host) +
-                      " does not listen: it has ended, or it is on another machine that was given "
-                      "the same RDMACOLL_HOST_ID");
-  }
+  if (socket.status().code() != StatusCode::PeerFailed) return socket;
+  return Status(StatusCode::PeerFailed,
+                process_name(card.pid, card.host) +
+                    " does not listen: it has ended, or it is on another machine that was given "
+                    "the same RDMACOLL_HOST_ID");
+}
+
+Status ShmTransport::dial(const Card& card) {
+  Result<PeerSocket> socket = listener_of(card);
   if (!socket.ok()) return socket.status();
   if (!socket.value().valid()) return Status();  // busy: the waiting loop tries again
   return greet(socket.take(), &card);

@@ -94,6 +94,7 @@ class ShmTransport final : public Transport {
 
   // Meeting (shm_meeting.cc). All of it under the mutex but for serve_until.
   Status reachable(const Card& card) const;
+  Result<PeerSocket> listener_of(const Card& card) const;  // not valid(): busy
   Status dial(const Card& card);
   bool dialling(const ProcessId& process) const;
   void serve();
