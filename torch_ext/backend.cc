@@ -94,7 +94,8 @@ c10::intrusive_ptr<c10d::Backend> RdmaBackend::split(
     const c10::intrusive_ptr<c10d::Backend::Options>& options) {
   const auto mine = std::find(ranks.begin(), ranks.end(), rank_);
   if (mine == ranks.end()) return nullptr;
-  auto of_group = c10::make_intrusive<Options>(options->timeout);
+  const auto* ours = dynamic_cast<const Options*>(options.get());
+  auto of_group = c10::make_intrusive<Options>(options->timeout, ours ? ours->algorithm : "");
   of_group->group_name = options->group_name;
   of_group->group_desc = options->group_desc;
   for (const int rank : ranks) {

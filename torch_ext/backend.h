@@ -30,8 +30,10 @@ class RdmaBackend final : public c10d::Backend {
   using Milliseconds = std::chrono::milliseconds;
 
   struct Options final : c10d::Backend::Options {
-    explicit Options(Milliseconds timeout = kBackendDefaultTimeout)
-        : c10d::Backend::Options("rdma", timeout) {}
+    // algorithm: as Endpoint::create_communicator has it.
+    explicit Options(Milliseconds timeout = kBackendDefaultTimeout, std::string algorithm = "")
+        : c10d::Backend::Options("rdma", timeout), algorithm(std::move(algorithm)) {}
+    const std::string algorithm;
 #ifdef RDMACOLL_OPTIONS_HAVE_CLONE
     c10::intrusive_ptr<c10d::Backend::Options> clone() const override {
       return c10::make_intrusive<Options>(*this);

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "csrc/base/config.h"
+#include "csrc/plan/select.h"
+#include "csrc/plan/tuning.h"
 #include "csrc/transport/verbs/open_verbs.h"
 #include "torch_ext/backend.h"
 #include "torch_ext/create.h"
@@ -51,12 +53,19 @@ OptionsRef copy_of(const OptionsRef& options) {
   return c10::make_intrusive<RdmaBackend::Options>(*options);
 }
 
+OptionsRef make_options(RdmaBackend::Milliseconds timeout, const std::string& algorithm) {
+  if (!algorithm.empty()) {
+    const Status valid = Config::check_algorithm("algorithm", algorithm);
+    if (!valid.ok()) throw py::value_error(valid.message());
+  }
+  return c10::make_intrusive<RdmaBackend::Options>(timeout, algorithm);
+}
+
 void bind_options(py::module_& module) {
   py::class_<RdmaBackend::Options, c10d::Backend::Options, OptionsRef>(module, "Options")
-      .def(py::init([](RdmaBackend::Milliseconds timeout) {
-             return c10::make_intrusive<RdmaBackend::Options>(timeout);
-           }),
-           py::arg("timeout") = kBackendDefaultTimeout)
+      .def(py::init(&make_options), py::arg("timeout") = kBackendDefaultTimeout,
+           py::arg("algorithm") = "")
+      .def_readonly("algorithm", &RdmaBackend::Options::algorithm)
       .def("__copy__", &copy_of)
       .def("__deepcopy__", [](const OptionsRef& self, const py::dict&) { return copy_of(self); });
 }
@@ -79,11 +88,38 @@ std::map<std::string, uint64_t> counters(const RdmaBackend& backend) {
           {"control_messages", counters.control_messages}};
 }
 
+Collective named(const std::string& collective) {
+  const auto found = collective_by_name(collective);
+  if (!found) throw py::value_error("'" + collective + "' is no collective");
+  return *found;
+}
+
+// What an operation of so many bytes takes.
+std::string algorithm_for(const RdmaBackend& backend, const std::string& collective,
+                          uint64_t bytes) {
+  return algorithm_name(backend.communicator().algorithm_for(named(collective), bytes));
+}
+
+// All that it could take in this group.
+std::vector<std::string> algorithms(const RdmaBackend& backend, const std::string& collective) {
+  const Communicator& communicator = backend.communicator();
+  std::vector<std::string> names;
+  for (const Algorithm algorithm : algorithms_of(
+           named(collective), static_cast<uint32_t>(communicator.size()), communicator.reach())) {
+    names.emplace_back(algorithm_name(algorithm));
+  }
+  return names;
+}
+
 void bind_backend(py::module_& module) {
   py::class_<RdmaBackend, c10d::Backend, c10::intrusive_ptr<RdmaBackend>>(module, "RdmaBackend")
       .def_property_readonly("options", &RdmaBackend::getBackendOptions)
       .def("_paths", &paths)
       .def("_counters", &counters)
+      .def("_reach",
+           [](const RdmaBackend& self) { return reach_name(self.communicator().reach()); })
+      .def("_algorithm", &algorithm_for)
+      .def("_algorithms", &algorithms)
       // torch calls it on ranks outside a group that is split off; they have no part in it.
       .def("perform_nocolor_split", [](RdmaBackend&, const py::object&) {});
 }

@@ -78,13 +78,14 @@ Heap* Process::heap_of(const void* data) {
 }
 
 Result<std::shared_ptr<Session>> Process::join(int rank, int size, Bootstrap& bootstrap,
-                                               int64_t timeout_ms) {
+                                               int64_t timeout_ms, const std::string& algorithm) {
   auto opened = endpoint();
   if (!opened.ok()) {
     decline_group(bootstrap, opened.status());
     return opened.status();
   }
-  auto communicator = opened.value()->create_communicator(rank, size, bootstrap, timeout_ms);
+  auto communicator =
+      opened.value()->create_communicator(rank, size, bootstrap, timeout_ms, algorithm);
   if (!communicator.ok()) return communicator.status();
   auto session = std::make_shared<Session>(communicator.take());
   const std::lock_guard<std::mutex> lock(mutex_);

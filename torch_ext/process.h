@@ -21,8 +21,9 @@ class Process {
   static Process& instance();
 
   // Joins a group. All its ranks call it; timeout_ms bounds the call and then its operations.
+  // algorithm: as Endpoint::create_communicator has it.
   Result<std::shared_ptr<Session>> join(int rank, int size, Bootstrap& bootstrap,
-                                        int64_t timeout_ms);
+                                        int64_t timeout_ms, const std::string& algorithm);
 
   // The heap of all endpoints of this process, made when it is first asked for; nullptr where
   // RDMACOLL_HEAP_BYTES is 0, and in a forked child until it joins a group of its own.

@@ -1,8 +1,13 @@
 // Config: the only getenv() of the engine. Floor: base.
 #include "csrc/base/config.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <initializer_list>
+
+#include "csrc/base/limits.h"
 
 namespace rdmacoll {
 namespace {
@@ -12,18 +17,22 @@ Status bad_value(const std::string& name, const std::string& value, const std::s
                 name + "='" + value + "' is not valid; use " + allowed + " or unset it");
 }
 
-Status read_choice(const char* name, std::initializer_list<const char*> allowed, std::string* out) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return Status();
+Status check_choice(const std::string& name, const std::string& value,
+                    std::initializer_list<const char*> allowed) {
   std::string list;
   for (const char* choice : allowed) {
-    if (std::string(value) == choice) {
-      *out = value;
-      return Status();
-    }
+    if (value == choice) return Status();
     list += (list.empty() ? "" : ", ") + std::string(choice);
   }
   return bad_value(name, value, (allowed.size() > 1 ? "one of " : "") + list);
+}
+
+Status read_choice(const char* name, std::initializer_list<const char*> allowed, std::string* out) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return Status();
+  RDMACOLL_RETURN_IF_ERROR(check_choice(name, value, allowed));
+  *out = value;
+  return Status();
 }
 
 Status read_integer(const char* name, int64_t least, int64_t most, int64_t* out,
@@ -38,6 +47,37 @@ Status read_integer(const char* name, int64_t least, int64_t most, int64_t* out,
         "an integer from " + std::to_string(least) + " to " + std::to_string(most) + why);
   }
   *out = parsed;
+  return Status();
+}
+
+Status read_algorithm(std::string* algorithm) {
+  const char* value = std::getenv("RDMACOLL_ALGO");
+  if (value == nullptr || *value == '\0') return Status();
+  RDMACOLL_RETURN_IF_ERROR(Config::check_algorithm("RDMACOLL_ALGO", value));
+  *algorithm = value;
+  return Status();
+}
+
+Status read_tuning(std::string* path, std::string* text) {
+  const char* value = std::getenv("RDMACOLL_TUNING");
+  if (value == nullptr || *value == '\0') return Status();
+  const auto refused = [value](const std::string& why) {
+    return Status(StatusCode::InvalidArgument,
+                  std::string("RDMACOLL_TUNING='") + value + "' " + why +
+                      "; name a file that `rdmacoll tune` has written, or unset it");
+  };
+  *path = value;
+  text->resize(kTuningBytesMax + 1);
+  std::FILE* file = std::fopen(value, "rb");
+  if (file == nullptr) return refused(std::string("cannot be read: ") + std::strerror(errno));
+  const size_t bytes = std::fread(text->data(), 1, text->size(), file);
+  const int error = std::ferror(file) != 0 ? errno : 0;
+  std::fclose(file);
+  if (error != 0) return refused(std::string("cannot be read: ") + std::strerror(error));
+  if (bytes > kTuningBytesMax) {
+    return refused("has more than " + std::to_string(kTuningBytesMax) + " bytes");
+  }
+  text->resize(bytes);
   return Status();
 }
 
@@ -78,9 +118,8 @@ Result<Config> Config::from_environment() {
   RDMACOLL_RETURN_IF_ERROR(
       read_choice("RDMACOLL_TRANSPORT", {"auto", "shm", "verbs"}, &config.transport));
   RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_REQUIRE", {"verbs"}, &config.require));
-  RDMACOLL_RETURN_IF_ERROR(read_choice(
-      "RDMACOLL_ALGO", {"auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot"},
-      &config.algorithm));
+  RDMACOLL_RETURN_IF_ERROR(read_algorithm(&config.algorithm));
+  RDMACOLL_RETURN_IF_ERROR(read_tuning(&config.tuning, &config.tuning_text));
   int64_t block_bytes = static_cast<int64_t>(config.block_bytes);
   RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_BLOCK_BYTES", 64 << 10, int64_t{1} << 30, &block_bytes));
@@ -103,9 +142,15 @@ Result<Config> Config::from_environment() {
   return config;
 }
 
+Status Config::check_algorithm(const std::string& setting, const std::string& value) {
+  return check_choice(
+      setting, value,
+      {"auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot", "direct"});
+}
+
 uint64_t Config::agreement_hash() const {
   return fnv1a(algorithm + "|" + std::to_string(block_bytes) + "|" + transport + "|" +
-               std::to_string(verbs.queue_pairs));
+               std::to_string(verbs.queue_pairs) + "|" + tuning_text);
 }
 
 }  // namespace rdmacoll

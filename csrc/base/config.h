@@ -46,9 +46,15 @@ struct Config {
   std::string transport = "auto";
   // RDMACOLL_REQUIRE: verbs. Any other way to a peer on another host is an error.
   std::string require;
-  // RDMACOLL_ALGO: auto | ring | tree | halving_doubling | one_shot | two_shot. Must be the same on
-  // all ranks. An operation that the named algorithm does not exist for keeps its own choice.
+  // RDMACOLL_ALGO: auto | ring | tree | halving_doubling | one_shot | two_shot | direct. Must be
+  // the same on all ranks. An operation that the named algorithm does not exist for keeps its own
+  // choice. A group may have one of its own.
   std::string algorithm = "auto";
+  // RDMACOLL_TUNING: a file that says which algorithm is taken when (plan/tuning.h), instead of the
+  // defaults. What is in it must be the same on all ranks.
+  std::string tuning;
+  // What is in that file; empty without one.
+  std::string tuning_text;
   // RDMACOLL_BLOCK_BYTES: bytes of slots per channel of one communicator. Same on all ranks.
   uint64_t block_bytes = 8u << 20;
   // RDMACOLL_HEAP_BYTES: how large the heap may get (engine/heap.h); 0: there is none; -1: half of
@@ -74,6 +80,9 @@ struct Config {
 
   // Reads the environment. InvalidArgument names the variable, its value and what is allowed.
   static Result<Config> from_environment();
+
+  // Whether `algorithm` may have this value; `setting` is where it was given.
+  static Status check_algorithm(const std::string& setting, const std::string& value);
 
   // Hash of what must be equal on all ranks.
   uint64_t agreement_hash() const;

@@ -34,6 +34,9 @@ inline constexpr uint64_t kStreamBytes = 8u << 20;
 // for what comes next.
 inline constexpr uint32_t kMaxBackgroundThreads = 16;
 
+// Of a tuning file (config.h): some thousand rows with their comments.
+inline constexpr uint64_t kTuningBytesMax = 1u << 20;
+
 inline constexpr uint32_t kMaxRegions = 4096;  // of one process; with the line, packed in 32 bits
 inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
 

@@ -88,8 +88,7 @@ const Plan& Communicator::plan_for(Collective collective, Algorithm algorithm, i
 }
 
 std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_t bytes, int root) {
-  const Algorithm algorithm =
-      choose(collective, bytes, static_cast<uint32_t>(size()), reach_, ground_.preferred);
+  const Algorithm algorithm = algorithm_for(collective, bytes);
   auto op = group_->blank();
   op->operation.plan = &plan_for(collective, algorithm, root);
   op->operation.root = static_cast<uint16_t>(root);

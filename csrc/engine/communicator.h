@@ -24,6 +24,7 @@
 #include "csrc/engine/transports.h"
 #include "csrc/engine/work.h"
 #include "csrc/engine/work_pool.h"
+#include "csrc/plan/choices.h"
 #include "csrc/plan/plan.h"
 #include "csrc/reduce/types.h"
 
@@ -51,7 +52,8 @@ struct Ground {
   Transports& transports;
   Progress& progress;
   const Clock& clock;
-  std::optional<Algorithm> preferred;  // Config::algorithm
+  const Tuning& tuning;
+  std::optional<Algorithm> preferred;  // the group's own, or Config::algorithm
 };
 
 class Communicator {
@@ -69,6 +71,11 @@ class Communicator {
   int size() const;
   // To all ranks but this one.
   std::vector<PeerPath> paths() const;
+  Reach reach() const { return reach_; }
+  // What an operation of so many bytes takes (plan/choices.h).
+  Algorithm algorithm_for(Collective collective, uint64_t bytes) const {
+    return choices_.choose(collective, bytes);
+  }
   // Of the whole process, over all its transports.
   TransportCounters counters() const;
   // Of the process, too: memory on which operations copy nothing. nullptr: there is none.
@@ -132,7 +139,7 @@ class Communicator {
   void leave(const std::string& reason);
 
  private:
-  // An operation of this kind to fill in, its plan chosen for so many bytes (select.h).
+  // An operation of this kind to fill in, its plan chosen for so many bytes.
   std::unique_ptr<CollectiveOp> begin(Collective collective, uint64_t bytes, int root);
   Result<WorkPtr> submit(std::unique_ptr<CollectiveOp> op);
   Result<WorkPtr> start_contiguous(Collective collective, const void* input, void* output,
@@ -147,6 +154,7 @@ class Communicator {
   std::vector<Path> paths_;  // by rank
   Ground ground_;
   Reach reach_;
+  const Choices choices_;
   std::atomic<int64_t> timeout_ms_;
   std::shared_ptr<void> keeps_;
   WorkPool works_;

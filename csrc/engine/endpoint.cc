@@ -22,15 +22,22 @@ int usable_cores() {
 
 }  // namespace
 
-Endpoint::Endpoint(const Config& config) : config_(config) {}
+Endpoint::Endpoint(const Config& config, Tuning tuning)
+    : config_(config), tuning_(std::move(tuning)) {}
 
 Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shared_ptr<Heap> heap) {
+  auto tuning = Tuning::parse(config.tuning_text);
+  if (!tuning.ok()) {
+    return Status(tuning.status().code(),
+                  "RDMACOLL_TUNING='" + config.tuning + "', " + tuning.status().message() +
+                      " (mend it, have `rdmacoll tune` write it anew, or unset RDMACOLL_TUNING)");
+  }
   if (heap == nullptr) {
     auto made = Heap::create(config);
     if (!made.ok()) return made.status();
     heap = made.take();
   }
-  std::shared_ptr<Endpoint> endpoint(new Endpoint(config));
+  std::shared_ptr<Endpoint> endpoint(new Endpoint(config, tuning.take()));
   auto transports = Transports::open(config, endpoint->clock_, std::move(heap));
   if (!transports.ok()) return transports.status();
   endpoint->transports_ = transports.take();
@@ -47,7 +54,8 @@ Endpoint::~Endpoint() {
 
 Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, int size,
                                                                     Bootstrap& bootstrap,
-                                                                    int64_t timeout_ms) {
+                                                                    int64_t timeout_ms,
+                                                                    const std::string& algorithm) {
   if (size < 1 || size > static_cast<int>(kMaxWorld)) {
     return Status(StatusCode::InvalidArgument, "size=" + std::to_string(size) +
                                                    " is not possible; a group has 1 to " +
@@ -57,7 +65,10 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
     return Status(StatusCode::InvalidArgument,
                   "rank=" + std::to_string(rank) + " is not in a group of " + std::to_string(size));
   }
-  auto made = set_up_group(*transports_, clock_, config_, static_cast<uint32_t>(rank),
+  Config of_group = config_;
+  if (!algorithm.empty()) of_group.algorithm = algorithm;
+  RDMACOLL_RETURN_IF_ERROR(Config::check_algorithm("algorithm", of_group.algorithm));
+  auto made = set_up_group(*transports_, clock_, of_group, static_cast<uint32_t>(rank),
                            static_cast<uint32_t>(size), bootstrap, timeout_ms);
   if (!made.ok()) return made.status();
   auto [group, paths] = made.take();
@@ -67,7 +78,8 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
   const auto here =
       std::count_if(paths.begin(), paths.end(), [](const Path& path) { return path.same_host; });
   if (config_.spin_us < 0 && here > usable_cores()) progress_->set_spin_us(0);
-  const Ground ground{*transports_, *progress_, clock_, algorithm_by_name(config_.algorithm)};
+  const Ground ground{*transports_, *progress_, clock_, tuning_,
+                      algorithm_by_name(of_group.algorithm)};
   return std::make_shared<Communicator>(std::move(group), std::move(paths), ground, timeout_ms,
                                         shared_from_this());
 }

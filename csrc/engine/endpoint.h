@@ -12,13 +12,14 @@
 #include "csrc/engine/communicator.h"
 #include "csrc/engine/progress.h"
 #include "csrc/engine/transports.h"
+#include "csrc/plan/tuning.h"
 
 namespace rdmacoll {
 
 class Endpoint : public std::enable_shared_from_this<Endpoint> {
  public:
-  // Opens the transports that the config asks for. Without a heap of an endpoint before it, which
-  // must be closed, it makes one.
+  // Opens the transports that the config asks for and reads its table of algorithms. Without a heap
+  // of an endpoint before it, which must be closed, it makes one.
   static Result<std::shared_ptr<Endpoint>> open(const Config& config,
                                                 std::shared_ptr<Heap> heap = nullptr);
   // Joins the progress thread and leaves the peers. Every communicator keeps its endpoint alive.
@@ -26,15 +27,18 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
 
   // Makes a group of `size` ranks; all of them call it. One exchange over the bootstrap, then
   // connects to peers not yet known. timeout_ms bounds this call, and is the first timeout of the
-  // group's operations.
+  // group's operations. algorithm: for this group, on all its ranks, in the place of the config's;
+  // empty: the config's.
   Result<std::shared_ptr<Communicator>> create_communicator(int rank, int size,
                                                             Bootstrap& bootstrap,
-                                                            int64_t timeout_ms);
+                                                            int64_t timeout_ms,
+                                                            const std::string& algorithm = "");
 
  private:
-  explicit Endpoint(const Config& config);
+  Endpoint(const Config& config, Tuning tuning);
 
   const Config config_;
+  const Tuning tuning_;
   const SteadyClock clock_;
   std::unique_ptr<Transports> transports_;
   std::unique_ptr<ThreadProgress> progress_;

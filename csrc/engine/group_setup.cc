@@ -102,7 +102,8 @@ Status GroupSetup::check(const GroupRecord& theirs, uint32_t rank) const {
   if (theirs.agreement != mine_.agreement) {
     return Status(StatusCode::Mismatch,
                   who(rank) +
-                      " runs with another RDMACOLL_ALGO, RDMACOLL_BLOCK_BYTES, "
+                      " runs with another RDMACOLL_ALGO (or Options(algorithm=...)), another "
+                      "table in RDMACOLL_TUNING, another RDMACOLL_BLOCK_BYTES, "
                       "RDMACOLL_TRANSPORT or RDMACOLL_IB_QPS than " +
                       who(mine_.rank) + "; set them alike on all ranks");
   }

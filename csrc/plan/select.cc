@@ -1,7 +1,7 @@
-// Select: two tables, what exists and what is chosen.
+// Select: the table of what exists.
 #include "csrc/plan/select.h"
 
-#include <string_view>
+#include <algorithm>
 
 #include "csrc/base/check.h"
 #include "csrc/base/limits.h"
@@ -67,10 +67,6 @@ const Variant* find(Collective collective, Algorithm algorithm, Reach reach) {
   return nullptr;
 }
 
-constexpr uint64_t kKiB = 1024;
-constexpr uint64_t kMiB = 1024 * kKiB;
-constexpr uint64_t kAny = UINT64_MAX;
-
 // One message of halving_doubling holds half the blocks, of which there are as many as the largest
 // power of two in the world; with a cache line for each they must fit in the smallest slot.
 constexpr uint32_t kHalvingBlocksMax = 2 * kSlotBytesMin / kLineBytes;
@@ -78,46 +74,6 @@ constexpr uint32_t kHalvingBlocksMax = 2 * kSlotBytesMin / kLineBytes;
 bool fits(Algorithm algorithm, uint32_t world) {
   return algorithm != Algorithm::HalvingDoubling || world < 2 * kHalvingBlocksMax;
 }
-
-// The first row that fits is taken. A one-shot moves world times the bytes, hence the third bound.
-struct Choice {
-  Collective collective;
-  bool mapped;
-  uint64_t max_bytes;
-  uint64_t max_bytes_times_world;
-  Algorithm algorithm;
-};
-
-constexpr Choice kChoices[] = {
-    {Collective::AllReduce, true, 16 * kKiB, 32 * kKiB, Algorithm::OneShot},
-    {Collective::AllReduce, true, kAny, kAny, Algorithm::TwoShot},
-    {Collective::AllReduce, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
-    {Collective::AllReduce, false, 512 * kKiB, kAny, Algorithm::HalvingDoubling},
-    {Collective::AllReduce, false, kAny, kAny, Algorithm::Ring},
-    {Collective::Broadcast, true, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
-    {Collective::Broadcast, true, kAny, kAny, Algorithm::Direct},
-    {Collective::Broadcast, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
-    {Collective::Broadcast, false, kAny, kAny, Algorithm::Tree},
-    {Collective::Reduce, true, 16 * kKiB, 64 * kKiB, Algorithm::OneShot},
-    {Collective::Reduce, true, kAny, kAny, Algorithm::TwoShot},
-    {Collective::Reduce, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
-    {Collective::Reduce, false, kAny, kAny, Algorithm::Tree},
-    {Collective::AllGather, true, kAny, kAny, Algorithm::Direct},
-    {Collective::AllGather, false, 2 * kMiB, kAny, Algorithm::Direct},
-    {Collective::AllGather, false, kAny, kAny, Algorithm::Ring},
-    {Collective::ReduceScatter, true, 16 * kKiB, kAny, Algorithm::Direct},
-    {Collective::ReduceScatter, true, kAny, kAny, Algorithm::TwoShot},
-    {Collective::ReduceScatter, false, 2 * kMiB, kAny, Algorithm::Direct},
-    {Collective::ReduceScatter, false, kAny, kAny, Algorithm::Ring},
-    {Collective::AllToAll, true, kAny, kAny, Algorithm::Direct},
-    {Collective::AllToAll, false, kAny, kAny, Algorithm::Direct},
-    {Collective::Gather, true, kAny, kAny, Algorithm::Direct},
-    {Collective::Gather, false, kAny, kAny, Algorithm::Direct},
-    {Collective::Scatter, true, kAny, kAny, Algorithm::Direct},
-    {Collective::Scatter, false, kAny, kAny, Algorithm::Direct},
-    {Collective::Barrier, true, kAny, kAny, Algorithm::Dissemination},
-    {Collective::Barrier, false, kAny, kAny, Algorithm::Dissemination},
-};
 
 }  // namespace
 
@@ -128,24 +84,28 @@ std::optional<Algorithm> algorithm_by_name(std::string_view name) {
   return std::nullopt;
 }
 
-bool exists(Collective collective, Algorithm algorithm, Reach reach) {
-  return find(collective, algorithm, reach) != nullptr;
+std::optional<Collective> collective_by_name(std::string_view name) {
+  for (const Variant& variant : kVariants) {
+    if (name == collective_name(variant.collective)) return variant.collective;
+  }
+  return std::nullopt;
 }
 
-Algorithm choose(Collective collective, uint64_t bytes, uint32_t world, Reach reach,
-                 std::optional<Algorithm> preferred) {
-  if (preferred && exists(collective, *preferred, reach) && fits(*preferred, world))
-    return *preferred;
-  const uint64_t bytes_times_world = bytes > kAny / world ? kAny : bytes * world;
-  for (const Choice& choice : kChoices) {
-    if (choice.collective == collective && choice.mapped == reach.all_mapped &&
-        bytes <= choice.max_bytes && bytes_times_world <= choice.max_bytes_times_world &&
-        fits(choice.algorithm, world)) {
-      return choice.algorithm;
+bool exists(Collective collective, Algorithm algorithm, uint32_t world, Reach reach) {
+  return find(collective, algorithm, reach) != nullptr && fits(algorithm, world);
+}
+
+std::vector<Algorithm> algorithms_of(Collective collective, uint32_t world, Reach reach) {
+  std::vector<Algorithm> algorithms;
+  for (const Variant& variant : kVariants) {
+    const Algorithm algorithm = variant.algorithm;
+    const bool known =
+        std::find(algorithms.begin(), algorithms.end(), algorithm) != algorithms.end();
+    if (variant.collective == collective && !known && exists(collective, algorithm, world, reach)) {
+      algorithms.push_back(algorithm);
     }
   }
-  RDMACOLL_CHECK(!"every collective ends with a row that always fits");
-  return {};
+  return algorithms;
 }
 
 Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, uint16_t world,

@@ -55,7 +55,7 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
     RDMACOLL_CHECK(made.ok());
     auto [group, paths] = made.take();
     drivers_.push_back(std::make_unique<Driver>());
-    const Ground ground{*transports_[r], *drivers_.back(), network_.clock(),
+    const Ground ground{*transports_[r], *drivers_.back(), network_.clock(), tuning_,
                         algorithm_by_name(config.algorithm)};
     ranks_.push_back(std::make_unique<Communicator>(std::move(group), std::move(paths), ground,
                                                     kTimeoutMs, nullptr));

@@ -66,6 +66,7 @@ class SimWorld {
 
   std::mt19937_64 random_;
   SimNetwork network_;
+  const Tuning tuning_;
   std::vector<std::unique_ptr<Transports>> transports_;
   std::vector<std::unique_ptr<Driver>> drivers_;
   std::vector<std::unique_ptr<Communicator>> ranks_;

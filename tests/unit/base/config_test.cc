@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -12,13 +13,25 @@
 namespace rdmacoll {
 namespace {
 
-constexpr const char* kVariables[] = {
-    "RDMACOLL_LOG",          "RDMACOLL_HOST_ID",     "RDMACOLL_TRANSPORT",
-    "RDMACOLL_ALGO",         "RDMACOLL_BLOCK_BYTES", "RDMACOLL_CONNECT_TIMEOUT_MS",
-    "RDMACOLL_SPIN_US",      "RDMACOLL_REQUIRE",     "RDMACOLL_HCA",
-    "RDMACOLL_GID_INDEX",    "RDMACOLL_IB_PORT",     "RDMACOLL_IB_MTU",
-    "RDMACOLL_IB_TC",        "RDMACOLL_IB_SL",       "RDMACOLL_IB_TIMEOUT",
-    "RDMACOLL_IB_RETRY_CNT", "RDMACOLL_IB_QPS",      "LOCAL_RANK"};
+constexpr const char* kVariables[] = {"RDMACOLL_LOG",
+                                      "RDMACOLL_HOST_ID",
+                                      "RDMACOLL_TRANSPORT",
+                                      "RDMACOLL_ALGO",
+                                      "RDMACOLL_BLOCK_BYTES",
+                                      "RDMACOLL_CONNECT_TIMEOUT_MS",
+                                      "RDMACOLL_SPIN_US",
+                                      "RDMACOLL_REQUIRE",
+                                      "RDMACOLL_HCA",
+                                      "RDMACOLL_GID_INDEX",
+                                      "RDMACOLL_IB_PORT",
+                                      "RDMACOLL_IB_MTU",
+                                      "RDMACOLL_IB_TC",
+                                      "RDMACOLL_IB_SL",
+                                      "RDMACOLL_IB_TIMEOUT",
+                                      "RDMACOLL_IB_RETRY_CNT",
+                                      "RDMACOLL_IB_QPS",
+                                      "RDMACOLL_TUNING",
+                                      "LOCAL_RANK"};
 
 class ConfigTest : public ::testing::Test {
  protected:
@@ -27,6 +40,11 @@ class ConfigTest : public ::testing::Test {
 
   static void clear() {
     for (const char* name : kVariables) unsetenv(name);
+  }
+  static std::string write_file(const std::string& text) {
+    const std::string path = ::testing::TempDir() + "tuning_of_config_test";
+    std::ofstream(path) << text;
+    return path;
   }
   static Config read() {
     Result<Config> config = Config::from_environment();
@@ -89,8 +107,11 @@ TEST_F(ConfigTest, EverySettingIsRead) {
   EXPECT_EQ(read_with("RDMACOLL_LOG", "debug").log_level, LogLevel::Debug);
   EXPECT_EQ(read_with("RDMACOLL_HOST_ID", "rack 7").host_id, "rack 7");
   EXPECT_EQ(read_with("RDMACOLL_TRANSPORT", "shm").transport, "shm");
-  for (const char* name : {"auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot"})
+  for (const char* name :
+       {"auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot", "direct"}) {
     EXPECT_EQ(read_with("RDMACOLL_ALGO", name).algorithm, name);
+    EXPECT_TRUE(Config::check_algorithm("algorithm", name).ok());
+  }
   EXPECT_EQ(read_with("RDMACOLL_BLOCK_BYTES", "65536").block_bytes, 65536u);
   EXPECT_EQ(read_with("RDMACOLL_BLOCK_BYTES", "1073741824").block_bytes, 1u << 30);
   EXPECT_EQ(read_with("RDMACOLL_CONNECT_TIMEOUT_MS", "1").connect_timeout_ms, 1);
@@ -126,7 +147,31 @@ TEST_F(ConfigTest, BadChoicesAreNamedWithWhatIsAllowed) {
   expect_refused("RDMACOLL_REQUIRE", "shm", "verbs");
   expect_refused("RDMACOLL_IB_MTU", "1500", "one of 256, 512, 1024, 2048, 4096");
   expect_refused("RDMACOLL_ALGO", "rings",
-                 "one of auto, ring, tree, halving_doubling, one_shot, two_shot");
+                 "one of auto, ring, tree, halving_doubling, one_shot, two_shot, direct");
+}
+
+TEST_F(ConfigTest, TheTuningFileIsRead) {
+  EXPECT_EQ(read().tuning_text, "");
+  const std::string path = write_file("# as it is\n");
+  const Config config = read_with("RDMACOLL_TUNING", path);
+  EXPECT_EQ(config.tuning, path);
+  EXPECT_EQ(config.tuning_text, "# as it is\n");
+  EXPECT_NE(config.agreement_hash(), read().agreement_hash());
+}
+
+TEST_F(ConfigTest, ATuningFileThatCannotBeReadIsNamed) {
+  const auto expect = [](const std::string& path, const std::string& why) {
+    setenv("RDMACOLL_TUNING", path.c_str(), 1);
+    const Result<Config> config = Config::from_environment();
+    ASSERT_FALSE(config.ok());
+    EXPECT_EQ(config.status().code(), StatusCode::InvalidArgument);
+    EXPECT_EQ(config.status().message(),
+              "RDMACOLL_TUNING='" + path + "' " + why +
+                  "; name a file that `rdmacoll tune` has written, or unset it");
+  };
+  expect("/nowhere/table", "cannot be read: No such file or directory");
+  expect("/tmp", "cannot be read: Is a directory");
+  expect(write_file(std::string((1 << 20) + 1, '#')), "has more than 1048576 bytes");
 }
 
 TEST_F(ConfigTest, BadIntegersAreNamedWithTheirRange) {

@@ -1,8 +1,10 @@
-// How ranks come together: late, and not at all. Floor: tests.
+// How ranks come together: late, at odds, and not at all. Floor: tests.
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "csrc/engine/group_setup.h"
 #include "tests/unit/engine/world_of_threads.h"
@@ -52,6 +54,81 @@ TEST(Rendezvous, ARankThatCannotTakePartTellsTheOthersWhy) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// What each of two ranks is told when they make a group with these settings.
+std::vector<std::string> refusals(const std::vector<Config>& configs,
+                                  const std::vector<std::string>& algorithms) {
+  ThreadBootstrap bootstrap(2);
+  std::barrier done(2);
+  std::vector<std::string> messages(2);
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto endpoint = Endpoint::open(configs[rank]);
+      ASSERT_TRUE(endpoint.ok()) << endpoint.status().message();
+      auto face = bootstrap.face(static_cast<int>(rank));
+      auto made = endpoint.value()->create_communicator(static_cast<int>(rank), 2, face,
+                                                        kTestTimeoutMs, algorithms[rank]);
+      if (!made.ok()) messages[rank] = made.status().message();
+      done.arrive_and_wait();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return messages;
+}
+
+TEST(Rendezvous, RanksMustAgreeOnAlgorithmAndTable) {
+  const Config plain = config_of_environment();
+  Config ring = plain, tuned = plain;
+  ring.algorithm = "ring";
+  tuned.tuning_text = "all_reduce mapped world=2 up_to=any ring\n";
+  for (const auto& messages :
+       {refusals({plain, tuned}, {"", ""}), refusals({plain, ring}, {"", ""}),
+        refusals({plain, plain}, {"ring", ""}), refusals({plain, plain}, {"ring", "tree"})}) {
+    for (size_t rank = 0; rank < 2; ++rank) {
+      const std::string who = "rank " + std::to_string(1 - rank) + " runs with another";
+      EXPECT_TRUE(messages[rank].starts_with(who)) << messages[rank];
+      EXPECT_NE(messages[rank].find("Options(algorithm=...)"), std::string::npos);
+      EXPECT_NE(messages[rank].find("RDMACOLL_TUNING"), std::string::npos);
+    }
+  }
+  const std::vector<std::string> agreed(2);
+  EXPECT_EQ(refusals({tuned, tuned}, {"", ""}), agreed);
+  EXPECT_EQ(refusals({ring, plain}, {"", "ring"}), agreed);
+}
+
+TEST(Rendezvous, ATableThatDoesNotParseOpensNothing) {
+  Config config = config_of_environment();
+  config.tuning = "here/table";
+  config.tuning_text = "\nall_reduce mapped world=2 up_to=any rings\n";
+  const auto endpoint = Endpoint::open(config);
+  ASSERT_FALSE(endpoint.ok());
+  EXPECT_EQ(endpoint.status().code(), StatusCode::InvalidArgument);
+  EXPECT_TRUE(endpoint.status().message().starts_with(
+      "RDMACOLL_TUNING='here/table', line 2: 'rings' is no algorithm of all_reduce"))
+      << endpoint.status().message();
+}
+
+TEST(Rendezvous, AGroupMayHaveAnAlgorithmOfItsOwn) {
+  Config config = config_of_environment();
+  config.algorithm = "tree";
+  auto endpoint = Endpoint::open(config);
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status().message();
+  const auto takes = [&](const std::string& algorithm) {
+    ThreadBootstrap bootstrap(1);
+    auto face = bootstrap.face(0);
+    auto made = endpoint.value()->create_communicator(0, 1, face, kTestTimeoutMs, algorithm);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return made.ok() ? made.value()->algorithm_for(Collective::AllReduce, 4) : Algorithm::Direct;
+  };
+  EXPECT_EQ(takes(""), Algorithm::Tree);
+  EXPECT_EQ(takes("ring"), Algorithm::Ring);
+  EXPECT_NE(takes("auto"), Algorithm::Tree);
+  ThreadBootstrap bootstrap(1);
+  auto face = bootstrap.face(0);
+  auto refused = endpoint.value()->create_communicator(0, 1, face, kTestTimeoutMs, "rings");
+  EXPECT_EQ(refused.status().code(), StatusCode::InvalidArgument);
 }
 
 }  // namespace

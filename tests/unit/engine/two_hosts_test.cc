@@ -103,12 +103,13 @@ struct Rank {
     auto made = set_up_group(transports, clock, Config{}, rank, size, bootstrap, kTestTimeoutMs);
     if (!made.ok()) return made.status();
     auto [group, paths] = made.take();
-    const Ground ground{transports, *progress, clock, algorithm_by_name("auto")};
+    const Ground ground{transports, *progress, clock, tuning, algorithm_by_name("auto")};
     return std::make_unique<Communicator>(std::move(group), std::move(paths), ground,
                                           kTestTimeoutMs, nullptr);
   }
 
   SteadyClock clock;
+  Tuning tuning;
   std::unique_ptr<ShmTransport> shm;
   Network network;
   Transports transports;

@@ -24,7 +24,7 @@ struct Subject {
 };
 
 inline bool same_plan_on_any_reach(Collective collective, Algorithm algorithm) {
-  if (!exists(collective, algorithm, Reach{false})) return false;
+  if (!exists(collective, algorithm, 2, Reach{false})) return false;
   const Plan mapped = make_plan(collective, algorithm, 1, 5, Reach{true}, 0);
   const Plan unmapped = make_plan(collective, algorithm, 1, 5, Reach{false}, 0);
   return mapped.steps == unmapped.steps && mapped.operands == unmapped.operands;
@@ -39,7 +39,7 @@ inline std::vector<Subject> all_subjects() {
       const auto collective = static_cast<Collective>(c);
       const auto algorithm = static_cast<Algorithm>(a);
       for (bool mapped : {false, true}) {
-        if (!exists(collective, algorithm, Reach{mapped})) continue;
+        if (!exists(collective, algorithm, 2, Reach{mapped})) continue;
         if (mapped && same_plan_on_any_reach(collective, algorithm)) continue;
         subjects.push_back({collective, algorithm, mapped});
       }

@@ -1,0 +1,55 @@
+// Tuning: a table of algorithms that was measured on a machine, as people read and edit it. One row
+// a line, the sizes of each kind of group ascending to `any`; from a # on, a line is a comment:
+//
+//   all_reduce mapped world=2 up_to=16K one_shot
+//   all_reduce mapped world=2 up_to=any two_shot     # 3.1 us + 14 GB/s
+//
+// Rows of a collective, reach and world are all there is for these; what has none keeps the
+// defaults (choices.h). Floor: plan. Thread: a value, immutable once built.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/plan/plan.h"
+
+namespace rdmacoll {
+
+inline constexpr uint64_t kAnyBytes = UINT64_MAX;
+
+struct TunedRow {
+  uint64_t up_to_bytes;
+  Algorithm algorithm;
+};
+
+class Tuning {
+ public:
+  Tuning() = default;  // without rows
+
+  // InvalidArgument names the line, the word and what is allowed there.
+  static Result<Tuning> parse(std::string_view text);
+
+  // Ascending, the last up to any; empty: keep the defaults.
+  std::vector<TunedRow> rows(Collective collective, uint32_t world, Reach reach) const;
+
+ private:
+  struct Group {
+    Collective collective;
+    bool mapped;
+    uint32_t world;
+    std::vector<TunedRow> rows;
+    size_t last_line;
+  };
+
+  static Result<Group> parse_row(std::string_view row);
+  Status add(Group row);
+
+  std::vector<Group> groups_;
+};
+
+// "mapped" or "unmapped", as in the table.
+const char* reach_name(Reach reach);
+
+}  // namespace rdmacoll

@@ -1,0 +1,130 @@
+// Choices: what is taken by default, by preference and by a tuned table, and that each has a plan.
+#include "csrc/plan/choices.h"
+
+#include <gtest/gtest.h>
+
+#include "csrc/plan/select.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr Reach kMapped{true};
+constexpr Reach kUnmapped{false};
+
+Algorithm chosen(Collective collective, uint64_t bytes, uint32_t world, Reach reach,
+                 std::optional<Algorithm> preferred = std::nullopt) {
+  return Choices(Tuning(), world, reach, preferred).choose(collective, bytes);
+}
+
+TEST(ChoicesTest, EveryChoiceExistsAndHasAPlanOfItsKind) {
+  for (size_t index = 0; index < kCollectives; ++index) {
+    const auto collective = static_cast<Collective>(index);
+    for (Reach reach : {kMapped, kUnmapped}) {
+      for (uint16_t world : {1, 2, 5, 64}) {
+        for (uint64_t bytes : {uint64_t{0}, uint64_t{4}, uint64_t{1} << 16, UINT64_MAX}) {
+          const Algorithm algorithm = chosen(collective, bytes, world, reach);
+          EXPECT_TRUE(exists(collective, algorithm, world, reach)) << collective_name(collective);
+          const Plan plan = make_plan(collective, algorithm, world - 1, world, reach, 0);
+          EXPECT_EQ(plan.collective, collective);
+          EXPECT_EQ(plan.algorithm, algorithm);
+          EXPECT_EQ(plan.world, world);
+          EXPECT_EQ(plan.rank, world - 1);
+        }
+      }
+    }
+  }
+}
+
+TEST(ChoicesTest, SmallReductionsTakeTheLatencyPath) {
+  for (Reach reach : {kMapped, kUnmapped}) {
+    EXPECT_EQ(chosen(Collective::AllReduce, 4, 2, reach), Algorithm::OneShot);
+    EXPECT_EQ(chosen(Collective::AllReduce, 4, 16, reach), Algorithm::OneShot);
+  }
+}
+
+TEST(ChoicesTest, LargeReductionsTakeTheBandwidthPath) {
+  EXPECT_EQ(chosen(Collective::AllReduce, 64 << 20, 2, kMapped), Algorithm::TwoShot);
+  EXPECT_EQ(chosen(Collective::AllReduce, 64 << 20, 2, kUnmapped), Algorithm::Ring);
+  EXPECT_EQ(chosen(Collective::AllReduce, 64 << 10, 4, kUnmapped), Algorithm::HalvingDoubling);
+}
+
+TEST(ChoicesTest, TheOneShotEndsEarlierInLargerWorlds) {
+  for (Reach reach : {kMapped, kUnmapped}) {
+    const auto last_bytes = [&](uint32_t world) {
+      uint64_t bytes = 0;
+      while (chosen(Collective::AllReduce, bytes + 1, world, reach) == Algorithm::OneShot) ++bytes;
+      return bytes;
+    };
+    EXPECT_GT(last_bytes(8), last_bytes(16));
+    EXPECT_GT(last_bytes(16), last_bytes(32));
+  }
+}
+
+// Their ranks know different sizes: a choice by bytes would differ between ranks.
+TEST(ChoicesTest, UnevenCollectivesDoNotLookAtBytes) {
+  for (Collective collective : {Collective::AllToAll, Collective::Gather, Collective::Scatter}) {
+    for (Reach reach : {kMapped, kUnmapped}) {
+      for (uint32_t world : {2, 100}) {
+        EXPECT_EQ(chosen(collective, 0, world, reach),
+                  chosen(collective, UINT64_MAX, world, reach));
+      }
+    }
+  }
+}
+
+TEST(ChoicesTest, APreferenceIsTakenWhereItExistsAndIgnoredElsewhere) {
+  EXPECT_EQ(chosen(Collective::AllReduce, 4, 4, kMapped, Algorithm::Ring), Algorithm::Ring);
+  EXPECT_EQ(chosen(Collective::Broadcast, 64 << 20, 4, kMapped, Algorithm::Ring),
+            chosen(Collective::Broadcast, 64 << 20, 4, kMapped));
+  EXPECT_EQ(chosen(Collective::AllReduce, 64 << 20, 4, kUnmapped, Algorithm::TwoShot),
+            Algorithm::Ring);
+}
+
+TEST(ChoicesTest, NothingIsTakenWhereItDoesNotFit) {
+  const auto wanted = Algorithm::HalvingDoubling;
+  EXPECT_EQ(chosen(Collective::AllReduce, 1 << 16, 255, kUnmapped, wanted), wanted);
+  EXPECT_NE(chosen(Collective::AllReduce, 1 << 16, 256, kUnmapped, wanted), wanted);
+  EXPECT_EQ(chosen(Collective::AllReduce, 1 << 16, 4096, kUnmapped), Algorithm::Ring);
+}
+
+class TunedTest : public ::testing::Test {
+ protected:
+  static Algorithm tuned(Collective collective, uint64_t bytes, uint32_t world, Reach reach,
+                         std::optional<Algorithm> preferred = std::nullopt) {
+    auto tuning = Tuning::parse(
+        "all_reduce mapped world=2 up_to=1000 tree\n"
+        "all_reduce mapped world=2 up_to=2K ring\n"
+        "all_reduce mapped world=2 up_to=any one_shot\n");
+    EXPECT_TRUE(tuning.ok()) << tuning.status().message();
+    return Choices(tuning.value(), world, reach, preferred).choose(collective, bytes);
+  }
+};
+
+TEST_F(TunedTest, RowsHoldUpToTheirBytes) {
+  const auto take = [](uint64_t bytes) { return tuned(Collective::AllReduce, bytes, 2, kMapped); };
+  EXPECT_EQ(take(0), Algorithm::Tree);
+  EXPECT_EQ(take(1000), Algorithm::Tree);
+  EXPECT_EQ(take(1001), Algorithm::Ring);
+  EXPECT_EQ(take(2048), Algorithm::Ring);
+  EXPECT_EQ(take(2049), Algorithm::OneShot);
+  EXPECT_EQ(take(UINT64_MAX), Algorithm::OneShot);
+}
+
+TEST_F(TunedTest, WhatTheTableDoesNotNameKeepsTheDefaults) {
+  for (const uint64_t bytes : {uint64_t{4}, uint64_t{1} << 20}) {
+    EXPECT_EQ(tuned(Collective::AllReduce, bytes, 3, kMapped),
+              chosen(Collective::AllReduce, bytes, 3, kMapped));
+    EXPECT_EQ(tuned(Collective::AllReduce, bytes, 2, kUnmapped),
+              chosen(Collective::AllReduce, bytes, 2, kUnmapped));
+    EXPECT_EQ(tuned(Collective::Reduce, bytes, 2, kMapped),
+              chosen(Collective::Reduce, bytes, 2, kMapped));
+  }
+}
+
+TEST_F(TunedTest, APreferenceIsTakenBeforeTheTable) {
+  EXPECT_EQ(tuned(Collective::AllReduce, 4, 2, kMapped, Algorithm::TwoShot), Algorithm::TwoShot);
+  EXPECT_EQ(tuned(Collective::AllReduce, 4, 2, kMapped, Algorithm::Direct), Algorithm::Tree);
+}
+
+}  // namespace
+}  // namespace rdmacoll
