@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 
 from .bench.options import BadArgument, checked, describe
+from .tune import options as tune_options
 
 DESCRIPTION = 'A torch.distributed backend named "rdma" for CPU tensors.'
 INFO = """\
@@ -33,9 +34,15 @@ def main() -> int:
         "bench", help="how fast collectives are, beside other systems", allow_abbrev=False
     )
     describe(bench)
+    tune = commands.add_parser(
+        "tune", help="measure which algorithm is quickest when", allow_abbrev=False
+    )
+    tune_options.describe(tune)
     arguments = parser.parse_args()
     if arguments.command == "bench":
         return _bench(bench, arguments)
+    if arguments.command == "tune":
+        return _tune(tune, arguments)
     if arguments.peers:
         return _peers(arguments.json)
     return _info(arguments.devices, arguments.json)
@@ -55,6 +62,16 @@ def _bench(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
 
     try:
         bench(checked(arguments), sys.argv[2:])
+    except BadArgument as error:
+        parser.error(str(error))
+    return 0
+
+
+def _tune(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    from .tune.command import tune
+
+    try:
+        tune(tune_options.checked(arguments), sys.argv[2:])
     except BadArgument as error:
         parser.error(str(error))
     return 0

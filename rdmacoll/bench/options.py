@@ -1,4 +1,7 @@
-"""The command line of `rdmacoll bench`: argv -> Options, checked whole before anything starts."""
+"""The command line of `rdmacoll bench`: argv -> Options, checked whole before anything starts.
+
+`rdmacoll tune` checks its own with the same functions.
+"""
 
 import argparse
 import importlib.util
@@ -103,15 +106,15 @@ def checked(arguments: argparse.Namespace) -> Options:
     operations = arguments.operations or ["all_reduce"]
     operations = list(OPERATIONS) if operations == ["all"] else operations
     for operation in operations:
-        _among("operation", operation, (*OPERATIONS, "all (alone)"))
-    _among("--dtype", arguments.dtype, ELEMENT_BYTES)
-    _among("--op", arguments.op, REDUCTIONS)
-    _among("--memory", arguments.memory, MEMORIES)
+        among("operation", operation, (*OPERATIONS, "all (alone)"))
+    among("--dtype", arguments.dtype, ELEMENT_BYTES)
+    among("--op", arguments.op, REDUCTIONS)
+    among("--memory", arguments.memory, MEMORIES)
     peers = [peer for peer in arguments.vs.split(",") if peer]
     for peer in peers:
-        _among("--vs", peer, PEERS)
+        among("--vs", peer, PEERS)
     if arguments.mpi is not None:
-        _among("--mpi", arguments.mpi, MPIS)
+        among("--mpi", arguments.mpi, MPIS)
     if arguments.mpi is not None and "mpi" not in peers:
         raise BadArgument(f"--mpi {arguments.mpi}: MPI is not measured; add --vs mpi")
     if arguments.np is not None and arguments.np < 2:
@@ -124,14 +127,14 @@ def checked(arguments: argparse.Namespace) -> Options:
         )
     if arguments.in_place:
         _in_place(operations, peers)
-    _writable("--json", arguments.json)
-    _writable("--plot", arguments.plot)
+    writable("--json", arguments.json)
+    writable("--plot", arguments.plot)
     if arguments.plot is not None:
         _plottable(arguments.plot, operations)
     return Options(
         np=arguments.np,
         operations=operations,
-        sizes_bytes=_sizes(arguments.sizes, arguments.dtype),
+        sizes_bytes=sizes_of(arguments.sizes, arguments.dtype),
         dtype=arguments.dtype,
         reduction=arguments.op,
         in_place=arguments.in_place,
@@ -145,12 +148,12 @@ def checked(arguments: argparse.Namespace) -> Options:
     )
 
 
-def _among(name: str, value: str, known: Sequence[str] | dict[str, int]) -> None:
+def among(name: str, value: str, known: Sequence[str] | dict[str, int]) -> None:
     if value not in known:
         raise BadArgument(f"{name} {value!r}: unknown; there are {', '.join(known)}")
 
 
-def _sizes(text: str, dtype: str) -> list[int]:
+def sizes_of(text: str, dtype: str) -> list[int]:
     try:
         sizes = parse_sizes(text)
     except ValueError as error:
@@ -163,6 +166,15 @@ def _sizes(text: str, dtype: str) -> list[int]:
     return sizes
 
 
+def writable(name: str, path: Path | None) -> None:
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise BadArgument(f"{name} {path}: there is no folder {path.parent}; make it")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise BadArgument(f"{name} {path}: it cannot be written; name another file")
+
+
 def _in_place(operations: Sequence[str], peers: Sequence[str]) -> None:
     never = [name for name in operations if OPERATIONS[name].in_place is InPlace.NEVER]
     if never:
@@ -172,15 +184,6 @@ def _in_place(operations: Sequence[str], peers: Sequence[str]) -> None:
             "--in-place: MPI leaves the result of reduce_scatter in another part of the tensor "
             "than c10d does; leave reduce_scatter out, or mpi out of --vs"
         )
-
-
-def _writable(name: str, path: Path | None) -> None:
-    if path is None:
-        return
-    if not path.parent.is_dir():
-        raise BadArgument(f"{name} {path}: there is no folder {path.parent}; make it")
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise BadArgument(f"{name} {path}: it cannot be written; name another file")
 
 
 def _plottable(path: Path, operations: Sequence[str]) -> None:

@@ -1,0 +1,105 @@
+"""What every rank of `rdmacoll tune` does: a group per algorithm, measured in turns. All ranks know
+the same times, the slowest's; rank 0 has the word and writes.
+"""
+
+import gc
+import os
+from datetime import timedelta
+from importlib.metadata import version
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+import rdmacoll
+from rdmacoll.bench.case import ROOT, Case, Place
+from rdmacoll.bench.measure import STEP_TIMEOUT_S, Meter, System, watch
+from rdmacoll.bench.torch_calls import Call, torch_call
+from rdmacoll.bench.values import Values
+
+from .choice import Measured
+from .options import DTYPE, Options
+from .tables import Group, file_lines, screen_lines
+
+TIMEOUT = timedelta(seconds=STEP_TIMEOUT_S)
+REDUCTION = "sum"
+OF_A_ROOT = ("broadcast", "reduce")
+# What would put other algorithms in the place of the defaults that are compared with.
+NOT_HERE = ("RDMACOLL_ALGO", "RDMACOLL_TUNING")
+
+
+def run(options: Options) -> None:
+    """The ranks meet through torch's variables (RANK, MASTER_PORT, ...)."""
+    watch()
+    for name in NOT_HERE:
+        os.environ.pop(name, None)
+    torch.set_num_threads(1)
+    gc.disable()  # its pauses would be some algorithm's time
+    dist.init_process_group("gloo", timeout=TIMEOUT)
+    tuner = Tuner(options)
+    tuner.say(str(tuner.group))
+    measured = []
+    for collective in options.collectives:
+        measured.append(tuner.measure(collective))
+        tuner.say(*screen_lines(measured[-1]))
+    if tuner.place.rank == ROOT:
+        options.out.write_text("\n".join(file_lines(tuner.group, measured)) + "\n")
+    tuner.say("", f"written; use it with RDMACOLL_TUNING={options.out.absolute()}")
+    dist.destroy_process_group()
+
+
+class Tuner:
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self.place = Place(dist.get_rank(), dist.get_world_size())
+        self._control = dist.distributed_c10d._get_default_group()
+        self._values = Values(self.place.ranks, getattr(torch, DTYPE), REDUCTION)
+        self._groups: dict[str, Any] = {}  # by algorithm
+        self._untuned = _backend(self._group("auto"))
+        versions = f"rdmacoll {version('rdmacoll')}, torch {torch.__version__}"
+        self.group = Group(self.place.ranks, self._untuned._reach(), versions)
+
+    def say(self, *lines: str) -> None:
+        if self.place.rank == ROOT:
+            print(*lines, sep="\n", flush=True)
+
+    def measure(self, collective: str) -> Measured:
+        algorithms = self._untuned._algorithms(collective)
+        systems = [self._system(algorithm) for algorithm in algorithms]
+        meter = Meter(systems, self._control, self._options.rounds, check=False)
+        rows, calls = [], self.place.ranks if collective in OF_A_ROOT else 1
+        for elements in self._options.elements(collective, self.place.ranks):
+            rows.append(meter.measure(Case(collective, elements, self._values, self.place, False)))
+        sizes = [row.bytes for row in rows]
+        return Measured(
+            collective,
+            sizes,
+            {name: [row.systems[name].p50_us / calls for row in rows] for name in algorithms},
+            [self._untuned._algorithm(collective, size) for size in sizes],
+        )
+
+    def _system(self, algorithm: str) -> System:
+        group = self._group(algorithm)
+        return System(algorithm, lambda case: _call(case, group))
+
+    def _group(self, algorithm: str) -> Any:
+        if algorithm not in self._groups:
+            options = rdmacoll.Options(algorithm=algorithm)
+            made = dist.new_group(backend="rdma", timeout=TIMEOUT, pg_options=options)
+            self._groups[algorithm] = made
+        return self._groups[algorithm]
+
+
+def _call(case: Case, group: Any) -> Call:
+    """Where there is a root, each rank is it once: with a root that stays, calls behind each other
+    overlap, and what some algorithm makes the ranks wait for would not show."""
+    roots, one = range(case.place.ranks), case.input
+    if case.operation == "broadcast":
+        return lambda: [dist.broadcast(one, root, group=group) for root in roots]
+    if case.operation == "reduce":
+        return lambda: [dist.reduce(one, root, group=group) for root in roots]
+    return torch_call(case, group, REDUCTION)
+
+
+def _backend(group: Any) -> Any:
+    return group._get_backend(torch.device("cpu"))
