@@ -1,6 +1,7 @@
-// Several operations as one work: one operation of the engine per tensor, without copies.
-// Floor: torch_ext.
+// Several operations as one work: one operation of the engine per tensor, without copies; but small
+// all_reduces together are one, as each would cost its latency. Floor: torch_ext.
 #include <c10/util/StringUtil.h>
+#include <c10/util/hash.h>
 
 #include "torch_ext/backend.h"
 #include "torch_ext/reduction.h"
@@ -20,6 +21,36 @@ void check_pairs(const Check& check, const std::vector<at::Tensor>& outputs,
   }
   check.dense(outputs, "output");
   check.dense(inputs, "input");
+}
+
+// Copying so little costs less than an operation of its own, and a fusion of so much gains no more
+// from being larger.
+constexpr uint64_t kSmallBytes = 64 << 10;
+constexpr uint64_t kFusionBytes = 1 << 20;
+
+// One operation's buffer.
+struct Fusion {
+  MutableBuffer buffer;
+  uint64_t sizes_hash = 0;  // of what is in it: ranks must have cut it alike
+};
+
+// Small neighbours together, the others alone: by sizes only, so that all ranks do the same.
+std::vector<Fusion> fuse(Operands& operands, const std::vector<MutableBuffer>& buffers) {
+  std::vector<Fusion> fusions;
+  for (size_t first = 0, next = 0; first < buffers.size(); first = next) {
+    uint64_t bytes = 0, sizes_hash = 0;
+    while (next < buffers.size() && buffers[next].bytes <= kSmallBytes && bytes < kFusionBytes) {
+      bytes += buffers[next].bytes;
+      sizes_hash = c10::hash_combine(sizes_hash, buffers[next++].bytes);
+    }
+    if (next <= first + 1) {
+      next = first + 1;
+      fusions.push_back({buffers[first]});
+    } else {
+      fusions.push_back({operands.fuse({&buffers[first], next - first}), sizes_hash});
+    }
+  }
+  return fusions;
 }
 
 }  // namespace
@@ -47,11 +78,13 @@ RdmaBackend::WorkRef RdmaBackend::allreduce_coalesced(Tensors& tensors,
     reduction.scale_in_place(tensor);
     data.push_back(operands.in_place(tensor));
   }
+  const std::vector<Fusion> fusions = fuse(operands, data);
   return launch({OpType::ALLREDUCE_COALESCED, "rdma:all_reduce", opts.asyncOp, opts.timeout},
-                std::move(operands), tensors.size(), [&](Communicator& communicator, size_t i) {
-                  return communicator.all_reduce(data[i].data, data[i].data,
-                                                 static_cast<uint64_t>(tensors[i].numel()),
-                                                 reduction.dtype, reduction.op);
+                std::move(operands), fusions.size(), [&](Communicator& communicator, size_t i) {
+                  const MutableBuffer& buffer = fusions[i].buffer;
+                  return communicator.all_reduce(
+                      buffer.data, buffer.data, buffer.bytes / dtype_bytes(reduction.dtype),
+                      reduction.dtype, reduction.op, fusions[i].sizes_hash);
                 });
 }
 

@@ -3,6 +3,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/clone.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
@@ -27,6 +28,8 @@ bool overlap(ConstBuffer input, MutableBuffer output) {
   const auto* out = static_cast<const char*>(output.data);
   return in < out + output.bytes && out < in + input.bytes;
 }
+
+uint8_t* bytes_of(MutableBuffer buffer) { return static_cast<uint8_t*>(buffer.data); }
 
 MutableBuffer writable(const at::Tensor& tensor) {
   return {tensor.mutable_data_ptr(), tensor.nbytes()};
@@ -61,7 +64,24 @@ MutableBuffer Operands::in_place(const at::Tensor& tensor) {
   return writable(packed_.back().temporary);
 }
 
+MutableBuffer Operands::fuse(std::span<const MutableBuffer> buffers) {
+  uint64_t bytes = 0;
+  for (const MutableBuffer& buffer : buffers) bytes += buffer.bytes;
+  const at::Tensor memory = at::empty({static_cast<int64_t>(bytes)}, at::kByte);
+  auto* to = memory.mutable_data_ptr<uint8_t>();
+  for (const MutableBuffer& buffer : buffers) to = std::copy_n(bytes_of(buffer), buffer.bytes, to);
+  fused_.push_back({memory, {buffers.begin(), buffers.end()}});
+  return writable(memory);
+}
+
 void Operands::unpack() {
+  for (const Fused& fused : fused_) {
+    const auto* from = fused.memory.const_data_ptr<uint8_t>();
+    for (const MutableBuffer& part : fused.parts) {
+      std::copy_n(from, part.bytes, bytes_of(part));
+      from += part.bytes;
+    }
+  }
   if (packed_.empty()) return;
   const NoGraph no_graph;
   for (const Packed& packed : packed_) packed.user.copy_(packed.temporary);

@@ -23,10 +23,12 @@ class Operands {
   MutableBuffer output(const at::Tensor& tensor);
   // Read and written; becomes one of the results.
   MutableBuffer in_place(const at::Tensor& tensor);
+  // One buffer in the place of several: copied together now, and back by unpack().
+  MutableBuffer fuse(std::span<const MutableBuffer> buffers);
   // A result that the engine does not write.
   void result(const at::Tensor& tensor) { results_.push_back(tensor); }
 
-  // Copies what was packed into the user's tensors, once the operation has succeeded.
+  // Copies what was packed or fused into the user's tensors, once the operation has succeeded.
   void unpack();
 
   const std::vector<at::Tensor>& results() const { return results_; }
@@ -39,9 +41,15 @@ class Operands {
     at::Tensor user;
   };
 
+  struct Fused {
+    at::Tensor memory;
+    std::vector<MutableBuffer> parts;  // where they came from, in order
+  };
+
   std::vector<at::Tensor> inputs_;
   std::vector<at::Tensor> results_;
   std::vector<Packed> packed_;
+  std::vector<Fused> fused_;
 };
 
 // The smallest range that holds all of them.

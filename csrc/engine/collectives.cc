@@ -26,6 +26,7 @@ uint32_t signature_of(const Operation& operation) {
   hash = mix(hash, static_cast<uint64_t>(operation.reduction.op));
   hash = mix(hash, operation.root);
   hash = mix(hash, operation.bytes);
+  hash = mix(hash, operation.also_equal);
   return static_cast<uint32_t>(hash >> 32);
 }
 
@@ -96,6 +97,7 @@ std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_
   op->operation.reduction = {DType::UInt8, ReduceOp::Sum, 1};
   op->operation.contiguous = true;
   op->operation.bytes = 0;
+  op->operation.also_equal = 0;
   op->operation.input = nullptr;
   op->operation.output = nullptr;
   op->operation.block_bytes.clear();
@@ -115,13 +117,14 @@ Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op) {
 
 Result<WorkPtr> Communicator::start_contiguous(Collective collective, const void* input,
                                                void* output, uint64_t bytes, Reduction reduction,
-                                               int root) {
+                                               int root, uint64_t also_equal) {
   auto op = begin(collective, bytes, root);
   Operation& operation = op->operation;
   operation.bytes = bytes;
   operation.input = bytes_of(input);
   operation.output = bytes_of(output);
   operation.reduction = reduction;
+  operation.also_equal = also_equal;
   return submit(std::move(op));
 }
 
@@ -138,11 +141,11 @@ static Operation& scatter_blocks(CollectiveOp& op) {
 // --- contiguous ----------------------------------------------------------------------------------
 
 Result<WorkPtr> Communicator::all_reduce(const void* input, void* output, uint64_t count,
-                                         DType dtype, ReduceOp op) {
+                                         DType dtype, ReduceOp op, uint64_t also_equal) {
   RDMACOLL_RETURN_IF_ERROR(check_reduction(dtype, op));
   const Reduction reduction{dtype, op, op == ReduceOp::Avg ? static_cast<uint32_t>(size()) : 1};
   return start_contiguous(Collective::AllReduce, input, output, count * dtype_bytes(dtype),
-                          reduction, 0);
+                          reduction, 0, also_equal);
 }
 
 Result<WorkPtr> Communicator::reduce(const void* input, void* output, uint64_t count, DType dtype,

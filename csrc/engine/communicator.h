@@ -86,7 +86,9 @@ class Communicator {
   int64_t timeout_ms() const;
 
   // input may equal output in the first three. count in elements, bytes in bytes.
-  Result<WorkPtr> all_reduce(const void* input, void* output, uint64_t count, DType, ReduceOp);
+  // also_equal: what else the ranks must agree about, or they are told of a mismatch.
+  Result<WorkPtr> all_reduce(const void* input, void* output, uint64_t count, DType, ReduceOp,
+                             uint64_t also_equal = 0);
   // output is used on the root only.
   Result<WorkPtr> reduce(const void* input, void* output, uint64_t count, DType, ReduceOp,
                          int root);
@@ -143,7 +145,8 @@ class Communicator {
   std::unique_ptr<CollectiveOp> begin(Collective collective, uint64_t bytes, int root);
   Result<WorkPtr> submit(std::unique_ptr<CollectiveOp> op);
   Result<WorkPtr> start_contiguous(Collective collective, const void* input, void* output,
-                                   uint64_t bytes, Reduction reduction, int root);
+                                   uint64_t bytes, Reduction reduction, int root,
+                                   uint64_t also_equal = 0);
   const Plan& plan_for(Collective collective, Algorithm algorithm, int root);
   Status check_root(int root) const;
   Status check_peer(const char* argument, int peer) const;

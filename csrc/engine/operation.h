@@ -16,9 +16,10 @@ struct Operation {
   const Plan* plan = nullptr;
   Reduction reduction{DType::UInt8, ReduceOp::Sum, 1};
   uint16_t root = 0;
-  uint64_t grain = 1;      // blocks are cut at multiples of it
-  uint64_t sequence = 0;   // of the communicator's collectives
-  uint32_t signature = 0;  // of all that must be equal on every rank
+  uint64_t grain = 1;       // blocks are cut at multiples of it
+  uint64_t sequence = 0;    // of the communicator's collectives
+  uint64_t also_equal = 0;  // what the caller wants to be equal on every rank, beside the call
+  uint32_t signature = 0;   // of all that must be
 
   // Contiguous collectives: one buffer in, one out.
   bool contiguous = true;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
@@ -28,6 +29,28 @@ def test_all_reduce_coalesced() -> None:
         done(dist.all_reduce_coalesced(tensors, async_op=asynchronous))
         for count, tensor in zip(counts, tensors, strict=True):
             check(tensor, expect_reduced(count, torch.float32, Op.SUM), count)
+
+
+@distributed(1, 2, 3, 4, gloo_lacks="wants tensors that are not empty and have no gaps")
+def test_all_reduce_coalesced_of_many() -> None:
+    """Small ones go together, in several turns, with large ones and ones with gaps between them."""
+    rank, _ = me()
+    counts = [*range(40), 100_003, *[15_000] * 30, 5, 70_000, 0, 9]
+    tensors = []
+    for index, count in enumerate(counts):
+        tensor = torch.zeros(count, 2)[:, index % 2] if index % 3 == 0 else torch.zeros(count)
+        tensors.append(tensor.copy_(values(rank, count, torch.float32)))
+    dist.all_reduce_coalesced(tensors)
+    for count, tensor in zip(counts, tensors, strict=True):
+        check(tensor, expect_reduced(count, torch.float32, Op.SUM), count)
+
+
+@distributed(2, fresh=True, gloo_lacks="has no check of what ranks call")
+def test_all_reduce_coalesced_of_other_sizes_is_a_mismatch() -> None:
+    rank, _ = me()
+    counts = (3, 5) if rank == 0 else (5, 3)
+    with pytest.raises(RuntimeError, match="in another operation|gave the group up"):
+        dist.all_reduce_coalesced([torch.ones(count) for count in counts])
 
 
 @distributed(2, 3, gloo_lacks="wants one type and SUM")
