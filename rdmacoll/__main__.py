@@ -1,4 +1,5 @@
-"""The command `rdmacoll`: what is installed, what this machine offers it, and how fast it is."""
+"""The command `rdmacoll`: what is installed, what this machine offers it, how fast it is, and what
+the ranks of a job are doing."""
 
 import argparse
 import json
@@ -7,6 +8,8 @@ import sys
 from collections.abc import Iterable
 
 from .bench.options import BadArgument, checked, describe
+from .debug.command import debug
+from .debug.options import describe as describe_debug
 from .tune import options as tune_options
 
 DESCRIPTION = 'A torch.distributed backend named "rdma" for CPU tensors.'
@@ -38,11 +41,14 @@ def main() -> int:
         "tune", help="measure which algorithm is quickest when", allow_abbrev=False
     )
     tune_options.describe(tune)
+    describe_debug(commands.add_parser("debug", help="what the ranks of a job are doing"))
     arguments = parser.parse_args()
     if arguments.command == "bench":
         return _bench(bench, arguments)
     if arguments.command == "tune":
         return _tune(tune, arguments)
+    if arguments.command == "debug":
+        return debug(arguments)
     if arguments.peers:
         return _peers(arguments.json)
     return _info(arguments.devices, arguments.json)

@@ -3,6 +3,7 @@
 import atexit
 import functools
 import importlib
+import os
 from types import ModuleType
 
 REBUILD = "pip install --no-build-isolation --force-reinstall --no-deps rdmacoll"
@@ -20,6 +21,14 @@ def extension() -> ModuleType:
             f"rdmacoll's compiled module does not load into torch {torch.__version__}: {error}. "
             f"If torch has changed since it was built, build it again: {REBUILD}"
         ) from error
-    # Operations in flight end while Python can still run their callbacks.
-    atexit.register(module.quiesce)
+    atexit.register(_leave, module)
     return module
+
+
+def _leave(module: ModuleType) -> None:
+    # Operations in flight end while Python can still run their callbacks.
+    module.quiesce()
+    if name := os.environ.get("RDMACOLL_TIMELINE"):
+        from .debug.timeline import write_own_timeline
+
+        write_own_timeline(module.flight_dump(), name)

@@ -26,8 +26,9 @@ c10::intrusive_ptr<RdmaBackend> create_backend(const c10::intrusive_ptr<c10d::St
   PythonInterrupt interrupt;
   const auto bootstrap =
       bootstrap_of(store, rank, size, agent_address, [&interrupt] { return interrupt.check(); });
+  const GroupName name{options->group_name, options->global_ranks_in_group};
   auto session = Process::instance().join(rank, size, *bootstrap, options->timeout.count(),
-                                          options->algorithm);
+                                          options->algorithm, name);
   if (session.status().code() == StatusCode::Interrupted) interrupt.rethrow();
   return c10::make_intrusive<RdmaBackend>(take_or_throw(std::move(session)), std::move(options));
 }

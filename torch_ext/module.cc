@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/config.h"
+#include "csrc/engine/flight_dump.h"
 #include "csrc/plan/select.h"
 #include "csrc/plan/tuning.h"
 #include "csrc/transport/verbs/open_verbs.h"
@@ -45,6 +46,12 @@ std::string explain_verbs_for(int64_t local_rank) {
   Config config = take_or_throw(Config::from_environment());
   config.local_rank = local_rank;
   return take_or_throw(explain_verbs(config));
+}
+
+// As JSON; empty where there is none.
+std::string flight_dump_of_process() {
+  const auto recorder = Process::instance().flight_recorder();
+  return recorder != nullptr ? flight_dump(*recorder, "asked for") : "";
 }
 
 using OptionsRef = c10::intrusive_ptr<RdmaBackend::Options>;
@@ -171,6 +178,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def(
       "quiesce", [] { Process::instance().quiesce(); }, py::call_guard<py::gil_scoped_release>());
   module.def("build_info", &build_info);
+  module.def("flight_dump", &flight_dump_of_process, py::call_guard<py::gil_scoped_release>());
   module.def("explain_verbs", &explain_verbs_for, py::arg("local_rank"),
              py::call_guard<py::gil_scoped_release>());
 }

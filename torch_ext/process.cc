@@ -25,6 +25,8 @@ Process::Process() {
     process.forks_.fetch_add(1, std::memory_order_relaxed);
     new (&process.mutex_) std::mutex;  // another thread of the parent may have held it
     process.sessions_.clear();
+    process.recorder_.reset();
+    if (FlightService* parents = process.service_.release()) parents->forget();  // and leaked
   });
 }
 
@@ -41,8 +43,29 @@ Result<std::shared_ptr<Endpoint>> Process::endpoint() {
   if (opened.ok()) {
     endpoint_ = opened.value();
     endpoint_forks_ = forks();
+    hand_out(config.value(), opened.value()->flight_recorder());
   }
   return opened;
+}
+
+void Process::hand_out(const Config& config, std::shared_ptr<FlightRecorder> recorder) {
+  recorder_ = recorder;
+  if (recorder == nullptr) return;
+  if (service_ == nullptr) {
+    auto started = FlightService::start(config);
+    if (!started.ok()) {
+      recorder->log().write(LogLevel::Warn, "rdmacoll debug dump cannot ask this process: " +
+                                                started.status().message());
+      return;
+    }
+    service_ = started.take();
+  }
+  service_->serve(std::move(recorder));
+}
+
+std::shared_ptr<FlightRecorder> Process::flight_recorder() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return recorder_;
 }
 
 Result<std::shared_ptr<Heap>> Process::heap_for(const Config& config) {
@@ -78,14 +101,15 @@ Heap* Process::heap_of(const void* data) {
 }
 
 Result<std::shared_ptr<Session>> Process::join(int rank, int size, Bootstrap& bootstrap,
-                                               int64_t timeout_ms, const std::string& algorithm) {
+                                               int64_t timeout_ms, const std::string& algorithm,
+                                               const GroupName& name) {
   auto opened = endpoint();
   if (!opened.ok()) {
     decline_group(bootstrap, opened.status());
     return opened.status();
   }
   auto communicator =
-      opened.value()->create_communicator(rank, size, bootstrap, timeout_ms, algorithm);
+      opened.value()->create_communicator(rank, size, bootstrap, timeout_ms, algorithm, name);
   if (!communicator.ok()) return communicator.status();
   auto session = std::make_shared<Session>(communicator.take());
   const std::lock_guard<std::mutex> lock(mutex_);

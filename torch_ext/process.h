@@ -1,7 +1,7 @@
 // Process: what all groups of this process share: one endpoint, opened with the first group and
-// closed with the last, and the way out. The one global of the project, but for what
-// heap_allocator.cc puts in the place of torch's allocator.
-// Floor: torch_ext. Thread: any.
+// closed with the last, what tells others of it, and the way out. The one global of the project,
+// but for what heap_allocator.cc puts in the place of torch's allocator, and flight_service.cc in
+// that of a signal handler. Floor: torch_ext. Thread: any.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 
 #include "csrc/engine/bootstrap.h"
 #include "csrc/engine/endpoint.h"
+#include "torch_ext/flight_service.h"
 #include "torch_ext/session.h"
 
 namespace rdmacoll::torch_ext {
@@ -23,7 +24,11 @@ class Process {
   // Joins a group. All its ranks call it; timeout_ms bounds the call and then its operations.
   // algorithm: as Endpoint::create_communicator has it.
   Result<std::shared_ptr<Session>> join(int rank, int size, Bootstrap& bootstrap,
-                                        int64_t timeout_ms, const std::string& algorithm);
+                                        int64_t timeout_ms, const std::string& algorithm,
+                                        const GroupName& name);
+
+  // Of the newest endpoint, also when that is closed; nullptr: there is none.
+  std::shared_ptr<FlightRecorder> flight_recorder();
 
   // The heap of all endpoints of this process, made when it is first asked for; nullptr where
   // RDMACOLL_HEAP_BYTES is 0, and in a forked child until it joins a group of its own.
@@ -42,7 +47,9 @@ class Process {
  private:
   Process();
   Result<std::shared_ptr<Endpoint>> endpoint();
-  Result<std::shared_ptr<Heap>> heap_for(const Config& config);  // under the mutex
+  // Under the mutex.
+  Result<std::shared_ptr<Heap>> heap_for(const Config& config);
+  void hand_out(const Config& config, std::shared_ptr<FlightRecorder> recorder);
 
   std::atomic<uint64_t> forks_{0};
   std::atomic<bool> leaving_{false};
@@ -55,6 +62,8 @@ class Process {
   std::vector<std::shared_ptr<Heap>> heaps_;
   uint64_t heap_forks_ = 0;  // forks() when the last was made
   std::vector<std::weak_ptr<Session>> sessions_;
+  std::shared_ptr<FlightRecorder> recorder_;
+  std::unique_ptr<FlightService> service_;
 };
 
 }  // namespace rdmacoll::torch_ext

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <utility>
 
 #include "csrc/base/limits.h"
 
@@ -135,10 +136,15 @@ Result<Config> Config::from_environment() {
   RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_CONNECT_TIMEOUT_MS", 1, 86'400'000, &config.connect_timeout_ms));
   RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_SPIN_US", -1, 1'000'000, &config.spin_us));
+  RDMACOLL_RETURN_IF_ERROR(
+      read_integer("RDMACOLL_FLIGHT_RECORDS", 0, 1 << 20, &config.flight_records));
+  if (const char* folder = std::getenv("RDMACOLL_DUMP_DIR")) config.dump_dir = folder;
   RDMACOLL_RETURN_IF_ERROR(read_verbs(&config.verbs));
   // Not ours, so not ours to refuse.
-  [[maybe_unused]] const Status unset =
-      read_integer("LOCAL_RANK", 0, INT32_MAX, &config.local_rank);
+  for (const auto& [name, rank] :
+       {std::pair{"LOCAL_RANK", &config.local_rank}, std::pair{"RANK", &config.rank}}) {
+    [[maybe_unused]] const Status unset = read_integer(name, 0, INT32_MAX, rank);
+  }
   return config;
 }
 

@@ -72,11 +72,18 @@ struct Config {
   int64_t connect_timeout_ms = 60'000;
   // RDMACOLL_SPIN_US: how long a wait polls before it yields; -1: by cores and local ranks.
   int64_t spin_us = -1;
+  // RDMACOLL_FLIGHT_RECORDS: how many operations the flight recorder remembers; 0: there is none.
+  int64_t flight_records = 1024;
+  // RDMACOLL_DUMP_DIR: the folder where it is written when a group fails, or on SIGUSR2; empty: it
+  // is not.
+  std::string dump_dir;
 
   VerbsConfig verbs;
   // LOCAL_RANK, as launchers set it: spreads the ranks of a host over its devices. What is no rank
   // counts as 0.
   int64_t local_rank = 0;
+  // RANK, likewise: how the flight recorder names this process. What is no rank counts as -1.
+  int64_t rank = -1;
 
   // Reads the environment. InvalidArgument names the variable, its value and what is allowed.
   static Result<Config> from_environment();

@@ -4,17 +4,17 @@
 namespace rdmacoll {
 namespace {
 
-bool folds(Collective collective) {
-  return collective == Collective::AllReduce || collective == Collective::Reduce ||
-         collective == Collective::ReduceScatter;
-}
-
 bool has_root(Collective collective) {
   return collective == Collective::Broadcast || collective == Collective::Reduce ||
          collective == Collective::Gather || collective == Collective::Scatter;
 }
 
 }  // namespace
+
+bool folds(Collective collective) {
+  return collective == Collective::AllReduce || collective == Collective::Reduce ||
+         collective == Collective::ReduceScatter;
+}
 
 std::string describe(const CollectiveCall& call) {
   std::string text = collective_name(call.collective);

@@ -29,6 +29,9 @@ struct MessageCall {
   bool is_send = false;
 };
 
+// Whether its dtype and op mean something.
+bool folds(Collective collective);
+
 std::string describe(const CollectiveCall& call);
 std::string describe(const MessageCall& call);
 

@@ -23,7 +23,9 @@ int usable_cores() {
 }  // namespace
 
 Endpoint::Endpoint(const Config& config, Tuning tuning)
-    : config_(config), tuning_(std::move(tuning)) {}
+    : config_(config),
+      tuning_(std::move(tuning)),
+      recorder_(config.flight_records > 0 ? std::make_shared<FlightRecorder>(config) : nullptr) {}
 
 Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shared_ptr<Heap> heap) {
   auto tuning = Tuning::parse(config.tuning_text);
@@ -55,7 +57,8 @@ Endpoint::~Endpoint() {
 Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, int size,
                                                                     Bootstrap& bootstrap,
                                                                     int64_t timeout_ms,
-                                                                    const std::string& algorithm) {
+                                                                    const std::string& algorithm,
+                                                                    const GroupName& name) {
   if (size < 1 || size > static_cast<int>(kMaxWorld)) {
     return Status(StatusCode::InvalidArgument, "size=" + std::to_string(size) +
                                                    " is not possible; a group has 1 to " +
@@ -72,9 +75,14 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
                            static_cast<uint32_t>(size), bootstrap, timeout_ms);
   if (!made.ok()) return made.status();
   auto [group, paths] = made.take();
+  const std::string reach = summarize(paths);
   Log(config_.log_level, "rank " + std::to_string(rank))
-      .write(LogLevel::Info, "joined a group of " + std::to_string(size) + (size > 1 ? "; " : "") +
-                                 summarize(paths));
+      .write(LogLevel::Info,
+             "joined a group of " + std::to_string(size) + (size > 1 ? "; " : "") + reach);
+  if (recorder_ != nullptr) {
+    group->record_in(
+        FlightLog(clock_, recorder_, {.name = name, .rank = rank, .size = size, .reach = reach}));
+  }
   const auto here =
       std::count_if(paths.begin(), paths.end(), [](const Path& path) { return path.same_host; });
   if (config_.spin_us < 0 && here > usable_cores()) progress_->set_spin_us(0);

@@ -10,6 +10,7 @@
 #include "csrc/base/log.h"
 #include "csrc/engine/bootstrap.h"
 #include "csrc/engine/communicator.h"
+#include "csrc/engine/flight_recorder.h"
 #include "csrc/engine/progress.h"
 #include "csrc/engine/transports.h"
 #include "csrc/plan/tuning.h"
@@ -32,7 +33,12 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
   Result<std::shared_ptr<Communicator>> create_communicator(int rank, int size,
                                                             Bootstrap& bootstrap,
                                                             int64_t timeout_ms,
-                                                            const std::string& algorithm = "");
+                                                            const std::string& algorithm = "",
+                                                            const GroupName& name = {});
+
+  // Of this endpoint's groups; nullptr where RDMACOLL_FLIGHT_RECORDS is 0. It outlives the endpoint
+  // for whoever keeps it.
+  std::shared_ptr<FlightRecorder> flight_recorder() const { return recorder_; }
 
  private:
   Endpoint(const Config& config, Tuning tuning);
@@ -40,6 +46,7 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
   const Config config_;
   const Tuning tuning_;
   const SteadyClock clock_;
+  const std::shared_ptr<FlightRecorder> recorder_;
   std::unique_ptr<Transports> transports_;
   std::unique_ptr<ThreadProgress> progress_;
 };

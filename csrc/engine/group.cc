@@ -31,7 +31,7 @@ Group::Group(const Clock& clock, uint32_t rank, Layout layout, Region block,
       links_(std::move(links)),
       ports_(make_ports(layout_, links_, block_, rank)),
       executor_(layout_, rank, block_.base, links_, ports_, heap, config, clock),
-      p2p_(rank, world(), ports_, layout_.slot_bytes()),
+      p2p_(rank, world(), ports_, layout_.slot_bytes(), log_),
       call_log_(block_.base + layout_.call_log()),
       inquiry_(layout_, rank, block_, links_) {
   RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());
@@ -94,6 +94,7 @@ void Group::take_submissions(std::vector<Completion>& finished) {
       op->operation.sequence = next_sequence_++;
       // Ranks that disagree about the order disagree about the number.
       op->operation.signature ^= static_cast<uint32_t>(op->operation.sequence * 0x85EBCA6Bu);
+      op->record = log_.collective(op->operation, op->started_ns);
       queue_.push(std::move(op));
     }
     for (SendOp& op : new_sends_) p2p_.send(std::move(op));
@@ -115,6 +116,7 @@ bool Group::advance_collectives(std::vector<Completion>& finished) {
       current_ = queue_.pop();
       call_log_.begin(current_call());
       executor_.start(current_->operation);
+      log_.start_collective(current_->record, current_->operation.root, current_->started_ns);
       moved = true;
     }
     moved |= executor_.advance();
@@ -124,6 +126,7 @@ bool Group::advance_collectives(std::vector<Completion>& finished) {
     }
     if (executor_.running()) return moved;
     call_log_.end(current_->operation.sequence);
+    log_.end_collective(current_->record, true);
     finished.push_back({std::move(current_->work), Status()});
     std::lock_guard<std::mutex> lock(mutex_);
     spare_.push_back(std::move(current_));

@@ -27,6 +27,7 @@
 #include "csrc/base/status.h"
 #include "csrc/engine/call_log.h"
 #include "csrc/engine/executor.h"
+#include "csrc/engine/flight_recorder.h"
 #include "csrc/engine/inquiry.h"
 #include "csrc/engine/layout.h"
 #include "csrc/engine/operation.h"
@@ -42,6 +43,7 @@ struct CollectiveOp {
   WorkPtr work;
   int64_t started_ns = 0;
   int64_t deadline_ns = 0;
+  uint32_t record = FlightRing::kNone;  // in the flight recorder
 };
 
 class Group {
@@ -55,6 +57,8 @@ class Group {
   uint32_t world() const { return static_cast<uint32_t>(links_.size()); }
   const std::vector<Link>& links() const { return links_; }
   const Region& block() const { return block_; }
+  // Before the group is used.
+  void record_in(FlightLog log) { log_ = std::move(log); }
 
   // --- any thread -----------------------------------------------------------------------------
   // An empty operation to fill and submit; recycled, so that the steady state allocates nothing.
@@ -117,6 +121,7 @@ class Group {
   std::vector<Link> links_;
   std::vector<std::vector<Port>> ports_;  // [channel][peer]
   Executor executor_;
+  FlightLog log_;
   PointToPoint p2p_;
   CallLog call_log_;
   Inquiry inquiry_;

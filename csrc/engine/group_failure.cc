@@ -184,11 +184,16 @@ std::string Group::end_of(uint32_t peer) const {
 void Group::fail_in_flight(const Status& status, std::vector<Completion>& finished) {
   if (!failed_) {
     tell_peers(farewell(), cause_.empty() ? status.message() : cause_);
+    if (farewell() == Farewell::Failed) log_.failed(status.message());
     recall_until_ns_ = clock_.now_ns() + kRecallNs;
     failed_ = true;
   }
   recall(finished);
-  while (!queue_.empty()) finished.push_back({std::move(queue_.pop()->work), status});
+  while (!queue_.empty()) {
+    const auto op = queue_.pop();
+    log_.end_collective(op->record, false);
+    finished.push_back({std::move(op->work), status});
+  }
   p2p_.fail_all(status, finished);
 }
 
@@ -201,6 +206,7 @@ bool Group::recall(std::vector<Completion>& finished) {
     const bool writes = executor_.may_land_from(peer) && !executor_.has_given_up(peer);
     if ((writes || executor_.is_sending_to(peer)) && !cut_off_in_time(peer)) return false;
   }
+  log_.end_collective(current_->record, false);
   finished.push_back({std::move(current_->work), failure()});
   current_.reset();
   executor_.stop();
@@ -226,6 +232,7 @@ void Group::close(std::vector<Completion>& finished) {
   recall_until_ns_ = 0;  // nobody comes back to hear answers
   recall(finished);
   if (!failed_) tell_peers(Farewell::Left, "");
+  log_.left();
   in_flight_.fetch_sub(finished.size() - finished_before, std::memory_order_release);
 }
 

@@ -49,16 +49,19 @@ bool matches(const RecvOp& op, uint32_t source, int32_t tag) {
 }  // namespace
 
 PointToPoint::PointToPoint(uint32_t rank, uint32_t world, std::vector<std::vector<Port>>& ports,
-                           uint64_t slot_bytes)
-    : rank_(rank), ports_(ports), slot_bytes_(slot_bytes), peers_(world) {}
+                           uint64_t slot_bytes, FlightLog& log)
+    : rank_(rank), ports_(ports), slot_bytes_(slot_bytes), log_(log), peers_(world) {}
 
 void PointToPoint::send(SendOp op) {
   ++pending_;
+  op.record =
+      log_.point_to_point(kFlightSend, op.bytes, static_cast<int>(op.peer), op.tag, op.started_ns);
   peers_[op.peer].unannounced.push_back(std::move(op));
 }
 
 void PointToPoint::recv(RecvOp op, std::vector<Completion>& finished) {
   ++pending_;
+  op.record = log_.point_to_point(kFlightRecv, op.bytes, op.source, op.tag, op.started_ns);
   const auto found = std::find_if(unexpected_.begin(), unexpected_.end(),
                                   [&](const Envelope& e) { return matches(op, e.source, e.tag); });
   if (found == unexpected_.end()) {
@@ -97,7 +100,7 @@ bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finish
     if (!out.announce(sizeof(wire))) break;
     op.number = state.envelopes++;
     if (eager) {
-      finish(op.work, Status(), finished);
+      finish(op, Status(), finished);
     } else {
       state.announced.push_back(std::move(op));
     }
@@ -135,15 +138,18 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
   op.number = envelope.number;
   op.accepted = op.bytes == envelope.bytes;
   const bool eager = envelope.bytes <= kEagerBytes;
+  if (!eager || op.source == kAnySource) {
+    log_.start_point_to_point(op.record, static_cast<int>(envelope.source));
+  }
   if (eager) {
     if (op.accepted && op.bytes > 0) std::memcpy(op.data, envelope.eager, op.bytes);
     Status status;
     if (!op.accepted) status = size_mismatch(envelope.source, envelope.bytes, rank_, op.bytes);
-    finish(op.work, std::move(status), finished);
+    finish(op, std::move(status), finished);
     return;
   }
   if (!op.accepted) {
-    finish(op.work, size_mismatch(envelope.source, envelope.bytes, rank_, op.bytes), finished);
+    finish(op, size_mismatch(envelope.source, envelope.bytes, rank_, op.bytes), finished);
     ++pending_;  // the sender must still hear of it
   }
   peers_[envelope.source].matched.push_back(std::move(op));
@@ -182,9 +188,10 @@ bool PointToPoint::take_grants(uint32_t peer, std::vector<Completion>& finished)
                                     [&](const SendOp& op) { return op.number == wire.number; });
     RDMACOLL_CHECK(found != state.announced.end());
     if (wire.accepted != 0) {
+      log_.start_point_to_point(found->record, static_cast<int>(peer));
       state.granted.push_back(std::move(*found));
     } else {
-      finish(found->work, size_mismatch(rank_, found->bytes, peer, wire.bytes), finished);
+      finish(*found, size_mismatch(rank_, found->bytes, peer, wire.bytes), finished);
     }
     state.announced.erase(found);
   }
@@ -203,7 +210,7 @@ bool PointToPoint::push_data(uint32_t peer, std::vector<Completion>& finished) {
     op.moved += chunk;
     moved = true;
     if (op.moved < op.bytes) continue;
-    finish(op.work, Status(), finished);
+    finish(op, Status(), finished);
     state.granted.pop_front();
   }
   return moved;
@@ -221,7 +228,7 @@ bool PointToPoint::pull_data(uint32_t peer, std::vector<Completion>& finished) {
     op.moved += chunk;
     moved = true;
     if (op.moved < op.bytes) continue;
-    finish(op.work, Status(), finished);
+    finish(op, Status(), finished);
     state.incoming.pop_front();
   }
   return moved;
@@ -233,7 +240,7 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
       ++op;
       continue;
     }
-    finish(op->work,
+    finish(*op,
            Status(StatusCode::Timeout,
                   "Timed out in " + describe(call_of(*op)) + ": nobody has sent it"),
            finished);
@@ -289,28 +296,30 @@ bool PointToPoint::needs(uint32_t peer) const {
 void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finished) {
   for (Peer& state : peers_) {
     for (auto* queue : {&state.unannounced, &state.announced, &state.granted}) {
-      for (const SendOp& op : *queue) finish(op.work, status, finished);
+      for (const SendOp& op : *queue) finish(op, status, finished);
       queue->clear();
     }
     for (const RecvOp& op : state.matched) {
       if (op.accepted) {
-        finish(op.work, status, finished);
+        finish(op, status, finished);
       } else {
         --pending_;
       }
     }
-    for (const RecvOp& op : state.incoming) finish(op.work, status, finished);
+    for (const RecvOp& op : state.incoming) finish(op, status, finished);
     state.matched.clear();
     state.incoming.clear();
   }
-  for (const RecvOp& op : posted_) finish(op.work, status, finished);
+  for (const RecvOp& op : posted_) finish(op, status, finished);
   posted_.clear();
   RDMACOLL_CHECK(pending_ == 0);
 }
 
-void PointToPoint::finish(const WorkPtr& work, Status status, std::vector<Completion>& finished) {
+template <typename Op>
+void PointToPoint::finish(const Op& op, Status status, std::vector<Completion>& finished) {
   --pending_;
-  finished.push_back({work, std::move(status)});
+  log_.end_point_to_point(op.record, status.ok());
+  finished.push_back({op.work, std::move(status)});
 }
 
 }  // namespace rdmacoll

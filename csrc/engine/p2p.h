@@ -19,6 +19,7 @@
 
 #include "csrc/base/status.h"
 #include "csrc/engine/call.h"
+#include "csrc/engine/flight_recorder.h"
 #include "csrc/engine/port.h"
 #include "csrc/engine/work.h"
 
@@ -37,6 +38,7 @@ struct SendOp {
   int64_t deadline_ns;
   uint32_t number = 0;  // of the envelopes to this peer
   uint64_t moved = 0;   // bytes handed to the data channel
+  uint32_t record = FlightRing::kNone;
 };
 
 struct RecvOp {
@@ -50,6 +52,7 @@ struct RecvOp {
   uint32_t number = 0;    // of the envelope it was matched with
   bool accepted = false;  // the sizes agree, data will come
   uint64_t moved = 0;     // bytes copied out
+  uint32_t record = FlightRing::kNone;
 };
 
 struct Completion {
@@ -60,7 +63,7 @@ struct Completion {
 class PointToPoint {
  public:
   PointToPoint(uint32_t rank, uint32_t world, std::vector<std::vector<Port>>& ports,
-               uint64_t slot_bytes);
+               uint64_t slot_bytes, FlightLog& log);
 
   void send(SendOp op);
   void recv(RecvOp op, std::vector<Completion>& finished);
@@ -102,12 +105,14 @@ class PointToPoint {
   bool push_data(uint32_t peer, std::vector<Completion>& finished);
   bool pull_data(uint32_t peer, std::vector<Completion>& finished);
   void match(RecvOp op, const Envelope& envelope, std::vector<Completion>& finished);
-  void finish(const WorkPtr& work, Status status, std::vector<Completion>& finished);
+  template <typename Op>
+  void finish(const Op& op, Status status, std::vector<Completion>& finished);
   Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }
 
   uint32_t rank_;
   std::vector<std::vector<Port>>& ports_;
   uint64_t slot_bytes_;
+  FlightLog& log_;
   std::vector<Peer> peers_;
   std::deque<RecvOp> posted_;
   std::deque<Envelope> unexpected_;

@@ -82,12 +82,13 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
   const int64_t begin_ns = clock_.now_ns();
   const int64_t end_ns = timeout_ms < 0 ? kNever : begin_ns + timeout_ms * 1'000'000;
   int64_t interrupt_ns = begin_ns + kInterruptEveryNs;
+  int64_t now_ns = begin_ns;
   Status stopped;
   waiters_.fetch_add(1);
   while (!work.done()) {
     if (try_take_role()) {
       waiter_came_.store(true);
-      drive(&work, std::min(end_ns, interrupt_ns));
+      drive(&work, now_ns, std::min(end_ns, interrupt_ns));
       leave_role();
     } else {
       // A background driver makes way for a parked waiter; a driver that waits itself does not.
@@ -99,7 +100,7 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
       parked_.fetch_sub(1);
     }
     if (work.done()) break;
-    const int64_t now_ns = clock_.now_ns();
+    now_ns = clock_.now_ns();
     if (now_ns >= end_ns) {
       stopped = Status(StatusCode::Timeout, "wait timed out after " + std::to_string(timeout_ms) +
                                                 " ms; the operation is still in flight");
@@ -230,7 +231,7 @@ bool ThreadProgress::drive_in_background(std::unique_lock<std::mutex>& lock) {
   driving_ = true;
   lock.unlock();
   const int64_t begin_ns = clock_.now_ns();
-  drive(nullptr, kNever);
+  drive(nullptr, begin_ns, kNever);
   const bool needed = parked_.load() == 0 || clock_.now_ns() - begin_ns > kWatchMinNs;
   interrupted_.store(false);  // nobody to tell
   lock.lock();
@@ -257,8 +258,8 @@ bool ThreadProgress::watch(std::unique_lock<std::mutex>& lock, int64_t ns) {
 
 // Ends when the work is done (without one: when nothing is in flight, or somebody is parked), when
 // callbacks are due, when the role is wanted, or at until_ns.
-void ThreadProgress::drive(const Work* work, int64_t until_ns) {
-  now_ns_ = moved_ns_ = clock_.now_ns();
+void ThreadProgress::drive(const Work* work, int64_t now_ns, int64_t until_ns) {
+  now_ns_ = moved_ns_ = now_ns;
   while (true) {
     round();
     if (work != nullptr ? work->done() : parked_.load() > 0 || !anything_in_flight()) return;

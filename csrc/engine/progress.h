@@ -68,7 +68,7 @@ class ThreadProgress final : public Progress {
   bool anything_in_flight() const;
 
   // As the driver.
-  void drive(const Work* work, int64_t until_ns);
+  void drive(const Work* work, int64_t now_ns, int64_t until_ns);
   void round();
   void settle(std::vector<Completion>& finished);
   void look_at_clock();

@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch.distributed as dist
 from world import LOOPBACK, host_store
 
 DEADLINE_S = 120
@@ -25,6 +26,13 @@ class Finished:
 def run_ranks(script: str | Path, size: int, *arguments: str) -> list[Finished]:
     """`script` is a file, or source."""
     store = host_store()
+    processes = start_ranks(store, script, size, *arguments)
+    return [_finish(process) for process in processes]
+
+
+def start_ranks(
+    store: dist.TCPStore, script: str | Path, size: int, *arguments: str, **variables: str
+) -> list[subprocess.Popen[str]]:
     processes = []
     for rank in range(size):
         environment = {
@@ -36,6 +44,7 @@ def run_ranks(script: str | Path, size: int, *arguments: str) -> list[Finished]:
             "MASTER_ADDR": LOOPBACK,
             "MASTER_PORT": str(store.port),
             "TORCHELASTIC_USE_AGENT_STORE": "True",
+            **variables,
         }
         what = [str(script)] if isinstance(script, Path) else ["-c", script]
         processes.append(
@@ -48,7 +57,7 @@ def run_ranks(script: str | Path, size: int, *arguments: str) -> list[Finished]:
                 stderr=subprocess.STDOUT,
             )
         )
-    return [_finish(process) for process in processes]
+    return processes
 
 
 def _finish(process: subprocess.Popen[str]) -> Finished:

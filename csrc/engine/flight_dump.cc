@@ -1,0 +1,171 @@
+// The flight recorder as JSON. Floor: engine. Thread: any.
+#include "csrc/engine/flight_dump.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/host_name.h"
+#include "csrc/memory/unique_fd.h"
+#include "csrc/reduce/types.h"
+
+namespace rdmacoll {
+namespace {
+
+// A JSON object under construction. Texts are escaped; what is not ASCII is taken to be UTF-8.
+class Object {
+ public:
+  Object& number(const char* key, int64_t value) { return raw(key, std::to_string(value)); }
+  Object& text(const char* key, const std::string& value) { return raw(key, quoted(value)); }
+  Object& raw(const char* key, const std::string& json) {
+    text_ += (text_.empty() ? "{\"" : ", \"") + std::string(key) + "\": " + json;
+    return *this;
+  }
+  std::string str() const { return text_ + "}"; }
+
+ private:
+  static std::string quoted(const std::string& value) {
+    std::string out = "\"";
+    for (const char c : value) {
+      if (c == '"' || c == '\\') out += '\\';
+      if (static_cast<unsigned char>(c) >= 0x20) {
+        out += c;
+      } else {
+        char code[8];
+        std::snprintf(code, sizeof(code), "\\u%04x", c);
+        out += code;
+      }
+    }
+    return out + '"';
+  }
+  std::string text_;
+};
+
+template <typename Items, typename ToJson>
+std::string list(const Items& items, const char* separator, ToJson&& to_json) {
+  std::string text;
+  for (const auto& item : items) text += (text.empty() ? "" : separator) + to_json(item);
+  return "[" + text + "]";
+}
+
+bool is_collective(const FlightRecord& record) { return record.kind < kCollectives; }
+
+std::string kind_of(const FlightRecord& record) {
+  if (is_collective(record)) return collective_name(static_cast<Collective>(record.kind));
+  return record.kind == kFlightSend ? "send" : "recv";
+}
+
+const char* state_of(const FlightRecord& record) {
+  switch (record.state) {
+    case FlightState::Queued:
+      return "queued";
+    case FlightState::Running:
+      return "running";
+    case FlightState::Done:
+      return "done";
+    case FlightState::Failed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+std::string to_json(const FlightRecord& record) {
+  Object object;
+  object.number("group", record.group)
+      .number("sequence", static_cast<int64_t>(record.sequence))
+      .text("operation", kind_of(record))
+      .text("state", state_of(record))
+      .number("bytes", static_cast<int64_t>(record.bytes));
+  if (is_collective(record)) {
+    object.number("root", record.peer)
+        .text("algorithm", algorithm_name(static_cast<Algorithm>(record.algorithm)));
+    if (folds(static_cast<Collective>(record.kind))) {
+      object.text("dtype", dtype_name(static_cast<DType>(record.dtype)))
+          .text("op", reduce_op_name(static_cast<ReduceOp>(record.op)));
+    }
+  } else {
+    object.number("peer", record.peer).number("tag", record.tag);
+  }
+  return object.number("queued_ns", record.queued_ns)
+      .number("started_ns", record.started_ns)
+      .number("ended_ns", record.ended_ns)
+      .str();
+}
+
+std::string to_json(const FlightGroup& group) {
+  std::vector<uint64_t> ranks = group.name.ranks;
+  for (int rank = 0; group.name.ranks.empty() && rank < group.size; ++rank) {
+    ranks.push_back(static_cast<uint64_t>(rank));
+  }
+  return Object()
+      .number("id", group.id)
+      .text("name", group.name.name)
+      .number("rank", group.rank)
+      .raw("ranks", list(ranks, ", ", [](uint64_t rank) { return std::to_string(rank); }))
+      .text("reach", group.reach)
+      .text("failure", group.failure)
+      .raw("left", group.left ? "true" : "false")
+      .str();
+}
+
+std::string records_json(const std::vector<FlightRecord>& records, bool ended) {
+  std::vector<FlightRecord> chosen;
+  for (const FlightRecord& record : records) {
+    if ((record.ended_ns != 0) == ended) chosen.push_back(record);
+  }
+  return list(chosen, ",\n  ", [](const FlightRecord& record) { return to_json(record); });
+}
+
+Status write_file(const std::string& path, const std::string& text) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file.valid()) return Status::from_errno("cannot write " + path, errno);
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t wrote = ::write(file.get(), text.data() + done, text.size() - done);
+    if (wrote < 0 && errno != EINTR) return Status::from_errno("cannot write " + path, errno);
+    if (wrote > 0) done += static_cast<size_t>(wrote);
+  }
+  return Status();
+}
+
+}  // namespace
+
+std::string flight_dump(const FlightRecorder& recorder, const std::string& reason) {
+  const FlightSnapshot snapshot = recorder.snapshot();
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  return Object()
+             .text("format", "rdmacoll flight recorder 1")
+             .text("reason", reason)
+             .number("pid", ::getpid())
+             .number("rank", recorder.rank())
+             .text("host", host_name())
+             .number("clock_ns", SteadyClock().now_ns())  // and at that time, the wall's
+             .number("wall_ns", std::chrono::nanoseconds(wall).count())
+             .number("left_out", static_cast<int64_t>(snapshot.left_out))
+             .raw("groups", list(snapshot.groups, ",\n  ",
+                                 [](const FlightGroup& group) { return to_json(group); }))
+             .raw("in_flight", records_json(snapshot.records, false))
+             .raw("ended", records_json(snapshot.records, true))
+             .str() +
+         "\n";
+}
+
+Result<std::string> write_flight_dump(const FlightRecorder& recorder, const std::string& reason,
+                                      const std::string& suffix) {
+  const std::string who = recorder.rank() < 0 ? "" : "rank" + std::to_string(recorder.rank()) + "-";
+  const std::string path = recorder.dump_dir() + "/rdmacoll-" + who + "pid" +
+                           std::to_string(::getpid()) + suffix + ".json";
+  const std::string unfinished = path + ".part";
+  ::mkdir(recorder.dump_dir().c_str(), 0777);  // it mostly exists; if it cannot, open() says so
+  RDMACOLL_RETURN_IF_ERROR(write_file(unfinished, flight_dump(recorder, reason)));
+  if (std::rename(unfinished.c_str(), path.c_str()) != 0) {
+    return Status::from_errno("cannot write " + path, errno);
+  }
+  return path;
+}
+
+}  // namespace rdmacoll

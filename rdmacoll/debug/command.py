@@ -1,0 +1,99 @@
+"""The commands `rdmacoll debug dump` and `rdmacoll debug show`."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+from .ask import Asked, Job, ask_all, descendants, rank_processes
+from .dumps import Dump, read_folder
+from .text import lines, ranks_text
+from .timeline import write_timeline
+from .to_torch import write_for_torch
+
+
+def debug(arguments: argparse.Namespace) -> int:
+    return _dump(arguments) if arguments.what == "dump" else _show(arguments)
+
+
+def _dump(arguments: argparse.Namespace) -> int:
+    pids = set(arguments.pid) if arguments.pid else None
+    if arguments.job is not None:
+        pids = descendants(arguments.job)
+    asked = ask_all(pids, arguments.seconds)
+    if not asked:
+        where = "on this host" if pids is None else "among these processes"
+        print(
+            f"no rank that has joined a group was found {where}; look on its host, as its user "
+            "and in its container, and see that RDMACOLL_FLIGHT_RECORDS is not 0",
+            file=sys.stderr,
+        )
+        return 1
+    jobs = sorted({one.job for one in asked})
+    for job in jobs:
+        ours = [one for one in asked if one.job == job]
+        if len(jobs) > 1:
+            print(f"=== the job at {':'.join(filter(None, job[:2])) or 'an unknown address'}")
+        print(*_job_lines(job, ours), sep="\n")
+    _keep(arguments, asked)
+    dumps = [one.dump for one in asked if one.dump is not None]
+    if arguments.torch or arguments.timeline:
+        if len(jobs) > 1:
+            print("several jobs run here: choose one with --job or --pid", file=sys.stderr)
+            return 1
+        _write(arguments, dumps)
+    return 0 if len(dumps) == len(asked) else 1
+
+
+def _job_lines(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
+    dumps = sorted((one.dump for one in asked if one.dump is not None), key=lambda one: one.rank)
+    yield from lines(dumps)
+    yield ""
+    for one in asked:
+        if one.dump is None:
+            yield f"rank {one.environ.get('RANK', '?')} (pid {one.pid}) {one.problem}"
+    yield from _absent(job, asked)
+
+
+def _absent(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
+    """Ranks of the job that listen nowhere here."""
+    sizes = [int(one.environ.get("WORLD_SIZE", "0")) for one in asked]
+    found = {one.dump.rank for one in asked if one.dump is not None}
+    found |= {int(one.environ["RANK"]) for one in asked if "RANK" in one.environ}
+    absent = set(range(max(sizes, default=0))) - found
+    here = {rank: pids for rank, pids in rank_processes(job).items() if rank in absent}
+    for rank, pids in sorted(here.items()):
+        yield f"rank {rank} (pid {min(pids)}) runs, but has joined no group"
+    if elsewhere := absent - set(here):
+        yield f"{ranks_text(elsewhere)} of this job: not on this host, or ended"
+
+
+def _keep(arguments: argparse.Namespace, asked: Sequence[Asked]) -> None:
+    if arguments.out is None:
+        return
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for one in asked:
+        if one.dump is not None:
+            name = f"rdmacoll-rank{one.dump.rank}-{one.dump.host}-pid{one.pid}.json"
+            (arguments.out / name).write_text(one.text)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    dumps, problems = read_folder(arguments.folder)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not dumps:
+        print(f"{arguments.folder} holds no dump of a rank", file=sys.stderr)
+        return 1
+    for dump in dumps:
+        print(f"rank {dump.rank} (pid {dump.pid} on {dump.host}) wrote it: {dump.reason}")
+    print()
+    print(*lines(dumps), sep="\n")
+    _write(arguments, dumps)
+    return 0
+
+
+def _write(arguments: argparse.Namespace, dumps: Sequence[Dump]) -> None:
+    if arguments.torch:
+        write_for_torch(dumps, arguments.torch)
+    if arguments.timeline:
+        write_timeline(dumps, arguments.timeline)

@@ -1,0 +1,89 @@
+"""Dumps as one trace for Perfetto (ui.perfetto.dev) or chrome://tracing. Pure but for the file.
+
+A rank is a process, a group has a track for its collectives, which run one after another; what
+overlaps (waiting in the queue, point-to-point) is drawn as asynchronous slices.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .dumps import Dump, Group, Operation, parse
+
+Event = dict[str, Any]
+
+
+def write_timeline(dumps: Sequence[Dump], path: Path) -> None:
+    events = [event for dump in dumps for event in _events(dump)]
+    path.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}) + "\n")
+
+
+def write_own_timeline(text: str, name: str) -> None:
+    """Of the process that leaves, by its dump, if it was in a group. What RDMACOLL_TIMELINE names
+    gets the rank: before the suffix, or where it says {rank}."""
+    if not text:
+        return
+    dump = parse(text)
+    path = Path(name)
+    if "{rank}" not in name:
+        name = str(path.with_name(f"{path.stem}-{{rank}}{path.suffix}"))
+    try:
+        write_timeline([dump], Path(name.replace("{rank}", str(dump.rank))))
+    except OSError as error:
+        print(f"rdmacoll: RDMACOLL_TIMELINE: {error}", file=sys.stderr)
+
+
+def _events(dump: Dump) -> Iterator[Event]:
+    process = {"pid": dump.rank}
+    yield {**process, "ph": "M", "name": "process_name", "args": {"name": f"rank {dump.rank}"}}
+    yield {**process, "ph": "M", "name": "process_sort_index", "args": {"sort_index": dump.rank}}
+    for group in dump.groups.values():
+        name = f"group {group.name} (ranks {', '.join(map(str, group.ranks))})"
+        track = {**process, "tid": group.id}
+        yield {**track, "ph": "M", "name": "thread_name", "args": {"name": name}}
+    for number, operation in enumerate(dump.operations):
+        group_of = dump.groups.get(operation.group)
+        if group_of is not None:
+            yield from _slices(dump, group_of, operation, f"{dump.rank}.{number}")
+
+
+def _slices(dump: Dump, group: Group, operation: Operation, number: str) -> Iterator[Event]:
+    end_ns = operation.ended_ns or dump.clock_ns  # what is in flight goes on until the dump
+    run_ns = operation.started_ns or end_ns
+    common = {
+        "pid": dump.rank,
+        "tid": group.id,
+        "name": f"{operation.name} #{operation.sequence}",
+        "args": {
+            "bytes": operation.bytes,
+            "state": operation.state,
+            "algorithm": operation.algorithm,
+            "dtype": operation.dtype,
+            "op": operation.op,
+            **({} if operation.is_collective else {"peer": operation.peer, "tag": operation.tag}),
+        },
+    }
+    if run_ns > operation.queued_ns:
+        yield from _overlapping(dump, {**common, "cat": "queued"}, number, operation.queued_ns,
+                                run_ns)  # fmt: skip
+    if not operation.is_collective:
+        if end_ns > run_ns:
+            yield from _overlapping(dump, {**common, "cat": "moving"}, number, run_ns, end_ns)
+    elif operation.started_ns:
+        begin_us = _us(dump, run_ns)
+        yield {**common, "cat": "running", "ph": "X", "ts": begin_us,
+               "dur": (end_ns - run_ns) / 1e3}  # fmt: skip
+
+
+def _overlapping(
+    dump: Dump, common: Event, number: str, begin_ns: int, end_ns: int
+) -> Iterator[Event]:
+    yield {**common, "ph": "b", "id": number, "ts": _us(dump, begin_ns)}
+    yield {**common, "ph": "e", "id": number, "ts": _us(dump, end_ns)}
+
+
+def _us(dump: Dump, clock_ns: int) -> float:
+    """All ranks' times on the walls' clock, so that one trace holds them."""
+    return dump.wall(clock_ns) / 1e3
