@@ -184,7 +184,8 @@ def tests_exist(tree: Tree) -> Iterator[str]:
 
 def packages(tree: Tree) -> Iterator[str]:
     """Every Python package is in pyproject.toml's list: plain installs would lack it otherwise."""
-    listed = re.search(r"^packages = \[(.*?)\]", tree.text(tree.root / "pyproject.toml"), re.M)
+    project = tree.text(tree.root / "pyproject.toml")
+    listed = re.search(r"^packages = \[(.*?)\]", project, re.M | re.S)
     names = set(re.findall(r'"([^"]+)"', listed[1])) if listed else set()
     for path in tree.select({".py"}, "rdmacoll/", "launcher/"):
         folder = ".".join(path.parent.parts)
