@@ -14,7 +14,7 @@ CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
 .PHONY: help train test ci-quick test-cpp test-python test-examples test-suite test-bare \
-	sim faults test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
+	sim faults fuzz test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -93,6 +93,16 @@ FAULTS_PART ?= 0/1
 
 faults: build-cpp  ## real processes killed, stopped and gone in every collective; FAULTS_PART=0/1
 	build/cpp/fault_matrix --part $(FAULTS_PART)
+
+# Executions of each target.
+RUNS ?= 1000000
+
+fuzz: $(STAMPS)/packages  ## every parser of bytes from outside, fuzzed: RUNS=1000000 of each
+	.ci/system-packages-fuzz
+	$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+		-DCMAKE_CXX_COMPILER=clang++ -DRDMACOLL_FUZZ=ON >/dev/null
+	$(BIN)/ninja -C build/fuzz -j $(JOBS) --quiet
+	$(BIN)/python tests/fuzz/run.py --runs $(RUNS) --jobs $(JOBS)
 
 test-python: build  ## everything under tests/ that pytest runs, but torch's own suite
 	$(BIN)/python -m pytest tests

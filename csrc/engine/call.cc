@@ -1,6 +1,8 @@
 // Call: for people. Floor: engine.
 #include "csrc/engine/call.h"
 
+#include <algorithm>
+
 namespace rdmacoll {
 namespace {
 
@@ -28,9 +30,15 @@ std::string describe(const CollectiveCall& call) {
 
 std::string describe(const MessageCall& call) {
   const std::string peer = call.peer < 0 ? "any rank" : "rank " + std::to_string(call.peer);
-  return std::string(call.is_send ? "send" : "recv") + " of " + std::to_string(call.bytes) +
-         " bytes " + (call.is_send ? "to " : "from ") + peer + " with tag " +
+  return std::string(call.is_send != 0 ? "send" : "recv") + " of " + std::to_string(call.bytes) +
+         " bytes " + (call.is_send != 0 ? "to " : "from ") + peer + " with tag " +
          std::to_string(call.tag);
+}
+
+int64_t waited_ns(int64_t started_ns, int64_t now_ns) {
+  int64_t waited = 0;
+  // A peer may have written anything.
+  return __builtin_sub_overflow(now_ns, started_ns, &waited) ? 0 : std::max<int64_t>(waited, 0);
 }
 
 }  // namespace rdmacoll

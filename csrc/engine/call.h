@@ -26,7 +26,7 @@ struct MessageCall {
   int32_t peer = 0;  // the other end; -1: any
   int32_t tag = 0;
   int64_t started_ns = 0;
-  bool is_send = false;
+  uint8_t is_send = 0;  // 0 or 1, but no bool, which must not be read from any byte
 };
 
 // Whether its dtype and op mean something.
@@ -34,5 +34,7 @@ bool folds(Collective collective);
 
 std::string describe(const CollectiveCall& call);
 std::string describe(const MessageCall& call);
+// How long ago that was, by the hosts' times of day; never less than nothing.
+int64_t waited_ns(int64_t started_ns, int64_t now_ns);
 
 }  // namespace rdmacoll

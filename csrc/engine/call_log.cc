@@ -12,14 +12,14 @@ template <typename Call>
 struct alignas(kLineBytes) Entry {
   std::atomic<uint64_t> number;  // of what is in it; 0: nothing
   Call call;
-  bool ended;
+  uint8_t ended;  // a peer's byte may be any, which a bool must not be
   std::atomic<uint64_t> number_again;
 
   void write(uint64_t new_number, const Call& new_call) {
     number_again.store(new_number, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
     call = new_call;
-    ended = false;
+    ended = 0;
     number.store(new_number, std::memory_order_release);
   }
 };
@@ -54,7 +54,7 @@ void CallLog::begin(const CollectiveCall& call) {
 }
 
 void CallLog::end(uint64_t sequence) {
-  lines_->collectives[sequence % kLoggedCollectives].ended = true;
+  lines_->collectives[sequence % kLoggedCollectives].ended = 1;
 }
 
 void CallLog::set_message(const std::optional<MessageCall>& message) {
@@ -78,13 +78,13 @@ std::optional<CallLogView::Collective> CallLogView::newest() const {
     }
   }
   if (newest == nullptr) return std::nullopt;
-  return Collective{newest->call, newest->ended};
+  return Collective{newest->call, newest->ended != 0};
 }
 
 std::optional<CallLogView::Collective> CallLogView::at(uint64_t sequence) const {
   const CollectiveEntry& entry = collective_at(bytes_, sequence % kLoggedCollectives);
   if (!is_whole(entry) || entry.call.sequence != sequence) return std::nullopt;
-  return Collective{entry.call, entry.ended};
+  return Collective{entry.call, entry.ended != 0};
 }
 
 std::optional<MessageCall> CallLogView::message() const {

@@ -12,25 +12,11 @@
 #include "csrc/base/status.h"
 #include "csrc/engine/bootstrap.h"
 #include "csrc/engine/group.h"
+#include "csrc/engine/group_record.h"
 #include "csrc/engine/path.h"
 #include "csrc/engine/transports.h"
 
 namespace rdmacoll {
-
-// What a rank tells the others of its group.
-struct GroupRecord {
-  uint64_t agreement = 0;  // Config::agreement_hash()
-  uint32_t rank = 0;
-  uint32_t world = 0;
-  std::string card;  // Transports::local_card()
-  std::string key;   // Transports::region_key() of its block
-  RegionId region = kNoRegion;
-
-  std::string encode() const;
-  // InvalidArgument for bytes that are not a record of this version; PeerFailed, with its reason,
-  // of a rank that declined.
-  static Result<GroupRecord> decode(const std::string& bytes);
-};
 
 // A group with the path by which each of its ranks is reached; the own entry is empty.
 struct NewGroup {

@@ -64,9 +64,9 @@ std::string Inquiry::finding(uint32_t rank, uint64_t sequence) const {
 int64_t Inquiry::waited_ns(uint32_t rank, int64_t now_ns) const {
   if (asked_[rank].state != State::Read) return 0;
   const CallLogView log = log_of(rank);
-  if (const auto message = log.message()) return now_ns - message->started_ns;
+  if (const auto message = log.message()) return rdmacoll::waited_ns(message->started_ns, now_ns);
   const auto newest = log.newest();
-  return newest && !newest->ended ? now_ns - newest->call.started_ns : 0;
+  return newest && !newest->ended ? rdmacoll::waited_ns(newest->call.started_ns, now_ns) : 0;
 }
 
 }  // namespace rdmacoll

@@ -35,7 +35,7 @@ MessageCall call_of(const SendOp& op) {
           .peer = static_cast<int32_t>(op.peer),
           .tag = op.tag,
           .started_ns = op.started_ns,
-          .is_send = true};
+          .is_send = 1};
 }
 
 MessageCall call_of(const RecvOp& op) {

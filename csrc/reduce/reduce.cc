@@ -25,6 +25,8 @@ Fold fold_for_this_processor(DType dtype, ReduceOp op) {
 
 }  // namespace
 
+bool reduction_supported(DType dtype, ReduceOp op) { return fold_portable(dtype, op) != nullptr; }
+
 void reduce(const Reduction& reduction, const void* const* sources, size_t source_count,
             void* const* destinations, size_t destination_count, uint64_t bytes,
             uint32_t streamed) {

@@ -1,8 +1,6 @@
 // Names of DType and ReduceOp. Floor: reduce.
 #include "csrc/reduce/types.h"
 
-#include "csrc/reduce/fold.h"
-
 namespace rdmacoll {
 
 const char* dtype_name(DType dtype) {
@@ -26,7 +24,5 @@ const char* reduce_op_name(ReduceOp op) {
   }
   return "unknown";
 }
-
-bool reduction_supported(DType dtype, ReduceOp op) { return fold_portable(dtype, op) != nullptr; }
 
 }  // namespace rdmacoll

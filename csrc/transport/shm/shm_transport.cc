@@ -163,7 +163,7 @@ Status ShmTransport::open_region(PeerId id, const std::string& key_bytes, Deadli
                      " bytes, its memory has " + std::to_string(offered.value()->bytes()));
     } else {
       const Region view{key.region, offered.value()->data(), key.bytes};
-      peer.regions.set(key.region, std::make_unique<OpenRegion>(view, offered.take()));
+      peer.regions.set(key.region, std::make_unique<OpenRegion>(OpenRegion{view, offered.take()}));
     }
     return true;
   });

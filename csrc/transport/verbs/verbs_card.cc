@@ -78,7 +78,7 @@ std::string encode(const VerbsKey& key) {
 Result<VerbsCard> parse_verbs_card(const std::string& bytes) {
   CardWire wire;
   if (!read(bytes, kCardMagic, &wire) || wire.mtu < IBV_MTU_256 || wire.mtu > IBV_MTU_4096 ||
-      wire.is_ethernet > 1) {
+      wire.is_ethernet > 1 || wire.host[sizeof(wire.host) - 1] != 0) {
     return Status(StatusCode::InvalidArgument,
                   "these " + std::to_string(bytes.size()) +
                       " bytes are not a verbs card of this version; install the same rdmacoll on "
@@ -87,7 +87,7 @@ Result<VerbsCard> parse_verbs_card(const std::string& bytes) {
   VerbsCard card;
   card.process = wire.process;
   card.pid = wire.pid;
-  card.host = std::string(wire.host, strnlen(wire.host, sizeof(wire.host)));
+  card.host = wire.host;
   card.port = {wire.gid, wire.lid, wire.mtu, wire.is_ethernet == 1};
   card.door = wire.door;
   card.door_key = wire.door_key;

@@ -98,13 +98,7 @@ bool VerbsTransport::take_letter(Peer& peer, Immediate immediate) {
   const uint64_t offset = uint64_t{immediate.line} * kLineBytes;
   // Of a region that was released meanwhile nobody looks at the lines; nothing else is trusted.
   if (region == nullptr || region->is_part || offset + kLineBytes > region->bytes) return true;
-  Line& line = *reinterpret_cast<Line*>(region->base + offset);
-  line.signature = letter.signature;
-  line.bytes = letter.bytes;
-  std::memcpy(line.inline_data, letter.inline_data,
-              std::min<size_t>(letter.inline_bytes, kInlineBytes));
-  line.credit = letter.credit;
-  line.counter.store(letter.counter, std::memory_order_release);
+  letter.write_to(*reinterpret_cast<Line*>(region->base + offset));
   return true;
 }
 

@@ -198,17 +198,14 @@ void VerbsTransport::greet(const Peer& peer) {
 }
 
 void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
-  Hello hello;
-  if (bytes != sizeof(hello)) return;
-  std::memcpy(&hello, data, sizeof(hello));
-  if (hello.magic != Hello::kMagic || hello.stripes == 0 || hello.stripes > verbs::kMaxStripes)
-    return;
+  const std::optional<Hello> hello = verbs::parse_hello(data, bytes);
+  if (!hello) return;
   const std::lock_guard lock(mutex_);
-  if (hello.to != card_.process || closed_) return;
-  if (const auto known = ids_.find(hello.from); known != ids_.end()) {
-    hear(peers_.at(known->second), hello);
+  if (hello->to != card_.process || closed_) return;
+  if (const auto known = ids_.find(hello->from); known != ids_.end()) {
+    hear(peers_.at(known->second), *hello);
   } else if (strangers_.size() < kMaxStrangers) {
-    strangers_.insert_or_assign(hello.from, hello);
+    strangers_.insert_or_assign(hello->from, *hello);
   }
 }
 

@@ -3,11 +3,13 @@
 // Floor: transport/verbs. Thread: values.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include "csrc/base/process_id.h"
 #include "csrc/memory/region.h"
@@ -51,6 +53,14 @@ struct alignas(kLineBytes) Letter {
   std::byte inline_data[kInlineBytes];
 
   uint32_t sent_bytes() const { return kHeadBytes + inline_bytes; }
+  // The line it is meant for, which is seen once its counter is.
+  void write_to(Line& line) const {
+    line.signature = signature;
+    line.bytes = bytes;
+    std::memcpy(line.inline_data, inline_data, std::min<size_t>(inline_bytes, kInlineBytes));
+    line.credit = credit;
+    line.counter.store(counter, std::memory_order_release);
+  }
   static constexpr uint32_t kHeadBytes = 24;
 };
 static_assert(offsetof(Letter, inline_data) == Letter::kHeadBytes);
@@ -119,5 +129,15 @@ struct Hello {
   uint8_t reserved[3] = {};
 };
 static_assert(sizeof(Hello) == 96);
+
+// nullopt: not one of this version. Anybody who knows the door may send anything.
+inline std::optional<Hello> parse_hello(const std::byte* data, size_t bytes) {
+  Hello hello;
+  if (bytes != sizeof(hello)) return std::nullopt;
+  std::memcpy(&hello, data, sizeof(hello));
+  const bool sound =
+      hello.magic == Hello::kMagic && hello.stripes > 0 && hello.stripes <= kMaxStripes;
+  return sound ? std::optional(hello) : std::nullopt;
+}
 
 }  // namespace rdmacoll::verbs

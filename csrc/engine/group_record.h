@@ -1,0 +1,30 @@
+// GroupRecord: what a rank tells the others of a new group, as bytes over the bootstrap. They come
+// from outside, so parsing trusts nothing. Floor: engine. Thread: values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "csrc/base/status.h"
+#include "csrc/memory/region.h"
+
+namespace rdmacoll {
+
+struct GroupRecord {
+  uint64_t agreement = 0;  // Config::agreement_hash()
+  uint32_t rank = 0;
+  uint32_t world = 0;
+  std::string card{};  // Transports::local_card()
+  std::string key{};   // Transports::region_key() of its block
+  RegionId region = kNoRegion;
+
+  std::string encode() const;
+  // InvalidArgument for bytes that are not a record of this version; PeerFailed, with its reason,
+  // of a rank that declined.
+  static Result<GroupRecord> decode(const std::string& bytes);
+};
+
+// What a rank says that cannot take part.
+std::string decline_record(const std::string& why);
+
+}  // namespace rdmacoll

@@ -1,0 +1,24 @@
+// The greeting that comes by datagram, from anybody who knows the number and key of the door.
+#include "csrc/transport/verbs/wire.h"
+#include "tests/fuzz/target.h"
+
+namespace rdmacoll::fuzz {
+
+std::vector<std::string> seeds() {
+  verbs::Hello hello;
+  hello.from = {1, 2, 3};
+  hello.to = {4, 5, 6};
+  hello.stripes = verbs::kMaxStripes;
+  for (uint32_t i = 0; i < verbs::kMaxStripes; ++i) hello.numbers[i] = 100 + i;
+  return {bytes_of(hello)};
+}
+
+void run(const std::string& bytes) {
+  const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
+  const std::optional<verbs::Hello> hello = verbs::parse_hello(data, bytes.size());
+  if (!hello) return;
+  RDMACOLL_CHECK(hello->stripes > 0 && hello->stripes <= verbs::kMaxStripes);
+  RDMACOLL_CHECK(bytes_of(*hello) == bytes);
+}
+
+}  // namespace rdmacoll::fuzz

@@ -1,0 +1,49 @@
+// What a peer's device leaves in the mailbox, with the immediate that announces it: it gets into a
+// line of this process, and not beside it; the window moves forward, if at all.
+#include <cstring>
+
+#include "csrc/transport/verbs/wire.h"
+#include "tests/fuzz/target.h"
+
+namespace rdmacoll::fuzz {
+namespace {
+
+struct Input {
+  uint32_t immediate;
+  uint64_t before;
+  uint64_t rooms[verbs::Mailbox::kRooms];
+  verbs::Letter letter;
+};
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+  Input input{};
+  input.immediate = verbs::Immediate{5, 17}.pack();
+  input.before = 100;
+  input.rooms[0] = std::bit_cast<uint64_t>(verbs::WindowWord::of(228));
+  input.rooms[1] = std::bit_cast<uint64_t>(verbs::WindowWord::of(356));
+  input.letter.counter = 1;
+  input.letter.inline_bytes = kInlineBytes;
+  return {bytes_of(input)};
+}
+
+void run(const std::string& bytes) {
+  Input input{};
+  std::memcpy(&input, bytes.data(), std::min(bytes.size(), sizeof(input)));
+
+  const auto immediate = verbs::Immediate::unpack(input.immediate);
+  RDMACOLL_CHECK(immediate.pack() == input.immediate);
+  RDMACOLL_CHECK(immediate.region < kMaxRegions && immediate.line < kMaxLinesPerRegion);
+
+  static verbs::Mailbox mailbox;
+  for (uint32_t i = 0; i < verbs::Mailbox::kRooms; ++i) mailbox.rooms[i] = input.rooms[i];
+  RDMACOLL_CHECK(input.before > UINT64_MAX / 2 || mailbox.told_room(input.before) >= input.before);
+
+  Line line{};
+  input.letter.write_to(line);
+  RDMACOLL_CHECK(line.counter.load() == input.letter.counter);
+  RDMACOLL_CHECK(line.credit == input.letter.credit);
+}
+
+}  // namespace rdmacoll::fuzz

@@ -1,0 +1,55 @@
+// GroupRecord: what comes back is what was said, and nothing else is taken for a record.
+#include "csrc/engine/group_record.h"
+
+#include <gtest/gtest.h>
+
+namespace rdmacoll {
+namespace {
+
+const GroupRecord kRecord{.agreement = 1, .rank = 2, .world = 4, .card = "card", .key = "key"};
+constexpr size_t kCardBytesAt = 28;
+constexpr size_t kReservedAt = 36;
+
+StatusCode code_of(const std::string& bytes) { return GroupRecord::decode(bytes).status().code(); }
+
+TEST(GroupRecord, ComesBack) {
+  auto record = GroupRecord::decode(kRecord.encode());
+  ASSERT_TRUE(record.ok());
+  EXPECT_EQ(record.value().rank, 2u);
+  EXPECT_EQ(record.value().world, 4u);
+  EXPECT_EQ(record.value().card, "card");
+  EXPECT_EQ(record.value().key, "key");
+}
+
+TEST(GroupRecord, IsTakenWholeOrNotAtAll) {
+  const std::string bytes = kRecord.encode();
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_EQ(code_of(bytes.substr(0, length)), StatusCode::InvalidArgument) << length;
+  }
+  EXPECT_EQ(code_of(bytes + '\0'), StatusCode::InvalidArgument);
+}
+
+TEST(GroupRecord, SizesMustAddUp) {
+  std::string bytes = kRecord.encode();
+  bytes[kCardBytesAt + 3] = '\xFF';  // 4 GiB
+  EXPECT_EQ(code_of(bytes), StatusCode::InvalidArgument);
+}
+
+// Found by fuzzing: bytes that this version does not write were let through.
+TEST(GroupRecord, ReservedBytesAreZero) {
+  std::string bytes = kRecord.encode();
+  bytes[kReservedAt] = '\xEF';
+  EXPECT_EQ(code_of(bytes), StatusCode::InvalidArgument);
+}
+
+TEST(GroupRecord, AReasonToDeclineIsPassedOnButNoBookOfIt) {
+  constexpr size_t kLongest = 4096;
+  const Status status = GroupRecord::decode(decline_record("no memory")).status();
+  EXPECT_EQ(status.code(), StatusCode::PeerFailed);
+  EXPECT_EQ(status.message(), "it could not take part: no memory");
+  const std::string book(1 << 20, 'x');
+  EXPECT_LT(GroupRecord::decode(decline_record(book)).status().message().size(), kLongest);
+}
+
+}  // namespace
+}  // namespace rdmacoll
