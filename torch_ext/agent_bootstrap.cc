@@ -20,7 +20,7 @@ constexpr char kCome[] = "RDMACOL1";
 constexpr char kDecline[] = "RDMACOL0";
 constexpr int64_t kDeclineMs = 1000;
 constexpr int64_t kInterruptEveryMs = 100;
-constexpr uint32_t kLongestAnswer = 1u << 20;  // of one rank
+constexpr uint32_t kLongestAnswer = 1u << 16;  // of one rank; CARD_LIMIT_BYTES of the agent
 
 // The connection to the agent, with a deadline for everything that is done on it.
 class Conversation {
@@ -131,7 +131,9 @@ Result<std::vector<std::string>> AgentBootstrap::all_gather(const std::string& m
   if (refused.value() != 0) {
     auto why = agent.receive_text();
     if (!why.ok()) return why.status();
-    return Status(StatusCode::PeerFailed, why.value());
+    return Status(StatusCode::PeerFailed, why.value().empty()
+                                              ? "rdmarun's agent refuses, and does not say why"
+                                              : why.take());
   }
   auto count = agent.receive_number();
   if (!count.ok()) return count.status();

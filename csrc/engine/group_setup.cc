@@ -95,6 +95,11 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
     const RegionId region = theirs_[peer].region;
     const Status opened = transports_.open_region(path, theirs_[peer].key, deadline);
     if (!opened.ok()) return with_rank(opened, peer);
+    if (path.transport->opened_bytes(path.peer, region) < layout_.total_bytes()) {
+      return Status(StatusCode::InvalidArgument,
+                    who(peer) + " names as its block a region that is not open or has fewer than " +
+                        std::to_string(layout_.total_bytes()) + " bytes");
+    }
     auto heap = transports_.open_heap(path, deadline);
     if (!heap.ok()) return with_rank(heap.status(), peer);
     links[peer] = {path.transport, path.peer, region, path.transport->map(path.peer, region),

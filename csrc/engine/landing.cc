@@ -150,6 +150,7 @@ void Landing::read_answer(uint32_t peer, Expected& expected) {
       line.signature == expected.signature && expected.grant.region != kNoRegion &&
       link.transport->open_by_short_key(link.peer, expected.grant.region, expected.grant.key);
   expected.answer = granted ? Answer::Granted : Answer::Slots;
+  if (granted) expected.held_bytes = link.transport->opened_bytes(link.peer, expected.grant.region);
 }
 
 std::optional<RemoteSlice> Landing::place(uint32_t peer, BlockRange blocks,
@@ -159,10 +160,16 @@ std::optional<RemoteSlice> Landing::place(uint32_t peer, BlockRange blocks,
       expected.sequence == operation_->sequence && expected.answer == Answer::Granted;
   if (!granted || piece.bytes <= kInlineBytes) return std::nullopt;
   const Grant& grant = expected.grant;
-  const int64_t from_block =
-      operation_->contiguous ? 0 : (int64_t{blocks.first} - grant.block) * grant.stride_bytes;
-  return RemoteSlice{grant.region, grant.offset + static_cast<uint64_t>(from_block) + piece.offset,
-                     piece.bytes};
+  // Unsigned, because the peer may have written anything: sums wrap, and end where it holds
+  // nothing.
+  const uint64_t from_block =
+      operation_->contiguous
+          ? 0
+          : (uint64_t{blocks.first} - grant.block) * static_cast<uint64_t>(grant.stride_bytes);
+  const uint64_t offset = grant.offset + from_block + piece.offset;
+  const uint64_t held_bytes = expected.held_bytes;
+  if (offset > held_bytes || piece.bytes > held_bytes - offset) return std::nullopt;
+  return RemoteSlice{grant.region, offset, piece.bytes};
 }
 
 bool Landing::is_granted_to(uint32_t peer) const {

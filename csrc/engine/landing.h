@@ -74,6 +74,7 @@ class Landing {
   enum class Answer : uint8_t { None, Slots, Granted };
   struct Expected : Direction {
     Answer answer = Answer::None;
+    uint64_t held_bytes = 0;  // by the region of the grant
     Grant grant;
   };
 

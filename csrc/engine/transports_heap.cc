@@ -50,6 +50,11 @@ Result<std::span<const std::byte>> Transports::open_heap(const Path& path, Deadl
   if (base == nullptr) {
     return Status(StatusCode::InvalidArgument, "its card names another region as its heap");
   }
+  if (const uint64_t held = path.transport->opened_bytes(path.peer, Heap::kRegion); bytes > held) {
+    return Status(StatusCode::InvalidArgument,
+                  "its card says that its heap has " + std::to_string(bytes) +
+                      " bytes, the region that holds it has " + std::to_string(held));
+  }
   return std::span<const std::byte>(base, bytes);
 }
 

@@ -101,6 +101,9 @@ class Transport {
   // Opens a peer's region by its key. From then on its slices may be put to, and its lines
   // signalled.
   virtual Status open_region(PeerId peer, const std::string& key, Deadline deadline) = 0;
+  // Of a peer's region that is open; 0: it is not, or there is no such. What a peer says of its
+  // memory holds only up to here.
+  virtual uint64_t opened_bytes(PeerId peer, RegionId region) const = 0;
   virtual void close_region(PeerId peer, RegionId region) = 0;
   // The memory stays until no living peer can write to it.
   virtual void release_region(RegionId region) = 0;

@@ -172,6 +172,11 @@ Status ShmTransport::open_region(PeerId id, const std::string& key_bytes, Deadli
                 peer.name + " did not offer its region " + std::to_string(key.region) + " in time");
 }
 
+uint64_t ShmTransport::opened_bytes(PeerId peer, RegionId region) const {
+  const OpenRegion* open = peer_at(peer).regions.at(region);
+  return open != nullptr ? open->view.bytes : 0;
+}
+
 void ShmTransport::close_region(PeerId peer, RegionId region) {
   const std::lock_guard lock(mutex_);
   peer_at(peer).regions.take(region);

@@ -54,6 +54,7 @@ class ShmTransport final : public Transport {
   std::string region_key(RegionId region) const override;
   Status offer_region(PeerId peer, RegionId region) override;
   Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
+  uint64_t opened_bytes(PeerId peer, RegionId region) const override;
   void close_region(PeerId peer, RegionId region) override;
   // The memory itself stays until the last peer closed it: a late write of a live peer lands in
   // pages that nobody reads.

@@ -98,6 +98,11 @@ Status SimTransport::open_region(PeerId id, const std::string& key, Deadline) {
   return Status();
 }
 
+uint64_t SimTransport::opened_bytes(PeerId peer, RegionId region) const {
+  const auto open = peers_[peer].regions.find(region);
+  return open != peers_[peer].regions.end() ? open->second.region->bytes : 0;
+}
+
 void SimTransport::close_region(PeerId peer, RegionId region) {
   peers_[peer].regions.erase(region);
 }

@@ -35,6 +35,7 @@ class SimTransport final : public Transport {
   std::string region_key(RegionId region) const override;
   Status offer_region(PeerId peer, RegionId region) override;
   Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
+  uint64_t opened_bytes(PeerId peer, RegionId region) const override;
   void close_region(PeerId peer, RegionId region) override;
   void release_region(RegionId region) override;
 

@@ -114,6 +114,11 @@ Status VerbsTransport::open_region(PeerId id, const std::string& bytes, Deadline
   return Status();
 }
 
+uint64_t VerbsTransport::opened_bytes(PeerId id, RegionId region) const {
+  const OpenedRegion* open = peer_at(id).regions.at(region);
+  return open != nullptr ? open->bytes : 0;
+}
+
 bool VerbsTransport::short_key(RegionId id, ShortKey* key) const {
   const VerbsRegion* part = regions_.at(id);
   if (part == nullptr || !part->is_part || part->bytes / kPageBytes > UINT32_MAX) return false;

@@ -34,6 +34,7 @@ class FakeTransport final : public Transport {
   std::string device;
   bool is_memory = false;       // of shares_memory()
   std::byte* mapped = nullptr;  // of map()
+  uint64_t open_bytes = 0;      // of opened_bytes()
 
   // What it sees.
   std::vector<std::string> connected;
@@ -61,6 +62,8 @@ class FakeTransport final : public Transport {
     opened.push_back(key);
     return Status();
   }
+  uint64_t opened_bytes(PeerId, RegionId) const override { return open_bytes; }
+  bool open_by_short_key(PeerId, RegionId, const ShortKey&) override { return true; }
   void close_region(PeerId, RegionId) override {}
   void release_region(RegionId region) override { regions.erase(region); }
 

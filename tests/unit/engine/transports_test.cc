@@ -263,7 +263,10 @@ TEST(Transports, WhatACardSaysOfAHeapIsNotTrusted) {
   EXPECT_TRUE(says(open(good).status(), {"another region"}));
   std::byte heap{};
   mine.shm.mapped = &heap;
+  mine.shm.open_bytes = 0x0101010101010101;
   EXPECT_EQ(open(good).value().data(), &heap);
+  mine.shm.open_bytes -= 1;  // a peer's messages would be read from beside its heap
+  EXPECT_EQ(open(good).status().code(), StatusCode::InvalidArgument);
 }
 
 TEST(Transports, PathsInOneLine) {

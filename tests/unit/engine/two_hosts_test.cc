@@ -51,6 +51,9 @@ class Network final : public Transport {
   Status open_region(PeerId peer, const std::string& key, Deadline deadline) override {
     return shm_->open_region(peer, key, deadline);
   }
+  uint64_t opened_bytes(PeerId peer, RegionId region) const override {
+    return shm_->opened_bytes(peer, region);
+  }
   void close_region(PeerId peer, RegionId region) override { shm_->close_region(peer, region); }
   void release_region(RegionId region) override { shm_->release_region(region); }
   Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,

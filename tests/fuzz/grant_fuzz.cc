@@ -1,0 +1,90 @@
+// A grant, with which a peer says where in its heap results may land: nothing is put beside what
+// the region holds. An input is the inline data of the line that brings it.
+#include <cstring>
+
+#include "csrc/engine/landing.h"
+#include "csrc/plan/select.h"
+#include "tests/fuzz/target.h"
+#include "tests/unit/engine/fake_transport.h"
+
+namespace rdmacoll::fuzz {
+namespace {
+
+constexpr uint32_t kWorld = 4;
+constexpr uint32_t kPeer = 1;
+constexpr uint64_t kBlockBytes = 1 << 16;
+constexpr uint64_t kHeldBytes = 1 << 20;
+
+// What a rank that sends its blocks does with the grant of its peer.
+class Sender {
+ public:
+  Sender() : links_(kWorld), block_(layout_.total_bytes() / kLineBytes) {
+    fake_.open_bytes = kHeldBytes;
+    for (uint32_t peer = 1; peer < kWorld; ++peer)
+      links_[peer] = {.transport = &fake_, .peer = peer};
+    operation_.plan = &plan_;
+    operation_.sequence = 1;
+    operation_.contiguous = false;
+    operation_.block_bytes.assign(2 * kWorld, kBlockBytes);
+    operation_.outputs.assign(2 * kWorld, output_.data());
+  }
+
+  void run(const std::string& bytes) {
+    Landing landing(layout_, 0, base(), links_, nullptr, clock_, 1);
+    landing.begin(operation_, kBlockBytes * kWorld);
+    Line& line = *reinterpret_cast<Line*>(base() + layout_.grant(kPeer));
+    line.signature = 0;
+    std::memset(line.inline_data, 0, kInlineBytes);
+    std::memcpy(line.inline_data, bytes.data(), std::min(bytes.size(), kInlineBytes));
+    line.counter = operation_.sequence;
+    for (const Step& step : plan_.steps) {
+      if (is_sent(step)) line.signature += operation_.message_signature(step.blocks);
+    }
+    RDMACOLL_CHECK(!landing.is_undecided(kPeer));
+    for (const Step& step : plan_.steps) {
+      if (!is_sent(step)) continue;
+      const auto place = landing.place(kPeer, step.blocks, {.offset = 4096, .bytes = 8192});
+      if (!place) continue;
+      RDMACOLL_CHECK(place->bytes == 8192 && place->offset <= kHeldBytes - place->bytes);
+    }
+  }
+
+ private:
+  static bool is_sent(const Step& step) {
+    return step.kind == StepKind::Signal && step.lands && step.peer == kPeer;
+  }
+  std::byte* base() { return reinterpret_cast<std::byte*>(block_.data()); }
+
+  struct alignas(kLineBytes) LineBytes {
+    std::byte bytes[kLineBytes];
+  };
+  const ManualClock clock_;
+  const Layout layout_{kWorld, kSlotBytesMin, kStageBytesMin};
+  const Plan plan_ = make_plan(Collective::AllToAll, Algorithm::Direct, 0, kWorld, {false}, 0);
+  FakeTransport fake_{"verbs", ""};
+  std::vector<Link> links_;
+  std::vector<LineBytes> block_;
+  std::vector<std::byte> output_ = std::vector<std::byte>(kBlockBytes);
+  Operation operation_;
+};
+
+struct GrantWire {
+  uint64_t offset;
+  int64_t stride_bytes;
+  uint32_t region;
+  uint32_t block;
+};
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+  return {bytes_of(GrantWire{4096, kBlockBytes, 3, kWorld}), bytes_of(GrantWire{0, 0, 3, 0}),
+          bytes_of(GrantWire{0, 0, kNoRegion, 0})};
+}
+
+void run(const std::string& bytes) {
+  static Sender sender;
+  sender.run(bytes);
+}
+
+}  // namespace rdmacoll::fuzz

@@ -1,0 +1,55 @@
+// A card and the key of a block as the engine takes them apart: what is left for the transport, and
+// how much of a peer's heap is read afterwards. An input is a card, or behind one byte a key.
+#include "csrc/engine/transports.h"
+#include "tests/fuzz/target.h"
+#include "tests/unit/engine/fake_transport.h"
+
+namespace rdmacoll::fuzz {
+namespace {
+
+constexpr char kIsKey = '\xFF';  // no card that parses begins with it
+
+struct Side {
+  Side() : transports({&fake}, {"host", "name"}, config, clock) {
+    fake.is_memory = true;
+    fake.mapped = &heap;
+    fake.open_bytes = sizeof(heap);
+  }
+  std::byte heap{};  // of the peer, who may say that it is larger
+  FakeTransport fake{"shm", "its card"};
+  const Config config;
+  const ManualClock clock;
+  Transports transports;
+};
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+  const Sections key{{"shm", "+key"}, {"verbs", "-no memory may be locked"}};
+  const Sections refused{{"shm", "-no memory may be locked"}};
+  const Sections card{{"shm", "its card"},
+                      {"host id", "host"},
+                      {"host name", "h"},
+                      {"heap", bytes_of(uint64_t{1}) + encode(key)}};
+  return {encode(card), kIsKey + encode(key), kIsKey + encode(refused)};
+}
+
+void run(const std::string& bytes) {
+  Side side;
+  const Deadline deadline = Deadline::after_ms(side.clock, 1);
+  if (bytes.starts_with(kIsKey)) {
+    const Path path{.transport = &side.fake, .peer = 7};
+    const Status opened = side.transports.open_region(path, bytes.substr(1), deadline);
+    if (!opened.ok()) return check_error(opened);
+    RDMACOLL_CHECK(bytes.find(side.fake.opened.back()) != bytes.npos);
+    return;
+  }
+  auto path = side.transports.connect(bytes, deadline);
+  if (!path.ok()) return check_error(path.status());
+  RDMACOLL_CHECK(path.value().transport == &side.fake);
+  auto heap = side.transports.open_heap(path.value(), deadline);
+  if (!heap.ok()) return check_error(heap.status());
+  RDMACOLL_CHECK(heap.value().size() <= sizeof(side.heap));
+}
+
+}  // namespace rdmacoll::fuzz

@@ -1,0 +1,35 @@
+// GroupSetup: a peer's block is used only if it is as large as all agree that blocks are.
+#include "csrc/engine/group_setup.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/engine/fake_transport.h"
+
+namespace rdmacoll {
+namespace {
+
+Status finish_with_a_block_of(uint64_t missing_bytes) {
+  const Config config;
+  const ManualClock clock;
+  FakeTransport fake("shm", "card");
+  Transports transports({&fake}, {"host", "host"}, config, clock);
+  const Layout layout = Layout::within(2, config.block_bytes);
+  fake.open_bytes = layout.total_bytes() - missing_bytes;
+  GroupSetup setup = GroupSetup::begin(transports, clock, config, layout, 0, 2).take();
+  auto theirs = GroupRecord::decode(setup.record());
+  theirs.value().rank = 1;
+  const Deadline deadline = Deadline::after_ms(clock, 1);
+  const Status met = setup.meet({setup.record(), theirs.value().encode()}, deadline);
+  EXPECT_TRUE(met.ok()) << met.message();
+  return setup.finish(deadline).status();
+}
+
+TEST(GroupSetup, ABlockMustHoldWhatIsWrittenThere) {
+  EXPECT_TRUE(finish_with_a_block_of(0).ok());
+  const Status status = finish_with_a_block_of(1);
+  EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
+  EXPECT_TRUE(status.message().starts_with("rank 1 names as its block")) << status.message();
+}
+
+}  // namespace
+}  // namespace rdmacoll

@@ -1,0 +1,77 @@
+// Landing as the sender: a grant that a hostile peer has written makes no write beside its region.
+#include "csrc/engine/landing.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "csrc/plan/select.h"
+#include "tests/unit/engine/fake_transport.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr uint32_t kPeer = 1;
+constexpr uint64_t kBlockBytes = 1 << 16;
+
+// In the inline data of a grant's line.
+struct GrantWire {
+  uint64_t offset = 0;
+  int64_t stride_bytes = 0;
+  uint32_t region = 5;
+  uint32_t block = 0;
+};
+
+// Where the only block that goes to the peer is put: 8 KiB of it, 4 KiB in.
+std::optional<RemoteSlice> place(const GrantWire& grant, uint64_t held_bytes) {
+  const ManualClock clock;
+  const Layout layout(2, kSlotBytesMin, kStageBytesMin);
+  const Plan plan = make_plan(Collective::AllToAll, Algorithm::Direct, 0, 2, {false}, 0);
+  FakeTransport fake("verbs", "");
+  fake.open_bytes = held_bytes;
+  const std::vector<Link> links{{}, {.transport = &fake}};
+  const SharedSegment block = SharedSegment::create(layout.total_bytes()).take();
+  std::vector<std::byte> output(kBlockBytes);
+  Operation operation;
+  operation.plan = &plan;
+  operation.sequence = 1;
+  operation.contiguous = false;
+  operation.block_bytes.assign(4, kBlockBytes);
+  operation.outputs.assign(4, output.data());
+  Landing landing(layout, 0, block.data(), links, nullptr, clock, 1);
+  landing.begin(operation, kBlockBytes);
+  for (const Step& step : plan.steps) {
+    if (step.kind != StepKind::Signal || !step.lands) continue;
+    Line& line = *reinterpret_cast<Line*>(block.data() + layout.grant(kPeer));
+    line.signature = operation.message_signature(step.blocks);
+    std::memcpy(line.inline_data, &grant, sizeof(grant));
+    line.counter = 1;
+    EXPECT_FALSE(landing.is_undecided(kPeer));
+    return landing.place(kPeer, step.blocks, {.offset = 4096, .bytes = 8192});
+  }
+  ADD_FAILURE() << "nothing lands in this plan";
+  return std::nullopt;
+}
+
+TEST(Landing, IsPutWhereThePeerSays) {
+  const auto slice = place({.offset = 100, .block = 1}, 100 + 4096 + 8192);
+  ASSERT_TRUE(slice);
+  EXPECT_EQ(slice->offset, 100u + 4096);
+  EXPECT_EQ(slice->region, 5u);
+}
+
+TEST(Landing, WhatDoesNotFitItsRegionGoesToTheSlots) {
+  EXPECT_FALSE(place({.offset = 100, .block = 1}, 100 + 4096 + 8191));
+  EXPECT_FALSE(place({.offset = UINT64_MAX / 2, .block = 1}, 1 << 20));
+}
+
+// The product of these does not fit into 64 bits with a sign.
+TEST(Landing, AStrideMayBeAnyNumber) {
+  EXPECT_FALSE(place({.stride_bytes = INT64_MAX, .block = UINT32_MAX}, 1 << 20));
+  const auto wrapped = place({.stride_bytes = INT64_MIN, .block = UINT32_MAX}, 1 << 20);
+  ASSERT_TRUE(wrapped);
+  EXPECT_EQ(wrapped->offset, 4096u) << "somewhere, but in what the peer has opened for this";
+}
+
+}  // namespace
+}  // namespace rdmacoll
