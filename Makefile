@@ -14,7 +14,7 @@ CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
 .PHONY: help train test ci-quick test-cpp test-python test-examples test-suite test-bare \
-	sim faults fuzz test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
+	sim faults soak fuzz test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -103,6 +103,11 @@ fuzz: $(STAMPS)/packages  ## every parser of bytes from outside, fuzzed: RUNS=10
 		-DCMAKE_CXX_COMPILER=clang++ -DRDMACOLL_FUZZ=ON >/dev/null
 	$(BIN)/ninja -C build/fuzz -j $(JOBS) --quiet
 	$(BIN)/python tests/fuzz/run.py --runs $(RUNS) --jobs $(JOBS)
+
+SOAK_SECONDS ?= 60
+
+soak: build-cpp  ## ranks under all load at once: many groups, threads, signals, forks; no leaks
+	build/cpp/soak --seconds $(SOAK_SECONDS)
 
 test-python: build  ## everything under tests/ that pytest runs, but torch's own suite
 	$(BIN)/python -m pytest tests

@@ -1,7 +1,6 @@
 // Rank. Floor: tests. Thread: the process's main one; a fault inside an operation has its own.
 #include "tests/faults/rank.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 
 #include "csrc/engine/endpoint.h"
 #include "tests/faults/buffers.h"
+#include "tests/processes/holdings.h"
 
 namespace rdmacoll::faults {
 namespace {
@@ -24,21 +24,6 @@ constexpr int64_t kNearMs = 500;
 constexpr int64_t kLostMs = 20'000;  // who has not raised by then does not notice
 
 int64_t now_ns() { return SteadyClock().now_ns(); }
-
-int entries(const char* folder) {
-  DIR* directory = opendir(folder);
-  int count = 0;
-  while (readdir(directory) != nullptr) ++count;
-  closedir(directory);
-  return count;
-}
-
-// What a process holds that must be gone again in the end.
-struct Holdings {
-  int descriptors = entries("/proc/self/fd");
-  int threads = entries("/proc/self/task");
-  bool operator==(const Holdings&) const = default;
-};
 
 class Process {
  public:

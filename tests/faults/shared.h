@@ -1,26 +1,15 @@
 // Shared: memory of a case's processes: over it the ranks find each other, and tell their parent
-// what became of them. Floor: tests. Thread: atomics, and records before their counter.
+// what became of them. Floor: tests. Thread: atomics, and texts before their outcome.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <string>
-#include <vector>
 
-#include "csrc/engine/bootstrap.h"
+#include "tests/processes/meeting.h"
 
 namespace rdmacoll::faults {
 
-inline constexpr int kMaxRanks = 8;
-inline constexpr size_t kRecordBytes = 8192;
 inline constexpr size_t kTextBytes = 2048;
-
-// A rendezvous of some ranks, once.
-struct Meeting {
-  std::atomic<int> arrived;
-  uint32_t record_bytes[kMaxRanks];
-  char records[kMaxRanks][kRecordBytes];
-};
 
 enum class Outcome : int { Unknown, Raised, Wrong };
 
@@ -34,22 +23,7 @@ struct Shared {
     std::atomic<Outcome> outcome;
     std::atomic<int64_t> raised_ns;
     char text[kTextBytes];  // the error, or what is wrong
-  } ranks[kMaxRanks];
-};
-
-class MeetingBootstrap final : public Bootstrap {
- public:
-  MeetingBootstrap(Meeting& meeting, int rank, int size)
-      : meeting_(meeting), rank_(rank), size_(size) {}
-
-  Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline deadline) override;
-  void decline(const std::string& mine) override { give(mine); }
-  void give(const std::string& mine);
-
- private:
-  Meeting& meeting_;
-  const int rank_;
-  const int size_;
+  } ranks[Meeting::kMaxRanks];
 };
 
 }  // namespace rdmacoll::faults

@@ -2,6 +2,7 @@
 #include "tests/sim/script.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "csrc/base/check.h"
 
@@ -16,20 +17,6 @@ Numbers random_numbers(std::mt19937_64& random, size_t count) {
   Numbers numbers(count);
   for (int32_t& number : numbers) number = static_cast<int32_t>(random() % 1000);
   return numbers;
-}
-
-// Mostly small, now and then many tiles.
-size_t random_count(std::mt19937_64& random) {
-  switch (random() % 4) {
-    case 0:
-      return random() % 4;
-    case 1:
-      return random() % 40;
-    case 2:
-      return random() % 300;
-    default:
-      return random() % 3000;
-  }
 }
 
 std::vector<int32_t> plain(const Numbers& numbers) { return {numbers.begin(), numbers.end()}; }
@@ -62,8 +49,8 @@ std::vector<MutableBuffer> targets(std::vector<Numbers>& blocks) {
 
 }  // namespace
 
-Script::Script(std::mt19937_64& random, std::vector<Heap*> heaps, int operations)
-    : world_(static_cast<int>(heaps.size())), heaps_(std::move(heaps)) {
+Script::Script(std::mt19937_64& random, std::vector<Heap*> heaps, int operations, size_t scale)
+    : world_(static_cast<int>(heaps.size())), scale_(scale), heaps_(std::move(heaps)) {
   for (int i = 0; i < operations; ++i) operations_.push_back(make(random));
   heap_of_this_rank = nullptr;
 }
@@ -71,6 +58,13 @@ Script::Script(std::mt19937_64& random, std::vector<Heap*> heaps, int operations
 // For what is made next: buffers of this rank.
 void Script::choose_heap(std::mt19937_64& random, size_t rank) const {
   heap_of_this_rank = random() % 2 == 0 ? heaps_[rank] : nullptr;
+}
+
+// Mostly small, now and then many tiles.
+size_t Script::random_count(std::mt19937_64& random) const {
+  constexpr size_t kMost[] = {4, 40, 300, 3000};
+  const size_t most = kMost[random() % std::size(kMost)];
+  return random() % (most * scale_);
 }
 
 Script::Operation Script::make(std::mt19937_64& random) {
@@ -180,38 +174,57 @@ void Script::fill_scattered(Operation& operation, std::mt19937_64& random) {
   }
 }
 
+Script::Memory& Script::memory_of(int i, int rank) {
+  return operations_[static_cast<size_t>(i)].ranks[static_cast<size_t>(rank)];
+}
+
+void Script::keep_results(Memory& memory) {
+  for (const Numbers& numbers : memory.out) memory.result.push_back(plain(numbers));
+  overwrite(memory.out);
+  memory.out_given_back = true;
+}
+
+void Script::drop_inputs(Memory& memory) {
+  overwrite(memory.in);
+  memory.in_given_back = true;
+}
+
 std::vector<WorkPtr> Script::start(int i, Communicator& c) {
+  Memory& memory = memory_of(i, c.rank());
+  std::vector<WorkPtr> works = start_alone(i, c);
+  // A Shift's recv comes first, and its send has no results.
+  if (!works.empty()) works.front()->on_done([&memory](const Status&) { keep_results(memory); });
+  if (!works.empty()) works.back()->on_done([&memory](const Status&) { drop_inputs(memory); });
+  return works;
+}
+
+void Script::end(int i, int rank) {
+  keep_results(memory_of(i, rank));
+  drop_inputs(memory_of(i, rank));
+}
+
+std::vector<WorkPtr> Script::start_alone(int i, Communicator& c) {
   Operation& operation = operations_[static_cast<size_t>(i)];
-  Memory& memory = operation.ranks[static_cast<size_t>(c.rank())];
-  const auto keep_results = [&memory](const Status&) {
-    for (const Numbers& numbers : memory.out) memory.result.push_back(plain(numbers));
-    overwrite(memory.out);
-    memory.out_given_back = true;
-  };
-  const auto drop_inputs = [&memory](const Status&) {
-    overwrite(memory.in);
-    memory.in_given_back = true;
-  };
-  if (operation.kind == Kind::Shift) {
-    if (world_ == 1) {
-      memory.result = memory.expected;
-      return {};
-    }
-    const int right = (c.rank() + 1) % world_;
-    const int left = (c.rank() + world_ - 1) % world_;
-    auto received = c.recv(target(memory.out[0]), i % 3 == 0 ? kAnySource : left, i);
-    if (!received.ok()) return {};
-    received.value()->on_done(keep_results);
-    auto sent = c.send(source(memory.in[0]), right, i);
-    if (!sent.ok()) return {received.take()};
-    sent.value()->on_done(drop_inputs);
-    return {sent.take(), received.take()};
-  }
+  if (operation.kind == Kind::Shift) return start_shift(i, c);
   auto started = start_collective(operation, c);
   if (!started.ok()) return {};
-  started.value()->on_done(keep_results);
-  started.value()->on_done(drop_inputs);
   return {started.take()};
+}
+
+// The recv, then the send.
+std::vector<WorkPtr> Script::start_shift(int i, Communicator& c) {
+  Memory& memory = memory_of(i, c.rank());
+  if (world_ == 1) {
+    memory.result = memory.expected;
+    return {};
+  }
+  const int right = (c.rank() + 1) % world_;
+  const int left = (c.rank() + world_ - 1) % world_;
+  auto received = c.recv(target(memory.out[0]), i % 3 == 0 ? kAnySource : left, i);
+  if (!received.ok()) return {};
+  auto sent = c.send(source(memory.in[0]), right, i);
+  if (!sent.ok()) return {received.take()};
+  return {received.take(), sent.take()};
 }
 
 Result<WorkPtr> Script::start_collective(Operation& operation, Communicator& c) {

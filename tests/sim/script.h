@@ -1,8 +1,8 @@
-// Script: a random sequence of collectives and messages, the same on all ranks, with its expected
-// results. Values are small integers, so that sums are exact whatever the algorithm. Some buffers
-// lie in the ranks' heaps. As users do, a rank overwrites all of them once its work is done: the
-// results are taken out before, and nobody may need the rest any more.
-// Floor: tests. Thread: one.
+// Script: a random sequence of collectives and messages, the same on all ranks from the same random
+// numbers, with its expected results. Values are small integers, so that sums are exact whatever
+// the algorithm. Some buffers lie in the ranks' heaps. As users do, a rank overwrites all of them
+// once its work is done: the results are taken out before, and nobody may need the rest any more.
+// Floor: tests. Thread: one; results are kept by whoever ends a work, or by end().
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,17 @@ namespace rdmacoll {
 
 class Script {
  public:
-  // heaps: by rank; nullptr where there is none. They outlive the script.
-  Script(std::mt19937_64& random, std::vector<Heap*> heaps, int operations);
+  // heaps: by rank; nullptr where there is none. They outlive the script. scale: how many times as
+  // large as usual.
+  Script(std::mt19937_64& random, std::vector<Heap*> heaps, int operations, size_t scale = 1);
 
   int operations() const { return static_cast<int>(operations_.size()); }
   // Starts operation i on this rank; a rank starts them in order. Nothing is started once the group
   // has failed.
   std::vector<WorkPtr> start(int i, Communicator& communicator);
+  // The same for a rank that waits for the works itself, and calls end() after it.
+  std::vector<WorkPtr> start_alone(int i, Communicator& communicator);
+  void end(int i, int rank);
   // Empty, or what is wrong with the results of operation i on the rank.
   std::string check(int i, int rank) const;
   // Empty, or what was written into buffers of operation i after its end on the rank.
@@ -59,12 +63,18 @@ class Script {
   };
 
   Operation make(std::mt19937_64& random);
+  size_t random_count(std::mt19937_64& random) const;
+  Memory& memory_of(int i, int rank);
   void fill_contiguous(Operation& operation, std::mt19937_64& random);
   void fill_scattered(Operation& operation, std::mt19937_64& random);
   void choose_heap(std::mt19937_64& random, size_t rank) const;
+  std::vector<WorkPtr> start_shift(int i, Communicator& communicator);
   Result<WorkPtr> start_collective(Operation& operation, Communicator& communicator);
+  static void keep_results(Memory& memory);
+  static void drop_inputs(Memory& memory);
 
   int world_;
+  size_t scale_;
   std::vector<Heap*> heaps_;
   std::vector<Operation> operations_;
 };

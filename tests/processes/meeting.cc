@@ -1,5 +1,5 @@
-// Shared. Floor: tests.
-#include "tests/faults/shared.h"
+// Meeting. Floor: tests.
+#include "tests/processes/meeting.h"
 
 #include <unistd.h>
 
@@ -7,10 +7,10 @@
 
 #include "csrc/base/check.h"
 
-namespace rdmacoll::faults {
+namespace rdmacoll {
 
 void MeetingBootstrap::give(const std::string& mine) {
-  RDMACOLL_CHECK(mine.size() <= kRecordBytes);
+  RDMACOLL_CHECK(mine.size() <= Meeting::kRecordBytes);
   std::memcpy(meeting_.records[rank_], mine.data(), mine.size());
   meeting_.record_bytes[rank_] = static_cast<uint32_t>(mine.size());
   meeting_.arrived.fetch_add(1);
@@ -29,4 +29,4 @@ Result<std::vector<std::string>> MeetingBootstrap::all_gather(const std::string&
   return all;
 }
 
-}  // namespace rdmacoll::faults
+}  // namespace rdmacoll
