@@ -44,7 +44,17 @@ CallLogView Inquiry::log_of(uint32_t rank) const {
                      (rank == rank_ ? layout_.call_log() : layout_.inquired(asked_[rank].place)));
 }
 
-std::string Inquiry::finding(uint32_t rank, uint64_t sequence) const {
+uint64_t Inquiry::first_open() const {
+  uint64_t first = UINT64_MAX;
+  for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
+    if (asked_[rank].state != State::Read) continue;
+    const auto newest = log_of(rank).newest();
+    if (newest) first = std::min(first, newest->call.sequence + (newest->ended ? 1 : 0));
+  }
+  return first;
+}
+
+std::string Inquiry::finding(uint32_t rank, uint64_t own_sequence) const {
   if (asked_[rank].state == State::Unasked) return "was not asked";
   if (asked_[rank].state != State::Read) return "could not be asked";
   const CallLogView log = log_of(rank);
@@ -52,10 +62,15 @@ std::string Inquiry::finding(uint32_t rank, uint64_t sequence) const {
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (const auto newest = log.newest()) {
     const uint64_t at = newest->call.sequence;
-    const auto then = at > sequence ? log.at(sequence) : std::nullopt;
-    if (then) add("had called " + describe(then->call));
+    const auto add_earlier = [&](uint64_t sequence) {
+      const auto then = sequence < at ? log.at(sequence) : std::nullopt;
+      if (then) add("had called " + describe(then->call));
+    };
+    const uint64_t open = first_open();
+    add_earlier(open);
+    if (own_sequence > open) add_earlier(own_sequence);
     add((newest->ended ? "has ended " : "in ") + describe(newest->call));
-    if (at < sequence) add("has not called #" + std::to_string(sequence));
+    if (at < own_sequence) add("has not called #" + std::to_string(own_sequence));
   }
   if (const auto message = log.message()) add("in " + describe(*message));
   return text;

@@ -23,9 +23,11 @@ class Inquiry {
   // Whether nothing is under way any more. Posts what the transports had no room for.
   bool done();
 
-  // What the rank is in, and what it had called as the collective of that number if it has gone on
-  // since; 0: there is no such. "": it has called nothing yet. For this rank itself, too.
-  std::string finding(uint32_t rank, uint64_t sequence) const;
+  // The number of the collective that not all have ended, as far as is known: where they part.
+  uint64_t first_open() const;
+  // What the rank is in, and what it had called as first_open() and as this rank's own collective,
+  // of that number, if it has gone on since. "": it has called nothing yet. For this rank, too.
+  std::string finding(uint32_t rank, uint64_t own_sequence) const;
   // How long it has been in that, by the hosts' times of day; 0: it is in nothing.
   int64_t waited_ns(uint32_t rank, int64_t now_ns) const;
 

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 CHUNK_SEEDS = 250
 CHUNK_LIMIT_S = 900  # of one process; its own bounds are in virtual time
-SUMMARY = re.compile(r"^(scripts|faults|landings): (.*)$", re.MULTILINE)
+SUMMARY = re.compile(r"^(scripts|faults|landings|mismatches): (.*)$", re.MULTILINE)
 TESTS = "Simulation.*:Landing.*"
 
 
