@@ -82,9 +82,9 @@ test-cpp: build-cpp  ## the engine's tests, without torch
 
 # `make sim SEED=n` replays the schedule that a failure named.
 SEED ?=
-SEEDS ?= 4000
+SEEDS ?= 3000
 
-sim: build-cpp  ## the engine on simulated networks: SEEDS=4000 of each test, and planted bugs
+sim: build-cpp  ## the engine on simulated networks: SEEDS=3000 of each test, and planted bugs
 	$(BIN)/python tests/sim/run.py $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 	$(if $(SEED),,$(BIN)/python tests/sim/mutants.py)
 
