@@ -1,48 +1,58 @@
 // CallLog. Floor: engine. Thread: see call_log.h.
 #include "csrc/engine/call_log.h"
 
-#include <cstring>
+#include <array>
+#include <bit>
 
 namespace rdmacoll {
 namespace {
 
-// An entry is whole where both numbers are the same: the writer changes the last first, and who
-// reads a line reads it from its beginning, or at once.
-template <typename Call>
+// An entry is whole where both numbers are the same: the writer changes the last word first, and a
+// reader begins with the first. All are atomic, as peers of the host read them while they change.
 struct alignas(kLineBytes) Entry {
+  static constexpr size_t kCallWords = 4;
+
   std::atomic<uint64_t> number;  // of what is in it; 0: nothing
-  Call call;
-  uint8_t ended;  // a peer's byte may be any, which a bool must not be
+  std::array<std::atomic<uint64_t>, kCallWords> call;
+  std::atomic<uint64_t> ended;  // 0: not yet
   std::atomic<uint64_t> number_again;
 
+  template <typename Call>
   void write(uint64_t new_number, const Call& new_call) {
-    number_again.store(new_number, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    call = new_call;
-    ended = 0;
+    const auto words = std::bit_cast<std::array<uint64_t, kCallWords>>(new_call);
+    number_again.store(new_number, std::memory_order_release);
+    for (size_t i = 0; i < kCallWords; ++i) call[i].store(words[i], std::memory_order_release);
+    ended.store(0, std::memory_order_release);
     number.store(new_number, std::memory_order_release);
   }
+
+  template <typename Call>
+  Call read() const {
+    std::array<uint64_t, kCallWords> words;
+    for (size_t i = 0; i < kCallWords; ++i) words[i] = call[i].load(std::memory_order_relaxed);
+    return std::bit_cast<Call>(words);
+  }
+
+  bool is_whole() const {
+    const uint64_t its_number = number.load(std::memory_order_relaxed);
+    return its_number != 0 && its_number == number_again.load(std::memory_order_relaxed);
+  }
 };
+static_assert(sizeof(Entry) == kLineBytes);
 
-using CollectiveEntry = Entry<CollectiveCall>;
-using MessageEntry = Entry<MessageCall>;
-static_assert(sizeof(CollectiveEntry) == kLineBytes && sizeof(MessageEntry) == kLineBytes);
-
-template <typename Call>
-bool is_whole(const Entry<Call>& entry) {
-  const uint64_t number = entry.number.load(std::memory_order_relaxed);
-  return number != 0 && number == entry.number_again.load(std::memory_order_relaxed);
+const Entry& entry_at(const std::byte* bytes, uint64_t place) {
+  return reinterpret_cast<const Entry*>(bytes)[place];
 }
 
-const CollectiveEntry& collective_at(const std::byte* bytes, uint64_t place) {
-  return reinterpret_cast<const CollectiveEntry*>(bytes)[place];
+CallLogView::Collective collective_in(const Entry& entry) {
+  return {entry.read<CollectiveCall>(), entry.ended.load(std::memory_order_relaxed) != 0};
 }
 
 }  // namespace
 
 struct CallLog::Lines {
-  CollectiveEntry collectives[kLoggedCollectives];
-  MessageEntry message;
+  Entry collectives[kLoggedCollectives];
+  Entry message;
 };
 
 CallLog::CallLog(std::byte* bytes) : lines_(reinterpret_cast<Lines*>(bytes)) {
@@ -54,12 +64,20 @@ void CallLog::begin(const CollectiveCall& call) {
 }
 
 void CallLog::end(uint64_t sequence) {
-  lines_->collectives[sequence % kLoggedCollectives].ended = 1;
+  lines_->collectives[sequence % kLoggedCollectives].ended.store(1, std::memory_order_release);
+}
+
+void CallLog::copy(const std::byte* from, std::byte* to) {
+  const auto* words = reinterpret_cast<const std::atomic<uint64_t>*>(from);
+  auto* copies = reinterpret_cast<std::atomic<uint64_t>*>(to);
+  for (size_t i = 0; i < kCallLogBytes / sizeof(uint64_t); ++i) {
+    copies[i].store(words[i].load(std::memory_order_acquire), std::memory_order_relaxed);
+  }
 }
 
 void CallLog::set_message(const std::optional<MessageCall>& message) {
   has_message_ = message.has_value();
-  MessageEntry& entry = lines_->message;
+  Entry& entry = lines_->message;
   if (message) {
     entry.write(entry.number_again.load(std::memory_order_relaxed) + 1, *message);
   } else {
@@ -70,28 +88,27 @@ void CallLog::set_message(const std::optional<MessageCall>& message) {
 CallLogView::CallLogView(const std::byte* bytes) : bytes_(bytes) {}
 
 std::optional<CallLogView::Collective> CallLogView::newest() const {
-  const CollectiveEntry* newest = nullptr;
+  std::optional<Collective> newest;
   for (uint64_t place = 0; place < kLoggedCollectives; ++place) {
-    const CollectiveEntry& entry = collective_at(bytes_, place);
-    if (is_whole(entry) && (newest == nullptr || entry.call.sequence > newest->call.sequence)) {
-      newest = &entry;
-    }
+    const Entry& entry = entry_at(bytes_, place);
+    if (!entry.is_whole()) continue;
+    const Collective found = collective_in(entry);
+    if (!newest || found.call.sequence > newest->call.sequence) newest = found;
   }
-  if (newest == nullptr) return std::nullopt;
-  return Collective{newest->call, newest->ended != 0};
+  return newest;
 }
 
 std::optional<CallLogView::Collective> CallLogView::at(uint64_t sequence) const {
-  const CollectiveEntry& entry = collective_at(bytes_, sequence % kLoggedCollectives);
-  if (!is_whole(entry) || entry.call.sequence != sequence) return std::nullopt;
-  return Collective{entry.call, entry.ended != 0};
+  const Entry& entry = entry_at(bytes_, sequence % kLoggedCollectives);
+  if (!entry.is_whole()) return std::nullopt;
+  const Collective found = collective_in(entry);
+  return found.call.sequence == sequence ? std::optional(found) : std::nullopt;
 }
 
 std::optional<MessageCall> CallLogView::message() const {
-  const auto& entry =
-      *reinterpret_cast<const MessageEntry*>(bytes_ + kLoggedCollectives * kLineBytes);
-  if (!is_whole(entry)) return std::nullopt;
-  return entry.call;
+  const Entry& entry = entry_at(bytes_, kLoggedCollectives);
+  if (!entry.is_whole()) return std::nullopt;
+  return entry.read<MessageCall>();
 }
 
 }  // namespace rdmacoll
