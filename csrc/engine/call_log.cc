@@ -67,14 +67,6 @@ void CallLog::end(uint64_t sequence) {
   lines_->collectives[sequence % kLoggedCollectives].ended.store(1, std::memory_order_release);
 }
 
-void CallLog::copy(const std::byte* from, std::byte* to) {
-  const auto* words = reinterpret_cast<const std::atomic<uint64_t>*>(from);
-  auto* copies = reinterpret_cast<std::atomic<uint64_t>*>(to);
-  for (size_t i = 0; i < kCallLogBytes / sizeof(uint64_t); ++i) {
-    copies[i].store(words[i].load(std::memory_order_acquire), std::memory_order_relaxed);
-  }
-}
-
 void CallLog::set_message(const std::optional<MessageCall>& message) {
   has_message_ = message.has_value();
   Entry& entry = lines_->message;

@@ -24,9 +24,6 @@ class CallLog {
   void set_message(const std::optional<MessageCall>& message);
   bool has_message() const { return has_message_; }
 
-  // Of a peer's log that is mapped and may change meanwhile.
-  static void copy(const std::byte* from, std::byte* to);
-
  private:
   struct Lines;
   Lines* lines_;

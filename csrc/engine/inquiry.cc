@@ -32,11 +32,6 @@ bool Inquiry::done() {
 
 void Inquiry::post(uint32_t rank, Asked& asked) {
   const Link& link = links_[rank];
-  if (link.mapped != nullptr) {
-    CallLog::copy(link.mapped + layout_.call_log(), block_.base + layout_.inquired(asked.place));
-    asked.state = State::Read;
-    return;
-  }
   const LocalSlice here{block_.base + layout_.inquired(asked.place), kCallLogBytes, block_.id};
   const RemoteSlice there{link.region, layout_.call_log(), kCallLogBytes};
   const Posted posted = link.transport->get(link.peer, kLandingChannel, there, here, &asked.ticket);

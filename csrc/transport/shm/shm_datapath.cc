@@ -51,12 +51,26 @@ Posted ShmTransport::put(PeerId peer, uint8_t, LocalSlice source, RemoteSlice de
   return Posted::Done;
 }
 
+// Of memory that its owner may be writing: word by word, from the first, so that each is whole.
+static void copy_words(std::byte* to, const std::byte* from, uint64_t bytes) {
+  using Word = uint64_t;
+  const bool aligned = reinterpret_cast<uintptr_t>(from) % sizeof(Word) == 0;
+  const uint64_t words = aligned ? bytes / sizeof(Word) : 0;
+  for (uint64_t i = 0; i < words; ++i) {
+    const Word word =
+        reinterpret_cast<const std::atomic<Word>*>(from)[i].load(std::memory_order_acquire);
+    std::memcpy(to + i * sizeof(Word), &word, sizeof(Word));
+  }
+  const uint64_t done = words * sizeof(Word);
+  if (done < bytes) std::memcpy(to + done, from + done, bytes - done);
+}
+
 Posted ShmTransport::get(PeerId peer, uint8_t, RemoteSlice source, LocalSlice destination,
                          Ticket*) {
   const Region& region = opened(peer, source.region).view;
   RDMACOLL_CHECK(source.bytes == destination.bytes);
   RDMACOLL_CHECK(region.holds(source.offset, source.bytes));
-  if (source.bytes > 0) std::memcpy(destination.data, region.base + source.offset, source.bytes);
+  copy_words(destination.data, region.base + source.offset, source.bytes);
   return Posted::Done;
 }
 
