@@ -17,43 +17,16 @@
 #include <vector>
 
 #include "csrc/engine/endpoint.h"
+#include "tests/processes/meeting.h"
 
 namespace rdmacoll::bench {
 
-inline constexpr int kMaxRanks = 64;
-inline constexpr size_t kRecordBytes = 8192;
+inline constexpr int kMaxRanks = Meeting::kMaxRanks;
 
 struct Shared {
-  std::atomic<int> arrived;
-  uint32_t record_bytes[kMaxRanks];
-  char records[kMaxRanks][kRecordBytes];
+  Meeting meeting;
   alignas(64) std::atomic<uint64_t> ping;
   alignas(64) std::atomic<uint64_t> pong;
-};
-
-class SharedBootstrap final : public Bootstrap {
- public:
-  SharedBootstrap(Shared& shared, int rank, int size) : shared_(shared), rank_(rank), size_(size) {}
-  Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline) override {
-    give(mine);
-    while (shared_.arrived.load() < size_) usleep(100);
-    std::vector<std::string> all;
-    for (int r = 0; r < size_; ++r) all.emplace_back(shared_.records[r], shared_.record_bytes[r]);
-    return all;
-  }
-  void decline(const std::string& mine) override { give(mine); }
-
- private:
-  void give(const std::string& mine) {
-    const size_t bytes = std::min<size_t>(mine.size(), kRecordBytes);
-    std::memcpy(shared_.records[rank_], mine.data(), bytes);
-    shared_.record_bytes[rank_] = static_cast<uint32_t>(bytes);
-    shared_.arrived.fetch_add(1);
-  }
-
-  Shared& shared_;
-  int rank_;
-  int size_;
 };
 
 inline double now_us() { return static_cast<double>(SteadyClock().now_ns()) / 1e3; }
@@ -88,7 +61,7 @@ inline int run_ranks(int ranks, const std::function<void(Communicator&, Shared&)
     if (!config.ok()) fail(config.status());
     auto endpoint = Endpoint::open(config.value());
     if (!endpoint.ok()) fail(endpoint.status());
-    SharedBootstrap bootstrap(shared, rank, ranks);
+    MeetingBootstrap bootstrap(shared.meeting, rank, ranks);
     auto communicator = endpoint.value()->create_communicator(rank, ranks, bootstrap, 60'000);
     if (!communicator.ok()) fail(communicator.status());
     measure(*communicator.value(), shared);

@@ -34,21 +34,25 @@ struct Fusion {
   uint64_t sizes_hash = 0;  // of what is in it: ranks must have cut it alike
 };
 
+uint64_t sizes_hash_of(std::span<const MutableBuffer> buffers) {
+  uint64_t hash = 0;
+  for (const MutableBuffer& buffer : buffers) hash = c10::hash_combine(hash, buffer.bytes);
+  return hash;
+}
+
 // Small neighbours together, the others alone: by sizes only, so that all ranks do the same.
-std::vector<Fusion> fuse(Operands& operands, const std::vector<MutableBuffer>& buffers) {
+std::vector<Fusion> fuse(Operands& operands, std::span<const MutableBuffer> buffers) {
   std::vector<Fusion> fusions;
-  for (size_t first = 0, next = 0; first < buffers.size(); first = next) {
-    uint64_t bytes = 0, sizes_hash = 0;
-    while (next < buffers.size() && buffers[next].bytes <= kSmallBytes && bytes < kFusionBytes) {
-      bytes += buffers[next].bytes;
-      sizes_hash = c10::hash_combine(sizes_hash, buffers[next++].bytes);
-    }
-    if (next <= first + 1) {
-      next = first + 1;
-      fusions.push_back({buffers[first]});
-    } else {
-      fusions.push_back({operands.fuse({&buffers[first], next - first}), sizes_hash});
-    }
+  const auto is_small = [&](size_t i) { return buffers[i].bytes <= kSmallBytes; };
+  for (size_t first = 0, end = 0; first < buffers.size(); first = end) {
+    uint64_t bytes = 0;
+    do {
+      bytes += buffers[end].bytes;
+    } while (is_small(end++) && end < buffers.size() && is_small(end) && bytes < kFusionBytes);
+    const auto together = buffers.subspan(first, end - first);
+    fusions.push_back(together.size() == 1
+                          ? Fusion{together[0]}
+                          : Fusion{operands.fuse(together), sizes_hash_of(together)});
   }
   return fusions;
 }

@@ -13,6 +13,9 @@
 namespace rdmacoll {
 namespace {
 
+constexpr std::initializer_list<const char*> kAlgorithms = {
+    "auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot", "direct"};
+
 Status bad_value(const std::string& name, const std::string& value, const std::string& allowed) {
   return Status(StatusCode::InvalidArgument,
                 name + "='" + value + "' is not valid; use " + allowed + " or unset it");
@@ -48,14 +51,6 @@ Status read_integer(const char* name, int64_t least, int64_t most, int64_t* out,
         "an integer from " + std::to_string(least) + " to " + std::to_string(most) + why);
   }
   *out = parsed;
-  return Status();
-}
-
-Status read_algorithm(std::string* algorithm) {
-  const char* value = std::getenv("RDMACOLL_ALGO");
-  if (value == nullptr || *value == '\0') return Status();
-  RDMACOLL_RETURN_IF_ERROR(Config::check_algorithm("RDMACOLL_ALGO", value));
-  *algorithm = value;
   return Status();
 }
 
@@ -119,7 +114,7 @@ Result<Config> Config::from_environment() {
   RDMACOLL_RETURN_IF_ERROR(
       read_choice("RDMACOLL_TRANSPORT", {"auto", "shm", "verbs"}, &config.transport));
   RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_REQUIRE", {"verbs"}, &config.require));
-  RDMACOLL_RETURN_IF_ERROR(read_algorithm(&config.algorithm));
+  RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_ALGO", kAlgorithms, &config.algorithm));
   RDMACOLL_RETURN_IF_ERROR(read_tuning(&config.tuning, &config.tuning_text));
   int64_t block_bytes = static_cast<int64_t>(config.block_bytes);
   RDMACOLL_RETURN_IF_ERROR(
@@ -149,9 +144,7 @@ Result<Config> Config::from_environment() {
 }
 
 Status Config::check_algorithm(const std::string& setting, const std::string& value) {
-  return check_choice(
-      setting, value,
-      {"auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot", "direct"});
+  return check_choice(setting, value, kAlgorithms);
 }
 
 uint64_t Config::agreement_hash() const {

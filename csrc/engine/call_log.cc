@@ -2,6 +2,7 @@
 #include "csrc/engine/call_log.h"
 
 #include <array>
+#include <atomic>
 #include <bit>
 
 namespace rdmacoll {

@@ -4,7 +4,6 @@
 // Floor: engine. Thread: the driver writes; copies are read by the driver of another rank.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 

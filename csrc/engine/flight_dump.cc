@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 
 #include "csrc/base/clock.h"
@@ -136,15 +135,16 @@ Status write_file(const std::string& path, const std::string& text) {
 
 std::string flight_dump(const FlightRecorder& recorder, const std::string& reason) {
   const FlightSnapshot snapshot = recorder.snapshot();
-  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  const SteadyClock clock;
+  const int64_t now_ns = clock.now_ns();
   return Object()
              .text("format", "rdmacoll flight recorder 1")
              .text("reason", reason)
              .number("pid", ::getpid())
              .number("rank", recorder.rank())
              .text("host", host_name())
-             .number("clock_ns", SteadyClock().now_ns())  // and at that time, the wall's
-             .number("wall_ns", std::chrono::nanoseconds(wall).count())
+             .number("clock_ns", now_ns)
+             .number("wall_ns", now_ns + clock.to_time_of_day_ns())
              .number("left_out", static_cast<int64_t>(snapshot.left_out))
              .raw("groups", list(snapshot.groups, ",\n  ",
                                  [](const FlightGroup& group) { return to_json(group); }))

@@ -64,18 +64,18 @@ FlightLog::FlightLog(const Clock& clock, std::shared_ptr<FlightRecorder> recorde
   group_ = recorder_->add_group(std::move(group));
 }
 
-uint32_t FlightLog::collective(const Operation& operation, int64_t queued_ns) {
+uint32_t FlightLog::collective(const CollectiveCall& call, int64_t queued_ns) {
   if (recorder_ == nullptr) return FlightRing::kNone;
   FlightRecord record;
-  record.sequence = operation.sequence;
+  record.sequence = call.sequence;
   record.group = group_;
-  record.kind = static_cast<uint8_t>(operation.plan->collective);
-  record.algorithm = static_cast<uint8_t>(operation.plan->algorithm);
-  record.dtype = static_cast<uint8_t>(operation.reduction.dtype);
-  record.op = static_cast<uint8_t>(operation.reduction.op);
-  record.bytes = operation.total_bytes();
+  record.kind = static_cast<uint8_t>(call.collective);
+  record.algorithm = static_cast<uint8_t>(call.algorithm);
+  record.dtype = static_cast<uint8_t>(call.dtype);
+  record.op = static_cast<uint8_t>(call.op);
+  record.bytes = call.bytes;
   record.queued_ns = queued_ns;
-  record.peer = static_cast<int16_t>(operation.root);
+  record.peer = static_cast<int16_t>(call.root);
   return recorder_->ring().add(record);
 }
 

@@ -13,8 +13,8 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
 #include "csrc/base/log.h"
+#include "csrc/engine/call.h"
 #include "csrc/engine/flight_ring.h"
-#include "csrc/engine/operation.h"
 
 namespace rdmacoll {
 
@@ -77,7 +77,7 @@ class FlightLog {
   FlightLog() = default;
   FlightLog(const Clock& clock, std::shared_ptr<FlightRecorder> recorder, FlightGroup group);
 
-  uint32_t collective(const Operation& operation, int64_t queued_ns);
+  uint32_t collective(const CollectiveCall& call, int64_t queued_ns);
   uint32_t point_to_point(uint8_t kind, uint64_t bytes, int peer, int32_t tag, int64_t queued_ns);
   // The collectives of a group run one after another. So each begins when it is queued or when the
   // one before it has ended, and nobody need ask the clock, which costs as much as all the rest.

@@ -37,12 +37,6 @@ Group::Group(const Clock& clock, uint32_t rank, Layout layout, Region block,
   RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());
 }
 
-CollectiveCall Group::current_call() const {
-  CollectiveCall call = current_->operation.call();
-  call.started_ns = time_of_day_ns(current_->started_ns);
-  return call;
-}
-
 std::optional<MessageCall> Group::oldest_message() const {
   std::optional<MessageCall> message = p2p_.oldest();
   if (message) message->started_ns = time_of_day_ns(message->started_ns);
@@ -94,7 +88,9 @@ void Group::take_submissions(std::vector<Completion>& finished) {
       op->operation.sequence = next_sequence_++;
       // Ranks that disagree about the order disagree about the number.
       op->operation.signature ^= static_cast<uint32_t>(op->operation.sequence * 0x85EBCA6Bu);
-      op->record = log_.collective(op->operation, op->started_ns);
+      op->call = op->operation.call();
+      op->call.started_ns = time_of_day_ns(op->started_ns);
+      op->record = log_.collective(op->call, op->started_ns);
       queue_.push(std::move(op));
     }
     for (SendOp& op : new_sends_) p2p_.send(std::move(op));
@@ -114,9 +110,9 @@ bool Group::advance_collectives(std::vector<Completion>& finished) {
     if (current_ == nullptr) {
       if (queue_.empty()) return moved;
       current_ = queue_.pop();
-      call_log_.begin(current_call());
+      call_log_.begin(current_->call);
       executor_.start(current_->operation);
-      log_.start_collective(current_->record, current_->operation.root, current_->started_ns);
+      log_.start_collective(current_->record, current_->call.root, current_->started_ns);
       moved = true;
     }
     moved |= executor_.advance();

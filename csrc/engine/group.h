@@ -40,6 +40,7 @@ namespace rdmacoll {
 
 struct CollectiveOp {
   Operation operation;
+  CollectiveCall call;  // the same in few words, once it has its number
   WorkPtr work;
   int64_t started_ns = 0;
   int64_t deadline_ns = 0;
@@ -96,7 +97,6 @@ class Group {
   void check_peers(std::vector<Completion>& finished);
   bool needs(uint32_t peer) const { return executor_.needs(peer) || p2p_.needs(peer); }
   std::string missing_ranks() const;
-  CollectiveCall current_call() const;
   std::optional<MessageCall> oldest_message() const;
   int64_t time_of_day_ns(int64_t clock_ns) const { return clock_ns + to_time_of_day_ns_; }
   std::string in_hand() const;  // for people: what is in flight

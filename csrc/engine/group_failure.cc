@@ -68,7 +68,7 @@ void Group::check_deadlines(std::vector<Completion>& finished) {
     const int64_t waited_ms = (now_ns - current_->started_ns) / 1'000'000;
     cause_ = "it timed out; " + missing_ranks();
     fail(Status(StatusCode::Timeout, "Timed out after " + std::to_string(waited_ms) + " ms in " +
-                                         describe(current_call()) + "; " + missing_ranks()),
+                                         describe(current_->call) + "; " + missing_ranks()),
          finished);
     return;
   }
@@ -86,7 +86,7 @@ std::string Group::missing_ranks() const {
 }
 
 std::string Group::in_hand() const {
-  if (current_ != nullptr) return describe(current_call());
+  if (current_ != nullptr) return describe(current_->call);
   const std::optional<MessageCall> message = oldest_message();
   return message ? describe(*message) : "a point-to-point operation";
 }

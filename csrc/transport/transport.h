@@ -112,6 +112,7 @@ class Transport {
   // The local slice lies in a region of mine.
   virtual Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
                      Ticket* ticket) = 0;
+  // The peer may be writing there: eight bytes that it stores as one, and aligned, come as one.
   virtual Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
                      Ticket* ticket) = 0;
   // Stores header and counter in a line of the peer. The value must be larger than the one before.

@@ -58,8 +58,8 @@ int64_t resident_kb() {
 
 class Process {
  public:
-  Process(const Plan& plan, int rank, Meeting& meeting)
-      : plan_(plan), rank_(rank), meeting_(meeting) {}
+  Process(const Wanted& wanted, int rank, Meeting& meeting)
+      : wanted_(wanted), rank_(rank), meeting_(meeting) {}
 
   [[noreturn]] void run() {
     const Holdings before;
@@ -67,11 +67,11 @@ class Process {
     send_signals();
     int rounds = 0;
     const SteadyClock clock;
-    const Deadline end = Deadline::after_ms(clock, plan_.seconds * 1000);
+    const Deadline end = Deadline::after_ms(clock, wanted_.seconds * 1000);
     Holdings warm;
     int64_t warm_kb = 0;
     for (; agree(!end.passed(clock)); ++rounds) {
-      one_round(plan_.seed * 1'000'003 + static_cast<uint64_t>(rounds));
+      one_round(wanted_.seed * 1'000'003 + static_cast<uint64_t>(rounds));
       if (rounds == kWarmRounds) warm = Holdings(), warm_kb = resident_kb();
     }
     if (rounds <= kWarmRounds) wrong("too few rounds to judge by");
@@ -86,7 +86,7 @@ class Process {
       std::printf(
           "%d ranks, seed %llu: %d rounds, %d groups, %llu operations, %d forks, %llu "
           "signals; memory of rank 0 grew by %lld KB after %d rounds\n",
-          plan_.ranks, static_cast<unsigned long long>(plan_.seed), rounds, groups_,
+          wanted_.ranks, static_cast<unsigned long long>(wanted_.seed), rounds, groups_,
           static_cast<unsigned long long>(operations_.load()), forks_,
           static_cast<unsigned long long>(signals.load()), static_cast<long long>(growth_kb),
           kWarmRounds);
@@ -98,7 +98,7 @@ class Process {
  private:
   [[noreturn]] void wrong(const std::string& text) const {
     std::fprintf(stderr, "rank %d, seed %llu: %s\n", rank_,
-                 static_cast<unsigned long long>(plan_.seed), text.c_str());
+                 static_cast<unsigned long long>(wanted_.seed), text.c_str());
     _exit(1);
   }
   void expect(const Status& status) const {
@@ -112,8 +112,8 @@ class Process {
     auto endpoint = Endpoint::open(config.value());
     expect(endpoint.status());
     endpoint_ = endpoint.take();
-    MeetingBootstrap bootstrap(meeting_, rank_, plan_.ranks);
-    auto made = endpoint_->create_communicator(rank_, plan_.ranks, bootstrap, kTimeoutMs);
+    MeetingBootstrap bootstrap(meeting_, rank_, wanted_.ranks);
+    auto made = endpoint_->create_communicator(rank_, wanted_.ranks, bootstrap, kTimeoutMs);
     expect(made.status());
     all_ = made.take();
   }
@@ -134,7 +134,7 @@ class Process {
     };
     std::vector<Group> mine;
     for (uint64_t groups = 1 + random() % 3; groups > 0; --groups) {
-      std::vector<int> members(static_cast<size_t>(plan_.ranks));
+      std::vector<int> members(static_cast<size_t>(wanted_.ranks));
       std::iota(members.begin(), members.end(), 0);
       std::shuffle(members.begin(), members.end(), random);
       members.resize(2 + random() % (members.size() - 1));
@@ -205,7 +205,7 @@ class Process {
     if (status != 0) wrong("a forked child did not end well");
   }
 
-  const Plan plan_;
+  const Wanted wanted_;
   const int rank_;
   Meeting& meeting_;
   std::shared_ptr<Endpoint> endpoint_;
@@ -216,6 +216,8 @@ class Process {
 
 }  // namespace
 
-void run_rank(const Plan& plan, int rank, Meeting& meeting) { Process(plan, rank, meeting).run(); }
+void run_rank(const Wanted& wanted, int rank, Meeting& meeting) {
+  Process(wanted, rank, meeting).run();
+}
 
 }  // namespace rdmacoll::soak

@@ -9,13 +9,13 @@
 
 namespace rdmacoll::soak {
 
-struct Plan {
+struct Wanted {
   int ranks = 4;
   int64_t seconds = 30;
   uint64_t seed = 1;
 };
 
 // Ends the process: 0, or 1 and what is wrong on stderr. Rank 0 prints what was done.
-[[noreturn]] void run_rank(const Plan& plan, int rank, Meeting& meeting);
+[[noreturn]] void run_rank(const Wanted& wanted, int rank, Meeting& meeting);
 
 }  // namespace rdmacoll::soak

@@ -23,21 +23,22 @@ using namespace rdmacoll;
 
 constexpr int64_t kLateMs = 60'000;  // past the time they were given
 
-bool parse(int argc, char** argv, soak::Plan* plan) {
+bool parse(int argc, char** argv, soak::Wanted* wanted) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     const int64_t value = std::atoll(argv[i + 1]);
     if (option == "--seconds") {
-      plan->seconds = value;
+      wanted->seconds = value;
     } else if (option == "--ranks") {
-      plan->ranks = static_cast<int>(value);
+      wanted->ranks = static_cast<int>(value);
     } else if (option == "--seed") {
-      plan->seed = static_cast<uint64_t>(value);
+      wanted->seed = static_cast<uint64_t>(value);
     } else {
       return false;
     }
   }
-  return argc % 2 == 1 && plan->seconds > 0 && plan->ranks > 1 && plan->ranks <= Meeting::kMaxRanks;
+  return argc % 2 == 1 && wanted->seconds > 0 && wanted->ranks > 1 &&
+         wanted->ranks <= Meeting::kMaxRanks;
 }
 
 // Whether all ended well in time. One that does not takes the others with it.
@@ -66,8 +67,8 @@ bool wait_for(std::vector<pid_t> children, int64_t seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  soak::Plan plan;
-  if (!parse(argc, argv, &plan)) {
+  soak::Wanted wanted;
+  if (!parse(argc, argv, &wanted)) {
     std::fprintf(stderr, "usage: soak [--seconds S] [--ranks 2..8] [--seed K]\n");
     return 2;
   }
@@ -76,11 +77,11 @@ int main(int argc, char** argv) {
   RDMACOLL_CHECK(memory != MAP_FAILED);
   auto& meeting = *new (memory) Meeting();
   std::vector<pid_t> children;
-  for (int rank = 0; rank < plan.ranks; ++rank) {
+  for (int rank = 0; rank < wanted.ranks; ++rank) {
     const pid_t child = fork();
     RDMACOLL_CHECK(child >= 0);
-    if (child == 0) soak::run_rank(plan, rank, meeting);
+    if (child == 0) soak::run_rank(wanted, rank, meeting);
     children.push_back(child);
   }
-  return wait_for(children, plan.seconds) ? 0 : 1;
+  return wait_for(children, wanted.seconds) ? 0 : 1;
 }

@@ -2,6 +2,7 @@
 // now and then in poll(). Floor: transport/shm.
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "csrc/transport/shm/shm_transport.h"
@@ -28,6 +29,20 @@ void ring_if_asleep(const Control& control, const UniqueFd& wake_fd) {
   [[maybe_unused]] const ssize_t written = ::write(wake_fd.get(), &one, sizeof one);
 }
 
+// Of memory that its owner may be writing: word by word, from the first, so that each is whole.
+void copy_words(std::byte* to, const std::byte* from, uint64_t bytes) {
+  using Word = uint64_t;
+  const bool aligned = reinterpret_cast<uintptr_t>(from) % sizeof(Word) == 0;
+  const uint64_t words = aligned ? bytes / sizeof(Word) : 0;
+  for (uint64_t i = 0; i < words; ++i) {
+    const Word word =
+        reinterpret_cast<const std::atomic<Word>*>(from)[i].load(std::memory_order_acquire);
+    std::memcpy(to + i * sizeof(Word), &word, sizeof(Word));
+  }
+  const uint64_t done = words * sizeof(Word);
+  if (done < bytes) std::memcpy(to + done, from + done, bytes - done);
+}
+
 }  // namespace
 
 Peer& ShmTransport::peer_at(PeerId id) const {
@@ -49,20 +64,6 @@ Posted ShmTransport::put(PeerId peer, uint8_t, LocalSlice source, RemoteSlice de
   RDMACOLL_CHECK(region.holds(destination.offset, destination.bytes));
   if (source.bytes > 0) std::memcpy(region.base + destination.offset, source.data, source.bytes);
   return Posted::Done;
-}
-
-// Of memory that its owner may be writing: word by word, from the first, so that each is whole.
-static void copy_words(std::byte* to, const std::byte* from, uint64_t bytes) {
-  using Word = uint64_t;
-  const bool aligned = reinterpret_cast<uintptr_t>(from) % sizeof(Word) == 0;
-  const uint64_t words = aligned ? bytes / sizeof(Word) : 0;
-  for (uint64_t i = 0; i < words; ++i) {
-    const Word word =
-        reinterpret_cast<const std::atomic<Word>*>(from)[i].load(std::memory_order_acquire);
-    std::memcpy(to + i * sizeof(Word), &word, sizeof(Word));
-  }
-  const uint64_t done = words * sizeof(Word);
-  if (done < bytes) std::memcpy(to + done, from + done, bytes - done);
 }
 
 Posted ShmTransport::get(PeerId peer, uint8_t, RemoteSlice source, LocalSlice destination,
