@@ -60,15 +60,15 @@ $(STAMPS)/guest: .ci/system-packages-rdma .ci/link-pyverbs $(STAMPS)/packages
 
 # --- tests ----------------------------------------------------------------------------------------
 
-# cpp_build(<build folder>, <sanitizers>)
+# cpp_build(<build folder>, <sanitizers>, <targets; empty: all>)
 define cpp_build
 	$(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 		-DRDMACOLL_SANITIZE=$(2) >/dev/null
-	$(BIN)/ninja -C $(1) -j $(JOBS) --quiet
+	$(BIN)/ninja -C $(1) -j $(JOBS) --quiet $(3)
 endef
 # cpp_test(<build folder>)
 define cpp_test
-	$(BIN)/ctest --test-dir $(1) --output-on-failure --no-tests=error \
+	$(BIN)/ctest --test-dir $(1) --output-on-failure --no-tests=error --parallel $(JOBS) \
 		--timeout $(CPP_TEST_TIMEOUT_S)
 endef
 ASAN := address,undefined
@@ -134,11 +134,11 @@ test-bare:  ## make train and make test on a bare Debian 12 (root; takes long)
 	.ci/chroot-test
 
 asan: $(STAMPS)/packages  ## the engine's tests under AddressSanitizer and UBSan
-	$(call cpp_build,build/asan,$(ASAN))
+	$(call cpp_build,build/asan,$(ASAN),tests)
 	$(call cpp_test,build/asan)
 
 tsan: $(STAMPS)/packages  ## the engine's tests under ThreadSanitizer
-	$(call cpp_build,build/tsan,$(TSAN))
+	$(call cpp_build,build/tsan,$(TSAN),tests)
 	$(call cpp_test,build/tsan)
 
 # --- style ----------------------------------------------------------------------------------------

@@ -12,14 +12,15 @@ namespace {
 thread_local uint64_t allocations = 0;
 }  // namespace
 
-void* operator new(size_t bytes) {
+// Not inlined: where only one of a pair is, the compiler takes it for a mismatch.
+[[gnu::noinline]] void* operator new(size_t bytes) {
   ++allocations;
   void* memory = std::malloc(bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace rdmacoll {
 namespace {
