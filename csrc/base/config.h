@@ -50,6 +50,9 @@ struct Config {
   // the same on all ranks. An operation that the named algorithm does not exist for keeps its own
   // choice. A group may have one of its own.
   std::string algorithm = "auto";
+  // RDMACOLL_DETERMINISTIC: 0 | 1. Reductions fold in rank order: their bits depend on nothing but
+  // what the ranks contribute. Same on all ranks.
+  bool deterministic = false;
   // RDMACOLL_TUNING: a file that says which algorithm is taken when (plan/tuning.h), instead of the
   // defaults. What is in it must be the same on all ranks.
   std::string tuning;

@@ -24,7 +24,7 @@ Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths
       paths_(std::move(paths)),
       ground_(ground),
       reach_{all_mapped(*group_)},
-      choices_(ground.tuning, group_->world(), reach_, ground.preferred),
+      choices_(ground.tuning, group_->world(), reach_, ground.preference),
       timeout_ms_(timeout_ms),
       keeps_(std::move(keeps)) {
   ground_.progress.add(*group_);

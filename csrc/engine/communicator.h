@@ -53,7 +53,7 @@ struct Ground {
   Progress& progress;
   const Clock& clock;
   const Tuning& tuning;
-  std::optional<Algorithm> preferred;  // the group's own, or Config::algorithm
+  Preference preference;  // the group's own, or the config's
 };
 
 class Communicator {

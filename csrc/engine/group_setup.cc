@@ -46,8 +46,8 @@ Status GroupSetup::check(const GroupRecord& theirs, uint32_t rank) const {
     return Status(StatusCode::Mismatch,
                   who(rank) +
                       " runs with another RDMACOLL_ALGO (or Options(algorithm=...)), another "
-                      "table in RDMACOLL_TUNING, another RDMACOLL_BLOCK_BYTES, "
-                      "RDMACOLL_TRANSPORT or RDMACOLL_IB_QPS than " +
+                      "table in RDMACOLL_TUNING, another RDMACOLL_DETERMINISTIC, "
+                      "RDMACOLL_BLOCK_BYTES, RDMACOLL_TRANSPORT or RDMACOLL_IB_QPS than " +
                       who(mine_.rank) + "; set them alike on all ranks");
   }
   return Status();

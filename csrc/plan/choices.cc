@@ -67,10 +67,16 @@ std::vector<TunedRow> defaults(Collective collective, uint32_t world, Reach reac
   return rows;
 }
 
+// Instead of one that folds in another order.
+Algorithm in_rank_order(Collective collective, Reach reach) {
+  if (reach.all_mapped) return Algorithm::TwoShot;
+  return collective == Collective::Reduce ? Algorithm::OneShot : Algorithm::Direct;
+}
+
 }  // namespace
 
-Choices::Choices(const Tuning& tuning, uint32_t world, Reach reach,
-                 std::optional<Algorithm> preferred) {
+Choices::Choices(const Tuning& tuning, uint32_t world, Reach reach, Preference preference) {
+  const auto& preferred = preference.algorithm;
   for (size_t index = 0; index < kCollectives; ++index) {
     const auto collective = static_cast<Collective>(index);
     auto& rows = rows_[index];
@@ -79,6 +85,11 @@ Choices::Choices(const Tuning& tuning, uint32_t world, Reach reach,
     } else {
       rows = tuning.rows(collective, world, reach);
       if (rows.empty()) rows = defaults(collective, world, reach);
+    }
+    if (preference.in_rank_order && reduces(collective)) {
+      for (TunedRow& row : rows) {
+        if (!folds_in_rank_order(row.algorithm)) row.algorithm = in_rank_order(collective, reach);
+      }
     }
     RDMACOLL_CHECK(!rows.empty() && rows.back().up_to_bytes == kAny);
   }

@@ -13,11 +13,16 @@
 
 namespace rdmacoll {
 
+// What a group wants of its algorithms, whatever the tables say.
+struct Preference {
+  std::optional<Algorithm> algorithm;  // taken wherever it exists
+  bool in_rank_order = false;          // of reductions only what folds so (select.h)
+};
+
 // Of one group: its world and reach are fixed, so only collective and bytes are left to look at.
 class Choices {
  public:
-  // `preferred` is taken wherever it exists, whatever the tables say.
-  Choices(const Tuning& tuning, uint32_t world, Reach reach, std::optional<Algorithm> preferred);
+  Choices(const Tuning& tuning, uint32_t world, Reach reach, Preference preference);
 
   // bytes: of the whole buffer for all_reduce, reduce and broadcast, of all blocks together for
   // all_gather and reduce_scatter; the other collectives do not look at it, since their ranks do

@@ -4,6 +4,39 @@
 #include "csrc/plan/builder.h"
 
 namespace rdmacoll {
+namespace {
+
+constexpr uint8_t kContributions = kLandingChannel + 1;  // of an all_reduce, whose results land
+
+// Everybody sends each block to the rank of its number, which folds it. The lane of the fold is
+// left open.
+void fold_own_block(PlanBuilder& plan, uint16_t rank, uint16_t world, uint8_t channel) {
+  for (uint16_t peer : others_from(rank, world)) {
+    plan.lane();
+    plan.copy(input(block(peer)), {peer_slot(peer, block(peer), channel)});
+  }
+  Operands contributions;
+  for (uint16_t peer = 0; peer < world; ++peer) {
+    contributions.push_back(peer == rank ? input(block(rank)) : slot(peer, block(rank), channel));
+  }
+  plan.lane();
+  plan.finish(contributions, {output(block(rank))});
+}
+
+}  // namespace
+
+Plan direct_all_reduce(uint16_t rank, uint16_t world) {
+  PlanBuilder plan(Collective::AllReduce, Algorithm::Direct, rank, world, world);
+  fold_own_block(plan, rank, world, kContributions);
+  for (uint16_t peer : others_from(rank, world)) {
+    plan.copy(output(block(rank)), {peer_output(peer, block(rank))});
+  }
+  for (uint16_t peer : others_from(rank, world)) {
+    plan.lane();
+    plan.copy(landed(peer, block(peer)), {output(block(peer))});
+  }
+  return plan.take();
+}
 
 Plan direct_all_gather(uint16_t rank, uint16_t world) {
   PlanBuilder plan(Collective::AllGather, Algorithm::Direct, rank, world, world);
@@ -20,16 +53,7 @@ Plan direct_all_gather(uint16_t rank, uint16_t world) {
 
 Plan direct_reduce_scatter(uint16_t rank, uint16_t world) {
   PlanBuilder plan(Collective::ReduceScatter, Algorithm::Direct, rank, world, world);
-  for (uint16_t peer : others_from(rank, world)) {
-    plan.lane();
-    plan.copy(input(block(peer)), {peer_slot(peer, block(peer))});
-  }
-  Operands contributions;
-  for (uint16_t peer = 0; peer < world; ++peer) {
-    contributions.push_back(peer == rank ? input(block(rank)) : slot(peer, block(rank)));
-  }
-  plan.lane();
-  plan.finish(contributions, {output(block(rank))});
+  fold_own_block(plan, rank, world, 0);
   return plan.take();
 }
 

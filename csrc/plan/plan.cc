@@ -1,9 +1,14 @@
-// Plan: the names people read in logs and write in RDMACOLL_ALGO.
+// Plan: what a collective is, and the names people read in logs and write in RDMACOLL_ALGO.
 #include "csrc/plan/plan.h"
 
 #include <algorithm>
 
 namespace rdmacoll {
+
+bool reduces(Collective collective) {
+  return collective == Collective::AllReduce || collective == Collective::Reduce ||
+         collective == Collective::ReduceScatter;
+}
 
 const char* collective_name(Collective collective) {
   switch (collective) {

@@ -68,6 +68,9 @@ enum class Algorithm : uint8_t {
   Dissemination,
 };
 
+// The collective folds contributions; the others only move bytes.
+bool reduces(Collective collective);
+
 const char* collective_name(Collective collective);
 const char* algorithm_name(Algorithm algorithm);
 

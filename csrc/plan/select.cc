@@ -37,6 +37,7 @@ constexpr Variant kVariants[] = {
     {Collective::AllReduce, Algorithm::TwoShot, true, rootless<two_shot_all_reduce>},
     {Collective::AllReduce, Algorithm::HalvingDoubling, false,
      rootless<halving_doubling_all_reduce>},
+    {Collective::AllReduce, Algorithm::Direct, false, rootless<direct_all_reduce>},
     {Collective::AllReduce, Algorithm::Ring, false, rootless<ring_all_reduce>},
     {Collective::AllReduce, Algorithm::Tree, false, rootless<tree_all_reduce>},
     {Collective::Broadcast, Algorithm::OneShot, false, one_shot_broadcast},
@@ -106,6 +107,11 @@ std::vector<Algorithm> algorithms_of(Collective collective, uint32_t world, Reac
     }
   }
   return algorithms;
+}
+
+bool folds_in_rank_order(Algorithm algorithm) {
+  return algorithm == Algorithm::OneShot || algorithm == Algorithm::TwoShot ||
+         algorithm == Algorithm::Direct;
 }
 
 Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, uint16_t world,

@@ -19,6 +19,11 @@ std::optional<Collective> collective_by_name(std::string_view name);
 bool exists(Collective collective, Algorithm algorithm, uint32_t world, Reach reach);
 std::vector<Algorithm> algorithms_of(Collective collective, uint32_t world, Reach reach);
 
+// Whether each element of a reduction is folded at once from rank 0's to the last one's: then its
+// bits depend on nothing but the contributions. The others fold in an order that follows from where
+// in the tensor an element lies.
+bool folds_in_rank_order(Algorithm algorithm);
+
 // `algorithm` exists. root is of broadcast, reduce, gather and scatter.
 Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, uint16_t world,
                Reach reach, uint16_t root);

@@ -6,7 +6,8 @@
 //   completion   nobody waits for ever, though credits come back only every half depth;
 //   result       every output has the expression that the collective promises, each contribution
 //                counted once, `finishes` on exactly the folds that complete, and the same
-//                expression (so the same bits) on every rank that gets the result;
+//                expression (so the same bits) on every rank that gets the result; folds in rank
+//                order, of algorithms that promise them (select.h);
 //   memory       inputs are not written, nothing is written but outputs, nothing is read that was
 //   not
 //                written, a slot is touched only between its wait and its signal, pieces fit;

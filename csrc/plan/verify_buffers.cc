@@ -1,6 +1,7 @@
 // Which rank has which buffers, and what must be in them at the end.
 #include "csrc/plan/verify_buffers.h"
 
+#include "csrc/plan/select.h"
 #include "csrc/plan/verify_shape.h"
 
 namespace rdmacoll {
@@ -77,6 +78,9 @@ const char* wrong_byte(const WorldPlan& world_plan, uint32_t operation,
   }
   if (!symbols.complete(value)) return "not a complete sum";
   if (symbols.unit(value) != unit_of(operation, block, i)) return "the sum of another element";
+  if (folds_in_rank_order(plan.algorithm) && plan.world > 1 && !symbols.in_rank_order(value)) {
+    return "not folded in rank order";
+  }
   const bool same =
       plan.collective != Collective::AllReduce || value == (*ranks[0].output[block])[i].value;
   return same ? nullptr : "folded in another order than on rank 0";

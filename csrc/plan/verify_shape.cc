@@ -186,11 +186,6 @@ std::string step_text(const Plan& plan, uint32_t index) {
          std::to_string(step.blocks.count) + ")";
 }
 
-bool reduces(Collective collective) {
-  return collective == Collective::AllReduce || collective == Collective::Reduce ||
-         collective == Collective::ReduceScatter;
-}
-
 bool is_contiguous(Collective collective) {
   return collective == Collective::AllReduce || collective == Collective::Reduce ||
          collective == Collective::Broadcast || collective == Collective::Barrier;

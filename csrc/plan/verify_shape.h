@@ -15,9 +15,6 @@ std::string malformed(const Plan& plan, Reach reach);
 // "step 5 (Wait Data, peer 1, channel 0, blocks 2+1)", for messages.
 std::string step_text(const Plan& plan, uint32_t step);
 
-// The collective folds contributions; the others only move bytes.
-bool reduces(Collective collective);
-
 // Input and Output are parts of one buffer, tiled by Tiling::contiguous.
 bool is_contiguous(Collective collective);
 

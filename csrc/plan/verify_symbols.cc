@@ -1,6 +1,8 @@
 // Symbols: hash-consing.
 #include "csrc/plan/verify_symbols.h"
 
+#include <bit>
+
 namespace rdmacoll {
 
 Value Symbols::leaf(uint16_t rank, uint64_t unit) {
@@ -24,6 +26,15 @@ Value Symbols::fold(const std::vector<Value>& sources) {
   nodes_.push_back(sum);
   folds_.emplace(sources, value);
   return value;
+}
+
+bool Symbols::in_rank_order(Value value) {
+  std::vector<Value> contributions;
+  for (uint16_t rank = 0; rank < std::popcount(everybody_); ++rank) {
+    contributions.push_back(leaf(rank, unit(value)));
+  }
+  const auto known = folds_.find(contributions);
+  return known != folds_.end() && known->second == value;
 }
 
 Value Symbols::refuse(const char* why) {

@@ -30,6 +30,8 @@ class Symbols {
   bool complete(Value value) const {
     return nodes_[value].folded && nodes_[value].ranks == everybody_;
   }
+  // The one fold of all contributions to the value's unit, from rank 0's to the last one's.
+  bool in_rank_order(Value value);
   uint64_t unit(Value value) const { return nodes_[value].unit; }
 
  private:

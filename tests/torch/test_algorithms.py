@@ -68,7 +68,7 @@ def test_an_algorithm_per_group() -> None:
 def test_where_it_does_not_exist_the_choice_is_as_usual() -> None:
     group = dist.new_group(pg_options=rdmacoll.Options(algorithm="direct"))
     assert taken(group, "all_gather") == "direct"
-    assert taken(group) == taken() == "two_shot"
+    assert taken(group, "reduce") == taken(collective="reduce") == "two_shot"
     dist.destroy_process_group(group)
 
 

@@ -13,7 +13,7 @@ constexpr Reach kUnmapped{false};
 
 Algorithm chosen(Collective collective, uint64_t bytes, uint32_t world, Reach reach,
                  std::optional<Algorithm> preferred = std::nullopt) {
-  return Choices(Tuning(), world, reach, preferred).choose(collective, bytes);
+  return Choices(Tuning(), world, reach, {preferred}).choose(collective, bytes);
 }
 
 TEST(ChoicesTest, EveryChoiceExistsAndHasAPlanOfItsKind) {
@@ -72,6 +72,29 @@ TEST(ChoicesTest, UnevenCollectivesDoNotLookAtBytes) {
   }
 }
 
+TEST(ChoicesTest, InRankOrderNoReductionTakesAnotherOrder) {
+  for (Collective collective :
+       {Collective::AllReduce, Collective::Reduce, Collective::ReduceScatter}) {
+    for (Reach reach : {kMapped, kUnmapped}) {
+      for (uint32_t world : {2, 5, 64}) {
+        for (std::optional<Algorithm> named :
+             {std::optional<Algorithm>(), std::optional(Algorithm::Ring),
+              std::optional(Algorithm::Tree), std::optional(Algorithm::OneShot)}) {
+          const Choices choices(Tuning(), world, reach, {named, true});
+          for (uint64_t bytes : {uint64_t{0}, uint64_t{4} << 10, uint64_t{1} << 19, UINT64_MAX}) {
+            const Algorithm algorithm = choices.choose(collective, bytes);
+            EXPECT_TRUE(folds_in_rank_order(algorithm)) << algorithm_name(algorithm);
+            EXPECT_TRUE(exists(collective, algorithm, world, reach)) << algorithm_name(algorithm);
+          }
+        }
+      }
+    }
+  }
+  // What moves no sums is as free as ever.
+  const Choices choices(Tuning(), 4, kUnmapped, {Algorithm::Ring, true});
+  EXPECT_EQ(choices.choose(Collective::AllGather, 1 << 20), Algorithm::Ring);
+}
+
 TEST(ChoicesTest, APreferenceIsTakenWhereItExistsAndIgnoredElsewhere) {
   EXPECT_EQ(chosen(Collective::AllReduce, 4, 4, kMapped, Algorithm::Ring), Algorithm::Ring);
   EXPECT_EQ(chosen(Collective::Broadcast, 64 << 20, 4, kMapped, Algorithm::Ring),
@@ -96,7 +119,7 @@ class TunedTest : public ::testing::Test {
         "all_reduce mapped world=2 up_to=2K ring\n"
         "all_reduce mapped world=2 up_to=any one_shot\n");
     EXPECT_TRUE(tuning.ok()) << tuning.status().message();
-    return Choices(tuning.value(), world, reach, preferred).choose(collective, bytes);
+    return Choices(tuning.value(), world, reach, {preferred}).choose(collective, bytes);
   }
 };
 

@@ -128,6 +128,8 @@ TEST(CostTest, DirectMovesEachBlockOnce) {
          {Collective::AllGather, Collective::ReduceScatter, Collective::AllToAll}) {
       EXPECT_EQ(cost_of({collective, Algorithm::Direct, false}, 1, n), to_all);
     }
+    EXPECT_EQ(cost_of({Collective::AllReduce, Algorithm::Direct, false}, 1, n),
+              (Cost{2 * to_all.messages, 2 * to_all.slot_bytes, 0, 0}));
     EXPECT_EQ(cost_of({Collective::Scatter, Algorithm::Direct, false}, 0, n), to_all);
     EXPECT_EQ(cost_of({Collective::Scatter, Algorithm::Direct, false}, 1, n), (Cost{}));
     EXPECT_EQ(cost_of({Collective::Gather, Algorithm::Direct, false}, 0, n), (Cost{}));

@@ -82,10 +82,21 @@ TEST(VerifyTest, AHomeOfOtherBytesThanTheReaderTakes) {
 }
 
 TEST(VerifyTest, RanksThatFoldInDifferentOrders) {
-  const WorldPlan operation = exchange([](PlanBuilder& plan, uint16_t rank) {
+  WorldPlan operation = exchange([](PlanBuilder& plan, uint16_t rank) {
     plan.finish({input(kAll), slot(1 - rank, kAll)}, {output(kAll)});
   });
+  // Those that promise rank order must keep it; the others must agree.
+  expect_refuted(verdict(operation), "output of rank 1, block 0, byte 0: not folded in rank order");
+  for (Plan& plan : operation.plans) plan.algorithm = Algorithm::Tree;
   expect_refuted(verdict(operation), "output of rank 1, block 0, byte 0: folded in another order");
+}
+
+TEST(VerifyTest, ASumThatIsFoldedTwiceIsNotInRankOrder) {
+  WorldPlan operation = plans_of({Collective::AllReduce, Algorithm::Ring, false}, 3);
+  operation.bytes = 3;
+  EXPECT_EQ(verdict(operation), "");
+  for (Plan& plan : operation.plans) plan.algorithm = Algorithm::Direct;
+  expect_refuted(verdict(operation), "not folded in rank order");
 }
 
 TEST(VerifyTest, AContributionCountedTwice) {
