@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "csrc/base/limits.h"
+#include "csrc/base/secret_file.h"
 
 namespace rdmacoll {
 namespace {
@@ -77,6 +78,16 @@ Status read_tuning(std::string* path, std::string* text) {
   return Status();
 }
 
+Status read_secret(std::string* path, std::string* secret) {
+  const char* value = std::getenv("RDMACOLL_SECRET_FILE");
+  if (value == nullptr || *value == '\0') return Status();
+  *path = value;
+  auto read = read_secret_file(*path);
+  if (!read.ok()) return read.status();
+  *secret = read.take();
+  return Status();
+}
+
 Status read_verbs(VerbsConfig* verbs) {
   if (const char* hca = std::getenv("RDMACOLL_HCA")) verbs->hca = hca;
   RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_GID_INDEX", -1, 255, &verbs->gid_index));
@@ -137,6 +148,7 @@ Result<Config> Config::from_environment() {
   RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_FLIGHT_RECORDS", 0, 1 << 20, &config.flight_records));
   if (const char* folder = std::getenv("RDMACOLL_DUMP_DIR")) config.dump_dir = folder;
+  RDMACOLL_RETURN_IF_ERROR(read_secret(&config.secret_file, &config.secret));
   RDMACOLL_RETURN_IF_ERROR(read_verbs(&config.verbs));
   // Not ours, so not ours to refuse.
   for (const auto& [name, rank] :

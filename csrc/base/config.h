@@ -80,6 +80,12 @@ struct Config {
   // RDMACOLL_DUMP_DIR: the folder where it is written when a group fails, or on SIGUSR2; empty: it
   // is not.
   std::string dump_dir;
+  // RDMACOLL_SECRET_FILE: a file with the secret that all ranks of the job share, which only its
+  // owner may read (secret_file.h).
+  std::string secret_file;
+  // What is in that file, or what the launcher has handed out; empty: the job has no secret, and
+  // whoever reaches the rendezvous can join.
+  std::string secret;
 
   VerbsConfig verbs;
   // LOCAL_RANK, as launchers set it: spreads the ranks of a host over its devices. What is no rank

@@ -37,6 +37,10 @@ inline constexpr uint32_t kMaxBackgroundThreads = 16;
 // Of a tuning file (config.h): some thousand rows with their comments.
 inline constexpr uint64_t kTuningBytesMax = 1u << 20;
 
+// Of a file with a secret: what nobody can guess, and what is no file of another kind.
+inline constexpr uint64_t kSecretBytesMin = 16;
+inline constexpr uint64_t kSecretBytesMax = 4096;
+
 inline constexpr uint32_t kMaxRegions = 4096;  // of one process; with the line, packed in 32 bits
 inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
 

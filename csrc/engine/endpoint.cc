@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "csrc/engine/group_setup.h"
+#include "csrc/engine/sealed_bootstrap.h"
 #include "csrc/plan/select.h"
 
 namespace rdmacoll {
@@ -22,8 +23,9 @@ int usable_cores() {
 
 }  // namespace
 
-Endpoint::Endpoint(const Config& config, Tuning tuning)
+Endpoint::Endpoint(const Config& config, JobKey key, Tuning tuning)
     : config_(config),
+      key_(std::move(key)),
       tuning_(std::move(tuning)),
       recorder_(config.flight_records > 0 ? std::make_shared<FlightRecorder>(config) : nullptr) {}
 
@@ -34,12 +36,14 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shar
                   "RDMACOLL_TUNING='" + config.tuning + "', " + tuning.status().message() +
                       " (mend it, have `rdmacoll tune` write it anew, or unset RDMACOLL_TUNING)");
   }
+  auto key = JobKey::load(config.secret);
+  if (!key.ok()) return key.status();
   if (heap == nullptr) {
     auto made = Heap::create(config);
     if (!made.ok()) return made.status();
     heap = made.take();
   }
-  std::shared_ptr<Endpoint> endpoint(new Endpoint(config, tuning.take()));
+  std::shared_ptr<Endpoint> endpoint(new Endpoint(config, key.take(), tuning.take()));
   auto transports = Transports::open(config, endpoint->clock_, std::move(heap));
   if (!transports.ok()) return transports.status();
   endpoint->transports_ = transports.take();
@@ -71,8 +75,10 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
   Config of_group = config_;
   if (!algorithm.empty()) of_group.algorithm = algorithm;
   RDMACOLL_RETURN_IF_ERROR(Config::check_algorithm("algorithm", of_group.algorithm));
+  SealedBootstrap sealed(bootstrap, key_, name.name, static_cast<uint32_t>(rank),
+                         static_cast<uint32_t>(size));
   auto made = set_up_group(*transports_, clock_, of_group, static_cast<uint32_t>(rank),
-                           static_cast<uint32_t>(size), bootstrap, timeout_ms);
+                           static_cast<uint32_t>(size), sealed, timeout_ms);
   if (!made.ok()) return made.status();
   auto [group, paths] = made.take();
   const std::string reach = summarize(paths);

@@ -7,6 +7,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
+#include "csrc/base/job_key.h"
 #include "csrc/base/log.h"
 #include "csrc/engine/bootstrap.h"
 #include "csrc/engine/communicator.h"
@@ -41,9 +42,10 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
   std::shared_ptr<FlightRecorder> flight_recorder() const { return recorder_; }
 
  private:
-  Endpoint(const Config& config, Tuning tuning);
+  Endpoint(const Config& config, JobKey key, Tuning tuning);
 
   const Config config_;
+  const JobKey key_;
   const Tuning tuning_;
   const SteadyClock clock_;
   const std::shared_ptr<FlightRecorder> recorder_;

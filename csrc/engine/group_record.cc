@@ -40,7 +40,7 @@ std::string GroupRecord::encode() const {
 }
 
 Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
-  if (bytes.starts_with(kDeclined)) {
+  if (is_declined(bytes)) {
     return Status(StatusCode::PeerFailed,
                   "it could not take part: " + bytes.substr(kDeclined.size(), kMaxReasonBytes));
   }
@@ -69,5 +69,7 @@ Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
 }
 
 std::string decline_record(const std::string& why) { return std::string(kDeclined) + why; }
+
+bool is_declined(const std::string& bytes) { return bytes.starts_with(kDeclined); }
 
 }  // namespace rdmacoll

@@ -26,5 +26,6 @@ struct GroupRecord {
 
 // What a rank says that cannot take part.
 std::string decline_record(const std::string& why);
+bool is_declined(const std::string& bytes);
 
 }  // namespace rdmacoll

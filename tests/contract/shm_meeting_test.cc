@@ -66,6 +66,44 @@ TEST(ShmMeeting, AnUnknownOrForeignRegionIsAnError) {
   EXPECT_EQ(pair.transport[0]->open_region(pair.peer[0], key, soon).code(), StatusCode::Timeout);
 }
 
+// Both hear it, soon, whoever of them dials.
+TEST(ShmMeeting, AProcessWithAnotherSecretOrNoneIsRefusedOnBothSides) {
+  const SteadyClock clock;
+  Config one, other;
+  one.secret = "the secret of the job";
+  for (const char* secret : {"the secret of another", ""}) {
+    other.secret = secret;
+    const std::unique_ptr<ShmTransport> ends[] = {open_shm(clock, one), open_shm(clock, other)};
+    const Deadline deadline = Deadline::after_ms(clock, 20'000);
+    Status outcome[2];
+    std::thread thread(
+        [&] { outcome[1] = ends[1]->connect(ends[0]->local_card(), deadline).status(); });
+    outcome[0] = ends[0]->connect(ends[1]->local_card(), deadline).status();
+    thread.join();
+    for (const Status& status : outcome) {
+      EXPECT_EQ(status.code(), StatusCode::Mismatch) << status.message();
+      EXPECT_NE(status.message().find("did not prove that it knows the secret of this job"),
+                std::string::npos)
+          << status.message();
+      EXPECT_NE(status.message().find("RDMACOLL_SECRET_FILE"), std::string::npos);
+    }
+    EXPECT_FALSE(deadline.passed(clock));
+  }
+}
+
+TEST(ShmMeeting, ProcessesWithOneSecretMeet) {
+  const SteadyClock clock;
+  Config config;
+  config.secret = "the secret of the job";
+  const auto mine = open_shm(clock, config), theirs = open_shm(clock, config);
+  const Deadline deadline = Deadline::after_ms(clock, 20'000);
+  std::thread thread(
+      [&] { EXPECT_TRUE(theirs->connect(mine->local_card(), deadline).status().ok()); });
+  const Status met = mine->connect(theirs->local_card(), deadline).status();
+  thread.join();
+  EXPECT_TRUE(met.ok()) << met.message();
+}
+
 TEST(ShmMeeting, TwoThreadsMayMeetAndShareAtTheSameTime) {
   const SteadyClock clock;
   const auto a = open_shm(clock);
@@ -150,7 +188,14 @@ struct Rogue {
     message.sender = id;
     return message;
   }
+  // What a process of a job without a secret says before its Hello: nothing of it depends on the
+  // answers.
+  void introduce_itself() {
+    EXPECT_TRUE(socket.send(message(MessageKind::Challenge), {}).ok());
+    EXPECT_TRUE(socket.send(message(MessageKind::Proof), {}).ok());
+  }
   void hello() {
+    introduce_itself();
     const UniqueFd bell(::eventfd(0, EFD_CLOEXEC));
     EXPECT_TRUE(socket.send(message(MessageKind::Hello), {control->fd(), bell.get()}).ok());
   }
@@ -223,7 +268,15 @@ TEST_F(ShmRogue, WhoDoesNotSayHelloIsNotMet) {
   EXPECT_EQ(connect(30).status().code(), StatusCode::Timeout);
 }
 
+TEST_F(ShmRogue, WhoSaysHelloWithoutAProofIsNotMet) {
+  const UniqueFd bell(::eventfd(0, EFD_CLOEXEC));
+  const Message hello = rogue_.message(MessageKind::Hello);
+  ASSERT_TRUE(rogue_.socket.send(hello, {rogue_.control->fd(), bell.get()}).ok());
+  EXPECT_EQ(connect(30).status().code(), StatusCode::Timeout);
+}
+
 TEST_F(ShmRogue, AHelloWithoutASealedControlSegmentIsNotMet) {
+  rogue_.introduce_itself();
   const UniqueFd bell(::eventfd(0, EFD_CLOEXEC));
   const Message hello = rogue_.message(MessageKind::Hello);
   ASSERT_TRUE(rogue_.socket.send(hello, {bell.get(), bell.get()}).ok());

@@ -74,8 +74,8 @@ class Key(NamedTuple):
         return cls(*fields)
 
 
-_HELLO = struct.Struct("<Q16s16sQIII32sB3x")
-_HELLO_MAGIC = 0x31306C6C6F63726D
+_HELLO = struct.Struct("<Q16s16sQIII32sB3x32x")  # the signature: zeros in a job without a secret
+_HELLO_MAGIC = 0x32306C6C6F63726D
 HELLO_BYTES = _HELLO.size
 
 

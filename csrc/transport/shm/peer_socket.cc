@@ -30,6 +30,9 @@ struct Address {
 // The number of descriptors that a message must carry; none for a kind that does not exist.
 std::optional<size_t> descriptors_of(const Message& message) {
   switch (message.kind) {
+    case MessageKind::Challenge:
+    case MessageKind::Proof:
+      return 0;
     case MessageKind::Hello:
       return 2;
     case MessageKind::Region:

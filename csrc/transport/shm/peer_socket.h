@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "csrc/base/hmac.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
 #include "csrc/memory/unique_fd.h"
@@ -19,21 +20,25 @@
 namespace rdmacoll {
 
 enum class MessageKind : uint32_t {
-  Hello = 1,   // first, both ways; descriptors: control segment, wake eventfd
-  Region = 2,  // a region is offered; descriptor: its memory, or `reference` within one process
-  Bye = 3,     // last: the sender leaves on purpose
+  Challenge = 1,  // first, both ways; `proof` begins with a nonce
+  Proof = 2,      // in answer to a Challenge: signed with the job's secret (proof_between)
+  Hello = 3,      // in answer to a Proof; descriptors: control segment, wake eventfd
+  Region = 4,     // a region is offered; descriptor: its memory, or `reference` within one process
+  Bye = 5,        // last: the sender leaves on purpose
 };
 
 // One layout for all kinds; both ends run the same version, which the tag checks.
 struct Message {
-  static constexpr uint64_t kTag = 0x3153'6d68'7300'0001;  // "\1\0shmS1"
+  static constexpr uint64_t kTag = 0x3253'6d68'7300'0001;  // "\1\0shmS2"
   uint64_t tag = kTag;
   MessageKind kind{};
   RegionId region = kNoRegion;
   uint64_t bytes = 0;
   uint64_t reference = 0;
   ProcessId sender{};
+  Mac proof{};
 };
+static_assert(sizeof(Message) == 80);
 
 struct Incoming {
   Message message;

@@ -39,6 +39,8 @@ Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline
       id = known->second;
       outcome = peer_status(id);
       return true;
+    } else if (const auto refused = refused_.find(card.process); refused != refused_.end()) {
+      outcome = refused->second;
     } else if (card_.process < card.process && !dialling(card.process)) {
       outcome = dial(card);
     } else if (clock_.now_ns() >= look_at_ns) {
@@ -122,7 +124,7 @@ void ShmTransport::accept_strangers() {
   }
 }
 
-// Says Hello and remembers the socket until the other side's Hello comes.
+// Challenges it and remembers the socket until the other side's Hello comes.
 Status ShmTransport::greet(PeerSocket socket, const Card* dialled) {
   Result<ucred> other = socket.credentials();
   if (!other.ok()) return other.status();
@@ -132,34 +134,63 @@ Status ShmTransport::greet(PeerSocket socket, const Card* dialled) {
                       std::to_string(other.value().uid) + ", this one to user " +
                       std::to_string(::geteuid()) + "; run all ranks of a host as one user");
   }
-  Message hello;
-  hello.kind = MessageKind::Hello;
-  hello.sender = card_.process;
-  RDMACOLL_RETURN_IF_ERROR(socket.send(hello, {control_segment_.fd(), wake_fd_.get()}));
-  RDMACOLL_RETURN_IF_ERROR(watch(meeting_set_, socket.fd(), EPOLLIN,
-                                 {Watched::Stranger, static_cast<uint32_t>(socket.fd())}));
-  strangers_.push_back(
-      {std::move(socket), dialled != nullptr, dialled != nullptr ? dialled->process : ProcessId{}});
+  Result<ProcessId> nonce = random_process_id();
+  if (!nonce.ok()) return nonce.status();
+  Stranger stranger(std::move(socket), nonce.value());
+  if (dialled != nullptr) {
+    stranger.dialled = true;
+    stranger.process = dialled->process;
+  }
+  RDMACOLL_RETURN_IF_ERROR(stranger.socket.send(stranger.challenge(card_.process), {}));
+  RDMACOLL_RETURN_IF_ERROR(watch(meeting_set_, stranger.socket.fd(), EPOLLIN,
+                                 {Watched::Stranger, static_cast<uint32_t>(stranger.socket.fd())}));
+  strangers_.push_back(std::move(stranger));
   return Status();
 }
 
 void ShmTransport::hear_stranger(int fd) {
-  const auto stranger = std::find_if(strangers_.begin(), strangers_.end(),
-                                     [&](const Stranger& s) { return s.socket.fd() == fd; });
-  if (stranger == strangers_.end()) return;
+  const auto found = std::find_if(strangers_.begin(), strangers_.end(),
+                                  [&](const Stranger& s) { return s.socket.fd() == fd; });
+  if (found == strangers_.end()) return;
   Incoming incoming;
-  const PeerSocket::Received received = stranger->socket.receive(&incoming);
+  const PeerSocket::Received received = found->socket.receive(&incoming);
   if (received == PeerSocket::Received::Nothing) return;
-  PeerSocket socket = std::move(stranger->socket);
-  const bool expected = !stranger->dialled || stranger->process == incoming.message.sender;
-  strangers_.erase(stranger);
+  const Stranger::Next next = received == PeerSocket::Received::One
+                                  ? found->hear(incoming.message, key_, card_.process)
+                                  : Stranger::Next::Drop;
+  if (reply(*found, next)) return;
+  Stranger stranger = std::move(*found);  // one no more
+  strangers_.erase(found);
   unwatch(meeting_set_, fd);
-  const bool hello = received == PeerSocket::Received::One &&
-                     incoming.message.kind == MessageKind::Hello && expected;
-  if (hello && ids_.count(incoming.message.sender) == 0) {
+  if (next == Stranger::Next::Refuse) refuse(stranger);
+  if (next == Stranger::Next::Admit && ids_.count(stranger.process) == 0) {
     // As in accept_strangers: not admitted, the socket closes and both sides notice.
-    [[maybe_unused]] const Status status = admit(std::move(incoming), std::move(socket));
+    [[maybe_unused]] const Status status = admit(std::move(incoming), std::move(stranger.socket));
   }
+}
+
+// Whether there was something to say, and it was said.
+bool ShmTransport::reply(const Stranger& stranger, Stranger::Next next) {
+  if (next == Stranger::Next::Prove) {
+    return stranger.socket.send(stranger.proof(key_, card_.process), {}).ok();
+  }
+  if (next != Stranger::Next::SayHello) return false;
+  Message hello;
+  hello.kind = MessageKind::Hello;
+  hello.sender = card_.process;
+  return stranger.socket.send(hello, {control_segment_.fd(), wake_fd_.get()}).ok();
+}
+
+// Whoever waits for that process hears it at once. Another process of this user may have said that
+// it is the one waited for; but then it could as well end it.
+void ShmTransport::refuse(const Stranger& stranger) {
+  if (refused_.size() >= kMaxWorld) return;
+  Result<ucred> other = stranger.socket.credentials();
+  const auto pid = other.ok() ? static_cast<uint32_t>(other.value().pid) : 0;
+  refused_[stranger.process] =
+      Status(StatusCode::Mismatch, process_name(pid, card_.host) +
+                                       " did not prove that it knows the secret of this job; " +
+                                       kAboutSecrets);
 }
 
 Status ShmTransport::admit(Incoming hello, PeerSocket socket) {

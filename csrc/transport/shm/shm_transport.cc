@@ -43,6 +43,8 @@ Status watch(const UniqueFd& set, int fd, uint32_t events, WatchTag tag) {
 void unwatch(const UniqueFd& set, int fd) { ::epoll_ctl(set.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, const Clock& clock) {
+  Result<JobKey> key = JobKey::load(config.secret);
+  if (!key.ok()) return key.status();
   Result<Card> card = make_card(config);
   if (!card.ok()) return card.status();
   Result<SharedSegment> control = SharedSegment::create(sizeof(Control));
@@ -52,16 +54,17 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, c
   Result<UniqueFd> listener = PeerSocket::listen(card.value().socket);
   if (!listener.ok()) return listener.status();
 
-  std::unique_ptr<ShmTransport> transport(
-      new ShmTransport(clock, card.take(), control.take(), std::move(wake_fd), listener.take()));
+  std::unique_ptr<ShmTransport> transport(new ShmTransport(
+      clock, key.take(), card.take(), control.take(), std::move(wake_fd), listener.take()));
   RDMACOLL_RETURN_IF_ERROR(transport->watch_own_descriptors());
   RDMACOLL_RETURN_IF_ERROR(transport->add_loopback());
   return transport;
 }
 
-ShmTransport::ShmTransport(const Clock& clock, Card card, SharedSegment control, UniqueFd wake_fd,
-                           UniqueFd listener)
+ShmTransport::ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegment control,
+                           UniqueFd wake_fd, UniqueFd listener)
     : clock_(clock),
+      key_(std::move(key)),
       card_(std::move(card)),
       pid_(::getpid()),
       control_segment_(std::move(control)),

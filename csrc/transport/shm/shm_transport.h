@@ -14,7 +14,9 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
+#include "csrc/base/job_key.h"
 #include "csrc/transport/shm/peer.h"
+#include "csrc/transport/shm/stranger.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
@@ -25,9 +27,10 @@ namespace rdmacoll {
 // orders channels too); nothing may rely on more than the promise.
 //
 // How processes meet: each listens on an abstract unix socket whose random name is in its card. Of
-// two, the one with the smaller process id dials. Both say Hello and pass their control segment and
-// an eventfd; later each region passes as a descriptor too. So shm is used only where memory really
-// can be shared, and nothing has a name that would outlive a kill -9.
+// two, the one with the smaller process id dials. Each has the other prove that it knows the job's
+// secret (stranger.h); then both say Hello and pass their control segment and an eventfd; later
+// each region passes as a descriptor too. So shm is used only where memory really can be shared,
+// and nothing has a name that would outlive a kill -9.
 //
 // Sleep: arm() raises a flag in the control segment; a signaller looks at it after its store and
 // rings the eventfd. A peer's end shows on its socket and, should a forked child of it hold the
@@ -82,13 +85,7 @@ class ShmTransport final : public Transport {
   void shutdown() override;
 
  private:
-  struct Stranger {
-    PeerSocket socket;
-    bool dialled;         // by me, to reach `process`
-    ProcessId process{};  // of a dialled one
-  };
-
-  ShmTransport(const Clock& clock, Card card, SharedSegment control, UniqueFd wake_fd,
+  ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegment control, UniqueFd wake_fd,
                UniqueFd listener);
   Status watch_own_descriptors();
   Status add_loopback();
@@ -102,6 +99,8 @@ class ShmTransport final : public Transport {
   void accept_strangers();
   Status greet(PeerSocket socket, const Card* dialled);
   void hear_stranger(int fd);
+  bool reply(const Stranger& stranger, Stranger::Next next);
+  void refuse(const Stranger& stranger);
   Status admit(Incoming hello, PeerSocket socket);
   Status watch_peer(PeerId id, Peer* peer, pid_t pid);
   // Serves sockets until ready() is true (called under the mutex); false: the deadline passed.
@@ -119,6 +118,7 @@ class ShmTransport final : public Transport {
   OpenRegion& opened(PeerId peer, RegionId region) const;
 
   const Clock& clock_;
+  const JobKey key_;
   const Card card_;
   const pid_t pid_;
   SharedSegment control_segment_;
@@ -134,6 +134,7 @@ class ShmTransport final : public Transport {
   uint32_t peer_count_ = 0;
   std::map<ProcessId, PeerId> ids_;
   std::list<Stranger> strangers_;                               // connected, Hello not yet heard
+  std::map<ProcessId, Status> refused_;                         // what said it was them proved not
   std::map<RegionId, std::shared_ptr<SharedSegment>> regions_;  // mine, but those released
   bool closed_ = false;
 

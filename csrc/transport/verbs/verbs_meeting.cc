@@ -193,6 +193,7 @@ void VerbsTransport::greet(const Peer& peer) {
                 : peer.greeted              ? Hello::Knows::Yours
                 : peer_status(peer.id).ok() ? Hello::Knows::Nothing
                                             : Hello::Knows::Refuses;
+  hello.sign(key_);
   ++control_messages_;
   doorman_->send(peer.door, peer.card.door, peer.card.door_key, &hello, sizeof(hello));
 }
@@ -200,10 +201,15 @@ void VerbsTransport::greet(const Peer& peer) {
 void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
   const std::optional<Hello> hello = verbs::parse_hello(data, bytes);
   if (!hello) return;
+  const bool of_this_job = hello->holds(key_);
   const std::lock_guard lock(mutex_);
   if (hello->to != card_.process || closed_) return;
-  if (const auto known = ids_.find(hello->from); known != ids_.end()) {
-    hear(peers_.at(known->second), *hello);
+  const auto known = ids_.find(hello->from);
+  Peer* const peer = known != ids_.end() ? peers_.at(known->second) : nullptr;
+  if (!of_this_job) {  // anybody can send one: it changes nothing but what is said in the end
+    if (peer != nullptr) peer->forged = true;
+  } else if (peer != nullptr) {
+    hear(peer, *hello);
   } else if (strangers_.size() < kMaxStrangers) {
     strangers_.insert_or_assign(hello->from, *hello);
   }
@@ -248,6 +254,12 @@ Status VerbsTransport::join(Peer* peer, const Hello& hello) {
 }
 
 Status VerbsTransport::timed_out(const Peer& peer) const {
+  if (peer.forged && !peer.greeted) {
+    return Status(StatusCode::Mismatch, who_and_where(peer.card) +
+                                            " did not answer in time with the secret of this job; "
+                                            "somebody greeted in its name without it: " +
+                                            kAboutSecrets);
+  }
   const std::string what =
       peer.greeted ? "it has answered, but does not know this process yet"
                    : "no answer; its process may have ended, or its address may not be reachable "

@@ -88,6 +88,7 @@ struct VerbsPeer {
   // Under the transport's mutex.
   ibv_ah* door = nullptr;
   uint32_t packet_sequence = 0;  // my first
+  bool forged = false;           // somebody greeted as it without knowing the job's secret
   bool greeted = false;          // its queue pair numbers have come
   bool knows_me = false;         // and it has joined its own to mine
 

@@ -29,21 +29,24 @@ Status add_to_set(const UniqueFd& set, int fd) {
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::open(const VerbsTable& table,
                                                              const Config& config,
                                                              const Clock& clock) {
+  auto key = JobKey::load(config.secret);
+  if (!key.ok()) return key.status();
   auto owned_table = std::make_unique<const VerbsTable>(table);
   auto device = Device::open(*owned_table, config);
   if (!device.ok()) return device.status();
   std::unique_ptr<VerbsTransport> transport(
-      new VerbsTransport(std::move(owned_table), config, clock, device.take()));
+      new VerbsTransport(std::move(owned_table), config, key.take(), clock, device.take()));
   RDMACOLL_RETURN_IF_ERROR(transport->open_queues());
   RDMACOLL_RETURN_IF_ERROR(transport->open_door());
   return transport;
 }
 
 VerbsTransport::VerbsTransport(std::unique_ptr<const VerbsTable> table, const Config& config,
-                               const Clock& clock, std::unique_ptr<Device> device)
+                               JobKey key, const Clock& clock, std::unique_ptr<Device> device)
     : owned_table_(std::move(table)),
       table_(*owned_table_),
       config_(config.verbs),
+      key_(std::move(key)),
       clock_(clock),
       log_(config.log_level, "verbs"),
       pid_(::getpid()),

@@ -15,6 +15,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
+#include "csrc/base/job_key.h"
 #include "csrc/base/log.h"
 #include "csrc/base/published.h"
 #include "csrc/memory/unique_fd.h"
@@ -38,8 +39,9 @@ namespace rdmacoll {
 // receiver not ready, however long it sleeps.
 //
 // How processes meet: the card holds the address of a datagram queue pair, the door. Of two that
-// connect(), each sends the other the numbers of its own RC queue pairs until both know that both
-// are joined. The doorman thread answers, also when nobody drives.
+// connect(), each sends the other the numbers of its own RC queue pairs, signed with the job's
+// secret, until both know that both are joined. The doorman thread answers, also when nobody
+// drives.
 //
 // A peer's end: its goodbye, or that it answers nothing: what is sent to it fails after the retries
 // of VerbsConfig. To a peer that nothing is sent to and nothing comes from, poll() sends an empty
@@ -100,8 +102,8 @@ class VerbsTransport final : public Transport {
   using Peer = verbs::VerbsPeer;
   using PeerState = verbs::VerbsPeerState;
 
-  VerbsTransport(std::unique_ptr<const VerbsTable> table, const Config& config, const Clock& clock,
-                 std::unique_ptr<Device> device);
+  VerbsTransport(std::unique_ptr<const VerbsTable> table, const Config& config, JobKey key,
+                 const Clock& clock, std::unique_ptr<Device> device);
   Status open_queues();
   Status open_door();
 
@@ -153,6 +155,7 @@ class VerbsTransport final : public Transport {
   const std::unique_ptr<const VerbsTable> owned_table_;
   const VerbsTable& table_;
   const VerbsConfig config_;
+  const JobKey key_;
   const Clock& clock_;
   const Log log_;
   const pid_t pid_;

@@ -10,7 +10,10 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string_view>
+#include <type_traits>
 
+#include "csrc/base/job_key.h"
 #include "csrc/base/process_id.h"
 #include "csrc/memory/region.h"
 #include "csrc/transport/transport.h"
@@ -115,7 +118,7 @@ struct Hello {
     Both,     // and knows that the receiver has, too: no answer is due
     Refuses,  // it cannot join, and has said why on its side: no answer is due
   };
-  static constexpr uint64_t kMagic = 0x31306C6C6F63726Dull;  // version 01
+  static constexpr uint64_t kMagic = 0x32306C6C6F63726Dull;  // version 02
 
   uint64_t magic = kMagic;
   ProcessId from{};
@@ -127,8 +130,21 @@ struct Hello {
   uint32_t numbers[kMaxStripes] = {};
   Knows knows = Knows::Nothing;
   uint8_t reserved[3] = {};
+  // Of all before it, with the job's secret. Both processes are named by what they drew at random
+  // when they opened: so it holds between these two alone, and said again it says nothing new.
+  Mac signature{};
+
+  void sign(const JobKey& key) { signature = key.sign(kPurpose, signed_part()); }
+  bool holds(const JobKey& key) const { return key.holds(kPurpose, signed_part(), signature); }
+
+ private:
+  static constexpr const char* kPurpose = "rdmacoll verbs 1";
+
+  std::string_view signed_part() const {
+    return {reinterpret_cast<const char*>(this), offsetof(Hello, signature)};
+  }
 };
-static_assert(sizeof(Hello) == 96);
+static_assert(sizeof(Hello) == 128 && std::has_unique_object_representations_v<Hello>);
 
 // nullopt: not one of this version. Anybody who knows the door may send anything.
 inline std::optional<Hello> parse_hello(const std::byte* data, size_t bytes) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -13,25 +14,16 @@
 namespace rdmacoll {
 namespace {
 
-constexpr const char* kVariables[] = {"RDMACOLL_LOG",
-                                      "RDMACOLL_HOST_ID",
-                                      "RDMACOLL_TRANSPORT",
-                                      "RDMACOLL_ALGO",
-                                      "RDMACOLL_BLOCK_BYTES",
-                                      "RDMACOLL_CONNECT_TIMEOUT_MS",
-                                      "RDMACOLL_SPIN_US",
-                                      "RDMACOLL_REQUIRE",
-                                      "RDMACOLL_HCA",
-                                      "RDMACOLL_GID_INDEX",
-                                      "RDMACOLL_IB_PORT",
-                                      "RDMACOLL_IB_MTU",
-                                      "RDMACOLL_IB_TC",
-                                      "RDMACOLL_IB_SL",
-                                      "RDMACOLL_IB_TIMEOUT",
-                                      "RDMACOLL_IB_RETRY_CNT",
-                                      "RDMACOLL_IB_QPS",
-                                      "RDMACOLL_TUNING",
-                                      "LOCAL_RANK"};
+constexpr const char* kVariables[] = {"RDMACOLL_LOG",         "RDMACOLL_HOST_ID",
+                                      "RDMACOLL_TRANSPORT",   "RDMACOLL_ALGO",
+                                      "RDMACOLL_BLOCK_BYTES", "RDMACOLL_CONNECT_TIMEOUT_MS",
+                                      "RDMACOLL_SPIN_US",     "RDMACOLL_REQUIRE",
+                                      "RDMACOLL_HCA",         "RDMACOLL_GID_INDEX",
+                                      "RDMACOLL_IB_PORT",     "RDMACOLL_IB_MTU",
+                                      "RDMACOLL_IB_TC",       "RDMACOLL_IB_SL",
+                                      "RDMACOLL_IB_TIMEOUT",  "RDMACOLL_IB_RETRY_CNT",
+                                      "RDMACOLL_IB_QPS",      "RDMACOLL_TUNING",
+                                      "RDMACOLL_SECRET_FILE", "LOCAL_RANK"};
 
 class ConfigTest : public ::testing::Test {
  protected:
@@ -87,6 +79,17 @@ TEST_F(ConfigTest, DefaultsAreThoseOfTheStruct) {
   EXPECT_EQ(config.verbs.timeout_exponent, defaults.verbs.timeout_exponent);
   EXPECT_EQ(config.verbs.retry_count, defaults.verbs.retry_count);
   EXPECT_EQ(config.verbs.queue_pairs, 1);
+}
+
+TEST_F(ConfigTest, TheSecretIsReadFromItsFile) {
+  const std::string path = write_file("0123456789abcdef");
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+  const Config config = read_with("RDMACOLL_SECRET_FILE", path);
+  EXPECT_EQ(config.secret_file, path);
+  EXPECT_EQ(config.secret, "0123456789abcdef");
+  EXPECT_EQ(config.agreement_hash(), Config().agreement_hash());  // it travels in the open
+  std::filesystem::remove(path);
+  EXPECT_EQ(read().secret, "");
 }
 
 TEST_F(ConfigTest, AnEmptyVariableIsUnset) {

@@ -98,6 +98,19 @@ TEST(Rendezvous, RanksMustAgreeOnAlgorithmAndTable) {
   EXPECT_EQ(refusals({ring, plain}, {"", "ring"}), agreed);
 }
 
+TEST(Rendezvous, RanksMustHaveTheSameSecret) {
+  Config one = config_of_environment(), other = one, none = one;
+  one.secret = "the secret of the job";
+  other.secret = "the secret of another";
+  for (const auto& messages : {refusals({one, other}, {"", ""}), refusals({one, none}, {"", ""})}) {
+    for (const std::string& message : messages) {
+      EXPECT_NE(message.find("secret"), std::string::npos) << message;
+      EXPECT_NE(message.find("RDMACOLL_SECRET_FILE"), std::string::npos) << message;
+    }
+  }
+  EXPECT_EQ(refusals({one, one}, {"", ""}), std::vector<std::string>(2));
+}
+
 TEST(Rendezvous, ATableThatDoesNotParseOpensNothing) {
   Config config = config_of_environment();
   config.tuning = "here/table";

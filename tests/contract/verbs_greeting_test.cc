@@ -1,0 +1,159 @@
+// verbs: greetings of this job are heard; those of others, and those said again elsewhere, are not.
+#include <bit>
+#include <thread>
+
+#include "csrc/transport/verbs/doorman.h"
+#include "csrc/transport/verbs/queue_pair.h"
+#include "tests/contract/verbs_pair.h"
+
+namespace rdmacoll {
+namespace {
+
+using verbs::Hello;
+using verbs::VerbsCard;
+
+const std::string kSecret = "the secret of the job";
+
+Config with_secret(int device, const std::string& secret) {
+  Config config = on_device(device);
+  config.secret = secret;
+  return config;
+}
+
+std::unique_ptr<VerbsTransport> open(const Clock& clock, int device, const std::string& secret) {
+  auto opened =
+      VerbsTransport::open(fake::FakeNetwork::table(), with_secret(device, secret), clock);
+  EXPECT_TRUE(opened.ok()) << opened.status().message();
+  return opened.take();
+}
+
+VerbsCard card_of(const VerbsTransport& transport) {
+  return verbs::parse_verbs_card(transport.local_card()).take();
+}
+
+// What meeting came to on both sides.
+struct Met {
+  Met(const Clock& clock, VerbsTransport& one, VerbsTransport& other, int64_t within_ms) {
+    const Deadline deadline = Deadline::after_ms(clock, within_ms);
+    std::thread thread([&] { outcome[1] = other.connect(one.local_card(), deadline).status(); });
+    outcome[0] = one.connect(other.local_card(), deadline).status();
+    thread.join();
+  }
+  Status outcome[2];
+};
+
+// Somebody on the network who knows a door, and sends what it likes.
+class Rogue {
+ public:
+  Rogue() {
+    auto device = Device::open(table_, config_);
+    EXPECT_TRUE(device.ok()) << device.status().message();
+    device_ = device.take();
+    door_ = verbs::Doorman::open(table_, *device_).take();
+  }
+  ~Rogue() {
+    if (way_ != nullptr) table_.destroy_ah(way_);
+  }
+  void send(const VerbsCard& to, const Hello& hello) {
+    ibv_ah_attr vector = verbs::address_vector(*device_, to.port, config_.verbs);
+    if (way_ == nullptr) way_ = table_.create_ah(device_->pd(), &vector);
+    door_->send(way_, to.door, to.door_key, &hello, sizeof(hello));
+  }
+
+ private:
+  const VerbsTable table_ = fake::FakeNetwork::table();
+  const Config config_ = on_device(1);
+  std::unique_ptr<Device> device_;
+  ibv_ah* way_ = nullptr;
+  std::unique_ptr<verbs::Doorman> door_;
+};
+
+Hello greeting(const VerbsCard& from, const VerbsCard& to, const std::string& secret) {
+  Hello hello;
+  hello.from = from.process;
+  hello.to = to.process;
+  hello.stripes = 1;
+  hello.numbers[0] = 17;
+  hello.knows = Hello::Knows::Yours;
+  hello.sign(JobKey::load(secret).take());
+  return hello;
+}
+
+TEST(VerbsGreeting, EveryByteIsSigned) {
+  const JobKey key = JobKey::load(kSecret).take();
+  VerbsCard from, to;
+  from.process = {1};
+  to.process = {2};
+  const Hello hello = greeting(from, to, kSecret);
+  EXPECT_TRUE(hello.holds(key));
+  EXPECT_FALSE(hello.holds(JobKey::load("the secret of another").take()));
+  EXPECT_FALSE(hello.holds(JobKey()));
+  EXPECT_FALSE(greeting(from, to, "").holds(key));
+  for (size_t at = 0; at < sizeof(hello); ++at) {
+    auto bytes = std::bit_cast<std::array<uint8_t, sizeof(Hello)>>(hello);
+    bytes[at] ^= 1;
+    EXPECT_FALSE(std::bit_cast<Hello>(bytes).holds(key)) << "byte " << at;
+  }
+}
+
+TEST(VerbsGreeting, ProcessesWithOneSecretMeetThoughGreetingsAreLost) {
+  fake::NetworkSpec spec = two_devices(1);
+  spec.datagram_loss = 0.5;
+  fake::FakeNetwork network(spec);
+  const SteadyClock clock;
+  const auto one = open(clock, 0, kSecret), other = open(clock, 1, kSecret);
+  for (const Status& status : Met(clock, *one, *other, 30'000).outcome) {
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+TEST(VerbsGreeting, AProcessWithAnotherSecretOrNoneIsNotMetAndBothSidesSayWhy) {
+  for (const char* secret : {"the secret of another", ""}) {
+    fake::FakeNetwork network(two_devices(1));
+    const SteadyClock clock;
+    const auto one = open(clock, 0, kSecret), other = open(clock, 1, secret);
+    for (const Status& status : Met(clock, *one, *other, 500).outcome) {
+      EXPECT_EQ(status.code(), StatusCode::Mismatch) << status.message();
+      for (const char* word : {"with the secret of this job", "RDMACOLL_SECRET_FILE"}) {
+        EXPECT_NE(status.message().find(word), std::string::npos) << status.message();
+      }
+    }
+  }
+}
+
+// What it sends would join queue pairs to nowhere, if it were heard; the real one meets all the
+// same.
+TEST(VerbsGreeting, OneThatIsForgedOrSaidAgainIsNotHeard) {
+  fake::FakeNetwork network(two_devices(1));
+  const SteadyClock clock;
+  const auto real = open(clock, 1, kSecret);
+  const VerbsCard from = card_of(*real);
+  VerbsCard earlier;  // an endpoint of an earlier job, with the same secret
+  earlier.process = {1};
+  Hello redirected = greeting(from, earlier, kSecret);
+  const auto victim = open(clock, 0, kSecret);
+  const VerbsCard to = card_of(*victim);
+  redirected.to = to.process;
+  Rogue rogue;
+  for (const Hello& hello : {greeting(from, to, "the secret of another"), greeting(from, to, ""),
+                             greeting(from, earlier, kSecret), redirected}) {
+    Status outcome;
+    std::thread waiting([&] {
+      outcome = victim->connect(real->local_card(), Deadline::after_ms(clock, 200)).status();
+    });
+    const Deadline enough = Deadline::after_ms(clock, 150);
+    while (!enough.passed(clock)) {
+      rogue.send(to, hello);
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+    waiting.join();
+    EXPECT_FALSE(outcome.ok());
+    EXPECT_FALSE(victim->called_by(real->local_card()));
+  }
+  for (const Status& status : Met(clock, *victim, *real, 20'000).outcome) {
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+}  // namespace
+}  // namespace rdmacoll
