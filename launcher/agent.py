@@ -4,6 +4,7 @@ Floor: launcher. Thread: the main one.
 """
 
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -18,6 +19,8 @@ from .report import describe, exit_status, failure_lines
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+SECRET_BYTES = 32
 
 
 def main() -> None:
@@ -50,8 +53,8 @@ def _run(agents: int) -> int:
         )
         return 1
     _unlink_segments(comm)
-    job, master, listener = _agree(comm)
-    supervisor = Supervisor(comm, job, master)
+    job, master, secret, listener = _agree(comm)
+    supervisor = Supervisor(comm, job, master, secret)
     if comm.rank == 0:
         supervisor.watch_control(0)
     supervisor.start(listener)
@@ -69,16 +72,21 @@ def _run(agents: int) -> int:
     return exit_status(supervisor.cause)
 
 
-def _agree(comm: "MPI.Intracomm") -> tuple[Job, Master, socket.socket | None]:
-    """Agent 0 reads the job and opens the store's port; then all know both."""
+def _agree(comm: "MPI.Intracomm") -> tuple[Job, Master, bytes, socket.socket | None]:
+    """Agent 0 reads the job, opens the store's port and makes the job's secret; then all know.
+
+    The secret is in the memory of the agents and of the ranks that ask for it, and nowhere else:
+    not in the environment and not on a command line, which others could read.
+    """
     listener, agreed = None, None
     if comm.rank == 0:
         job = Job.from_line(_ask_for_line())
         listener = store.listen(job.all_local)
         address = master_address(job, socket.gethostname())
-        agreed = job, Master(address, listener.getsockname()[1])
-    job, master = comm.bcast(agreed)
-    return job, master, listener
+        secret = secrets.token_bytes(SECRET_BYTES)
+        agreed = job, Master(address, listener.getsockname()[1]), secret
+    job, master, secret = comm.bcast(agreed)
+    return job, master, secret, listener
 
 
 def _unlink_segments(comm: "MPI.Intracomm") -> None:

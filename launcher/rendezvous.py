@@ -1,4 +1,5 @@
-"""The agent's unix socket, where the ranks of its host exchange their cards with the world.
+"""The agent's unix socket, where the ranks of its host exchange their cards with the world, and
+are told the job's secret.
 
 Protocol, for whoever writes a client (all integers little endian, u32):
   The address is in RDMACOLL_AGENT: @name is the abstract socket "\\0name" (leaves nothing behind),
@@ -6,11 +7,13 @@ Protocol, for whoever writes a client (all integers little endian, u32):
   k-th connection of every rank of the world, so all ranks make them in the same order.
   rank -> agent    "RDMACOL1"  rank  world  length  card (`length` bytes, at most 65536)
                or  "RDMACOL0"  with the same behind it, and closes: for the others only
+               or  "RDMACOLS"  rank  world  0: it asks for the job's secret, in no exchange
   agent -> rank    0  world  then for each rank in order: length  card
+               or  0  length  secret, for who asked for that
                or  1  length  error text (UTF-8)
   The agent answers when every rank of the world has sent its card (or at once if that cannot
   happen any more) and closes. A rank that gives up waiting closes first, and may come again; the
-card of one that does not wait stays.
+  card of one that does not wait stays.
 Only processes of the agent's own user are let in.
 Floor: launcher. Thread: the agent's; nothing blocks.
 """
@@ -25,6 +28,7 @@ from collections.abc import Callable
 
 MAGIC = b"RDMACOL1"
 MAGIC_ONE_WAY = b"RDMACOL0"
+MAGIC_SECRET = b"RDMACOLS"
 CARD_LIMIT_BYTES = 1 << 16
 _HELLO = struct.Struct("<8sIII")
 _U32 = struct.Struct("<I")
@@ -58,12 +62,14 @@ class Client:
         selector: selectors.BaseSelector,
         on_card: Callable[["Client", int, int, bytes], None],
         on_gone: Callable[["Client"], None],
+        secret: bytes,
     ) -> None:
         sock.setblocking(False)
         self._sock = sock
         self._selector = selector
         self._on_card = on_card
         self._on_gone = on_gone
+        self._secret = secret
         self._received = bytearray()
         self._to_send = b""
         self._has_card = False
@@ -109,6 +115,9 @@ class Client:
             return
         magic, rank, world, length = _HELLO.unpack_from(self._received)
         self._waits = magic != MAGIC_ONE_WAY
+        if magic == MAGIC_SECRET:
+            self.answer(_U32.pack(0) + _U32.pack(len(self._secret)) + self._secret)
+            return
         if magic not in (MAGIC, MAGIC_ONE_WAY):
             raise ProtocolError(f"this is rdmarun's rendezvous; it expects {MAGIC!r} first")
         if length > CARD_LIMIT_BYTES:
@@ -134,8 +143,11 @@ class Client:
 class Rendezvous:
     """The exchanges of this host's ranks, one after the other."""
 
-    def __init__(self, ranks: range, world: int, selector: selectors.BaseSelector) -> None:
+    def __init__(
+        self, ranks: range, world: int, secret: bytes, selector: selectors.BaseSelector
+    ) -> None:
         self._world = world
+        self._secret = secret
         self._selector = selector
         self._waiting: dict[int, deque[tuple[Client, bytes]]] = {rank: deque() for rank in ranks}
         self._current: dict[int, tuple[Client, bytes]] | None = None
@@ -191,7 +203,7 @@ class Rendezvous:
         if _PEERCRED.unpack(credentials)[1] != os.getuid():
             sock.close()
             return
-        Client(sock, self._selector, self._on_card, self._on_gone)
+        Client(sock, self._selector, self._on_card, self._on_gone, self._secret)
 
     def _on_card(self, client: Client, rank: int, world: int, card: bytes) -> None:
         if world != self._world:

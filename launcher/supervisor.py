@@ -31,7 +31,7 @@ TICK_S = 0.02  # between looks at MPI, which has nothing a selector could watch
 class Supervisor:
     """One agent's share of the job."""
 
-    def __init__(self, comm: MPI.Intracomm, job: Job, master: Master) -> None:
+    def __init__(self, comm: MPI.Intracomm, job: Job, master: Master, secret: bytes) -> None:
         self._comm = comm
         self._job = job
         self._master = master
@@ -42,7 +42,7 @@ class Supervisor:
         first = job.first_rank(self._me)
         self._own = range(first, first + job.hosts[self._me].slots)
         self._ranks = Ranks(job, self._me, self._selector, self.out, self.err)
-        self._rendezvous = Rendezvous(self._own, job.world, self._selector)
+        self._rendezvous = Rendezvous(self._own, job.world, secret, self._selector)
         self._table = Table(comm, job.world)
         self._gather: CardGather | None = None
         self._store: subprocess.Popen[bytes] | None = None

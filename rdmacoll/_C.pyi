@@ -23,7 +23,12 @@ class RdmaBackend(Backend):
     def _algorithms(self, collective: str) -> list[str]: ...
 
 def create(
-    store: Store, rank: int, size: int, options: Options, agent_address: str
+    store: Store,
+    rank: int,
+    size: int,
+    options: Options,
+    agent_address: str,
+    agent_introduces: bool,
 ) -> RdmaBackend: ...
 def quiesce() -> None: ...
 def empty_in_heap(sizes: list[int], dtype: torch.dtype) -> torch.Tensor: ...

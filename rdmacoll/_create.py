@@ -19,11 +19,12 @@ def create(group: Any, pg_options: Any) -> "RdmaBackend":
     options._timeout = group.timeout
     options.group_name = group.group_id
     options.global_ranks_in_group = group.global_ranks_in_group or list(range(group.group_size))
-    agent = "" if _met_at_agent else _agent_address(group.group_rank, group.group_size)
+    agent = os.environ.get("RDMACOLL_AGENT", "")
+    introduces = bool(agent) and not _met_at_agent and _is_world(group.group_rank, group.group_size)
     backend: RdmaBackend = module.create(
-        group.store, group.group_rank, group.group_size, options, agent
+        group.store, group.group_rank, group.group_size, options, agent, introduces
     )
-    _met_at_agent = _met_at_agent or agent != ""
+    _met_at_agent = _met_at_agent or introduces
     return backend
 
 
@@ -37,8 +38,7 @@ def _options(module: Any, pg_options: Any) -> Any:
     )
 
 
-def _agent_address(rank: int, size: int) -> str:
-    """Where rdmarun's agent listens, if it can introduce this group: the world, in its order."""
+def _is_world(rank: int, size: int) -> bool:
+    """Whether rdmarun's agent can introduce this group: the world, in its order."""
     environ = os.environ
-    whole_world = environ.get("WORLD_SIZE") == str(size) and environ.get("RANK") == str(rank)
-    return environ.get("RDMACOLL_AGENT", "") if whole_world else ""
+    return environ.get("WORLD_SIZE") == str(size) and environ.get("RANK") == str(rank)

@@ -13,11 +13,14 @@
 #include <cstring>
 #include <utility>
 
+#include "csrc/base/limits.h"
+
 namespace rdmacoll::torch_ext {
 namespace {
 
 constexpr char kCome[] = "RDMACOL1";
 constexpr char kDecline[] = "RDMACOL0";
+constexpr char kAskSecret[] = "RDMACOLS";
 constexpr int64_t kDeclineMs = 1000;
 constexpr int64_t kInterruptEveryMs = 100;
 constexpr uint32_t kLongestAnswer = 1u << 16;  // of one rank; CARD_LIMIT_BYTES of the agent
@@ -49,7 +52,7 @@ class Conversation {
       return Status::from_errno("reaching rdmarun's agent at RDMACOLL_AGENT='" + address + "'",
                                 errno);
     }
-    return Status();
+    return check_user(address);
   }
 
   Status send(const std::string& bytes) {
@@ -73,6 +76,18 @@ class Conversation {
     return Status();
   }
 
+  // The first number of an answer; with the agent's reason where it refuses.
+  Status accepted() {
+    auto refused = receive_number();
+    if (!refused.ok()) return refused.status();
+    if (refused.value() == 0) return Status();
+    auto why = receive_text();
+    if (!why.ok()) return why.status();
+    return Status(StatusCode::PeerFailed, why.value().empty()
+                                              ? "rdmarun's agent refuses, and does not say why"
+                                              : why.take());
+  }
+
   Result<uint32_t> receive_number() {
     uint32_t number = 0;
     RDMACOLL_RETURN_IF_ERROR(receive(&number, sizeof number));
@@ -91,6 +106,20 @@ class Conversation {
   }
 
  private:
+  // The name outlives the agent, and then anybody may listen under it.
+  Status check_user(const std::string& address) const {
+    ucred other{};
+    socklen_t bytes = sizeof other;
+    if (::getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &other, &bytes) != 0) {
+      return Status::from_errno("SO_PEERCRED", errno);
+    }
+    if (other.uid == ::geteuid() || other.uid == 0) return Status();
+    return Status(StatusCode::PeerFailed,
+                  "at RDMACOLL_AGENT='" + address + "' listens user " + std::to_string(other.uid) +
+                      ", and not rdmarun's agent of this user; unset it, or "
+                      "start the ranks with rdmarun again");
+  }
+
   Status ready(short events) {
     for (;;) {
       pollfd descriptor{socket_, events, 0};
@@ -126,15 +155,7 @@ Result<std::vector<std::string>> AgentBootstrap::all_gather(const std::string& m
   Conversation agent(deadline, interrupt_);
   RDMACOLL_RETURN_IF_ERROR(agent.connect(address_));
   RDMACOLL_RETURN_IF_ERROR(agent.send(message(kCome, mine)));
-  auto refused = agent.receive_number();
-  if (!refused.ok()) return refused.status();
-  if (refused.value() != 0) {
-    auto why = agent.receive_text();
-    if (!why.ok()) return why.status();
-    return Status(StatusCode::PeerFailed, why.value().empty()
-                                              ? "rdmarun's agent refuses, and does not say why"
-                                              : why.take());
-  }
+  RDMACOLL_RETURN_IF_ERROR(agent.accepted());
   auto count = agent.receive_number();
   if (!count.ok()) return count.status();
   if (count.value() != static_cast<uint32_t>(world_)) {
@@ -148,6 +169,18 @@ Result<std::vector<std::string>> AgentBootstrap::all_gather(const std::string& m
     everyones.push_back(text.take());
   }
   return everyones;
+}
+
+Result<std::string> AgentBootstrap::secret(Deadline deadline) {
+  Conversation agent(deadline, interrupt_);
+  RDMACOLL_RETURN_IF_ERROR(agent.connect(address_));
+  RDMACOLL_RETURN_IF_ERROR(agent.send(message(kAskSecret, "")));
+  RDMACOLL_RETURN_IF_ERROR(agent.accepted());
+  auto secret = agent.receive_text();
+  if (secret.ok() && secret.value().size() < kSecretBytesMin) {
+    return Status(StatusCode::System, "rdmarun's agent does not keep to the protocol");
+  }
+  return secret;
 }
 
 void AgentBootstrap::decline(const std::string& mine) {

@@ -105,7 +105,7 @@ c10::intrusive_ptr<c10d::Backend> RdmaBackend::split(
             : options_->global_ranks_in_group.at(static_cast<size_t>(rank)));
   }
   return create_backend(store, static_cast<int>(mine - ranks.begin()),
-                        static_cast<int>(ranks.size()), std::move(of_group), "");
+                        static_cast<int>(ranks.size()), std::move(of_group), Agent());
 }
 
 }  // namespace rdmacoll::torch_ext

@@ -10,10 +10,10 @@ namespace rdmacoll::torch_ext {
 namespace {
 
 std::unique_ptr<Bootstrap> bootstrap_of(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                        int size, const std::string& agent_address,
+                                        int size, const Agent& agent,
                                         const InterruptCheck& interrupt) {
-  if (agent_address.empty()) return std::make_unique<StoreBootstrap>(store, rank, size, interrupt);
-  return std::make_unique<AgentBootstrap>(agent_address, rank, size, interrupt);
+  if (!agent.introduces) return std::make_unique<StoreBootstrap>(store, rank, size, interrupt);
+  return std::make_unique<AgentBootstrap>(agent.address, rank, size, interrupt);
 }
 
 }  // namespace
@@ -21,14 +21,20 @@ std::unique_ptr<Bootstrap> bootstrap_of(const c10::intrusive_ptr<c10d::Store>& s
 c10::intrusive_ptr<RdmaBackend> create_backend(const c10::intrusive_ptr<c10d::Store>& store,
                                                int rank, int size,
                                                c10::intrusive_ptr<RdmaBackend::Options> options,
-                                               const std::string& agent_address) {
+                                               const Agent& agent) {
   const WithoutGil without_gil;
   PythonInterrupt interrupt;
-  const auto bootstrap =
-      bootstrap_of(store, rank, size, agent_address, [&interrupt] { return interrupt.check(); });
+  const InterruptCheck check = [&interrupt] { return interrupt.check(); };
+  const auto bootstrap = bootstrap_of(store, rank, size, agent, check);
+  const int64_t timeout_ms = options->timeout.count();
+  const AskSecret ask_secret = [&]() -> Result<std::string> {
+    if (agent.address.empty()) return std::string();
+    return AgentBootstrap(agent.address, rank, size, check)
+        .secret(Deadline::after_ms(SteadyClock(), timeout_ms));
+  };
   const GroupName name{options->group_name, options->global_ranks_in_group};
-  auto session = Process::instance().join(rank, size, *bootstrap, options->timeout.count(),
-                                          options->algorithm, name);
+  auto session = Process::instance().join(rank, size, *bootstrap, timeout_ms, options->algorithm,
+                                          name, ask_secret);
   if (session.status().code() == StatusCode::Interrupted) interrupt.rethrow();
   return c10::make_intrusive<RdmaBackend>(take_or_throw(std::move(session)), std::move(options));
 }

@@ -9,11 +9,17 @@
 
 namespace rdmacoll::torch_ext {
 
-// All ranks of the group call it. They meet at the launcher's agent if its address is given (the
-// group is then the whole world), else in the store, under keys of this group alone.
+// The launcher's agent of this host.
+struct Agent {
+  std::string address;      // empty: there is none
+  bool introduces = false;  // the ranks of this group, which is the whole world, to each other
+};
+
+// All ranks of the group call it. They meet at the agent if it introduces them, else in the store,
+// under keys of this group alone. In both cases the agent knows the job's secret.
 c10::intrusive_ptr<RdmaBackend> create_backend(const c10::intrusive_ptr<c10d::Store>& store,
                                                int rank, int size,
                                                c10::intrusive_ptr<RdmaBackend::Options> options,
-                                               const std::string& agent_address);
+                                               const Agent& agent);
 
 }  // namespace rdmacoll::torch_ext

@@ -172,9 +172,16 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   bind_backend(module);
   bind_heap(module);
   bind_trace(module);
-  module.def("create", &create_backend, py::arg("store"), py::arg("rank"), py::arg("size"),
-             py::arg("options"), py::arg("agent_address"),
-             py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "create",
+      [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+         c10::intrusive_ptr<RdmaBackend::Options> options, std::string address, bool introduces) {
+        return create_backend(store, rank, size, std::move(options),
+                              {std::move(address), introduces});
+      },
+      py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
+      py::arg("agent_address"), py::arg("agent_introduces"),
+      py::call_guard<py::gil_scoped_release>());
   module.def(
       "quiesce", [] { Process::instance().quiesce(); }, py::call_guard<py::gil_scoped_release>());
   module.def("build_info", &build_info);

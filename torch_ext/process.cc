@@ -30,13 +30,30 @@ Process::Process() {
   });
 }
 
-Result<std::shared_ptr<Endpoint>> Process::endpoint() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (endpoint_forks_ == forks()) {
-    if (auto endpoint = endpoint_.lock()) return endpoint;
+std::shared_ptr<Endpoint> Process::open_endpoint() const {
+  return endpoint_forks_ == forks() ? endpoint_.lock() : nullptr;
+}
+
+Result<std::shared_ptr<Endpoint>> Process::endpoint(const AskSecret& ask_secret) {
+  std::optional<std::string> launchers;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (auto endpoint = open_endpoint()) return endpoint;
+    launchers = launchers_secret_;
   }
   auto config = Config::from_environment();
   if (!config.ok()) return config.status();
+  if (config.value().secret.empty() && !launchers) {
+    auto told = ask_secret();  // without the mutex: it may wait, and want the GIL
+    if (!told.ok()) return told.status();
+    launchers = told.take();
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (auto endpoint = open_endpoint()) return endpoint;  // of another thread
+  if (config.value().secret.empty()) {
+    launchers_secret_ = launchers;
+    config.value().secret = *launchers;
+  }
   auto heap = heap_for(config.value());
   if (!heap.ok()) return heap.status();
   auto opened = Endpoint::open(config.value(), heap.take());
@@ -102,8 +119,8 @@ Heap* Process::heap_of(const void* data) {
 
 Result<std::shared_ptr<Session>> Process::join(int rank, int size, Bootstrap& bootstrap,
                                                int64_t timeout_ms, const std::string& algorithm,
-                                               const GroupName& name) {
-  auto opened = endpoint();
+                                               const GroupName& name, const AskSecret& ask_secret) {
+  auto opened = endpoint(ask_secret);
   if (!opened.ok()) {
     decline_group(bootstrap, opened.status());
     return opened.status();
@@ -111,11 +128,21 @@ Result<std::shared_ptr<Session>> Process::join(int rank, int size, Bootstrap& bo
   auto communicator =
       opened.value()->create_communicator(rank, size, bootstrap, timeout_ms, algorithm, name);
   if (!communicator.ok()) return communicator.status();
+  warn_without_secret(opened.value()->config(), rank, size);
   auto session = std::make_shared<Session>(communicator.take());
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase_if(sessions_, [](const auto& other) { return other.expired(); });
   sessions_.push_back(session);
   return session;
+}
+
+void Process::warn_without_secret(const Config& config, int rank, int size) {
+  if (size == 1 || met_others_.exchange(true) || rank != 0 || !config.secret.empty()) return;
+  Log(config.log_level, "rank 0")
+      .write(LogLevel::Warn,
+             "this job has no secret: whoever reaches the store in which its ranks meet can take "
+             "part; start it with rdmarun, or name a file with one in RDMACOLL_SECRET_FILE "
+             "(docs/SECURITY.md)");
 }
 
 void Process::quiesce() {

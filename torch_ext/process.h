@@ -6,8 +6,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "csrc/engine/bootstrap.h"
@@ -17,15 +20,19 @@
 
 namespace rdmacoll::torch_ext {
 
+// The job's secret as the launcher has it; empty: it has none.
+using AskSecret = std::function<Result<std::string>()>;
+
 class Process {
  public:
   static Process& instance();
 
   // Joins a group. All its ranks call it; timeout_ms bounds the call and then its operations.
-  // algorithm: as Endpoint::create_communicator has it.
+  // algorithm: as Endpoint::create_communicator has it. ask_secret: for where the environment names
+  // no file with one.
   Result<std::shared_ptr<Session>> join(int rank, int size, Bootstrap& bootstrap,
                                         int64_t timeout_ms, const std::string& algorithm,
-                                        const GroupName& name);
+                                        const GroupName& name, const AskSecret& ask_secret);
 
   // Of the newest endpoint, also when that is closed; nullptr: there is none.
   std::shared_ptr<FlightRecorder> flight_recorder();
@@ -46,16 +53,21 @@ class Process {
 
  private:
   Process();
-  Result<std::shared_ptr<Endpoint>> endpoint();
+  Result<std::shared_ptr<Endpoint>> endpoint(const AskSecret& ask_secret);
+  // On one rank, once.
+  void warn_without_secret(const Config& config, int rank, int size);
   // Under the mutex.
+  std::shared_ptr<Endpoint> open_endpoint() const;
   Result<std::shared_ptr<Heap>> heap_for(const Config& config);
   void hand_out(const Config& config, std::shared_ptr<FlightRecorder> recorder);
 
   std::atomic<uint64_t> forks_{0};
   std::atomic<bool> leaving_{false};
+  std::atomic<bool> met_others_{false};
   std::mutex mutex_;
   uint64_t endpoint_forks_ = 0;  // forks() when endpoint_ was opened
   std::weak_ptr<Endpoint> endpoint_;
+  std::optional<std::string> launchers_secret_;  // once it was asked for
   // All that were ever made, as tensors outlive everything: this process's own is the last, if it
   // was made after the last fork (nullptr where the environment wants none). One more with each
   // fork of a child that joins groups.

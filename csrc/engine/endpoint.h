@@ -37,6 +37,8 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
                                                             const std::string& algorithm = "",
                                                             const GroupName& name = {});
 
+  const Config& config() const { return config_; }
+
   // Of this endpoint's groups; nullptr where RDMACOLL_FLIGHT_RECORDS is 0. It outlives the endpoint
   // for whoever keeps it.
   std::shared_ptr<FlightRecorder> flight_recorder() const { return recorder_; }

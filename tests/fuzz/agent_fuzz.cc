@@ -1,5 +1,5 @@
-// What rdmarun's agent answers a rank that comes to make the group. An input is the whole answer,
-// after which the agent hangs up.
+// What rdmarun's agent answers a rank that comes to make the group, or asks for the job's secret.
+// An input is the whole answer, after which the agent hangs up.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "csrc/base/limits.h"
 #include "csrc/memory/unique_fd.h"
 #include "tests/fuzz/target.h"
 #include "torch_ext/agent_bootstrap.h"
@@ -63,13 +64,18 @@ std::string text(const std::string& bytes) {
 std::vector<std::string> seeds() {
   const std::string taken = bytes_of(uint32_t{0}), refused = bytes_of(uint32_t{1});
   return {taken + bytes_of(kWorld) + text("record 0") + text("record 1"),
-          refused + text("rank 1 has left"), refused + text("")};
+          taken + text(std::string(32, 's')), refused + text("rank 1 has left"),
+          refused + text("")};
 }
 
 void run(const std::string& bytes) {
   static Agent& agent = *new Agent();  // its thread outlives main()
   agent.set_answer(bytes);
   torch_ext::AgentBootstrap bootstrap(agent.address(), 0, kWorld, [] { return Status(); });
+  auto secret = bootstrap.secret(Deadline::after_ms(SteadyClock(), 5000));
+  RDMACOLL_CHECK(secret.ok() ? secret.value().size() >= kSecretBytesMin &&
+                                   secret.value().size() <= bytes.size()
+                             : !secret.status().message().empty());
   auto records = bootstrap.all_gather("mine", Deadline::after_ms(SteadyClock(), 5000));
   if (!records.ok()) {
     RDMACOLL_CHECK(!records.status().message().empty());  // the agent's own words, where it refuses

@@ -56,7 +56,9 @@ std::vector<std::string> seeds() {
   Message message;
   message.sender = {1, 2, 3};
   std::vector<std::string> seeds;
-  for (const auto& [kind, reference, descriptors] : {std::tuple{MessageKind::Hello, 0, '\2'},
+  for (const auto& [kind, reference, descriptors] : {std::tuple{MessageKind::Challenge, 0, '\0'},
+                                                     {MessageKind::Proof, 0, '\0'},
+                                                     {MessageKind::Hello, 0, '\2'},
                                                      {MessageKind::Region, 0, '\1'},
                                                      {MessageKind::Region, 4096, '\0'},
                                                      {MessageKind::Bye, 0, '\0'}}) {

@@ -10,7 +10,9 @@ std::vector<std::string> seeds() {
   hello.to = {4, 5, 6};
   hello.stripes = verbs::kMaxStripes;
   for (uint32_t i = 0; i < verbs::kMaxStripes; ++i) hello.numbers[i] = 100 + i;
-  return {bytes_of(hello)};
+  verbs::Hello signed_one = hello;
+  signed_one.sign(JobKey::load("the secret of the job").take());
+  return {bytes_of(hello), bytes_of(signed_one)};
 }
 
 void run(const std::string& bytes) {
@@ -19,6 +21,9 @@ void run(const std::string& bytes) {
   if (!hello) return;
   RDMACOLL_CHECK(hello->stripes > 0 && hello->stripes <= verbs::kMaxStripes);
   RDMACOLL_CHECK(bytes_of(*hello) == bytes);
+  // Of a key whose signature no seed holds.
+  static const JobKey key = JobKey::load("the secret of another").take();
+  RDMACOLL_CHECK(!hello->holds(key));
 }
 
 }  // namespace rdmacoll::fuzz

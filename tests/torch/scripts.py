@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,14 +28,20 @@ def run_ranks(script: str | Path, size: int, *arguments: str) -> list[Finished]:
     """`script` is a file, or source."""
     store = host_store()
     processes = start_ranks(store, script, size, *arguments)
-    return [_finish(process) for process in processes]
+    return [finish(process) for process in processes]
 
 
 def start_ranks(
-    store: dist.TCPStore, script: str | Path, size: int, *arguments: str, **variables: str
+    store: dist.TCPStore,
+    script: str | Path,
+    size: int,
+    *arguments: str,
+    ranks: Iterable[int] = (),
+    **variables: str,
 ) -> list[subprocess.Popen[str]]:
+    """ranks: only these, for others to be started with other variables."""
     processes = []
-    for rank in range(size):
+    for rank in ranks or range(size):
         environment = {
             **os.environ,
             "RANK": str(rank),
@@ -60,7 +67,7 @@ def start_ranks(
     return processes
 
 
-def _finish(process: subprocess.Popen[str]) -> Finished:
+def finish(process: subprocess.Popen[str]) -> Finished:
     try:
         output, _ = process.communicate(timeout=DEADLINE_S)
         return Finished(process.returncode, output)
@@ -78,4 +85,4 @@ def run_python(source: str) -> Finished:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    return _finish(process)
+    return finish(process)

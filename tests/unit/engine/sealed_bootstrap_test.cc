@@ -46,7 +46,7 @@ struct Outcome {
   std::vector<Status> status{kWorld};
 };
 
-Outcome exchange(
+Outcome meet(
     const std::vector<std::string>& secrets, const Tamper& tamper = [](int, Records&) {},
     const std::vector<std::string>& groups = {"group", "group", "group"}) {
   ThreadBootstrap world(kWorld);
@@ -79,7 +79,7 @@ void expect_refused(const Outcome& outcome, const std::string& why) {
 
 TEST(SealedBootstrap, WithOneSecretOrNoneEverybodyGetsEveryRecord) {
   for (const std::string& secret : {kSecret, std::string()}) {
-    const Outcome outcome = exchange({secret, secret, secret});
+    const Outcome outcome = meet({secret, secret, secret});
     for (size_t rank = 0; rank < kWorld; ++rank) {
       EXPECT_TRUE(outcome.status[rank].ok()) << outcome.status[rank].message();
       EXPECT_EQ(outcome.records[rank], (Records{record_of(0), record_of(1), record_of(2)}));
@@ -88,12 +88,12 @@ TEST(SealedBootstrap, WithOneSecretOrNoneEverybodyGetsEveryRecord) {
 }
 
 TEST(SealedBootstrap, AnotherSecretOnOneRankIsAnErrorOnAll) {
-  expect_refused(exchange({kSecret, "the secret of another", kSecret}),
+  expect_refused(meet({kSecret, "the secret of another", kSecret}),
                  "is not signed with this job's secret");
 }
 
 TEST(SealedBootstrap, OneRankWithoutASecretIsAnErrorOnAll) {
-  const Outcome outcome = exchange({kSecret, "", kSecret});
+  const Outcome outcome = meet({kSecret, "", kSecret});
   expect_refused(outcome, "secret of the job");
   EXPECT_TRUE(outcome.status[0].message().starts_with(
       "rank 1 has no secret of the job, and rank 0 has; all ranks must have the same secret"))
@@ -107,33 +107,32 @@ TEST(SealedBootstrap, EveryByteOfARecordIsSigned) {
   const std::vector<std::string> secrets(kWorld, kSecret);
   const size_t bytes = 8 + sizeof(Mac) + record_of(0).size();
   for (size_t at = 0; at < bytes; ++at) {
-    expect_refused(exchange(secrets,
-                            [at](int exchange, Records& records) {
-                              if (exchange == 1)
-                                records[2][at] = static_cast<char>(~records[2][at]);
-                            }),
+    expect_refused(meet(secrets,
+                        [at](int exchange, Records& records) {
+                          if (exchange == 1) records[2][at] = static_cast<char>(~records[2][at]);
+                        }),
                    "the record of rank 2 is not signed");
   }
   for (size_t length = 0; length < bytes; ++length) {
-    expect_refused(exchange(secrets,
-                            [length](int exchange, Records& records) {
-                              if (exchange == 1) records[0].resize(length);
-                            }),
+    expect_refused(meet(secrets,
+                        [length](int exchange, Records& records) {
+                          if (exchange == 1) records[0].resize(length);
+                        }),
                    "the record of rank 0 is not signed");
   }
 }
 
 TEST(SealedBootstrap, ARecordIsGoodForItsRankOnly) {
-  expect_refused(exchange(std::vector<std::string>(kWorld, kSecret),
-                          [](int exchange, Records& records) {
-                            if (exchange == 1) std::swap(records[0], records[1]);
-                          }),
+  expect_refused(meet(std::vector<std::string>(kWorld, kSecret),
+                      [](int exchange, Records& records) {
+                        if (exchange == 1) std::swap(records[0], records[1]);
+                      }),
                  "the record of rank 0 is not signed");
 }
 
 TEST(SealedBootstrap, ARecordIsGoodForItsGroupOnly) {
-  expect_refused(exchange(std::vector<std::string>(kWorld, kSecret), [](int, Records&) {},
-                          {"one", "other", "other"}),
+  expect_refused(meet(std::vector<std::string>(kWorld, kSecret), [](int, Records&) {},
+                      {"one", "other", "other"}),
                  "is not signed");
 }
 
@@ -142,13 +141,13 @@ TEST(SealedBootstrap, AnEarlierExchangeIsNotGoodAgain) {
   const std::vector<std::string> secrets(kWorld, kSecret);
   std::mutex mutex;
   std::vector<Records> kept(2);
-  const Outcome first = exchange(secrets, [&](int exchange, Records& records) {
+  const Outcome first = meet(secrets, [&](int exchange, Records& records) {
     const std::lock_guard lock(mutex);
     kept[static_cast<size_t>(exchange)] = records;
   });
   ASSERT_TRUE(first.status[0].ok());
   const auto replay = [&](bool nonces, size_t of_rank) {
-    return exchange(secrets, [&, nonces, of_rank](int exchange, Records& records) {
+    return meet(secrets, [&, nonces, of_rank](int exchange, Records& records) {
       if (exchange == 1 || nonces) {
         records[of_rank] = kept[static_cast<size_t>(exchange)][of_rank];
       }
@@ -158,8 +157,8 @@ TEST(SealedBootstrap, AnEarlierExchangeIsNotGoodAgain) {
   const Outcome with_nonces = replay(true, 1);
   for (const Status& status : with_nonces.status) EXPECT_EQ(status.code(), StatusCode::Mismatch);
   expect_refused(
-      exchange(secrets, [&](int exchange,
-                            Records& records) { records = kept[static_cast<size_t>(exchange)]; }),
+      meet(secrets,
+           [&](int exchange, Records& records) { records = kept[static_cast<size_t>(exchange)]; }),
       "is not signed");
 }
 

@@ -1,0 +1,47 @@
+// Messages of a process that has connected and does not know the job's secret, one after another,
+// whoever has dialled. An input is a byte, whether this side has, then whole messages.
+#include <cstring>
+
+#include "csrc/transport/shm/stranger.h"
+#include "tests/fuzz/target.h"
+
+namespace rdmacoll::fuzz {
+namespace {
+
+const ProcessId kMe{1}, kOther{2};
+
+Message message(MessageKind kind) {
+  Message message;
+  message.kind = kind;
+  message.sender = kOther;
+  return message;
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+  const std::string all = bytes_of(message(MessageKind::Challenge)) +
+                          bytes_of(message(MessageKind::Proof)) +
+                          bytes_of(message(MessageKind::Hello));
+  return {'\0' + all, '\1' + all, '\0' + bytes_of(message(MessageKind::Bye))};
+}
+
+void run(const std::string& bytes) {
+  static const JobKey key = JobKey::load("the secret of the job").take();
+  if (bytes.empty()) return;
+  Stranger stranger(PeerSocket(UniqueFd()), ProcessId{3});
+  if ((bytes[0] & 1) != 0) {
+    stranger.dialled = true;
+    stranger.process = kOther;
+  }
+  for (size_t at = 1; bytes.size() - at >= sizeof(Message); at += sizeof(Message)) {
+    Message message;
+    std::memcpy(&message, bytes.data() + at, sizeof(message));
+    const Stranger::Next next = stranger.hear(message, key, kMe);
+    RDMACOLL_CHECK(next != Stranger::Next::SayHello && next != Stranger::Next::Admit);
+    if (next != Stranger::Next::Prove) return;
+    RDMACOLL_CHECK(stranger.proof(key, kMe).proof != message.proof);
+  }
+}
+
+}  // namespace rdmacoll::fuzz
