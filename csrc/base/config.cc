@@ -126,9 +126,7 @@ Result<Config> Config::from_environment() {
       read_choice("RDMACOLL_TRANSPORT", {"auto", "shm", "verbs"}, &config.transport));
   RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_REQUIRE", {"verbs"}, &config.require));
   RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_ALGO", kAlgorithms, &config.algorithm));
-  std::string deterministic = "0";
-  RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_DETERMINISTIC", {"0", "1"}, &deterministic));
-  config.deterministic = deterministic == "1";
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_DETERMINISTIC", 0, 1, &config.deterministic));
   RDMACOLL_RETURN_IF_ERROR(read_tuning(&config.tuning, &config.tuning_text));
   int64_t block_bytes = static_cast<int64_t>(config.block_bytes);
   RDMACOLL_RETURN_IF_ERROR(
@@ -164,7 +162,7 @@ Status Config::check_algorithm(const std::string& setting, const std::string& va
 
 uint64_t Config::agreement_hash() const {
   return fnv1a(algorithm + "|" + std::to_string(block_bytes) + "|" + transport + "|" +
-               std::to_string(verbs.queue_pairs) + "|" + (deterministic ? "1|" : "0|") +
+               std::to_string(verbs.queue_pairs) + "|" + std::to_string(deterministic) + "|" +
                tuning_text);
 }
 

@@ -52,7 +52,7 @@ struct Config {
   std::string algorithm = "auto";
   // RDMACOLL_DETERMINISTIC: 0 | 1. Reductions fold in rank order: their bits depend on nothing but
   // what the ranks contribute. Same on all ranks.
-  bool deterministic = false;
+  int64_t deterministic = 0;
   // RDMACOLL_TUNING: a file that says which algorithm is taken when (plan/tuning.h), instead of the
   // defaults. What is in it must be the same on all ranks.
   std::string tuning;

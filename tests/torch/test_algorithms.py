@@ -20,7 +20,7 @@ from world import GROUP_TIMEOUT
 import rdmacoll
 
 LACKS = "has no algorithms to choose from"
-NAMES = ("ring", "tree", "halving_doubling", "one_shot", "two_shot")
+NAMES = ("ring", "tree", "halving_doubling", "one_shot", "two_shot", "direct")
 LARGE = 1 << 30
 
 
