@@ -92,7 +92,10 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
   const auto here =
       std::count_if(paths.begin(), paths.end(), [](const Path& path) { return path.same_host; });
   if (config_.spin_us < 0 && here > usable_cores()) progress_->set_spin_us(0);
-  const Ground ground{*transports_, *progress_, clock_, tuning_,
+  const Ground ground{*transports_,
+                      *progress_,
+                      clock_,
+                      tuning_,
                       {algorithm_by_name(of_group.algorithm), config_.deterministic != 0}};
   return std::make_shared<Communicator>(std::move(group), std::move(paths), ground, timeout_ms,
                                         shared_from_this());
