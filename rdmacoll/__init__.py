@@ -12,23 +12,34 @@ from ._register import register
 
 if TYPE_CHECKING:
     from ._C import Options, RdmaBackend
+    from .failure import DeadRankError, dead_ranks, shrink_group
     from .memory import empty, in_heap, memory_stats, place_, registered_memory, zeros
     from .placement import trace_placement
 
 __all__ = [
+    "DeadRankError",
     "Options",
     "RdmaBackend",
     "__version__",
     "build_info",
+    "dead_ranks",
     "empty",
     "in_heap",
     "memory_stats",
     "place_",
     "registered_memory",
+    "shrink_group",
     "trace_placement",
     "zeros",
 ]
 __version__: str
+
+_ELSEWHERE = {
+    "DeadRankError": ".failure",
+    "dead_ranks": ".failure",
+    "shrink_group": ".failure",
+    "trace_placement": ".placement",
+}
 
 # `import torch` calls register() at its end, unless this switches such calls off.
 if "torch" in sys.modules or os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") != "1":
@@ -54,6 +65,6 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        module = ".placement" if name == "trace_placement" else ".memory"
+        module = _ELSEWHERE.get(name, ".memory")
         return getattr(import_module(module, __name__), name)
     raise AttributeError(f"module 'rdmacoll' has no attribute {name!r}")

@@ -1,7 +1,7 @@
 // RdmaBackend: the engine as a c10d::Backend. Every method checks its arguments, binds the tensors
 // to buffers and starts one operation (or several, if coalesced) of the communicator.
 //
-// backend.cc: life, options, failure · collectives.cc, lists.cc, coalesced.cc, p2p.cc: the
+// backend.cc: life, options, failure · shrink.cc: smaller groups · collectives.cc, lists.cc, coalesced.cc, p2p.cc: the
 // operations · sparse.cc, monitored_barrier.cc: those made of others.
 // Floor: torch_ext. Thread: any.
 #pragma once
@@ -56,6 +56,12 @@ class RdmaBackend final : public c10d::Backend {
   bool supportsSplitting() const override { return true; }
   c10::intrusive_ptr<c10d::Backend> split(
       const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+      const c10::intrusive_ptr<c10d::Backend::Options>& options) override;
+  bool supportsShrinking() const override { return true; }
+  // Beside whom torch names, who is gone is excluded; torch names at least one, rdmacoll's own
+  // shrink_group need not. With torch's SHRINK_ABORT what is in flight here is aborted first.
+  c10::intrusive_ptr<c10d::Backend> shrink(
+      const std::vector<int64_t>& ranks_to_exclude, int shrink_flags,
       const c10::intrusive_ptr<c10d::Backend::Options>& options) override;
 
   // --- memory: heap_allocator.h -----------------------------------------------------------------

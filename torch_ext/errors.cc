@@ -2,16 +2,34 @@
 #include "torch_ext/errors.h"
 
 #include <c10/util/Exception.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <string>
+#include <vector>
+
+#include "torch_ext/process.h"
 
 namespace rdmacoll::torch_ext {
 
-std::exception_ptr to_exception(const Status& status) {
-  const c10::SourceLocation here{__func__, __FILE__, __LINE__};
+namespace {
+
+std::string message_of(const Status& status) {
   // torch's users and tests look for these two words.
   const char* timed_out = status.code() == StatusCode::Timeout ? "Timed out waiting: " : "";
-  const std::string message = std::string("rdma: ") + timed_out + status.message();
+  return std::string("rdma: ") + timed_out + status.message();
+}
+
+bool may_be_of_dead_ranks(StatusCode code) {
+  return code == StatusCode::PeerFailed || code == StatusCode::Timeout ||
+         code == StatusCode::Aborted || code == StatusCode::System;
+}
+
+}  // namespace
+
+std::exception_ptr to_exception(const Status& status) {
+  const c10::SourceLocation here{__func__, __FILE__, __LINE__};
+  const std::string message = message_of(status);
   switch (status.code()) {
     case StatusCode::Unsupported:
       return std::make_exception_ptr(c10::NotImplementedError(here, message));
@@ -31,5 +49,17 @@ std::exception_ptr to_exception(const Status& status) {
 }
 
 void throw_status(const Status& status) { std::rethrow_exception(to_exception(status)); }
+
+void throw_status(const Status& status, const Communicator& communicator) {
+  namespace py = pybind11;
+  if (!may_be_of_dead_ranks(status.code()) || Process::instance().leaving()) throw_status(status);
+  const std::vector<int> lost = communicator.lost_ranks();
+  if (lost.empty()) throw_status(status);
+  const py::gil_scoped_acquire gil;
+  const py::object type = py::module_::import("rdmacoll.failure").attr("DeadRankError");
+  const py::object error = type(message_of(status), py::tuple(py::cast(lost)));
+  PyErr_SetObject(type.ptr(), error.ptr());
+  throw py::error_already_set();
+}
 
 }  // namespace rdmacoll::torch_ext

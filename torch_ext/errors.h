@@ -5,6 +5,9 @@
 //   Timeout, Mismatch, Aborted   torch.distributed.DistBackendError
 //   PeerFailed, System           torch.distributed.DistNetworkError
 //
+// Those of a group that has lost ranks are rdmacoll.DeadRankError, which is both of the last two,
+// and carries the ranks; but not in futures, whose errors are made in threads without Python.
+//
 // Floor: torch_ext. Thread: any.
 #pragma once
 
@@ -12,11 +15,15 @@
 #include <utility>
 
 #include "csrc/base/status.h"
+#include "csrc/engine/communicator.h"
 
 namespace rdmacoll::torch_ext {
 
 std::exception_ptr to_exception(const Status& status);
 [[noreturn]] void throw_status(const Status& status);
+
+// Of an operation of this group, or of what is made of it.
+[[noreturn]] void throw_status(const Status& status, const Communicator& communicator);
 
 inline void throw_if_failed(const Status& status) {
   if (!status.ok()) [[unlikely]]

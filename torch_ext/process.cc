@@ -129,7 +129,11 @@ Result<std::shared_ptr<Session>> Process::join(int rank, int size, Bootstrap& bo
       opened.value()->create_communicator(rank, size, bootstrap, timeout_ms, algorithm, name);
   if (!communicator.ok()) return communicator.status();
   warn_without_secret(opened.value()->config(), rank, size);
-  auto session = std::make_shared<Session>(communicator.take());
+  return enlist(communicator.take());
+}
+
+std::shared_ptr<Session> Process::enlist(std::shared_ptr<Communicator> communicator) {
+  auto session = std::make_shared<Session>(std::move(communicator));
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase_if(sessions_, [](const auto& other) { return other.expired(); });
   sessions_.push_back(session);

@@ -33,6 +33,8 @@ class Process {
   Result<std::shared_ptr<Session>> join(int rank, int size, Bootstrap& bootstrap,
                                         int64_t timeout_ms, const std::string& algorithm,
                                         const GroupName& name, const AskSecret& ask_secret);
+  // What a communicator that was made of another is to torch.
+  std::shared_ptr<Session> enlist(std::shared_ptr<Communicator> communicator);
 
   // Of the newest endpoint, also when that is closed; nullptr: there is none.
   std::shared_ptr<FlightRecorder> flight_recorder();

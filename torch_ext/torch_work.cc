@@ -45,7 +45,7 @@ void TorchWork::add(Result<WorkPtr> part) {
   if (part.ok()) {
     parts_.push_back(part.take());
   } else if (parts_.empty()) {
-    throw_status(part.status());
+    throw_status(part.status(), session_->communicator());
   } else if (start_failure_.ok()) {
     start_failure_ = part.status();
   }
@@ -60,7 +60,7 @@ void TorchWork::finish_here() {
     throw;
   }
   settle();
-  throw_if_failed(status_);
+  throw_if_it_failed();
 }
 
 void TorchWork::finish_in_background() {
@@ -155,6 +155,11 @@ bool TorchWork::isCompleted() {
   return true;
 }
 
+void TorchWork::throw_if_it_failed() const {
+  if (!status_.ok()) [[unlikely]]
+    throw_status(status_, session_->communicator());
+}
+
 bool TorchWork::isSuccess() const { return settled() && status_.ok(); }
 
 std::exception_ptr TorchWork::exception() const {
@@ -173,7 +178,7 @@ bool TorchWork::wait(std::chrono::milliseconds timeout) {
     drive(timeout == kNoTimeout ? -1 : timeout.count());
     settle();
   }
-  throw_if_failed(status_);
+  throw_if_it_failed();
   return true;
 }
 

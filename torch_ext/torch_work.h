@@ -54,6 +54,7 @@ class TorchWork final : public c10d::Work {
   // Waits for all parts; -1: without a limit of its own. Throws on a timeout or Ctrl-C.
   void drive(int64_t timeout_ms);
   void settle();
+  void throw_if_it_failed() const;  // once settled
   void end();  // once, under end_mutex_
   void complete_future();
 

@@ -3,9 +3,17 @@
 #include "csrc/engine/communicator.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "csrc/engine/shrinking.h"
 
 namespace rdmacoll {
 namespace {
+
+// Between two looks at what others say, while they say nothing new.
+constexpr std::chrono::microseconds kShortestPause(100);
+constexpr std::chrono::microseconds kLongestPause(5000);
 
 // The same on all ranks: whom memory can be shared with is a matter of host, container and user, so
 // either all ranks are of one kind, or everyone has a peer of another.
@@ -104,6 +112,49 @@ Status Communicator::wait(Work& work, int64_t timeout_ms, const InterruptCheck& 
 }
 
 Status Communicator::failure() const { return group_->failure(); }
+
+std::vector<int> Communicator::lost_ranks() const {
+  const RankSet lost = group_->lost_ranks();
+  std::vector<int> ranks;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (lost[static_cast<size_t>(rank)]) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+void Communicator::shrink_by(std::unique_ptr<Shrinking> shrinking) {
+  shrinking_ = std::move(shrinking);
+}
+
+Result<Smaller> Communicator::shrink(std::span<const int> excluded, int64_t timeout_ms,
+                                     const InterruptCheck& interrupt) {
+  const std::unique_lock lock(shrinking_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    return Status(StatusCode::InvalidArgument, "another thread of this rank shrinks the group");
+  }
+  const Deadline deadline = Deadline::after_ms(ground_.clock, timeout_ms);
+  RDMACOLL_RETURN_IF_ERROR(shrinking_->exclude(excluded));
+  auto pause = kShortestPause;
+  while (true) {
+    const WorkPtr reading = shrinking_->read();
+    ground_.progress.notify();
+    RDMACOLL_RETURN_IF_ERROR(wait(*reading, -1, interrupt));
+    auto turn = shrinking_->consider();
+    if (!turn.ok()) return turn.status();
+    if (turn.value() == Shrinking::Turn::Over) return shrinking_->take();
+    const bool moved = turn.value() == Shrinking::Turn::Moved;
+    pause = moved ? kShortestPause : std::min(2 * pause, kLongestPause);
+    if (moved) continue;
+    if (deadline.passed(ground_.clock)) {
+      return Status(StatusCode::Timeout,
+                    "no smaller group after " + std::to_string(timeout_ms) + " ms: " +
+                        shrinking_->missing() +
+                        "; name them in ranks_to_exclude, or call it again to wait for them");
+    }
+    std::this_thread::sleep_for(pause);
+    RDMACOLL_RETURN_IF_ERROR(interrupt ? interrupt() : Status());
+  }
+}
 
 void Communicator::abort(const std::string& reason) {
   group_->fail_soon(Status(StatusCode::Aborted, reason));

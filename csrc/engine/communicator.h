@@ -47,6 +47,14 @@ struct PeerPath {
   std::string reason;
 };
 
+class Communicator;
+
+// A group made of some ranks of another, and which they are: `ranks` by rank in the new one.
+struct Smaller {
+  std::shared_ptr<Communicator> communicator;
+  std::vector<int> ranks;
+};
+
 // What a communicator stands on; all of it outlives the communicator.
 struct Ground {
   Transports& transports;
@@ -55,6 +63,8 @@ struct Ground {
   const Tuning& tuning;
   Preference preference;  // the group's own, or the config's
 };
+
+class Shrinking;
 
 class Communicator {
  public:
@@ -135,10 +145,21 @@ class Communicator {
 
   // Ok, or why the group can no longer be used.
   Status failure() const;
+  // Ranks that are dead, cannot be reached or have left, as far as this rank knows.
+  std::vector<int> lost_ranks() const;
   // Fails everything in flight with Aborted and all later operations. Any thread; does not block.
   void abort(const std::string& reason);
   // The same on this rank; its peers fail only in what they cannot end without it.
   void leave(const std::string& reason);
+
+  // Makes a group of the ranks that are not gone and not excluded by any of them; what is
+  // guaranteed is in shrinking.h. All that stay call it, whether this group has failed or not, and
+  // need not name the same. What is in flight here goes on.
+  Result<Smaller> shrink(std::span<const int> excluded, int64_t timeout_ms,
+                         const InterruptCheck& interrupt);
+  // Before that: what it is done with.
+  void shrink_by(std::unique_ptr<Shrinking> shrinking);
+  Group& group() { return *group_; }
 
  private:
   // An operation of this kind to fill in, its plan chosen for so many bytes.
@@ -164,6 +185,9 @@ class Communicator {
 
   std::mutex plans_mutex_;
   std::vector<std::pair<int, std::unique_ptr<const Plan>>> plans_;  // with their roots
+
+  std::mutex shrinking_mutex_;
+  std::unique_ptr<Shrinking> shrinking_;
 };
 
 }  // namespace rdmacoll

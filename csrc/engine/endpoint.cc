@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "csrc/engine/group_setup.h"
 #include "csrc/engine/sealed_bootstrap.h"
+#include "csrc/engine/shrinking.h"
 #include "csrc/plan/select.h"
 
 namespace rdmacoll {
@@ -19,6 +19,15 @@ constexpr int64_t kSpinUs = 5;
 int usable_cores() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+// What a group is called that some ranks of another make; its ranks as the job numbers them.
+GroupName shrunk(const GroupName& name, const RankSet& excluded) {
+  GroupName smaller{name.name + ":shrunk", {}};
+  for (uint64_t rank = 0; rank < excluded.size(); ++rank) {
+    if (!excluded[rank]) smaller.ranks.push_back(name.ranks.empty() ? rank : name.ranks[rank]);
+  }
+  return smaller;
 }
 
 }  // namespace
@@ -80,7 +89,13 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
   auto made = set_up_group(*transports_, clock_, of_group, static_cast<uint32_t>(rank),
                            static_cast<uint32_t>(size), sealed, timeout_ms);
   if (!made.ok()) return made.status();
-  auto [group, paths] = made.take();
+  return adopt(made.take(), of_group, name, timeout_ms);
+}
+
+std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_group,
+                                              const GroupName& name, int64_t timeout_ms) {
+  auto& [group, paths] = made;
+  const int rank = static_cast<int>(group->rank()), size = static_cast<int>(group->world());
   const std::string reach = summarize(paths);
   Log(config_.log_level, "rank " + std::to_string(rank))
       .write(LogLevel::Info,
@@ -97,8 +112,14 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
                       clock_,
                       tuning_,
                       {algorithm_by_name(of_group.algorithm), config_.deterministic != 0}};
-  return std::make_shared<Communicator>(std::move(group), std::move(paths), ground, timeout_ms,
-                                        shared_from_this());
+  auto communicator = std::make_shared<Communicator>(std::move(group), std::move(paths), ground,
+                                                     timeout_ms, shared_from_this());
+  const auto shrink = [this, of_group, name, timeout_ms](NewGroup smaller, const RankSet& excluded) {
+    return adopt(std::move(smaller), of_group, shrunk(name, excluded), timeout_ms);
+  };
+  communicator->shrink_by(
+      std::make_unique<Shrinking>(communicator->group(), *transports_, clock_, of_group, shrink));
+  return communicator;
 }
 
 }  // namespace rdmacoll

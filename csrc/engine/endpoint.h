@@ -12,6 +12,7 @@
 #include "csrc/engine/bootstrap.h"
 #include "csrc/engine/communicator.h"
 #include "csrc/engine/flight_recorder.h"
+#include "csrc/engine/group_setup.h"
 #include "csrc/engine/progress.h"
 #include "csrc/engine/transports.h"
 #include "csrc/plan/tuning.h"
@@ -45,6 +46,9 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
 
  private:
   Endpoint(const Config& config, JobKey key, Tuning tuning);
+  // The communicator of a group that is set up, with what its groups are shrunk by.
+  std::shared_ptr<Communicator> adopt(NewGroup made, const Config& of_group, const GroupName& name,
+                                      int64_t timeout_ms);
 
   const Config config_;
   const JobKey key_;

@@ -33,7 +33,8 @@ Group::Group(const Clock& clock, uint32_t rank, Layout layout, Region block,
       executor_(layout_, rank, block_.base, links_, ports_, heap, config, clock),
       p2p_(rank, world(), ports_, layout_.slot_bytes(), log_),
       call_log_(block_.base + layout_.call_log()),
-      inquiry_(layout_, rank, block_, links_) {
+      inquiry_(layout_, rank, block_, links_),
+      survey_(clock, layout_, block_, links_) {
   RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());
 }
 
@@ -67,10 +68,18 @@ Status Group::submit(std::unique_ptr<CollectiveOp> op) {
 Status Group::submit(SendOp op) { return enqueue(new_sends_, std::move(op)); }
 Status Group::submit(RecvOp op) { return enqueue(new_recvs_, std::move(op)); }
 
+void Group::submit(SurveyOp op) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  RDMACOLL_CHECK(!new_survey_);
+  new_survey_ = std::move(op);
+  in_flight_.fetch_add(1, std::memory_order_relaxed);
+  has_new_.store(true, std::memory_order_release);
+}
+
 bool Group::advance(std::vector<Completion>& finished) {
   const size_t finished_before = finished.size();
   if (has_new_.load(std::memory_order_acquire)) take_submissions(finished);
-  bool moved = advance_collectives(finished);
+  bool moved = advance_collectives(finished) | survey_.advance(finished);
   if (!p2p_.idle() && failing_.ok()) moved |= p2p_.advance(finished);
   if (call_log_.has_message() && p2p_.idle()) call_log_.set_message(std::nullopt);
   const size_t ended = finished.size() - finished_before;
@@ -95,6 +104,8 @@ void Group::take_submissions(std::vector<Completion>& finished) {
     }
     for (SendOp& op : new_sends_) p2p_.send(std::move(op));
     for (RecvOp& op : new_recvs_) p2p_.recv(std::move(op), finished);
+    if (new_survey_) survey_.begin(std::move(*new_survey_));
+    new_survey_.reset();
     new_collectives_.clear();
     new_sends_.clear();
     new_recvs_.clear();

@@ -1,6 +1,7 @@
 // Group: the state of a communicator on this rank: its ports, the collective that runs and those
 // queued behind it, its point-to-point traffic, and how it fails.
-// Floor: engine. Thread: submit_*, fail_soon() and failure() any; the rest belongs to the driver.
+// Floor: engine. Thread: submit(), fail_soon(), failure(), is_gone() and lost_ranks() any; the rest
+// belongs to the driver.
 //
 // Failure. A group fails as a whole: what is in flight ends with the status, later submissions are
 // refused with it, and every member is told by a status line, so that nobody is left waiting for a
@@ -33,6 +34,7 @@
 #include "csrc/engine/operation.h"
 #include "csrc/engine/p2p.h"
 #include "csrc/engine/port.h"
+#include "csrc/engine/survey.h"
 #include "csrc/engine/work.h"
 #include "csrc/transport/transport.h"
 
@@ -58,6 +60,7 @@ class Group {
   uint32_t world() const { return static_cast<uint32_t>(links_.size()); }
   const std::vector<Link>& links() const { return links_; }
   const Region& block() const { return block_; }
+  const Layout& layout() const { return layout_; }
   // Before the group is used.
   void record_in(FlightLog log) { log_ = std::move(log); }
 
@@ -68,12 +71,18 @@ class Group {
   Status submit(std::unique_ptr<CollectiveOp> op);
   Status submit(SendOp op);
   Status submit(RecvOp op);
+  // Also of a group that has failed; one at a time.
+  void submit(SurveyOp op);
   // What a rank's last word to the others is: they fail at once, or only where they need it.
-  enum class Farewell : uint32_t { Left = 1, Failed = 2 };
+  enum class Farewell : uint16_t { Left = 1, Failed = 2 };
 
   // The driver fails the group with this at its next round. The first status stays.
   void fail_soon(Status status, Farewell farewell = Farewell::Failed);
   Status failure() const;
+  // Whether it is dead, cannot be reached, or has left the group.
+  bool is_gone(uint32_t peer) const;
+  // Those that are gone, and who others that gave the group up said was.
+  RankSet lost_ranks() const;
   // Nothing in flight and nothing for the driver to act on.
   bool idle() const {
     return in_flight_.load(std::memory_order_acquire) == 0 &&
@@ -103,6 +112,7 @@ class Group {
   std::string verdict() const;  // for people: what every rank is in
   const Line& status_line(uint32_t peer) const;
   std::string end_of(uint32_t peer) const;  // "": it has not ended
+  void note_lost(uint32_t peer);
   bool is_sound() const { return !failed_ && failing_.ok(); }
   Status heard_from(uint32_t peer);  // Ok, or that it is gone or has given the group up
   void fail(Status status, std::vector<Completion>& finished);
@@ -125,14 +135,17 @@ class Group {
   PointToPoint p2p_;
   CallLog call_log_;
   Inquiry inquiry_;
+  Survey survey_;
 
   mutable std::mutex mutex_;  // the fields down to the blank line
   std::vector<std::unique_ptr<CollectiveOp>> new_collectives_;
   std::vector<SendOp> new_sends_;
   std::vector<RecvOp> new_recvs_;
+  std::optional<SurveyOp> new_survey_;
   std::vector<std::unique_ptr<CollectiveOp>> spare_;
   Status failure_;
   Farewell farewell_ = Farewell::Failed;
+  std::optional<uint32_t> lost_;  // the rank whose end was the first cause
 
   std::atomic<bool> has_new_{false};  // submissions or a failure to act on
   std::atomic<uint64_t> in_flight_{0};

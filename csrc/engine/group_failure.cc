@@ -11,10 +11,13 @@ namespace {
 
 // What the inline data of a status line hold.
 struct StatusWire {
-  uint32_t farewell;
+  uint16_t farewell;
+  uint16_t lost;  // the rank whose end was the first cause, or kNobody
   char text[40];
 };
 static_assert(sizeof(StatusWire) <= kInlineBytes);
+constexpr uint16_t kNobody = UINT16_MAX;
+static_assert(kMaxWorld < kNobody);
 
 // How long a failure waits for what other hosts' ranks are in.
 constexpr int64_t kInquiryNs = 250'000'000;
@@ -26,6 +29,10 @@ StatusWire status_in(const Line& line) {
   StatusWire wire;
   std::memcpy(&wire, line.inline_data, sizeof(wire));
   return wire;
+}
+
+bool has_left(const StatusWire& wire) {
+  return wire.farewell == static_cast<uint16_t>(Group::Farewell::Left);
 }
 
 }  // namespace
@@ -51,6 +58,26 @@ Status Group::failure() const {
 Group::Farewell Group::farewell() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return farewell_;
+}
+
+void Group::note_lost(uint32_t peer) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!lost_) lost_ = peer;
+}
+
+bool Group::is_gone(uint32_t peer) const {
+  const Line& line = status_line(peer);
+  const bool said = line.counter.load(std::memory_order_acquire) != 0;
+  return (said && has_left(status_in(line))) ||
+         !links_[peer].transport->peer_status(links_[peer].peer).ok();
+}
+
+RankSet Group::lost_ranks() const {
+  RankSet lost(world());
+  for (uint32_t peer = 0; peer < world(); ++peer) lost[peer] = peer != rank_ && is_gone(peer);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (lost_ && *lost_ != rank_) lost[*lost_] = true;
+  return lost;
 }
 
 void Group::check(std::vector<Completion>& finished) {
@@ -97,9 +124,10 @@ Status Group::heard_from(uint32_t peer) {
     return links_[peer].transport->peer_status(links_[peer].peer);
   }
   const StatusWire wire = status_in(line);
-  if (wire.farewell == static_cast<uint32_t>(Farewell::Left)) {
+  if (has_left(wire)) {
     return Status(StatusCode::PeerFailed, "it has left the group");
   }
+  if (wire.lost < world()) note_lost(wire.lost);
   // Passed on as it came, so that the last to hear still hears of the first cause.
   cause_ = std::string(wire.text, strnlen(wire.text, sizeof(wire.text)));
   return Status(StatusCode::Aborted, cause_);
@@ -127,6 +155,7 @@ void Group::check_peers(std::vector<Completion>& finished) {
     }
     if (!is_sound() || !needs(peer)) continue;
     cause_ = who + " is gone";
+    note_lost(peer);
     fail(Status(StatusCode::PeerFailed,
                 in_hand() + " cannot end: " + who + " is gone (" + heard.message() + ")"),
          finished);
@@ -174,7 +203,7 @@ std::string Group::verdict() const {
 std::string Group::end_of(uint32_t peer) const {
   const Line& line = status_line(peer);
   if (line.counter.load(std::memory_order_acquire) != 0) {
-    const bool left = status_in(line).farewell == static_cast<uint32_t>(Farewell::Left);
+    const bool left = has_left(status_in(line));
     return left ? "has left the group" : "gave the group up";
   }
   const Status status = links_[peer].transport->peer_status(links_[peer].peer);
@@ -229,6 +258,7 @@ void Group::close(std::vector<Completion>& finished) {
               Farewell::Left);
   }
   take_submissions(finished);
+  survey_.end(Status(StatusCode::Aborted, "the group was destroyed"), finished);
   recall_until_ns_ = 0;  // nobody comes back to hear answers
   recall(finished);
   if (!failed_) tell_peers(Farewell::Left, "");
@@ -237,7 +267,8 @@ void Group::close(std::vector<Completion>& finished) {
 }
 
 void Group::tell_peers(Farewell farewell, const std::string& text) {
-  StatusWire wire{static_cast<uint32_t>(farewell), {}};
+  const auto lost = static_cast<uint16_t>(lost_.value_or(kNobody));
+  StatusWire wire{static_cast<uint16_t>(farewell), lost, {}};
   std::copy_n(text.begin(), std::min(text.size(), sizeof(wire.text)), wire.text);
   Header header;
   header.inline_bytes = sizeof(wire);

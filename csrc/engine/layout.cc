@@ -35,6 +35,7 @@ Layout Layout::within(uint32_t world, uint64_t block_bytes) {
 Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
     : grants_(world * uint64_t{kLineBytes}),  // the status lines lie before them
       call_log_(2 * grants_),
+      survey_places_(std::min(world, kSurveyPlaces)),
       slot_bytes_(slot_bytes),
       stage_bytes_(stage_bytes) {
   uint64_t next = inquired(std::min(world, kMaxInquired));
@@ -56,7 +57,8 @@ Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
       next += depth(channel) * stage_bytes_;
     }
   }
-  total_bytes_ = next;
+  statement_ = next;
+  total_bytes_ = surveyed(survey_places_);
 }
 
 }  // namespace rdmacoll

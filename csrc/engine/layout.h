@@ -9,7 +9,8 @@
 //   bounce  `depth` slots of my own, sources of my puts to a p whose memory is not mapped
 // and for each stage channel `depth` stages of my own, for each p one status line (group.h) and one
 // in which p grants me where my messages may land (landing.h); the log of what I have called, which
-// all may read (call_log.h), and the places where I read those of others (inquiry.h).
+// all may read (call_log.h), and the places where I read those of others (inquiry.h); at the end
+// what I say when the group is shrunk (statement.h), and the places where I read what others say.
 #pragma once
 
 #include <array>
@@ -31,6 +32,10 @@ inline constexpr uint32_t kLoggedCollectives = 16;
 inline constexpr uint64_t kCallLogBytes = (kLoggedCollectives + 1) * kLineBytes;
 inline constexpr uint32_t kMaxInquired = 64;  // ranks whose logs one reads when a group fails
 
+// What a rank says when the group is shrunk, and how many of these one reads at a time.
+inline constexpr uint64_t kStatementBytes = 4096;
+inline constexpr uint32_t kSurveyPlaces = 16;
+
 class Layout {
  public:
   // Both sizes are multiples of a line.
@@ -38,6 +43,8 @@ class Layout {
   // The largest slots with which those of one channel take no more than block_bytes
   // (Config::block_bytes), between the limits.
   static Layout within(uint32_t world, uint64_t block_bytes);
+  // Of a smaller group with the same slots and stages: its blocks are no larger than these.
+  Layout shrunk(uint32_t world) const { return Layout(world, slot_bytes_, stage_bytes_); }
 
   uint32_t depth(uint8_t channel) const { return channels_[channel].depth; }
   uint64_t slot_bytes() const { return slot_bytes_; }
@@ -61,6 +68,9 @@ class Layout {
   uint64_t grant(uint32_t writer) const { return grants_ + writer * uint64_t{kLineBytes}; }
   uint64_t call_log() const { return call_log_; }
   uint64_t inquired(uint32_t place) const { return call_log_ + (1 + place) * kCallLogBytes; }
+  uint64_t statement() const { return statement_; }
+  uint64_t surveyed(uint32_t place) const { return statement_ + (1 + place) * kStatementBytes; }
+  uint32_t survey_places() const { return survey_places_; }
 
  private:
   struct Channel {
@@ -73,6 +83,8 @@ class Layout {
   std::array<Channel, kChannels> channels_;
   uint64_t grants_;
   uint64_t call_log_;
+  uint32_t survey_places_;
+  uint64_t statement_ = 0;
   uint64_t slot_bytes_;
   uint64_t stage_bytes_;
   uint64_t total_bytes_ = 0;

@@ -55,11 +55,6 @@ struct RecvOp {
   uint32_t record = FlightRing::kNone;
 };
 
-struct Completion {
-  WorkPtr work;
-  Status status;
-};
-
 class PointToPoint {
  public:
   PointToPoint(uint32_t rank, uint32_t world, std::vector<std::vector<Port>>& ports,

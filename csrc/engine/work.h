@@ -41,4 +41,10 @@ class Work {
 
 using WorkPtr = std::shared_ptr<Work>;
 
+// A work that the driver has ended, before it is told.
+struct Completion {
+  WorkPtr work;
+  Status status;
+};
+
 }  // namespace rdmacoll

@@ -22,13 +22,19 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Scripts without faults take longest and show most at once.
-RUNS = (("Simulation.Random*", 400), ("Simulation.Faults*:Landing.*", 2000))
+RUNS = (
+    ("Simulation.Random*", 400),
+    ("Simulation.Faults*:Landing.*", 2000),
+    ("Shrinking.*", 600),
+)
 LIMIT_S = 300
 
 PORT = "csrc/engine/port.cc"
 EXECUTOR = "csrc/engine/executor.cc"
 LANDING = "csrc/engine/landing.cc"
 FAILURE = "csrc/engine/group_failure.cc"
+SHRINKING = "csrc/engine/shrinking.cc"
+STATEMENT = "csrc/engine/statement.cc"
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,37 @@ MUTANTS = (
         FAILURE,
         "return link.transport->fence(link.peer, Deadline::after_ms(clock_, kFenceMs)).ok();",
         "return true;",
+    ),
+    Mutant(
+        "a smaller group is decided before all hold it",
+        SHRINKING,
+        "return said && said->excluded == excluded_ && said->stage >= stage_;",
+        "return said && said->excluded == excluded_ &&"
+        " (said->stage >= stage_ || stage_ == ShrinkStage::Made);",
+    ),
+    Mutant(
+        "what others have decided is overlooked",
+        SHRINKING,
+        "if (adopted.value()) return Turn::Over;",
+        "",
+    ),
+    Mutant(
+        "a group that was made is forgotten when one more dies",
+        SHRINKING,
+        "excluded_ = std::move(excluded);",
+        "excluded_ = std::move(excluded); made_.clear();",
+    ),
+    Mutant(
+        "who has decided and left is taken for dead",
+        SHRINKING,
+        "if (gone_[rank] || (said && said->stage == ShrinkStage::Declined)) {",
+        "if (group_.is_gone(rank) || (said && said->stage == ShrinkStage::Declined)) {",
+    ),
+    Mutant(
+        "half of a statement is believed",
+        STATEMENT,
+        "words[0] != sum_of(std::span(words).subspan(1, count - 1))) {",
+        "false) {",
     ),
 )
 

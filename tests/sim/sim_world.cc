@@ -32,7 +32,7 @@ Config small_heaps() {
 }
 
 SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& config)
-    : random_(seed), network_(seed, options) {
+    : random_(seed), network_(seed, options), config_(config) {
   const auto world = static_cast<uint32_t>(options.world);
   const Deadline deadline = Deadline::after_ms(network_.clock(), kTimeoutMs);
   std::vector<GroupSetup> setups;
@@ -53,13 +53,26 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
   for (uint32_t r = 0; r < world; ++r) {
     auto made = setups[r].finish(deadline);
     RDMACOLL_CHECK(made.ok());
-    auto [group, paths] = made.take();
     drivers_.push_back(std::make_unique<Driver>());
-    const Ground ground{*transports_[r], *drivers_.back(), network_.clock(), tuning_,
-                        algorithm_by_name(config.algorithm)};
-    ranks_.push_back(std::make_unique<Communicator>(std::move(group), std::move(paths), ground,
-                                                    kTimeoutMs, nullptr));
+    ranks_.push_back(adopt(static_cast<int>(r), made.take()));
   }
+}
+
+Ground SimWorld::ground(int r) {
+  const auto rank = static_cast<size_t>(r);
+  return {*transports_[rank], *drivers_[rank], network_.clock(), tuning_,
+          algorithm_by_name(config_.algorithm)};
+}
+
+std::shared_ptr<Communicator> SimWorld::adopt(int r, NewGroup made) {
+  return std::make_shared<Communicator>(std::move(made.group), std::move(made.paths), ground(r),
+                                        kTimeoutMs, nullptr);
+}
+
+std::unique_ptr<Shrinking> SimWorld::shrinking_of(int r, Communicator& group,
+                                                  Shrinking::Make make) {
+  return std::make_unique<Shrinking>(group.group(), *transports_[static_cast<size_t>(r)],
+                                     network_.clock(), config_, std::move(make));
 }
 
 std::vector<Heap*> SimWorld::heaps() const {
@@ -111,7 +124,7 @@ void SimWorld::Driver::remove(Group& group) {
   std::vector<Completion> finished;
   if (!dead_) group.close(finished);
   settle(finished);
-  group_ = nullptr;
+  std::erase(groups_, &group);
 }
 
 Status SimWorld::Driver::wait(Work&, int64_t, const InterruptCheck&) {
@@ -120,8 +133,10 @@ Status SimWorld::Driver::wait(Work&, int64_t, const InterruptCheck&) {
 
 void SimWorld::Driver::round(bool check) {
   std::vector<Completion> finished;
-  if (!group_->idle()) group_->advance(finished);
-  if (check) group_->check(finished);
+  for (Group* group : groups_) {
+    if (!group->idle()) group->advance(finished);
+    if (check) group->check(finished);
+  }
   settle(finished);
 }
 

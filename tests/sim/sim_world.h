@@ -1,4 +1,4 @@
-// SimWorld: the real engine, one communicator per rank, on a simulated network in one thread. Only
+// SimWorld: the real engine, a communicator for each rank, on a simulated network in one thread. Only
 // the engine's progress is replaced: this harness drives the ranks, in an order drawn from the
 // seed. Floor: tests. Thread: one.
 #pragma once
@@ -13,6 +13,7 @@
 
 #include "csrc/engine/communicator.h"
 #include "csrc/engine/group_setup.h"
+#include "csrc/engine/shrinking.h"
 #include "csrc/transport/sim/sim_network.h"
 
 namespace rdmacoll {
@@ -25,6 +26,11 @@ class SimWorld {
   SimWorld(uint64_t seed, const SimOptions& options, const Config& config);
 
   Communicator& rank(int r) { return *ranks_[static_cast<size_t>(r)]; }
+  // Those of a smaller group, and what makes them on a rank (shrinking.h).
+  std::unique_ptr<Shrinking> shrinking_of(int r, Communicator& group, Shrinking::Make make);
+  std::shared_ptr<Communicator> adopt(int r, NewGroup made);
+  // The rank leaves the first group.
+  void leave(int r) { ranks_[static_cast<size_t>(r)].reset(); }
   int size() const { return static_cast<int>(ranks_.size()); }
   std::mt19937_64& random() { return random_; }
   SimNetwork& network() { return network_; }
@@ -47,7 +53,7 @@ class SimWorld {
   // In place of threads and sleep.
   class Driver final : public Progress {
    public:
-    void add(Group& group) override { group_ = &group; }
+    void add(Group& group) override { groups_.push_back(&group); }
     void remove(Group& group) override;
     void notify() override {}
     Status wait(Work&, int64_t, const InterruptCheck&) override;
@@ -59,17 +65,20 @@ class SimWorld {
 
    private:
     void settle(std::vector<Completion>& finished);
-    Group* group_ = nullptr;
+    std::vector<Group*> groups_;
     bool dead_ = false;
     bool stopped_ = false;
   };
 
+  Ground ground(int r);
+
   std::mt19937_64 random_;
   SimNetwork network_;
+  const Config config_;
   const Tuning tuning_;
   std::vector<std::unique_ptr<Transports>> transports_;
   std::vector<std::unique_ptr<Driver>> drivers_;
-  std::vector<std::unique_ptr<Communicator>> ranks_;
+  std::vector<std::shared_ptr<Communicator>> ranks_;
   uint64_t rounds_ = 0;
 };
 

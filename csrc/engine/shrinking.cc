@@ -1,0 +1,238 @@
+// Shrinking. Floor: engine. Thread: one at a time.
+#include "csrc/engine/shrinking.h"
+
+#include <algorithm>
+
+#include "csrc/engine/communicator.h"
+
+namespace rdmacoll {
+namespace {
+
+// How long one round of reading may take; who could not be read by then is asked again.
+constexpr int64_t kReadNs = 1'000'000'000;
+
+std::string who(uint32_t rank) { return "rank " + std::to_string(rank); }
+
+}  // namespace
+
+Shrinking::Shrinking(Group& group, Transports& transports, const Clock& clock, Config config,
+                     Make make)
+    : group_(group),
+      transports_(transports),
+      clock_(clock),
+      config_(std::move(config)),
+      make_(std::move(make)),
+      excluded_(group.world()),
+      gone_(group.world()),
+      found_(group.world()) {}
+
+Shrinking::~Shrinking() {
+  if (setup_) setup_->give_up();
+}
+
+Status Shrinking::exclude(std::span<const int> ranks) {
+  RDMACOLL_RETURN_IF_ERROR(failure_);
+  if (stage_ == ShrinkStage::Decided) {
+    return Status(StatusCode::InvalidArgument,
+                  "the group has been shrunk already; shrink the one that came of it");
+  }
+  RankSet excluded = excluded_;
+  for (const int rank : ranks) {
+    const bool own = rank == static_cast<int>(group_.rank());
+    if (rank < 0 || rank >= static_cast<int>(world()) || own) {
+      return Status(StatusCode::InvalidArgument,
+                    "ranks_to_exclude names rank " + std::to_string(rank) +
+                        (own ? ", which is this one; only those that stay call it"
+                             : "; the group has ranks 0 to " + std::to_string(world() - 1)));
+    }
+    excluded[static_cast<size_t>(rank)] = true;
+  }
+  if (excluded != excluded_) return begin_anew(std::move(excluded));
+  return say(stage_);
+}
+
+WorkPtr Shrinking::read() {
+  if (reading_ != nullptr) return reading_;
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < world(); ++rank) {
+    if (!is_member(rank)) continue;
+    // Before it is read: who decides and leaves at once has said so when it is seen to be gone.
+    gone_[rank] = group_.is_gone(rank);
+    found_[rank].reset();
+    ranks.push_back(rank);
+  }
+  reading_ = std::make_shared<Work>();
+  group_.submit(SurveyOp{reading_, std::move(ranks), &found_, clock_.now_ns() + kReadNs});
+  return reading_;
+}
+
+Result<Shrinking::Turn> Shrinking::consider() {
+  RDMACOLL_RETURN_IF_ERROR(failure_);
+  const WorkPtr reading = std::move(reading_);
+  RDMACOLL_RETURN_IF_ERROR(reading->status());
+  auto adopted = adopt_decision();
+  if (!adopted.ok()) return adopted.status();
+  if (adopted.value()) return Turn::Over;
+  auto excluded = whom_to_exclude();
+  if (!excluded.ok()) return fail(excluded.status());
+  if (excluded.value() != excluded_) {
+    RDMACOLL_RETURN_IF_ERROR(begin_anew(excluded.take()));
+    return Turn::Moved;
+  }
+  auto moved = go_on();
+  if (!moved.ok()) return moved.status();
+  if (stage_ == ShrinkStage::Decided) return Turn::Over;
+  return moved.value() ? Turn::Moved : Turn::Waiting;
+}
+
+Result<bool> Shrinking::adopt_decision() {
+  for (uint32_t rank = 0; rank < world(); ++rank) {
+    if (!is_member(rank) || !found_[rank] || found_[rank]->stage != ShrinkStage::Decided) continue;
+    const RankSet& decided = found_[rank]->excluded;
+    if (decided[group_.rank()]) continue;  // whom_to_exclude() says it
+    const auto mine = std::find_if(made_.begin(), made_.end(),
+                                   [&](const auto& made) { return made.first == decided; });
+    if (mine == made_.end()) {
+      return fail(Status(StatusCode::Mismatch, who(rank) + " says that all have made a group that "
+                                                           "this rank has not made"));
+    }
+    excluded_ = decided;
+    result_ = std::move(mine->second);
+    RDMACOLL_RETURN_IF_ERROR(say(ShrinkStage::Decided));
+    made_.clear();
+    return true;
+  }
+  return false;
+}
+
+Result<RankSet> Shrinking::whom_to_exclude() const {
+  RankSet excluded = excluded_;
+  for (uint32_t rank = 0; rank < world(); ++rank) {
+    if (rank == group_.rank() || excluded[rank]) continue;
+    const std::optional<Statement>& said = found_[rank];
+    if (gone_[rank] || (said && said->stage == ShrinkStage::Declined)) {
+      excluded[rank] = true;
+    } else if (said && said->excluded[group_.rank()]) {
+      return Status(StatusCode::Aborted,
+                    who(rank) + " makes a smaller group without this rank, " + who(group_.rank()) +
+                        ": it was named in its ranks_to_exclude, or could not be reached; it has "
+                        "no part in the new group");
+    } else if (said) {
+      for (uint32_t r = 0; r < world(); ++r) excluded[r] = excluded[r] || said->excluded[r];
+    }
+  }
+  return excluded;
+}
+
+bool Shrinking::is_with_me(uint32_t rank) const {
+  const std::optional<Statement>& said = found_[rank];
+  return said && said->excluded == excluded_ && said->stage >= stage_;
+}
+
+Result<bool> Shrinking::go_on() {
+  for (uint32_t rank = 0; rank < world(); ++rank) {
+    if (is_member(rank) && !is_with_me(rank)) return false;
+  }
+  const Status moved = next_stage();
+  if (moved.ok()) return true;
+  // One that has gone since will be excluded next time; anything else only this rank knows.
+  for (uint32_t rank = 0; rank < world(); ++rank) {
+    if (is_member(rank) && group_.is_gone(rank)) return false;
+  }
+  RDMACOLL_RETURN_IF_ERROR(say(ShrinkStage::Declined));
+  return fail(moved);
+}
+
+Status Shrinking::next_stage() {
+  const Deadline deadline = Deadline::after_ms(clock_, config_.connect_timeout_ms);
+  switch (stage_) {
+    case ShrinkStage::Agreeing:
+      RDMACOLL_RETURN_IF_ERROR(make_ready());
+      return say(ShrinkStage::Ready);
+    case ShrinkStage::Ready:
+      RDMACOLL_RETURN_IF_ERROR(setup_->meet(records(), deadline));
+      return say(ShrinkStage::Offered);
+    case ShrinkStage::Offered: {
+      auto made = setup_->finish(deadline);
+      if (!made.ok()) return made.status();
+      setup_.reset();
+      made_.emplace_back(excluded_, make_(made.take(), excluded_));
+      return say(ShrinkStage::Made);
+    }
+    case ShrinkStage::Made:
+      result_ = std::move(made_.back().second);
+      RDMACOLL_RETURN_IF_ERROR(say(ShrinkStage::Decided));
+      made_.clear();
+      return Status();
+    case ShrinkStage::Decided:
+    case ShrinkStage::Declined:
+      break;  // exclude() refuses
+  }
+  return Status();
+}
+
+Status Shrinking::make_ready() {
+  uint32_t rank = 0, size = 0;
+  for (uint32_t r = 0; r < world(); ++r) {
+    if (excluded_[r]) continue;
+    if (r < group_.rank()) ++rank;
+    ++size;
+  }
+  auto begun = GroupSetup::begin(transports_, clock_, config_, group_.layout().shrunk(size), rank,
+                                 size);
+  if (!begun.ok()) return begun.status();
+  setup_.emplace(begun.take());
+  return Status();
+}
+
+std::vector<std::string> Shrinking::records() const {
+  std::vector<std::string> records;
+  for (uint32_t rank = 0; rank < world(); ++rank) {
+    if (rank == group_.rank()) records.push_back(setup_->record());
+    if (is_member(rank)) records.push_back(found_[rank]->record);
+  }
+  return records;
+}
+
+Status Shrinking::begin_anew(RankSet excluded) {
+  if (setup_) setup_->give_up();
+  setup_.reset();
+  excluded_ = std::move(excluded);
+  return say(ShrinkStage::Agreeing);
+}
+
+Status Shrinking::say(ShrinkStage stage) {
+  stage_ = stage;
+  const Statement statement{.rank = group_.rank(),
+                            .stage = stage,
+                            .excluded = excluded_,
+                            .record = setup_ ? setup_->record() : ""};
+  return statement.publish(group_.block().base + group_.layout().statement());
+}
+
+Status Shrinking::fail(Status status) {
+  if (setup_) setup_->give_up();
+  setup_.reset();
+  made_.clear();
+  return failure_ = std::move(status);
+}
+
+Smaller Shrinking::take() {
+  Smaller smaller{std::move(result_), {}};
+  for (uint32_t rank = 0; rank < world(); ++rank) {
+    if (!excluded_[rank]) smaller.ranks.push_back(static_cast<int>(rank));
+  }
+  return smaller;
+}
+
+std::string Shrinking::missing() const {
+  std::string words;
+  for (uint32_t rank = 0; rank < world(); ++rank) {
+    if (!is_member(rank) || is_with_me(rank)) continue;
+    words += (words.empty() ? "" : "; ") + who(rank) +
+             (found_[rank] ? " has not gone on with it" : " has not called it");
+  }
+  return words.empty() ? "nobody" : words;
+}
+
+}  // namespace rdmacoll

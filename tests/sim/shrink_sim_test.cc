@@ -1,0 +1,203 @@
+// Groups that are shrunk while ranks die, each from one seed (seeds.h): ranks die in a random script
+// and while the others make a smaller group, which call it at any distance in time. All that live
+// end up with the same group, and its collectives are exact; if one died meanwhile that was still
+// taken in, they shrink the new group, and so on.
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <map>
+
+#include "tests/sim/script.h"
+#include "tests/sim/seeds.h"
+#include "tests/sim/sim_world.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr int kOperations = 4;
+constexpr uint64_t kMomentMax = 2'000;  // steps until a death; about half of a script
+constexpr uint64_t kLatestCall = 1'500;
+constexpr uint64_t kLatestNews = 100;  // about as long as it takes to read what others say
+
+enum class Death { None, Meanwhile, Late, kCount };  // Late: once somebody has decided
+
+struct Totals {
+  uint64_t shrinkings = 0, deaths = 0, deaths_meanwhile = 0, taken_in_dead = 0, rounds = 0;
+};
+
+class Story {
+ public:
+  explicit Story(uint64_t seed) : random_(seed) {
+    options_.world = 2 + static_cast<int>(random_() % 6);
+    options_.mapped = random_() % 2 == 0;
+    if (random_() % 3 == 0) options_.max_delay_ns = 2'000'000;
+    world_ = std::make_unique<SimWorld>(seed, options_, small_heaps());
+    for (int r = 0; r < options_.world; ++r) members_.push_back({.rank = r, .now = {}, .next = {}});
+  }
+
+  void run(Totals* totals) {
+    std::vector<Communicator*> all;
+    for (int r = 0; r < options_.world; ++r) all.push_back(&world_->rank(r));
+    ASSERT_NO_FATAL_FAILURE(run_script(all, true));
+    if (alive() == options_.world && options_.world > 1 && random_() % 2 == 0) kill_somebody();
+    while (true) {
+      ASSERT_NO_FATAL_FAILURE(shrink(totals));
+      const int size = first_alive().now->size();
+      if (size == alive()) break;
+      ++totals->taken_in_dead;
+      ASSERT_LT(alive(), size);
+    }
+    ASSERT_NO_FATAL_FAILURE(run_script(communicators(), false));
+    totals->deaths += static_cast<uint64_t>(options_.world - alive());
+    totals->rounds += world_->rounds();
+    for (Member& member : members_) member.now.reset();
+  }
+
+ private:
+  struct Member {
+    int rank;  // in the world
+    bool dead = false;
+    uint64_t calls_at = 0;  // rounds of the world
+    std::unique_ptr<Shrinking> shrinking{};
+    WorkPtr reading{};
+    std::shared_ptr<Communicator> now;  // empty: the first group
+    std::shared_ptr<Communicator> next;
+  };
+
+  int alive() const {
+    return static_cast<int>(
+        std::count_if(members_.begin(), members_.end(), [](const Member& m) { return !m.dead; }));
+  }
+  Member& first_alive() {
+    return *std::find_if(members_.begin(), members_.end(), [](const Member& m) { return !m.dead; });
+  }
+  std::vector<Communicator*> communicators() {
+    std::vector<Communicator*> found;
+    for (Member& member : members_) {
+      if (!member.dead) found.push_back(member.now.get());
+    }
+    return found;
+  }
+  void kill_somebody() {
+    if (alive() < 2) return;
+    size_t victim = random_() % members_.size();
+    while (members_[victim].dead) victim = (victim + 1) % members_.size();
+    members_[victim].dead = true;
+    world_->kill(members_[victim].rank);
+  }
+
+  // With deaths in it, or exact.
+  void run_script(const std::vector<Communicator*>& group, bool deaths) {
+    std::vector<Heap*> heaps;
+    for (Communicator* c : group) heaps.push_back(c->heap());
+    Script script(random_, heaps, kOperations);
+    std::vector<std::vector<WorkPtr>> works(group.size());
+    for (int i = 0; i < script.operations(); ++i) {
+      for (size_t r = 0; r < group.size(); ++r) {
+        for (WorkPtr& work : script.start(i, *group[r])) works[r].push_back(std::move(work));
+      }
+    }
+    for (uint64_t kills = deaths ? random_() % 3 : 0; kills > 0; --kills) {
+      for (uint64_t steps = random_() % kMomentMax; steps > 0; --steps) world_->step();
+      kill_somebody();
+    }
+    const auto ended = [&] {
+      for (size_t r = 0; r < group.size(); ++r) {
+        if (deaths && members_[r].dead) continue;
+        if (!std::all_of(works[r].begin(), works[r].end(), [](auto& w) { return w->done(); })) {
+          return false;
+        }
+      }
+      return true;
+    };
+    ASSERT_TRUE(world_->run_until(ended)) << "hangs";
+    for (size_t r = 0; r < group.size() && !deaths; ++r) {
+      for (const WorkPtr& work : works[r]) ASSERT_TRUE(work->status().ok());
+      for (int i = 0; i < script.operations(); ++i) {
+        ASSERT_EQ(script.check(i, static_cast<int>(r)), "");
+      }
+    }
+  }
+
+  void shrink(Totals* totals) {
+    for (Member& member : members_) {
+      member.calls_at = world_->rounds() + random_() % kLatestCall;
+    }
+    const auto death = static_cast<Death>(random_() % static_cast<uint64_t>(Death::kCount));
+    uint64_t kill_at = UINT64_MAX;
+    if (death == Death::Meanwhile) kill_at = world_->rounds() + random_() % (2 * kLatestCall);
+    bool one_has_decided = false;
+    const uint64_t limit = world_->rounds() + 2'000'000;
+    const auto over = [](const Member& m) { return m.dead || m.next != nullptr; };
+    while (!std::all_of(members_.begin(), members_.end(), over)) {
+      ASSERT_LT(world_->rounds(), limit) << "hangs";
+      world_->step();
+      if (world_->rounds() >= kill_at) {
+        kill_at = UINT64_MAX;
+        const int before = alive();
+        kill_somebody();
+        totals->deaths_meanwhile += static_cast<uint64_t>(before - alive());
+      }
+      Member& member = members_[random_() % members_.size()];
+      if (over(member) || world_->rounds() < member.calls_at) continue;
+      ASSERT_NO_FATAL_FAILURE(turn(member));
+      if (member.next == nullptr || std::exchange(one_has_decided, true)) continue;
+      if (death == Death::Late) kill_at = world_->rounds() + random_() % kLatestNews;
+    }
+    ++totals->shrinkings;
+    const RankSet without = without_[first_alive().next.get()];
+    for (Member& member : members_) {
+      if (member.dead) continue;
+      ASSERT_EQ(without_[member.next.get()], without) << "ranks hold different groups";
+      member.now = std::move(member.next);
+    }
+  }
+
+  void turn(Member& member) {
+    if (member.shrinking == nullptr) {
+      Communicator& group = member.now ? *member.now : world_->rank(member.rank);
+      const auto make = [this, &member](NewGroup made, const RankSet& excluded) {
+        auto communicator = world_->adopt(member.rank, std::move(made));
+        without_[communicator.get()] = excluded;
+        return communicator;
+      };
+      member.shrinking = world_->shrinking_of(member.rank, group, make);
+      ASSERT_TRUE(member.shrinking->exclude({}).ok());
+    }
+    if (member.reading == nullptr) member.reading = member.shrinking->read();
+    if (!member.reading->done()) return;
+    member.reading.reset();
+    auto turned = member.shrinking->consider();
+    ASSERT_TRUE(turned.ok()) << turned.status().message();
+    if (turned.value() != Shrinking::Turn::Over) return;
+    member.next = member.shrinking->take().communicator;
+    member.shrinking.reset();
+    if (random_() % 2 == 0) return;
+    // The old group is left at once, before the others have ended.
+    if (member.now == nullptr) world_->leave(member.rank);
+    member.now.reset();
+  }
+
+  std::mt19937_64 random_;
+  SimOptions options_;
+  std::unique_ptr<SimWorld> world_;
+  std::vector<Member> members_;
+  std::map<const Communicator*, RankSet> without_;  // whom of the group before
+};
+
+TEST(Shrinking, ThoseThatLiveHoldTheSameGroup) {
+  Totals totals;
+  const uint64_t ran = for_each_seed(150, [&](uint64_t seed) { Story(seed).run(&totals); });
+  if (!replays_one_seed()) {
+    EXPECT_GT(totals.deaths_meanwhile, ran / 8) << "few die meanwhile";
+    EXPECT_GT(totals.taken_in_dead, ran / 50) << "few die once it is decided";
+  }
+  std::printf("shrinkings: %" PRIu64 " seeds, %" PRIu64 " smaller groups, %" PRIu64
+              " deaths, %" PRIu64 " of them meanwhile, %" PRIu64
+              " groups with one that died meanwhile, %" PRIu64 " rounds\n",
+              ran, totals.shrinkings, totals.deaths, totals.deaths_meanwhile, totals.taken_in_dead,
+              totals.rounds);
+}
+
+}  // namespace
+}  // namespace rdmacoll
