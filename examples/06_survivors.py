@@ -3,10 +3,10 @@
     rdmarun -np 2 examples/06_survivors.py
     rdmarun -np 4 examples/06_survivors.py
 
-The last rank ends without a word. The others learn from the error who is gone, make a smaller group
-of themselves over the links they have, agree on the weights and train on. It ends with status 0, as
-rdmarun, like torchrun, ends the whole job when a rank fails: for real deaths let something supervise
-the ranks that lets the others live.
+The last rank ends without a word. The others learn from the error who is gone, make a smaller
+group of themselves over the links they have, agree on the weights and train on. It ends with status
+0, as rdmarun, like torchrun, ends the whole job when a rank fails: for real deaths let something
+supervise the ranks that lets the others live.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
 def train(net: nn.Module, begin: int, vanishes: bool) -> float:
     """To the last step; the loss there."""
     model = DistributedDataParallel(net)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     loss = torch.zeros(())
     for step in range(begin, STEPS):
         features, targets = batch(step)
@@ -81,7 +81,6 @@ largest, smallest = weights.clone(), weights.clone()
 dist.all_reduce(largest, op=dist.ReduceOp.MAX)
 dist.all_reduce(smallest, op=dist.ReduceOp.MIN)
 assert torch.equal(largest, smallest), "the ranks hold different weights"
-print(
-    f"rank {dist.get_rank()} of {dist.get_world_size()}: trained on from step {begin}, loss {loss:.3f}"
-)
+rank, world = dist.get_rank(), dist.get_world_size()
+print(f"rank {rank} of {world}: trained on from step {begin}, loss {loss:.3f}")
 dist.destroy_process_group()

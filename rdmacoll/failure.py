@@ -42,8 +42,8 @@ def shrink_group(
 ) -> dist.ProcessGroup:
     """A group of the ranks of `group` that live, made over the links that it has, failed or not.
 
-    All that are to stay call it, and the new group is the same for all: who is gone is left out, and
-    so is whom any of them names in ranks_to_exclude (ranks of `group`). It takes the place of
+    All that are to stay call it, and the new group is the same for all: who is gone is left out,
+    and whom any of them names in ranks_to_exclude (ranks of `group`). It takes the place of
     `group`, which is destroyed; if that is the default group, all others are as well, and ranks are
     numbered anew. The timeout bounds the call and the operations of the new group; None: the old
     one's. A call that timed out may be repeated. More in the README, "When a rank dies".

@@ -125,8 +125,7 @@ void bind_backend(py::module_& module) {
       .def("_counters", &counters)
       .def("_reach",
            [](const RdmaBackend& self) { return reach_name(self.communicator().reach()); })
-      .def("_lost_ranks",
-           [](const RdmaBackend& self) { return self.communicator().lost_ranks(); })
+      .def("_lost_ranks", [](const RdmaBackend& self) { return self.communicator().lost_ranks(); })
       .def("_algorithm", &algorithm_for)
       .def("_algorithms", &algorithms)
       // torch calls it on ranks outside a group that is split off; they have no part in it.

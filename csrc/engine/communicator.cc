@@ -147,8 +147,8 @@ Result<Smaller> Communicator::shrink(std::span<const int> excluded, int64_t time
     if (moved) continue;
     if (deadline.passed(ground_.clock)) {
       return Status(StatusCode::Timeout,
-                    "no smaller group after " + std::to_string(timeout_ms) + " ms: " +
-                        shrinking_->missing() +
+                    "no smaller group after " + std::to_string(timeout_ms) +
+                        " ms: " + shrinking_->missing() +
                         "; name them in ranks_to_exclude, or call it again to wait for them");
     }
     std::this_thread::sleep_for(pause);

@@ -178,8 +178,8 @@ Status Shrinking::make_ready() {
     if (r < group_.rank()) ++rank;
     ++size;
   }
-  auto begun = GroupSetup::begin(transports_, clock_, config_, group_.layout().shrunk(size), rank,
-                                 size);
+  auto begun =
+      GroupSetup::begin(transports_, clock_, config_, group_.layout().shrunk(size), rank, size);
   if (!begun.ok()) return begun.status();
   setup_.emplace(begun.take());
   return Status();

@@ -1,6 +1,7 @@
 // Shrinking: makes a smaller group of some ranks of a group, over the links that this has, whether
 // it has failed or not. Nobody needs to answer: each says where it is (statement.h) and reads what
 // the others say.
+// Floor: engine. Thread: one at a time; set-up verbs run in it, reading in the driver.
 //
 // All that are not excluded call it, and go through the stages of a Statement together. Each
 // excludes whom its caller names, who is gone, who declined, and whom another excludes that it does
@@ -11,8 +12,8 @@
 //
 // What is guaranteed, as long as no two living ranks lose each other:
 //   - All calls that end well give the same group; every rank of it held it when it was decided.
-//   - Whoever was gone before the last of them called is not in it. One that goes meanwhile may be,
-//     and is missed in the first operation that needs it: shrink the new group then.
+//   - Whoever was known to be gone when the last of them called is not in it. One that goes later
+//     may be, and is missed in the first operation that needs it: shrink the new group then.
 //   - A call ends by its deadline. One that timed out, or was interrupted, may be called again and
 //     goes on where it was; the rest need not have noticed.
 // Two living ranks that lose each other exclude each other. Whom others exclude is told so and has
@@ -20,8 +21,6 @@
 // group: a caller that must not go on in a minority compares the sizes. (ULFM's MPI_Comm_shrink
 // agrees on its failed ranks alike, and takes a detector that does not err for granted.)
 // The old group stays as it is, and may be destroyed once the call has ended.
-//
-// Floor: engine. Thread: one at a time; set-up verbs run in it, reading in the driver.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Groups that are shrunk while ranks die, each from one seed (seeds.h): ranks die in a random script
+// Groups that are shrunk while ranks die, each from one seed (seeds.h): they die in a random script
 // and while the others make a smaller group, which call it at any distance in time. All that live
 // end up with the same group, and its collectives are exact; if one died meanwhile that was still
 // taken in, they shrink the new group, and so on.
@@ -19,7 +19,8 @@ constexpr uint64_t kMomentMax = 2'000;  // steps until a death; about half of a 
 constexpr uint64_t kLatestCall = 1'500;
 constexpr uint64_t kLatestNews = 100;  // about as long as it takes to read what others say
 
-enum class Death { None, Meanwhile, Late, kCount };  // Late: once somebody has decided
+// When one dies: at any time; soon after the first of them holds the new group, or has decided.
+enum class Death { None, Meanwhile, OnceMade, OnceDecided, kCount };
 
 struct Totals {
   uint64_t shrinkings = 0, deaths = 0, deaths_meanwhile = 0, taken_in_dead = 0, rounds = 0;
@@ -31,6 +32,7 @@ class Story {
     options_.world = 2 + static_cast<int>(random_() % 6);
     options_.mapped = random_() % 2 == 0;
     if (random_() % 3 == 0) options_.max_delay_ns = 2'000'000;
+    if (random_() % 2 == 0) options_.max_notice_ns = 10'000;  // before what else is on its way
     world_ = std::make_unique<SimWorld>(seed, options_, small_heaps());
     for (int r = 0; r < options_.world; ++r) members_.push_back({.rank = r, .now = {}, .next = {}});
   }
@@ -125,8 +127,9 @@ class Story {
     }
     const auto death = static_cast<Death>(random_() % static_cast<uint64_t>(Death::kCount));
     uint64_t kill_at = UINT64_MAX;
+    made_one_ = false;
     if (death == Death::Meanwhile) kill_at = world_->rounds() + random_() % (2 * kLatestCall);
-    bool one_has_decided = false;
+    bool made = false, decided = false;
     const uint64_t limit = world_->rounds() + 2'000'000;
     const auto over = [](const Member& m) { return m.dead || m.next != nullptr; };
     while (!std::all_of(members_.begin(), members_.end(), over)) {
@@ -141,8 +144,12 @@ class Story {
       Member& member = members_[random_() % members_.size()];
       if (over(member) || world_->rounds() < member.calls_at) continue;
       ASSERT_NO_FATAL_FAILURE(turn(member));
-      if (member.next == nullptr || std::exchange(one_has_decided, true)) continue;
-      if (death == Death::Late) kill_at = world_->rounds() + random_() % kLatestNews;
+      const bool first_made = made_one_ && !std::exchange(made, true);
+      const bool first_decided = member.next != nullptr && !std::exchange(decided, true);
+      if ((first_made && death == Death::OnceMade) ||
+          (first_decided && death == Death::OnceDecided)) {
+        kill_at = world_->rounds() + random_() % kLatestNews;
+      }
     }
     ++totals->shrinkings;
     const RankSet without = without_[first_alive().next.get()];
@@ -159,6 +166,7 @@ class Story {
       const auto make = [this, &member](NewGroup made, const RankSet& excluded) {
         auto communicator = world_->adopt(member.rank, std::move(made));
         without_[communicator.get()] = excluded;
+        made_one_ = true;
         return communicator;
       };
       member.shrinking = world_->shrinking_of(member.rank, group, make);
@@ -182,6 +190,7 @@ class Story {
   SimOptions options_;
   std::unique_ptr<SimWorld> world_;
   std::vector<Member> members_;
+  bool made_one_ = false;                           // in this shrinking
   std::map<const Communicator*, RankSet> without_;  // whom of the group before
 };
 

@@ -1,4 +1,4 @@
-// SimWorld: the real engine, a communicator for each rank, on a simulated network in one thread. Only
+// SimWorld: the real engine, a communicator per rank, on a simulated network in one thread. Only
 // the engine's progress is replaced: this harness drives the ranks, in an order drawn from the
 // seed. Floor: tests. Thread: one.
 #pragma once

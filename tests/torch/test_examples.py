@@ -68,3 +68,10 @@ def test_pipeline(tmp_path: Path) -> None:
 def test_heap(ranks: int, tmp_path: Path) -> None:
     output = run("rdmarun", ranks, "examples/05_heap.py", folder=tmp_path)
     assert "both models are the same bit for bit" in output
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_survivors(ranks: int, tmp_path: Path) -> None:
+    output = run("rdmarun", ranks, "examples/06_survivors.py", folder=tmp_path)
+    assert output.count(f"ranks ({ranks - 1},) are gone") == ranks - 1
+    assert output.count(f"of {ranks - 1}: trained on from step 7") == ranks - 1

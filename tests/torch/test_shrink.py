@@ -1,4 +1,4 @@
-"""Ranks die, and the others go on in a smaller group, in the same processes with the same memory."""
+"""Ranks die, and the others go on in a smaller group, in the processes they are."""
 
 from __future__ import annotations
 

@@ -155,8 +155,8 @@ TEST(Shrinking, WhoGoesMeanwhileIsLeftOutOrMissedLater) {
     run(4, [&](int r, Rank& rank) {
       finish(*rank.communicator, rank.communicator->barrier());
       if (r == 3) {
-        const auto interrupt_at = std::chrono::steady_clock::now() +
-                                  std::chrono::microseconds(delay_us);
+        const auto interrupt_at =
+            std::chrono::steady_clock::now() + std::chrono::microseconds(delay_us);
         std::ignore = rank.communicator->shrink({}, kTestTimeoutMs, [&] {
           const bool now = std::chrono::steady_clock::now() >= interrupt_at;
           return now ? Status(StatusCode::Interrupted, "it is time to go") : Status();

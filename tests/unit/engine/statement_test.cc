@@ -37,9 +37,7 @@ TEST(Statement, IsReadAsItWasSaid) {
   }
 }
 
-TEST(Statement, NothingSaidIsNothingRead) {
-  EXPECT_FALSE(Statement::read(Area().bytes, 0, 4));
-}
+TEST(Statement, NothingSaidIsNothingRead) { EXPECT_FALSE(Statement::read(Area().bytes, 0, 4)); }
 
 TEST(Statement, OneThatIsTooLongIsRefused) {
   Area area;
@@ -56,9 +54,8 @@ TEST(Statement, AMixtureOfTwoIsNothing) {
   ASSERT_TRUE((Statement{1, ShrinkStage::Ready, {false, false, true}, "one record"})
                   .publish(before.bytes)
                   .ok());
-  ASSERT_TRUE((Statement{1, ShrinkStage::Agreeing, {true, false, true}, ""})
-                  .publish(after.bytes)
-                  .ok());
+  ASSERT_TRUE(
+      (Statement{1, ShrinkStage::Agreeing, {true, false, true}, ""}).publish(after.bytes).ok());
   uint64_t mixtures = 0;
   for (int i = 0; i < 10'000; ++i) {
     Area mixed = before;
