@@ -85,11 +85,18 @@ Result<Shrinking::Turn> Shrinking::consider() {
   return moved.value() ? Turn::Moved : Turn::Waiting;
 }
 
+Status Shrinking::excluded_by(uint32_t rank) const {
+  return Status(StatusCode::Aborted,
+                who(rank) + " makes a smaller group without this rank, " + who(group_.rank()) +
+                    ": it was named in ranks_to_exclude, or could not be reached; it has no part "
+                    "in the new group");
+}
+
 Result<bool> Shrinking::adopt_decision() {
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (!is_member(rank) || !found_[rank] || found_[rank]->stage != ShrinkStage::Decided) continue;
     const RankSet& decided = found_[rank]->excluded;
-    if (decided[group_.rank()]) continue;  // whom_to_exclude() says it
+    if (decided[group_.rank()]) return fail(excluded_by(rank));  // be it gone by now
     const auto mine = std::find_if(made_.begin(), made_.end(),
                                    [&](const auto& made) { return made.first == decided; });
     if (mine == made_.end()) {
@@ -113,10 +120,7 @@ Result<RankSet> Shrinking::whom_to_exclude() const {
     if (gone_[rank] || (said && said->stage == ShrinkStage::Declined)) {
       excluded[rank] = true;
     } else if (said && said->excluded[group_.rank()]) {
-      return Status(StatusCode::Aborted,
-                    who(rank) + " makes a smaller group without this rank, " + who(group_.rank()) +
-                        ": it was named in its ranks_to_exclude, or could not be reached; it has "
-                        "no part in the new group");
+      return excluded_by(rank);
     } else if (said) {
       for (uint32_t r = 0; r < world(); ++r) excluded[r] = excluded[r] || said->excluded[r];
     }

@@ -70,6 +70,7 @@ class Shrinking {
   // Whether the rank says the same set and is no less far.
   bool is_with_me(uint32_t rank) const;
   Status say(ShrinkStage stage);
+  Status excluded_by(uint32_t rank) const;
   Result<bool> adopt_decision();
   Result<RankSet> whom_to_exclude() const;
   Status begin_anew(RankSet excluded);

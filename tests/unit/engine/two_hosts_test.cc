@@ -3,6 +3,7 @@
 #include <barrier>
 
 #include "csrc/engine/group_setup.h"
+#include "csrc/engine/shrinking.h"
 #include "csrc/plan/select.h"
 #include "csrc/transport/shm/shm_transport.h"
 #include "tests/unit/engine/in_heap.h"
@@ -107,8 +108,15 @@ struct Rank {
     if (!made.ok()) return made.status();
     auto [group, paths] = made.take();
     const Ground ground{transports, *progress, clock, tuning, algorithm_by_name("auto")};
-    return std::make_unique<Communicator>(std::move(group), std::move(paths), ground,
-                                          kTestTimeoutMs, nullptr);
+    auto communicator = std::make_unique<Communicator>(std::move(group), std::move(paths), ground,
+                                                       kTestTimeoutMs, nullptr);
+    const auto make = [ground](NewGroup smaller, const RankSet&) {
+      return std::make_shared<Communicator>(std::move(smaller.group), std::move(smaller.paths),
+                                            ground, kTestTimeoutMs, nullptr);
+    };
+    communicator->shrink_by(
+        std::make_unique<Shrinking>(communicator->group(), transports, clock, Config{}, make));
+    return communicator;
   }
 
   SteadyClock clock;
@@ -206,6 +214,23 @@ TEST(TwoHosts, ASleeperHearsOfBothTransports) {
       }
       finish(c, c.barrier());
     }
+  });
+}
+
+TEST(TwoHosts, ThoseThatAreLeftMakeAGroupOverBoth) {
+  run_on({"a", "a", "b", "b"}, [](Rank& rank, Communicator& c) {
+    finish(c, c.barrier());
+    if (c.rank() == 0) {
+      rank.transports.shutdown();
+      return;
+    }
+    auto smaller = c.shrink({}, kTestTimeoutMs, {});
+    ASSERT_TRUE(smaller.ok()) << smaller.status().message();
+    EXPECT_EQ(smaller.value().ranks, (std::vector<int>{1, 2, 3}));
+    Communicator& three = *smaller.value().communicator;
+    EXPECT_EQ(three.paths().size(), 2u);
+    for (const uint64_t count : {1u, 300'000u}) sum(three, count);
+    finish(three, three.barrier());
   });
 }
 
