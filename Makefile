@@ -112,8 +112,9 @@ soak: build-cpp  ## ranks under all load at once: many groups, threads, signals,
 test-python: build  ## everything under tests/ that pytest runs, but torch's own suite
 	$(BIN)/python -m pytest tests
 
-test-examples: build  ## every example, on two ranks
-	set -e; for example in examples/[0-9]*.py; do $(BIN)/rdmarun -np 2 $$example; done
+test-examples: build  ## every example, as its first lines say
+	set -e; for example in examples/[0-9]*.py; do \
+		$(BIN)/$$(grep -m1 -o 'rdmarun .*' $$example); done
 
 test-suite: build  ## torch's own distributed tests, on our backend
 	$(BIN)/python -m pytest tests/suite

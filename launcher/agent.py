@@ -12,9 +12,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from . import store
+from .cause import Cause
+from .emergency import watch_signals
 from .job import ASK, PIECE_BYTES, Job
 from .keeper import keep
-from .rank_env import Master, master_address
+from .rank_env import Attempt, Master, master_address
 from .report import describe, exit_status, failure_lines
 
 if TYPE_CHECKING:
@@ -40,8 +42,6 @@ def main() -> None:
 def _run(agents: int) -> int:
     from mpi4py import MPI  # here, not above: the keeper shall have no MPI
 
-    from .supervisor import Supervisor
-
     comm = MPI.COMM_WORLD
     if comm.size != agents:
         print(
@@ -53,40 +53,52 @@ def _run(agents: int) -> int:
         )
         return 1
     _unlink_segments(comm)
-    job, master, secret, listener = _agree(comm)
-    supervisor = Supervisor(comm, job, master, secret)
+    job = comm.bcast(Job.from_line(_ask_for_line()) if comm.rank == 0 else None)
+    woken = watch_signals()
+    restarts = 0
+    while (cause := _attempt(comm, job, restarts, woken)).of_a_rank and restarts < job.max_restarts:
+        restarts += 1
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # no ranks are left to be ended first
+    MPI.Finalize()
+    return exit_status(cause)
+
+
+def _attempt(comm: "MPI.Intracomm", job: Job, number: int, woken: int) -> Cause:
+    """Starts all ranks, and returns why they were ended, when they have."""
+    from .supervisor import Supervisor
+
+    attempt, listener = _agree(comm, job, number)
+    supervisor = Supervisor(comm, job, attempt)
     if comm.rank == 0:
         supervisor.watch_control(0)
-    supervisor.start(listener)
+    supervisor.start(listener, woken)
     supervisor.run()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # no ranks are left to be ended first
-    supervisor.out.flush()
     failures = comm.gather(supervisor.failures)
     if failures is not None and supervisor.cause.why:
         said = describe(supervisor.cause, job, supervisor.late)
         everybodys = [failure for of_host in failures for failure in of_host]
         for line in [said] if said else failure_lines(everybodys):
             supervisor.err.say(line)
-    supervisor.err.flush()
-    MPI.Finalize()
-    return exit_status(supervisor.cause)
+        if supervisor.cause.of_a_rank and number < job.max_restarts:
+            restarts = f"restart {number + 1} of {job.max_restarts}"
+            supervisor.err.say(f"starting all ranks again ({restarts})")
+    supervisor.close()
+    return supervisor.cause
 
 
-def _agree(comm: "MPI.Intracomm") -> tuple[Job, Master, bytes, socket.socket | None]:
-    """Agent 0 reads the job, opens the store's port and makes the job's secret; then all know.
+def _agree(comm: "MPI.Intracomm", job: Job, number: int) -> tuple[Attempt, socket.socket | None]:
+    """Agent 0 opens the store's port and makes the ranks' secret; then all know.
 
     The secret is in the memory of the agents and of the ranks that ask for it, and nowhere else:
     not in the environment and not on a command line, which others could read.
     """
-    listener, agreed = None, None
+    listener, attempt = None, None
     if comm.rank == 0:
-        job = Job.from_line(_ask_for_line())
         listener = store.listen(job.all_local)
         address = master_address(job, socket.gethostname())
-        secret = secrets.token_bytes(SECRET_BYTES)
-        agreed = job, Master(address, listener.getsockname()[1]), secret
-    job, master, secret = comm.bcast(agreed)
-    return job, master, secret, listener
+        master = Master(address, listener.getsockname()[1])
+        attempt = Attempt(number, master, secrets.token_bytes(SECRET_BYTES))
+    return comm.bcast(attempt), listener
 
 
 def _unlink_segments(comm: "MPI.Intracomm") -> None:

@@ -29,6 +29,12 @@ class Job:
     tag_output: bool = True
     output_dir: str | None = None
     verbose: bool = False
+    min_np: int | None = None  # so many ranks must not fail; None: all of them
+    max_restarts: int = 0
+
+    @property
+    def fewest(self) -> int:
+        return self.world if self.min_np is None else self.min_np
 
     @property
     def world(self) -> int:

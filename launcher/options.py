@@ -16,8 +16,9 @@ DEFAULT_START_TIMEOUT_S = 300.0
 DESCRIPTION = "Starts a python script as N ranks, on this host or on several, and supervises them."
 EPILOG = """\
 The ranks get torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, ...) and the
-environment and folder that rdmarun was started in. The first rank that fails ends the job;
-rdmarun then exits with that rank's status (128 + the signal, if one killed it).
+environment and folder that rdmarun was started in. The first rank that fails ends the job,
+unless --min-np or --max-restarts says otherwise; rdmarun then exits with that rank's status
+(128 + the signal, if one killed it).
 
   rdmarun -np 4 train.py --epochs 3
   rdmarun -np 4 -m package.train
@@ -32,6 +33,8 @@ class Options:
     module: bool
     env: dict[str, str]
     start_timeout_s: float
+    min_np: int | None
+    max_restarts: int
     output_dir: str | None
     tag_output: bool
     verbose: bool
@@ -53,6 +56,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
             hosts = place(_hosts(args), args.np)
         except (HostError, OSError) as error:
             parser.error(str(error))
+        if args.min_np is not None and args.min_np > args.np:
+            parser.error(f"--min-np {args.min_np} is more than the {args.np} ranks of -np")
     try:
         env = dict(environ) | _heap(args.heap_size) | _settings(args.env, environ)
     except ValueError as error:
@@ -64,6 +69,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
         module=args.module,
         env=env,
         start_timeout_s=args.start_timeout,
+        min_np=args.min_np,
+        max_restarts=args.max_restarts,
         output_dir=args.output_filename,
         tag_output=args.tag_output,
         verbose=args.verbose,
@@ -118,6 +125,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
         help="longest time until every host runs its agent, and, once one rank has joined the "
         "first exchange of a group, until all have (default: %(default)g)",
     )
+    _add_failures(parser)
     add(
         "--output-filename",
         metavar="DIR",
@@ -135,6 +143,25 @@ def _parser(version: str) -> argparse.ArgumentParser:
     add("script", nargs="?", help="a python script, or with -m a module")
     add("args", nargs=argparse.REMAINDER, help="the script's own arguments")
     return parser
+
+
+def _add_failures(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--min-np",
+        type=_positive(int),
+        metavar="N",
+        help="go on while no more ranks have failed than leave N: the others get "
+        "rdmacoll.DeadRankError and go on with rdmacoll.shrink_group() (default: all are needed)",
+    )
+    add(
+        "--max-restarts",
+        type=_not_negative,
+        default=0,
+        metavar="N",
+        help="start all ranks again when the job fails for one of them, so many times; "
+        "TORCHELASTIC_RESTART_COUNT tells the script (default: 0)",
+    )
 
 
 def _hosts(args: argparse.Namespace) -> list[Host]:
@@ -166,6 +193,13 @@ def _bytes(text: str) -> int:
         return parse_size(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _not_negative(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return value
 
 
 def _positive(kind: type[int] | type[float]):  # type: ignore[no-untyped-def]

@@ -85,7 +85,7 @@ class RankStream:
         self._fd = fd
         self._sink = sink
         self._tag = tag
-        self._file = None if file is None else file.open("wb", buffering=0)
+        self._file = None if file is None else file.open("ab", buffering=0)
         self._selector = selector
         self._buffer = bytearray()
         self._at_line_start = True

@@ -16,6 +16,15 @@ class Master:
     port: int
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """What the agents agree on each time that they start the ranks."""
+
+    number: int  # 0 is the first; the others are restarts
+    master: Master
+    secret: bytes
+
+
 def master_address(job: Job, own_name: str) -> str:
     """A name of host 0 that every rank can reach it by; own_name is what host 0 calls itself."""
     if job.all_local:
@@ -24,7 +33,7 @@ def master_address(job: Job, own_name: str) -> str:
 
 
 def rank_env(
-    job: Job, agent: int, local_rank: int, master: Master, rendezvous: str
+    job: Job, agent: int, local_rank: int, attempt: Attempt, rendezvous: str
 ) -> dict[str, str]:
     """What the rank sees. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED are kept."""
     rank, world = job.first_rank(agent) + local_rank, job.world
@@ -38,11 +47,11 @@ def rank_env(
         "ROLE_NAME": "default",
         "ROLE_RANK": rank,
         "ROLE_WORLD_SIZE": world,
-        "MASTER_ADDR": master.address,
-        "MASTER_PORT": master.port,
+        "MASTER_ADDR": attempt.master.address,
+        "MASTER_PORT": attempt.master.port,
         "TORCHELASTIC_RUN_ID": job.run_id,
-        "TORCHELASTIC_RESTART_COUNT": 0,
-        "TORCHELASTIC_MAX_RESTARTS": 0,
+        "TORCHELASTIC_RESTART_COUNT": attempt.number,
+        "TORCHELASTIC_MAX_RESTARTS": job.max_restarts,
         "TORCHELASTIC_USE_AGENT_STORE": True,
         "RDMACOLL_AGENT": rendezvous,
     }

@@ -16,7 +16,7 @@ from pathlib import Path
 from .job import Job
 from .output import RankStream, Sink
 from .processes import die_with_parent, kill_group
-from .rank_env import Master, rank_env
+from .rank_env import Attempt, rank_env
 
 GRACE_S = 5.0  # between the signal that asks a rank to end and the one that makes it
 
@@ -55,13 +55,13 @@ class Ranks:
     def live(self) -> list[Rank]:
         return [rank for rank in self if rank.returncode is None]
 
-    def start(self, master: Master, rendezvous: str) -> None:
+    def start(self, attempt: Attempt, rendezvous: str) -> None:
         """Starts them all; OSError if the interpreter or the folder is not there."""
         for local_rank in range(self._job.hosts[self._agent].slots):
-            env = rank_env(self._job, self._agent, local_rank, master, rendezvous)
-            self._start(self._job.first_rank(self._agent) + local_rank, env)
+            env = rank_env(self._job, self._agent, local_rank, attempt, rendezvous)
+            self._start(self._job.first_rank(self._agent) + local_rank, env, attempt.number > 0)
 
-    def _start(self, rank: int, env: dict[str, str]) -> None:
+    def _start(self, rank: int, env: dict[str, str], is_restart: bool) -> None:
         agent = os.getpid()
         process = subprocess.Popen(
             [sys.executable, *self._job.argv],
@@ -77,7 +77,10 @@ class Ranks:
         out, err = (
             RankStream(os.dup(pipe.fileno()), sink, self._tag(rank), file, self._selector)
             for pipe, sink, file in zip(
-                (process.stdout, process.stderr), self._sinks, self._files(rank), strict=True
+                (process.stdout, process.stderr),
+                self._sinks,
+                self._files(rank, is_restart),
+                strict=True,
             )
         )
         process.stdout.close()
@@ -87,12 +90,17 @@ class Ranks:
     def _tag(self, rank: int) -> bytes:
         return f"[{rank}]: ".encode() if self._job.tag_output else b""
 
-    def _files(self, rank: int) -> tuple[Path | None, Path | None]:
+    def _files(self, rank: int, is_restart: bool) -> tuple[Path | None, Path | None]:
+        """What is in them is of this job: restarts add to it."""
         if self._job.output_dir is None:
             return None, None
         folder = Path(self._job.cwd, self._job.output_dir, f"rank.{rank}")
         folder.mkdir(parents=True, exist_ok=True)
-        return folder / "stdout", folder / "stderr"
+        files = folder / "stdout", folder / "stderr"
+        for file in files:
+            if not is_restart:
+                file.unlink(missing_ok=True)
+        return files
 
     @property
     def pids(self) -> set[int]:

@@ -66,6 +66,8 @@ def _job(options: Options) -> Job:
         env=options.env,
         run_id=secrets.token_hex(8),
         start_timeout_s=options.start_timeout_s,
+        min_np=options.min_np,
+        max_restarts=options.max_restarts,
         tag_output=options.tag_output,
         output_dir=options.output_dir,
         verbose=options.verbose,

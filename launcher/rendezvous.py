@@ -194,6 +194,10 @@ class Rendezvous:
         for client in waiting:
             client.refuse(text)
 
+    def close(self) -> None:
+        """Nobody is let in any more."""
+        self._listener.close()
+
     def _accept(self) -> None:
         try:
             sock, _ = self._listener.accept()

@@ -50,8 +50,9 @@ def describe(cause: Cause, job: Job, late: Sequence[int]) -> str:
                 "of the first that did (--start-timeout)"
             )
         case Why.ABSENT:
+            ended = "failed before" if cause.status else "ended (status 0) without"
             return (
-                f"{_named([cause.rank], job)} ended (status 0) without the group that others "
+                f"{_named([cause.rank], job)} {ended} the group that others "
                 "wait for; every rank must make the same groups in the same order"
             )
         case Why.NO_STORE:

@@ -15,26 +15,25 @@ from mpi4py import MPI
 
 from . import store
 from .cause import Cause, Why
-from .emergency import watch_signals
 from .job import Job
 from .output import Sink
 from .processes import kill_descendants, reap
-from .rank_env import Master
+from .rank_env import Attempt
 from .ranks import Ranks
 from .rendezvous import Rendezvous, unpack_cards
-from .report import Failure, describe
+from .report import Failure, describe, failure_lines
 from .table import CardGather, Record, Table
 
 TICK_S = 0.02  # between looks at MPI, which has nothing a selector could watch
 
 
 class Supervisor:
-    """One agent's share of the job."""
+    """One agent's share of the job, from one start of the ranks to their end."""
 
-    def __init__(self, comm: MPI.Intracomm, job: Job, master: Master, secret: bytes) -> None:
+    def __init__(self, comm: MPI.Intracomm, job: Job, attempt: Attempt) -> None:
         self._comm = comm
         self._job = job
-        self._master = master
+        self._attempt = attempt
         self._me = comm.rank
         self._selector = selectors.DefaultSelector()
         self.out = Sink(1, self._selector)
@@ -42,24 +41,28 @@ class Supervisor:
         first = job.first_rank(self._me)
         self._own = range(first, first + job.hosts[self._me].slots)
         self._ranks = Ranks(job, self._me, self._selector, self.out, self.err)
-        self._rendezvous = Rendezvous(self._own, job.world, secret, self._selector)
+        self._rendezvous = Rendezvous(self._own, job.world, attempt.secret, self._selector)
         self._table = Table(comm, job.world)
         self._gather: CardGather | None = None
         self._store: subprocess.Popen[bytes] | None = None
         self._late_at: float | None = None
         self._mine = Cause()  # the first reason seen here
+        self._told = Cause()  # what all know of it
         self.cause = Cause()  # the one that all agreed on
         self.late: list[int] = []  # ranks that an exchange waited for when the job was ended
         self.failures: list[Failure] = []
+        self._announced = 0  # of these, what the job lives with
 
-    def start(self, listener: socket.socket | None) -> None:
-        """Starts this host's ranks, and on host 0 the store, which takes the listener over."""
-        woken = watch_signals()
+    def start(self, listener: socket.socket | None, woken: int) -> None:
+        """Starts this host's ranks, and on host 0 the store, which takes the listener over.
+
+        woken: readable after SIGCHLD.
+        """
         self._selector.register(woken, selectors.EVENT_READ, lambda: os.read(woken, 4096))
         if listener is not None:
-            self._store = store.start(listener, self._master)
+            self._store = store.start(listener, self._attempt.master)
         try:
-            self._ranks.start(self._master, self._rendezvous.address)
+            self._ranks.start(self._attempt, self._rendezvous.address)
         except OSError as error:
             self.err.say(f"host {self._host}: cannot start rank {self._own[0]}: {error}")
             self._blame(Why.NO_START, self._own[0])
@@ -92,11 +95,21 @@ class Supervisor:
             if self._gather is not None and (cards := self._gather.test()) is not None:
                 self._finish_exchange(cards)
             table = self._table.step(self._record())
-            if table is not None and self._act_on(table):
-                break
+            if table is not None:
+                self._told = table[self._me].cause
+                if self._act_on(table):
+                    break
         if self._gather is not None:  # all began it, so it ends
             self._gather.wait()
         kill_descendants()
+
+    def close(self) -> None:
+        """After run(), on all agents; then there may be another supervisor."""
+        self.out.flush()
+        self.err.flush()
+        self._rendezvous.close()
+        self._table.close()
+        self._selector.close()
 
     @property
     def _host(self) -> str:
@@ -105,13 +118,15 @@ class Supervisor:
     def _timeout_s(self) -> float | None:
         if self._comm.size > 1 or self._table.pending or self._gather is not None:
             return TICK_S
-        if self._mine.why is not Why.RUNNING and self.cause.why is Why.RUNNING:
+        if self._mine != self._told and self.cause.why is Why.RUNNING:
             return 0.0  # noticed while acting on the table: nothing else may ever wake us
         deadlines = [at for at in (self._ranks.deadline, self._late_at) if at is not None]
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
     def _blame(self, why: Why, rank: int = -1, status: int = 0) -> None:
-        if self._mine.why is Why.RUNNING:
+        # A failure that the job can live with gives way to what it cannot.
+        lived_with = self._mine.why is Why.FAILED and self._job.fewest < self._job.world
+        if self._mine.why is Why.RUNNING or (lived_with and why is not Why.FAILED):
             self._mine = Cause(why, rank, status, time.time_ns())
 
     def _reap(self) -> None:
@@ -131,6 +146,7 @@ class Supervisor:
         cards = self._rendezvous.cards()
         return Record(
             live=len(self._ranks.live),
+            failed=len(self.failures),
             exchange=self._rendezvous.exchange,
             arrived=self._rendezvous.arrived,
             cards_bytes=len(cards or b""),
@@ -143,11 +159,23 @@ class Supervisor:
         present = [record for record in table if record.exchange == exchange]
         arrived = frozenset[int]().union(*(record.arrived for record in present))
         causes = [record.cause for record in table if record.cause.why is not Why.RUNNING]
+        left = self._job.world - sum(record.failed for record in table)
+        if left >= self._job.fewest:
+            causes = [cause for cause in causes if cause.why is not Why.FAILED]
+            self._go_on_without(table[self._me].failed, left)
         if causes and self.cause.why is Why.RUNNING:
             self._end(min(causes, key=lambda cause: cause.time_ns), arrived)
         if arrived and self.cause.why is Why.RUNNING and self._gather is None:
             self._go_on_with_exchange(table, arrived)
         return all(record.live == 0 for record in table)
+
+    def _go_on_without(self, failed: int, left: int) -> None:
+        """Says so of this host's first `failed` failures, where it has not."""
+        for failure in self.failures[self._announced : failed]:
+            for line in failure_lines([failure]):
+                self.err.say(line)
+            self.err.say(f"{left} of {self._job.world} ranks are left and go on (--min-np)")
+        self._announced = failed
 
     def _go_on_with_exchange(self, table: Sequence[Record], arrived: frozenset[int]) -> None:
         cards = self._rendezvous.cards()
@@ -160,7 +188,7 @@ class Supervisor:
             self._late_at = time.monotonic() + self._job.start_timeout_s
         for rank in self._ranks:
             if rank.returncode is not None and rank.rank not in arrived:
-                self._blame(Why.ABSENT, rank.rank)
+                self._blame(Why.ABSENT, rank.rank, rank.returncode)
 
     def _finish_exchange(self, cards: bytes) -> None:
         self._gather = None

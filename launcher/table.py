@@ -16,19 +16,21 @@ from .cause import Cause, Why
 @dataclass(frozen=True)
 class Record:
     live: int  # ranks of this host that have not ended
+    failed: int  # ranks of this host that ended, and not well
     exchange: int  # the exchange of cards that the next fields are about
     arrived: frozenset[int]  # ranks whose cards this agent holds
     cards_bytes: int  # length of their cards, final once all of the host's are there
     cause: Cause
 
 
-_FIXED = struct.Struct("<7q")
+_FIXED = struct.Struct("<8q")
 
 
 def pack(record: Record, world: int) -> bytes:
     cause = record.cause
     fixed = _FIXED.pack(
         record.live,
+        record.failed,
         record.exchange,
         record.cards_bytes,
         cause.why,
@@ -41,10 +43,11 @@ def pack(record: Record, world: int) -> bytes:
 
 
 def unpack(data: bytes) -> Record:
-    live, exchange, cards_bytes, why, rank, status, time_ns = _FIXED.unpack_from(data)
+    live, failed, exchange, cards_bytes, why, rank, status, time_ns = _FIXED.unpack_from(data)
     bits = int.from_bytes(data[_FIXED.size :], "little")
     arrived = frozenset(rank for rank in range(bits.bit_length()) if bits >> rank & 1)
-    return Record(live, exchange, arrived, cards_bytes, Cause(Why(why), rank, status, time_ns))
+    cause = Cause(Why(why), rank, status, time_ns)
+    return Record(live, failed, exchange, arrived, cards_bytes, cause)
 
 
 class Table:
@@ -60,6 +63,10 @@ class Table:
     @property
     def pending(self) -> bool:
         return self._request is not None
+
+    def close(self) -> None:
+        """When no round is on, on all agents."""
+        self._comm.Free()
 
     def step(self, mine: Record) -> list[Record] | None:
         """The next table if it is complete, by agent. Begins a round with `mine` if none is on."""

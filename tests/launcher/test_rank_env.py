@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from rdmacoll.launcher.hosts import Host
 from rdmacoll.launcher.job import Job
-from rdmacoll.launcher.rank_env import Master, master_address, rank_env
+from rdmacoll.launcher.rank_env import Attempt, Master, master_address, rank_env
 
-MASTER = Master("a", 1234)
+FIRST = Attempt(0, Master("a", 1234), b"secret")
 JOB = Job(
     hosts=[Host("a", 2), Host("b", 1)],
     argv=["script.py"],
@@ -21,7 +21,7 @@ JOB = Job(
 
 
 def test_rank_of_the_second_host() -> None:
-    assert rank_env(JOB, 1, 0, MASTER, "@address") == {
+    assert rank_env(JOB, 1, 0, FIRST, "@address") == {
         "PATH": "/bin",
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": "1",
@@ -46,12 +46,12 @@ def test_rank_of_the_second_host() -> None:
 
 def test_the_users_thread_count_is_kept() -> None:
     job = replace(JOB, env={"OMP_NUM_THREADS": "5"})
-    assert rank_env(job, 0, 0, MASTER, "")["OMP_NUM_THREADS"] == "5"
+    assert rank_env(job, 0, 0, FIRST, "")["OMP_NUM_THREADS"] == "5"
 
 
 def test_one_rank_per_host_keeps_all_threads() -> None:
     job = replace(JOB, hosts=[Host("a", 1), Host("b", 1)])
-    assert "OMP_NUM_THREADS" not in rank_env(job, 0, 0, MASTER, "")
+    assert "OMP_NUM_THREADS" not in rank_env(job, 0, 0, FIRST, "")
 
 
 def test_master_address_is_one_that_all_hosts_can_reach() -> None:

@@ -24,9 +24,10 @@ def only_for_ours() -> None:
         pytest.skip("the examples name their backend")
 
 
-def run(launcher: str, ranks: int, script: str, *arguments: str, folder: Path) -> str:
+def run(launcher: str, ranks: int | str, *arguments: str, folder: Path) -> str:
+    command = [*LAUNCHERS[launcher], str(ranks)]
     finished = subprocess.run(
-        [*LAUNCHERS[launcher], str(ranks), str(ROOT / script), *arguments],
+        [*command, *(str(ROOT / word) if word.endswith(".py") else word for word in arguments)],
         cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdin=subprocess.DEVNULL,
@@ -72,6 +73,17 @@ def test_heap(ranks: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_survivors(ranks: int, tmp_path: Path) -> None:
-    output = run("rdmarun", ranks, "examples/06_survivors.py", folder=tmp_path)
-    assert output.count(f"ranks ({ranks - 1},) are gone") == ranks - 1
-    assert output.count(f"of {ranks - 1}: trained on from step 7") == ranks - 1
+    left = ranks - 1
+    options = [str(ranks), "--min-np", str(left)]
+    output = run("rdmarun", *options, "examples/06_survivors.py", folder=tmp_path)
+    assert f"{left} of {ranks} ranks are left and go on" in output
+    assert output.count(f"ranks ({left},) are gone") == left
+    assert output.count(f"of {left}: trained on from step 200") == left
+
+
+def test_restart(tmp_path: Path) -> None:
+    options = ["3", "--max-restarts", "1"]
+    output = run("rdmarun", *options, "examples/07_restart.py", folder=tmp_path)
+    assert output.count("attempt 0 begins with epoch 0") == 3
+    assert output.count("attempt 1 begins with epoch 3") == 3
+    assert output.count("test accuracy") == 3

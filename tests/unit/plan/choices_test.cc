@@ -146,7 +146,7 @@ TEST_F(TunedTest, WhatTheTableDoesNotNameKeepsTheDefaults) {
 
 TEST_F(TunedTest, APreferenceIsTakenBeforeTheTable) {
   EXPECT_EQ(tuned(Collective::AllReduce, 4, 2, kMapped, Algorithm::TwoShot), Algorithm::TwoShot);
-  EXPECT_EQ(tuned(Collective::AllReduce, 4, 2, kMapped, Algorithm::Direct), Algorithm::Tree);
+  EXPECT_EQ(tuned(Collective::AllReduce, 4, 2, kMapped, Algorithm::Dissemination), Algorithm::Tree);
 }
 
 }  // namespace

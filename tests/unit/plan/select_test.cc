@@ -35,7 +35,8 @@ TEST(SelectTest, HalvingDoublingStopsWhereItsMessagesOutgrowASlot) {
 TEST(SelectTest, AllThatExistsIsListedOnce) {
   const std::vector<Algorithm> mapped = {Algorithm::Direct, Algorithm::Ring};
   EXPECT_EQ(algorithms_of(Collective::AllGather, 2, kMapped), mapped);
-  const std::vector<Algorithm> unmapped = {Algorithm::OneShot, Algorithm::Ring, Algorithm::Tree};
+  const std::vector<Algorithm> unmapped = {Algorithm::OneShot, Algorithm::Direct, Algorithm::Ring,
+                                           Algorithm::Tree};
   EXPECT_EQ(algorithms_of(Collective::AllReduce, 4096, kUnmapped), unmapped);
   EXPECT_EQ(algorithms_of(Collective::Barrier, 2, kMapped).size(), 1u);
 }
