@@ -13,8 +13,10 @@ namespace rdmacoll {
 namespace {
 
 constexpr int kOperations = 6;
+constexpr int kOperationsOfMany = 2;  // kManyRanks
 
 struct Totals {
+  uint64_t large_worlds = 0;  // of kManyRanks
   uint64_t rounds = 0, puts = 0, landed = 0, pieces = 0, signals = 0, refused = 0;
 
   void add(SimWorld& world) {
@@ -28,8 +30,8 @@ struct Totals {
   }
 };
 
-constexpr const char* kAlgorithms[] = {"auto",     "ring",    "tree", "halving_doubling",
-                                       "one_shot", "two_shot"};
+constexpr const char* kAlgorithms[] = {"auto",     "ring",     "tree",  "halving_doubling",
+                                       "one_shot", "two_shot", "direct"};
 
 // Mostly small, where most bugs are and a seed is cheap; now and then many ranks, which map nothing
 // here, since each mapping is a copy.
@@ -40,6 +42,10 @@ SimOptions random_options(std::mt19937_64& random) {
   options.full_probability = random() % 3 == 0 ? 0.3 : 0.02;
   if (random() % 100 == 0) {
     options.world = 10 + static_cast<int>(random() % 55);
+    options.mapped = false;
+  }
+  if (random() % 300 == 0) {
+    options.world = kManyRanks + static_cast<int>(random() % 200);
     options.mapped = false;
   }
   return options;
@@ -54,7 +60,9 @@ void run_script(uint64_t seed, Totals* totals) {
                (options.mapped ? ", mapped, " : ", unmapped, ") + config.algorithm);
 
   SimWorld world(seed, options, config);
-  Script script(random, world.heaps(), kOperations);
+  Script script(random, world.heaps(),
+                options.world < kManyRanks ? kOperations : kOperationsOfMany);
+  totals->large_worlds += options.world >= kManyRanks;
   // Each rank starts its operations when it likes; several may be in flight.
   std::vector<int> next(static_cast<size_t>(options.world));
   std::vector<WorkPtr> works;
@@ -83,10 +91,11 @@ TEST(Simulation, RandomScriptsEndWithTheRightValues) {
   if (!replays_one_seed()) {
     EXPECT_GT(totals.landed, ran) << "too little lands to prove anything";
   }
-  std::printf("scripts: %" PRIu64 " seeds, %" PRIu64 " rounds, %" PRIu64 " puts, %" PRIu64
-              " landed, %" PRIu64 " pieces, %" PRIu64 " signals, %" PRIu64 " refused\n",
-              ran, totals.rounds, totals.puts, totals.landed, totals.pieces, totals.signals,
-              totals.refused);
+  std::printf("scripts: %" PRIu64 " seeds, %" PRIu64 " of 100 ranks and more, %" PRIu64
+              " rounds, %" PRIu64 " puts, %" PRIu64 " landed, %" PRIu64 " pieces, %" PRIu64
+              " signals, %" PRIu64 " refused\n",
+              ran, totals.large_worlds, totals.rounds, totals.puts, totals.landed, totals.pieces,
+              totals.signals, totals.refused);
 }
 
 }  // namespace

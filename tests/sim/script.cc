@@ -60,9 +60,10 @@ void Script::choose_heap(std::mt19937_64& random, size_t rank) const {
   heap_of_this_rank = random() % 2 == 0 ? heaps_[rank] : nullptr;
 }
 
-// Mostly small, now and then many tiles.
+// Mostly small, now and then many tiles; of many ranks always small.
 size_t Script::random_count(std::mt19937_64& random) const {
   constexpr size_t kMost[] = {4, 40, 300, 3000};
+  if (world_ >= kManyRanks) return random() % kMost[1];
   const size_t most = kMost[random() % std::size(kMost)];
   return random() % (most * scale_);
 }

@@ -16,6 +16,9 @@
 
 namespace rdmacoll {
 
+// From here on buffers are small: what grows with the world is enough.
+inline constexpr int kManyRanks = 100;
+
 class Script {
  public:
   // heaps: by rank; nullptr where there is none. They outlive the script. scale: how many times as
