@@ -142,6 +142,12 @@ Result<Config> Config::from_environment() {
       read_choice("RDMACOLL_STORES", {"auto", "cached", "streamed"}, &config.stores));
   RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_CONNECT_TIMEOUT_MS", 1, 86'400'000, &config.connect_timeout_ms));
+  RDMACOLL_RETURN_IF_ERROR(
+      read_integer("RDMACOLL_STALL_TIMEOUT_MS", 0, 86'400'000, &config.stall_timeout_ms));
+  if (config.stall_timeout_ms != 0 && config.stall_timeout_ms < Config::kStallTimeoutMinMs) {
+    return bad_value("RDMACOLL_STALL_TIMEOUT_MS", std::to_string(config.stall_timeout_ms),
+                     "0 or " + std::to_string(Config::kStallTimeoutMinMs) + " and more");
+  }
   RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_SPIN_US", -1, 1'000'000, &config.spin_us));
   RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_FLIGHT_RECORDS", 0, 1 << 20, &config.flight_records));

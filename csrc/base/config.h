@@ -73,6 +73,11 @@ struct Config {
   std::string stores = "auto";
   // RDMACOLL_CONNECT_TIMEOUT_MS: longest time to reach a peer when a group is made.
   int64_t connect_timeout_ms = 60'000;
+  // RDMACOLL_STALL_TIMEOUT_MS: how long a rank that others wait for may show no sign of running
+  // (stopped, paused) before they give it up; 0: until the operation's own deadline. One that runs
+  // and is late is given up at the deadline only.
+  static constexpr int64_t kStallTimeoutMinMs = 5'000;
+  int64_t stall_timeout_ms = 60'000;
   // RDMACOLL_SPIN_US: how long a wait polls before it yields; -1: by cores and local ranks.
   int64_t spin_us = -1;
   // RDMACOLL_FLIGHT_RECORDS: how many operations the flight recorder remembers; 0: there is none.

@@ -1,7 +1,7 @@
 // Group: the state of a communicator on this rank: its ports, the collective that runs and those
 // queued behind it, its point-to-point traffic, and how it fails.
-// Floor: engine. Thread: submit(), fail_soon(), failure(), is_gone() and lost_ranks() any; the rest
-// belongs to the driver.
+// Floor: engine. Thread: submit(), beat(), fail_soon(), failure(), is_gone() and lost_ranks() any;
+// the rest belongs to the driver.
 //
 // Failure. A group fails as a whole: what is in flight ends with the status, later submissions are
 // refused with it, and every member is told by a status line, so that nobody is left waiting for a
@@ -34,6 +34,7 @@
 #include "csrc/engine/operation.h"
 #include "csrc/engine/p2p.h"
 #include "csrc/engine/port.h"
+#include "csrc/engine/stall.h"
 #include "csrc/engine/survey.h"
 #include "csrc/engine/work.h"
 #include "csrc/transport/transport.h"
@@ -76,10 +77,13 @@ class Group {
   // What a rank's last word to the others is: they fail at once, or only where they need it.
   enum class Farewell : uint16_t { Left = 1, Failed = 2 };
 
+  // One heartbeat of this process (stall.h).
+  void beat() { stall_.beat(); }
+
   // The driver fails the group with this at its next round. The first status stays.
   void fail_soon(Status status, Farewell farewell = Farewell::Failed);
   Status failure() const;
-  // Whether it is dead, cannot be reached, or has left the group.
+  // Whether it is dead, cannot be reached, has left the group, or did not run for too long.
   bool is_gone(uint32_t peer) const;
   // Those that are gone, and who others that gave the group up said was.
   RankSet lost_ranks() const;
@@ -104,6 +108,8 @@ class Group {
   bool advance_collectives(std::vector<Completion>& finished);
   void check_deadlines(std::vector<Completion>& finished);
   void check_peers(std::vector<Completion>& finished);
+  void check_stalls(std::vector<Completion>& finished);
+  void expel(uint32_t peer);
   bool needs(uint32_t peer) const { return executor_.needs(peer) || p2p_.needs(peer); }
   std::string missing_ranks() const;
   std::optional<MessageCall> oldest_message() const;
@@ -136,6 +142,8 @@ class Group {
   CallLog call_log_;
   Inquiry inquiry_;
   Survey survey_;
+  const int64_t stall_ms_;
+  Stall stall_;
 
   mutable std::mutex mutex_;  // the fields down to the blank line
   std::vector<std::unique_ptr<CollectiveOp>> new_collectives_;
@@ -145,7 +153,8 @@ class Group {
   std::vector<std::unique_ptr<CollectiveOp>> spare_;
   Status failure_;
   Farewell farewell_ = Farewell::Failed;
-  std::optional<uint32_t> lost_;  // the rank whose end was the first cause
+  std::optional<uint32_t> expelled_;  // the one that did not run
+  std::optional<uint32_t> lost_;      // the rank whose end was the first cause
 
   std::atomic<bool> has_new_{false};  // submissions or a failure to act on
   std::atomic<uint64_t> in_flight_{0};

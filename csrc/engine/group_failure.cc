@@ -68,8 +68,10 @@ void Group::note_lost(uint32_t peer) {
 bool Group::is_gone(uint32_t peer) const {
   const Line& line = status_line(peer);
   const bool said = line.counter.load(std::memory_order_acquire) != 0;
-  return (said && has_left(status_in(line))) ||
-         !links_[peer].transport->peer_status(links_[peer].peer).ok();
+  if (said && has_left(status_in(line))) return true;
+  if (!links_[peer].transport->peer_status(links_[peer].peer).ok()) return true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  return expelled_ == peer;
 }
 
 RankSet Group::lost_ranks() const {
@@ -86,6 +88,7 @@ void Group::check(std::vector<Completion>& finished) {
   if (!p2p_.idle()) call_log_.set_message(oldest_message());
   check_deadlines(finished);
   if (is_sound()) check_peers(finished);
+  if (is_sound()) check_stalls(finished);
   in_flight_.fetch_sub(finished.size() - finished_before, std::memory_order_release);
 }
 
@@ -160,6 +163,34 @@ void Group::check_peers(std::vector<Completion>& finished) {
                 in_hand() + " cannot end: " + who + " is gone (" + heard.message() + ")"),
          finished);
   }
+}
+
+void Group::check_stalls(std::vector<Completion>& finished) {
+  const auto stalled = stall_.look(clock_.now_ns(), [&](uint32_t peer) {
+    return peer != rank_ && needs(peer) &&
+           links_[peer].transport->peer_status(links_[peer].peer).ok();
+  });
+  if (!stalled) return;
+  const std::string who = "rank " + std::to_string(*stalled);
+  cause_ = who + " does not run";
+  note_lost(*stalled);
+  fail(Status(StatusCode::PeerFailed,
+              in_hand() + " cannot end: " + who + " does not run: it has had no heartbeat for " +
+                  std::to_string(stall_ms_) +
+                  " ms (it is stopped, in a debugger, or its container is paused; "
+                  "RDMACOLL_STALL_TIMEOUT_MS sets how long that may be)"),
+       finished);
+  expel(*stalled);
+}
+
+// From here on it is as good as dead to this group, also where it cannot be cut off (shared memory:
+// what it writes when it wakes it writes into a block that nobody uses any more).
+void Group::expel(uint32_t peer) {
+  const Link& link = links_[peer];
+  [[maybe_unused]] const Status cut =
+      link.transport->fence(link.peer, Deadline::after_ms(clock_, kFenceMs));
+  std::lock_guard<std::mutex> lock(mutex_);
+  expelled_ = peer;
 }
 
 void Group::fail(Status status, std::vector<Completion>& finished) {

@@ -58,7 +58,7 @@ Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
     }
   }
   statement_ = next;
-  total_bytes_ = surveyed(survey_places_);
+  total_bytes_ = seen_heartbeat(world);
 }
 
 }  // namespace rdmacoll

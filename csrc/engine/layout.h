@@ -10,7 +10,8 @@
 // and for each stage channel `depth` stages of my own, for each p one status line (group.h) and one
 // in which p grants me where my messages may land (landing.h); the log of what I have called, which
 // all may read (call_log.h), and the places where I read those of others (inquiry.h); at the end
-// what I say when the group is shrunk (statement.h), and the places where I read what others say.
+// what I say when the group is shrunk (statement.h), and the places where I read what others say;
+// then my heartbeat (stall.h), and for each p a line where I read p's.
 #pragma once
 
 #include <array>
@@ -71,6 +72,8 @@ class Layout {
   uint64_t statement() const { return statement_; }
   uint64_t surveyed(uint32_t place) const { return statement_ + (1 + place) * kStatementBytes; }
   uint32_t survey_places() const { return survey_places_; }
+  uint64_t heartbeat() const { return surveyed(survey_places_); }
+  uint64_t seen_heartbeat(uint32_t peer) const { return heartbeat() + (1ull + peer) * kLineBytes; }
 
  private:
   struct Channel {

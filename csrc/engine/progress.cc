@@ -41,6 +41,7 @@ ThreadProgress::ThreadProgress(Transports& transports, const Clock& clock, int64
       patience_ns_(kPatienceMaxNs) {
   std::lock_guard<std::mutex> lock(mutex_);
   keep_one_background_thread_free();
+  pulse_thread_ = std::thread([this] { run_pulse(); });
 }
 
 ThreadProgress::~ThreadProgress() {
@@ -51,6 +52,8 @@ ThreadProgress::~ThreadProgress() {
     threads.swap(threads_);
   }
   background_.notify_all();
+  pulse_.notify_all();
+  pulse_thread_.join();
   transports_.in_use().front()->wake();
   for (std::thread& thread : threads) thread.join();
 }
@@ -252,6 +255,14 @@ bool ThreadProgress::watch(std::unique_lock<std::mutex>& lock, int64_t ns) {
   background_.wait_for(lock, std::chrono::nanoseconds(ns));
   on_watch_ = false;
   return wanted_meanwhile_;
+}
+
+void ThreadProgress::run_pulse() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopping_) {
+    for (Group* group : groups_) group->beat();
+    pulse_.wait_for(lock, std::chrono::nanoseconds(kBeatNs));
+  }
 }
 
 // --- driving -------------------------------------------------------------------------------------

@@ -82,6 +82,9 @@ class ThreadProgress final : public Progress {
   bool drive_in_background(std::unique_lock<std::mutex>& lock);
   bool watch(std::unique_lock<std::mutex>& lock, int64_t ns);
 
+  // The thread that shows that this process runs (stall.h), whatever else it is at.
+  void run_pulse();
+
   Transports& transports_;
   const Clock& clock_;
   std::atomic<int64_t> spin_ns_;
@@ -116,7 +119,8 @@ class ThreadProgress final : public Progress {
   int64_t checked_ns_ = 0;
   int64_t patience_ns_;  // how long the driver stays awake while nothing moves
 
-  std::thread thread_;
+  std::condition_variable pulse_;  // for its end
+  std::thread pulse_thread_;
 };
 
 }  // namespace rdmacoll

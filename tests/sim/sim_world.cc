@@ -134,6 +134,7 @@ Status SimWorld::Driver::wait(Work&, int64_t, const InterruptCheck&) {
 void SimWorld::Driver::round(bool check) {
   std::vector<Completion> finished;
   for (Group* group : groups_) {
+    group->beat();
     if (!group->idle()) group->advance(finished);
     if (check) group->check(finished);
   }
