@@ -82,9 +82,9 @@ test-cpp: build-cpp  ## the engine's tests, without torch
 
 # `make sim SEED=n` replays the schedule that a failure named.
 SEED ?=
-SEEDS ?= 3000
+SEEDS ?= 2000
 
-sim: build-cpp  ## the engine on simulated networks: SEEDS=3000 of each test, and planted bugs
+sim: build-cpp  ## the engine on simulated networks: SEEDS=2000 of each test, and planted bugs
 	$(BIN)/python tests/sim/run.py $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 	$(if $(SEED),,$(BIN)/python tests/sim/mutants.py)
 

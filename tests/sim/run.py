@@ -1,6 +1,6 @@
 """Runs the simulation over many seeds, on all cores, and sums up what they covered.
 
-    python tests/sim/run.py --seeds 3000       seeds 1 to 3000 of every test
+    python tests/sim/run.py --seeds 2000       seeds 1 to 2000 of every test
     python tests/sim/run.py --seed 4711        one seed again
 
 A seed that fails is named with what it takes to replay it.
