@@ -114,7 +114,7 @@ test-python: build  ## everything under tests/ that pytest runs, but torch's own
 
 test-examples: build  ## every example, as its first lines say
 	set -e; for example in examples/[0-9]*.py; do \
-		$(BIN)/$$(grep -m1 -o 'rdmarun .*' $$example); done
+		$(BIN)/$$(grep -m1 -o 'rdmarun -np .*' $$example); done
 
 test-suite: build  ## torch's own distributed tests, on our backend
 	$(BIN)/python -m pytest tests/suite
