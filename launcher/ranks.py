@@ -97,8 +97,8 @@ class Ranks:
         folder = Path(self._job.cwd, self._job.output_dir, f"rank.{rank}")
         folder.mkdir(parents=True, exist_ok=True)
         files = folder / "stdout", folder / "stderr"
-        for file in files:
-            if not is_restart:
+        if not is_restart:
+            for file in files:
                 file.unlink(missing_ok=True)
         return files
 

@@ -35,8 +35,7 @@ Group::Group(const Clock& clock, uint32_t rank, Layout layout, Region block,
       call_log_(block_.base + layout_.call_log()),
       inquiry_(layout_, rank, block_, links_),
       survey_(clock, layout_, block_, links_),
-      stall_ms_(config.stall_timeout_ms),
-      stall_(layout_, block_, links_, stall_ms_ * 1'000'000) {
+      stall_(layout_, block_, links_, config.stall_timeout_ms * 1'000'000) {
   RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());
 }
 

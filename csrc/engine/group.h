@@ -142,7 +142,6 @@ class Group {
   CallLog call_log_;
   Inquiry inquiry_;
   Survey survey_;
-  const int64_t stall_ms_;
   Stall stall_;
 
   mutable std::mutex mutex_;  // the fields down to the blank line

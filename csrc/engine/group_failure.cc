@@ -176,7 +176,7 @@ void Group::check_stalls(std::vector<Completion>& finished) {
   note_lost(*stalled);
   fail(Status(StatusCode::PeerFailed,
               in_hand() + " cannot end: " + who + " does not run: it has had no heartbeat for " +
-                  std::to_string(stall_ms_) +
+                  std::to_string(stall_.bound_ns() / 1'000'000) +
                   " ms (it is stopped, in a debugger, or its container is paused; "
                   "RDMACOLL_STALL_TIMEOUT_MS sets how long that may be)"),
        finished);

@@ -32,9 +32,8 @@ bool Inquiry::done() {
 
 void Inquiry::post(uint32_t rank, Asked& asked) {
   const Link& link = links_[rank];
-  const LocalSlice here{block_.base + layout_.inquired(asked.place), kCallLogBytes, block_.id};
-  const RemoteSlice there{link.region, layout_.call_log(), kCallLogBytes};
-  const Posted posted = link.transport->get(link.peer, kLandingChannel, there, here, &asked.ticket);
+  const Posted posted = link.read(layout_.call_log(), kCallLogBytes, block_,
+                                  layout_.inquired(asked.place), &asked.ticket);
   if (posted == Posted::Done) asked.state = State::Read;
   if (posted == Posted::Pending) asked.state = State::Pending;
 }

@@ -19,6 +19,13 @@ struct Link {
   RegionId region = kNoRegion;        // the peer's block
   std::byte* mapped = nullptr;        // the same, if this rank can load and store it
   std::span<const std::byte> heap{};  // the peer's, if it is mapped
+
+  // Reads of the peer's block, one-sidedly, into the same or another place of mine.
+  Posted read(uint64_t from, uint64_t bytes, const Region& mine, uint64_t to,
+              Ticket* ticket) const {
+    return transport->get(peer, kLandingChannel, {region, from, bytes},
+                          {mine.base + to, bytes, mine.id}, ticket);
+  }
 };
 
 // The bytes of a message that is lent (plan.h, "Loans"): they are in this rank's heap.

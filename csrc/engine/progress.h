@@ -1,5 +1,6 @@
-// Progress: who drives the engine, and how a wait waits. The only place with threads and sleep; the
-// simulator puts its own in its place.
+// Progress: who drives the engine, how a wait waits, and the pulse that shows that this process
+// runs. The only place with threads, and with sleep on an operation's way (a shrinking pauses
+// between its turns by itself); the simulator puts its own in its place.
 // Floor: engine. Thread: any.
 //
 // One driver at a time, for all groups of the endpoint. Whoever starts something drives one round

@@ -54,11 +54,9 @@ bool Stall::still(uint32_t peer, int64_t passed_ns) {
 
 void Stall::read(uint32_t peer) {
   const Link& link = links_[peer];
-  const LocalSlice here{block_.base + layout_.seen_heartbeat(peer), sizeof(uint64_t), block_.id};
-  const RemoteSlice there{link.region, layout_.heartbeat(), sizeof(uint64_t)};
-  const Posted posted =
-      link.transport->get(link.peer, kLandingChannel, there, here, &seen_[peer].ticket);
-  seen_[peer].pending = posted == Posted::Pending;
+  Seen& seen = seen_[peer];
+  seen.pending = link.read(layout_.heartbeat(), sizeof(uint64_t), block_,
+                           layout_.seen_heartbeat(peer), &seen.ticket) == Posted::Pending;
 }
 
 }  // namespace rdmacoll

@@ -25,6 +25,8 @@ class Stall {
   Stall(const Layout& layout, const Region& block, const std::vector<Link>& links,
         int64_t bound_ns);
 
+  int64_t bound_ns() const { return bound_ns_; }
+
   // One heartbeat of this rank.
   void beat();
   // A peer that has stood still for the bound, of those that are waited for. Only time counts in

@@ -51,10 +51,9 @@ bool Survey::post(size_t index) {
   const uint32_t rank = op_->ranks[asked_];
   const Link& link = links_[rank];
   std::memset(bytes_of(index), 0, kStatementBytes);
-  const LocalSlice here{bytes_of(index), kStatementBytes, block_.id};
-  const RemoteSlice there{link.region, layout_.statement(), kStatementBytes};
   Ticket ticket;
-  const Posted posted = link.transport->get(link.peer, kLandingChannel, there, here, &ticket);
+  const Posted posted = link.read(layout_.statement(), kStatementBytes, block_,
+                                  layout_.surveyed(static_cast<uint32_t>(index)), &ticket);
   if (posted == Posted::Full) return false;
   place = {.pending = true, .counts = true, .rank = rank, .ticket = ticket};
   ++asked_;

@@ -9,8 +9,7 @@
 //                expression (so the same bits) on every rank that gets the result; folds in rank
 //                order, of algorithms that promise them (select.h);
 //   memory       inputs are not written, nothing is written but outputs, nothing is read that was
-//   not
-//                written, a slot is touched only between its wait and its signal, pieces fit;
+//                not written, a slot is touched only between its wait and its signal, pieces fit;
 //   messages     both ends agree on the bytes of each message, and every counter is balanced at the
 //                end; a stage's message goes to all others;
 //   no races     any two accesses to a byte, one of them a write, are ordered by happens-before.

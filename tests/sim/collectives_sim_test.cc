@@ -97,8 +97,8 @@ void run_of_many(uint64_t seed, Totals* totals) {
 TEST(Simulation, HundredsOfRanksEndWithTheRightValues) {
   Totals totals;
   uint64_t ran = 0;
-  for_each_seed(kSeedsPerMany, [&](uint64_t seed) {
-    if (seed % kSeedsPerMany != 0 && !replays_one_seed()) return;
+  for_each_seed(kFewer, [&](uint64_t seed) {
+    if (seed % kSeedsPerMany != 1 && !replays_one_seed()) return;
     run_of_many(seed, &totals);
     ++ran;
   });

@@ -182,6 +182,14 @@ def tests_exist(tree: Tree) -> Iterator[str]:
             yield f"{floor}:1: no test in {folder}"
 
 
+def test_names(tree: Tree) -> Iterator[str]:
+    """pytest tells test files apart by their names alone: two of one name, and it collects none."""
+    first: dict[str, str] = {}
+    for path in sorted(tree.select({".py"}, "tests/")):
+        if path.name.startswith("test_") and first.setdefault(path.name, str(path)) != str(path):
+            yield f"{path}:1: {first[path.name]} has this name, too"
+
+
 def packages(tree: Tree) -> Iterator[str]:
     """Every Python package is in pyproject.toml's list: plain installs would lack it otherwise."""
     project = tree.text(tree.root / "pyproject.toml")
@@ -205,5 +213,6 @@ RULES: list[Rule] = [
     links,
     dead_headers,
     tests_exist,
+    test_names,
     packages,
 ]

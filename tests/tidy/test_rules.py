@@ -99,6 +99,12 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
     (rules.tests_exist, {"csrc/transport/shm/a.cc": ""}, "no test in tests/contract/"),
     (rules.tests_exist, {"csrc/plan/a.cc": "", "tests/unit/plan/a_test.cc": ""}, None),
     (
+        rules.test_names,
+        {"tests/a/test_x.py": "", "tests/b/test_x.py": ""},
+        "tests/b/test_x.py:1: tests/a/test_x.py has this name, too",
+    ),
+    (rules.test_names, {"tests/a/conftest.py": "", "tests/b/conftest.py": ""}, None),
+    (
         rules.packages,
         {"pyproject.toml": 'packages = ["rdmacoll"]\n', "rdmacoll/plot/a.py": ""},
         "package rdmacoll.plot is not in",

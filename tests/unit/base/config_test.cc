@@ -14,16 +14,28 @@
 namespace rdmacoll {
 namespace {
 
-constexpr const char* kVariables[] = {"RDMACOLL_LOG",         "RDMACOLL_HOST_ID",
-                                      "RDMACOLL_TRANSPORT",   "RDMACOLL_ALGO",
-                                      "RDMACOLL_BLOCK_BYTES", "RDMACOLL_CONNECT_TIMEOUT_MS",
-                                      "RDMACOLL_SPIN_US",     "RDMACOLL_REQUIRE",
-                                      "RDMACOLL_HCA",         "RDMACOLL_GID_INDEX",
-                                      "RDMACOLL_IB_PORT",     "RDMACOLL_IB_MTU",
-                                      "RDMACOLL_IB_TC",       "RDMACOLL_IB_SL",
-                                      "RDMACOLL_IB_TIMEOUT",  "RDMACOLL_IB_RETRY_CNT",
-                                      "RDMACOLL_IB_QPS",      "RDMACOLL_TUNING",
-                                      "RDMACOLL_SECRET_FILE", "LOCAL_RANK"};
+constexpr const char* kVariables[] = {"RDMACOLL_LOG",
+                                      "RDMACOLL_HOST_ID",
+                                      "RDMACOLL_TRANSPORT",
+                                      "RDMACOLL_ALGO",
+                                      "RDMACOLL_BLOCK_BYTES",
+                                      "RDMACOLL_CONNECT_TIMEOUT_MS",
+                                      "RDMACOLL_SPIN_US",
+                                      "RDMACOLL_REQUIRE",
+                                      "RDMACOLL_HCA",
+                                      "RDMACOLL_GID_INDEX",
+                                      "RDMACOLL_IB_PORT",
+                                      "RDMACOLL_IB_MTU",
+                                      "RDMACOLL_IB_TC",
+                                      "RDMACOLL_IB_SL",
+                                      "RDMACOLL_IB_TIMEOUT",
+                                      "RDMACOLL_IB_RETRY_CNT",
+                                      "RDMACOLL_IB_QPS",
+                                      "RDMACOLL_TUNING",
+                                      "RDMACOLL_SECRET_FILE",
+                                      "RDMACOLL_DETERMINISTIC",
+                                      "RDMACOLL_STALL_TIMEOUT_MS",
+                                      "LOCAL_RANK"};
 
 class ConfigTest : public ::testing::Test {
  protected:
@@ -190,6 +202,10 @@ TEST_F(ConfigTest, BadIntegersAreNamedWithTheirRange) {
   expect_all_refused("RDMACOLL_CONNECT_TIMEOUT_MS", {"0", "86400001"},
                      "an integer from 1 to 86400000");
   expect_all_refused("RDMACOLL_SPIN_US", {"-2", "1000001"}, "an integer from -1 to 1000000");
+  expect_all_refused("RDMACOLL_DETERMINISTIC", {"-1", "2"}, "an integer from 0 to 1");
+  expect_all_refused("RDMACOLL_STALL_TIMEOUT_MS", {"-1", "86400001"},
+                     "an integer from 0 to 86400000");
+  expect_refused("RDMACOLL_STALL_TIMEOUT_MS", "4999", "0 or 5000 and more");
   expect_all_refused("RDMACOLL_GID_INDEX", {"-2", "256"}, "an integer from -1 to 255");
   expect_all_refused("RDMACOLL_IB_PORT", {"-1", "255"}, "an integer from 0 to 254");
   expect_all_refused("RDMACOLL_IB_TC", {"-1", "256"}, "an integer from 0 to 255");
@@ -208,6 +224,7 @@ TEST_F(ConfigTest, AgreementHashIsOfWhatRanksMustShare) {
   EXPECT_NE(read_with("RDMACOLL_BLOCK_BYTES", "65536").agreement_hash(), defaults);
   EXPECT_NE(read_with("RDMACOLL_TRANSPORT", "verbs").agreement_hash(), defaults);
   EXPECT_NE(read_with("RDMACOLL_IB_QPS", "2").agreement_hash(), defaults);
+  EXPECT_NE(read_with("RDMACOLL_DETERMINISTIC", "1").agreement_hash(), defaults);
   EXPECT_EQ(read_with("RDMACOLL_LOG", "debug").agreement_hash(), defaults);
   EXPECT_EQ(read_with("RDMACOLL_HCA", "mlx5_1").agreement_hash(), defaults);
   EXPECT_EQ(read_with("RDMACOLL_HOST_ID", "b").agreement_hash(), defaults);

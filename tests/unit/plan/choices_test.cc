@@ -90,6 +90,14 @@ TEST(ChoicesTest, InRankOrderNoReductionTakesAnotherOrder) {
       }
     }
   }
+  // Among mapped peers it costs nothing: that is what is taken anyway.
+  for (Collective collective :
+       {Collective::AllReduce, Collective::Reduce, Collective::ReduceScatter}) {
+    const Choices in_order(Tuning(), 5, kMapped, {std::nullopt, true});
+    for (uint64_t bytes : {uint64_t{0}, uint64_t{4} << 10, uint64_t{1} << 19, UINT64_MAX}) {
+      EXPECT_EQ(in_order.choose(collective, bytes), chosen(collective, bytes, 5, kMapped));
+    }
+  }
   // What moves no sums is as free as ever.
   const Choices choices(Tuning(), 4, kUnmapped, {Algorithm::Ring, true});
   EXPECT_EQ(choices.choose(Collective::AllGather, 1 << 20), Algorithm::Ring);
