@@ -97,6 +97,7 @@ class Process {
       const Status status = one_round(buffers);
       if (!status.ok()) wrong(status.message());
     }
+    meet();
     group_->set_timeout_ms(what_.fault == Fault::Stop ? kNearMs : kFarMs);
     std::thread fault;
     if (is_victim() && what_.phase == Phase::Between) strike();
@@ -109,6 +110,12 @@ class Process {
     }
     if (fault.joinable()) fault.join();
     raised(status);
+  }
+
+  // What one rank has ended another may still be in, and it would fail there.
+  void meet() {
+    ++shared_.ready;
+    while (shared_.ready < what_.world) usleep(100);
   }
 
   Status one_round(Buffers& buffers) {

@@ -23,6 +23,9 @@ inline constexpr uint64_t kFewer = 5;
 inline constexpr uint64_t kFewer = 1;
 #endif
 
+// Seeds from which on what a run says of their sum means something.
+inline constexpr uint64_t kEnoughToCount = 60;
+
 inline bool replays_one_seed() { return from_environment("RDMACOLL_SIM_SEED", 0) != 0; }
 
 // Until one fails; how many ran.

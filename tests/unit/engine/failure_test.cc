@@ -1,6 +1,7 @@
 // How a group fails: deadlines, mismatches, abort, a rank that leaves; nobody is left waiting.
 #include <atomic>
 #include <chrono>
+#include <latch>
 
 #include "tests/unit/engine/world_of_threads.h"
 
@@ -83,7 +84,8 @@ TEST(Failure, AbortEndsWhatIsInFlightEverywhere) {
 }
 
 TEST(Failure, LeavingFailsOnlyThoseWhoNeedIt) {
-  WorldOfThreads(3).run([](Communicator& c) {
+  std::latch exchanged(2);  // who fails first gives the group up for the other
+  WorldOfThreads(3).run([&](Communicator& c) {
     int value = c.rank();
     if (c.rank() == 2) {
       int never = 0;
@@ -94,6 +96,7 @@ TEST(Failure, LeavingFailsOnlyThoseWhoNeedIt) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     finish(c, c.rank() == 0 ? c.send({&value, 4}, 1, 0) : c.recv({&value, 4}, 0, 0));
+    exchanged.arrive_and_wait();
     ASSERT_EQ(value, 0);
     const Status status = c.wait(*c.barrier().value(), -1, {});
     ASSERT_EQ(status.code(), StatusCode::PeerFailed) << status.message();
