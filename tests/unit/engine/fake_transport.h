@@ -1,5 +1,5 @@
 // FakeTransport: a transport that does what a test says when it is asked to connect or to register
-// memory, and remembers that it was asked. It moves no data.
+// memory or to signal, and remembers that it was asked. It moves no data by itself.
 #pragma once
 
 #include <functional>
@@ -24,10 +24,13 @@ class FakeTransport final : public Transport {
  public:
   using Answer = std::function<Result<PeerId>(const std::string& card, Deadline deadline)>;
 
+  using Signal = std::function<Posted(RemoteSlice slice, uint64_t counter, const Header& header)>;
+
   FakeTransport(std::string name, std::string card) : name_(std::move(name)), card_(card) {}
 
   // What the test sets.
   Answer on_connect = [](const std::string&, Deadline) { return PeerId{7}; };
+  Signal on_signal = [](RemoteSlice, uint64_t, const Header&) { return Posted::Full; };
   Status on_register;
   Status peer;                    // of peer_status()
   std::set<std::string> callers;  // cards
@@ -69,8 +72,9 @@ class FakeTransport final : public Transport {
 
   Posted put(PeerId, uint8_t, LocalSlice, RemoteSlice, Ticket*) override { return Posted::Full; }
   Posted get(PeerId, uint8_t, RemoteSlice, LocalSlice, Ticket*) override { return Posted::Full; }
-  Posted signal(PeerId, uint8_t, RemoteSlice, uint64_t, const Header&) override {
-    return Posted::Full;
+  Posted signal(PeerId, uint8_t, RemoteSlice slice, uint64_t counter,
+                const Header& header) override {
+    return on_signal(slice, counter, header);
   }
   bool done(Ticket) override { return true; }
   void poll() override {}
