@@ -83,12 +83,13 @@ test-cpp: build-cpp  ## the engine's tests, without torch
 # `make sim SEED=n` replays the schedule that a failure named.
 SEED ?=
 SEEDS ?= 2000
+# Here and below: K/N is every Nth, from the Kth.
+MUTANTS_PART ?= 0/1
 
 sim: build-cpp  ## the engine on simulated networks: SEEDS=2000 of each test, and planted bugs
 	$(BIN)/python tests/sim/run.py $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
-	$(if $(SEED),,$(BIN)/python tests/sim/mutants.py)
+	$(if $(SEED),,$(BIN)/python tests/sim/mutants.py --part $(MUTANTS_PART))
 
-# K/N: every Nth case, from the Kth.
 FAULTS_PART ?= 0/1
 
 faults: build-cpp  ## real processes killed, stopped and gone in every collective; FAULTS_PART=0/1
@@ -121,12 +122,13 @@ test-suite: build  ## torch's own distributed tests, on our backend
 
 # Some of the stages of tests/rdma/run.py; empty: all of them.
 RDMA_STAGES ?=
+RDMA_PART ?= 0/1
 
 # A machine with an RDMA device of its own, and active, needs no guest.
 ACTIVE_RDMA := $(shell grep -ls ACTIVE /sys/class/infiniband/*/ports/*/state)
 
 test-rdma: build build-cpp $(if $(ACTIVE_RDMA),,$(STAMPS)/guest)  ## all that needs an RDMA device
-	$(BIN)/python tests/rdma/run.py $(RDMA_STAGES)
+	$(BIN)/python tests/rdma/run.py --part $(RDMA_PART) $(RDMA_STAGES)
 
 rdma-shell: build $(STAMPS)/guest  ## a prompt on a machine with a software RDMA device
 	$(BIN)/python -m guest

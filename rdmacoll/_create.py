@@ -20,6 +20,11 @@ def create(group: Any, pg_options: Any) -> "RdmaBackend":
     options.group_name = group.group_id
     options.global_ranks_in_group = group.global_ranks_in_group or list(range(group.group_size))
     agent = os.environ.get("RDMACOLL_AGENT", "")
+    if getattr(group, "enable_reconfigure", False):  # torch 2.15
+        waiting: RdmaBackend = module.create_without_ranks(
+            group.store, group.group_rank, group.group_size, options, agent
+        )
+        return waiting
     introduces = bool(agent) and not _met_at_agent and _is_world(group.group_rank, group.group_size)
     backend: RdmaBackend = module.create(
         group.store, group.group_rank, group.group_size, options, agent, introduces

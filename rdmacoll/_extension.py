@@ -21,14 +21,10 @@ def extension() -> ModuleType:
             f"rdmacoll's compiled module does not load into torch {torch.__version__}: {error}. "
             f"If torch has changed since it was built, build it again: {REBUILD}"
         ) from error
-    atexit.register(_leave, module)
-    return module
-
-
-def _leave(module: ModuleType) -> None:
-    # Operations in flight end while Python can still run their callbacks.
-    module.quiesce()
     if name := os.environ.get("RDMACOLL_TIMELINE"):
-        from .debug.timeline import write_own_timeline
+        from .debug.timeline_writer import TimelineWriter
 
-        write_own_timeline(module.flight_dump(), name)
+        atexit.register(TimelineWriter(module.flight_dump, name).close)
+    # Before that: operations in flight end while Python can still run their callbacks.
+    atexit.register(module.quiesce)
+    return module

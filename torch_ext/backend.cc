@@ -52,10 +52,11 @@ void RdmaBackend::setTimeout(Milliseconds timeout) {
   }
   const std::lock_guard<std::mutex> lock(options_mutex_);
   options_->timeout = timeout;
-  session_->communicator().set_timeout_ms(timeout.count());
+  if (session_->joined().ok()) session_->communicator().set_timeout_ms(timeout.count());
 }
 
 c10d::ErrorType RdmaBackend::getError() {
+  if (!session_->joined().ok()) return c10d::ErrorType::SUCCESS;
   const Status failure = session_->communicator().failure();
   switch (failure.code()) {
     case StatusCode::Ok:

@@ -1,21 +1,23 @@
 // RdmaBackend: the engine as a c10d::Backend. Every method checks its arguments, binds the tensors
 // to buffers and starts one operation (or several, if coalesced) of the communicator.
 //
-// backend.cc: life, options, failure · shrink.cc: smaller groups · collectives.cc, lists.cc,
-// coalesced.cc, p2p.cc: the operations · sparse.cc, monitored_barrier.cc: those made of others.
-// Floor: torch_ext. Thread: any.
+// backend.cc: life, options, failure · shrink.cc: smaller groups · reconfigure.cc: groups that are
+// given their ranks · collectives.cc, lists.cc, coalesced.cc, p2p.cc: the operations · sparse.cc,
+// monitored_barrier.cc: those made of others. Floor: torch_ext. Thread: any.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "torch_ext/compat.h"
 #include "torch_ext/errors.h"
+#include "torch_ext/membership.h"
 #include "torch_ext/operands.h"
 #include "torch_ext/session.h"
 #include "torch_ext/torch_work.h"
@@ -34,7 +36,7 @@ class RdmaBackend final : public c10d::Backend {
     explicit Options(Milliseconds timeout = kBackendDefaultTimeout, std::string algorithm = "")
         : c10d::Backend::Options("rdma", timeout), algorithm(std::move(algorithm)) {}
     const std::string algorithm;
-#ifdef RDMACOLL_OPTIONS_HAVE_CLONE
+#ifdef RDMACOLL_HAVE_RECONFIGURE
     c10::intrusive_ptr<c10d::Backend::Options> clone() const override {
       return c10::make_intrusive<Options>(*this);
     }
@@ -42,6 +44,9 @@ class RdmaBackend final : public c10d::Backend {
   };
 
   RdmaBackend(std::shared_ptr<Session> session, c10::intrusive_ptr<Options> options);
+  // In no group until it is given its ranks; rank and size are what torch takes them for so long.
+  RdmaBackend(std::unique_ptr<Membership> membership, int rank, int size,
+              c10::intrusive_ptr<Options> options);
   ~RdmaBackend() override;
 
   // --- life: backend.cc -------------------------------------------------------------------------
@@ -64,6 +69,22 @@ class RdmaBackend final : public c10d::Backend {
       const std::vector<int64_t>& ranks_to_exclude, int shrink_flags,
       const c10::intrusive_ptr<c10d::Backend::Options>& options) override;
 
+  // --- ranks that are given to it: reconfigure.cc -----------------------------------------------
+  // What others name this process by. Throws if the group was made with its ranks.
+  const std::string& handle() const;
+  // Leaves the group it is in, if any, and has joined that of these handles when it returns; limit
+  // bounds that, by default the group's timeout. No other thread uses the group meanwhile. What it
+  // throws it leaves in no group; it may be called again, with another number.
+  WorkRef join_anew(int64_t uuid, const Membership::Handles& handles,
+                    std::optional<Milliseconds> limit);
+#ifdef RDMACOLL_HAVE_RECONFIGURE
+  bool supportsReconfigure() const override { return membership_ != nullptr; }
+  c10d::ReconfigureHandle get_reconfigure_handle() const override { return handle(); }
+  WorkRef reconfigure(const c10d::ReconfigureOptions& opts) override {
+    return join_anew(opts.uuid, opts.handles, opts.timeout);
+  }
+#endif
+
   // --- memory: heap_allocator.h -----------------------------------------------------------------
   bool supportsTensorAlloc(c10::DeviceIndex) override { return true; }
   at::Tensor allocateTensor(long size, at::TensorOptions options) override;
@@ -71,7 +92,10 @@ class RdmaBackend final : public c10d::Backend {
   std::unordered_map<std::string, uint64_t> getMemoryStats() RDMACOLL_OVERRIDE_SINCE_2_13;
 
   // For what only the bindings ask it.
-  const Communicator& communicator() const { return session_->communicator(); }
+  const Communicator& communicator() const {
+    throw_if_failed(session_->joined());
+    return session_->communicator();
+  }
 
   // --- collectives.cc ---------------------------------------------------------------------------
   WorkRef broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
@@ -136,6 +160,8 @@ class RdmaBackend final : public c10d::Backend {
                   [&start](Communicator& communicator, size_t) { return start(communicator); });
   }
 
+  // reconfigure.cc
+  void renumber(int rank, int size);
   // sparse.cc
   WorkRef allreduce_sparse_coo(const at::Tensor& tensor, const c10d::AllreduceOptions& opts);
   // monitored_barrier.cc
@@ -145,8 +171,9 @@ class RdmaBackend final : public c10d::Backend {
 
   Milliseconds timeout();  // of the group
 
-  const std::shared_ptr<Session> session_;
+  std::shared_ptr<Session> session_;  // another one with each join_anew()
   const c10::intrusive_ptr<Options> options_;
+  const std::unique_ptr<Membership> membership_;  // nullptr: it was made with its ranks
   std::mutex options_mutex_;
   std::mutex call_timeout_mutex_;
   std::atomic<uint64_t> sequence_{0};

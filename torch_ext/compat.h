@@ -6,9 +6,10 @@
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
-// Backend::Options::clone() came with the reconfigure interface (2.15).
+// The reconfigure interface came with 2.15; with it Backend::Options::clone(), and ranks that
+// change.
 #ifdef C10D_BACKEND_HAS_RECONFIGURE
-#define RDMACOLL_OPTIONS_HAVE_CLONE 1
+#define RDMACOLL_HAVE_RECONFIGURE 1
 #endif
 
 // What 2.13 made virtual in Backend.

@@ -126,6 +126,10 @@ void bind_backend(py::module_& module) {
       .def("_reach",
            [](const RdmaBackend& self) { return reach_name(self.communicator().reach()); })
       .def("_lost_ranks", [](const RdmaBackend& self) { return self.communicator().lost_ranks(); })
+      // The same as torch has them from 2.15 on.
+      .def("_reconfigure_handle", &RdmaBackend::handle)
+      .def("_reconfigure", &RdmaBackend::join_anew, py::arg("uuid"), py::arg("handles"),
+           py::arg("timeout") = py::none(), py::call_guard<py::gil_scoped_release>())
       .def("_algorithm", &algorithm_for)
       .def("_algorithms", &algorithms)
       // torch calls it on ranks outside a group that is split off; they have no part in it.
@@ -183,6 +187,16 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
       py::arg("agent_address"), py::arg("agent_introduces"),
       py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "create_without_ranks",
+      [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+         c10::intrusive_ptr<RdmaBackend::Options> options, std::string address) {
+        auto membership = std::make_unique<Membership>(store, std::move(address));
+        return c10::make_intrusive<RdmaBackend>(std::move(membership), rank, size,
+                                                std::move(options));
+      },
+      py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
+      py::arg("agent_address"));
   module.def(
       "quiesce", [] { Process::instance().quiesce(); }, py::call_guard<py::gil_scoped_release>());
   module.def("build_info", &build_info);

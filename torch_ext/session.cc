@@ -45,7 +45,17 @@ Session::~Session() {
 
 bool Session::inherited() const { return forks_ != Process::instance().forks(); }
 
+Status Session::joined() const {
+  if (communicator_ != nullptr) [[likely]]
+    return Status();
+  return Status(StatusCode::InvalidArgument,
+                "the group has no ranks: it was made with enable_reconfigure=True, and is in none "
+                "before torch.distributed._reconfigure has been given their handles, nor after one "
+                "that failed");
+}
+
 Status Session::usable() const {
+  RDMACOLL_RETURN_IF_ERROR(joined());
   if (inherited()) [[unlikely]] {
     return Status(StatusCode::InvalidArgument,
                   "this process was forked from the one that made the group; make groups in the "
@@ -59,7 +69,7 @@ Status Session::usable() const {
 }
 
 void Session::close(const std::string& reason, int64_t grace_ms) {
-  if (inherited()) return;
+  if (inherited() || communicator_ == nullptr) return;
   closed_.store(true, std::memory_order_relaxed);
   if (in_flight_->wait_idle(grace_ms)) return;
   communicator_->leave(reason);

@@ -1,6 +1,6 @@
-// Session: one group as this process takes part in it: its communicator and how many asynchronous
-// operations are in flight. Held by the backend and by every such operation; safe in forked
-// children.
+// Session: one group as this process takes part in it: its communicator, unless it has not joined
+// any yet, and how many asynchronous operations are in flight. Held by the backend and by every
+// such operation; safe in forked children.
 //
 // Whoever lets go of the last Session ends the communicator, and with the last communicator the
 // endpoint and its thread. The engine's own thread must never be that one, so a backend lets go
@@ -35,19 +35,21 @@ class InFlight {
 
 class Session {
  public:
-  explicit Session(std::shared_ptr<Communicator> communicator);
+  explicit Session(std::shared_ptr<Communicator> communicator = nullptr);
   // In a forked child the communicator is its parent's, and stays as it is.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // Only if it has joined.
   Communicator& communicator() { return *communicator_; }
   // Outlives the session, so that the end of an operation can be told after it let go.
   const std::shared_ptr<InFlight>& in_flight() { return in_flight_; }
 
   // Whether the process that made it has forked this one.
   bool inherited() const;
-  // Ok, or why no operation may start: inherited or closed.
+  Status joined() const;
+  // Ok, or why no operation may start: not joined, inherited or closed.
   Status usable() const;
   // No operation may start any more. What is in flight may go on for `grace_ms`, then it is
   // aborted; in both cases it has ended when this returns.

@@ -5,51 +5,42 @@ overlaps (waiting in the queue, point-to-point) is drawn as asynchronous slices.
 """
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .dumps import Dump, Group, Operation, parse
+from .dumps import Dump, Group, Operation
 
 Event = dict[str, Any]
 
 
 def write_timeline(dumps: Sequence[Dump], path: Path) -> None:
-    events = [event for dump in dumps for event in _events(dump)]
+    events: list[Event] = []
+    for dump in dumps:
+        events += process_events(dump)
+        events += [track_event(dump, group) for group in dump.groups.values()]
+        for number, operation in enumerate(dump.operations):
+            if (group := dump.groups.get(operation.group)) is not None:
+                events += slices(dump, group, operation, f"{dump.rank}.{number}")
     path.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}) + "\n")
 
 
-def write_own_timeline(text: str, name: str) -> None:
-    """Of the process that leaves, by its dump, if it was in a group. What RDMACOLL_TIMELINE names
-    gets the rank: before the suffix, or where it says {rank}."""
-    if not text:
-        return
-    dump = parse(text)
-    path = Path(name)
-    if "{rank}" not in name:
-        name = str(path.with_name(f"{path.stem}-{{rank}}{path.suffix}"))
-    try:
-        write_timeline([dump], Path(name.replace("{rank}", str(dump.rank))))
-    except OSError as error:
-        print(f"rdmacoll: RDMACOLL_TIMELINE: {error}", file=sys.stderr)
+def process_events(dump: Dump) -> Iterator[Event]:
+    """What the process is called, and where it is among others."""
+    process = {"pid": dump.rank, "ph": "M"}
+    yield {**process, "name": "process_name", "args": {"name": f"rank {dump.rank}"}}
+    yield {**process, "name": "process_sort_index", "args": {"sort_index": dump.rank}}
 
 
-def _events(dump: Dump) -> Iterator[Event]:
-    process = {"pid": dump.rank}
-    yield {**process, "ph": "M", "name": "process_name", "args": {"name": f"rank {dump.rank}"}}
-    yield {**process, "ph": "M", "name": "process_sort_index", "args": {"sort_index": dump.rank}}
-    for group in dump.groups.values():
-        name = f"group {group.name} (ranks {', '.join(map(str, group.ranks))})"
-        track = {**process, "tid": group.id}
-        yield {**track, "ph": "M", "name": "thread_name", "args": {"name": name}}
-    for number, operation in enumerate(dump.operations):
-        group_of = dump.groups.get(operation.group)
-        if group_of is not None:
-            yield from _slices(dump, group_of, operation, f"{dump.rank}.{number}")
+def track_event(dump: Dump, group: Group) -> Event:
+    """What the group's track is called."""
+    name = f"group {group.name} (ranks {', '.join(map(str, group.ranks))})"
+    return {"pid": dump.rank, "tid": group.id, "ph": "M", "name": "thread_name",
+            "args": {"name": name}}  # fmt: skip
 
 
-def _slices(dump: Dump, group: Group, operation: Operation, number: str) -> Iterator[Event]:
+def slices(dump: Dump, group: Group, operation: Operation, number: str) -> Iterator[Event]:
+    """Of one operation; `number` names it in the whole trace."""
     end_ns = operation.ended_ns or dump.clock_ns  # what is in flight goes on until the dump
     run_ns = operation.started_ns or end_ns
     common = {

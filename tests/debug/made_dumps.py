@@ -42,6 +42,10 @@ def moved(sequence: int, name: str, state: str = "done", **changes: Any) -> dict
 
 
 def dump_of(rank: int, world: int, *operations: dict[str, Any], **changes: Any) -> Dump:
+    return parse(text_of(rank, world, *operations, **changes))
+
+
+def text_of(rank: int, world: int, *operations: dict[str, Any], **changes: Any) -> str:
     group = {
         "id": 1,
         "name": "0",
@@ -65,4 +69,4 @@ def dump_of(rank: int, world: int, *operations: dict[str, Any], **changes: Any) 
         "in_flight": [one for one in operations if not one["ended_ns"]],
         "ended": [one for one in operations if one["ended_ns"]],
     }
-    return parse(json.dumps(data))
+    return json.dumps(data)

@@ -25,8 +25,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "torch"))
 
+from parts import Part, part
 from paths import check_paths, hosts_by_rank
 from steady_state import check_steady_state
 from world import run_body  # type: ignore[import-not-found]
@@ -86,6 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--hosts", type=int, default=1, help="that the ranks must be on")
     parser.add_argument("--pretend-hosts", type=int, help="so many, of consecutive ranks")
+    parser.add_argument("--part", type=part, default=Part(), metavar="K/N", help="of the modules")
     parser.add_argument("modules", nargs="*", default=MODULES, help="of tests/torch")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -100,7 +103,7 @@ def main() -> None:
     print(f"paths: {check_paths(hosts)}", flush=True)
     say(f"steady state: {check_steady_state()}")
     total = 0
-    for module in options.modules:
+    for module in options.part.of(options.modules):
         since = time.monotonic()
         tests = list(tests_of(module, len(hosts), one_clock=len(set(boot_ids)) == 1))
         run_tests(tests, module)

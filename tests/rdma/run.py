@@ -2,6 +2,7 @@
 
     python tests/rdma/run.py                all of them
     python tests/rdma/run.py training ...   only these
+    python tests/rdma/run.py --part 1/3     all of them, but of the longest ones a third
 
 Each group of stages gets a guest of its own (docs/SOFTROCE.md), so that none meets what another has
 left behind; those of one group share it, for torch takes a minute to be read for the first time. A
@@ -21,6 +22,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from parts import Part, part
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHARE = REPOSITORY / "build/guest/share"  # that a guest may write to
@@ -55,23 +60,25 @@ class Outcome:
     seconds: float = 0
 
 
-def groups(build: str) -> list[Group]:
+def groups(build: str, part: Part) -> list[Group]:
     python, rdmarun = sys.executable, str(Path(sys.executable).parent / "rdmarun")
     collectives, refused = "tests/rdma/collectives.py", "tests/rdma/two_hosts_refused.py"
     pytest = [python, "-m", "pytest", "-q", "tests/rdma", "--build-folder", f"{build}"]
     pretended = [collectives, "--pretend-hosts=2", "--hosts=2", "test_p2p", "test_all_reduce"]
     training = ["examples/01_train_digits.py", "--epochs=3", "--goal=0.8", "--compare=none"]
     two_hosts = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", collectives, "--hosts=2"]
+    shard = {"GTEST_TOTAL_SHARDS": str(part.count), "GTEST_SHARD_INDEX": str(part.index)}
+    a_part = [collectives, f"--part={part}"]
     engine = [
         Stage("pingpong", 120, ["tests/rdma/pingpong.sh"]),
         Stage("devices", 60, [python, "-m", "rdmacoll", "info", "--devices"]),
         Stage("opening", 120, [f"{build}/rdma_test", "--gtest_brief=1"]),
         Stage("contract", 300, [f"{build}/rdma_contract_test", "--gtest_brief=1"]),
-        Stage("engine", 600, [f"{build}/unit_engine_test", "--gtest_brief=1"], VERBS),
+        Stage("engine", 600, [f"{build}/unit_engine_test", "--gtest_brief=1"], VERBS | shard),
     ]
     torch = [
-        Stage("2 ranks", 900, [rdmarun, "-np", "2", collectives], VERBS),
-        Stage("4 ranks", 900, [rdmarun, "-np", "4", collectives], VERBS),
+        Stage("2 ranks", 900, [rdmarun, "-np", "2", *a_part], VERBS),
+        Stage("4 ranks", 900, [rdmarun, "-np", "4", *a_part], VERBS),
         Stage("training", 600, [rdmarun, "-np", "2", *training], VERBS),
         Stage("pretended hosts", 600, [rdmarun, "-np", "4", *pretended], REQUIRE),
         Stage("refusals", 300, [rdmarun, "-np", "2", refused]),
@@ -130,14 +137,17 @@ def end(process: subprocess.Popen[bytes]) -> None:
             pass
 
 
-def run_in_guest(group: Group, stages: list[Stage], build: str) -> Iterator[Outcome]:
+def run_in_guest(
+    group: Group, stages: list[Stage], build: str, part: Part
+) -> Iterator[Outcome]:
     """The same program in there, which leaves its outcomes in a file."""
     SHARE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rdma-", dir=SHARE) as folder:
         file = Path(folder, "outcomes")
         limit_s = sum(stage.limit_s + 2 * GRACE_S for stage in stages)
         guest = [sys.executable, "-m", "guest", group.layout, f"--timeout={limit_s}"]
-        inside = [sys.executable, "tests/rdma/run.py", f"--build={build}", f"--outcomes={file}"]
+        inside = [sys.executable, "tests/rdma/run.py", f"--build={build}", f"--part={part}"]
+        inside.append(f"--outcomes={file}")
         names = [stage.name for stage in stages]
         status = subprocess.run([*guest, *inside, *names], cwd=REPOSITORY).returncode
         lines = file.read_text().splitlines() if file.exists() else []
@@ -158,10 +168,11 @@ def summarize(outcomes: list[Outcome], where: str) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--build", default="build/cpp", help="of cmake (%(default)s)")
+    parser.add_argument("--part", type=part, default=Part(), metavar="K/N", help="of the longest")
     parser.add_argument("--outcomes", type=Path, help="run here, and leave the outcomes in a file")
     parser.add_argument("stages", nargs="*", help="names of stages (default: all)")
     options = parser.parse_args()
-    known = groups(options.build)
+    known = groups(options.build, options.part)
     names = [stage.name for group in known for stage in group.stages]
     if unknown := set(options.stages) - set(names):
         parser.error(f"no stages {sorted(unknown)}; there are {names}")
@@ -172,7 +183,7 @@ def main() -> int:
         if not stages:
             continue
         if not here:
-            outcomes += run_in_guest(group, stages, options.build)
+            outcomes += run_in_guest(group, stages, options.build, options.part)
         elif options.outcomes is None and group.layout == "--guests=2":
             print(f"\n=== {group.name}: not run on a machine with a device: it needs two hosts")
         else:

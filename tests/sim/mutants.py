@@ -1,6 +1,6 @@
 """Planted bugs: the simulation must notice each of them.
 
-    python tests/sim/mutants.py [--build build/cpp] [NAME ...]
+    python tests/sim/mutants.py [--build build/cpp] [--part K/N] [NAME ...]
 
 A mutant is one line of the engine altered in a copy; the copy is compiled as the build does it and
 linked in front of the engine, so that the sources know nothing of it. A line that is not found, or
@@ -19,6 +19,10 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from parts import Part, part
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Scripts without faults take longest and show most at once.
@@ -218,13 +222,15 @@ def fails(program: str, tests: str, seeds: int) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=Path("build/cpp"))
+    parser.add_argument("--part", type=part, default=Part(), metavar="K/N", help="of those named")
     parser.add_argument("names", nargs="*", metavar="NAME", help="part of a name; none: all")
     arguments = parser.parse_args()
-    wanted = [
+    named = [
         mutant
         for mutant in MUTANTS
         if not arguments.names or any(name in mutant.name for name in arguments.names)
     ]
+    wanted = arguments.part.of(named)
     build = Build(arguments.build.resolve())
     survived = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -232,7 +238,7 @@ def main() -> None:
         for mutant, noticed in zip(wanted, caught, strict=True):
             print(f"{'caught' if noticed else 'SURVIVED':9} {mutant.name}", flush=True)
             survived += not noticed
-    print(f"{len(wanted)} planted bugs, {survived} survived")
+    print(f"{len(wanted)} of {len(MUTANTS)} planted bugs, {survived} survived")
     sys.exit(1 if survived or not wanted else 0)
 
 

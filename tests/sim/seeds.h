@@ -16,13 +16,6 @@ inline uint64_t from_environment(const char* name, uint64_t otherwise) {
   return value != nullptr ? std::strtoull(value, nullptr, 10) : otherwise;
 }
 
-// A simulated world is one thread: that sanitizer has little to find there, and is slow.
-#if defined(__SANITIZE_THREAD__)
-inline constexpr uint64_t kFewer = 5;
-#else
-inline constexpr uint64_t kFewer = 1;
-#endif
-
 // Seeds from which on what a run says of their sum means something.
 inline constexpr uint64_t kEnoughToCount = 60;
 
@@ -33,7 +26,7 @@ template <typename Run>
 uint64_t for_each_seed(uint64_t usual, const Run& run) {
   const uint64_t one = from_environment("RDMACOLL_SIM_SEED", 0);
   const uint64_t first = one != 0 ? one : from_environment("RDMACOLL_SIM_FIRST", 1);
-  const uint64_t count = one != 0 ? 1 : from_environment("RDMACOLL_SIM_SEEDS", usual / kFewer);
+  const uint64_t count = one != 0 ? 1 : from_environment("RDMACOLL_SIM_SEEDS", usual);
   uint64_t ran = 0;
   for (; ran < count && !testing::Test::HasFailure(); ++ran) {
     SCOPED_TRACE("make sim SEED=" + std::to_string(first + ran));

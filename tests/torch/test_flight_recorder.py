@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from scripts import start_ranks
+from scripts import finish, start_ranks
 from world import backend, host_store
 
 LIMIT_S = 100
@@ -50,6 +50,22 @@ while not os.listdir(os.environ["RDMACOLL_DUMP_DIR"]):
     time.sleep(0.02)
 """
 )
+# Never more than the recorder holds before the file has it.
+UNTIL_KILLED = (
+    START
+    + """
+path = os.environ["RDMACOLL_TIMELINE"].replace("{rank}", str(rank))
+called = 1
+for _ in range(4):
+    for _ in range(30):
+        dist.all_reduce(t)
+    called += 30
+    while not (os.path.exists(path) and f'all_reduce #{called}"' in open(path).read()):
+        time.sleep(0.02)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+)
+CALLED = 121
 FORKS = (
     START
     + """
@@ -215,8 +231,20 @@ def test_the_timeline_of_a_run(tmp_path: Path) -> None:
     run(START, 2, RDMACOLL_TIMELINE=str(tmp_path / "trace.json"))
     for rank in range(2):
         trace = json.loads((tmp_path / f"trace-{rank}.json").read_text())
-        running = [event for event in trace["traceEvents"] if event.get("cat") == "running"]
+        running = [event for event in trace if event.get("cat") == "running"]
         assert [event["name"] for event in running] == ["all_reduce #1"]
+
+
+def test_the_timeline_of_one_that_is_killed(tmp_path: Path) -> None:
+    """It is written while the rank runs: more than the recorder holds, and without a farewell."""
+    variables = {"RDMACOLL_TIMELINE": str(tmp_path / "r{rank}"), "RDMACOLL_FLIGHT_RECORDS": "64"}
+    store = host_store()
+    process = start_ranks(store, UNTIL_KILLED, 1, **variables)[0]
+    finish(process)
+    assert process.returncode == -signal.SIGKILL
+    events = json.loads((tmp_path / "r0").read_text() + "]")
+    running = [event["name"] for event in events if event.get("cat") == "running"]
+    assert running == [f"all_reduce #{i + 1}" for i in range(CALLED)]
 
 
 def test_a_forked_child_has_none_until_it_joins_a_group() -> None:
