@@ -8,12 +8,14 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 Item = TypeVar("Item")
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True)
+class Part:
     index: int = 0
     count: int = 1
 

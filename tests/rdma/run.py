@@ -137,9 +137,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
             pass
 
 
-def run_in_guest(
-    group: Group, stages: list[Stage], build: str, part: Part
-) -> Iterator[Outcome]:
+def run_in_guest(group: Group, stages: list[Stage], build: str, part: Part) -> Iterator[Outcome]:
     """The same program in there, which leaves its outcomes in a file."""
     SHARE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rdma-", dir=SHARE) as folder:
