@@ -31,6 +31,8 @@ ELEMENTS = (1, 100_000)  # inside a signal; many slots
 BEFORE = 50  # operations that go well
 LARGE_ELEMENTS = 4_000_000  # for some 200 ms
 STILL_TIMEOUT = timedelta(seconds=4)
+STALL = {"RDMACOLL_STALL_TIMEOUT_MS": "5000"}
+STALL_LIMIT_S = 60.0
 
 Body = Callable[[int, dist.Store], None]
 
@@ -63,8 +65,21 @@ def last_is_killed(elements: int) -> Body:
         if rank == last:
             os.kill(os.getpid(), signal.SIGKILL)
         expect(rank, f"rank {last}", *reduce_until_it_fails(elements))
+        go_on_in_smaller_group(elements)
 
     return body
+
+
+def go_on_in_smaller_group(elements: int) -> None:
+    """Over the links that there are."""
+    began = time.monotonic()
+    rdmacoll.shrink_group()
+    world = dist.get_world_size()
+    for _ in range(BEFORE):
+        tensor = torch.full((elements,), float(dist.get_rank() + 1))
+        dist.all_reduce(tensor)
+        assert bool((tensor == world * (world + 1) // 2).all()), tensor
+    print(f"{world} ranks went on within {time.monotonic() - began:.1f} s", flush=True)
 
 
 def link_is_lost(device: str) -> Body:
@@ -106,6 +121,24 @@ def stands_still(rank: int, store: dist.Store) -> None:
         os.kill(other, signal.SIGCONT)
     store.wait(["told"])
     assert bool((tensor == 7).all()), "the rank that stood still has written afterwards"
+
+
+def does_not_run(rank: int, store: dist.Store) -> None:
+    """Rank 1 is stopped, and given up long before any timeout: nobody hears its heart."""
+    store.set(f"pid {rank}", str(os.getpid()))
+    tensor = torch.ones(1)
+    for _ in range(BEFORE):
+        dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        said, _ = reduce_until_it_fails(1)
+        assert re.search("gave the group up|is gone", said), said
+        return
+    said, waited_s = reduce_until_it_fails(1)
+    os.kill(int(store.get("pid 1")), signal.SIGCONT)
+    assert "rank 1 does not run" in said, said
+    assert waited_s < STALL_LIMIT_S, waited_s
+    print(f"rank 0, after {waited_s:.1f} s: {said}", flush=True)
 
 
 def ends_with(work: dist.Work) -> tuple[str, float]:
@@ -172,6 +205,9 @@ def main() -> None:
         name = f"rank 2 of 3 is killed among all_reduces of {elements} elements"
         run(name, 3, last_is_killed(elements), [0, 0, -signal.SIGKILL])
     run("rank 1 of 2 is stopped for a while", 2, stands_still, [0, 0], STILL_TIMEOUT)
+    os.environ |= STALL
+    run("rank 1 of 2 does not run", 2, does_not_run, [0, 0])
+    del os.environ["RDMACOLL_STALL_TIMEOUT_MS"]
     devices = sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
     wired = [device for device in devices if wire_of(device)]
     if len(wired) >= 2:
