@@ -66,9 +66,9 @@ def groups(build: str, part: Part) -> list[Group]:
     pytest = [python, "-m", "pytest", "-q", "tests/rdma", "--build-folder", f"{build}"]
     pretended = [collectives, "--pretend-hosts=2", "--hosts=2", "test_p2p", "test_all_reduce"]
     training = ["examples/01_train_digits.py", "--epochs=3", "--goal=0.8", "--compare=none"]
-    two_hosts = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", collectives, "--hosts=2"]
     shard = {"GTEST_TOTAL_SHARDS": str(part.count), "GTEST_SHARD_INDEX": str(part.index)}
     a_part = [collectives, f"--part={part}"]
+    two_hosts = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", *a_part, "--hosts=2"]
     engine = [
         Stage("pingpong", 120, ["tests/rdma/pingpong.sh"]),
         Stage("devices", 60, [python, "-m", "rdmacoll", "info", "--devices"]),
