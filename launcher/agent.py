@@ -55,16 +55,19 @@ def _run(agents: int) -> int:
     _unlink_segments(comm)
     job = comm.bcast(Job.from_line(_ask_for_line()) if comm.rank == 0 else None)
     woken = watch_signals()
-    restarts = 0
-    while (cause := _attempt(comm, job, restarts, woken)).of_a_rank and restarts < job.max_restarts:
-        restarts += 1
+    cause, restarts = _attempt(comm, job, 0, woken)
+    while cause.of_a_rank and restarts < job.max_restarts:
+        cause, restarts = _attempt(comm, job, restarts + 1, woken)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # no ranks are left to be ended first
     MPI.Finalize()
     return exit_status(cause)
 
 
-def _attempt(comm: "MPI.Intracomm", job: Job, number: int, woken: int) -> Cause:
-    """Starts all ranks, and returns why they were ended, when they have."""
+def _attempt(comm: "MPI.Intracomm", job: Job, number: int, woken: int) -> tuple[Cause, int]:
+    """Starts all ranks, and returns why they were ended, when they have.
+
+    The numbers are restarts: so many before this one, and up to its end.
+    """
     from .supervisor import Supervisor
 
     attempt, listener = _agree(comm, job, number)
@@ -73,17 +76,17 @@ def _attempt(comm: "MPI.Intracomm", job: Job, number: int, woken: int) -> Cause:
         supervisor.watch_control(0)
     supervisor.start(listener, woken)
     supervisor.run()
-    failures = comm.gather(supervisor.failures)
+    failures, restarts = comm.gather(supervisor.losses.failures), supervisor.losses.restarts
     if failures is not None and supervisor.cause.why:
         said = describe(supervisor.cause, job, supervisor.late)
         everybodys = [failure for of_host in failures for failure in of_host]
         for line in [said] if said else failure_lines(everybodys):
             supervisor.err.say(line)
-        if supervisor.cause.of_a_rank and number < job.max_restarts:
-            restarts = f"restart {number + 1} of {job.max_restarts}"
-            supervisor.err.say(f"starting all ranks again ({restarts})")
+        if supervisor.cause.of_a_rank and restarts < job.max_restarts:
+            number = restarts + 1
+            supervisor.err.say(f"starting all ranks again (restart {number} of {job.max_restarts})")
     supervisor.close()
-    return supervisor.cause
+    return supervisor.cause, restarts
 
 
 def _agree(comm: "MPI.Intracomm", job: Job, number: int) -> tuple[Attempt, socket.socket | None]:

@@ -31,6 +31,7 @@ class Job:
     verbose: bool = False
     min_np: int | None = None  # so many ranks must not fail; None: all of them
     max_restarts: int = 0
+    elastic: bool = False  # a rank that failed is started again alone, to join the others
 
     @property
     def fewest(self) -> int:

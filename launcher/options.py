@@ -17,8 +17,8 @@ DESCRIPTION = "Starts a python script as N ranks, on this host or on several, an
 EPILOG = """\
 The ranks get torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, ...) and the
 environment and folder that rdmarun was started in. The first rank that fails ends the job,
-unless --min-np or --max-restarts says otherwise; rdmarun then exits with that rank's status
-(128 + the signal, if one killed it).
+unless --min-np, --elastic or --max-restarts says otherwise; rdmarun then exits with that rank's
+status (128 + the signal, if one killed it).
 
   rdmarun -np 4 train.py --epochs 3
   rdmarun -np 4 -m package.train
@@ -35,6 +35,7 @@ class Options:
     start_timeout_s: float
     min_np: int | None
     max_restarts: int
+    elastic: bool
     output_dir: str | None
     tag_output: bool
     verbose: bool
@@ -56,8 +57,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
             hosts = place(_hosts(args), args.np)
         except (HostError, OSError) as error:
             parser.error(str(error))
-        if args.min_np is not None and args.min_np > args.np:
-            parser.error(f"--min-np {args.min_np} is more than the {args.np} ranks of -np")
+        if wrong := _wrong_about_failures(args):
+            parser.error(wrong)
     try:
         env = dict(environ) | _heap(args.heap_size) | _settings(args.env, environ)
     except ValueError as error:
@@ -71,6 +72,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
         start_timeout_s=args.start_timeout,
         min_np=args.min_np,
         max_restarts=args.max_restarts,
+        elastic=args.elastic,
         output_dir=args.output_filename,
         tag_output=args.tag_output,
         verbose=args.verbose,
@@ -162,6 +164,30 @@ def _add_failures(parser: argparse.ArgumentParser) -> None:
         help="start all ranks again when the job fails for one of them, so many times; "
         "TORCHELASTIC_RESTART_COUNT tells the script (default: 0)",
     )
+    add(
+        "--elastic",
+        action="store_true",
+        help="start a failed rank again alone while --min-np are left: it joins the others in "
+        "rdmacoll.elastic.run(). Each counts as one of --max-restarts; -np is the most ranks "
+        "that there are",
+    )
+
+
+def _wrong_about_failures(args: argparse.Namespace) -> str | None:
+    if args.min_np is not None and args.min_np > args.np:
+        return f"--min-np {args.min_np} is more than the {args.np} ranks of -np"
+    if args.elastic and (args.min_np is None or args.min_np == args.np):
+        given = "no --min-np" if args.min_np is None else f"--min-np {args.min_np}"
+        return (
+            f"--elastic with {given} of the {args.np} ranks of -np: say how many go on while a "
+            "lost rank comes back, with a --min-np below that"
+        )
+    if args.elastic and args.max_restarts == 0:
+        return (
+            "--elastic with --max-restarts 0: say how many times in all a rank may be started "
+            "again, with --max-restarts N"
+        )
+    return None
 
 
 def _hosts(args: argparse.Namespace) -> list[Host]:

@@ -4,8 +4,13 @@ Floor: launcher. Thread: any.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from .job import Job
+
+# What RDMACOLL_ELASTIC says: the rank is of those that make the job's first group, or comes later.
+STARTS: Final = "starts"
+JOINS: Final = "joins"
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ def master_address(job: Job, own_name: str) -> str:
 
 
 def rank_env(
-    job: Job, agent: int, local_rank: int, attempt: Attempt, rendezvous: str
+    job: Job, agent: int, local_rank: int, attempt: Attempt, rendezvous: str, joins: bool = False
 ) -> dict[str, str]:
     """What the rank sees. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED are kept."""
     rank, world = job.first_rank(agent) + local_rank, job.world
@@ -55,6 +60,8 @@ def rank_env(
         "TORCHELASTIC_USE_AGENT_STORE": True,
         "RDMACOLL_AGENT": rendezvous,
     }
+    if job.elastic:
+        ours["RDMACOLL_ELASTIC"] = JOINS if joins else STARTS
     env = {"PYTHONUNBUFFERED": "1", **job.env, **{name: str(value) for name, value in ours.items()}}
     if sets_one_thread(job):
         env["OMP_NUM_THREADS"] = "1"

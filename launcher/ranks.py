@@ -61,6 +61,12 @@ class Ranks:
             env = rank_env(self._job, self._agent, local_rank, attempt, rendezvous)
             self._start(self._job.first_rank(self._agent) + local_rank, env, attempt.number > 0)
 
+    def start_again(self, rank: int, attempt: Attempt, rendezvous: str, joins: bool) -> None:
+        """Starts one that has ended; OSError as for start()."""
+        local_rank = rank - self._job.first_rank(self._agent)
+        env = rank_env(self._job, self._agent, local_rank, attempt, rendezvous, joins)
+        self._start(rank, env, is_restart=True)
+
     def _start(self, rank: int, env: dict[str, str], is_restart: bool) -> None:
         agent = os.getpid()
         process = subprocess.Popen(

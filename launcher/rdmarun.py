@@ -68,6 +68,7 @@ def _job(options: Options) -> Job:
         start_timeout_s=options.start_timeout_s,
         min_np=options.min_np,
         max_restarts=options.max_restarts,
+        elastic=options.elastic,
         tag_output=options.tag_output,
         output_dir=options.output_dir,
         verbose=options.verbose,

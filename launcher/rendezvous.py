@@ -8,6 +8,7 @@ Protocol, for whoever writes a client (all integers little endian, u32):
   rank -> agent    "RDMACOL1"  rank  world  length  card (`length` bytes, at most 65536)
                or  "RDMACOL0"  with the same behind it, and closes: for the others only
                or  "RDMACOLS"  rank  world  0: it asks for the job's secret, in no exchange
+               or  "RDMACOLJ"  rank  world  0, and closes: it has joined the group of the others
   agent -> rank    0  world  then for each rank in order: length  card
                or  0  length  secret, for who asked for that
                or  1  length  error text (UTF-8)
@@ -29,6 +30,7 @@ from collections.abc import Callable
 MAGIC = b"RDMACOL1"
 MAGIC_ONE_WAY = b"RDMACOL0"
 MAGIC_SECRET = b"RDMACOLS"
+MAGIC_JOINED = b"RDMACOLJ"
 CARD_LIMIT_BYTES = 1 << 16
 _HELLO = struct.Struct("<8sIII")
 _U32 = struct.Struct("<I")
@@ -62,6 +64,7 @@ class Client:
         selector: selectors.BaseSelector,
         on_card: Callable[["Client", int, int, bytes], None],
         on_gone: Callable[["Client"], None],
+        on_joined: Callable[[int], None],
         secret: bytes,
     ) -> None:
         sock.setblocking(False)
@@ -69,6 +72,7 @@ class Client:
         self._selector = selector
         self._on_card = on_card
         self._on_gone = on_gone
+        self._on_joined = on_joined
         self._secret = secret
         self._received = bytearray()
         self._to_send = b""
@@ -118,6 +122,10 @@ class Client:
         if magic == MAGIC_SECRET:
             self.answer(_U32.pack(0) + _U32.pack(len(self._secret)) + self._secret)
             return
+        if magic == MAGIC_JOINED:
+            self._on_joined(rank)
+            self.close()
+            return
         if magic not in (MAGIC, MAGIC_ONE_WAY):
             raise ProtocolError(f"this is rdmarun's rendezvous; it expects {MAGIC!r} first")
         if length > CARD_LIMIT_BYTES:
@@ -153,6 +161,7 @@ class Rendezvous:
         self._current: dict[int, tuple[Client, bytes]] | None = None
         self._error: str | None = None
         self.exchange = 0
+        self.joined: set[int] = set()  # who has said that it is in the group, since it was taken
         name = f"rdmacoll-{secrets.token_hex(8)}"
         self.address = f"@{name}"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -207,7 +216,7 @@ class Rendezvous:
         if _PEERCRED.unpack(credentials)[1] != os.getuid():
             sock.close()
             return
-        Client(sock, self._selector, self._on_card, self._on_gone, self._secret)
+        Client(sock, self._selector, self._on_card, self._on_gone, self.joined.add, self._secret)
 
     def _on_card(self, client: Client, rank: int, world: int, card: bytes) -> None:
         if world != self._world:

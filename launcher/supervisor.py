@@ -10,12 +10,14 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mpi4py import MPI
 
 from . import store
 from .cause import Cause, Why
 from .job import Job
+from .losses import Losses
 from .output import Sink
 from .processes import kill_descendants, reap
 from .rank_env import Attempt
@@ -46,12 +48,11 @@ class Supervisor:
         self._gather: CardGather | None = None
         self._store: subprocess.Popen[bytes] | None = None
         self._late_at: float | None = None
-        self._mine = Cause()  # the first reason seen here
+        self._seen = Cause()  # the first reason seen here that is no rank's failure
         self._told = Cause()  # what all know of it
         self.cause = Cause()  # the one that all agreed on
         self.late: list[int] = []  # ranks that an exchange waited for when the job was ended
-        self.failures: list[Failure] = []
-        self._announced = 0  # of these, what the job lives with
+        self.losses = Losses(job, self._me, attempt.number)
 
     def start(self, listener: socket.socket | None, woken: int) -> None:
         """Starts this host's ranks, and on host 0 the store, which takes the listener over.
@@ -124,10 +125,18 @@ class Supervisor:
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
     def _blame(self, why: Why, rank: int = -1, status: int = 0) -> None:
+        if self._seen.why is Why.RUNNING:
+            self._seen = Cause(why, rank, status, time.time_ns())
+
+    @property
+    def _mine(self) -> Cause:
         # A failure that the job can live with gives way to what it cannot.
-        lived_with = self._mine.why is Why.FAILED and self._job.fewest < self._job.world
-        if self._mine.why is Why.RUNNING or (lived_with and why is not Why.FAILED):
-            self._mine = Cause(why, rank, status, time.time_ns())
+        failed, seen = self.losses.cause, self._seen
+        if failed.why is Why.RUNNING or seen.why is Why.RUNNING:
+            return failed if seen.why is Why.RUNNING else seen
+        if self._job.fewest < self._job.world:
+            return seen
+        return min(failed, seen, key=lambda cause: cause.time_ns)
 
     def _reap(self) -> None:
         for pid, returncode in reap(self._ranks.pids):
@@ -139,14 +148,16 @@ class Supervisor:
             elif returncode != 0 and not self._ranks.ending:
                 tail = list(rank.stderr.tail)
                 failure = Failure(rank.rank, self._host, pid, returncode, time.time_ns(), tail)
-                self.failures.append(failure)
-                self._blame(Why.FAILED, rank.rank, returncode)
+                self.losses.add(failure)
 
     def _record(self) -> Record:
         cards = self._rendezvous.cards()
+        self.losses.back(self._rendezvous.joined)
+        self._rendezvous.joined.clear()
         return Record(
             live=len(self._ranks.live),
-            failed=len(self.failures),
+            failures=len(self.losses.failures),
+            missing=self.losses.missing,
             exchange=self._rendezvous.exchange,
             arrived=self._rendezvous.arrived,
             cards_bytes=len(cards or b""),
@@ -159,23 +170,37 @@ class Supervisor:
         present = [record for record in table if record.exchange == exchange]
         arrived = frozenset[int]().union(*(record.arrived for record in present))
         causes = [record.cause for record in table if record.cause.why is not Why.RUNNING]
-        left = self._job.world - sum(record.failed for record in table)
+        left = self._job.world - sum(record.missing for record in table)
         if left >= self._job.fewest:
             causes = [cause for cause in causes if cause.why is not Why.FAILED]
-            self._go_on_without(table[self._me].failed, left)
+            self._go_on_without(table, left)
         if causes and self.cause.why is Why.RUNNING:
             self._end(min(causes, key=lambda cause: cause.time_ns), arrived)
         if arrived and self.cause.why is Why.RUNNING and self._gather is None:
             self._go_on_with_exchange(table, arrived)
         return all(record.live == 0 for record in table)
 
-    def _go_on_without(self, failed: int, left: int) -> None:
-        """Says so of this host's first `failed` failures, where it has not."""
-        for failure in self.failures[self._announced : failed]:
+    def _go_on_without(self, table: Sequence[Record], left: int) -> None:
+        """Says so of this host's new failures, and starts again whom it may."""
+        may_restart = self.cause.why is Why.RUNNING and any(record.live for record in table)
+        failures = [record.failures for record in table]
+        for failure, number in self.losses.answer(failures, may_restart):
             for line in failure_lines([failure]):
                 self.err.say(line)
             self.err.say(f"{left} of {self._job.world} ranks are left and go on (--min-np)")
-        self._announced = failed
+            if number is not None:
+                self._start_again(failure.rank, number)
+
+    def _start_again(self, rank: int, number: int) -> None:
+        self.err.say(f"starting rank {rank} again (restart {number} of {self._job.max_restarts})")
+        # Before the first group is made it is one of those who make it.
+        joins = self._rendezvous.exchange > 0 or self._gather is not None
+        try:
+            attempt = replace(self._attempt, number=number)
+            self._ranks.start_again(rank, attempt, self._rendezvous.address, joins)
+        except OSError as error:
+            self.err.say(f"host {self._host}: cannot start rank {rank}: {error}")
+            self._blame(Why.NO_START, rank)
 
     def _go_on_with_exchange(self, table: Sequence[Record], arrived: frozenset[int]) -> None:
         cards = self._rendezvous.cards()
@@ -186,14 +211,17 @@ class Supervisor:
             return
         if self._late_at is None and self._rendezvous.exchange == 0:
             self._late_at = time.monotonic() + self._job.start_timeout_s
+        may_come = arrived | (self.losses.unanswered if self._job.elastic else set())
         for rank in self._ranks:
-            if rank.returncode is not None and rank.rank not in arrived:
+            if rank.returncode is not None and rank.rank not in may_come:
                 self._blame(Why.ABSENT, rank.rank, rank.returncode)
 
     def _finish_exchange(self, cards: bytes) -> None:
         self._gather = None
         if self._job.verbose and self._me == 0:
             self.err.say(f"exchange {self._rendezvous.exchange}: {len(cards)} bytes of cards")
+        if self._rendezvous.exchange == 0:  # who was started again before it is in the first group
+            self.losses.back(rank.rank for rank in self._ranks.live)
         self._rendezvous.complete(unpack_cards(cards))
 
     def _end(self, cause: Cause, arrived: frozenset[int]) -> None:

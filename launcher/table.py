@@ -16,21 +16,23 @@ from .cause import Cause, Why
 @dataclass(frozen=True)
 class Record:
     live: int  # ranks of this host that have not ended
-    failed: int  # ranks of this host that ended, and not well
+    failures: int  # so often a rank of this host has ended, and not well
+    missing: int  # ranks of this host that did, and are not members again
     exchange: int  # the exchange of cards that the next fields are about
     arrived: frozenset[int]  # ranks whose cards this agent holds
     cards_bytes: int  # length of their cards, final once all of the host's are there
     cause: Cause
 
 
-_FIXED = struct.Struct("<8q")
+_FIXED = struct.Struct("<9q")
 
 
 def pack(record: Record, world: int) -> bytes:
     cause = record.cause
     fixed = _FIXED.pack(
         record.live,
-        record.failed,
+        record.failures,
+        record.missing,
         record.exchange,
         record.cards_bytes,
         cause.why,
@@ -43,11 +45,12 @@ def pack(record: Record, world: int) -> bytes:
 
 
 def unpack(data: bytes) -> Record:
-    live, failed, exchange, cards_bytes, why, rank, status, time_ns = _FIXED.unpack_from(data)
+    fields = _FIXED.unpack_from(data)
+    live, failures, missing, exchange, cards_bytes, why, rank, status, time_ns = fields
     bits = int.from_bytes(data[_FIXED.size :], "little")
     arrived = frozenset(rank for rank in range(bits.bit_length()) if bits >> rank & 1)
     cause = Cause(Why(why), rank, status, time_ns)
-    return Record(live, failed, exchange, arrived, cards_bytes, cause)
+    return Record(live, failures, missing, exchange, arrived, cards_bytes, cause)
 
 
 class Table:
