@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._register import register
 
 if TYPE_CHECKING:
+    from . import elastic
     from ._C import Options, RdmaBackend
     from .failure import DeadRankError, dead_ranks, shrink_group
     from .memory import empty, in_heap, memory_stats, place_, registered_memory, zeros
@@ -23,6 +24,7 @@ __all__ = [
     "__version__",
     "build_info",
     "dead_ranks",
+    "elastic",
     "empty",
     "in_heap",
     "memory_stats",
@@ -62,6 +64,10 @@ def __getattr__(name: str) -> Any:
         from ._extension import extension
 
         return getattr(extension(), name)
+    if name == "elastic":
+        from importlib import import_module
+
+        return import_module(".elastic", __name__)
     if name in __all__:
         from importlib import import_module
 

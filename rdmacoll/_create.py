@@ -25,12 +25,27 @@ def create(group: Any, pg_options: Any) -> "RdmaBackend":
             group.store, group.group_rank, group.group_size, options, agent
         )
         return waiting
+    _refuse_newcomer()
     introduces = bool(agent) and not _met_at_agent and _is_world(group.group_rank, group.group_size)
     backend: RdmaBackend = module.create(
         group.store, group.group_rank, group.group_size, options, agent, introduces
     )
     _met_at_agent = _met_at_agent or introduces
     return backend
+
+
+def leave_agent_out() -> None:
+    """The agent has introduced the world before this process came to be."""
+    global _met_at_agent
+    _met_at_agent = True
+
+
+def _refuse_newcomer() -> None:
+    if os.environ.get("RDMACOLL_ELASTIC") == "joins" and not _met_at_agent:
+        raise RuntimeError(
+            "RDMACOLL_ELASTIC=joins: this rank was started again alone (rdmarun --elastic), while "
+            "the others go on; it gets into their group by rdmacoll.elastic.run() only"
+        )
 
 
 def _options(module: Any, pg_options: Any) -> Any:

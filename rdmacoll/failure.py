@@ -51,7 +51,9 @@ def shrink_group(
     old = group or c10d._get_default_group()
     excluded = sorted(set(ranks_to_exclude or ()))
     options = extension().Options(timeout) if timeout is not None else None
-    return _take_place(old, _backend_of(old).shrink(excluded, c10d.SHRINK_DEFAULT, options))
+    backend = _backend_of(old).shrink(excluded, c10d.SHRINK_DEFAULT, options)
+    name = f"{c10d._world.pg_names[old]}:shrunk"
+    return take_place(old, backend, name, c10d._world.pg_map[old][1])
 
 
 def _backend_of(group: dist.ProcessGroup) -> "RdmaBackend":
@@ -64,21 +66,24 @@ def _backend_of(group: dist.ProcessGroup) -> "RdmaBackend":
 # As torch's shrink_group does it, but for three things. That registers the backend as gloo, and DDP
 # then reads a gloo object that is none; it opens the store anew, which may have died with its rank;
 # and in a default group it keeps the old numbers of ranks beside new ones.
-def _take_place(old: dist.ProcessGroup, backend: "RdmaBackend") -> dist.ProcessGroup:
+def take_place(
+    old: dist.ProcessGroup, backend: "RdmaBackend", name: str, parent_store: dist.Store
+) -> dist.ProcessGroup:
+    """Puts a group with this backend in the place of `old`, which is destroyed."""
     is_default = old == c10d._get_default_group()
-    backend_name, old_store = c10d._world.pg_map[old]
+    backend_name, _ = c10d._world.pg_map[old]
     backend_config = c10d._world.pg_backend_config[old]
-    name = c10d.GroupName(c10d._world.pg_names[old] + ":shrunk")
+    name = c10d.GroupName(name)
     if is_default:
         c10d._destroy_all_other_groups(exclude_group=old)
     c10d._cleanup_original_group(old, is_default)
 
-    store = dist.PrefixStore(f"{name}/", old_store)
+    store = dist.PrefixStore(f"{name}/", parent_store)
     new = dist.ProcessGroup(store, backend.rank(), backend.size())
     new._register_backend(CPU, dist.ProcessGroup.BackendType.CUSTOM, backend)
     new._set_default_backend(dist.ProcessGroup.BackendType.CUSTOM)
     new._set_group_name(name)
-    new._set_group_desc("default:shrunk" if is_default else name)
+    new._set_group_desc(f"default:{name}" if is_default else name)
     if is_default:
         c10d._update_default_pg(new)
     members = range(backend.size()) if is_default else backend.options.global_ranks_in_group

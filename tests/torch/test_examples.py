@@ -87,3 +87,11 @@ def test_restart(tmp_path: Path) -> None:
     assert output.count("attempt 0 begins with epoch 0") == 3
     assert output.count("attempt 1 begins with epoch 3") == 3
     assert output.count("test accuracy") == 3
+
+
+def test_elastic(tmp_path: Path) -> None:
+    options = ["3", "--min-np", "2", "--max-restarts", "1", "--elastic"]
+    output = run("rdmarun", *options, "examples/08_elastic.py", folder=tmp_path)
+    assert output.count("of 2: goes on from step 200") == 2
+    assert output.count("of 3: goes on from step ") == 6  # at first, and once all are back
+    assert output.count("the groups had [3, 2, 3] ranks") == 3

@@ -1,0 +1,10 @@
+"""Training that goes on from the last commit when ranks are lost or come back.
+
+Under `rdmarun --elastic`; the README, "When a rank dies", shows it.
+"""
+
+from .loop import run
+from .newcomer import Finished
+from .state import State
+
+__all__ = ["Finished", "State", "run"]

@@ -1,0 +1,137 @@
+"""The group of an elastic job, as a member sees it: made, made larger, made smaller, ended."""
+
+import datetime
+import logging
+import os
+
+import torch
+import torch.distributed as dist
+
+from ..failure import dead_ranks, shrink_group
+from .board import Board
+from .grown import make_backend, put_in_place
+from .newcomer import join, tell_agent
+
+log = logging.getLogger("rdmacoll.elastic")
+
+
+class Newcomers(BaseException):
+    """Leaves train() at a commit, through whatever catches errors there: ranks are to be let in."""
+
+    def __init__(self, generation: int, tickets: list[int]) -> None:
+        super().__init__("newcomers are let in")
+        self.generation = generation
+        self.tickets = tickets
+
+
+class LostElsewhere(RuntimeError):
+    """Another rank has seen a loss where this one has not."""
+
+
+class Membership:
+    """From the first group to the end of the training."""
+
+    def __init__(
+        self,
+        timeout: datetime.timedelta,
+        join_timeout: datetime.timedelta,
+        admit_timeout: datetime.timedelta,
+    ) -> None:
+        said = os.environ.get("RDMACOLL_ELASTIC")
+        self.is_newcomer = said == "joins"
+        self._timeout = timeout
+        self._admit_timeout = admit_timeout
+        self._board = Board(timeout) if said is not None else None
+        if self._board is None:
+            dist.init_process_group("rdma", timeout=timeout)
+        elif self.is_newcomer:
+            join(self._board, timeout, join_timeout, admit_timeout)
+        else:
+            dist.init_process_group(
+                "rdma",
+                # Its own, as torch's has the number of the restart in it, which may differ.
+                store=self._board.store_of(0),
+                rank=int(os.environ["RANK"]),
+                world_size=int(os.environ["WORLD_SIZE"]),
+                timeout=timeout,
+            )
+
+    def has_state(self) -> None:
+        """This rank is one of those that the job can go on with."""
+        if self.is_newcomer:
+            tell_agent()
+            self.is_newcomer = False
+
+    def look_for_newcomers(self) -> None:
+        """Raises Newcomers, on all ranks, if somebody waits to be let in."""
+        if self._board is None:
+            return
+        tickets = self._board.who_is_here() if dist.get_rank() == 0 else []
+        generation = self._board.new_generation() if tickets else 0
+        found = torch.tensor([generation, len(tickets)])
+        dist.broadcast(found, 0)
+        generation, count = found.tolist()
+        if count == 0:
+            return
+        which = torch.tensor(tickets) if tickets else torch.zeros(count, dtype=torch.int64)
+        dist.broadcast(which, 0)
+        raise Newcomers(generation, which.tolist())
+
+    def grow(self, newcomers: Newcomers) -> None:
+        """Puts a group with the newcomers in the place of this one, or lets it stand.
+
+        RuntimeError as from an operation, if a member is lost.
+        """
+        board, generation = self._board, newcomers.generation
+        assert board is not None
+        dist.barrier()  # else who has seen no loss would wait for one who has
+        rank, members = dist.get_rank(), dist.get_world_size()
+        size = members + len(newcomers.tickets)
+        if rank == 0:
+            for index, ticket in enumerate(newcomers.tickets):
+                board.seat(ticket, generation, members + index, size)
+        store, backend = board.store_of(generation), None
+        failure: RuntimeError | None = None
+        loss: RuntimeError | None = None
+        try:
+            backend = make_backend(store, generation, rank, size, self._admit_timeout)
+        except RuntimeError as error:
+            failure = error
+        made = torch.tensor([int(backend is not None)])
+        try:
+            dist.all_reduce(made, op=dist.ReduceOp.MIN)
+        except RuntimeError as error:
+            loss = error
+        # Who has lost a member here may be the only one who has, so all ask the same judge. The
+        # answer is yes only where somebody knows that all members have made the larger group.
+        if board.decide(f"generation {generation}", loss is None and bool(made.item())):
+            assert backend is not None
+            put_in_place(backend, store, generation, self._timeout)
+            return
+        if backend is not None:
+            backend.shutdown()
+        if loss is not None:
+            raise loss
+        if rank == 0:
+            log.warning("%d ranks that came back were lost again: %s", size - members, failure)
+
+    def shrink(self, error: RuntimeError) -> None:
+        """A group of those that are left; raises the error again if it is of another kind."""
+        if not dead_ranks() and not isinstance(error, LostElsewhere):
+            raise error
+        shrink_group()
+
+    def end(self, commits: int) -> None:
+        """Returns on all ranks or on none; RuntimeError if a member is lost."""
+        loss: RuntimeError | None = None
+        try:
+            dist.barrier()
+        except RuntimeError as error:
+            loss = error
+        if self._board is None:
+            if loss is not None:
+                raise loss
+            return
+        if not self._board.decide(f"end {commits}", loss is None):
+            raise loss or LostElsewhere("a rank was lost as the training ended")
+        self._board.say_over()

@@ -1,0 +1,85 @@
+"""A rank that was started again: how it gets into the group of the others."""
+
+import datetime
+import os
+import socket
+import struct
+import time
+from typing import TYPE_CHECKING
+
+import torch.distributed as dist
+
+from .._create import leave_agent_out
+from .board import Board, TrainingIsOver
+from .grown import make_backend, put_in_place
+
+if TYPE_CHECKING:
+    from .._C import RdmaBackend
+
+TICKETS = 3  # so often it tries: others who come with it may be lost on the way
+JOINED = struct.Struct("<8sIII")  # as launcher/rendezvous.py has it
+
+
+class Finished(SystemExit):
+    """The training was over before this rank, started again, could join; its status is 0."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+def join(
+    board: Board,
+    timeout: datetime.timedelta,
+    join_timeout: datetime.timedelta,
+    admit_timeout: datetime.timedelta,
+) -> None:
+    """Returns as a member of the default group."""
+    # Alone it is a group of one, which the larger one replaces as it does the others'.
+    leave_agent_out()
+    dist.init_process_group("rdma", store=dist.HashStore(), rank=0, world_size=1, timeout=timeout)
+    began = time.monotonic()
+    try:
+        deadline = began + join_timeout.total_seconds()
+        backend, generation = _take_seat(board, admit_timeout, deadline)
+    except TrainingIsOver:
+        dist.destroy_process_group()
+        raise Finished from None
+    except TimeoutError as error:
+        raise TimeoutError(
+            f"this rank was started again, and the others have not let it in within join_timeout="
+            f"{join_timeout.total_seconds():g} s ({error}); they do so in state.commit(): call it "
+            "more often, or give run() a longer join_timeout"
+        ) from None
+    put_in_place(backend, board.store_of(generation), generation, timeout)
+
+
+def tell_agent() -> None:
+    """rdmarun counts this rank among those that are left from now on."""
+    address = os.environ["RDMACOLL_AGENT"]
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
+        agent.connect("\0" + address[1:] if address.startswith("@") else address)
+        agent.sendall(JOINED.pack(b"RDMACOLJ", rank, world, 0))
+
+
+def _take_seat(
+    board: Board, admit_timeout: datetime.timedelta, deadline: float
+) -> tuple["RdmaBackend", int]:
+    """This rank's part of a generation that is the group from now on."""
+    failure: RuntimeError | None = None
+    for _ in range(TICKETS):
+        ticket = board.take_ticket()
+        board.answer_call(ticket, deadline)
+        generation, rank, size = board.wait_for_seat(ticket, deadline)
+        store = board.store_of(generation)
+        try:
+            backend = make_backend(store, generation, rank, size, admit_timeout)
+        except RuntimeError as error:
+            failure = error
+            continue
+        if board.wait_for_decision(f"generation {generation}", deadline):
+            return backend, generation
+        backend.shutdown()
+    raise RuntimeError(
+        f"this rank was started again, and {TICKETS} times no group with it could be made"
+    ) from failure
