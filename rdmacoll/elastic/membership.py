@@ -113,7 +113,8 @@ class Membership:
         if loss is not None:
             raise loss
         if rank == 0:
-            log.warning("%d ranks that came back were lost again: %s", size - members, failure)
+            lost = size - members
+            log.warning("lost again before they were let in: %d of %d (%s)", lost, size, failure)
 
     def shrink(self, error: RuntimeError) -> None:
         """A group of those that are left; raises the error again if it is of another kind."""

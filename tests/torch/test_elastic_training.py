@@ -139,7 +139,7 @@ def test_losses_while_ranks_are_let_in(tmp_path: Path) -> None:
         check(state)
     """
     output = run(tmp_path, text, "--max-restarts", "3")
-    assert "1 ranks that came back were lost again: " in output
+    assert "lost again before they were let in: 1 of 3 (" in output
     assert output.count("was killed by SIGKILL") == 3
     for slot in range(3):
         assert f"slot {slot}: worlds [3, 2, 2, " in output
