@@ -141,8 +141,9 @@ def test_a_link_goes_down(
         others = failure_of(pair.other, pair.one)
     assert own.code == "System"
     assert "its link is down" in own.message and "ip link" in own.message
-    assert "before that the device reported" in own.message
-    assert f"{wired[0]} port 1 reports IBV_EVENT_PORT_ERR" in own.message
+    if begin is start_waiting:  # a put may fail before the device has reported anything
+        assert "before that the device reported" in own.message
+        assert f"{wired[0]} port 1 reports IBV_EVENT_PORT_ERR" in own.message
     assert others.code == "PeerFailed"
     assert "IBV_WC_RETRY_EXC_ERR" in others.message
     assert "no answer after 4 tries in about 0.27 s" in others.message

@@ -1,7 +1,7 @@
 // Doorman: the thread that answers at the door while nobody drives: it takes datagrams (UD) from
 // processes that greet, and the device's asynchronous events. It sleeps in between; no data passes
 // through it. An error, as when the link is down, ends a queue pair: the doorman starts it again.
-// Floor: transport/verbs. Thread: open, start and the end one; the rest any.
+// Floor: transport/verbs. Thread: open, start and the end one; send() any.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class Doorman {
  public:
   static constexpr size_t kDatagramBytes = 256;  // fits into the smallest MTU
 
-  // What to do, in the doorman's thread; event() in that of take_events(), too.
+  // What to do, in the doorman's thread.
   struct Duties {
     std::function<void(const std::byte* data, size_t bytes)> datagram;
     std::function<void(const ibv_async_event& event)> event;
@@ -44,8 +44,6 @@ class Doorman {
   Status start(Duties duties);
   // May lose the datagram, as the network does.
   void send(ibv_ah* to, uint32_t number, uint32_t key, const void* data, size_t bytes);
-  // Those of the device's events that have come and that the thread has not seen yet.
-  void take_events();
 
  private:
   Doorman(const VerbsTable& table, const Device& device) : table_(table), device_(device) {}
@@ -60,6 +58,7 @@ class Doorman {
   void flush();
   bool flushed();
   void open_again();
+  void take_events();
   std::byte* receive_buffer(size_t index) const;
   std::byte* send_buffer(size_t index) const;
 

@@ -145,7 +145,6 @@ void VerbsTransport::tell_window(Peer& peer) {
 }
 
 void VerbsTransport::lose(Peer& peer, PeerState state, Status why) {
-  if (state == PeerState::Broken) doorman_->take_events();  // one may be the cause
   {
     const std::lock_guard lock(mutex_);
     const PeerState before = peer.state.load(std::memory_order_relaxed);
