@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import torch
 import torch.distributed as dist
 from rich.console import Console
@@ -27,9 +26,6 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import TensorDataset
 from torch.utils.data.distributed import DistributedSampler
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 SEED, BATCH, TEST_SHARE = 1, 64, 5  # every fifth image is for the test
 SAME_LOSSES = 20  # with more than two ranks the order of additions may differ from gloo's
@@ -142,7 +138,10 @@ def compare(run: Run, other: Run) -> str:
 
 
 def draw(run: Run, path: Path) -> None:
-    figure, left = plt.subplots(figsize=(7, 4))
+    from matplotlib.figure import Figure  # takes long the first time, and one rank draws
+
+    figure = Figure(figsize=(7, 4))
+    left = figure.subplots()
     epochs = range(1, len(run.losses) + 1)
     left.semilogy(epochs, run.losses, "o-", color="tab:blue")
     left.set(xlabel="epoch", ylabel="training loss", title=f"digits, {dist.get_world_size()} ranks")
