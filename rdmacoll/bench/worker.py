@@ -5,8 +5,10 @@ mpiexec -n 2 python -m rdmacoll.bench.worker [arguments of rdmacoll bench]
 
 import argparse
 import os
+import secrets
 import signal
 import sys
+import tempfile
 import time
 import traceback
 
@@ -65,8 +67,13 @@ def _run(options: Options) -> None:
         MASTER_PORT=str(port),
         TORCHELASTIC_USE_AGENT_STORE="True",  # the store is there already
     )
-    run(options)
-    world.Barrier()  # until then rank 0 must keep the store
+    with tempfile.NamedTemporaryFile(prefix="rdmacoll-bench-") as file:
+        file.write(secrets.token_hex(32).encode())
+        file.flush()
+        # mpiexec gives the job no secret, as rdmarun would; all take rank 0's.
+        os.environ.setdefault("RDMACOLL_SECRET_FILE", world.bcast(file.name))
+        run(options)
+        world.Barrier()  # until then rank 0 must keep the store and the file
 
 
 if __name__ == "__main__":
