@@ -55,6 +55,13 @@ def unpack_cards(data: bytes) -> dict[int, bytes]:
     return cards
 
 
+def tell_joined(address: str, rank: int, world: int) -> None:
+    """The rank's side: its agent counts it among those that are left from now on."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
+        agent.connect("\0" + address[1:] if address.startswith("@") else address)
+        agent.sendall(_HELLO.pack(MAGIC_JOINED, rank, world, 0))
+
+
 class Client:
     """A connection, from the first byte of its card to the last of its answer."""
 

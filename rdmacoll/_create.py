@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ._extension import extension
+from .launcher.rank_env import JOINS
 
 if TYPE_CHECKING:
     from ._C import RdmaBackend
@@ -41,7 +42,7 @@ def leave_agent_out() -> None:
 
 
 def _refuse_newcomer() -> None:
-    if os.environ.get("RDMACOLL_ELASTIC") == "joins" and not _met_at_agent:
+    if os.environ.get("RDMACOLL_ELASTIC") == JOINS and not _met_at_agent:
         raise RuntimeError(
             "RDMACOLL_ELASTIC=joins: this rank was started again alone (rdmarun --elastic), while "
             "the others go on; it gets into their group by rdmacoll.elastic.run() only"

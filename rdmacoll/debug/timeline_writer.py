@@ -83,9 +83,10 @@ class TimelineWriter:
 
     def _write(self, dump: Dump, operations: list[Operation]) -> None:
         events: list[Event] = []
+        before = ",\n"
         if self._file is None:
             self._file = self._open(dump.rank)
-            self._file.write('[\n{"ph": "M", "name": "rdmacoll", "args": {"name": "rdmacoll"}}')
+            before = "[\n"
             events += process_events(dump)
         events += [track_event(dump, g) for g in dump.groups.values() if g.id not in self._groups]
         self._groups |= set(dump.groups)
@@ -93,8 +94,9 @@ class TimelineWriter:
             if (group := dump.groups.get(operation.group)) is not None:
                 self._count += 1
                 events += slices(dump, group, operation, f"{dump.rank}.{self._count}")
-        self._file.write("".join(f",\n{json.dumps(event)}" for event in events))
-        self._file.flush()
+        if events:
+            self._file.write(before + ",\n".join(map(json.dumps, events)))
+            self._file.flush()
 
     def _open(self, rank: int) -> IO[str]:
         path = Path(self._name)

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 
 from ..failure import dead_ranks, shrink_group
+from ..launcher.rank_env import JOINS
 from .board import Board
 from .grown import make_backend, put_in_place
 from .newcomer import join, tell_agent
@@ -38,7 +39,7 @@ class Membership:
         admit_timeout: datetime.timedelta,
     ) -> None:
         said = os.environ.get("RDMACOLL_ELASTIC")
-        self.is_newcomer = said == "joins"
+        self.is_newcomer = said == JOINS
         self._timeout = timeout
         self._admit_timeout = admit_timeout
         self._board = Board(timeout) if said is not None else None

@@ -2,14 +2,13 @@
 
 import datetime
 import os
-import socket
-import struct
 import time
 from typing import TYPE_CHECKING
 
 import torch.distributed as dist
 
 from .._create import leave_agent_out
+from ..launcher.rendezvous import tell_joined
 from .board import Board, TrainingIsOver
 from .grown import make_backend, put_in_place
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from .._C import RdmaBackend
 
 TICKETS = 3  # so often it tries: others who come with it may be lost on the way
-JOINED = struct.Struct("<8sIII")  # as launcher/rendezvous.py has it
 
 
 class Finished(SystemExit):
@@ -55,11 +53,8 @@ def join(
 
 def tell_agent() -> None:
     """rdmarun counts this rank among those that are left from now on."""
-    address = os.environ["RDMACOLL_AGENT"]
-    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
-        agent.connect("\0" + address[1:] if address.startswith("@") else address)
-        agent.sendall(JOINED.pack(b"RDMACOLJ", rank, world, 0))
+    slot, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    tell_joined(os.environ["RDMACOLL_AGENT"], slot, world)
 
 
 def _take_seat(

@@ -154,8 +154,8 @@ def run_in_guest(group: Group, stages: list[Stage], build: str, part: Part) -> I
         yield outcomes.get(name) or Outcome(name, f"FAILED: its guest ended with status {status}")
 
 
-def summarize(outcomes: list[Outcome], where: str) -> int:
-    print(f"\n=== RDMA, in {where}")
+def summarize(outcomes: list[Outcome], where: str, part: Part) -> int:
+    print(f"\n=== RDMA, in {where}, of the longest part {part}")
     for outcome in outcomes:
         print(f"{outcome.stage:<18} {outcome.seconds:6.0f} s  {outcome.said}")
     failed = sum(outcome.said != PASSED for outcome in outcomes)
@@ -192,7 +192,7 @@ def main() -> int:
                         file.write(json.dumps(asdict(outcomes[-1])) + "\n")
     if options.outcomes is not None:
         return 0
-    return summarize(outcomes, "this machine" if here else "guests")
+    return summarize(outcomes, "this machine" if here else "guests", options.part)
 
 
 if __name__ == "__main__":

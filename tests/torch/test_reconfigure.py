@@ -21,9 +21,9 @@ SOON = datetime.timedelta(seconds=1)
 RENUMBERS = hasattr(dist.Backend, "supports_reconfigure")
 
 
-def without_ranks(name: str) -> Any:
-    """As init_process_group(enable_reconfigure=True) makes it."""
-    rank, size = me()
+def without_ranks(name: str, place: tuple[int, int] | None = None) -> Any:
+    """As init_process_group(enable_reconfigure=True) makes it; place: this one, of so many."""
+    rank, size = place or me()
     group = SimpleNamespace(
         store=dist.PrefixStore(name, client_store()),
         group_rank=rank,
@@ -93,16 +93,7 @@ def test_another_takes_the_place_of_one() -> None:
 def test_numbers_of_groups_without_a_rank_in_common_may_be_equal() -> None:
     """Each of these has one rank, which torch could not say of it before 2.15."""
     rank, _ = me()
-    alone = SimpleNamespace(
-        store=dist.PrefixStore("alone", client_store()),
-        group_rank=0,
-        group_size=1,
-        timeout=datetime.timedelta(seconds=30),
-        group_id="alone",
-        global_ranks_in_group=[],
-        enable_reconfigure=True,
-    )
-    backend = _create.create(alone, None)
+    backend = without_ranks("alone", (0, 1))
     backend._reconfigure(7, {backend._reconfigure_handle()}).wait()
     tensor = torch.full((1,), float(rank))
     backend.allreduce([tensor]).wait()
