@@ -75,7 +75,10 @@ TEST(FlightRecorder, SaysWhatIsInFlight) {
     if (c.rank() == 0) {
       auto hangs = c.barrier();
       auto behind = c.broadcast(&value, 4, 0);
-      while (recorder.snapshot().records.size() < 2) std::this_thread::yield();
+      while (recorder.snapshot().records.size() < 2 ||
+             recorder.snapshot().records[0].state != FlightState::Running) {
+        std::this_thread::yield();
+      }
       const std::string text = flight_dump(recorder, "asked");
       EXPECT_TRUE(contains(text, "\"operation\": \"barrier\", \"state\": \"running\"")) << text;
       EXPECT_TRUE(contains(text, "\"operation\": \"broadcast\", \"state\": \"queued\"")) << text;
