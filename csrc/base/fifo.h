@@ -1,5 +1,6 @@
 // Fifo: a queue in a ring that only grows, so that its steady state allocates nothing, as
-// std::deque's does. Floor: base. Thread: one at a time.
+// std::deque's does. Few elements: looking for one and taking it out of the middle is linear.
+// Floor: base. Thread: one at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,12 @@ template <typename T>
 class Fifo {
  public:
   bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  // By age, the oldest first.
+  T& operator[](size_t index) { return ring_[place(index)]; }
+  const T& operator[](size_t index) const { return ring_[place(index)]; }
+  T& front() { return ring_[first_]; }
+  const T& front() const { return ring_[first_]; }
   void push(T value) {
     if (size_ == ring_.size()) grow();
     ring_[place(size_++)] = std::move(value);
@@ -23,6 +30,21 @@ class Fifo {
     T value = std::exchange(ring_[first_], T{});
     first_ = place(1);
     --size_;
+    return value;
+  }
+  // The index of the oldest of which it is true; size(): of none.
+  template <typename IsIt>
+  size_t find(IsIt is_it) const {
+    size_t index = 0;
+    while (index < size_ && !is_it((*this)[index])) ++index;
+    return index;
+  }
+  // The one of this index; those behind it move up.
+  T take_out(size_t index) {
+    RDMACOLL_CHECK(index < size_);
+    T value = std::move((*this)[index]);
+    for (size_t i = index; i + 1 < size_; ++i) (*this)[i] = std::move((*this)[i + 1]);
+    (*this)[--size_] = T{};
     return value;
   }
 

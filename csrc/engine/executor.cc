@@ -56,7 +56,7 @@ void Executor::start(const Operation& operation) {
   const bool in_heap = results_in_heap();  // where peers read them
   to_peers_ = store_choice_.begin(operation.plan->collective, bytes, in_heap);
   to_output_ = bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
-  if (in_heap) to_output_ = to_peers_;
+  if (in_heap) to_output_ = to_peers_.stores;
   const Plan& plan = *operation.plan;
   lanes_.assign(plan.lanes.size(), LaneState{});
   lanes_left_ = 0;
@@ -97,7 +97,7 @@ bool Executor::advance_lane(uint32_t lane) {
     ++state.step;
   }
   state.step = 0;
-  if (++state.tile == state.tiles && --lanes_left_ == 0) store_choice_.end();
+  if (++state.tile == state.tiles && --lanes_left_ == 0) store_choice_.end(to_peers_);
   return true;
 }
 
@@ -109,10 +109,10 @@ bool Executor::run(const Step& step, uint64_t tile, uint64_t bytes) {
       return step.counter == Counter::Data ? signal_data(step, tile, bytes)
                                            : signal_credit(step, bytes);
     case StepKind::Copy:
-      store_choice_.time([&] { copy(step, tile); });
+      store_choice_.time(to_peers_, [&] { copy(step, tile); });
       return true;
     case StepKind::Reduce:
-      store_choice_.time([&] { fold(step, tile); });
+      store_choice_.time(to_peers_, [&] { fold(step, tile); });
       return true;
   }
   return false;
@@ -204,9 +204,9 @@ Stores Executor::stores_for(const Operand& destination) const {
     case Buffer::Output:
       return to_output_;
     case Buffer::PeerSlot:
-      return links_[destination.rank].mapped != nullptr ? to_peers_ : Stores::Cached;
+      return links_[destination.rank].mapped != nullptr ? to_peers_.stores : Stores::Cached;
     default:
-      return to_peers_;
+      return to_peers_.stores;
   }
 }
 

@@ -110,7 +110,7 @@ class Executor {
   std::vector<LaneState> lanes_;
   uint32_t lanes_left_ = 0;
   Stores to_output_ = Stores::Cached;
-  Stores to_peers_ = Stores::Cached;
+  StoreChoice::Use to_peers_;
   bool lends_local_ = false;  // the operation is large enough to lend to mapped peers
   bool lends_remote_ = false;
   std::vector<Unsettled> unsettled_;

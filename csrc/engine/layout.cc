@@ -11,7 +11,9 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 
-bool has_slots(uint8_t channel) { return channel < kSlotChannels || channel == kDataChannel; }
+bool has_slots(uint8_t channel) {
+  return channel < kSlotChannels || channel == kDataChannel || channel == kEagerChannel;
+}
 
 uint32_t depth_of(uint8_t channel) {
   if (is_stage_channel(channel)) return kStageDepth;
@@ -48,7 +50,7 @@ Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
   next = whole_pages(next);
   for (uint8_t channel = 0; channel < kChannels; ++channel) {
     if (has_slots(channel)) {
-      const uint64_t bytes = world * depth(channel) * slot_bytes_;
+      const uint64_t bytes = world * depth(channel) * this->slot_bytes(channel);
       channels_[channel].slots = next;
       channels_[channel].bounce = next + bytes;
       next += 2 * bytes;

@@ -5,7 +5,7 @@
 // The block of a rank, for each channel and each writer p:
 //   lines   `depth` lines in which p announces its messages to me
 //   credit  one line in which p says how many of my messages it has consumed
-//   slots   `depth` slots that p writes its messages into
+//   slots   `depth` slots that p writes its messages into; smaller ones for eager messages (p2p.h)
 //   bounce  `depth` slots of my own, sources of my puts to a p whose memory is not mapped
 // and for each stage channel `depth` stages of my own, for each p one status line (group.h) and one
 // in which p grants me where my messages may land (landing.h); the log of what I have called, which
@@ -26,7 +26,10 @@ namespace rdmacoll {
 inline constexpr uint8_t kEnvelopeChannel = kPlanChannels;
 inline constexpr uint8_t kGrantChannel = kPlanChannels + 1;
 inline constexpr uint8_t kDataChannel = kPlanChannels + 2;
-inline constexpr uint8_t kChannels = kPlanChannels + 3;
+inline constexpr uint8_t kEagerChannel = kPlanChannels + 3;
+inline constexpr uint8_t kChannels = kPlanChannels + 4;
+
+inline constexpr uint64_t kEagerShare = 8;  // a slot for eager messages is so much smaller
 
 // Entries of a rank's call log: its newest collectives, and one point-to-point operation.
 inline constexpr uint32_t kLoggedCollectives = 16;
@@ -49,6 +52,10 @@ class Layout {
 
   uint32_t depth(uint8_t channel) const { return channels_[channel].depth; }
   uint64_t slot_bytes() const { return slot_bytes_; }
+  uint64_t slot_bytes(uint8_t channel) const {
+    if (channel != kEagerChannel) return slot_bytes_;
+    return slot_bytes_ / kEagerShare / kLineBytes * kLineBytes;
+  }
   uint64_t stage_bytes() const { return stage_bytes_; }
   uint64_t total_bytes() const { return total_bytes_; }
 
@@ -59,10 +66,10 @@ class Layout {
     return lines(channel, writer) + depth(channel) * kLineBytes;
   }
   uint64_t slots(uint8_t channel, uint32_t writer) const {
-    return channels_[channel].slots + writer * depth(channel) * slot_bytes_;
+    return channels_[channel].slots + writer * depth(channel) * slot_bytes(channel);
   }
   uint64_t bounce(uint8_t channel, uint32_t peer) const {
-    return channels_[channel].bounce + peer * depth(channel) * slot_bytes_;
+    return channels_[channel].bounce + peer * depth(channel) * slot_bytes(channel);
   }
   uint64_t stages(uint8_t channel) const { return channels_[channel].stages; }
   uint64_t status(uint32_t writer) const { return writer * uint64_t{kLineBytes}; }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "csrc/base/check.h"
+#include "csrc/base/limits.h"
 
 namespace rdmacoll {
 namespace {
@@ -14,7 +15,7 @@ struct EnvelopeWire {
   uint64_t bytes;
   uint32_t number;
   int32_t tag;
-  std::byte eager[kEagerBytes];
+  std::byte data[kEnvelopeBytes];  // of a larger message the first says whether it is beside
 };
 struct GrantWire {
   uint64_t bytes;  // that the receiver has room for; data follow only if the sender's are as many
@@ -22,6 +23,7 @@ struct GrantWire {
   uint32_t accepted;
 };
 static_assert(sizeof(EnvelopeWire) <= kInlineBytes && sizeof(GrantWire) <= kInlineBytes);
+constexpr std::byte kIsBeside{1};
 
 Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t room) {
   return Status(StatusCode::Mismatch,
@@ -30,47 +32,41 @@ Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t
                     std::to_string(room) + "; send and recv need tensors of equal size and dtype");
 }
 
-MessageCall call_of(const SendOp& op) {
-  return {.bytes = op.bytes,
-          .peer = static_cast<int32_t>(op.peer),
-          .tag = op.tag,
-          .started_ns = op.started_ns,
-          .is_send = 1};
-}
-
-MessageCall call_of(const RecvOp& op) {
-  return {.bytes = op.bytes, .peer = op.source, .tag = op.tag, .started_ns = op.started_ns};
-}
-
 bool matches(const RecvOp& op, uint32_t source, int32_t tag) {
   return (op.source == kAnySource || static_cast<uint32_t>(op.source) == source) && op.tag == tag;
 }
 
 }  // namespace
 
-PointToPoint::PointToPoint(uint32_t rank, uint32_t world, std::vector<std::vector<Port>>& ports,
-                           uint64_t slot_bytes, FlightLog& log)
-    : rank_(rank), ports_(ports), slot_bytes_(slot_bytes), log_(log), peers_(world) {}
+PointToPoint::PointToPoint(uint32_t rank, const Layout& layout,
+                           std::vector<std::vector<Port>>& ports, const Config& config,
+                           const Clock& clock, FlightLog& log)
+    : rank_(rank),
+      ports_(ports),
+      slot_bytes_(layout.slot_bytes()),
+      eager_bytes_(layout.slot_bytes(kEagerChannel)),
+      store_choice_(config.stores, clock),
+      log_(log) {
+  for (Port& eager : ports_[kEagerChannel]) peers_.emplace_back(eager);
+}
 
 void PointToPoint::send(SendOp op) {
   ++pending_;
   op.record =
       log_.point_to_point(kFlightSend, op.bytes, static_cast<int>(op.peer), op.tag, op.started_ns);
-  peers_[op.peer].unannounced.push_back(std::move(op));
+  peers_[op.peer].unannounced.push(std::move(op));
 }
 
 void PointToPoint::recv(RecvOp op, std::vector<Completion>& finished) {
   ++pending_;
   op.record = log_.point_to_point(kFlightRecv, op.bytes, op.source, op.tag, op.started_ns);
-  const auto found = std::find_if(unexpected_.begin(), unexpected_.end(),
-                                  [&](const Envelope& e) { return matches(op, e.source, e.tag); });
-  if (found == unexpected_.end()) {
-    posted_.push_back(std::move(op));
-    return;
+  const size_t found =
+      unexpected_.find([&](const Envelope& e) { return matches(op, e.source, e.tag); });
+  if (found == unexpected_.size()) {
+    posted_.push(std::move(op));
+  } else {
+    match(std::move(op), unexpected_.take_out(found), finished);
   }
-  const Envelope envelope = *found;
-  unexpected_.erase(found);
-  match(std::move(op), envelope, finished);
 }
 
 bool PointToPoint::advance(std::vector<Completion>& finished) {
@@ -80,6 +76,7 @@ bool PointToPoint::advance(std::vector<Completion>& finished) {
     moved |= pull_data(peer, finished);
     moved |= take_grants(peer, finished);
     moved |= push_data(peer, finished);
+    moved |= take_expected(peer, finished);
     moved |= take_envelopes(peer, finished);
     moved |= grant_receives(peer);
     moved |= announce_sends(peer, finished);
@@ -93,21 +90,38 @@ bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finish
   bool moved = false;
   while (!state.unannounced.empty() && out.can_send()) {
     SendOp& op = state.unannounced.front();
+    if (!choose_way(op)) break;
     EnvelopeWire wire{op.bytes, state.envelopes, op.tag, {}};
-    const bool eager = op.bytes <= kEagerBytes;
-    if (eager && op.bytes > 0) std::memcpy(wire.eager, op.data, op.bytes);
+    if (op.way == Way::Beside) wire.data[0] = kIsBeside;
+    if (op.way == Way::InEnvelope && op.bytes > 0) std::memcpy(wire.data, op.data, op.bytes);
     std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
     if (!out.announce(sizeof(wire))) break;
     op.number = state.envelopes++;
-    if (eager) {
-      finish(op, Status(), finished);
+    if (op.way == Way::Granted) {
+      state.announced.push(state.unannounced.pop());
     } else {
-      state.announced.push_back(std::move(op));
+      finish(op, Status(), finished);
+      static_cast<void>(state.unannounced.pop());
     }
-    state.unannounced.pop_front();
     moved = true;
   }
   return moved;
+}
+
+// Puts the bytes beside the envelope where they fit and a slot is free. False: the transport is
+// full, come again with the same message.
+bool PointToPoint::choose_way(SendOp& op) {
+  if (op.bytes <= kEnvelopeBytes) op.way = Way::InEnvelope;
+  if (op.way != Way::Granted || op.bytes > eager_bytes_) return true;
+  Port& out = port(kEagerChannel, op.peer);
+  if (!op.in_slot) {
+    if (!out.can_send()) return true;
+    std::memcpy(out.outgoing(op.bytes), op.data, op.bytes);
+    op.in_slot = true;
+  }
+  if (!out.announce(op.bytes)) return false;
+  op.way = Way::Beside;
+  return true;
 }
 
 bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finished) {
@@ -118,17 +132,21 @@ bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finish
     std::memcpy(&wire, in.incoming(sizeof(wire)), sizeof(wire));
     in.consume();
     moved = true;
-    Envelope envelope{peer, wire.number, wire.tag, wire.bytes, {}};
-    std::memcpy(envelope.eager, wire.eager, kEagerBytes);
-    const auto found = std::find_if(posted_.begin(), posted_.end(),
-                                    [&](const RecvOp& op) { return matches(op, peer, wire.tag); });
-    if (found == posted_.end()) {
-      unexpected_.push_back(envelope);
-      continue;
+    Envelope envelope{.source = peer, .number = wire.number, .tag = wire.tag, .bytes = wire.bytes};
+    if (wire.bytes <= kEnvelopeBytes) {
+      envelope.way = Way::InEnvelope;
+      std::memcpy(envelope.data, wire.data, kEnvelopeBytes);
+    } else if (wire.bytes <= eager_bytes_ && wire.data[0] == kIsBeside) {
+      envelope.way = Way::Beside;
+      envelope.beside = peers_[peer].inbox.expect();
     }
-    RecvOp op = std::move(*found);
-    posted_.erase(found);
-    match(std::move(op), envelope, finished);
+    const size_t found =
+        posted_.find([&](const RecvOp& op) { return matches(op, peer, wire.tag); });
+    if (found == posted_.size()) {
+      unexpected_.push(envelope);
+    } else {
+      match(posted_.take_out(found), envelope, finished);
+    }
   }
   return moved;
 }
@@ -136,23 +154,54 @@ bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finish
 void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Completion>& finished) {
   op.work->set_source_rank(static_cast<int>(envelope.source));
   op.number = envelope.number;
-  op.accepted = op.bytes == envelope.bytes;
-  const bool eager = envelope.bytes <= kEagerBytes;
-  if (!eager || op.source == kAnySource) {
+  op.sent_bytes = envelope.bytes;
+  op.beside = envelope.beside;
+  if (envelope.way == Way::Granted || op.source == kAnySource) {
     log_.start_point_to_point(op.record, static_cast<int>(envelope.source));
   }
-  if (eager) {
-    if (op.accepted && op.bytes > 0) std::memcpy(op.data, envelope.eager, op.bytes);
-    Status status;
-    if (!op.accepted) status = size_mismatch(envelope.source, envelope.bytes, rank_, op.bytes);
-    finish(op, std::move(status), finished);
+  Peer& state = peers_[envelope.source];
+  if (envelope.way == Way::Beside) {
+    if (!take_beside(envelope.source, op, finished)) state.expected.push(std::move(op));
     return;
   }
-  if (!op.accepted) {
-    finish(op, size_mismatch(envelope.source, envelope.bytes, rank_, op.bytes), finished);
+  if (envelope.way == Way::InEnvelope && op.fits()) {
+    if (op.bytes > 0) std::memcpy(op.data, envelope.data, op.bytes);
+    finish(op, Status(), finished);
+    return;
+  }
+  if (!op.fits()) {
+    finish(op, size_mismatch(envelope.source, op.sent_bytes, rank_, op.bytes), finished);
+    if (envelope.way == Way::InEnvelope) return;
     ++pending_;  // the sender must still hear of it
   }
-  peers_[envelope.source].matched.push_back(std::move(op));
+  state.matched.push(std::move(op));
+}
+
+bool PointToPoint::take_expected(uint32_t peer, std::vector<Completion>& finished) {
+  Fifo<RecvOp>& expected = peers_[peer].expected;
+  bool moved = false;
+  for (size_t i = 0; i < expected.size();) {
+    if (take_beside(peer, expected[i], finished)) {
+      static_cast<void>(expected.take_out(i));
+      moved = true;
+    } else {
+      ++i;
+    }
+  }
+  return moved;
+}
+
+// False: the bytes are not here yet.
+bool PointToPoint::take_beside(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished) {
+  EagerInbox& inbox = peers_[peer].inbox;
+  const std::byte* data = inbox.look(op.beside);
+  if (data == nullptr) return false;
+  if (op.fits()) std::memcpy(op.data, data, op.bytes);
+  inbox.release(op.beside);
+  Status status;
+  if (!op.fits()) status = size_mismatch(peer, op.sent_bytes, rank_, op.bytes);
+  finish(op, std::move(status), finished);
+  return true;
 }
 
 bool PointToPoint::grant_receives(uint32_t peer) {
@@ -160,16 +209,16 @@ bool PointToPoint::grant_receives(uint32_t peer) {
   Port& out = port(kGrantChannel, peer);
   bool moved = false;
   while (!state.matched.empty() && out.can_send()) {
-    RecvOp& op = state.matched.front();
-    const GrantWire wire{op.bytes, op.number, op.accepted};
+    const RecvOp& op = state.matched.front();
+    const GrantWire wire{op.bytes, op.number, op.fits()};
     std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
     if (!out.announce(sizeof(wire))) break;
-    if (op.accepted) {
-      state.incoming.push_back(std::move(op));
+    if (op.fits()) {
+      state.incoming.push(state.matched.pop());
     } else {
       --pending_;
+      static_cast<void>(state.matched.pop());
     }
-    state.matched.pop_front();
     moved = true;
   }
   return moved;
@@ -184,16 +233,15 @@ bool PointToPoint::take_grants(uint32_t peer, std::vector<Completion>& finished)
     std::memcpy(&wire, in.incoming(sizeof(wire)), sizeof(wire));
     in.consume();
     moved = true;
-    const auto found = std::find_if(state.announced.begin(), state.announced.end(),
-                                    [&](const SendOp& op) { return op.number == wire.number; });
-    RDMACOLL_CHECK(found != state.announced.end());
+    SendOp op = state.announced.take_out(
+        state.announced.find([&](const SendOp& sent) { return sent.number == wire.number; }));
     if (wire.accepted != 0) {
-      log_.start_point_to_point(found->record, static_cast<int>(peer));
-      state.granted.push_back(std::move(*found));
+      log_.start_point_to_point(op.record, static_cast<int>(peer));
+      if (port(kDataChannel, peer).is_mapped()) op.stores = store_choice_.begin_message(op.bytes);
+      state.granted.push(std::move(op));
     } else {
-      finish(*found, size_mismatch(rank_, found->bytes, peer, wire.bytes), finished);
+      finish(op, size_mismatch(rank_, op.bytes, peer, wire.bytes), finished);
     }
-    state.announced.erase(found);
   }
   return moved;
 }
@@ -205,13 +253,16 @@ bool PointToPoint::push_data(uint32_t peer, std::vector<Completion>& finished) {
   while (!state.granted.empty() && out.can_send()) {
     SendOp& op = state.granted.front();
     const uint64_t chunk = std::min(slot_bytes_, op.bytes - op.moved);
-    std::memcpy(out.outgoing(chunk), op.data + op.moved, chunk);
+    std::byte* to = out.outgoing(chunk);
+    store_choice_.time(op.stores,
+                       [&] { copy_bytes(to, op.data + op.moved, chunk, op.stores.stores); });
     if (!out.announce(chunk)) break;
     op.moved += chunk;
     moved = true;
     if (op.moved < op.bytes) continue;
+    store_choice_.end(op.stores);
     finish(op, Status(), finished);
-    state.granted.pop_front();
+    static_cast<void>(state.granted.pop());
   }
   return moved;
 }
@@ -223,103 +274,16 @@ bool PointToPoint::pull_data(uint32_t peer, std::vector<Completion>& finished) {
   while (!state.incoming.empty() && in.take() != nullptr) {
     RecvOp& op = state.incoming.front();
     const uint64_t chunk = std::min(slot_bytes_, op.bytes - op.moved);
-    std::memcpy(op.data + op.moved, in.incoming(chunk), chunk);
+    const Stores stores = op.bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
+    copy_bytes(op.data + op.moved, in.incoming(chunk), chunk, stores);
     in.consume();
     op.moved += chunk;
     moved = true;
     if (op.moved < op.bytes) continue;
     finish(op, Status(), finished);
-    state.incoming.pop_front();
+    static_cast<void>(state.incoming.pop());
   }
   return moved;
-}
-
-Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
-  for (auto op = posted_.begin(); op != posted_.end();) {
-    if (op->deadline_ns > now_ns) {
-      ++op;
-      continue;
-    }
-    finish(*op,
-           Status(StatusCode::Timeout,
-                  "Timed out in " + describe(call_of(*op)) + ": nobody has sent it"),
-           finished);
-    op = posted_.erase(op);
-  }
-  for (uint32_t peer = 0; peer < peers_.size(); ++peer) {
-    const Peer& state = peers_[peer];
-    for (const auto* queue : {&state.unannounced, &state.announced, &state.granted}) {
-      for (const SendOp& op : *queue) {
-        if (op.deadline_ns > now_ns) continue;
-        return Status(
-            StatusCode::Timeout,
-            "Timed out in " + describe(call_of(op)) + ": rank " + std::to_string(peer) +
-                (queue == &state.granted ? " stopped taking the data" : " has not received it"));
-      }
-    }
-    for (const auto* queue : {&state.matched, &state.incoming}) {
-      for (const RecvOp& op : *queue) {
-        if (op.deadline_ns > now_ns) continue;
-        return Status(StatusCode::Timeout, "recv from rank " + std::to_string(peer) +
-                                               " timed out after " + std::to_string(op.moved) +
-                                               " of " + std::to_string(op.bytes) + " bytes");
-      }
-    }
-  }
-  return Status();
-}
-
-std::optional<MessageCall> PointToPoint::oldest() const {
-  for (const Peer& state : peers_) {
-    for (const auto* queue : {&state.incoming, &state.matched}) {
-      if (!queue->empty()) return call_of(queue->front());
-    }
-    for (const auto* queue : {&state.granted, &state.announced, &state.unannounced}) {
-      if (!queue->empty()) return call_of(queue->front());
-    }
-  }
-  if (!posted_.empty()) return call_of(posted_.front());
-  return std::nullopt;
-}
-
-bool PointToPoint::needs(uint32_t peer) const {
-  const Peer& state = peers_[peer];
-  if (!state.unannounced.empty() || !state.announced.empty() || !state.granted.empty() ||
-      !state.matched.empty() || !state.incoming.empty()) {
-    return true;
-  }
-  return std::any_of(posted_.begin(), posted_.end(), [&](const RecvOp& op) {
-    return op.source != kAnySource && static_cast<uint32_t>(op.source) == peer;
-  });
-}
-
-void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finished) {
-  for (Peer& state : peers_) {
-    for (auto* queue : {&state.unannounced, &state.announced, &state.granted}) {
-      for (const SendOp& op : *queue) finish(op, status, finished);
-      queue->clear();
-    }
-    for (const RecvOp& op : state.matched) {
-      if (op.accepted) {
-        finish(op, status, finished);
-      } else {
-        --pending_;
-      }
-    }
-    for (const RecvOp& op : state.incoming) finish(op, status, finished);
-    state.matched.clear();
-    state.incoming.clear();
-  }
-  for (const RecvOp& op : posted_) finish(op, status, finished);
-  posted_.clear();
-  RDMACOLL_CHECK(pending_ == 0);
-}
-
-template <typename Op>
-void PointToPoint::finish(const Op& op, Status status, std::vector<Completion>& finished) {
-  --pending_;
-  log_.end_point_to_point(op.record, status.ok());
-  finished.push_back({op.work, std::move(status)});
 }
 
 }  // namespace rdmacoll

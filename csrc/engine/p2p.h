@@ -6,59 +6,78 @@
 //                                  <-------  grant {number}, once matched
 //   chunks through the data slots  ------->  copied out, in the order of the grants
 //
-// Up to kEagerBytes travel in the envelope and need no grant. An unexpected message costs its
-// envelope, never its data, so sends and receives in any order on both sides do not block each
-// other. Steps: 3 one-way latencies (1 if eager). Bytes on the wire: the message and 2 lines.
+// Eager messages need no grant: up to kEnvelopeBytes travel in the envelope, larger ones beside it
+// in one of a few small slots, if one is free, where they stay until they are matched
+// (eager_inbox.h). So an unexpected message costs its envelope, never a copy of its data, and sends
+// and receives in any order on both sides do not block each other. Steps: 3 one-way latencies (1 if
+// eager). Bytes on the wire: the message and 2 lines (1 in the envelope).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "csrc/base/clock.h"
+#include "csrc/base/config.h"
+#include "csrc/base/fifo.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/call.h"
+#include "csrc/engine/eager_inbox.h"
 #include "csrc/engine/flight_recorder.h"
 #include "csrc/engine/port.h"
+#include "csrc/engine/store_choice.h"
 #include "csrc/engine/work.h"
 
 namespace rdmacoll {
 
-inline constexpr uint64_t kEagerBytes = 24;
+inline constexpr uint64_t kEnvelopeBytes = 24;
 inline constexpr int kAnySource = -1;
 
+// How the bytes of a message travel.
+enum class Way : uint8_t { InEnvelope, Beside, Granted };
+
 struct SendOp {
-  WorkPtr work;
-  const std::byte* data;
-  uint64_t bytes;
-  uint32_t peer;
-  int32_t tag;
-  int64_t started_ns;
-  int64_t deadline_ns;
-  uint32_t number = 0;  // of the envelopes to this peer
-  uint64_t moved = 0;   // bytes handed to the data channel
+  WorkPtr work{};
+  const std::byte* data = nullptr;
+  uint64_t bytes = 0;
+  uint32_t peer = 0;
+  int32_t tag = 0;
+  int64_t started_ns = 0;
+  int64_t deadline_ns = 0;
+  Way way = Way::Granted;
+  bool in_slot = false;       // its bytes are in the slot beside the envelope
+  uint32_t number = 0;        // of the envelopes to this peer
+  uint64_t moved = 0;         // bytes handed to the data channel
+  StoreChoice::Use stores{};  // of these
   uint32_t record = FlightRing::kNone;
+
+  MessageCall call() const;
 };
 
 struct RecvOp {
-  WorkPtr work;
-  std::byte* data;
-  uint64_t bytes;
-  int32_t source;  // or kAnySource
-  int32_t tag;
-  int64_t started_ns;
-  int64_t deadline_ns;
-  uint32_t number = 0;    // of the envelope it was matched with
-  bool accepted = false;  // the sizes agree, data will come
-  uint64_t moved = 0;     // bytes copied out
+  WorkPtr work{};
+  std::byte* data = nullptr;
+  uint64_t bytes = 0;
+  int32_t source = 0;  // or kAnySource
+  int32_t tag = 0;
+  int64_t started_ns = 0;
+  int64_t deadline_ns = 0;
+  uint64_t sent_bytes = 0;  // by the envelope it was matched with
+  uint32_t number = 0;      // of that
+  uint64_t beside = 0;      // where Way::Beside: its number in the inbox
+  uint64_t moved = 0;       // bytes copied out
   uint32_t record = FlightRing::kNone;
+
+  bool fits() const { return bytes == sent_bytes; }
+  MessageCall call() const;
 };
 
 class PointToPoint {
  public:
-  PointToPoint(uint32_t rank, uint32_t world, std::vector<std::vector<Port>>& ports,
-               uint64_t slot_bytes, FlightLog& log);
+  PointToPoint(uint32_t rank, const Layout& layout, std::vector<std::vector<Port>>& ports,
+               const Config& config, const Clock& clock, FlightLog& log);
 
   void send(SendOp op);
   void recv(RecvOp op, std::vector<Completion>& finished);
@@ -66,6 +85,7 @@ class PointToPoint {
   bool advance(std::vector<Completion>& finished);
   bool idle() const { return pending_ == 0; }
 
+  // --- p2p_failure.cc -------------------------------------------------------------------------
   // Ends receives that nothing has matched by their deadline; Timeout when another operation is
   // over its own, as that leaves a channel in the middle of a message.
   Status expire(int64_t now_ns, std::vector<Completion>& finished);
@@ -77,40 +97,54 @@ class PointToPoint {
 
  private:
   struct Envelope {
-    uint32_t source;
-    uint32_t number;
-    int32_t tag;
-    uint64_t bytes;
-    std::byte eager[kEagerBytes];
+    uint32_t source = 0;
+    uint32_t number = 0;
+    int32_t tag = 0;
+    uint64_t bytes = 0;
+    Way way = Way::Granted;
+    uint64_t beside = 0;  // RecvOp's
+    std::byte data[kEnvelopeBytes] = {};
   };
   // What passes between this rank and one peer.
   struct Peer {
-    std::deque<SendOp> unannounced;
-    std::deque<SendOp> announced;  // wait for their grant
-    std::deque<SendOp> granted;    // in the order of the grants
-    std::deque<RecvOp> matched;    // wait until their grant is out
-    std::deque<RecvOp> incoming;   // in the order of the grants
-    uint32_t envelopes = 0;        // announced so far
+    explicit Peer(Port& eager) : inbox(eager) {}
+    Fifo<SendOp> unannounced;
+    Fifo<SendOp> announced;  // wait for their grant
+    Fifo<SendOp> granted;    // in the order of the grants
+    Fifo<RecvOp> matched;    // wait until their grant is out
+    Fifo<RecvOp> incoming;   // in the order of the grants
+    Fifo<RecvOp> expected;   // matched, their bytes are on their way to the inbox
+    EagerInbox inbox;
+    uint32_t envelopes = 0;  // announced so far
   };
 
   bool announce_sends(uint32_t peer, std::vector<Completion>& finished);
+  bool choose_way(SendOp& op);
   bool take_envelopes(uint32_t peer, std::vector<Completion>& finished);
   bool grant_receives(uint32_t peer);
   bool take_grants(uint32_t peer, std::vector<Completion>& finished);
   bool push_data(uint32_t peer, std::vector<Completion>& finished);
   bool pull_data(uint32_t peer, std::vector<Completion>& finished);
   void match(RecvOp op, const Envelope& envelope, std::vector<Completion>& finished);
+  bool take_expected(uint32_t peer, std::vector<Completion>& finished);
+  bool take_beside(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished);
   template <typename Op>
-  void finish(const Op& op, Status status, std::vector<Completion>& finished);
+  void finish(const Op& op, Status status, std::vector<Completion>& finished) {
+    --pending_;
+    log_.end_point_to_point(op.record, status.ok());
+    finished.push_back({op.work, std::move(status)});
+  }
   Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }
 
   uint32_t rank_;
   std::vector<std::vector<Port>>& ports_;
-  uint64_t slot_bytes_;
+  const uint64_t slot_bytes_;
+  const uint64_t eager_bytes_;
+  StoreChoice store_choice_;
   FlightLog& log_;
   std::vector<Peer> peers_;
-  std::deque<RecvOp> posted_;
-  std::deque<Envelope> unexpected_;
+  Fifo<RecvOp> posted_;
+  Fifo<Envelope> unexpected_;
   uint64_t pending_ = 0;  // works not finished
 };
 

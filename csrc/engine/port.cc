@@ -23,7 +23,7 @@ Port::Port(const Layout& layout, const Link& link, const Region& my_block, uint8
       channel_(channel),
       has_slots_(!is_stage_channel(channel)),
       depth_(layout.depth(channel)),
-      slot_bytes_(layout.slot_bytes()),
+      slot_bytes_(layout.slot_bytes(channel)),
       lines_(reinterpret_cast<Line*>(my_block.base + layout.lines(channel, peer_rank))),
       credit_(reinterpret_cast<Line*>(my_block.base + layout.credit(channel, peer_rank))),
       slots_(my_block.base + layout.slots(channel, peer_rank)),

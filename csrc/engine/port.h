@@ -42,6 +42,8 @@ class Port {
   // --- out ------------------------------------------------------------------------------------
   // Whether the next message has a place; only then may it be written and announced.
   bool can_send() const;
+  // Whether what is written here is in the peer's memory at once.
+  bool is_mapped() const { return link_.mapped != nullptr; }
   // Where the next message of so many bytes is to be written.
   std::byte* outgoing(uint64_t bytes);
   // Announces what was written, or is lent instead; at a peer that is not mapped it goes to where

@@ -18,36 +18,33 @@ std::optional<Stores> forced_by(const std::string& setting) {
 StoreChoice::StoreChoice(const std::string& setting, const Clock& clock)
     : forced_(forced_by(setting)), clock_(clock) {}
 
-StoreChoice::Kind& StoreChoice::kind(Collective collective, uint64_t bytes, bool in_heap) {
+StoreChoice::Use StoreChoice::begin(Collective collective, uint64_t bytes, bool in_heap) {
+  return begin(collectives_[in_heap][static_cast<size_t>(collective)], bytes);
+}
+
+StoreChoice::Use StoreChoice::begin_message(uint64_t bytes) { return begin(messages_, bytes); }
+
+StoreChoice::Use StoreChoice::begin(Sizes& kinds, uint64_t bytes) {
+  if (forced_) return {.stores = *forced_};
+  if (bytes < kBytesMin) return {};
   const auto size = static_cast<uint32_t>(std::bit_width(bytes / kBytesMin) - 1);
-  return kinds_[in_heap][static_cast<size_t>(collective)][std::min(size, kSizes - 1)];
-}
-
-Stores StoreChoice::begin(Collective collective, uint64_t bytes, bool in_heap) {
-  trial_ = nullptr;
-  if (forced_) return *forced_;
-  if (bytes < kBytesMin) return Stores::Cached;
-  Kind& kind = this->kind(collective, bytes, in_heap);
+  Kind& kind = kinds[std::min(size, kSizes - 1)];
   const uint32_t number = kind.operations++ % kPeriod;
-  if (number >= kTrials) return kind.best;
-  trial_ = &kind;
-  tried_ = number % 2 == 0 ? Stores::Cached : Stores::Streamed;
-  bytes_ = bytes;
-  busy_ns_ = 0;
-  return tried_;
+  if (number >= kTrials) return {.stores = kind.best};
+  return {.stores = number % 2 == 0 ? Stores::Cached : Stores::Streamed,
+          .trial = &kind,
+          .number = number,
+          .bytes = bytes};
 }
 
-void StoreChoice::end() {
-  if (trial_ == nullptr) return;
-  const uint32_t number = (trial_->operations - 1) % kPeriod;
-  double& least = trial_->ns_per_byte[static_cast<size_t>(tried_)];
-  const double ns_per_byte = static_cast<double>(busy_ns_) / static_cast<double>(bytes_);
-  least = number < 2 ? ns_per_byte : std::min(least, ns_per_byte);
-  if (number + 1 == kTrials) {
-    trial_->best =
-        trial_->ns_per_byte[1] < trial_->ns_per_byte[0] ? Stores::Streamed : Stores::Cached;
-  }
-  trial_ = nullptr;
+void StoreChoice::end(const Use& use) {
+  if (use.trial == nullptr) return;
+  double& least = use.trial->ns_per_byte[static_cast<size_t>(use.stores)];
+  const double ns_per_byte = static_cast<double>(use.busy_ns) / static_cast<double>(use.bytes);
+  least = use.number < 2 ? ns_per_byte : std::min(least, ns_per_byte);
+  if (use.number + 1 < kTrials) return;
+  const double* ns = use.trial->ns_per_byte;
+  use.trial->best = ns[1] < ns[0] ? Stores::Streamed : Stores::Cached;
 }
 
 }  // namespace rdmacoll

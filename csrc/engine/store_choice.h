@@ -4,9 +4,9 @@
 // to a fifth. So it is learnt from the operations themselves, again and again: of every kPeriod of
 // one kind and size the first few try both, and their copies are timed.
 //
-// All ranks of a group try the same in the same operation, as they start the same ones: what is
-// timed is one's own writing and the reading of what others wrote alike. What a rank then takes is
-// its own affair.
+// All ranks of a group try the same in the same collective, as they start the same ones: what is
+// timed is one's own writing and the reading of what others wrote alike. Of a message its sender
+// times the writing. What a rank then takes is its own affair.
 // Floor: engine. Thread: the driver.
 #pragma once
 
@@ -30,37 +30,44 @@ class StoreChoice {
   // The setting is Config's `stores`.
   StoreChoice(const std::string& setting, const Clock& clock);
 
-  // An operation begins: the stores that it is to use. `in_heap`: peers read its results, too.
-  Stores begin(Collective collective, uint64_t bytes, bool in_heap);
-  // Calls what moves some of its bytes.
-  template <typename Move>
-  void time(Move move) {
-    if (trial_ == nullptr) return move();
-    const int64_t before_ns = clock_.now_ns();
-    move();
-    busy_ns_ += clock_.now_ns() - before_ns;
-  }
-  // It has ended.
-  void end();
-
- private:
   struct Kind {
     uint32_t operations = 0;
     double ns_per_byte[2] = {};  // the least of the trials so far, by Stores
     Stores best = Stores::Cached;
   };
+  // What one operation uses.
+  struct Use {
+    Stores stores = Stores::Cached;
+    Kind* trial = nullptr;  // it is one
+    uint32_t number = 0;    // of the trials
+    uint64_t bytes = 0;
+    int64_t busy_ns = 0;
+  };
+
+  // A collective begins. `in_heap`: peers read its results, too.
+  Use begin(Collective collective, uint64_t bytes, bool in_heap);
+  // A message begins to move; any number of them may do so at once.
+  Use begin_message(uint64_t bytes);
+  // Calls what moves some of its bytes.
+  template <typename Move>
+  void time(Use& use, Move move) {
+    if (use.trial == nullptr) return move();
+    const int64_t before_ns = clock_.now_ns();
+    move();
+    use.busy_ns += clock_.now_ns() - before_ns;
+  }
+  // It has ended.
+  void end(const Use& use);
+
+ private:
   static constexpr uint32_t kSizes = 16;  // powers of two from kBytesMin on; the last: all above
-  Kind& kind(Collective collective, uint64_t bytes, bool in_heap);
+  using Sizes = std::array<Kind, kSizes>;
+  Use begin(Sizes& kinds, uint64_t bytes);
 
   const std::optional<Stores> forced_;
   const Clock& clock_;
-  std::array<std::array<std::array<Kind, kSizes>, kCollectives>, 2> kinds_;
-
-  // The operation at hand, if it is a trial.
-  Kind* trial_ = nullptr;
-  Stores tried_ = Stores::Cached;
-  uint64_t bytes_ = 0;
-  int64_t busy_ns_ = 0;
+  std::array<std::array<Sizes, kCollectives>, 2> collectives_;
+  Sizes messages_;
 };
 
 }  // namespace rdmacoll

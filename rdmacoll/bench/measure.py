@@ -19,6 +19,7 @@ from .torch_calls import Call
 TURN_S = 0.05
 MAX_CALLS = 400
 CALLS_TO_LEARN = 5
+FAKE = "fake"  # torch's backend that does nothing, so that its results are wrong
 STEP_TIMEOUT_S = 120.0  # for whatever a system does in one turn
 
 
@@ -61,6 +62,8 @@ class Meter:
     def _check(self, case: Case, calls: dict[str, Call]) -> None:
         """Before and after all turns: the first calls and later ones may take other ways."""
         for name, call in calls.items() if self._check_results else ():
+            if name == FAKE:
+                continue
             case.fill()
             self._meet()
             call()

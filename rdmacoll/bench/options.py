@@ -24,7 +24,8 @@ EPILOG = """\
 
 docs/BENCHMARK.md says what the columns mean."""
 
-PEERS = ("gloo", "mpi")
+PEERS = ("gloo", "mpi", "fake")
+PEER_HELP = "gloo, mpi, and fake: torch alone, the same call on a backend that does nothing"
 MPIS = ("mpich", "openmpi", "impi")
 MEMORIES = ("ordinary", "heap")
 REDUCTIONS = ("sum", "product", "min", "max")
@@ -93,7 +94,7 @@ def describe(parser: argparse.ArgumentParser) -> None:
     add("--op", default="sum", help=f"of {', '.join(REDUCTIONS)} (default: %(default)s)")
     add("--in-place", action="store_true", help="all_gather, reduce_scatter: in one tensor")
     add("--memory", default="ordinary", help=f"of {', '.join(MEMORIES)} (default: %(default)s)")
-    add("--vs", default="", metavar="SYSTEM,...", help="compare with these: " + " and ".join(PEERS))
+    add("--vs", default="", metavar="SYSTEM,...", help="compare with these: " + PEER_HELP)
     add("--mpi", help=f"whose MPI: {', '.join(MPIS)} (default: whichever mpiexec is found first)")
     add("--rounds", type=int, default=9, metavar="N", help="turns of each system (default: 9)")
     add("--no-check", dest="check", action="store_false", help="do not look at the results")

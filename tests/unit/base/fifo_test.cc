@@ -27,5 +27,20 @@ TEST(FifoTest, HoldsNothingThatWasTakenOut) {
   EXPECT_EQ(value.use_count(), 1);
 }
 
+TEST(FifoTest, TakesOutOfTheMiddle) {
+  for (size_t index = 0; index < 6; ++index) {
+    Fifo<int> fifo;
+    for (int i = 0; i < 5; ++i) fifo.push(-1);
+    for (int i = 0; i < 5; ++i) static_cast<void>(fifo.pop());
+    for (int i = 0; i < 6; ++i) fifo.push(i);  // around the end of the ring
+    ASSERT_EQ(fifo.take_out(index), static_cast<int>(index));
+    ASSERT_EQ(fifo.size(), 5u);
+    for (int i = 0; i < 6; ++i) {
+      if (i == static_cast<int>(index)) continue;
+      ASSERT_EQ(fifo.pop(), i);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rdmacoll

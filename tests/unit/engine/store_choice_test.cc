@@ -16,17 +16,21 @@ struct Machine {
 
   Stores operation(uint64_t bytes = kLarge, Collective collective = Collective::AllReduce,
                    bool in_heap = false) {
-    const Stores stores = choice.begin(collective, bytes, in_heap);
+    StoreChoice::Use use = choice.begin(collective, bytes, in_heap);
     for (int copies = 0; copies < 3; ++copies) {
       clock.at_ns += 1'000'000;  // waiting counts for nothing
-      choice.time([&] { clock.at_ns += stores == Stores::Cached ? cached_ns : streamed_ns; });
+      choice.time(use, [&] { clock.at_ns += ns(use); });
     }
-    choice.end();
-    return stores;
+    choice.end(use);
+    return use.stores;
   }
   Stores after_trials(uint64_t bytes = kLarge, Collective collective = Collective::AllReduce) {
     for (uint32_t i = 0; i < StoreChoice::kTrials; ++i) operation(bytes, collective);
     return operation(bytes, collective);
+  }
+
+  int64_t ns(const StoreChoice::Use& use) const {
+    return use.stores == Stores::Cached ? cached_ns : streamed_ns;
   }
 
   int64_t cached_ns = 100;
@@ -77,6 +81,21 @@ TEST(StoreChoice, EachKindAndSizeForItself) {
   EXPECT_EQ(machine.operation(kLarge + 4096), Stores::Streamed) << "nearly as large";
   EXPECT_EQ(machine.after_trials(uint64_t{1} << 45), Stores::Cached);
   EXPECT_EQ(machine.operation(StoreChoice::kBytesMin - 1), Stores::Cached);
+}
+
+TEST(StoreChoice, MessagesMayBeTriedSeveralAtOnce) {
+  Machine machine;
+  machine.cached_ns = 500;
+  std::vector<StoreChoice::Use> uses;
+  for (uint32_t i = 0; i < StoreChoice::kTrials; ++i) {
+    uses.push_back(machine.choice.begin_message(kLarge));
+  }
+  for (StoreChoice::Use& use : uses) {
+    machine.choice.time(use, [&] { machine.clock.at_ns += machine.ns(use); });
+  }
+  for (const StoreChoice::Use& use : uses) machine.choice.end(use);
+  EXPECT_EQ(machine.choice.begin_message(kLarge).stores, Stores::Streamed);
+  EXPECT_EQ(machine.operation(), Stores::Cached) << "collectives are of another kind";
 }
 
 TEST(StoreChoice, ASettingIsObeyed) {

@@ -115,10 +115,9 @@ TEST(Verdict, WhatARankHadCalledBeforeItWentOnIsKnown) {
     const Status status = c.wait(*all_reduce(c, data), -1, {});
     ASSERT_EQ(status.code(), StatusCode::Mismatch);
     // Perhaps behind "gave the group up": rank 0 may see the mismatch first.
-    expect_says(
-        status,
-        "had called broadcast #1 (32 bytes, root 0, one_shot), in barrier #2 (0 bytes, "
-        "dissemination)");
+    expect_says(status,
+                "had called broadcast #1 (32 bytes, root 0, one_shot), in barrier #2 (0 bytes, "
+                "dissemination)");
     expect_says(status, "rank 1: in all_reduce #1 (32 bytes, Float32, Sum, one_shot)");
   });
 }
