@@ -59,7 +59,7 @@ void TorchWork::finish_here() {
     finish_in_background();
     throw;
   }
-  settle();
+  end();  // nobody else knows of it
   throw_if_it_failed();
 }
 

@@ -55,7 +55,7 @@ class TorchWork final : public c10d::Work {
   void drive(int64_t timeout_ms);
   void settle();
   void throw_if_it_failed() const;  // once settled
-  void end();                       // once, under end_mutex_
+  void end();                       // once; under end_mutex_, where others know of this
   void complete_future();
 
   const std::shared_ptr<Session> session_;

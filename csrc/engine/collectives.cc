@@ -75,17 +75,25 @@ Status Communicator::check_reduction(DType dtype, ReduceOp op) const {
 
 // --- the way in ----------------------------------------------------------------------------------
 
+// Mostly the one that the same collective had before.
 const Plan& Communicator::plan_for(Collective collective, Algorithm algorithm, int root) {
+  auto& newest = newest_plans_[static_cast<size_t>(collective)];
+  const auto fits = [&](const RootedPlan& rooted) {
+    return rooted.plan.collective == collective && rooted.plan.algorithm == algorithm &&
+           rooted.root == root;
+  };
+  const RootedPlan* rooted = newest.load(std::memory_order_acquire);
+  if (rooted != nullptr && fits(*rooted)) return rooted->plan;
   std::lock_guard<std::mutex> lock(plans_mutex_);
-  for (const auto& [plan_root, plan] : plans_) {
-    if (plan->collective == collective && plan->algorithm == algorithm && plan_root == root) {
-      return *plan;
-    }
+  auto found =
+      std::find_if(plans_.begin(), plans_.end(), [&](const auto& known) { return fits(*known); });
+  if (found == plans_.end()) {
+    Plan plan = make_plan(collective, algorithm, static_cast<uint16_t>(rank()),
+                          static_cast<uint16_t>(size()), reach_, static_cast<uint16_t>(root));
+    found = plans_.insert(found, std::make_unique<const RootedPlan>(root, std::move(plan)));
   }
-  Plan plan = make_plan(collective, algorithm, static_cast<uint16_t>(rank()),
-                        static_cast<uint16_t>(size()), reach_, static_cast<uint16_t>(root));
-  plans_.emplace_back(root, std::make_unique<const Plan>(std::move(plan)));
-  return *plans_.back().second;
+  newest.store(found->get(), std::memory_order_release);
+  return (*found)->plan;
 }
 
 std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_t bytes, int root) {

@@ -183,8 +183,13 @@ class Communicator {
   std::shared_ptr<void> keeps_;
   WorkPool works_;
 
+  struct RootedPlan {
+    int root;
+    Plan plan;
+  };
   std::mutex plans_mutex_;
-  std::vector<std::pair<int, std::unique_ptr<const Plan>>> plans_;  // with their roots
+  std::vector<std::unique_ptr<const RootedPlan>> plans_;  // never taken out
+  std::array<std::atomic<const RootedPlan*>, kCollectives> newest_plans_{};
 
   std::mutex shrinking_mutex_;
   std::unique_ptr<Shrinking> shrinking_;

@@ -46,6 +46,7 @@ std::optional<MessageCall> Group::oldest_message() const {
 }
 
 std::unique_ptr<CollectiveOp> Group::blank() {
+  if (CollectiveOp* op = newest_spare_.take()) return std::unique_ptr<CollectiveOp>(op);
   std::lock_guard<std::mutex> lock(mutex_);
   if (spare_.empty()) return std::make_unique<CollectiveOp>();
   auto op = std::move(spare_.back());
@@ -136,9 +137,17 @@ bool Group::advance_collectives(std::vector<Completion>& finished) {
     call_log_.end(current_->operation.sequence);
     log_.end_collective(current_->record, true);
     finished.push_back({std::move(current_->work), Status()});
-    std::lock_guard<std::mutex> lock(mutex_);
-    spare_.push_back(std::move(current_));
+    recycle();
   }
+}
+
+void Group::recycle() {
+  if (newest_spare_.keep(current_.get())) {
+    static_cast<void>(current_.release());
+    return;
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  spare_.push_back(std::move(current_));
 }
 
 }  // namespace rdmacoll

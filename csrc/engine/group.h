@@ -25,6 +25,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/fifo.h"
+#include "csrc/base/spare.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/call_log.h"
 #include "csrc/engine/executor.h"
@@ -56,6 +57,7 @@ class Group {
   // heap is this rank's, or nullptr.
   Group(const Clock& clock, uint32_t rank, Layout layout, Region block, std::vector<Link> links,
         const Heap* heap, const Config& config);
+  ~Group() { delete newest_spare_.take(); }
 
   uint32_t rank() const { return rank_; }
   uint32_t world() const { return static_cast<uint32_t>(links_.size()); }
@@ -106,6 +108,7 @@ class Group {
   Status enqueue(std::vector<Op>& submissions, Op op);
   void take_submissions(std::vector<Completion>& finished);
   bool advance_collectives(std::vector<Completion>& finished);
+  void recycle();  // what has ended
   void check_deadlines(std::vector<Completion>& finished);
   void check_peers(std::vector<Completion>& finished);
   void check_stalls(std::vector<Completion>& finished);
@@ -143,6 +146,8 @@ class Group {
   Inquiry inquiry_;
   Survey survey_;
   Stall stall_;
+
+  Spare<CollectiveOp> newest_spare_;
 
   mutable std::mutex mutex_;  // the fields down to the blank line
   std::vector<std::unique_ptr<CollectiveOp>> new_collectives_;

@@ -82,15 +82,15 @@ void ThreadProgress::remove(Group& group) {
 
 Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) {
   if (work.done()) return work.status();
-  const int64_t begin_ns = clock_.now_ns();
-  const int64_t end_ns = timeout_ms < 0 ? kNever : begin_ns + timeout_ms * 1'000'000;
-  int64_t interrupt_ns = begin_ns + kInterruptEveryNs;
-  int64_t now_ns = begin_ns;
+  // What ends at once never asks the clock: the first turn is until the driver looks at it.
+  int64_t now_ns = 0;
+  int64_t end_ns = 0;
+  int64_t interrupt_ns = 0;
   Status stopped;
   waiters_.fetch_add(1);
   while (!work.done()) {
     if (try_take_role()) {
-      waiter_came_.store(true);
+      if (!waiter_came_.load(std::memory_order_relaxed)) waiter_came_.store(true);
       drive(&work, now_ns, std::min(end_ns, interrupt_ns));
       leave_role();
     } else {
@@ -103,7 +103,12 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
       parked_.fetch_sub(1);
     }
     if (work.done()) break;
+    const bool first_turn = now_ns == 0;
     now_ns = clock_.now_ns();
+    if (first_turn) {
+      end_ns = timeout_ms < 0 ? kNever : now_ns + timeout_ms * 1'000'000;
+      interrupt_ns = now_ns + kInterruptEveryNs;
+    }
     if (now_ns >= end_ns) {
       stopped = Status(StatusCode::Timeout, "wait timed out after " + std::to_string(timeout_ms) +
                                                 " ms; the operation is still in flight");
@@ -121,16 +126,16 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
 }
 
 void ThreadProgress::notify() {
-  // Against sleep(): either the driver sees what was submitted, or this sees it asleep.
+  // Against sleep(): either the driver sees what was submitted, or this sees it asleep. The same
+  // against free_role().
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  quiet_.store(false, std::memory_order_relaxed);
   wake_driver();
   if (expected_waits_.load() > 0 && in_callbacks_.load() == 0) return;
   // What can leave at once leaves here, and a short message is through: nobody needs waking for it.
   if (try_take_role()) {
     round();
-    // The caller may hold what callbacks want: they are left to the next driver.
-    std::lock_guard<std::mutex> lock(mutex_);
-    driving_ = false;
+    free_role();  // the caller may hold what callbacks want
   }
   hand_over();
 }
@@ -142,40 +147,43 @@ void ThreadProgress::expect_wait(int change) {
 // --- the role ------------------------------------------------------------------------------------
 
 bool ThreadProgress::try_take_role() {
-  if (role_wanted_.load() > 0) return false;
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (driving_) return false;
-  driving_ = true;
-  return true;
+  return role_wanted_.load() == 0 && !driving_.load() && !driving_.exchange(true);
 }
 
 void ThreadProgress::take_role() {
   role_wanted_.fetch_add(1);
   wake_driver();
   std::unique_lock<std::mutex> lock(mutex_);
-  while (driving_) {
+  while (driving_.exchange(true)) {
     role_free_.wait_for(lock, std::chrono::milliseconds(10));
     wake_driver();
   }
-  driving_ = true;
   role_wanted_.fetch_sub(1);
+}
+
+void ThreadProgress::free_role() {
+  quiet_.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // against notify()
+  if (!callbacks_.empty() || anything_in_flight()) quiet_.store(false);
+  driving_.store(false);
 }
 
 void ThreadProgress::leave_role() {
   Callbacks callbacks;
   callbacks.swap(callbacks_);
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    driving_ = false;
-    if (callbacks.empty()) return;
-    in_callbacks_.fetch_add(1);
-  }
+  if (callbacks.empty()) return free_role();
+  in_callbacks_.fetch_add(1);
+  free_role();
   hand_over();
   for (const auto& [callback, status] : callbacks) callback(status);
   in_callbacks_.fetch_sub(1);
 }
 
+// Without a lock where nobody need be woken. Who parks, or is about to, has said so before it looks
+// whether the role is free, and this looks after it was freed: one of the two sees the other.
 void ThreadProgress::hand_over() {
+  const bool wanted = parked_.load() > 0 || role_wanted_.load() > 0;
+  if (!wanted && (quiet_.load() || somebody_drives_anyway())) return;
   std::lock_guard<std::mutex> lock(mutex_);
   if (driving_) return;
   if (parked_.load() > 0 || role_wanted_.load() > 0) {
@@ -198,9 +206,11 @@ bool ThreadProgress::anything_in_flight() const {
 
 bool ThreadProgress::background_wanted() const {
   if (parked_.load() > 0 || role_wanted_.load() > 0) return false;
-  if (callbacks_.empty() && !anything_in_flight()) return false;
-  const bool somebody_waits = waiters_.load() > 0 || expected_waits_.load() > 0;
-  return !somebody_waits || in_callbacks_.load() > 0;
+  return !quiet_.load() && !somebody_drives_anyway();
+}
+
+bool ThreadProgress::somebody_drives_anyway() const {
+  return (waiters_.load() > 0 || expected_waits_.load() > 0) && in_callbacks_.load() == 0;
 }
 
 void ThreadProgress::keep_one_background_thread_free() {
@@ -218,7 +228,7 @@ void ThreadProgress::run_background() {
   int64_t watch_ns = 0;
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
-    if (!driving_ && background_wanted()) {
+    if (background_wanted() && !driving_.exchange(true)) {
       watch_ns = drive_in_background(lock) ? 0 : longer(watch_ns);
     } else if (watch_ns > 0 && !on_watch_) {
       watch_ns = watch(lock, watch_ns) ? longer(watch_ns) : 0;
@@ -231,7 +241,6 @@ void ThreadProgress::run_background() {
 
 // Whether it was needed: no waiter took over at once.
 bool ThreadProgress::drive_in_background(std::unique_lock<std::mutex>& lock) {
-  driving_ = true;
   lock.unlock();
   const int64_t begin_ns = clock_.now_ns();
   drive(nullptr, begin_ns, kNever);

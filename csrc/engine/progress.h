@@ -63,6 +63,7 @@ class ThreadProgress final : public Progress {
   // The role of the driver.
   bool try_take_role();
   void take_role();   // waits for it; the present driver makes way
+  void free_role();   // as it is: callbacks stay for the next driver
   void leave_role();  // and runs the callbacks that are due
   void hand_over();   // wakes whoever should drive next
   void wake_driver();
@@ -78,6 +79,7 @@ class ThreadProgress final : public Progress {
 
   // The background threads; both under mutex_.
   bool background_wanted() const;
+  bool somebody_drives_anyway() const;
   void keep_one_background_thread_free();
   void run_background();
   bool drive_in_background(std::unique_lock<std::mutex>& lock);
@@ -93,13 +95,16 @@ class ThreadProgress final : public Progress {
   std::mutex mutex_;                    // this block, and changes of groups_
   std::condition_variable role_free_;   // for waiters and take_role()
   std::condition_variable background_;  // for background threads
-  bool driving_ = false;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
   uint32_t free_threads_ = 0;      // background threads not inside a callback
   bool on_watch_ = false;          // one of them looks by itself soon, without being woken
   bool wanted_meanwhile_ = false;  // since it is on watch
 
+  std::atomic<bool> driving_{false};  // the role is taken
+  // Nothing was in flight when the role was left, and nothing was submitted since: so nobody need
+  // be woken to take it.
+  std::atomic<bool> quiet_{true};
   std::atomic<int> waiters_{0};           // threads in wait()
   std::atomic<int> parked_{0};            // those of them that sleep until the role is free
   std::atomic<int> role_wanted_{0};       // threads in take_role()

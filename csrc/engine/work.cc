@@ -8,19 +8,20 @@ namespace rdmacoll {
 void Work::on_done(Callback callback) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!done()) {
-      callbacks_.push_back(std::move(callback));
-      return;
-    }
+    State state = State::Open;
+    callbacks_.push_back(std::move(callback));  // before finish() may come for it
+    if (state_.compare_exchange_strong(state, State::Watched) || state == State::Watched) return;
+    callback = std::move(callbacks_.back());
+    callbacks_.pop_back();
   }
   callback(status_);
 }
 
 std::vector<Work::Callback> Work::finish(Status status) {
-  std::lock_guard<std::mutex> lock(mutex_);
   RDMACOLL_CHECK(!done());
   status_ = std::move(status);
-  done_.store(true, std::memory_order_release);
+  if (state_.exchange(State::Done, std::memory_order_acq_rel) == State::Open) return {};
+  std::lock_guard<std::mutex> lock(mutex_);
   return std::move(callbacks_);
 }
 

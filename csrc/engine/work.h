@@ -18,7 +18,7 @@ class Work {
  public:
   using Callback = std::function<void(const Status&)>;
 
-  bool done() const { return done_.load(std::memory_order_acquire); }
+  bool done() const { return state_.load(std::memory_order_acquire) == State::Done; }
   // Of a work that is done.
   const Status& status() const { return status_; }
   // The rank a recv was matched with; the sender's rank; -1 for collectives.
@@ -32,7 +32,9 @@ class Work {
   void set_source_rank(int rank) { source_rank_ = rank; }
 
  private:
-  std::atomic<bool> done_{false};
+  // Watched: somebody waits by a callback. Who finishes one that is only Open takes no lock.
+  enum class State : uint8_t { Open, Watched, Done };
+  std::atomic<State> state_{State::Open};
   Status status_;
   int source_rank_ = -1;
   std::mutex mutex_;  // callbacks_ against finish()

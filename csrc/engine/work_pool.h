@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "csrc/base/check.h"
+#include "csrc/base/spare.h"
 #include "csrc/engine/work.h"
 
 namespace rdmacoll {
@@ -25,9 +26,11 @@ class WorkPool {
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
     ~Memory() {
+      ::operator delete(newest_.take());
       for (void* piece : spare_) ::operator delete(piece);
     }
     void* take(size_t bytes) {
+      if (void* piece = newest_.take()) return piece;
       const std::lock_guard lock(mutex_);
       RDMACOLL_CHECK(piece_bytes_ == 0 || piece_bytes_ == bytes);
       piece_bytes_ = bytes;
@@ -37,12 +40,14 @@ class WorkPool {
       return piece;
     }
     void give(void* piece) {
+      if (newest_.keep(piece)) return;
       const std::lock_guard lock(mutex_);
       spare_.push_back(piece);
     }
 
    private:
-    std::mutex mutex_;
+    Spare<void> newest_;
+    std::mutex mutex_;  // the fields below
     size_t piece_bytes_ = 0;
     std::vector<void*> spare_;
   };

@@ -41,13 +41,13 @@ void run_two(const Config& config, Body&& body) {
 
 TEST(FlightRecorder, NotesCollectivesAndPointToPoint) {
   run_two(config_of_environment(), [](Communicator& c, FlightRecorder& recorder) {
-    std::vector<float> data(1000, 1.0f);
-    finish(c, c.all_reduce(data.data(), data.data(), 1000, DType::Float32, ReduceOp::Sum));
-    finish(c, c.broadcast(data.data(), 4000, 1));
+    std::vector<float> data(10'000, 1.0f);
+    finish(c, c.all_reduce(data.data(), data.data(), 10'000, DType::Float32, ReduceOp::Sum));
+    finish(c, c.broadcast(data.data(), 40'000, 1));
     if (c.rank() == 0) {
-      finish(c, c.send({data.data(), 4000}, 1, 5));
+      finish(c, c.send({data.data(), 40'000}, 1, 5));
     } else {
-      finish(c, c.recv({data.data(), 4000}, kAnySource, 5));
+      finish(c, c.recv({data.data(), 40'000}, kAnySource, 5));
     }
     const FlightSnapshot seen = recorder.snapshot();
     ASSERT_EQ(seen.groups.size(), 1u);
@@ -55,7 +55,7 @@ TEST(FlightRecorder, NotesCollectivesAndPointToPoint) {
     ASSERT_EQ(seen.records.size(), 3u);
     for (const FlightRecord& record : seen.records) {
       ASSERT_EQ(record.state, FlightState::Done);
-      ASSERT_EQ(record.bytes, 4000u);
+      ASSERT_EQ(record.bytes, 40'000u);
       ASSERT_LE(record.queued_ns, record.started_ns);
       ASSERT_LE(record.started_ns, record.ended_ns);
     }

@@ -46,6 +46,7 @@ class Step {
     wait(c_.reduce_scatter(from_, to_[0], DType::Int32, ReduceOp::Max));
     wait(c_.all_to_all(from_, to_));
     wait(c_.barrier());
+    for (const uint64_t bytes : {4, 400, 100'000}) exchange(bytes);
   }
 
  private:
@@ -53,6 +54,14 @@ class Step {
   void wait(Result<WorkPtr> started) {
     ASSERT_TRUE(started.ok());
     ASSERT_TRUE(c_.wait(*started.value(), -1, {}).ok());
+  }
+
+  // To the next rank and from the one before.
+  void exchange(uint64_t bytes) {
+    const int size = c_.size();
+    auto sent = c_.send({data_.data(), bytes}, (c_.rank() + 1) % size, 3);
+    wait(c_.recv({parts_.data(), bytes}, (c_.rank() + size - 1) % size, 3));
+    wait(std::move(sent));
   }
 
   Communicator& c_;
