@@ -20,21 +20,9 @@ class EagerInbox {
   // The number of the next one that an envelope tells of; messages come in the same order.
   uint64_t expect() { return expected_++; }
   // Its bytes; nullptr: they are not here yet, as envelopes may be quicker.
-  const std::byte* look(uint64_t number) {
-    while (arrived_ <= number) {
-      const Line* line = port_.take();
-      if (line == nullptr) return nullptr;
-      slots_[arrived_++ % kSlotDepth] = {port_.incoming(line->bytes), false};
-    }
-    return slots_[number % kSlotDepth].bytes;
-  }
+  const std::byte* look(uint64_t number);
   // It has been taken. The peer gets slots back in the order in which it has filled them.
-  void release(uint64_t number) {
-    slots_[number % kSlotDepth].released = true;
-    for (; returned_ < arrived_ && slots_[returned_ % kSlotDepth].released; ++returned_) {
-      port_.consume();
-    }
-  }
+  void release(uint64_t number);
 
  private:
   struct Slot {

@@ -14,6 +14,7 @@
 // then my heartbeat (stall.h), and for each p a line where I read p's.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -54,7 +55,7 @@ class Layout {
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint64_t slot_bytes(uint8_t channel) const {
     if (channel != kEagerChannel) return slot_bytes_;
-    return slot_bytes_ / kEagerShare / kLineBytes * kLineBytes;
+    return std::max<uint64_t>(slot_bytes_ / kEagerShare / kLineBytes, 1) * kLineBytes;
   }
   uint64_t stage_bytes() const { return stage_bytes_; }
   uint64_t total_bytes() const { return total_bytes_; }

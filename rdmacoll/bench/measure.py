@@ -111,6 +111,7 @@ def summarize(operation: str, size_bytes: int, measured: dict[str, torch.Tensor]
             algbw_gb_per_s=algbw,
             busbw_gb_per_s=algbw * OPERATIONS[operation].bus(len(ranks)),
             times_slower=(slowest[name] / first).median().item(),
+            turns_us=slowest[name].tolist(),
         )
     return Row(operation, size_bytes, systems)
 

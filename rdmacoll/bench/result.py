@@ -14,6 +14,7 @@ class Times:
     algbw_gb_per_s: float
     busbw_gb_per_s: float
     times_slower: float  # than the first system: the median of the rounds' ratios
+    turns_us: list[float]  # of each round's turn: those of one round met the same machine
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ struct SimPair {
   static SimOptions quiet() {
     SimOptions options;
     options.full_probability = 0;
+    options.again_probability = 0;
     options.at_once_probability = 0;
     return options;
   }
@@ -279,6 +280,22 @@ TEST(Sim, WritesIntoAReleasedRegionAreCounted) {
   while (pair.network.step()) {
   }
   EXPECT_GT(pair.network.counts().late_pieces, 0u);
+}
+
+TEST(Sim, ASignalMayBeStoredAgainUntilItsLineIsSignalledAnew) {
+  SimOptions options = SimPair::quiet();
+  options.again_probability = 1;
+  SimPair pair(1, options);
+  pair.signal(0, 0, 0, 1);
+  pair.signal(0, 0, 1, 1);
+  while (pair.counter(1, 0) == 0 || pair.counter(1, 1) == 0) pair.network.step();
+  reinterpret_cast<Line*>(pair.region[1].base)[1].counter = 0;  // to see it come again
+  pair.signal(0, 0, 0, 2);
+  while (pair.network.step()) {
+  }
+  EXPECT_EQ(pair.counter(1, 0), 2u);
+  EXPECT_EQ(pair.counter(1, 1), 1u);
+  EXPECT_GE(pair.network.counts().signals_again, 2u);
 }
 
 TEST(Sim, ASleeperIsWokenBySignalWakeAndDeath) {

@@ -18,7 +18,7 @@ constexpr int64_t kHourMs = 3'600'000;
 constexpr uint64_t kSeedsPerMany = 200;  // they take as long as so many others
 
 struct Totals {
-  uint64_t rounds = 0, puts = 0, landed = 0, pieces = 0, signals = 0, refused = 0;
+  uint64_t rounds = 0, puts = 0, landed = 0, pieces = 0, signals = 0, again = 0, refused = 0;
 
   void add(SimWorld& world) {
     const SimCounts& counts = world.network().counts();
@@ -27,6 +27,7 @@ struct Totals {
     landed += counts.to_parts;
     pieces += counts.pieces;
     signals += counts.signals;
+    again += counts.signals_again;
     refused += counts.refused;
   }
 };
@@ -116,9 +117,10 @@ TEST(Simulation, RandomScriptsEndWithTheRightValues) {
     EXPECT_GT(totals.landed, ran) << "too little lands to prove anything";
   }
   std::printf("scripts: %" PRIu64 " seeds, %" PRIu64 " rounds, %" PRIu64 " puts, %" PRIu64
-              " landed, %" PRIu64 " pieces, %" PRIu64 " signals, %" PRIu64 " refused\n",
+              " landed, %" PRIu64 " pieces, %" PRIu64 " signals, %" PRIu64 " again, %" PRIu64
+              " refused\n",
               ran, totals.rounds, totals.puts, totals.landed, totals.pieces, totals.signals,
-              totals.refused);
+              totals.again, totals.refused);
 }
 
 }  // namespace

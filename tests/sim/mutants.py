@@ -34,6 +34,7 @@ RUNS = (
 LIMIT_S = 300
 
 PORT = "csrc/engine/port.cc"
+POINT_TO_POINT = "csrc/engine/p2p.cc"
 EXECUTOR = "csrc/engine/executor.cc"
 LANDING = "csrc/engine/landing.cc"
 FAILURE = "csrc/engine/group_failure.cc"
@@ -84,6 +85,12 @@ MUTANTS = (
         "a message that landed is looked for in the slot",
         PORT,
         "if (put_posted_ && put_lands_) where = kLanded;",
+        "",
+    ),
+    Mutant(
+        "an eager message is sent though no slot is free",
+        POINT_TO_POINT,
+        "if (!out.can_send()) return true;",
         "",
     ),
     Mutant(

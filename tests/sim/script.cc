@@ -2,7 +2,10 @@
 #include "tests/sim/script.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <memory>
+#include <span>
 
 #include "csrc/base/check.h"
 
@@ -12,6 +15,8 @@ namespace {
 using Numbers = HeapVector<int32_t>;
 
 constexpr int32_t kOverwritten = -7;
+constexpr size_t kPieces = 12;             // of a Shuffle; more than there are eager slots
+constexpr int32_t kShuffleTags = 1 << 20;  // a Shift has its own
 
 Numbers random_numbers(std::mt19937_64& random, size_t count) {
   Numbers numbers(count);
@@ -47,6 +52,16 @@ std::vector<MutableBuffer> targets(std::vector<Numbers>& blocks) {
   return all;
 }
 
+// The only thread there is calls back.
+void when_done(std::span<const WorkPtr> works, const std::function<void()>& then) {
+  auto left = std::make_shared<size_t>(works.size());
+  for (const WorkPtr& work : works) {
+    work->on_done([left, then](const Status&) {
+      if (--*left == 0) then();
+    });
+  }
+}
+
 }  // namespace
 
 Script::Script(std::mt19937_64& random, std::vector<Heap*> heaps, int operations, size_t scale)
@@ -79,6 +94,7 @@ Script::Operation Script::make(std::mt19937_64& random) {
     case Kind::Broadcast:
     case Kind::Reduce:
     case Kind::Shift:
+    case Kind::Shuffle:
       fill_contiguous(operation, random);
       break;
     case Kind::AllGather:
@@ -123,6 +139,7 @@ void Script::fill_contiguous(Operation& operation, std::mt19937_64& random) {
         memory.expected = {r == root ? sum : plain(memory.out[0])};
         break;
       case Kind::Shift:
+      case Kind::Shuffle:
         memory.expected = {plain(operation.ranks[left].in[0])};
         break;
       default:
@@ -193,9 +210,11 @@ void Script::drop_inputs(Memory& memory) {
 std::vector<WorkPtr> Script::start(int i, Communicator& c) {
   Memory& memory = memory_of(i, c.rank());
   std::vector<WorkPtr> works = start_alone(i, c);
-  // A Shift's recv comes first, and its send has no results.
-  if (!works.empty()) works.front()->on_done([&memory](const Status&) { keep_results(memory); });
-  if (!works.empty()) works.back()->on_done([&memory](const Status&) { drop_inputs(memory); });
+  // What moves to a neighbour has its recvs first, and as many sends, which have no results.
+  const size_t half = (works.size() + 1) / 2;
+  const std::span<const WorkPtr> all(works);
+  when_done(all.first(half), [&memory] { keep_results(memory); });
+  when_done(all.last(half), [&memory] { drop_inputs(memory); });
   return works;
 }
 
@@ -207,6 +226,7 @@ void Script::end(int i, int rank) {
 std::vector<WorkPtr> Script::start_alone(int i, Communicator& c) {
   Operation& operation = operations_[static_cast<size_t>(i)];
   if (operation.kind == Kind::Shift) return start_shift(i, c);
+  if (operation.kind == Kind::Shuffle) return start_shuffle(i, c);
   auto started = start_collective(operation, c);
   if (!started.ok()) return {};
   return {started.take()};
@@ -226,6 +246,35 @@ std::vector<WorkPtr> Script::start_shift(int i, Communicator& c) {
   auto sent = c.send(source(memory.in[0]), right, i);
   if (!sent.ok()) return {received.take()};
   return {received.take(), sent.take()};
+}
+
+// The sends, then the recvs, in another order.
+std::vector<WorkPtr> Script::start_shuffle(int i, Communicator& c) {
+  Memory& memory = memory_of(i, c.rank());
+  if (world_ == 1) {
+    memory.result = memory.expected;
+    return {};
+  }
+  const int right = (c.rank() + 1) % world_;
+  const int left = (c.rank() + world_ - 1) % world_;
+  const size_t count = memory.in[0].size();
+  const auto piece = [count](size_t j) { return j * count / kPieces; };
+  const auto bytes = [&](size_t j) { return (piece(j + 1) - piece(j)) * sizeof(int32_t); };
+  const auto tag = [i](size_t j) {
+    return kShuffleTags + static_cast<int32_t>(static_cast<size_t>(i) * kPieces + j);
+  };
+  std::vector<WorkPtr> sends, works;
+  for (size_t j = 0; j < kPieces; ++j) {
+    auto sent = c.send({memory.in[0].data() + piece(j), bytes(j)}, right, tag(j));
+    if (sent.ok()) sends.push_back(sent.take());
+  }
+  for (size_t k = 0; k < kPieces; ++k) {
+    const size_t j = (5 * k + static_cast<size_t>(i)) % kPieces;  // kPieces is no multiple of 5
+    auto received = c.recv({memory.out[0].data() + piece(j), bytes(j)}, left, tag(j));
+    if (received.ok()) works.push_back(received.take());
+  }
+  works.insert(works.end(), sends.begin(), sends.end());
+  return works;
 }
 
 Result<WorkPtr> Script::start_collective(Operation& operation, Communicator& c) {
@@ -259,6 +308,7 @@ Result<WorkPtr> Script::start_collective(Operation& operation, Communicator& c) 
                        target(memory.out[0]), root);
     case Kind::Barrier:
     case Kind::Shift:
+    case Kind::Shuffle:
     case Kind::kCount:
       break;
   }

@@ -181,11 +181,21 @@ Posted SimTransport::signal(PeerId id, uint8_t channel, RemoteSlice line, uint64
   SimTimeline& timeline = network_.timeline_;
   state.delivered_at_ns = std::max(
       state.delivered_at_ns, timeline.now_ns() + timeline.delay_ns(network_.options_.max_delay_ns));
-  timeline.at(state.delivered_at_ns,
-              [this, notice, rank = peer.rank] { deliver(notice.get(), rank); });
   std::erase_if(way.notices, [](const auto& other) { return other->delivered; });
-  way.notices.push_back(std::move(notice));
+  schedule(&way, notice, peer.rank, state.delivered_at_ns);
+  if (timeline.chance(network_.options_.again_probability)) {
+    auto again = std::make_shared<Notice>(*notice);
+    again->before.clear();
+    again->again = true;
+    schedule(&way, std::move(again), peer.rank,
+             state.delivered_at_ns + timeline.delay_ns(network_.options_.max_delay_ns));
+  }
   return Posted::Done;
+}
+
+void SimTransport::schedule(Flow* way, std::shared_ptr<Notice> notice, int rank, int64_t at_ns) {
+  network_.timeline_.at(at_ns, [this, notice, rank] { deliver(notice.get(), rank); });
+  way->notices.push_back(std::move(notice));
 }
 
 void SimTransport::deliver(Notice* notice, int rank) {
@@ -205,6 +215,8 @@ void SimTransport::deliver(Notice* notice, int rank) {
     }
   }
   for (const Notice* one : due) {
+    if (one->again && one->memory->signalled[one->offset].counter != one->counter) continue;
+    network_.counts_.signals_again += one->again;
     Line& line = *reinterpret_cast<Line*>(one->memory->base() + one->offset);
     line.signature = one->header.signature;
     line.bytes = one->header.bytes;

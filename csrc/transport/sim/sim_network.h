@@ -30,6 +30,7 @@ struct SimOptions {
   int64_t max_delay_ns = 20'000;
   double full_probability = 0.05;     // of a put, get or signal to be refused
   double at_once_probability = 0.25;  // of a put's source to be taken in the call
+  double again_probability = 0.05;    // of a signal to be stored a second time
   int64_t max_notice_ns = 1'000'000;  // until peers see the end of a rank
 };
 
@@ -37,6 +38,7 @@ struct SimCounts {
   uint64_t puts = 0;  // and gets, and mapped stores
   uint64_t pieces = 0;
   uint64_t signals = 0;
+  uint64_t signals_again = 0;
   uint64_t refused = 0;
   uint64_t steps = 0;
   uint64_t to_parts = 0;     // of the puts, those to a part of memory: what lands

@@ -98,6 +98,7 @@ class SimTransport final : public Transport {
     std::vector<std::shared_ptr<Flight>> before;  // the promise
     bool dropped = false;
     bool delivered = false;
+    bool again = false;  // a second time, unless the line has been signalled anew
   };
   // What is under way to a peer on a channel, in the order of issue.
   struct Flow {
@@ -115,6 +116,7 @@ class SimTransport final : public Transport {
   Flow& flow(int rank, int channel) { return flows_[{rank, channel}]; }
   void launch(Flow* flow, std::shared_ptr<Flight> flight);
   void deliver_piece(Flight* flight);
+  void schedule(Flow* way, std::shared_ptr<Notice> notice, int rank, int64_t at_ns);
   void deliver(Notice* notice, int rank);
   std::vector<Notice*> pending_to(int rank) const;
   void bring(Notice* notice);
