@@ -18,6 +18,7 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kCheckEveryNs = 1'000'000;  // deadlines and peers
 constexpr int64_t kPatienceMinNs = 10'000;    // how long a wait stays awake
 constexpr int64_t kPatienceMaxNs = 300'000;
+constexpr int64_t kPatienceOnOwnCoreNs = 200'000;  // of a waiter, at least
 constexpr int64_t kSleepForNs = 50'000'000;  // the longest sleep, for deadlines to be looked at
 constexpr int64_t kInterruptEveryNs = 100'000'000;
 constexpr int64_t kWatchMinNs = 100'000;  // how long a background thread leaves it to waiters
@@ -316,15 +317,19 @@ void ThreadProgress::settle(std::vector<Completion>& finished) {
 
 // Spins, yields, sleeps, each in its time. Patience doubles when something moved while awake, and
 // halves when it came to sleep: where the peers answer at once a wait never sleeps, where they have
-// no core (or are late) it does not take theirs.
+// no core (or are late) it does not take theirs. Where every rank has a core a waiter keeps some
+// patience: two ranks that the system has put on one core would sleep by turns there, each woken
+// beside the other, while it moves those apart that are awake.
 void ThreadProgress::stay_awake_or_sleep(const Work* work, int64_t until_ns) {
   const int64_t still_ns = now_ns_ - moved_ns_;
+  const int64_t spin_ns = spin_ns_.load(std::memory_order_relaxed);
+  const int64_t least_ns = work != nullptr && spin_ns > 0 ? kPatienceOnOwnCoreNs : 0;
   if (still_ns == 0) {
     patience_ns_ = std::min(2 * patience_ns_, kPatienceMaxNs);
-  } else if (still_ns > patience_ns_) {
+  } else if (still_ns > std::max(patience_ns_, least_ns)) {
     patience_ns_ = std::max(patience_ns_ / 2, kPatienceMinNs);
     sleep(work, until_ns);
-  } else if (work == nullptr || still_ns > spin_ns_.load(std::memory_order_relaxed)) {
+  } else if (work == nullptr || still_ns > spin_ns) {
     // The background thread never spins: the cores' owners compute beside it.
     sched_yield();
   }
