@@ -28,6 +28,7 @@ OPS = (Op.SUM, Op.AVG, Op.PRODUCT, Op.MIN, Op.MAX, Op.BAND, Op.BOR, Op.BXOR)
 BITWISE = (Op.BAND, Op.BOR, Op.BXOR)
 
 LARGE = 1_000_003  # odd, and several slots of every transport
+PERIOD = 4 * 7 * 11 * 127  # of every formula in values()
 
 
 def reduction_exists(dtype: torch.dtype, op: OpType) -> bool:
@@ -49,24 +50,41 @@ def small_counts(world: int) -> list[int]:
     return sorted({0, 1, world - 1, world, 1021})
 
 
+def repeated(pattern: Callable[[int], Tensor], count: int) -> Tensor:
+    """Its first `count` elements. One period is computed: of a large tensor that would take longer
+    than all that is tested."""
+    if count <= PERIOD:
+        return pattern(count)
+    period = pattern(PERIOD)
+    tensor = period.new_empty(count)
+    whole = count // PERIOD * PERIOD
+    tensor[:whole].view(-1, PERIOD).copy_(period)
+    tensor[whole:].copy_(period[: count - whole])
+    return tensor
+
+
 def values(rank: int, count: int, dtype: torch.dtype, op: OpType = Op.SUM) -> Tensor:
     """What `rank` contributes."""
-    i = torch.arange(count)
+    return repeated(lambda some: _values(rank, torch.arange(some), dtype, op), count)
+
+
+def _values(rank: int, i: Tensor, dtype: torch.dtype, op: OpType) -> Tensor:
     if dtype == torch.bool:
         return (i * 5 + rank * 3) % 7 < 4
-    if op == Op.PRODUCT:
-        base = torch.tensor([1, 2, 1, -1])[(i + rank * 3) % 4]
-    elif op in BITWISE:
-        base = (i * 37 + rank * 101) % 127 - 63
-    else:
-        base = (i * 7 + rank * 13) % 11 - 5
-    if op == Op.AVG:
-        base = base * dist.get_world_size()
-    if dtype in UNSIGNED:
-        base = base.abs()
     if dtype in COMPLEX:
-        return torch.complex(base.double(), base.roll(1).double()).to(dtype)
-    return base.to(dtype)
+        real, imaginary = (_integers(rank, j, op) for j in (i, i + 1))
+        return torch.complex(real.double(), imaginary.double()).to(dtype)
+    base = _integers(rank, i, op)
+    return (base.abs() if dtype in UNSIGNED else base).to(dtype)
+
+
+def _integers(rank: int, i: Tensor, op: OpType) -> Tensor:
+    if op == Op.PRODUCT:
+        return torch.tensor([1, 2, 1, -1])[(i + rank * 3) % 4]
+    if op in BITWISE:
+        return (i * 37 + rank * 101) % 127 - 63
+    base = (i * 7 + rank * 13) % 11 - 5
+    return base * dist.get_world_size() if op == Op.AVG else base
 
 
 def reduced(inputs: list[Tensor], op: OpType) -> Tensor:
@@ -97,7 +115,9 @@ def expect_reduced(
     count: int, dtype: torch.dtype, op: OpType, ranks: list[int] | None = None
 ) -> Tensor:
     members = range(dist.get_world_size()) if ranks is None else ranks
-    return reduced([values(rank, count, dtype, op) for rank in members], op)
+    return repeated(
+        lambda some: reduced([values(rank, some, dtype, op) for rank in members], op), count
+    )
 
 
 def same_bits(actual: Tensor, expected: Tensor) -> bool:

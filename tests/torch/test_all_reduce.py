@@ -30,11 +30,11 @@ from harness import ALL_WORLDS, distributed
 
 def one(dtype: torch.dtype, op: OpType, count: int) -> None:
     rank, _ = me()
-    expected = expect_reduced(count, dtype, op)
+    own, expected = values(rank, count, dtype, op), expect_reduced(count, dtype, op)
     for layout, asynchronous in itertools.product(LAYOUTS, (False, True)):
         if lacks("all_reduce", dtype, op, layout) or (dtype in COMPLEX and op == Op.PRODUCT):
             continue  # torch itself refuses the product of complex numbers, in all_reduce only
-        tensor = layout(values(rank, count, dtype, op))
+        tensor = layout(own)
         done(dist.all_reduce(tensor, op, async_op=asynchronous))
         check(tensor, expected, dtype, op, count, layout.__name__, f"async={asynchronous}")
 

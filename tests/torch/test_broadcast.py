@@ -12,11 +12,11 @@ from harness import ALL_WORLDS, distributed
 
 def one(dtype: torch.dtype, count: int, root: int) -> None:
     rank, _ = me()
-    expected = values(root, count, dtype)
+    own, expected = values(rank, count, dtype), values(root, count, dtype)
     for layout, asynchronous in itertools.product(LAYOUTS, (False, True)):
         if lacks("broadcast", dtype, layout=layout):
             continue
-        tensor = layout(values(rank, count, dtype))
+        tensor = layout(own)
         done(dist.broadcast(tensor, root, async_op=asynchronous))
         check(tensor, expected, dtype, count, f"root {root}", layout.__name__, asynchronous)
 

@@ -12,18 +12,20 @@ from harness import ALL_WORLDS, distributed
 
 def gather(dtype: torch.dtype, count: int, root: int, layout: Layout, wait: bool) -> None:
     rank, world = me()
-    outputs = [layout(torch.zeros(count).to(dtype)) for _ in range(world)]
+    peers = range(world if rank == root else 0)
+    outputs = [layout(torch.zeros(count).to(dtype)) for _ in peers]
     own = layout(values(rank, count, dtype))
-    done(dist.gather(own, outputs if rank == root else None, root, async_op=wait))
-    for peer, output in enumerate(outputs if rank == root else []):
+    done(dist.gather(own, outputs or None, root, async_op=wait))
+    for peer, output in enumerate(outputs):
         check(output, values(peer, count, dtype), dtype, count, layout.__name__, f"from {peer}")
 
 
 def scatter(dtype: torch.dtype, count: int, root: int, layout: Layout, wait: bool) -> None:
     rank, world = me()
-    inputs = [layout(values(peer + 1, count, dtype)) for peer in range(world)]
+    peers = range(world if rank == root else 0)
+    inputs = [layout(values(peer + 1, count, dtype)) for peer in peers]
     output = layout(torch.zeros(count).to(dtype))
-    done(dist.scatter(output, inputs if rank == root else None, root, async_op=wait))
+    done(dist.scatter(output, inputs or None, root, async_op=wait))
     check(output, values(rank + 1, count, dtype), dtype, count, layout.__name__, f"root {root}")
 
 

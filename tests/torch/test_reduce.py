@@ -25,11 +25,12 @@ from harness import ALL_WORLDS, distributed
 
 def one(dtype: torch.dtype, op: OpType, count: int, root: int) -> None:
     rank, _ = me()
+    own = values(rank, count, dtype, op)
     expected = expect_reduced(count, dtype, op) if rank == root else None
     for layout, asynchronous in itertools.product(LAYOUTS, (False, True)):
         if lacks("reduce", dtype, op, layout):
             continue
-        tensor = layout(values(rank, count, dtype, op))
+        tensor = layout(own)
         done(dist.reduce(tensor, root, op, async_op=asynchronous))
         if expected is not None:
             check(tensor, expected, dtype, op, count, layout.__name__, asynchronous)
