@@ -6,8 +6,6 @@
 namespace rdmacoll {
 namespace {
 
-std::string who(uint32_t rank) { return "rank " + std::to_string(rank); }
-
 Status with_rank(const Status& status, uint32_t rank) {
   return Status(status.code(), "cannot reach " + who(rank) + ": " + status.message());
 }

@@ -14,8 +14,6 @@ constexpr std::string_view kNonce = "rdmanon1";   // and 128 random bits
 constexpr std::string_view kSealed = "rdmasea1";  // and the signature, and the record
 constexpr const char* kPurpose = "rdmacoll record 1";
 
-std::string who(uint32_t rank) { return "rank " + std::to_string(rank); }
-
 std::string text_of(std::string_view bytes) { return std::string(bytes); }
 
 bool is_nonce(const std::string& bytes) {

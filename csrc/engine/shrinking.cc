@@ -11,8 +11,6 @@ namespace {
 // How long one round of reading may take; who could not be read by then is asked again.
 constexpr int64_t kReadNs = 1'000'000'000;
 
-std::string who(uint32_t rank) { return "rank " + std::to_string(rank); }
-
 }  // namespace
 
 Shrinking::Shrinking(Group& group, Transports& transports, const Clock& clock, Config config,

@@ -11,7 +11,7 @@ namespace {
 // The first byte of a transport's section of a key: its key follows, or why it has none.
 constexpr char kOpens = '+';
 constexpr char kRefused = '-';
-constexpr size_t kMaxReasonBytes = 512;
+constexpr size_t kMaxRefusalBytes = 512;
 
 }  // namespace
 
@@ -57,8 +57,9 @@ std::string Transports::region_key(RegionId region) const {
   Sections key;
   for (const Transport* transport : transports_) {
     const Status outcome = registered(transport, region);
-    key[transport->name()] = outcome.ok() ? kOpens + transport->region_key(region)
-                                          : kRefused + outcome.message().substr(0, kMaxReasonBytes);
+    key[transport->name()] = outcome.ok()
+                                 ? kOpens + transport->region_key(region)
+                                 : kRefused + outcome.message().substr(0, kMaxRefusalBytes);
   }
   return encode(key);
 }
