@@ -13,6 +13,13 @@
 namespace rdmacoll {
 namespace {
 
+// As in prove_test.cc: what sanitizers look for is in the small worlds already.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint16_t kWorlds[] = {2, 3};
+#else
+constexpr uint16_t kWorlds[] = {2, 3, 4, 5};
+#endif
+
 // Sizes in which the blocks of a tile differ: ragged windows, empty blocks, more tiles than slots.
 bool survives(WorldPlan operation, const Bounds& bounds) {
   const Plan& plan = operation.plans[0];
@@ -161,7 +168,7 @@ class MutationTest : public testing::TestWithParam<Subject> {};
 
 TEST_P(MutationTest, EveryPlantedBugIsRefuted) {
   size_t planted = 0;
-  for (uint16_t world : {2, 3, 4, 5}) {
+  for (uint16_t world : kWorlds) {
     const WorldPlan sound = plans_of(GetParam(), world, 1);
     const Bounds bounds = bounds_for(sound, 2, 2);
     ASSERT_TRUE(survives(sound, bounds));
