@@ -159,6 +159,7 @@ def main() -> None:
     parser.add_argument("--compare", default="gloo", help="a second backend, or none")
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--goal", type=float, default=0.97, help="test accuracy to exceed")
+    parser.add_argument("--no-figure", action="store_true", help="draw none")
     options = parser.parse_args()
     torch.set_num_threads(1)
 
@@ -173,7 +174,7 @@ def main() -> None:
     if options.compare not in ("none", options.backend):
         other = dist.new_group(backend=options.compare)
         console.print(compare(run, train(options.compare, other, options.epochs, console)))
-    if dist.get_rank() == 0:
+    if dist.get_rank() == 0 and not options.no_figure:
         path = Path("out", f"{Path(__file__).stem}.png")
         draw(run, path)
         console.print(f"see {path}")

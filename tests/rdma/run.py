@@ -5,21 +5,23 @@
     python tests/rdma/run.py --part 1/3     all of them, but of the longest ones a third
 
 Each group of stages gets a guest of its own (docs/SOFTROCE.md), so that none meets what another has
-left behind; those of one group share it, for torch takes a minute to be read for the first time. A
-machine with an active device runs them directly, without those of two hosts.
+left behind; those of one group share it, and a process that has imported torch (warm.py). A machine
+with an active device runs them directly, without those of two hosts.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -29,6 +31,7 @@ from parts import Part, part
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHARE = REPOSITORY / "build/guest/share"  # that a guest may write to
+WARM = "tests/rdma/warm.py"
 GRACE_S = 20  # for rdmarun, to end its ranks
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
@@ -64,10 +67,11 @@ def groups(build: str, part: Part) -> list[Group]:
     python, rdmarun = sys.executable, str(Path(sys.executable).parent / "rdmarun")
     collectives, refused = "tests/rdma/collectives.py", "tests/rdma/two_hosts_refused.py"
     pytest = [python, "-m", "pytest", "-q", "tests/rdma", "--build-folder", f"{build}"]
-    pretended = [collectives, "--pretend-hosts=2", "--hosts=2", "test_p2p", "test_all_reduce"]
-    training = ["examples/01_train_digits.py", "--epochs=3", "--goal=0.8", "--compare=none"]
+    pretended = [WARM, collectives, "--pretend-hosts=2", "--hosts=2", "test_p2p", "test_all_reduce"]
+    training = [WARM, "examples/01_train_digits.py", "--epochs=2", "--goal=0.8"]
+    training += ["--compare=none", "--no-figure"]  # which takes a minute to draw in a guest
     shard = {"GTEST_TOTAL_SHARDS": str(part.count), "GTEST_SHARD_INDEX": str(part.index)}
-    a_part = [collectives, f"--part={part}"]
+    a_part = [WARM, collectives, f"--part={part}"]
     two_hosts = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", *a_part, "--hosts=2"]
     engine = [
         Stage("pingpong", 120, ["tests/rdma/pingpong.sh"]),
@@ -81,8 +85,8 @@ def groups(build: str, part: Part) -> list[Group]:
         Stage("4 ranks", 900, [rdmarun, "-np", "4", *a_part], VERBS),
         Stage("training", 600, [rdmarun, "-np", "2", *training], VERBS),
         Stage("pretended hosts", 600, [rdmarun, "-np", "4", *pretended], REQUIRE),
-        Stage("refusals", 300, [rdmarun, "-np", "2", refused]),
-        Stage("lost ranks", 300, [python, "tests/rdma/lost_ranks.py"], VERBS),
+        Stage("refusals", 300, [rdmarun, "-np", "2", WARM, refused]),
+        Stage("lost ranks", 300, [python, WARM, "tests/rdma/lost_ranks.py"], VERBS),
     ]
     return [
         Group("engine", "--devices=2", engine),
@@ -125,6 +129,26 @@ def run(stage: Stage) -> Outcome:
         end(process)
         said = f"FAILED: not done within {stage.limit_s} s"
     return Outcome(stage.name, said, time.monotonic() - began)
+
+
+@contextlib.contextmanager
+def warm(stages: list[Stage], hosts: Sequence[str]) -> Iterator[None]:
+    """A server of warm.py here and on the other hosts, where a stage asks for one."""
+    server = [sys.executable, WARM]
+    there = f"cd {REPOSITORY} && OMP_NUM_THREADS=1 exec {shlex.join(server)}"
+    commands = [server, *(["ssh", host, there] for host in hosts)]
+    if not any(WARM in stage.command for stage in stages):
+        commands = []
+    servers = [
+        subprocess.Popen(
+            command, cwd=REPOSITORY, env={**os.environ, **ENVIRONMENT}, stdin=subprocess.DEVNULL
+        )
+        for command in commands
+    ]
+    yield
+    for process in servers:
+        process.terminate()
+        process.wait()
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -185,11 +209,12 @@ def main() -> int:
         elif options.outcomes is None and group.layout == "--guests=2":
             print(f"\n=== {group.name}: not run on a machine with a device: it needs two hosts")
         else:
-            for stage in stages:
-                outcomes.append(run(stage))
-                if options.outcomes is not None:
-                    with options.outcomes.open("a") as file:
-                        file.write(json.dumps(asdict(outcomes[-1])) + "\n")
+            with warm(stages, ["host2"] if group.layout == "--guests=2" else []):
+                for stage in stages:
+                    outcomes.append(run(stage))
+                    if options.outcomes is not None:
+                        with options.outcomes.open("a") as file:
+                            file.write(json.dumps(asdict(outcomes[-1])) + "\n")
     if options.outcomes is not None:
         return 0
     return summarize(outcomes, "this machine" if here else "guests", options.part)
