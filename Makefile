@@ -113,9 +113,8 @@ soak: build-cpp  ## ranks under all load at once: many groups, threads, signals,
 test-python: build  ## everything under tests/ that pytest runs, but torch's own suite
 	$(BIN)/python -m pytest tests
 
-test-examples: build  ## every example, as its first lines say
-	set -e; for example in examples/[0-9]*.py; do \
-		$(BIN)/$$(grep -m1 -o 'rdmarun -np .*' $$example); done
+test-examples: build  ## every example, as its first lines say, and otherwise
+	$(BIN)/python -m pytest tests/torch/test_examples.py
 
 test-suite: build  ## torch's own distributed tests, on our backend
 	$(BIN)/python -m pytest tests/suite

@@ -1,8 +1,10 @@
-"""The examples, as the README starts them: by rdmarun and by torchrun."""
+"""Every example as its first lines say, and some by torchrun and with other numbers of ranks."""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +26,17 @@ def only_for_ours() -> None:
         pytest.skip("the examples name their backend")
 
 
+EXAMPLES = sorted(path.name for path in ROOT.glob("examples/[0-9]*.py"))
+
+
+def first_lines(example: str) -> list[str]:
+    """What stands behind `rdmarun -np` there."""
+    text = (ROOT / "examples" / example).read_text()
+    line = re.search(r"^ *rdmarun -np (.*)$", text, re.MULTILINE)
+    assert line, f"{example} does not say how it is started"
+    return shlex.split(line[1])
+
+
 def run(launcher: str, ranks: int | str, *arguments: str, folder: Path) -> str:
     command = [*LAUNCHERS[launcher], str(ranks)]
     finished = subprocess.run(
@@ -40,58 +53,81 @@ def run(launcher: str, ranks: int | str, *arguments: str, folder: Path) -> str:
     return finished.stdout
 
 
-@pytest.mark.parametrize(("launcher", "ranks"), [("rdmarun", 2), ("torchrun", 3)])
-def test_train_digits(launcher: str, ranks: int, tmp_path: Path) -> None:
-    output = run(launcher, ranks, "examples/01_train_digits.py", folder=tmp_path)
+def train_digits(output: str, ranks: int, folder: Path) -> None:
     assert f"all {ranks} ranks hold the same parameters" in output
     assert "bit for bit" in output if ranks == 2 else "losses equal gloo's" in output
-    assert (tmp_path / "out/01_train_digits.png").stat().st_size > 10_000
+    assert (folder / "out/01_train_digits.png").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_collectives(launcher: str, tmp_path: Path) -> None:
-    output = run(launcher, 2, "examples/02_collectives.py", folder=tmp_path)
+def collectives(output: str, ranks: int, _folder: Path) -> None:
+    assert ranks == 2
     for rank in range(2):
         assert f"rank {rank} of 2: the sum is [3.0, 3.0, 3.0, 3.0]" in output
 
 
-def test_tensor_parallel(tmp_path: Path) -> None:
-    output = run("rdmarun", 3, "examples/03_tensor_parallel.py", folder=tmp_path)
-    assert output.count("largest difference") == 3
+def tensor_parallel(output: str, ranks: int, _folder: Path) -> None:
+    assert output.count("largest difference") == ranks
 
 
-def test_pipeline(tmp_path: Path) -> None:
-    output = run("rdmarun", 3, "examples/04_pipeline.py", folder=tmp_path)
-    assert "8 microbatches through 3 stages" in output
+def pipeline(output: str, ranks: int, _folder: Path) -> None:
+    assert f"8 microbatches through {ranks} stages" in output
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_heap(ranks: int, tmp_path: Path) -> None:
-    output = run("rdmarun", ranks, "examples/05_heap.py", folder=tmp_path)
+def heap(output: str, _ranks: int, _folder: Path) -> None:
     assert "both models are the same bit for bit" in output
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_survivors(ranks: int, tmp_path: Path) -> None:
+def survivors(output: str, ranks: int, _folder: Path) -> None:
     left = ranks - 1
-    options = [str(ranks), "--min-np", str(left)]
-    output = run("rdmarun", *options, "examples/06_survivors.py", folder=tmp_path)
     assert f"{left} of {ranks} ranks are left and go on" in output
     assert output.count(f"ranks ({left},) are gone") == left
     assert output.count(f"of {left}: trained on from step 200") == left
 
 
-def test_restart(tmp_path: Path) -> None:
-    options = ["3", "--max-restarts", "1"]
-    output = run("rdmarun", *options, "examples/07_restart.py", folder=tmp_path)
-    assert output.count("attempt 0 begins with epoch 0") == 3
-    assert output.count("attempt 1 begins with epoch 3") == 3
-    assert output.count("test accuracy") == 3
+def restart(output: str, ranks: int, _folder: Path) -> None:
+    assert output.count("attempt 0 begins with epoch 0") == ranks
+    assert output.count("attempt 1 begins with epoch 3") == ranks
+    assert output.count("test accuracy") == ranks
 
 
-def test_elastic(tmp_path: Path) -> None:
-    options = ["3", "--min-np", "2", "--max-restarts", "1", "--elastic"]
-    output = run("rdmarun", *options, "examples/08_elastic.py", folder=tmp_path)
+def elastic(output: str, ranks: int, _folder: Path) -> None:
+    assert ranks == 3
     assert output.count("of 2: goes on from step 200") == 2
     assert output.count("of 3: goes on from step ") == 6  # at first, and once all are back
     assert output.count("the groups had [3, 2, 3] ranks") == 3
+
+
+CHECKS = {
+    "01_train_digits.py": train_digits,
+    "02_collectives.py": collectives,
+    "03_tensor_parallel.py": tensor_parallel,
+    "04_pipeline.py": pipeline,
+    "05_heap.py": heap,
+    "06_survivors.py": survivors,
+    "07_restart.py": restart,
+    "08_elastic.py": elastic,
+}
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_as_its_first_lines_say(example: str, tmp_path: Path) -> None:
+    ranks, *arguments = first_lines(example)
+    output = run("rdmarun", ranks, *arguments, folder=tmp_path)
+    CHECKS[example](output, int(ranks), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("example", "ranks"), [("01_train_digits.py", 3), ("02_collectives.py", 2)]
+)
+def test_by_torchrun(example: str, ranks: int, tmp_path: Path) -> None:
+    output = run("torchrun", ranks, f"examples/{example}", folder=tmp_path)
+    CHECKS[example](output, ranks, tmp_path)
+
+
+def test_heap_of_more_ranks(tmp_path: Path) -> None:
+    heap(run("rdmarun", 3, "examples/05_heap.py", folder=tmp_path), 3, tmp_path)
+
+
+def test_a_survivor_alone(tmp_path: Path) -> None:
+    output = run("rdmarun", 2, "--min-np", "1", "examples/06_survivors.py", folder=tmp_path)
+    survivors(output, 2, tmp_path)
