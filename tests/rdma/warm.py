@@ -21,8 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path("/dev/shm")  # of this host alone, where two share their files
-ADDRESS = FOLDER / f"rdmacoll-warm-{os.getuid()}"
+ADDRESS = f"\0rdmacoll-warm-{os.getuid()}"  # a name without a file: it ends with its server
 STANDARD = (0, 1, 2)
 IMPORT_LIMIT_S = 180
 REQUEST_BYTES = 1 << 16
@@ -37,12 +36,12 @@ def connect() -> socket.socket:
     while True:
         asks = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            asks.connect(str(ADDRESS))
+            asks.connect(ADDRESS)
             return asks
-        except (FileNotFoundError, ConnectionRefusedError):
+        except ConnectionRefusedError:
             asks.close()
         if time.monotonic() > deadline:
-            raise SystemExit(f"nobody listens at {ADDRESS}: start {__file__} without arguments")
+            raise SystemExit(f"nobody listens at {ADDRESS!r}: start {__file__} without arguments")
         time.sleep(0.1)
 
 
@@ -63,9 +62,8 @@ def serve() -> tuple[dict[str, Any], list[int]]:
     import torch.distributed  # noqa: F401  for all that are forked
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that keep a script
-    ADDRESS.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(str(ADDRESS))
+    listener.bind(ADDRESS)
     listener.listen()
     while True:
         asked, _ = listener.accept()
