@@ -15,6 +15,9 @@ namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
+// Segments of so many bytes ask for huge pages; smaller ones would waste too much of theirs.
+constexpr uint64_t kHugeFromBytes = 64ull << 20;
+
 Status bad_size(uint64_t bytes) {
   return Status(StatusCode::InvalidArgument,
                 "a shared segment cannot have " + std::to_string(bytes) + " bytes; use 1 to " +
@@ -31,6 +34,8 @@ Result<std::byte*> map_shared(int fd, uint64_t bytes) {
     return Status::from_errno("mapping a shared segment of " + std::to_string(bytes) + " bytes",
                               errno);
   }
+  // Refused where the system has none for shared memory (docs/MEMORY.md), which is no error.
+  if (bytes >= kHugeFromBytes) ::madvise(data, bytes, MADV_HUGEPAGE);
   return static_cast<std::byte*>(data);
 }
 

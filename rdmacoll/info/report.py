@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .build import ask_build
+from .huge_pages import huge_pages
 from .listing import list_devices
 from .memlock import Memlock
 
@@ -17,6 +18,7 @@ def device_report() -> dict[str, Any]:
         "kernel": platform.release(),
         "cores": len(os.sched_getaffinity(0)),
         "memlock": {**asdict(memlock), "text": str(memlock), "remedy": memlock.remedy},
+        "huge_pages": huge_pages(),
         "rdma": asdict(list_devices()),
     }
 

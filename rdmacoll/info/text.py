@@ -35,6 +35,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     yield "cores", str(report["cores"])
     memlock = report["memlock"]
     yield "locked memory", ": ".join(filter(None, (memlock["text"], memlock["remedy"])))
+    yield "huge pages", report["huge_pages"]
 
 
 def _table(rows: list[tuple[str, str]]) -> Iterator[str]:

@@ -30,6 +30,7 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "kernel": "6.1.0",
         "cores": 2,
         "memlock": {"text": "8192 KiB", "remedy": "too small:\n  a line"},
+        "huge_pages": "none: why not",
         "rdma": {**asdict(list_devices(tmp_path / "sys", tmp_path)), "source": "sysfs"},
     }
 
@@ -44,6 +45,7 @@ def test_devices(report: dict[str, Any]) -> None:
         "cores          2",
         "locked memory  8192 KiB: too small:",
         "                 a line",
+        "huge pages     none: why not",
         "",
         "RDMA devices (from sysfs)",
         "  mlx5_0: mlx5_core, firmware 20.35.1012, node GUID b859:9f03:00d4:1234, NUMA node 1",

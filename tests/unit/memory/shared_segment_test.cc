@@ -4,9 +4,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <limits>
+#include <string>
+#include <utility>
 
 namespace rdmacoll {
 namespace {
@@ -43,6 +48,30 @@ TEST(SharedSegment, IsNotInheritedByExecutedPrograms) {
   Result<SharedSegment> made = SharedSegment::create(64);
   ASSERT_TRUE(made.ok());
   EXPECT_TRUE(::fcntl(made.value().fd(), F_GETFD) & FD_CLOEXEC);
+}
+
+// Whether the kernel has been asked for huge pages there, and would give them if it is set so.
+bool asks_for_huge_pages(const std::byte* data) {
+  std::ifstream maps("/proc/self/smaps");
+  char wanted[32];
+  std::snprintf(wanted, sizeof(wanted), "%zx-", reinterpret_cast<size_t>(data));
+  std::string line;
+  for (bool here = false; std::getline(maps, line);) {
+    if (line.starts_with(wanted)) here = true;
+    if (here && line.starts_with("VmFlags:")) return line.find(" hg") != std::string::npos;
+  }
+  ADD_FAILURE() << "no mapping at " << wanted;
+  return false;
+}
+
+TEST(SharedSegment, AsksForHugePagesWhereItIsLarge) {
+  const bool has_any = ::access("/sys/kernel/mm/transparent_hugepage", F_OK) == 0;
+  for (const auto& [bytes, large] : {std::pair(64ull << 20, true), std::pair(32ull << 20, false)}) {
+    auto owner = SharedSegment::create(bytes).take();
+    auto other = SharedSegment::map(UniqueFd(::dup(owner.fd())), bytes).take();
+    EXPECT_EQ(asks_for_huge_pages(owner.data()), large && has_any) << bytes;
+    EXPECT_EQ(asks_for_huge_pages(other.data()), large && has_any) << bytes;
+  }
 }
 
 TEST(SharedSegment, HasASizeThatNobodyCanChange) {
