@@ -52,6 +52,9 @@ std::vector<MutableBuffer> targets(std::vector<Numbers>& blocks) {
   return all;
 }
 
+int right_of(const Communicator& c) { return (c.rank() + 1) % c.size(); }
+int left_of(const Communicator& c) { return (c.rank() + c.size() - 1) % c.size(); }
+
 // The only thread there is calls back.
 void when_done(std::span<const WorkPtr> works, const std::function<void()>& then) {
   auto left = std::make_shared<size_t>(works.size());
@@ -225,38 +228,30 @@ void Script::end(int i, int rank) {
 
 std::vector<WorkPtr> Script::start_alone(int i, Communicator& c) {
   Operation& operation = operations_[static_cast<size_t>(i)];
-  if (operation.kind == Kind::Shift) return start_shift(i, c);
-  if (operation.kind == Kind::Shuffle) return start_shuffle(i, c);
+  if (operation.kind == Kind::Shift || operation.kind == Kind::Shuffle) {
+    Memory& memory = memory_of(i, c.rank());
+    if (world_ == 1) {
+      memory.result = memory.expected;
+      return {};
+    }
+    return operation.kind == Kind::Shift ? start_shift(i, memory, c) : start_shuffle(i, memory, c);
+  }
   auto started = start_collective(operation, c);
   if (!started.ok()) return {};
   return {started.take()};
 }
 
 // The recv, then the send.
-std::vector<WorkPtr> Script::start_shift(int i, Communicator& c) {
-  Memory& memory = memory_of(i, c.rank());
-  if (world_ == 1) {
-    memory.result = memory.expected;
-    return {};
-  }
-  const int right = (c.rank() + 1) % world_;
-  const int left = (c.rank() + world_ - 1) % world_;
-  auto received = c.recv(target(memory.out[0]), i % 3 == 0 ? kAnySource : left, i);
+std::vector<WorkPtr> Script::start_shift(int i, Memory& memory, Communicator& c) {
+  auto received = c.recv(target(memory.out[0]), i % 3 == 0 ? kAnySource : left_of(c), i);
   if (!received.ok()) return {};
-  auto sent = c.send(source(memory.in[0]), right, i);
+  auto sent = c.send(source(memory.in[0]), right_of(c), i);
   if (!sent.ok()) return {received.take()};
   return {received.take(), sent.take()};
 }
 
 // The sends, then the recvs, in another order.
-std::vector<WorkPtr> Script::start_shuffle(int i, Communicator& c) {
-  Memory& memory = memory_of(i, c.rank());
-  if (world_ == 1) {
-    memory.result = memory.expected;
-    return {};
-  }
-  const int right = (c.rank() + 1) % world_;
-  const int left = (c.rank() + world_ - 1) % world_;
+std::vector<WorkPtr> Script::start_shuffle(int i, Memory& memory, Communicator& c) {
   const size_t count = memory.in[0].size();
   const auto piece = [count](size_t j) { return j * count / kPieces; };
   const auto bytes = [&](size_t j) { return (piece(j + 1) - piece(j)) * sizeof(int32_t); };
@@ -265,12 +260,12 @@ std::vector<WorkPtr> Script::start_shuffle(int i, Communicator& c) {
   };
   std::vector<WorkPtr> sends, works;
   for (size_t j = 0; j < kPieces; ++j) {
-    auto sent = c.send({memory.in[0].data() + piece(j), bytes(j)}, right, tag(j));
+    auto sent = c.send({memory.in[0].data() + piece(j), bytes(j)}, right_of(c), tag(j));
     if (sent.ok()) sends.push_back(sent.take());
   }
   for (size_t k = 0; k < kPieces; ++k) {
     const size_t j = (5 * k + static_cast<size_t>(i)) % kPieces;  // kPieces is no multiple of 5
-    auto received = c.recv({memory.out[0].data() + piece(j), bytes(j)}, left, tag(j));
+    auto received = c.recv({memory.out[0].data() + piece(j), bytes(j)}, left_of(c), tag(j));
     if (received.ok()) works.push_back(received.take());
   }
   works.insert(works.end(), sends.begin(), sends.end());

@@ -72,8 +72,8 @@ class Script {
   void fill_contiguous(Operation& operation, std::mt19937_64& random);
   void fill_scattered(Operation& operation, std::mt19937_64& random);
   void choose_heap(std::mt19937_64& random, size_t rank) const;
-  std::vector<WorkPtr> start_shift(int i, Communicator& communicator);
-  std::vector<WorkPtr> start_shuffle(int i, Communicator& communicator);
+  static std::vector<WorkPtr> start_shift(int i, Memory& memory, Communicator& communicator);
+  static std::vector<WorkPtr> start_shuffle(int i, Memory& memory, Communicator& communicator);
   Result<WorkPtr> start_collective(Operation& operation, Communicator& communicator);
   static void keep_results(Memory& memory);
   static void drop_inputs(Memory& memory);
