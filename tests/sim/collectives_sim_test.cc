@@ -5,16 +5,14 @@
 #include <cstdio>
 #include <iterator>
 
-#include "tests/sim/script.h"
+#include "tests/sim/play.h"
 #include "tests/sim/seeds.h"
-#include "tests/sim/sim_world.h"
 
 namespace rdmacoll {
 namespace {
 
 constexpr int kOperations = 6;
-constexpr int kOperationsOfMany = 2;  // kManyRanks and more
-constexpr int64_t kHourMs = 3'600'000;
+constexpr int kOperationsOfMany = 2;     // kManyRanks and more
 constexpr uint64_t kSeedsPerMany = 200;  // they take as long as so many others
 
 struct Totals {
@@ -57,29 +55,11 @@ void run_script(uint64_t seed, std::mt19937_64& random, const SimOptions& option
                (options.mapped ? ", mapped, " : ", unmapped, ") + config.algorithm);
 
   SimWorld world(seed, options, config);
-  if (options.world >= kManyRanks) {  // rings of them are no matter of a second
-    for (int rank = 0; rank < options.world; ++rank) world.rank(rank).set_timeout_ms(kHourMs);
-  }
+  if (options.world >= kManyRanks) set_timeouts_ms(world, kHourMs);  // no matter of a second
   Script script(random, world.heaps(), operations);
-  // Each rank starts its operations when it likes; several may be in flight.
-  std::vector<int> next(static_cast<size_t>(options.world));
-  std::vector<WorkPtr> works;
-  while (std::any_of(next.begin(), next.end(), [&](int n) { return n < script.operations(); })) {
-    const int rank = static_cast<int>(random() % static_cast<uint64_t>(options.world));
-    int& at = next[static_cast<size_t>(rank)];
-    if (at < script.operations()) {
-      for (WorkPtr& work : script.start(at++, world.rank(rank))) works.push_back(std::move(work));
-    }
+  play(world, script, random, [&] {
     for (uint64_t steps = random() % 200; steps > 0; --steps) world.step();
-  }
-  ASSERT_TRUE(world.run(works)) << "stuck";
-  for (const WorkPtr& work : works) ASSERT_TRUE(work->status().ok()) << work->status().message();
-  for (int i = 0; i < script.operations(); ++i) {
-    for (int rank = 0; rank < options.world; ++rank) {
-      ASSERT_EQ(script.check(i, rank), "");
-      ASSERT_EQ(script.check_given_back(i, rank), "");
-    }
-  }
+  });
   totals->add(world);
 }
 

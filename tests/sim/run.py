@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 CHUNK_SEEDS = 250
 CHUNK_LIMIT_S = 900  # of one process; its own bounds are in virtual time
 SUMMARY = re.compile(
-    r"^(scripts|faults|landings|mismatches|shrinkings|standstills): (.*)$", re.MULTILINE
+    r"^(scripts|soaks|faults|landings|mismatches|shrinkings|standstills): (.*)$", re.MULTILINE
 )
 TESTS = "Simulation.*:Landing.*:Shrinking.*:Standstills.*"
 

@@ -4,14 +4,13 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "tests/sim/play.h"
 #include "tests/sim/seeds.h"
-#include "tests/sim/sim_world.h"
 
 namespace rdmacoll {
 namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kHourMs = 3'600'000;
 constexpr int64_t kBoundMs = 10'000;
 
 class Standstill {
@@ -23,7 +22,7 @@ class Standstill {
     Config config = small_heaps();
     config.stall_timeout_ms = kBoundMs;
     world_ = std::make_unique<SimWorld>(seed, options, config);
-    for (int rank = 0; rank < options.world; ++rank) world_->rank(rank).set_timeout_ms(kHourMs);
+    set_timeouts_ms(*world_, kHourMs);
     victim_ = static_cast<int>(random_() % static_cast<uint64_t>(options.world));
     numbers_.assign(static_cast<size_t>(options.world), {1, 2, 3});
     works_.resize(numbers_.size());
