@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <map>
 
-#include "tests/sim/script.h"
+#include "tests/sim/play.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
@@ -94,6 +94,9 @@ class Story {
     for (Communicator* c : group) heaps.push_back(c->heap());
     Script script(random_, heaps, kOperations);
     std::vector<std::vector<WorkPtr>> works(group.size());
+    for (Communicator* c : group) {
+      if (!deaths) c->set_timeout_ms(kHourMs);  // slow networks take seconds, which is no error
+    }
     for (int i = 0; i < script.operations(); ++i) {
       for (size_t r = 0; r < group.size(); ++r) {
         for (WorkPtr& work : script.start(i, *group[r])) works[r].push_back(std::move(work));
@@ -114,7 +117,9 @@ class Story {
     };
     ASSERT_TRUE(world_->run_until(ended)) << "hangs";
     for (size_t r = 0; r < group.size() && !deaths; ++r) {
-      for (const WorkPtr& work : works[r]) ASSERT_TRUE(work->status().ok());
+      for (const WorkPtr& work : works[r]) {
+        ASSERT_TRUE(work->status().ok()) << work->status().message();
+      }
       for (int i = 0; i < script.operations(); ++i) {
         ASSERT_EQ(script.check(i, static_cast<int>(r)), "");
       }
