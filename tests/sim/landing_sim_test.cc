@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <iterator>
 
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
@@ -99,7 +100,9 @@ void fail_in_the_middle(uint64_t seed, Seen* seen) {
   std::mt19937_64 random(seed);
   SimOptions options;
   options.world = 2 + static_cast<int>(random() % 4);
-  if (random() % 2 == 0) options.max_delay_ns = 2'000'000;  // bytes outlive the news of a death
+  // Bytes that outlive the news of a death, and what the others ask each other then.
+  constexpr int64_t kDelays[] = {20'000, 2'000'000, 20'000'000};
+  options.max_delay_ns = kDelays[random() % std::size(kDelays)];
   SimWorld world(seed, options, config_that_lands());
   Exchange exchange(world, random());
   const int victim = static_cast<int>(random() % static_cast<uint64_t>(options.world));

@@ -27,8 +27,10 @@ from parts import Part, part
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Scripts without faults take longest and show most at once.
 RUNS = (
+    ("Found.*", 1),
     ("Simulation.Random*", 400),
-    ("Simulation.Faults*:Landing.*", 2000),
+    ("Simulation.Faults*", 2000),
+    ("Landing.*", 12000),
     ("Shrinking.*", 600),
 )
 LIMIT_S = 300

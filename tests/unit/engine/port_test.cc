@@ -17,14 +17,6 @@ TEST(Port, HasRoomForItsDepth) {
   EXPECT_FALSE(ends.of(0).can_send()) << "nothing has told it so far";
 }
 
-TEST(Port, AMessageTheOtherWayBringsCreditAlsoBeforeItIsTaken) {
-  UntoldEnds ends;
-  ends.fill(0);
-  ends.take_and_consume(1, 3);
-  ASSERT_TRUE(ends.of(1).announce(4));
-  EXPECT_EQ(ends.fill(0), 3u);
-}
-
 TEST(Port, OldCreditDoesNotCountAgain) {
   UntoldEnds ends;
   ends.fill(0);
