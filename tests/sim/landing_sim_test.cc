@@ -42,8 +42,10 @@ class Exchange {
     Result<WorkPtr> started = start_on(c, inputs_[index], outputs_[index]);
     if (!started.ok()) return;  // it has heard of the failure already
     works_[index] = started.take();
-    works_[index]->on_done([this, index](const Status&) {
+    works_[index]->on_done([this, index](const Status& status) {
+      if (status.ok()) ended_wrong_ |= !all_are(outputs_[index], kind_ < 2 ? 0 : 1);
       std::fill(outputs_[index].begin(), outputs_[index].end(), kUsersOwn);
+      std::fill(inputs_[index].begin(), inputs_[index].end(), kUsersOwn);
     });
   }
   bool done(int r) const {
@@ -56,13 +58,18 @@ class Exchange {
   }
   bool is_users_own(int r) const {
     const auto index = static_cast<size_t>(r);
-    return works_[index] == nullptr ||
-           std::all_of(outputs_[index].begin(), outputs_[index].end(),
-                       [](int32_t number) { return number == kUsersOwn; });
+    return works_[index] == nullptr || all_are(outputs_[index], kUsersOwn);
   }
+  // Whether a rank ended well with other numbers, such as what the user of a rank that failed has
+  // written since.
+  bool ended_wrong() const { return ended_wrong_; }
 
  private:
   using Numbers = HeapVector<int32_t>;
+
+  static bool all_are(const Numbers& numbers, int32_t value) {
+    return std::all_of(numbers.begin(), numbers.end(), [&](int32_t n) { return n == value; });
+  }
 
   Result<WorkPtr> start_on(Communicator& c, Numbers& in, Numbers& out) const {
     const uint64_t all = kNumbers * sizeof(int32_t);
@@ -89,6 +96,7 @@ class Exchange {
   const uint64_t kind_;
   std::vector<Numbers> inputs_, outputs_;
   std::vector<WorkPtr> works_;
+  bool ended_wrong_ = false;
 };
 
 struct Seen {
@@ -101,7 +109,7 @@ void fail_in_the_middle(uint64_t seed, Seen* seen) {
   SimOptions options;
   options.world = 2 + static_cast<int>(random() % 4);
   // Bytes that outlive the news of a death, and what the others ask each other then.
-  constexpr int64_t kDelays[] = {20'000, 2'000'000, 20'000'000};
+  constexpr int64_t kDelays[] = {20'000, 2'000'000, 20'000'000, 600'000'000};
   options.max_delay_ns = kDelays[random() % std::size(kDelays)];
   SimWorld world(seed, options, config_that_lands());
   Exchange exchange(world, random());
@@ -130,6 +138,7 @@ void fail_in_the_middle(uint64_t seed, Seen* seen) {
     ASSERT_TRUE(world.run_until([&] { return exchange.done(victim); }));
   }
   for (int i = 0; i < 1'000; ++i) world.step();
+  EXPECT_FALSE(exchange.ended_wrong());
   for (int r = 0; r < options.world; ++r) {
     if (r == victim && dies) continue;
     EXPECT_TRUE(exchange.is_users_own(r)) << "rank " << r;

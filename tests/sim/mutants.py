@@ -29,11 +29,11 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 RUNS = (
     ("Found.*", 1),
     ("Simulation.Random*", 400),
-    ("Simulation.Faults*", 2000),
-    ("Landing.*", 12000),
+    ("Landing.*", 2000),
     ("Shrinking.*", 600),
+    ("Simulation.Faults*", 7000),
 )
-LIMIT_S = 300
+LIMIT_S = 600
 
 PORT = "csrc/engine/port.cc"
 POINT_TO_POINT = "csrc/engine/p2p.cc"
