@@ -33,7 +33,7 @@ RUNS = (
     ("Shrinking.*", 600),
     ("Simulation.Faults*", 7000),
 )
-LIMIT_S = 600
+LIMIT_S = 300
 
 PORT = "csrc/engine/port.cc"
 POINT_TO_POINT = "csrc/engine/p2p.cc"
