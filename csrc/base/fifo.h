@@ -14,6 +14,8 @@ namespace rdmacoll {
 template <typename T>
 class Fifo {
  public:
+  // With room for so many from the beginning.
+  explicit Fifo(size_t room = 0) : ring_(room) {}
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
   // By age, the oldest first.

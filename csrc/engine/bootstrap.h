@@ -3,7 +3,6 @@
 // Floor: engine. Thread: the one that makes the group.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,9 +10,6 @@
 #include "csrc/base/status.h"
 
 namespace rdmacoll {
-
-// A rank in an error.
-inline std::string who(uint32_t rank) { return "rank " + std::to_string(rank); }
 
 class Bootstrap {
  public:

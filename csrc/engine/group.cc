@@ -45,13 +45,13 @@ std::optional<MessageCall> Group::oldest_message() const {
   return message;
 }
 
+Group::~Group() {
+  while (CollectiveOp* op = spares_.take()) delete op;
+}
+
 std::unique_ptr<CollectiveOp> Group::blank() {
-  if (CollectiveOp* op = newest_spare_.take()) return std::unique_ptr<CollectiveOp>(op);
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (spare_.empty()) return std::make_unique<CollectiveOp>();
-  auto op = std::move(spare_.back());
-  spare_.pop_back();
-  return op;
+  CollectiveOp* spare = spares_.take();
+  return spare != nullptr ? std::unique_ptr<CollectiveOp>(spare) : std::make_unique<CollectiveOp>();
 }
 
 template <typename Op>
@@ -137,17 +137,8 @@ bool Group::advance_collectives(std::vector<Completion>& finished) {
     call_log_.end(current_->operation.sequence);
     log_.end_collective(current_->record, true);
     finished.push_back({std::move(current_->work), Status()});
-    recycle();
+    spares_.keep(current_.release());
   }
-}
-
-void Group::recycle() {
-  if (newest_spare_.keep(current_.get())) {
-    static_cast<void>(current_.release());
-    return;
-  }
-  std::lock_guard<std::mutex> lock(mutex_);
-  spare_.push_back(std::move(current_));
 }
 
 }  // namespace rdmacoll

@@ -25,7 +25,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/fifo.h"
-#include "csrc/base/spare.h"
+#include "csrc/base/spares.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/call_log.h"
 #include "csrc/engine/executor.h"
@@ -57,7 +57,7 @@ class Group {
   // heap is this rank's, or nullptr.
   Group(const Clock& clock, uint32_t rank, Layout layout, Region block, std::vector<Link> links,
         const Heap* heap, const Config& config);
-  ~Group() { delete newest_spare_.take(); }
+  ~Group();
 
   uint32_t rank() const { return rank_; }
   uint32_t world() const { return static_cast<uint32_t>(links_.size()); }
@@ -108,7 +108,6 @@ class Group {
   Status enqueue(std::vector<Op>& submissions, Op op);
   void take_submissions(std::vector<Completion>& finished);
   bool advance_collectives(std::vector<Completion>& finished);
-  void recycle();  // what has ended
   void check_deadlines(std::vector<Completion>& finished);
   void check_peers(std::vector<Completion>& finished);
   void check_stalls(std::vector<Completion>& finished);
@@ -147,14 +146,13 @@ class Group {
   Survey survey_;
   Stall stall_;
 
-  Spare<CollectiveOp> newest_spare_;
+  Spares<CollectiveOp> spares_;
 
   mutable std::mutex mutex_;  // the fields down to the blank line
   std::vector<std::unique_ptr<CollectiveOp>> new_collectives_;
   std::vector<SendOp> new_sends_;
   std::vector<RecvOp> new_recvs_;
   std::optional<SurveyOp> new_survey_;
-  std::vector<std::unique_ptr<CollectiveOp>> spare_;
   Status failure_;
   Farewell farewell_ = Farewell::Failed;
   std::optional<uint32_t> expelled_;  // the one that did not run

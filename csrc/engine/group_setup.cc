@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "csrc/engine/who.h"
+
 namespace rdmacoll {
 namespace {
 

@@ -23,7 +23,7 @@ struct GrantWire {
   uint32_t accepted;
 };
 static_assert(sizeof(EnvelopeWire) <= kInlineBytes && sizeof(GrantWire) <= kInlineBytes);
-constexpr std::byte kIsBeside{1};
+constexpr std::byte kIsEager{1};
 
 Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t room) {
   return Status(StatusCode::Mismatch,
@@ -92,12 +92,12 @@ bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finish
     SendOp& op = state.unannounced.front();
     if (!choose_way(op)) break;
     EnvelopeWire wire{op.bytes, state.envelopes, op.tag, {}};
-    if (op.way == Way::Beside) wire.data[0] = kIsBeside;
-    if (op.way == Way::InEnvelope && op.bytes > 0) std::memcpy(wire.data, op.data, op.bytes);
+    if (op.way == Way::Eager) wire.data[0] = kIsEager;
+    if (op.way == Way::Inline && op.bytes > 0) std::memcpy(wire.data, op.data, op.bytes);
     std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
     if (!out.announce(sizeof(wire))) break;
     op.number = state.envelopes++;
-    if (op.way == Way::Granted) {
+    if (op.way == Way::Rendezvous) {
       state.announced.push(state.unannounced.pop());
     } else {
       finish(op, Status(), finished);
@@ -111,8 +111,8 @@ bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finish
 // Puts the bytes beside the envelope where they fit and a slot is free. False: the transport is
 // full, come again with the same message.
 bool PointToPoint::choose_way(SendOp& op) {
-  if (op.bytes <= kEnvelopeBytes) op.way = Way::InEnvelope;
-  if (op.way != Way::Granted || op.bytes > eager_bytes_) return true;
+  if (op.bytes <= kEnvelopeBytes) op.way = Way::Inline;
+  if (op.way != Way::Rendezvous || op.bytes > eager_bytes_) return true;
   Port& out = port(kEagerChannel, op.peer);
   if (!op.in_slot) {
     if (!out.can_send()) return true;
@@ -120,7 +120,7 @@ bool PointToPoint::choose_way(SendOp& op) {
     op.in_slot = true;
   }
   if (!out.announce(op.bytes)) return false;
-  op.way = Way::Beside;
+  op.way = Way::Eager;
   return true;
 }
 
@@ -134,11 +134,11 @@ bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finish
     moved = true;
     Envelope envelope{.source = peer, .number = wire.number, .tag = wire.tag, .bytes = wire.bytes};
     if (wire.bytes <= kEnvelopeBytes) {
-      envelope.way = Way::InEnvelope;
+      envelope.way = Way::Inline;
       std::memcpy(envelope.data, wire.data, kEnvelopeBytes);
-    } else if (wire.bytes <= eager_bytes_ && wire.data[0] == kIsBeside) {
-      envelope.way = Way::Beside;
-      envelope.beside = peers_[peer].inbox.expect();
+    } else if (wire.bytes <= eager_bytes_ && wire.data[0] == kIsEager) {
+      envelope.way = Way::Eager;
+      envelope.eager = peers_[peer].inbox.expect();
     }
     const size_t found =
         posted_.find([&](const RecvOp& op) { return matches(op, peer, wire.tag); });
@@ -155,23 +155,23 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
   op.work->set_source_rank(static_cast<int>(envelope.source));
   op.number = envelope.number;
   op.sent_bytes = envelope.bytes;
-  op.beside = envelope.beside;
-  if (envelope.way == Way::Granted || op.source == kAnySource) {
+  op.eager = envelope.eager;
+  if (envelope.way == Way::Rendezvous || op.source == kAnySource) {
     log_.start_point_to_point(op.record, static_cast<int>(envelope.source));
   }
   Peer& state = peers_[envelope.source];
-  if (envelope.way == Way::Beside) {
-    if (!take_beside(envelope.source, op, finished)) state.expected.push(std::move(op));
+  if (envelope.way == Way::Eager) {
+    if (!take_eager(envelope.source, op, finished)) state.expected.push(std::move(op));
     return;
   }
-  if (envelope.way == Way::InEnvelope && op.fits()) {
+  if (envelope.way == Way::Inline && op.fits()) {
     if (op.bytes > 0) std::memcpy(op.data, envelope.data, op.bytes);
     finish(op, Status(), finished);
     return;
   }
   if (!op.fits()) {
     finish(op, size_mismatch(envelope.source, op.sent_bytes, rank_, op.bytes), finished);
-    if (envelope.way == Way::InEnvelope) return;
+    if (envelope.way == Way::Inline) return;
     ++pending_;  // the sender must still hear of it
   }
   state.matched.push(std::move(op));
@@ -181,7 +181,7 @@ bool PointToPoint::take_expected(uint32_t peer, std::vector<Completion>& finishe
   Fifo<RecvOp>& expected = peers_[peer].expected;
   bool moved = false;
   for (size_t i = 0; i < expected.size();) {
-    if (take_beside(peer, expected[i], finished)) {
+    if (take_eager(peer, expected[i], finished)) {
       static_cast<void>(expected.take_out(i));
       moved = true;
     } else {
@@ -192,12 +192,12 @@ bool PointToPoint::take_expected(uint32_t peer, std::vector<Completion>& finishe
 }
 
 // False: the bytes are not here yet.
-bool PointToPoint::take_beside(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished) {
+bool PointToPoint::take_eager(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished) {
   EagerInbox& inbox = peers_[peer].inbox;
-  const std::byte* data = inbox.look(op.beside);
+  const std::byte* data = inbox.look(op.eager);
   if (data == nullptr) return false;
   if (op.fits()) std::memcpy(op.data, data, op.bytes);
-  inbox.release(op.beside);
+  inbox.release(op.eager);
   Status status;
   if (!op.fits()) status = size_mismatch(peer, op.sent_bytes, rank_, op.bytes);
   finish(op, std::move(status), finished);

@@ -36,7 +36,7 @@ inline constexpr uint64_t kEnvelopeBytes = 24;
 inline constexpr int kAnySource = -1;
 
 // How the bytes of a message travel.
-enum class Way : uint8_t { InEnvelope, Beside, Granted };
+enum class Way : uint8_t { Inline, Eager, Rendezvous };
 
 struct SendOp {
   WorkPtr work{};
@@ -46,7 +46,7 @@ struct SendOp {
   int32_t tag = 0;
   int64_t started_ns = 0;
   int64_t deadline_ns = 0;
-  Way way = Way::Granted;
+  Way way = Way::Rendezvous;
   bool in_slot = false;       // its bytes are in the slot beside the envelope
   uint32_t number = 0;        // of the envelopes to this peer
   uint64_t moved = 0;         // bytes handed to the data channel
@@ -66,7 +66,7 @@ struct RecvOp {
   int64_t deadline_ns = 0;
   uint64_t sent_bytes = 0;  // by the envelope it was matched with
   uint32_t number = 0;      // of that
-  uint64_t beside = 0;      // where Way::Beside: its number in the inbox
+  uint64_t eager = 0;       // where Way::Eager: its number in the inbox
   uint64_t moved = 0;       // bytes copied out
   uint32_t record = FlightRing::kNone;
 
@@ -101,8 +101,8 @@ class PointToPoint {
     uint32_t number = 0;
     int32_t tag = 0;
     uint64_t bytes = 0;
-    Way way = Way::Granted;
-    uint64_t beside = 0;  // RecvOp's
+    Way way = Way::Rendezvous;
+    uint64_t eager = 0;  // RecvOp's
     std::byte data[kEnvelopeBytes] = {};
   };
   // What passes between this rank and one peer.
@@ -127,7 +127,7 @@ class PointToPoint {
   bool pull_data(uint32_t peer, std::vector<Completion>& finished);
   void match(RecvOp op, const Envelope& envelope, std::vector<Completion>& finished);
   bool take_expected(uint32_t peer, std::vector<Completion>& finished);
-  bool take_beside(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished);
+  bool take_eager(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished);
   template <typename Op>
   void finish(const Op& op, Status status, std::vector<Completion>& finished) {
     --pending_;
@@ -143,8 +143,10 @@ class PointToPoint {
   StoreChoice store_choice_;
   FlightLog& log_;
   std::vector<Peer> peers_;
-  Fifo<RecvOp> posted_;
-  Fifo<Envelope> unexpected_;
+  // With room: which of the two a message meets is a matter of time, so that either may be used
+  // first when all else has long been at rest.
+  Fifo<RecvOp> posted_{kEnvelopeDepth};
+  Fifo<Envelope> unexpected_{kEnvelopeDepth};
   uint64_t pending_ = 0;  // works not finished
 };
 

@@ -67,7 +67,8 @@ class ThreadProgress final : public Progress {
   void leave_role();  // and runs the callbacks that are due
   void hand_over();   // wakes whoever should drive next
   void wake_driver();
-  bool anything_in_flight() const;
+  bool somebody_drives_anyway() const;
+  bool anything_in_flight() const;  // the driver's question
 
   // As the driver.
   void drive(const Work* work, int64_t now_ns, int64_t until_ns);
@@ -79,7 +80,6 @@ class ThreadProgress final : public Progress {
 
   // The background threads; both under mutex_.
   bool background_wanted() const;
-  bool somebody_drives_anyway() const;
   void keep_one_background_thread_free();
   void run_background();
   bool drive_in_background(std::unique_lock<std::mutex>& lock);

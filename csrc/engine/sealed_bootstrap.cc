@@ -6,6 +6,7 @@
 
 #include "csrc/base/process_id.h"
 #include "csrc/engine/group_record.h"
+#include "csrc/engine/who.h"
 
 namespace rdmacoll {
 namespace {

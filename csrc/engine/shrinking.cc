@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "csrc/engine/communicator.h"
+#include "csrc/engine/who.h"
 
 namespace rdmacoll {
 namespace {

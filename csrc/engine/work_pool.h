@@ -3,13 +3,12 @@
 // Floor: engine. Thread: any.
 #pragma once
 
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <new>
-#include <vector>
 
 #include "csrc/base/check.h"
-#include "csrc/base/spare.h"
+#include "csrc/base/spares.h"
 #include "csrc/engine/work.h"
 
 namespace rdmacoll {
@@ -26,30 +25,19 @@ class WorkPool {
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
     ~Memory() {
-      ::operator delete(newest_.take());
-      for (void* piece : spare_) ::operator delete(piece);
+      while (void* piece = spares_.take()) ::operator delete(piece);
     }
     void* take(size_t bytes) {
-      if (void* piece = newest_.take()) return piece;
-      const std::lock_guard lock(mutex_);
-      RDMACOLL_CHECK(piece_bytes_ == 0 || piece_bytes_ == bytes);
-      piece_bytes_ = bytes;
-      if (spare_.empty()) return ::operator new(bytes);
-      void* piece = spare_.back();
-      spare_.pop_back();
-      return piece;
+      if (piece_bytes_.load(std::memory_order_relaxed) == 0) piece_bytes_.store(bytes);
+      RDMACOLL_CHECK(piece_bytes_.load(std::memory_order_relaxed) == bytes);
+      void* piece = spares_.take();
+      return piece != nullptr ? piece : ::operator new(bytes);
     }
-    void give(void* piece) {
-      if (newest_.keep(piece)) return;
-      const std::lock_guard lock(mutex_);
-      spare_.push_back(piece);
-    }
+    void give(void* piece) { spares_.keep(piece); }
 
    private:
-    Spare<void> newest_;
-    std::mutex mutex_;  // the fields below
-    size_t piece_bytes_ = 0;
-    std::vector<void*> spare_;
+    Spares<void> spares_;
+    std::atomic<size_t> piece_bytes_{0};
   };
 
   template <typename T>

@@ -145,10 +145,12 @@ def warm(stages: list[Stage], hosts: Sequence[str]) -> Iterator[None]:
         )
         for command in commands
     ]
-    yield
-    for process in servers:
-        process.terminate()
-        process.wait()
+    try:
+        yield
+    finally:
+        for process in servers:
+            process.terminate()
+            process.wait()
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

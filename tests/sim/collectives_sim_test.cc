@@ -55,7 +55,7 @@ void run_script(uint64_t seed, std::mt19937_64& random, const SimOptions& option
                (options.mapped ? ", mapped, " : ", unmapped, ") + config.algorithm);
 
   SimWorld world(seed, options, config);
-  if (options.world >= kManyRanks) set_timeouts_ms(world, kHourMs);  // no matter of a second
+  if (options.world >= kManyRanks) world.set_timeouts_ms(kHourMs);  // no matter of a second
   Script script(random, world.heaps(), operations);
   play(world, script, random, [&] {
     for (uint64_t steps = random() % 200; steps > 0; --steps) world.step();

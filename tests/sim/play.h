@@ -13,12 +13,6 @@
 
 namespace rdmacoll {
 
-inline constexpr int64_t kHourMs = 3'600'000;
-
-inline void set_timeouts_ms(SimWorld& world, int64_t timeout_ms) {
-  for (int rank = 0; rank < world.size(); ++rank) world.rank(rank).set_timeout_ms(timeout_ms);
-}
-
 // Each rank starts its operations when it likes; several may be in flight. `pause` after each start
 // is to let things happen.
 inline void play(SimWorld& world, Script& script, std::mt19937_64& random,

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <map>
 
-#include "tests/sim/play.h"
+#include "tests/sim/script.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 

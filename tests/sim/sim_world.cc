@@ -149,4 +149,20 @@ void SimWorld::Driver::settle(std::vector<Completion>& finished) {
   }
 }
 
+void SimWorld::set_timeouts_ms(int64_t timeout_ms) {
+  for (const auto& rank : ranks_) rank->set_timeout_ms(timeout_ms);
+}
+
+std::unique_ptr<SimWorld> patient_world(uint64_t seed, std::mt19937_64& random,
+                                        int64_t stall_timeout_ms) {
+  SimOptions options;
+  options.world = 2 + static_cast<int>(random() % 5);
+  options.mapped = random() % 2 == 0;
+  Config config = small_heaps();
+  config.stall_timeout_ms = stall_timeout_ms;
+  auto world = std::make_unique<SimWorld>(seed, options, config);
+  world->set_timeouts_ms(kHourMs);
+  return world;
+}
+
 }  // namespace rdmacoll

@@ -21,6 +21,8 @@ namespace rdmacoll {
 // Heaps so small that some buffers find no room, and messages so small that most are lent or land.
 Config small_heaps();
 
+inline constexpr int64_t kHourMs = 3'600'000;
+
 class SimWorld {
  public:
   SimWorld(uint64_t seed, const SimOptions& options, const Config& config);
@@ -32,6 +34,7 @@ class SimWorld {
   // The rank leaves the first group.
   void leave(int r) { ranks_[static_cast<size_t>(r)].reset(); }
   int size() const { return static_cast<int>(ranks_.size()); }
+  void set_timeouts_ms(int64_t timeout_ms);  // of all ranks
   std::mt19937_64& random() { return random_; }
   SimNetwork& network() { return network_; }
   std::vector<Heap*> heaps() const;  // by rank
@@ -81,5 +84,9 @@ class SimWorld {
   std::vector<std::shared_ptr<Communicator>> ranks_;
   uint64_t rounds_ = 0;
 };
+
+// A few ranks that have an hour for each operation, but must run every so often.
+std::unique_ptr<SimWorld> patient_world(uint64_t seed, std::mt19937_64& random,
+                                        int64_t stall_timeout_ms);
 
 }  // namespace rdmacoll

@@ -18,15 +18,8 @@ constexpr int64_t kStallBoundMs = 10'000;
 
 class Hour {
  public:
-  explicit Hour(uint64_t seed) : random_(seed) {
-    SimOptions options;
-    options.world = 2 + static_cast<int>(random_() % 4);
-    options.mapped = random_() % 2 == 0;
-    Config config = small_heaps();
-    config.stall_timeout_ms = kStallBoundMs;
-    world_ = std::make_unique<SimWorld>(seed, options, config);
-    set_timeouts_ms(*world_, kHourMs);
-  }
+  explicit Hour(uint64_t seed)
+      : random_(seed), world_(patient_world(seed, random_, kStallBoundMs)) {}
 
   // How many operations it had.
   uint64_t run() {

@@ -4,8 +4,8 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "tests/sim/play.h"
 #include "tests/sim/seeds.h"
+#include "tests/sim/sim_world.h"
 
 namespace rdmacoll {
 namespace {
@@ -15,16 +15,11 @@ constexpr int64_t kBoundMs = 10'000;
 
 class Standstill {
  public:
-  explicit Standstill(uint64_t seed) : random_(seed) {
-    SimOptions options;
-    options.world = 2 + static_cast<int>(random_() % 5);
-    options.mapped = random_() % 2 == 0;
-    Config config = small_heaps();
-    config.stall_timeout_ms = kBoundMs;
-    world_ = std::make_unique<SimWorld>(seed, options, config);
-    set_timeouts_ms(*world_, kHourMs);
-    victim_ = static_cast<int>(random_() % static_cast<uint64_t>(options.world));
-    numbers_.assign(static_cast<size_t>(options.world), {1, 2, 3});
+  explicit Standstill(uint64_t seed)
+      : random_(seed), world_(patient_world(seed, random_, kBoundMs)) {
+    const auto size = static_cast<uint64_t>(world_->size());
+    victim_ = static_cast<int>(random_() % size);
+    numbers_.assign(size, {1, 2, 3});
     works_.resize(numbers_.size());
   }
 
