@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "csrc/base/check.h"
-#include "csrc/memory/stream_copy.h"
+#include "csrc/memory/copy.h"
 
 namespace rdmacoll {
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "csrc/base/clock.h"
-#include "csrc/memory/stream_copy.h"
+#include "csrc/memory/copy.h"
 #include "csrc/plan/plan.h"
 
 namespace rdmacoll {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "csrc/base/check.h"
-#include "csrc/memory/stream_copy.h"
+#include "csrc/memory/copy.h"
 #include "csrc/reduce/fold.h"
 
 namespace rdmacoll {

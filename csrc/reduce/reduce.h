@@ -25,7 +25,7 @@ inline constexpr size_t kStreamedMax = 32;  // destinations, see below
 // true unless 0, and its result is 0 or 1. `bytes` is a multiple of the element's size.
 // Each destination may be one of the sources (exactly the same pointer) and overlaps nothing else.
 // Pointers need no alignment (slots hold raw bytes). Bit j of `streamed`: destination j is written
-// past the caches (memory/stream_copy.h), which is for the first kStreamedMax only.
+// past the caches (memory/copy.h), which is for the first kStreamedMax only.
 void reduce(const Reduction& reduction, const void* const* sources, size_t source_count,
             void* const* destinations, size_t destination_count, uint64_t bytes,
             uint32_t streamed = 0);
