@@ -82,6 +82,7 @@ void ThreadProgress::remove(Group& group) {
 }
 
 Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) {
+  if (!waiter_came_.load(std::memory_order_relaxed)) waiter_came_.store(true);
   if (work.done()) return work.status();
   // What ends at once never asks the clock: the first turn is until the driver looks at it.
   int64_t now_ns = 0;
@@ -91,7 +92,6 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
   waiters_.fetch_add(1);
   while (!work.done()) {
     if (try_take_role()) {
-      if (!waiter_came_.load(std::memory_order_relaxed)) waiter_came_.store(true);
       drive(&work, now_ns, std::min(end_ns, interrupt_ns));
       leave_role();
     } else {
@@ -221,31 +221,30 @@ void ThreadProgress::keep_one_background_thread_free() {
 }
 
 // Where operations are waited for as soon as they are started, waking a thread for them costs more
-// than they do. So one that was woken in vain goes on watch: for a while nobody wakes it, then it
-// looks by itself. The longer it is not needed, the later it looks, and needed once, it rests until
-// it is woken again.
+// than they do. So one whose work was short goes on watch: for a while nobody wakes it, then it
+// looks by itself. If waiters came meanwhile it was woken in vain, and the more often so, the later
+// it looks; if none came, or there was much to do, it rests until it is woken again.
 void ThreadProgress::run_background() {
-  const auto longer = [](int64_t ns) { return std::clamp(2 * ns, kWatchMinNs, kWatchMaxNs); };
   int64_t watch_ns = 0;
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
     if (background_wanted() && !driving_.exchange(true)) {
-      watch_ns = drive_in_background(lock) ? 0 : longer(watch_ns);
+      watch_ns = drive_in_background(lock) ? 0 : std::max(watch_ns, kWatchMinNs);
     } else if (watch_ns > 0 && !on_watch_) {
-      watch_ns = watch(lock, watch_ns) ? longer(watch_ns) : 0;
+      watch_ns = watch(lock, watch_ns) ? std::min(2 * watch_ns, kWatchMaxNs) : 0;
     } else {
       background_.wait(lock);
-      watch_ns = waiter_came_.load() ? longer(0) : 0;
+      watch_ns = waiter_came_.load() ? kWatchMinNs : 0;
     }
   }
 }
 
-// Whether it was needed: no waiter took over at once.
+// Whether there was much to do.
 bool ThreadProgress::drive_in_background(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const int64_t begin_ns = clock_.now_ns();
   drive(nullptr, begin_ns, kNever);
-  const bool needed = parked_.load() == 0 || clock_.now_ns() - begin_ns > kWatchMinNs;
+  const bool much = clock_.now_ns() - begin_ns > kWatchMinNs;
   interrupted_.store(false);  // nobody to tell
   lock.lock();
   --free_threads_;
@@ -255,16 +254,17 @@ bool ThreadProgress::drive_in_background(std::unique_lock<std::mutex>& lock) {
   hand_over();
   lock.lock();
   ++free_threads_;
-  return needed;
+  return much;
 }
 
-// Whether a thread was wanted meanwhile.
+// Whether a thread would have been woken meanwhile, in vain.
 bool ThreadProgress::watch(std::unique_lock<std::mutex>& lock, int64_t ns) {
   on_watch_ = true;
   wanted_meanwhile_ = false;
+  waiter_came_.store(false);
   background_.wait_for(lock, std::chrono::nanoseconds(ns));
   on_watch_ = false;
-  return wanted_meanwhile_;
+  return wanted_meanwhile_ && waiter_came_.load();
 }
 
 void ThreadProgress::run_pulse() {

@@ -108,7 +108,7 @@ class ThreadProgress final : public Progress {
   std::atomic<int> waiters_{0};           // threads in wait()
   std::atomic<int> parked_{0};            // those of them that sleep until the role is free
   std::atomic<int> role_wanted_{0};       // threads in take_role()
-  std::atomic<bool> waiter_came_{false};  // to drive, after a background thread was woken
+  std::atomic<bool> waiter_came_{false};  // since a background thread was woken or is on watch
   std::atomic<int> in_callbacks_{0};
   std::atomic<int> expected_waits_{0};
   std::atomic<bool> asleep_{false};  // the driver sleeps on the transports' descriptors
