@@ -24,6 +24,22 @@ RdmaBackend::RdmaBackend(std::shared_ptr<Session> session, c10::intrusive_ptr<Op
 
 RdmaBackend::~RdmaBackend() { shutdown(); }
 
+void RdmaBackend::finish_here(const Call& call, uint64_t sequence, Operands& operands,
+                              Parts& parts) {
+  try {
+    parts.wait(*session_, -1);
+  } catch (...) {
+    // Ctrl-C ended the wait, not the operation, which goes on writing into the tensors.
+    c10::make_intrusive<TorchWork>(session_, call.type, nullptr, sequence, std::move(operands),
+                                   std::move(parts))
+        ->finish_in_background();
+    throw;
+  }
+  const Status status = parts.status();
+  if (!status.ok()) throw_status(status, session_->communicator());
+  operands.unpack();
+}
+
 void RdmaBackend::shutdown() {
   const WithoutGil without_gil;  // what ends may call back into Python
   session_->close("the group was let go on rank " + std::to_string(rank_), kGraceMs);

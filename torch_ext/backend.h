@@ -18,7 +18,10 @@
 #include "torch_ext/compat.h"
 #include "torch_ext/errors.h"
 #include "torch_ext/membership.h"
+#include "torch_ext/operand_trace.h"
 #include "torch_ext/operands.h"
+#include "torch_ext/parts.h"
+#include "torch_ext/profiled_call.h"
 #include "torch_ext/session.h"
 #include "torch_ext/torch_work.h"
 
@@ -151,15 +154,17 @@ class RdmaBackend final : public c10d::Backend {
   class CallTimeout;
 
   // Starts `parts` operations, start(communicator, part) each. If not async it ends them, and has
-  // nothing to return: torch then neither wraps a work for Python nor waits for it.
+  // nothing to return: no work is made, which torch would wrap for Python and wait for.
   template <typename Start>
-  WorkRef launch(const Call& call, Operands operands, size_t parts, Start&& start);
+  WorkRef launch(const Call& call, Operands&& operands, size_t parts, Start&& start);
   template <typename Start>
-  WorkRef launch(const Call& call, Operands operands, Start&& start) {
+  WorkRef launch(const Call& call, Operands&& operands, Start&& start) {
     return launch(call, std::move(operands), 1,
                   [&start](Communicator& communicator, size_t) { return start(communicator); });
   }
 
+  // The end of a blocking call; throws if it failed or Ctrl-C was pressed.
+  void finish_here(const Call& call, uint64_t sequence, Operands& operands, Parts& parts);
   // reconfigure.cc
   void renumber(int rank, int size);
   // sparse.cc
@@ -203,27 +208,29 @@ class RdmaBackend::CallTimeout {
 };
 
 template <typename Start>
-RdmaBackend::WorkRef RdmaBackend::launch(const Call& call, Operands operands, size_t parts,
+RdmaBackend::WorkRef RdmaBackend::launch(const Call& call, Operands&& operands, size_t parts,
                                          Start&& start) {
   throw_if_failed(session_->usable());
   Communicator& communicator = session_->communicator();
   const uint64_t sequence = call.collective ? sequence_.fetch_add(1) + 1 : sequence_.load();
-  auto work = c10::make_intrusive<TorchWork>(session_, call.type, call.title, sequence,
-                                             std::move(operands));
-  const auto start_all = [&] {
+  const auto start_all = [&](auto&& add) {
     const CallTimeout timeout(*this, call.timeout);
-    for (size_t part = 0; part < parts; ++part) work->add(start(communicator, part));
+    for (size_t part = 0; part < parts; ++part) add(start(communicator, part));
   };
   if (call.async) {
-    start_all();
+    auto work = c10::make_intrusive<TorchWork>(session_, call.type, call.title, sequence,
+                                               std::move(operands));
+    start_all([&](Result<WorkPtr> part) { work->add(std::move(part)); });
     work->finish_in_background();
-  } else {
-    const Communicator::WillWait will_wait(communicator);
-    start_all();
-    work->finish_here();
-    return nullptr;
+    return work;
   }
-  return work;
+  const ProfiledCall profiled(call.title, operands);
+  const OperandTrace::Use use = OperandTrace::instance().use(operands);
+  const Communicator::WillWait will_wait(communicator);
+  Parts blocking;
+  start_all([&](Result<WorkPtr> part) { blocking.add(std::move(part), communicator); });
+  finish_here(call, sequence, operands, blocking);
+  return nullptr;
 }
 
 }  // namespace rdmacoll::torch_ext

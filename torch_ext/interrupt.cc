@@ -5,8 +5,16 @@
 #include <unistd.h>
 
 #include <memory>
+#include <utility>
+
+#include "torch_ext/process.h"
 
 namespace rdmacoll::torch_ext {
+namespace {
+
+thread_local bool in_callbacks = false;
+
+}  // namespace
 
 // Also entered when Python is gone: a group may outlive it.
 WithoutGil::WithoutGil()
@@ -24,6 +32,14 @@ Status PythonInterrupt::check() {
   if (PyErr_CheckSignals() == 0) return Status();
   raised_ = std::make_exception_ptr(pybind11::error_already_set());
   return Status(StatusCode::Interrupted, "a signal handler raised an exception");
+}
+
+InCallbacks::InCallbacks() : outer_(std::exchange(in_callbacks, true)) {}
+InCallbacks::~InCallbacks() { in_callbacks = outer_; }
+
+void stay_if_leaving() {
+  if (!Process::instance().leaving() || in_callbacks || gettid() == getpid()) return;
+  for (;;) pause();
 }
 
 }  // namespace rdmacoll::torch_ext

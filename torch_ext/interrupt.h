@@ -33,4 +33,20 @@ class PythonInterrupt {
   std::exception_ptr raised_;
 };
 
+// For as long as this thread runs an operation's callbacks, which the end of that waits for.
+class InCallbacks {
+ public:
+  InCallbacks();
+  ~InCallbacks();
+  InCallbacks(const InCallbacks&) = delete;
+  InCallbacks& operator=(const InCallbacks&) = delete;
+
+ private:
+  const bool outer_;
+};
+
+// A daemon thread that comes back from a wait while Python finalizes is unwound by force, which
+// no destructor survives: keeps it here for the little time the process still has.
+void stay_if_leaving();
+
 }  // namespace rdmacoll::torch_ext

@@ -20,86 +20,31 @@ std::optional<std::vector<at::Tensor>> shown_to_profiler(const Operands& operand
   return operands.read();
 }
 
-// Whether this thread runs callbacks, which the end of an operation waits for.
-thread_local bool in_callback = false;
-
-// A daemon thread that comes back from a wait while Python finalizes is unwound by force, which
-// no destructor survives: keep it here for the little time the process still has.
-void stay_if_leaving() {
-  if (!Process::instance().leaving() || in_callback || gettid() == getpid()) return;
-  for (;;) pause();
-}
-
 }  // namespace
 
 TorchWork::TorchWork(std::shared_ptr<Session> session, c10d::OpType type, const char* title,
-                     uint64_t sequence, Operands operands)
+                     uint64_t sequence, Operands operands, Parts parts)
     : Work(session->communicator().rank(), type, at::hasCallbacks() ? title : nullptr,
            shown_to_profiler(operands)),
       session_(std::move(session)),
       sequence_(sequence),
       operands_(std::move(operands)),
-      use_(OperandTrace::instance().use(operands_)) {}
-
-void TorchWork::add(Result<WorkPtr> part) {
-  if (part.ok()) {
-    parts_.push_back(part.take());
-  } else if (parts_.empty()) {
-    throw_status(part.status(), session_->communicator());
-  } else if (start_failure_.ok()) {
-    start_failure_ = part.status();
-  }
-}
-
-void TorchWork::finish_here() {
-  try {
-    drive(-1);
-  } catch (...) {
-    // Ctrl-C ended the wait, not the operation, which goes on writing into the tensors.
-    finish_in_background();
-    throw;
-  }
-  end();  // nobody else knows of it
-  throw_if_it_failed();
-}
+      use_(OperandTrace::instance().use(operands_)),
+      parts_(std::move(parts)) {}
 
 void TorchWork::finish_in_background() {
-  if (parts_done()) return settle();
-  open_parts_.store(static_cast<int>(parts_.size()), std::memory_order_relaxed);
+  if (parts_.done()) return settle();
+  open_parts_.store(static_cast<int>(parts_.works().size()), std::memory_order_relaxed);
   const std::shared_ptr<InFlight>& in_flight = session_->in_flight();
-  for (const WorkPtr& part : parts_) {
+  for (const WorkPtr& part : parts_.works()) {
     in_flight->begin();
     auto self = c10::intrusive_ptr<TorchWork>::unsafe_reclaim_from_nonowning(this);
     part->on_done([self = std::move(self), in_flight](const Status&) mutable {
-      const bool outer = std::exchange(in_callback, true);
+      const InCallbacks in_callbacks;
       if (self->open_parts_.fetch_sub(1, std::memory_order_acq_rel) == 1) self->settle();
-      in_callback = outer;
       self.reset();  // before the end is told: session.h
       in_flight->end();
     });
-  }
-}
-
-bool TorchWork::parts_done() const {
-  return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->done(); });
-}
-
-void TorchWork::drive(int64_t timeout_ms) {
-  if (session_->inherited()) throw_status(session_->usable());
-  const WithoutGil without_gil;
-  PythonInterrupt interrupt;
-  const SteadyClock clock;
-  const bool limited = timeout_ms >= 0;
-  const Deadline deadline = limited ? Deadline::after_ms(clock, timeout_ms) : Deadline{};
-  for (const WorkPtr& part : parts_) {
-    if (part->done()) continue;
-    const int64_t left_ms = limited ? deadline.left_ms(clock) : -1;
-    const Status status =
-        session_->communicator().wait(*part, left_ms, [&interrupt] { return interrupt.check(); });
-    stay_if_leaving();
-    if (part->done()) continue;
-    if (status.code() == StatusCode::Interrupted) interrupt.rethrow();
-    throw_status(status);
   }
 }
 
@@ -112,10 +57,7 @@ void TorchWork::settle() {
 }
 
 void TorchWork::end() {
-  status_ = start_failure_;
-  for (const WorkPtr& part : parts_) {
-    if (status_.ok()) status_ = part->status();
-  }
+  status_ = parts_.status();
   if (status_.ok()) operands_.unpack();
   use_.clear();
   if (recordFunctionEndCallback_) recordFunctionEndCallback_();
@@ -150,7 +92,7 @@ c10::intrusive_ptr<c10::ivalue::Future> TorchWork::getFuture() {
 
 bool TorchWork::isCompleted() {
   if (settled()) return true;
-  if (!parts_done()) return false;
+  if (!parts_.done()) return false;
   settle();
   return true;
 }
@@ -166,7 +108,9 @@ std::exception_ptr TorchWork::exception() const {
   return settled() && !status_.ok() ? to_exception(status_) : nullptr;
 }
 
-int TorchWork::sourceRank() const { return parts_.empty() ? -1 : parts_.front()->source_rank(); }
+int TorchWork::sourceRank() const {
+  return parts_.works().empty() ? -1 : parts_.works().front()->source_rank();
+}
 
 std::vector<at::Tensor> TorchWork::result() {
   TORCH_CHECK(isCompleted(), "rdma: the operation is in flight; call wait() before result()");
@@ -175,7 +119,7 @@ std::vector<at::Tensor> TorchWork::result() {
 
 bool TorchWork::wait(std::chrono::milliseconds timeout) {
   if (!settled()) {
-    drive(timeout == kNoTimeout ? -1 : timeout.count());
+    parts_.wait(*session_, timeout == kNoTimeout ? -1 : timeout.count());
     settle();
   }
   throw_if_it_failed();
