@@ -1,12 +1,15 @@
 // One collective at one size over forked processes, for scripts that interleave it with other
 // programs: prints the median time and busbw, as nccl-tests defines it.
-//   one_collective <all_gather|all_reduce> <ranks> <bytes> <rounds> [heap|ordinary]
-// `bytes` is all_reduce's tensor, all_gather's result. With "heap" the call is in place on memory
-// of the heap, else from one ordinary buffer to another. Floor: benchmarks.
+//   one_collective <operation> <ranks> <bytes> <rounds> [heap|ordinary]
+// `bytes` is all_reduce's tensor, all_gather's result, all_to_all's input and output, and what each
+// rank sends and receives in send_recv. With "heap" all_reduce and all_gather are in place, and all
+// memory is the heap's; else calls go from one ordinary buffer to another. Floor: benchmarks.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,25 +39,67 @@ std::byte* new_buffer(Communicator& c, uint64_t bytes, bool heap) {
   return data;
 }
 
+struct Buffers {
+  std::byte* input;
+  std::byte* output;
+};
+
+using Call = std::function<void(Communicator&, const Buffers&, uint64_t bytes)>;
+
+void all_reduce(Communicator& c, const Buffers& buffers, uint64_t bytes) {
+  run(c, c.all_reduce(buffers.input, buffers.output, bytes / sizeof(float), DType::Float32,
+                      ReduceOp::Sum));
+}
+
+template <typename Buffer>
+std::vector<Buffer> blocks_of(Communicator& c, std::byte* memory, uint64_t bytes) {
+  const uint64_t block_bytes = bytes / static_cast<uint64_t>(c.size());
+  std::vector<Buffer> blocks;
+  for (uint64_t at = 0; at < bytes; at += block_bytes) blocks.push_back({memory + at, block_bytes});
+  return blocks;
+}
+
+void all_gather(Communicator& c, const Buffers& buffers, uint64_t bytes) {
+  const auto mine = blocks_of<ConstBuffer>(c, buffers.input, bytes)[static_cast<size_t>(c.rank())];
+  run(c, c.all_gather(mine, blocks_of<MutableBuffer>(c, buffers.output, bytes)));
+}
+
+void all_to_all(Communicator& c, const Buffers& buffers, uint64_t bytes) {
+  run(c, c.all_to_all(blocks_of<ConstBuffer>(c, buffers.input, bytes),
+                      blocks_of<MutableBuffer>(c, buffers.output, bytes)));
+}
+
+// To the next rank, from the one before.
+void send_recv(Communicator& c, const Buffers& buffers, uint64_t bytes) {
+  auto received = c.recv({buffers.output, bytes}, (c.rank() + c.size() - 1) % c.size(), 0);
+  auto sent = c.send({buffers.input, bytes}, (c.rank() + 1) % c.size(), 0);
+  run(c, std::move(received));
+  run(c, std::move(sent));
+}
+
+struct Known {
+  Call call;
+  bool in_place;                      // where it is on memory of the heap
+  double (*crossings)(double ranks);  // of each byte between ranks, as nccl-tests counts
+};
+
+const std::map<std::string, Known> kKnown{
+    {"all_reduce", {all_reduce, true, [](double n) { return 2 * (n - 1) / n; }}},
+    {"all_gather", {all_gather, true, [](double n) { return (n - 1) / n; }}},
+    {"all_to_all", {all_to_all, false, [](double n) { return (n - 1) / n; }}},
+    {"send_recv", {send_recv, false, [](double) { return 1.0; }}}};
+
 double median_us(Communicator& c, const Wanted& wanted) {
-  const auto size = static_cast<uint64_t>(c.size());
-  const uint64_t count = wanted.bytes / sizeof(float);
+  const Known& known = kKnown.at(wanted.operation);
+  const bool in_place = wanted.heap && known.in_place;
   std::byte* output = new_buffer(c, wanted.bytes, wanted.heap);
-  const uint64_t block_bytes = wanted.bytes / size;
-  std::vector<MutableBuffer> blocks;
-  for (uint64_t i = 0; i < size; ++i) blocks.push_back({output + i * block_bytes, block_bytes});
-  std::byte* whole = wanted.heap ? output : new_buffer(c, wanted.bytes, false);
-  std::byte* block = wanted.heap ? output + static_cast<uint64_t>(c.rank()) * block_bytes : whole;
+  const Buffers buffers{in_place ? output : new_buffer(c, wanted.bytes, wanted.heap), output};
   std::vector<double> times;
   for (int i = 0; i < wanted.rounds + wanted.rounds / 10 + 1; ++i) {
     Communicator::WillWait here(c);
     if (wanted.bytes > 65536) run(c, c.barrier());
     const double begin = now_us();
-    if (wanted.operation == "all_reduce") {
-      run(c, c.all_reduce(whole, output, count, DType::Float32, ReduceOp::Sum));
-    } else {
-      run(c, c.all_gather({block, block_bytes}, blocks));
-    }
+    known.call(c, buffers, wanted.bytes);
     if (i > wanted.rounds / 10) times.push_back(now_us() - begin);
   }
   return median(times);
@@ -62,15 +107,14 @@ double median_us(Communicator& c, const Wanted& wanted) {
 
 void measure(Communicator& c, const Wanted& wanted) {
   const double us = median_us(c, wanted);
-  const double n = c.size();
-  const double wire_share = (wanted.operation == "all_reduce" ? 2 : 1) * (n - 1) / n;
+  const double crossings = kKnown.at(wanted.operation).crossings(c.size());
   const TransportCounters before = c.counters();
   median_us(c, wanted);
   const TransportCounters after = c.counters();
   if (c.rank() != 0) return;
   std::printf("%s ranks %d bytes %llu us %.2f busbw_MB/s %.2f registrations %llu control %llu\n",
               wanted.operation.c_str(), c.size(), static_cast<unsigned long long>(wanted.bytes), us,
-              static_cast<double>(wanted.bytes) / us * wire_share,
+              static_cast<double>(wanted.bytes) / us * crossings,
               static_cast<unsigned long long>(after.registrations - before.registrations),
               static_cast<unsigned long long>(after.control_messages - before.control_messages));
 }
@@ -81,12 +125,12 @@ int main(int argc, char** argv) {
   Wanted wanted{argc > 1 ? argv[1] : "", argc > 2 ? std::atoi(argv[2]) : 0,
                 argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0,
                 argc > 4 ? std::atoi(argv[4]) : 0, argc > 5 && std::strcmp(argv[5], "heap") == 0};
-  const bool known = wanted.operation == "all_reduce" || wanted.operation == "all_gather";
-  if (!known || wanted.ranks < 1 || wanted.ranks > kMaxRanks || wanted.rounds < 1 ||
+  if (!kKnown.contains(wanted.operation) || wanted.ranks < 1 || wanted.ranks > kMaxRanks ||
+      wanted.rounds < 1 ||
       wanted.bytes % (sizeof(float) * static_cast<uint64_t>(std::max(1, wanted.ranks))) != 0) {
-    std::fprintf(
-        stderr,
-        "usage: one_collective <all_gather|all_reduce> <ranks> <bytes> <rounds> [heap|ordinary]\n");
+    std::fprintf(stderr,
+                 "usage: one_collective <all_gather|all_reduce|all_to_all|send_recv> <ranks> "
+                 "<bytes> <rounds> [heap|ordinary]\n");
     return 2;
   }
   return run_ranks(wanted.ranks, [&](Communicator& c, Shared&) { measure(c, wanted); });

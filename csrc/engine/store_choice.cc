@@ -29,22 +29,27 @@ StoreChoice::Use StoreChoice::begin(Sizes& kinds, uint64_t bytes) {
   if (bytes < kBytesMin) return {};
   const auto size = static_cast<uint32_t>(std::bit_width(bytes / kBytesMin) - 1);
   Kind& kind = kinds[std::min(size, kSizes - 1)];
-  const uint32_t number = kind.operations++ % kPeriod;
-  if (number >= kTrials) return {.stores = kind.best};
-  return {.stores = number % 2 == 0 ? Stores::Cached : Stores::Streamed,
-          .trial = &kind,
-          .number = number,
+  const uint32_t length = row(bytes);
+  const uint32_t number = kind.operations++ % (kRows * length);
+  if (number >= 2 * length) return {.stores = kind.best};
+  const Stores stores = number < length ? Stores::Cached : Stores::Streamed;
+  const uint32_t behind = length - 1 - number % length;
+  if (behind >= kTimed) return {.stores = stores};
+  return {.stores = stores,
+          .timed = &kind,
+          .first = behind == kTimed - 1,
+          .last = number + 1 == 2 * length,
           .bytes = bytes};
 }
 
 void StoreChoice::end(const Use& use) {
-  if (use.trial == nullptr) return;
-  double& least = use.trial->ns_per_byte[static_cast<size_t>(use.stores)];
+  if (use.timed == nullptr) return;
+  double& least = use.timed->ns_per_byte[static_cast<size_t>(use.stores)];
   const double ns_per_byte = static_cast<double>(use.busy_ns) / static_cast<double>(use.bytes);
-  least = use.number < 2 ? ns_per_byte : std::min(least, ns_per_byte);
-  if (use.number + 1 < kTrials) return;
-  const double* ns = use.trial->ns_per_byte;
-  use.trial->best = ns[1] < ns[0] ? Stores::Streamed : Stores::Cached;
+  least = use.first ? ns_per_byte : std::min(least, ns_per_byte);
+  if (!use.last) return;
+  const double* ns = use.timed->ns_per_byte;
+  use.timed->best = ns[1] < ns[0] ? Stores::Streamed : Stores::Cached;
 }
 
 }  // namespace rdmacoll

@@ -1,8 +1,9 @@
 // StoreChoice: whether what an operation writes for peers of this host goes past the caches. What
 // is quicker depends on how far apart the ranks' cores are, and the system moves them: between near
 // ones streaming takes up to twice as long as staying in the caches, between distant ones a third
-// to a fifth. So it is learnt from the operations themselves, again and again: of every kPeriod of
-// one kind and size the first few try both, and their copies are timed.
+// to a fifth. So it is learnt from the operations themselves, again and again: of one kind and size
+// a few in a row try the one, then as many the other, and the copies of the last of each are timed.
+// Not of the first: they find what they write where those before have left it, in a cache or not.
 //
 // All ranks of a group try the same in the same collective, as they start the same ones: what is
 // timed is one's own writing and the reading of what others wrote alike. Of a message its sender
@@ -10,6 +11,7 @@
 // Floor: engine. Thread: the driver.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -24,22 +26,27 @@ namespace rdmacoll {
 class StoreChoice {
  public:
   static constexpr uint64_t kBytesMin = 64 * 1024;  // auto: smaller operations stay in the caches
-  static constexpr uint32_t kPeriod = 128;
-  static constexpr uint32_t kTrials = 4;  // two of each: the first may meet pages never touched
+  // Operations of one kind and size that use the same stores in a row while both are tried, and how
+  // many of these rows make a period.
+  static constexpr uint32_t row(uint64_t bytes) {
+    return static_cast<uint32_t>(std::clamp<uint64_t>(kRingBytes / bytes, 1, kSlots)) + kTimed;
+  }
+  static constexpr uint32_t kRows = 48;
 
   // The setting is Config's `stores`.
   StoreChoice(const std::string& setting, const Clock& clock);
 
   struct Kind {
     uint32_t operations = 0;
-    double ns_per_byte[2] = {};  // the least of the trials so far, by Stores
+    double ns_per_byte[2] = {};  // the least of those timed so far, by Stores
     Stores best = Stores::Cached;
   };
   // What one operation uses.
   struct Use {
     Stores stores = Stores::Cached;
-    Kind* trial = nullptr;  // it is one
-    uint32_t number = 0;    // of the trials
+    Kind* timed = nullptr;
+    bool first = false;  // of those timed with these stores
+    bool last = false;   // of all in this period
     uint64_t bytes = 0;
     int64_t busy_ns = 0;
   };
@@ -51,7 +58,7 @@ class StoreChoice {
   // Calls what moves some of its bytes.
   template <typename Move>
   void time(Use& use, Move move) {
-    if (use.trial == nullptr) return move();
+    if (use.timed == nullptr) return move();
     const int64_t before_ns = clock_.now_ns();
     move();
     use.busy_ns += clock_.now_ns() - before_ns;
@@ -60,6 +67,11 @@ class StoreChoice {
   void end(const Use& use);
 
  private:
+  // After so many operations, or bytes, an operation comes to the slots again that it began with.
+  static constexpr uint32_t kSlots = 8;
+  static constexpr uint64_t kRingBytes = 1 << 20;
+  static constexpr uint32_t kTimed = 2;  // at the end of a row
+
   static constexpr uint32_t kSizes = 16;  // powers of two from kBytesMin on; the last: all above
   using Sizes = std::array<Kind, kSizes>;
   Use begin(Sizes& kinds, uint64_t bytes);
