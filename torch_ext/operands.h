@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
 
 #include <span>
 #include <utility>
@@ -31,9 +32,10 @@ class Operands {
   // Copies what was packed or fused into the user's tensors, once the operation has succeeded.
   void unpack();
 
-  const std::vector<at::Tensor>& results() const { return results_; }
+  using Tensors = c10::SmallVector<at::Tensor, 1>;  // mostly one, which allocates nothing
+  const Tensors& results() const { return results_; }
   // What a profiler shows as the operation's inputs.
-  const std::vector<at::Tensor>& read() const { return inputs_.empty() ? results_ : inputs_; }
+  const Tensors& read() const { return inputs_.empty() ? results_ : inputs_; }
 
  private:
   struct Packed {
@@ -46,8 +48,8 @@ class Operands {
     std::vector<MutableBuffer> parts;  // where they came from, in order
   };
 
-  std::vector<at::Tensor> inputs_;
-  std::vector<at::Tensor> results_;
+  Tensors inputs_;
+  Tensors results_;
   std::vector<Packed> packed_;
   std::vector<Fused> fused_;
 };

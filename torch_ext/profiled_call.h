@@ -5,6 +5,7 @@
 #include <ATen/record_function.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "torch_ext/operands.h"
@@ -15,14 +16,14 @@ class ProfiledCall {
  public:
   // `title` is a literal.
   ProfiledCall(const char* title, const Operands& operands) {
-    if (at::hasCallbacks()) [[unlikely]]
-      begin(title, operands);
+    auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
+    if (callbacks) [[unlikely]]
+      begin(std::move(*callbacks), title, operands);
   }
 
  private:
-  void begin(const char* title, const Operands& operands) {
-    record_.emplace(at::RecordScope::USER_SCOPE);
-    if (!record_->isActive()) return;
+  void begin(at::StepCallbacks callbacks, const char* title, const Operands& operands) {
+    record_.emplace(std::move(callbacks));
     const std::vector<c10::IValue> inputs(operands.read().begin(), operands.read().end());
     record_->before(title, c10::ArrayRef<const c10::IValue>(inputs.data(), inputs.size()));
   }

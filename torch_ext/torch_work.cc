@@ -17,7 +17,7 @@ namespace {
 
 std::optional<std::vector<at::Tensor>> shown_to_profiler(const Operands& operands) {
   if (!at::hasCallbacks()) return std::nullopt;
-  return operands.read();
+  return std::vector<at::Tensor>(operands.read().begin(), operands.read().end());
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ void TorchWork::complete_future() {
     future = future_;
   }
   if (status_.ok()) {
-    future->markCompleted(at::IValue(operands_.results()));
+    future->markCompleted(at::IValue(tensors()));
   } else {
     future->setError(to_exception(status_));
   }
@@ -114,7 +114,11 @@ int TorchWork::sourceRank() const {
 
 std::vector<at::Tensor> TorchWork::result() {
   TORCH_CHECK(isCompleted(), "rdma: the operation is in flight; call wait() before result()");
-  return operands_.results();
+  return tensors();
+}
+
+std::vector<at::Tensor> TorchWork::tensors() const {
+  return {operands_.results().begin(), operands_.results().end()};
 }
 
 bool TorchWork::wait(std::chrono::milliseconds timeout) {

@@ -50,6 +50,7 @@ class TorchWork final : public c10d::Work {
   void throw_if_it_failed() const;  // once settled
   void end();                       // once; under end_mutex_
   void complete_future();
+  std::vector<at::Tensor> tensors() const;  // the results
 
   const std::shared_ptr<Session> session_;
   const uint64_t sequence_;
