@@ -10,9 +10,9 @@ namespace rdmacoll {
 inline constexpr uint32_t kMaxWorld =
     4096;  // ranks of one communicator: plans name them in 16 bits
 
-// A line is what a signal writes, one cache line: a head, inline data, and a credit of one byte.
+// A line is what a signal writes, one cache line: a head, inline data, and a credit.
 inline constexpr size_t kLineBytes = 64;
-inline constexpr size_t kInlineBytes = 47;
+inline constexpr size_t kInlineBytes = 44;
 
 // Messages in flight per (peer, channel). Credits come back every half depth, hence the even
 // number.
@@ -47,7 +47,6 @@ inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
 static_assert(kSlotDepth % 2 == 0 && kStageDepth % 2 == 0 && kEnvelopeDepth % 2 == 0);
 static_assert(uint64_t{kMaxRegions} * kMaxLinesPerRegion <= uint64_t{1} << 32);
 static_assert(kSlotBytesMin % kLineBytes == 0 && kSlotBytesMax % kLineBytes == 0);
-static_assert(16 + kInlineBytes + 1 == kLineBytes);
-static_assert(kEnvelopeDepth <= 128 && kSlotDepth <= 128 && kStageDepth <= 128);  // credits wrap
+static_assert(16 + kInlineBytes + 4 == kLineBytes);
 
 }  // namespace rdmacoll

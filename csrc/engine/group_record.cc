@@ -9,7 +9,7 @@
 namespace rdmacoll {
 namespace {
 
-constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '2'};
+constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '3'};
 constexpr std::string_view kDeclined = "rdmadecl";  // and the reason
 constexpr size_t kMaxReasonBytes = 2048;            // that are passed on
 

@@ -50,8 +50,8 @@ void Port::look_for_credit() const {
 }
 
 // Lines do not come in the order in which they were sent: an older one says less.
-void Port::advance_returned(uint8_t credit) const {
-  const auto step = static_cast<uint8_t>(credit - static_cast<uint8_t>(returned_));
+void Port::advance_returned(uint32_t credit) const {
+  const auto step = static_cast<uint32_t>(credit - static_cast<uint32_t>(returned_));
   if (step <= sent_ - returned_) returned_ += step;
 }
 
@@ -68,7 +68,7 @@ bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loa
   if (put_due && !put_posted_ && !put_message(bytes, loan, landing)) return false;
   header_.signature = signature;
   header_.bytes = word;
-  header_.credit = static_cast<uint8_t>(consumed_);
+  header_.credit = static_cast<uint32_t>(consumed_);
   write_header(bytes, loan);
   const RemoteSlice line = remote(peer_lines_ + outgoing_index() * kLineBytes, kLineBytes);
   if (link_.transport->signal(link_.peer, channel_, line, sent_ + 1, header_) == Posted::Full)

@@ -87,7 +87,7 @@ class Port {
  private:
   bool has_room() const { return sent_ - returned_ < depth_; }
   void look_for_credit() const;
-  void advance_returned(uint8_t credit) const;
+  void advance_returned(uint32_t credit) const;
   void pay_credit();
   bool put_message(uint64_t bytes, const Loan* loan, const RemoteSlice* landing);
   void write_header(uint64_t bytes, const Loan* loan);

@@ -33,7 +33,7 @@ struct alignas(kLineBytes) Line {
   uint32_t signature;  // of the operation the sender is in; what must be equal on both ends
   uint32_t bytes;      // of the message it announces
   std::byte inline_data[kInlineBytes];
-  uint8_t credit;  // Header's
+  uint32_t credit;  // Header's
 };
 static_assert(sizeof(Line) == kLineBytes);
 
@@ -42,7 +42,9 @@ struct Header {
   uint32_t bytes = 0;
   uint32_t inline_bytes = 0;  // how much of inline_data counts
   alignas(8) std::byte inline_data[kInlineBytes];
-  uint8_t credit = 0;  // messages of the receiver that the sender has consumed, mod 256 (port.h)
+  // Messages of the receiver that the sender has consumed, mod 2^32. A line may be taken long after
+  // it was written, when many more have been: a byte would take an old number for a new one.
+  uint32_t credit = 0;
 };
 
 struct Ticket {

@@ -94,10 +94,10 @@ def test_a_letter_shows_in_the_line(met: Met) -> None:
     """Behind a write, which is there when the line is."""
     peer, number = met.peer()
     assert peer.write(b"payload", met.key.address + 8192, met.key.rkey) == e.IBV_WC_SUCCESS
-    letter = Letter(counter=1 << 40, signature=77, size=7, inline_data=bytes(range(47)), credit=9)
+    letter = Letter(counter=1 << 40, signature=77, size=7, inline_data=bytes(range(44)), credit=9)
     assert peer.signal(met.key, 128, letter) == e.IBV_WC_SUCCESS
     met.shell.do("await", number, REGION, 128, 1 << 40, LIMIT_MS)
-    assert met.shell.line(REGION, 128) == (1 << 40, 77, 7, bytes(range(47)), 9)
+    assert met.shell.line(REGION, 128) == (1 << 40, 77, 7, bytes(range(44)), 9)
     assert met.shell.show(REGION, 8192, 7) == b"payload"
     assert met.shell.line(REGION, 64).counter == met.shell.line(REGION, 192).counter == 0
 

@@ -75,7 +75,7 @@ class Key(NamedTuple):
 
 
 _HELLO = struct.Struct("<Q16s16sQIII32sB3x32x")  # the signature: zeros in a job without a secret
-_HELLO_MAGIC = 0x32306C6C6F63726D
+_HELLO_MAGIC = 0x33306C6C6F63726D
 HELLO_BYTES = _HELLO.size
 
 
@@ -103,7 +103,7 @@ class Hello(NamedTuple):
         return cls(sender, receiver, mailbox, rkey, sequence, numbers, knows)
 
 
-_LETTER = struct.Struct("<QIIIBBBx")
+_LETTER = struct.Struct("<QIIIIBBxx")
 
 
 class Letter(NamedTuple):
@@ -116,10 +116,11 @@ class Letter(NamedTuple):
     credit: int = 0
 
     def pack(self) -> bytes:
-        return _LETTER.pack(*self[:5], len(self.inline_data), self.credit) + self.inline_data
+        head = (*self[:4], self.credit, self.stripes, len(self.inline_data))
+        return _LETTER.pack(*head) + self.inline_data
 
     @classmethod
     def unpack(cls, data: bytes) -> "Letter":
-        counter, signature, size, returned, stripes, count, credit = _LETTER.unpack_from(data)
+        counter, signature, size, returned, credit, stripes, count = _LETTER.unpack_from(data)
         inline_data = data[_LETTER.size : _LETTER.size + count]
         return cls(counter, signature, size, returned, stripes, inline_data, credit)

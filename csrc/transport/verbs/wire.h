@@ -49,10 +49,10 @@ struct alignas(kLineBytes) Letter {
   uint32_t signature;
   uint32_t bytes;
   uint32_t returned;  // signals of the receiver that the sender has made room for again, mod 2^32
+  uint32_t credit;    // Header's
   uint8_t stripes;    // bit j: a mark on stripe j precedes this signal
   uint8_t inline_bytes;
-  uint8_t credit;
-  uint8_t reserved;
+  uint16_t reserved;
   std::byte inline_data[kInlineBytes];
 
   uint32_t sent_bytes() const { return kHeadBytes + inline_bytes; }
@@ -64,7 +64,7 @@ struct alignas(kLineBytes) Letter {
     line.credit = credit;
     line.counter.store(counter, std::memory_order_release);
   }
-  static constexpr uint32_t kHeadBytes = 24;
+  static constexpr uint32_t kHeadBytes = 28;
 };
 static_assert(offsetof(Letter, inline_data) == Letter::kHeadBytes);
 inline constexpr uint32_t kLetterBytesMax = Letter::kHeadBytes + kInlineBytes;
@@ -118,7 +118,7 @@ struct Hello {
     Both,     // and knows that the receiver has, too: no answer is due
     Refuses,  // it cannot join, and has said why on its side: no answer is due
   };
-  static constexpr uint64_t kMagic = 0x32306C6C6F63726Dull;  // version 02
+  static constexpr uint64_t kMagic = 0x33306C6C6F63726Dull;  // version 03
 
   uint64_t magic = kMagic;
   ProcessId from{};

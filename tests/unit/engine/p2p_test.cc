@@ -15,10 +15,24 @@ WorkPtr started(Result<WorkPtr> result) {
   return result.take();
 }
 
-// Beside the limits of each way: whole chunks with a little more, which is in the line.
-const std::vector<uint64_t> kSizes = {0,       1,       23,      24,        25,       47,
-                                      48,      49,      5000,    16'384,    16'385,   131'072,
-                                      131'080, 262'191, 262'192, 3'000'001, 9'000'000};
+// Beside the limits of each way; and whole chunks with a little more, which is in the line.
+constexpr uint64_t kChunk = kSlotBytesMax;
+const std::vector<uint64_t> kSizes = {0,
+                                      1,
+                                      23,
+                                      24,
+                                      25,
+                                      kInlineBytes,
+                                      kInlineBytes + 1,
+                                      5000,
+                                      16'384,
+                                      16'385,
+                                      kChunk,
+                                      kChunk + 8,
+                                      2 * kChunk + kInlineBytes,
+                                      2 * kChunk + kInlineBytes + 1,
+                                      3'000'001,
+                                      9'000'000};
 
 TEST(PointToPoint, EverySizeArrives) {
   WorldOfThreads(2).run([](Communicator& c) {
@@ -98,6 +112,39 @@ TEST(PointToPoint, ShortMessagesWaitInTheirSlotsForAnyOrderOfReceives) {
           ASSERT_EQ(got, data[tag]) << round << ": " << tag;
         }
       }
+    }
+  });
+}
+
+// What a message says of consumed ones is old when it has waited in its slot while hundreds passed
+// the other way; taken for new it would free slots in which messages wait.
+TEST(PointToPoint, AMessageThatHasWaitedForLongSaysNothingNew) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    constexpr uint64_t kBytes = 5000;
+    constexpr int kWait = static_cast<int>(kSlotDepth);
+    for (int passed = 240; passed <= 264; ++passed) {
+      std::vector<uint8_t> one(kBytes);
+      if (c.rank() == 0) finish(c, c.send({message(1, kBytes).data(), kBytes}, 1, 1));
+      finish(c, c.barrier());
+      for (int i = 0; i < passed; ++i) {
+        if (c.rank() == 1) finish(c, c.send({one.data(), kBytes}, 0, 2));
+        if (c.rank() == 0) finish(c, c.recv({one.data(), kBytes}, 1, 2));
+      }
+      std::vector<std::vector<uint8_t>> sent;
+      std::vector<WorkPtr> works;
+      for (int i = 0; i < 2 * kWait; ++i) sent.push_back(message(i, kBytes));
+      for (int i = 0; i < kWait && c.rank() == 1; ++i) {
+        works.push_back(started(c.send({sent[i].data(), kBytes}, 0, 3 + i)));
+      }
+      if (c.rank() == 1) finish(c, c.recv({one.data(), kBytes}, 0, 1));
+      for (int i = kWait; i < 2 * kWait && c.rank() == 1; ++i) {
+        works.push_back(started(c.send({sent[i].data(), kBytes}, 0, 3 + i)));
+      }
+      for (int i = 0; i < 2 * kWait && c.rank() == 0; ++i) {
+        finish(c, c.recv({one.data(), kBytes}, 1, 3 + i));
+        ASSERT_EQ(one, sent[i]) << "message " << i << ", after " << passed;
+      }
+      for (const WorkPtr& work : works) ASSERT_TRUE(c.wait(*work, -1, {}).ok());
     }
   });
 }
