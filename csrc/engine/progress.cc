@@ -318,8 +318,8 @@ void ThreadProgress::settle(std::vector<Completion>& finished) {
 // Spins, yields, sleeps, each in its time. Patience doubles when something moved while awake, and
 // halves when it came to sleep: where the peers answer at once a wait never sleeps, where they have
 // no core (or are late) it does not take theirs. Where every rank has a core a waiter keeps some
-// patience: two ranks that the system has put on one core would sleep by turns there, each woken
-// beside the other, while it moves those apart that are awake.
+// patience: jobs were seen in which two ranks slept in every operation, perhaps by turns on one
+// core, where the system would move those apart that are awake.
 void ThreadProgress::stay_awake_or_sleep(const Work* work, int64_t until_ns) {
   const int64_t still_ns = now_ns_ - moved_ns_;
   const int64_t spin_ns = spin_ns_.load(std::memory_order_relaxed);
