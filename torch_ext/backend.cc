@@ -1,4 +1,4 @@
-// RdmaBackend's life, options and failure. Floor: torch_ext.
+// RdmaBackend's life, options and failure, and how a blocking call ends. Floor: torch_ext.
 #include "torch_ext/backend.h"
 
 #include <algorithm>

@@ -1,9 +1,10 @@
 // RdmaBackend: the engine as a c10d::Backend. Every method checks its arguments, binds the tensors
 // to buffers and starts one operation (or several, if coalesced) of the communicator.
 //
-// backend.cc: life, options, failure · shrink.cc: smaller groups · reconfigure.cc: groups that are
-// given their ranks · collectives.cc, lists.cc, coalesced.cc, p2p.cc: the operations · sparse.cc,
-// monitored_barrier.cc: those made of others. Floor: torch_ext. Thread: any.
+// backend.cc: life, options, failure, the end of a blocking call · shrink.cc: smaller groups ·
+// reconfigure.cc: groups that are given their ranks · collectives.cc, lists.cc, coalesced.cc,
+// p2p.cc: the operations · sparse.cc, monitored_barrier.cc: those made of others.
+// Floor: torch_ext. Thread: any.
 #pragma once
 
 #include <atomic>

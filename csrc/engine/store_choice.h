@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,7 +30,8 @@ class StoreChoice {
   // Operations of one kind and size that use the same stores in a row while both are tried, and how
   // many of these rows make a period.
   static constexpr uint32_t row(uint64_t bytes) {
-    return static_cast<uint32_t>(std::clamp<uint64_t>(kRingBytes / bytes, 1, kSlots)) + kTimed;
+    const uint64_t round = kRingBytes / std::bit_floor(bytes);  // the same for all sizes of a kind
+    return static_cast<uint32_t>(std::clamp<uint64_t>(round, 1, kSlots)) + kTimed;
   }
   static constexpr uint32_t kRows = 48;
 

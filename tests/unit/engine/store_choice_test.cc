@@ -106,6 +106,14 @@ TEST(StoreChoice, EachKindAndSizeForItself) {
   EXPECT_EQ(machine.operation(StoreChoice::kBytesMin - 1), Stores::Cached);
 }
 
+TEST(StoreChoice, SizesOfOneKindAreTriedTogether) {
+  Machine machine;
+  machine.cached_ns = 500;
+  const uint64_t sizes[] = {2 * StoreChoice::kBytesMin, 3 * StoreChoice::kBytesMin};
+  for (uint32_t i = 0; i < trials(sizes[0]); ++i) machine.operation(sizes[i % 2]);
+  for (const uint64_t bytes : sizes) EXPECT_EQ(machine.operation(bytes), Stores::Streamed) << bytes;
+}
+
 TEST(StoreChoice, MessagesMayBeTriedSeveralAtOnce) {
   Machine machine;
   machine.cached_ns = 500;
