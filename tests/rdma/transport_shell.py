@@ -99,7 +99,7 @@ class TransportShell:
 
     def line(self, region: int, offset: int) -> Line:
         raw = self.show(region, offset, 64)
-        return Line(*struct.unpack("<QII47sB", raw))
+        return Line(*struct.unpack("<QII44sI", raw))
 
     # --- its end --------------------------------------------------------------------------------
 
