@@ -24,6 +24,7 @@ class ProfiledCall {
  private:
   void begin(at::StepCallbacks callbacks, const char* title, const Operands& operands) {
     record_.emplace(std::move(callbacks));
+    record_->_setAsync();  // as works do: who reads profiles finds all operations alike
     const std::vector<c10::IValue> inputs(operands.read().begin(), operands.read().end());
     record_->before(title, c10::ArrayRef<const c10::IValue>(inputs.data(), inputs.size()));
   }

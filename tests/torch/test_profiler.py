@@ -19,4 +19,5 @@ def test_operations_are_shown_with_their_inputs(asynchronous: bool) -> None:
     title = f"{dist.get_backend()}:all_reduce"
     shown = [event for event in profile.events() if event.name == title]
     assert len(shown) == 1
+    assert shown[0].is_async  # what torch's own tests want of blocking calls, too
     assert shown[0].input_shapes in ([[3, 5]], [[[3, 5]]])  # ours; gloo's, in a list
