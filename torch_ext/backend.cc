@@ -35,8 +35,7 @@ void RdmaBackend::finish_here(const Call& call, uint64_t sequence, Operands& ope
         ->finish_in_background();
     throw;
   }
-  const Status status = parts.status();
-  if (!status.ok()) throw_status(status, session_->communicator());
+  throw_if_failed(parts.status(), session_->communicator());
   operands.unpack();
 }
 

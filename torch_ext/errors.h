@@ -30,6 +30,11 @@ inline void throw_if_failed(const Status& status) {
     throw_status(status);
 }
 
+inline void throw_if_failed(const Status& status, const Communicator& communicator) {
+  if (!status.ok()) [[unlikely]]
+    throw_status(status, communicator);
+}
+
 template <typename T>
 T take_or_throw(Result<T> result) {
   throw_if_failed(result.status());

@@ -45,7 +45,7 @@ c10::intrusive_ptr<c10d::Backend> RdmaBackend::shrink(
                                            [&interrupt] { return interrupt.check(); });
   }();
   if (shrunk.status().code() == StatusCode::Interrupted) interrupt.rethrow();
-  if (!shrunk.ok()) throw_status(shrunk.status(), session_->communicator());
+  throw_if_failed(shrunk.status(), session_->communicator());
   auto [communicator, ranks] = shrunk.take();
   auto of_group = c10::make_intrusive<Options>(limit, options_->algorithm);
   of_group->group_name = options_->group_name + ":shrunk";

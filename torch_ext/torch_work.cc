@@ -2,15 +2,11 @@
 #include "torch_ext/torch_work.h"
 
 #include <ATen/record_function.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
-#include "csrc/base/clock.h"
 #include "torch_ext/errors.h"
 #include "torch_ext/interrupt.h"
-#include "torch_ext/process.h"
 
 namespace rdmacoll::torch_ext {
 namespace {
@@ -97,11 +93,6 @@ bool TorchWork::isCompleted() {
   return true;
 }
 
-void TorchWork::throw_if_it_failed() const {
-  if (!status_.ok()) [[unlikely]]
-    throw_status(status_, session_->communicator());
-}
-
 bool TorchWork::isSuccess() const { return settled() && status_.ok(); }
 
 std::exception_ptr TorchWork::exception() const {
@@ -126,7 +117,7 @@ bool TorchWork::wait(std::chrono::milliseconds timeout) {
     parts_.wait(*session_, timeout == kNoTimeout ? -1 : timeout.count());
     settle();
   }
-  throw_if_it_failed();
+  throw_if_failed(status_, session_->communicator());
   return true;
 }
 

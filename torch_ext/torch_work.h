@@ -47,8 +47,7 @@ class TorchWork final : public c10d::Work {
  private:
   bool settled() const { return settled_.load(std::memory_order_acquire); }
   void settle();
-  void throw_if_it_failed() const;  // once settled
-  void end();                       // once; under end_mutex_
+  void end();  // once; under end_mutex_
   void complete_future();
   std::vector<at::Tensor> tensors() const;  // the results
 

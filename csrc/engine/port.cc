@@ -51,7 +51,7 @@ void Port::look_for_credit() const {
 
 // Lines do not come in the order in which they were sent: an older one says less.
 void Port::advance_returned(uint32_t credit) const {
-  const auto step = static_cast<uint32_t>(credit - static_cast<uint32_t>(returned_));
+  const uint32_t step = credit - static_cast<uint32_t>(returned_);
   if (step <= sent_ - returned_) returned_ += step;
 }
 

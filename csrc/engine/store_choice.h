@@ -19,6 +19,7 @@
 #include <string>
 
 #include "csrc/base/clock.h"
+#include "csrc/base/limits.h"
 #include "csrc/memory/copy.h"
 #include "csrc/plan/plan.h"
 
@@ -31,7 +32,7 @@ class StoreChoice {
   // many of these rows make a period.
   static constexpr uint32_t row(uint64_t bytes) {
     const uint64_t round = kRingBytes / std::bit_floor(bytes);  // the same for all sizes of a kind
-    return static_cast<uint32_t>(std::clamp<uint64_t>(round, 1, kSlots)) + kTimed;
+    return static_cast<uint32_t>(std::clamp<uint64_t>(round, 1, kSlotDepth)) + kTimed;
   }
   static constexpr uint32_t kRows = 48;
 
@@ -69,9 +70,8 @@ class StoreChoice {
   void end(const Use& use);
 
  private:
-  // After so many operations, or bytes, an operation comes to the slots again that it began with.
-  static constexpr uint32_t kSlots = 8;
-  static constexpr uint64_t kRingBytes = 1 << 20;
+  // After so many bytes, or a message in each slot, an operation meets the slots again.
+  static constexpr uint64_t kRingBytes = kSlotDepth * kSlotBytesMax;
   static constexpr uint32_t kTimed = 2;  // at the end of a row
 
   static constexpr uint32_t kSizes = 16;  // powers of two from kBytesMin on; the last: all above

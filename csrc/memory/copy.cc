@@ -62,13 +62,11 @@ bool is_slow_for_memcpy(const std::byte* to, const std::byte* from) {
 
 }  // namespace
 
-void stream_copy(std::byte* to, const std::byte* from, uint64_t bytes) {
-  copy_lines<Stores::Streamed>(to, from, bytes);
-  _mm_sfence();
-}
-
-void cached_copy(std::byte* to, const std::byte* from, uint64_t bytes) {
-  if (is_slow_for_memcpy(to, from)) {
+void copy_bytes(std::byte* to, const std::byte* from, uint64_t bytes, Stores stores) {
+  if (stores == Stores::Streamed) {
+    copy_lines<Stores::Streamed>(to, from, bytes);
+    _mm_sfence();
+  } else if (is_slow_for_memcpy(to, from)) {
     copy_lines<Stores::Cached>(to, from, bytes);
   } else {
     std::memcpy(to, from, bytes);
@@ -77,22 +75,10 @@ void cached_copy(std::byte* to, const std::byte* from, uint64_t bytes) {
 
 #else
 
-void stream_copy(std::byte* to, const std::byte* from, uint64_t bytes) {
-  std::memcpy(to, from, bytes);
-}
-
-void cached_copy(std::byte* to, const std::byte* from, uint64_t bytes) {
+void copy_bytes(std::byte* to, const std::byte* from, uint64_t bytes, Stores) {
   std::memcpy(to, from, bytes);
 }
 
 #endif
-
-void copy_bytes(std::byte* to, const std::byte* from, uint64_t bytes, Stores stores) {
-  if (stores == Stores::Streamed) {
-    stream_copy(to, from, bytes);
-  } else {
-    cached_copy(to, from, bytes);
-  }
-}
 
 }  // namespace rdmacoll

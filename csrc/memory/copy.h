@@ -10,12 +10,8 @@ namespace rdmacoll {
 
 enum class Stores : uint8_t { Cached, Streamed };
 
+// Streamed bytes are ordered before every later store of this thread. Cached ones go at the same
+// rate wherever the ranges lie.
 void copy_bytes(std::byte* to, const std::byte* from, uint64_t bytes, Stores stores);
-
-// What is written is ordered before every later store of this thread.
-void stream_copy(std::byte* to, const std::byte* from, uint64_t bytes);
-
-// By ordinary stores, at the same rate wherever the ranges lie.
-void cached_copy(std::byte* to, const std::byte* from, uint64_t bytes);
 
 }  // namespace rdmacoll
