@@ -12,6 +12,7 @@ namespace {
 
 // Blocks are cut at cache lines; a multiple of every dtype's bytes.
 constexpr uint64_t kGrainBytes = 64;
+constexpr uint64_t kShortBytes = 1 << 20;  // takes less time than waking a thread for it
 
 uint64_t mix(uint64_t hash, uint64_t value) {
   hash ^= value + 0x9E3779B97F4A7C15ull + (hash << 6) + (hash >> 2);
@@ -118,8 +119,9 @@ Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op) {
   op->work = work;
   op->started_ns = ground_.clock.now_ns();
   op->deadline_ns = op->started_ns + timeout_ms() * 1'000'000;
+  const bool is_short = op->operation.total_bytes() <= kShortBytes;
   RDMACOLL_RETURN_IF_ERROR(group_->submit(std::move(op)));
-  ground_.progress.notify();
+  ground_.progress.notify(is_short ? work.get() : nullptr);
   return work;
 }
 

@@ -78,7 +78,7 @@ Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t ta
                             .tag = tag,
                             .started_ns = now_ns,
                             .deadline_ns = now_ns + timeout_ms() * 1'000'000}));
-  ground_.progress.notify();
+  ground_.progress.notify(nullptr);
   return work;
 }
 
@@ -94,7 +94,7 @@ Result<WorkPtr> Communicator::recv(MutableBuffer data, int source_or_any, int32_
                             .tag = tag,
                             .started_ns = now_ns,
                             .deadline_ns = now_ns + timeout_ms() * 1'000'000}));
-  ground_.progress.notify();
+  ground_.progress.notify(nullptr);
   return work;
 }
 
@@ -137,7 +137,7 @@ Result<Smaller> Communicator::shrink(std::span<const int> excluded, int64_t time
   auto pause = kShortestPause;
   while (true) {
     const WorkPtr reading = shrinking_->read();
-    ground_.progress.notify();
+    ground_.progress.notify(nullptr);
     RDMACOLL_RETURN_IF_ERROR(wait(*reading, -1, interrupt));
     auto turn = shrinking_->consider();
     if (!turn.ok()) return turn.status();
@@ -158,12 +158,12 @@ Result<Smaller> Communicator::shrink(std::span<const int> excluded, int64_t time
 
 void Communicator::abort(const std::string& reason) {
   group_->fail_soon(Status(StatusCode::Aborted, reason));
-  ground_.progress.notify();
+  ground_.progress.notify(nullptr);
 }
 
 void Communicator::leave(const std::string& reason) {
   group_->fail_soon(Status(StatusCode::Aborted, reason), Group::Farewell::Left);
-  ground_.progress.notify();
+  ground_.progress.notify(nullptr);
 }
 
 }  // namespace rdmacoll

@@ -19,6 +19,8 @@ constexpr int64_t kCheckEveryNs = 1'000'000;  // deadlines and peers
 constexpr int64_t kPatienceMinNs = 10'000;    // how long a wait stays awake
 constexpr int64_t kPatienceMaxNs = 300'000;
 constexpr int64_t kPatienceOnOwnCoreNs = 200'000;  // of a waiter, at least
+constexpr int64_t kLingerNs = 100'000;             // how long who starts a short work drives it
+constexpr uint32_t kNotLingerMost = 15;
 constexpr int64_t kSleepForNs = 50'000'000;  // the longest sleep, for deadlines to be looked at
 constexpr int64_t kInterruptEveryNs = 100'000'000;
 constexpr int64_t kWatchMinNs = 100'000;  // how long a background thread leaves it to waiters
@@ -126,7 +128,7 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
   return stopped.ok() ? work.status() : stopped;
 }
 
-void ThreadProgress::notify() {
+void ThreadProgress::notify(const Work* short_work) {
   // Against sleep(): either the driver sees what was submitted, or this sees it asleep. The same
   // against free_role().
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -136,6 +138,7 @@ void ThreadProgress::notify() {
   // What can leave at once leaves here, and a short message is through: nobody needs waking for it.
   if (try_take_role()) {
     round();
+    if (short_work != nullptr && !short_work->done()) linger(*short_work);
     free_role();  // the caller may hold what callbacks want
   }
   hand_over();
@@ -276,6 +279,21 @@ void ThreadProgress::run_pulse() {
 }
 
 // --- driving -------------------------------------------------------------------------------------
+
+// To wake a thread that ends the work, and to be woken by it (DDP waits for a future, so it cannot
+// drive), takes longer than a short operation. Where the others have not come in that time, the
+// next works are left to that thread at once: one, then 3, 7 and 15 of them.
+void ThreadProgress::linger(const Work& short_work) {
+  if (linger_not_ > 0) {
+    --linger_not_;
+    return;
+  }
+  if (spin_ns_.load(std::memory_order_relaxed) == 0) return;  // the others need this core
+  const int64_t now_ns = clock_.now_ns();
+  drive(&short_work, now_ns, now_ns + kLingerNs);
+  in_vain_ = short_work.done() ? 0 : std::min(2 * in_vain_ + 1, kNotLingerMost);
+  linger_not_ = in_vain_;
+}
 
 // Ends when the work is done (without one: when nothing is in flight, or somebody is parked), when
 // callbacks are due, when the role is wanted, or at until_ns.

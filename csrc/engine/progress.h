@@ -4,11 +4,12 @@
 // Floor: engine. Thread: any.
 //
 // One driver at a time, for all groups of the endpoint. Whoever starts something drives one round
-// if nobody else drives, so that what can leave at once has left; whoever waits drives, so that a
-// small operation costs no hand-over; while nobody waits and something is in flight, a background
-// thread does. Callbacks run in the thread that finished the work, after it has left the role
-// (never in one that only starts an operation: a background thread runs them then), and may wait
-// for works that are still in flight: as long as one runs, another thread can drive.
+// if nobody else drives, so that what can leave at once has left, and lingers for what may end
+// soon; whoever waits drives, so that a small operation costs no hand-over; while nobody waits and
+// something is in flight, a background thread does. Callbacks run in the thread that finished the
+// work, after it has left the role (never in one that only starts an operation: a background thread
+// runs them then), and may wait for works that are still in flight: as long as one runs, another
+// thread can drive.
 #pragma once
 
 #include <atomic>
@@ -36,8 +37,9 @@ class Progress {
   virtual void add(Group& group) = 0;
   // Closes the group (Group::close) and forgets it; nothing drives it afterwards.
   virtual void remove(Group& group) = 0;
-  // Something was submitted, or a group is to fail.
-  virtual void notify() = 0;
+  // Something was submitted, or a group is to fail. `short_work`: where it is one that ends within
+  // microseconds if the other ranks are there; else nullptr.
+  virtual void notify(const Work* short_work) = 0;
   // See Communicator::wait and Communicator::WillWait.
   virtual Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) = 0;
   virtual void expect_wait(int change) = 0;
@@ -53,7 +55,7 @@ class ThreadProgress final : public Progress {
 
   void add(Group& group) override;
   void remove(Group& group) override;
-  void notify() override;
+  void notify(const Work* short_work) override;
   Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) override;
   void expect_wait(int change) override;
 
@@ -71,6 +73,7 @@ class ThreadProgress final : public Progress {
   bool anything_in_flight() const;  // the driver's question
 
   // As the driver.
+  void linger(const Work& short_work);
   void drive(const Work* work, int64_t now_ns, int64_t until_ns);
   void round();
   void settle(std::vector<Completion>& finished);
@@ -123,7 +126,9 @@ class ThreadProgress final : public Progress {
   int64_t now_ns_ = 0;
   int64_t moved_ns_ = 0;
   int64_t checked_ns_ = 0;
-  int64_t patience_ns_;  // how long the driver stays awake while nothing moves
+  uint32_t linger_not_ = 0;  // for so many works
+  uint32_t in_vain_ = 0;     // what that was when lingering was last in vain
+  int64_t patience_ns_;      // how long the driver stays awake while nothing moves
 
   std::condition_variable pulse_;  // for its end
   std::thread pulse_thread_;

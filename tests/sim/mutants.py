@@ -28,6 +28,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 # What shows most comes first. The rarest bug shows in one of 6,800 scripts with faults.
 RUNS = (
     ("Found.*", 1),
+    ("Streams.*", 200),
     ("Simulation.Random*", 400),
     ("Landing.*", 2000),
     ("Shrinking.*", 600),
@@ -76,6 +77,12 @@ MUTANTS = (
         PORT,
         "if (step <= sent_ - returned_) returned_ += step;",
         "returned_ += step % 16;",
+    ),
+    Mutant(
+        "credit that has lain for hundreds of messages counts as new",
+        PORT,
+        "const uint32_t step = credit - static_cast<uint32_t>(returned_);",
+        "const uint32_t step = static_cast<uint8_t>(credit - static_cast<uint32_t>(returned_));",
     ),
     Mutant(
         "credit in messages that are not taken is overlooked",

@@ -58,7 +58,7 @@ class SimWorld {
    public:
     void add(Group& group) override { groups_.push_back(&group); }
     void remove(Group& group) override;
-    void notify() override {}
+    void notify(const Work*) override {}
     Status wait(Work&, int64_t, const InterruptCheck&) override;
     void expect_wait(int) override {}
     void round(bool check);
