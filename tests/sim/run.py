@@ -20,7 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 CHUNK_SEEDS = 250
 CHUNK_LIMIT_S = 900  # of one process; its own bounds are in virtual time
 SUMMARY = re.compile(
-    r"^(scripts|soaks|streams|faults|landings|mismatches|shrinkings|standstills): (.*)$", re.MULTILINE
+    r"^(scripts|soaks|streams|faults|landings|mismatches|shrinkings|standstills): (.*)$",
+    re.MULTILINE,
 )
 TESTS = "Simulation.*:Streams.*:Landing.*:Shrinking.*:Standstills.*"
 
