@@ -2,8 +2,9 @@
 
     rdmarun -np 2 examples/05_heap.py
 
-Two equal models, one with ordinary gradients and one in the heap, take turns; the script prints how
-long a step of each takes and how much of the heap is used, and checks that they learn the same.
+Three equal models take turns: one with ordinary gradients, one made in the heap, and one of which
+rdmacoll finds out by itself what belongs there. The script prints how long a step of each takes and
+how much of the heap is used, and checks that they learn the same.
 """
 
 import time
@@ -48,17 +49,25 @@ def main() -> None:
         for seed in range(2):  # DDP makes its buckets anew in the second step
             ordinary.step(seed)
             in_heap.step(seed)
-    times = [(ordinary.step(seed), in_heap.step(seed)) for seed in range(2, TURNS)]
-    slow, fast = (sorted(column)[len(column) // 2] * 1e3 for column in zip(*times, strict=True))
+    traced = Trainer()
+    with rdmacoll.trace_placement(traced.model) as placement:
+        for seed in range(2):  # what meets collectives is moved where the next step begins
+            traced.step(seed)
+        placement.step()
+    trainers = (ordinary, in_heap, traced)
+    times = [[trainer.step(seed) for trainer in trainers] for seed in range(2, TURNS)]
+    medians = (sorted(column)[len(column) // 2] * 1e3 for column in zip(*times, strict=True))
 
-    gradients = [parameter.grad for parameter in in_heap.model.parameters()]
-    assert all(grad is not None and rdmacoll.in_heap(grad) for grad in gradients)
-    pairs = zip(ordinary.model.parameters(), in_heap.model.parameters(), strict=True)
-    assert all(torch.equal(one, other) for one, other in pairs)
+    for trainer in (in_heap, traced):
+        parameters = list(trainer.model.parameters())
+        assert all(p.grad is not None and rdmacoll.in_heap(p.grad) for p in parameters)
+        pairs = zip(ordinary.model.parameters(), parameters, strict=True)
+        assert all(torch.equal(one, other) for one, other in pairs)
     if dist.get_rank() == 0:
         used = rdmacoll.memory_stats()["allocated_bytes"] / 2**20
-        print(f"a step takes {slow:.1f} ms, with its gradients in the heap {fast:.1f} ms")
-        print(f"{used:.0f} MiB of the heap are in use; both models are the same bit for bit")
+        print("a step takes {:.1f} ms, made in the heap {:.1f} ms, traced {:.1f} ms".format(*medians))
+        print(f"{used:.0f} MiB of the heap are in use; all models are the same bit for bit")
+        print(placement.report())
     dist.destroy_process_group()
 
 
