@@ -65,7 +65,8 @@ def main() -> None:
         assert all(torch.equal(one, other) for one, other in pairs)
     if dist.get_rank() == 0:
         used = rdmacoll.memory_stats()["allocated_bytes"] / 2**20
-        print("a step takes {:.1f} ms, made in the heap {:.1f} ms, traced {:.1f} ms".format(*medians))
+        plain, made, found = medians
+        print(f"a step takes {plain:.1f} ms, made in the heap {made:.1f} ms, traced {found:.1f} ms")
         print(f"{used:.0f} MiB of the heap are in use; all models are the same bit for bit")
         print(placement.report())
     dist.destroy_process_group()

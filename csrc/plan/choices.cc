@@ -13,16 +13,19 @@ constexpr uint64_t kKiB = 1024;
 constexpr uint64_t kMiB = 1024 * kKiB;
 constexpr uint64_t kAny = kAnyBytes;
 
-// The first row that fits is taken. A one-shot moves world times the bytes, hence the third bound.
+// The first row that fits is taken. A one-shot moves world times the bytes, hence the third bound;
+// between two ranks that is no more than others move.
 struct Choice {
   Collective collective;
   bool mapped;
   uint64_t max_bytes;
   uint64_t max_bytes_times_world;
   Algorithm algorithm;
+  bool of_two = false;  // only in a world of two
 };
 
 constexpr Choice kChoices[] = {
+    {Collective::AllReduce, true, 64 * kKiB, kAny, Algorithm::OneShot, true},
     {Collective::AllReduce, true, 16 * kKiB, 32 * kKiB, Algorithm::OneShot},
     {Collective::AllReduce, true, kAny, kAny, Algorithm::TwoShot},
     {Collective::AllReduce, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
@@ -32,6 +35,7 @@ constexpr Choice kChoices[] = {
     {Collective::Broadcast, true, kAny, kAny, Algorithm::Direct},
     {Collective::Broadcast, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
     {Collective::Broadcast, false, kAny, kAny, Algorithm::Tree},
+    {Collective::Reduce, true, 4 * kMiB, kAny, Algorithm::OneShot, true},
     {Collective::Reduce, true, 16 * kKiB, 64 * kKiB, Algorithm::OneShot},
     {Collective::Reduce, true, kAny, kAny, Algorithm::TwoShot},
     {Collective::Reduce, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
@@ -57,7 +61,7 @@ std::vector<TunedRow> defaults(Collective collective, uint32_t world, Reach reac
   std::vector<TunedRow> rows;
   for (const Choice& choice : kChoices) {
     if (choice.collective != collective || choice.mapped != reach.all_mapped ||
-        !exists(collective, choice.algorithm, world, reach)) {
+        !exists(collective, choice.algorithm, world, reach) || (choice.of_two && world != 2)) {
       continue;
     }
     const uint64_t most = choice.max_bytes_times_world;

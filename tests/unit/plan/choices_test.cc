@@ -48,6 +48,14 @@ TEST(ChoicesTest, LargeReductionsTakeTheBandwidthPath) {
   EXPECT_EQ(chosen(Collective::AllReduce, 64 << 10, 4, kUnmapped), Algorithm::HalvingDoubling);
 }
 
+TEST(ChoicesTest, BetweenTwoRanksTheOneShotEndsLater) {
+  EXPECT_EQ(chosen(Collective::AllReduce, 64 << 10, 2, kMapped), Algorithm::OneShot);
+  EXPECT_EQ(chosen(Collective::AllReduce, (64 << 10) + 1, 2, kMapped), Algorithm::TwoShot);
+  EXPECT_EQ(chosen(Collective::AllReduce, 64 << 10, 3, kMapped), Algorithm::TwoShot);
+  EXPECT_EQ(chosen(Collective::Reduce, 4 << 20, 2, kMapped), Algorithm::OneShot);
+  EXPECT_EQ(chosen(Collective::Reduce, 4 << 20, 3, kMapped), Algorithm::TwoShot);
+}
+
 TEST(ChoicesTest, TheOneShotEndsEarlierInLargerWorlds) {
   for (Reach reach : {kMapped, kUnmapped}) {
     const auto last_bytes = [&](uint32_t world) {
