@@ -15,6 +15,7 @@ constexpr uint64_t kSeedsPerStream = 20;  // it takes as long as so many scripts
 constexpr int64_t kStallBoundMs = 10'000;
 constexpr int32_t kStreamTag = 1;
 constexpr int32_t kWaitingTag = 2;
+constexpr size_t kFits = 8;  // numbers into the slots of short messages, as small as they are here
 constexpr int kTurns = 8;
 constexpr size_t kPassFrom = 200, kPassTo = 300;  // messages while one waits
 constexpr size_t kBehind = 4;                     // sent and not received, as they pass
@@ -24,7 +25,7 @@ constexpr uint64_t kMostRounds = 3'000'000;       // of a world: ten times as ma
 using Numbers = std::vector<int32_t>;
 
 // Messages from one rank to another, received in the order in which they are sent. Most of them lie
-// beside their envelope: what the smallest slots hold.
+// beside their envelope.
 class Flow {
  public:
   Flow(std::mt19937_64& random, Communicator& from, Communicator& to, int32_t tag)
@@ -39,7 +40,7 @@ class Flow {
   }
 
   void send(std::vector<WorkPtr>& works) {
-    const size_t count = random_() % 64 == 0 ? random_() % 400 : 7 + random_() % 2;
+    const size_t count = random_() % 64 == 0 ? random_() % 400 : kFits - random_() % 2;
     const Numbers& message = sent_.emplace_back(count, static_cast<int32_t>(sent()));
     auto work = from_.send({message.data(), message.size() * sizeof(int32_t)}, to_.rank(), tag_);
     ASSERT_TRUE(work.ok()) << work.status().message();
