@@ -13,7 +13,7 @@ STAMPS := .venv/stamps
 CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
-.PHONY: help train test ci-quick test-cpp test-python test-examples test-suite test-bare \
+.PHONY: help train test ci-quick nightly test-cpp test-python test-examples test-suite test-bare \
 	sim faults soak fuzz test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
 
 help:  ## this list
@@ -24,8 +24,11 @@ train: build  ## a data-parallel training run on NP=2 ranks
 
 test: test-cpp test-python  ## the C++ and the Python tests
 
-ci-quick: tidy test-cpp  ## what to run while working: tidy, C++ units, the small worlds
+ci-quick: tidy test-cpp build  ## what to run while working: tidy, C++ units, the small worlds
 	$(BIN)/python -m pytest -q tests/torch -k "not world4 and not world7"
+
+nightly:  ## all of CI whole: nothing rotated, long tests, a bare machine (root; takes hours)
+	.ci/run --whole
 
 # --- set-up: the stamps live and die with the environment -----------------------------------------
 
@@ -132,7 +135,12 @@ test-rdma: build build-cpp $(if $(ACTIVE_RDMA),,$(STAMPS)/guest)  ## all that ne
 rdma-shell: build $(STAMPS)/guest  ## a prompt on a machine with a software RDMA device
 	$(BIN)/python -m guest
 
-test-bare:  ## make train and make test on a bare Debian 12 (root; takes long)
+$(STAMPS)/debootstrap: | $(STAMPS)/system
+	command -v debootstrap >/dev/null || \
+		{ apt-get update && apt-get install -y --no-install-recommends debootstrap; }
+	@touch $@
+
+test-bare: $(STAMPS)/debootstrap  ## make train and make test on a bare Debian 12 (root; takes long)
 	.ci/chroot-test
 
 asan: $(STAMPS)/packages  ## the engine's tests under AddressSanitizer and UBSan

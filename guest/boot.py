@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from guest import BUILD, GuestError, initrd, kernel, qemu, tsc
+from guest import BUILD, GuestError, initrd, kernel, qemu, ssh_key, tsc
 
 SHARE = BUILD / "share"
 BOOT_LIMIT_S = 180  # takes a few seconds; ten times as long on a busy machine
@@ -100,7 +100,7 @@ def run(settings: Settings, command: str | None) -> int:
         if command is not None:
             (run_folder / "command").write_text(command + "\n")
         if settings.guests == 2:
-            _make_key(run_folder / "key")
+            ssh_key.make(run_folder / "key")
         with _booted(settings, run_folder, command is None) as guests:
             return _follow(guests, None if command is None else settings.timeout_s)
 
@@ -119,15 +119,6 @@ def _shell_settings(settings: Settings, interactive: bool) -> str:
         *(f"export {name}={shlex.quote(value)}" for name, value in handed_on.items()),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _make_key(path: Path) -> None:
-    """For guest/sshd."""
-    try:
-        options = ["-q", "-t", "ed25519", "-N", "", "-C", "throw-away"]
-        subprocess.run(["ssh-keygen", *options, "-f", path], check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise GuestError(f"{error}: run .ci/system-packages-rdma") from error
 
 
 @contextlib.contextmanager

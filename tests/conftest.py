@@ -1,8 +1,21 @@
-"""For all tests: in CI a skipped test is a failure, for it shows nothing of what it tests."""
+"""For all tests: in CI a skipped test is a failure, for it shows nothing of what it tests.
+
+Tests marked `nightly` take long. They run where RDMACOLL_NIGHTLY=1 is set, as `make nightly` does,
+and are left out elsewhere; each has a shorter form that always runs.
+"""
 
 import os
 
 import pytest
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("RDMACOLL_NIGHTLY") == "1":
+        return
+    nightly = [item for item in items if item.get_closest_marker("nightly")]
+    if nightly:
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=nightly)
 
 
 def skipped(config: pytest.Config) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from guest import GuestError, boot, initrd, kernel, qemu
+from guest import GuestError, boot, initrd, kernel, qemu, ssh_key
 from guest.boot import Settings, Timeout
 
 LIMIT_S = 30
@@ -45,6 +45,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
     monkeypatch.setattr(boot, "SHARE", tmp_path / "share")
     monkeypatch.setattr(kernel, "ensure", lambda: None)
     monkeypatch.setattr(initrd, "build", lambda: b"")
+    monkeypatch.setattr(ssh_key, "make", lambda path: None)
     return made
 
 
