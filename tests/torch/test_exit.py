@@ -20,15 +20,19 @@ dist.all_reduce(tensor)
 assert tensor[0].item() == dist.get_world_size()
 """
 
-# What a script does at its end, and the status it should leave with.
+# What a script does at its end, and the status it should leave with. The barriers let no rank leave
+# before the other has begun its receives, which would raise in a group that has lost a rank.
 ENDS = {
     "destroy": ("dist.destroy_process_group()", 0),
     "without destroy": ("", 0),
     "status": ("sys.exit(3)", 3),
-    "pending": ("works = [dist.irecv(torch.ones(5), 1 - rank) for _ in range(3)]", 0),
+    "pending": (
+        "works = [dist.irecv(torch.ones(5), 1 - rank) for _ in range(3)]\ndist.barrier()",
+        0,
+    ),
     "pending callbacks": (
         "work = dist.irecv(torch.ones(5), 1 - rank)\n"
-        "future = work.get_future().then(lambda f: print('never', flush=True))",
+        "future = work.get_future().then(lambda f: print('never', flush=True))\ndist.barrier()",
         0,
     ),
 }
