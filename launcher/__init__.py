@@ -3,6 +3,8 @@
     rdmarun - mpiexec - per host: keeper - agent - ranks, each with what it starts itself
                                              |---- the TCPStore (on host 0)
 
+On one host there is no mpiexec, and nothing loads MPI.
+
 Whichever of these is killed, those below it end: the agent and the keeper adopt and kill orphans.
 Floor: beside rdmacoll/, above nothing: nothing here imports torch (but store.py, a process of its
 own) or the engine, so that a launch waits for no import of torch.

@@ -1,7 +1,7 @@
 """Job: all that the agents must know to start the ranks, as rdmarun sends it to them. A value.
 
-It travels through the standard input of mpiexec: no secret on a command line, no file to leave
-behind. rdmarun's own environment goes with it and becomes the ranks' on every host, so no
+It travels through the standard input of what rdmarun starts: no secret on a command line, no file
+to leave behind. rdmarun's own environment goes with it and becomes the ranks' on every host, so no
 variable of MPI's reaches a rank.
 Floor: launcher. Thread: any.
 """

@@ -1,7 +1,7 @@
-"""One launch: mpiexec from its start to its end, and the signals to rdmarun in between.
+"""One launch: what starts the agents, from its start to its end, and the signals to rdmarun.
 
-The job goes to the agents through mpiexec's standard input, which stays open: its end tells them
-that rdmarun is gone.
+That is mpiexec, or the only agent itself. The job goes to the agents through its standard input,
+which stays open: its end tells them that rdmarun is gone.
 Floor: launcher, in rdmarun. Thread: the main one.
 """
 
@@ -17,46 +17,47 @@ from contextlib import suppress
 from .job import ASK, PIECE_BYTES, Job
 
 STOP_TIMEOUT_S = 15.0  # for the agents to end the ranks (5 s of grace) and themselves
-KILL_TIMEOUT_S = 5.0  # for mpiexec to end them when the agents do not answer
+KILL_TIMEOUT_S = 5.0  # for what started them to end them when they do not answer
 CHUNK_BYTES = 1 << 16
 
 
 class Launch:
-    """The time from mpiexec's start to its end."""
+    """The time from its start to its end; `name` is what people call it."""
 
-    def __init__(self, job: Job, argv: Sequence[str], env: Mapping[str, str]) -> None:
+    def __init__(self, job: Job, name: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
         self._job = job
+        self._name = name
         self._to_agent = bytearray(job.to_line())
         self._before_ready = bytearray()
         self._ready = False
         self._gave_up = False
         self._stopped_by: int | None = None
         self._deadline: float | None = time.monotonic() + job.start_timeout_s
-        self._mpiexec = subprocess.Popen(
+        self._process = subprocess.Popen(
             list(argv),
             env=dict(env),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # the terminal's Ctrl-C is for us alone
         )
-        assert self._mpiexec.stdin is not None and self._mpiexec.stdout is not None
-        self._stdin = self._mpiexec.stdin.fileno()
-        self._stdout = self._mpiexec.stdout.fileno()
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._stdin = self._process.stdin.fileno()
+        self._stdout = self._process.stdout.fileno()
         os.set_blocking(self._stdin, False)
         os.set_blocking(self._stdout, False)
 
     def run(self) -> int:
-        """Passes the output on until mpiexec has ended; the status of the job."""
+        """Passes the output on until the process has ended; the status of the job."""
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(sig, self._on_signal)
-        ended = os.pidfd_open(self._mpiexec.pid)
+        ended = os.pidfd_open(self._process.pid)
         selector = selectors.DefaultSelector()
         selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 64))
         selector.register(ended, selectors.EVENT_READ, lambda: None)
         selector.register(self._stdout, selectors.EVENT_READ, self._relay)
-        while self._mpiexec.poll() is None:
+        while self._process.poll() is None:
             for key, _ in selector.select(self._timeout_s()):
                 if key.data() is False:
                     selector.unregister(key.fd)
@@ -95,7 +96,7 @@ class Launch:
             before, _, after = self._before_ready.partition(ASK)
             self._before_ready = before + after
             self._ready = not self._to_agent
-            with suppress(BrokenPipeError):  # mpiexec is ending, which we shall see
+            with suppress(BrokenPipeError):  # it is ending, which we shall see
                 os.write(self._stdin, self._to_agent[:PIECE_BYTES])
             del self._to_agent[:PIECE_BYTES]
             if self._stopped_by is None and not self._gave_up:
@@ -104,46 +105,46 @@ class Launch:
     def _on_signal(self, sig: int, _: object) -> None:
         if self._stopped_by is None:
             self._stop(sig, tell=sig)
-        else:  # asked twice: the keepers clean up after mpiexec
-            self._mpiexec.kill()
+        else:  # asked twice: the keepers or agents clean up after it
+            self._process.kill()
 
     def _stop(self, sig: int, tell: int) -> None:
         """Has the agents end the ranks with the signal `tell`."""
         self._stopped_by = sig
         self._deadline = time.monotonic() + STOP_TIMEOUT_S
         if not self._ready:
-            self._mpiexec.terminate()
+            self._process.terminate()
             return
         try:
             os.write(self._stdin, b"%d\n" % tell)
         except (BrokenPipeError, BlockingIOError):
-            self._mpiexec.terminate()
+            self._process.terminate()
 
     def _on_deadline(self) -> None:
         if self._gave_up:
             self._deadline = None
-            self._mpiexec.kill()
+            self._process.kill()
             return
         if self._stopped_by is None:
             names = ", ".join(host.name for host in self._job.hosts)
             say(
                 f"the agents ({names}) are not up after {self._job.start_timeout_s:g} s "
-                "(--start-timeout); can mpiexec start a program on each of these hosts?"
+                "(--start-timeout); --verbose shows the command that was to start them"
             )
         self._gave_up = True
         self._deadline = time.monotonic() + KILL_TIMEOUT_S
-        self._mpiexec.terminate()
+        self._process.terminate()
 
     def _status(self) -> int:
-        status = self._mpiexec.returncode
+        status = self._process.returncode
         if self._stopped_by is not None:
             return 128 + self._stopped_by
         if status < 0:
-            say(f"mpiexec was killed by {signal.Signals(-status).name}; the ranks were ended")
+            say(f"{self._name} was killed by {signal.Signals(-status).name}; the ranks were ended")
             return 128 - status
         if not self._ready:
             say(
-                f"mpiexec ended (status {status}) before its agents were up; "
+                f"{self._name} ended (status {status}) before the agents were up; "
                 "--verbose shows its command line"
             )
             return status or 1

@@ -34,8 +34,8 @@ def find_mpi(wanted: Flavour | None = None) -> Mpi:
     found = _all_mpiexecs()
     if not found:
         raise MpiError(
-            f"no mpiexec beside {sys.executable} nor on PATH: it starts the processes of a job; "
-            "`pip install mpich` brings one, or install your system's MPI"
+            f"no mpiexec beside {sys.executable} nor on PATH: it starts the processes of a job on "
+            "several hosts; `pip install mpich` brings one, or install your system's MPI"
         )
     if wanted is None:
         return _probe(found[0])

@@ -3,6 +3,7 @@
 Floor: launcher. Thread: any.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +29,15 @@ class Attempt:
     number: int  # 0 is the first; the others are restarts
     master: Master
     secret: bytes
+
+    def to_bytes(self) -> bytes:
+        fields = [self.number, self.master.address, self.master.port, self.secret.hex()]
+        return json.dumps(fields).encode()
+
+    @staticmethod
+    def from_bytes(text: bytes) -> "Attempt":
+        number, address, port, secret = json.loads(text)
+        return Attempt(number, Master(address, port), bytes.fromhex(secret))
 
 
 def master_address(job: Job, own_name: str) -> str:

@@ -1,4 +1,4 @@
-"""rdmarun, the command: reads its options, starts the agents through mpiexec, passes signals on.
+"""rdmarun, the command: reads its options, starts the agents, passes signals on.
 
 Floor: launcher. Thread: the main one.
 """
@@ -36,15 +36,24 @@ def run(options: Options) -> int:
     if not options.module and not Path(options.script).is_file():
         say(f"{options.script}: there is no such script (a module is started with -m)")
         return 2
-    mpi = find_mpi()
     job = _job(options)
-    agent = [*own_module("agent"), str(len(job.hosts))]
-    argv, extra = mpi_command(mpi.mpiexec, mpi.flavour, job.hosts, agent, os.getuid() == 0)
-    if options.verbose:
-        say(f"{mpi.version}: {shlex.join(argv)}")
     if sets_one_thread(job):
         say("OMP_NUM_THREADS is not set: each rank gets 1 thread (-x OMP_NUM_THREADS=N for more)")
-    return Launch(job, argv, os.environ | extra).run()
+    agent = [*own_module("agent"), str(len(job.hosts))]
+    if job.all_local and len(job.hosts) == 1:
+        # Not by mpiexec, which listens on all interfaces, to whoever can reach them.
+        return _launch(options, job, "the agent", "without mpiexec", agent, dict(os.environ))
+    mpi = find_mpi()
+    argv, extra = mpi_command(mpi.mpiexec, mpi.flavour, job.hosts, agent, os.getuid() == 0)
+    return _launch(options, job, "mpiexec", mpi.version, argv, os.environ | extra)
+
+
+def _launch(
+    options: Options, job: Job, name: str, how: str, argv: list[str], env: dict[str, str]
+) -> int:
+    if options.verbose:
+        say(f"{how}: {shlex.join(argv)}")
+    return Launch(job, name, argv, env).run()
 
 
 def version() -> str:

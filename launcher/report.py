@@ -3,9 +3,10 @@
 Floor: launcher. Thread: any.
 """
 
+import json
 import signal
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 
 from .cause import Cause, Why
 from .job import Job
@@ -23,6 +24,15 @@ class Failure:
     returncode: int
     time_ns: int
     tail: list[str]  # last lines of its stderr
+
+
+def pack_failures(failures: Sequence[Failure]) -> bytes:
+    """Those of a host, for the agents to tell each other."""
+    return json.dumps([asdict(failure) for failure in failures]).encode()
+
+
+def unpack_failures(hosts: Iterable[bytes]) -> list[Failure]:
+    return [Failure(**fields) for host in hosts for fields in json.loads(host)]
 
 
 def exit_status(cause: Cause) -> int:

@@ -12,10 +12,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mpi4py import MPI
-
 from . import store
 from .cause import Cause, Why
+from .comm import Comm, Gathering
 from .job import Job
 from .losses import Losses
 from .output import Sink
@@ -24,15 +23,15 @@ from .rank_env import Attempt
 from .ranks import Ranks
 from .rendezvous import Rendezvous, unpack_cards
 from .report import Failure, describe, failure_lines
-from .table import CardGather, Record, Table
+from .table import Record, Table
 
-TICK_S = 0.02  # between looks at MPI, which has nothing a selector could watch
+TICK_S = 0.02  # between looks at other agents' words: MPI has nothing a selector could watch
 
 
 class Supervisor:
     """One agent's share of the job, from one start of the ranks to their end."""
 
-    def __init__(self, comm: MPI.Intracomm, job: Job, attempt: Attempt) -> None:
+    def __init__(self, comm: Comm, job: Job, attempt: Attempt) -> None:
         self._comm = comm
         self._job = job
         self._attempt = attempt
@@ -45,7 +44,7 @@ class Supervisor:
         self._ranks = Ranks(job, self._me, self._selector, self.out, self.err)
         self._rendezvous = Rendezvous(self._own, job.world, attempt.secret, self._selector)
         self._table = Table(comm, job.world)
-        self._gather: CardGather | None = None
+        self._gather: Gathering | None = None
         self._store: subprocess.Popen[bytes] | None = None
         self._late_at: float | None = None
         self._seen = Cause()  # the first reason seen here that is no rank's failure
@@ -117,8 +116,10 @@ class Supervisor:
         return self._job.hosts[self._me].name
 
     def _timeout_s(self) -> float | None:
-        if self._comm.size > 1 or self._table.pending or self._gather is not None:
+        if self._comm.size > 1:
             return TICK_S
+        if self._gather is not None:
+            return 0.0  # there is nobody to wait for
         if self._mine != self._told and self.cause.why is Why.RUNNING:
             return 0.0  # noticed while acting on the table: nothing else may ever wake us
         deadlines = [at for at in (self._ranks.deadline, self._late_at) if at is not None]
@@ -206,7 +207,7 @@ class Supervisor:
         cards = self._rendezvous.cards()
         if cards is not None and len(arrived) == self._job.world:
             lengths = [record.cards_bytes for record in table]
-            self._gather = CardGather(self._comm, cards, lengths)
+            self._gather = self._comm.begin_gathering(cards, lengths)
             self._late_at = None
             return
         if self._late_at is None and self._rendezvous.exchange == 0:

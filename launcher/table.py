@@ -1,4 +1,4 @@
-"""The table of the agents: one record of each, gathered round after round over MPI.
+"""The table of the agents: one record of each, gathered round after round.
 
 All agents see the same tables in the same order and act on nothing else, so all decide the same:
 which failure was the first, when every rank has sent its card, when the job is over.
@@ -8,9 +8,8 @@ Floor: launcher. Thread: the agent's; nothing blocks.
 import struct
 from dataclasses import dataclass
 
-from mpi4py import MPI
-
 from .cause import Cause, Why
+from .comm import Comm, Gathering
 
 
 @dataclass(frozen=True)
@@ -56,51 +55,24 @@ def unpack(data: bytes) -> Record:
 class Table:
     """Gathers records; step() by step()."""
 
-    def __init__(self, comm: MPI.Comm, world: int) -> None:
-        self._comm = comm.Dup()
+    def __init__(self, comm: Comm, world: int) -> None:
+        self._comm = comm.duplicate()
         self._world = world
-        self._request: MPI.Request | None = None
-        self._record = b""
-        self._all = bytearray()
-
-    @property
-    def pending(self) -> bool:
-        return self._request is not None
+        self._gathering: Gathering | None = None
 
     def close(self) -> None:
         """When no round is on, on all agents."""
-        self._comm.Free()
+        self._comm.close()
 
     def step(self, mine: Record) -> list[Record] | None:
         """The next table if it is complete, by agent. Begins a round with `mine` if none is on."""
-        if self._request is None:
-            self._record = pack(mine, self._world)
-            self._all = bytearray(len(self._record) * self._comm.size)
-            self._request = self._comm.Iallgather(
-                [self._record, MPI.BYTE],
-                [self._all, len(self._record), MPI.BYTE],
-            )
-        if not self._request.Test():
+        if self._gathering is None:
+            record = pack(mine, self._world)
+            lengths = [len(record)] * self._comm.size
+            self._gathering = self._comm.begin_gathering(record, lengths)
+        everyones = self._gathering.test()
+        if everyones is None:
             return None
-        self._request = None
-        size = len(self._record)
-        return [unpack(bytes(self._all[at : at + size])) for at in range(0, len(self._all), size)]
-
-
-class CardGather:
-    """One allgather of the hosts' cards, whose lengths a table has told."""
-
-    def __init__(self, comm: MPI.Comm, mine: bytes, lengths: list[int]) -> None:
-        self._mine = mine
-        self._all = bytearray(sum(lengths))
-        self._request = comm.Iallgatherv(
-            [self._mine, MPI.BYTE],
-            [self._all, lengths, MPI.BYTE],
-        )
-
-    def test(self) -> bytes | None:
-        """Everybody's cards, in the order of the agents, once they are there."""
-        return bytes(self._all) if self._request.Test() else None
-
-    def wait(self) -> None:
-        self._request.Wait()
+        self._gathering = None
+        size = len(everyones) // self._comm.size
+        return [unpack(everyones[at : at + size]) for at in range(0, len(everyones), size)]

@@ -1,4 +1,4 @@
-"""Who loads what: MPI belongs to the agents alone, and a launch must not wait for torch.
+"""Who loads what: MPI belongs to agents of several hosts, and no launch waits for torch.
 
 Floor: tests.
 """
@@ -15,7 +15,7 @@ import pytest
     [
         ("rdmarun", ["torch", "mpi4py"]),
         ("agent", ["torch", "mpi4py"]),  # before it forks: the keeper
-        ("supervisor", ["torch"]),
+        ("supervisor", ["torch", "mpi4py"]),
     ],
 )
 def test_not_loaded(module: str, absent: list[str], tmp_path: Path) -> None:

@@ -21,28 +21,30 @@ FAMILY = """
 """
 
 
-def victim(rdmarun: int, role: str) -> psutil.Process:
+ONE_HOST = "localhost:2"
+TWO_HOSTS = "localhost:1,127.0.0.1:1"
+PARTS = {ONE_HOST: ["keeper", "agent"], TWO_HOSTS: ["mpiexec", "proxy", "keeper", "agent"]}
+
+
+def victim(rdmarun: int, hosts: str, role: str) -> psutil.Process:
     """A process of the job, by its place in the tree below rdmarun."""
-    mpiexec = psutil.Process(rdmarun).children()[0]
-    proxy = mpiexec.children()[0]
-    keeper = proxy.children()[0]
-    agent = keeper.children()[0]
-    tree = {
-        "rdmarun": psutil.Process(rdmarun),
-        "mpiexec": mpiexec,
-        "proxy": proxy,
-        "keeper": keeper,
-        "agent": agent,
-    }
-    return tree[role]
+    process = psutil.Process(rdmarun)
+    for part in PARTS[hosts]:
+        if role == "rdmarun":
+            break
+        process = process.children()[0]
+        if part == role:
+            break
+    return process
 
 
-@pytest.mark.parametrize("hosts", ["localhost:2", "localhost:1,127.0.0.1:1"])
-@pytest.mark.parametrize("role", ["rdmarun", "mpiexec", "proxy", "keeper", "agent"])
+@pytest.mark.parametrize(
+    ("hosts", "role"), [(hosts, role) for hosts in PARTS for role in ["rdmarun", *PARTS[hosts]]]
+)
 def test_kill(jobs: Jobs, role: str, hosts: str) -> None:
     process = jobs.start("-np", "2", "-H", hosts, jobs.script(FAMILY))
     wait_for(lambda: len(jobs.files("up.*")) == 2, "the ranks")
-    victim(process.pid, role).kill()
+    victim(process.pid, hosts, role).kill()
     process.communicate(timeout=60)
     assert process.returncode != 0
     jobs.assert_none_left()

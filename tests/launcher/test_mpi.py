@@ -1,4 +1,5 @@
-"""An MPI that is missing, unknown, or does not start what it is told to; and --check-build.
+"""An MPI that is missing, unknown, or does not start what it is told to, where one is needed; and
+--check-build.
 
 Floor: tests.
 """
@@ -14,6 +15,7 @@ from conftest import Jobs
 
 import rdmacoll
 
+TWO_AGENTS = ["-np", "2", "-H", "localhost:1,localhost:1"]
 HYDRA = 'if [ "$1" = --version ]; then echo HYDRA; exit; fi\n'
 
 
@@ -50,22 +52,41 @@ def package_as_folder(site: Path) -> str:
         (None, "`pip install mpich` brings one"),
         ("echo Frob MPI 1.0", "of no MPI that rdmarun knows (MPICH, Open MPI, Intel MPI)"),
         ("exit 3", "its --version says: nothing (status 3)"),
-        (HYDRA + "exit 7", "mpiexec ended (status 7) before its agents were up"),
+        (HYDRA + "exit 7", "mpiexec ended (status 7) before the agents were up"),
     ],
 )
 def test_missing_or_broken_mpi(jobs: Jobs, mpiexec: str | None, says: str) -> None:
     env = bare_python(jobs, mpiexec)
-    done = jobs.run("-np", "1", jobs.script("pass"), **env)
+    done = jobs.run(*TWO_AGENTS, jobs.script("pass"), **env)
     assert done.returncode != 0
     assert says in done.stderr
     assert done.stdout == ""
 
 
+def test_one_host_needs_no_mpi(jobs: Jobs) -> None:
+    """Neither an mpiexec nor mpi4py: no process of the job has loaded a library of MPI."""
+    env = bare_python(jobs, "exit 3")
+    text = """
+        import os
+        from pathlib import Path
+        pid, loaded = os.getpid(), ""
+        while pid != int(os.environ["STOP_AT"]):  # the rank, its agent, the keeper, rdmarun
+            loaded += Path(f"/proc/{pid}/maps").read_text()
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        print("libmpi" in loaded)
+    """
+    done = jobs.run("-np", "2", "--verbose", jobs.script(text), STOP_AT=str(os.getpid()), **env)
+    assert (done.returncode, done.stdout.split()) == (0, ["[0]:", "False", "[1]:", "False"]), done
+    assert "rdmarun: without mpiexec: " in done.stderr
+
+
 def test_agents_that_never_come_up(jobs: Jobs) -> None:
     env = bare_python(jobs, HYDRA + "exec /bin/sleep 1000")
-    done = jobs.run("-np", "1", "--start-timeout", "0.5", jobs.script("pass"), **env)
+    done = jobs.run(*TWO_AGENTS, "--start-timeout", "0.5", jobs.script("pass"), **env)
     assert done.returncode == 128 + 15
-    assert "the agents (localhost) are not up after 0.5 s (--start-timeout)" in done.stderr
+    assert (
+        "the agents (localhost, localhost) are not up after 0.5 s (--start-timeout)" in done.stderr
+    )
 
 
 def items(output: str) -> dict[str, tuple[bool, str]]:
@@ -89,10 +110,11 @@ def test_check_build(jobs: Jobs) -> None:
 
 def test_check_build_without_mpi(jobs: Jobs) -> None:
     done = jobs.run("--check-build", **bare_python(jobs, None))
-    assert done.returncode == 1
+    assert done.returncode == 0
     there, why = items(done.stdout)["MPI"]
     assert not there
     assert why.startswith("no mpiexec")
+    assert why.endswith("jobs on one host do without, jobs on several cannot start")
 
 
 def test_check_build_with_a_broken_extension(jobs: Jobs) -> None:

@@ -1,0 +1,85 @@
+"""OverMpi: the agents of several hosts, to each other, over MPI. The only importer of mpi4py.
+
+Floor: launcher. Thread: the agent's.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+
+from mpi4py import MPI
+
+from .comm import Comm, Gathering
+
+
+class _Request:
+    def __init__(self, comm: MPI.Comm, mine: bytes, lengths: Sequence[int]) -> None:
+        self._mine = mine  # MPI reads it until the end
+        self._all = bytearray(sum(lengths))
+        self._request = comm.Iallgatherv(
+            [self._mine, MPI.BYTE], [self._all, list(lengths), MPI.BYTE]
+        )
+
+    def test(self) -> bytes | None:
+        return bytes(self._all) if self._request.Test() else None
+
+    def wait(self) -> None:
+        self._request.Wait()
+
+
+class OverMpi:
+    def __init__(self, comm: MPI.Intracomm = MPI.COMM_WORLD) -> None:
+        self._comm = comm
+
+    @property
+    def rank(self) -> int:
+        return self._comm.rank
+
+    @property
+    def size(self) -> int:
+        return self._comm.size
+
+    def from_first(self, mine: bytes) -> bytes:
+        length = bytearray(len(mine).to_bytes(8, "little"))
+        self._comm.Bcast([length, MPI.BYTE])
+        text = bytearray(mine if self.rank == 0 else int.from_bytes(length, "little"))
+        self._comm.Bcast([text, MPI.BYTE])
+        return bytes(text)
+
+    def from_all(self, mine: bytes) -> list[bytes]:
+        lengths = bytearray(8 * self.size)
+        self._comm.Allgather([len(mine).to_bytes(8, "little"), MPI.BYTE], [lengths, 8, MPI.BYTE])
+        each = [int.from_bytes(lengths[at : at + 8], "little") for at in range(0, len(lengths), 8)]
+        everything = bytearray(sum(each))
+        self._comm.Allgatherv([mine, MPI.BYTE], [everything, each, MPI.BYTE])
+        ends = [sum(each[: agent + 1]) for agent in range(self.size)]
+        return [bytes(everything[end - n : end]) for end, n in zip(ends, each, strict=True)]
+
+    def begin_gathering(self, mine: bytes, lengths: Sequence[int]) -> Gathering:
+        return _Request(self._comm, mine, lengths)
+
+    def duplicate(self) -> Comm:
+        return OverMpi(self._comm.Dup())
+
+    def close(self) -> None:
+        """When nothing is on its way, on all agents."""
+        self._comm.Free()
+
+
+def library() -> str:
+    """Whose MPI mpi4py has loaded."""
+    return MPI.Get_library_version().splitlines()[0]
+
+
+def unlink_segments() -> None:
+    """Unlinks MPICH's files in /dev/shm, which it keeps to the end: kill -9 would leave them."""
+    MPI.COMM_WORLD.Barrier()  # the other agents of a machine have mapped them too
+    with open("/proc/self/maps") as maps:
+        names = {line.split()[-1] for line in maps if "/dev/shm/mpich_" in line}
+    for name in names:
+        with suppress(FileNotFoundError):  # another agent was quicker
+            os.unlink(name)
+
+
+def leave() -> None:
+    MPI.Finalize()
