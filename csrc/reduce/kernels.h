@@ -23,13 +23,14 @@ RDMACOLL_INLINE Pair applied(Pair left, Pair right) {
   return {Op::apply(left.even, right.even), Op::apply(left.odd, right.odd)};
 }
 
-template <typename V>
+template <typename Op, typename V>
 RDMACOLL_INLINE V divided(V sum, uint32_t divisor) {
-  return sum / static_cast<std::decay_t<decltype(sum[0])>>(divisor);
+  return Op::divide(sum, divisor);
 }
 
+template <typename Op>
 RDMACOLL_INLINE Pair divided(Pair sum, uint32_t divisor) {
-  return {divided(sum.even, divisor), divided(sum.odd, divisor)};
+  return {Op::divide(sum.even, divisor), Op::divide(sum.odd, divisor)};
 }
 
 // Folds `vectors` of Format::Memory at `offset`. What a vector of fewer `bytes` lacks is zero.
@@ -52,7 +53,7 @@ RDMACOLL_INLINE void fold_step(const void* const* sources, size_t source_count, 
     for (size_t i = 0; i < vectors; ++i) folded[i] = applied<Op>(folded[i], load(source, i));
 #pragma GCC unroll 4
   for (size_t i = 0; i < vectors; ++i) {
-    if constexpr (std::is_same_v<Op, Avg>) folded[i] = divided(folded[i], divisor);
+    if constexpr (Op::kDivides) folded[i] = divided<Op>(folded[i], divisor);
     const Memory memory = Format::narrow(folded[i]);
     std::memcpy(to + i * sizeof(Memory), &memory, bytes);
   }
@@ -110,6 +111,8 @@ Fold fold_of_integer(ReduceOp op) {
   switch (op) {
     case ReduceOp::Sum:
       return fold<Plain<Unsigned>, Sum>;
+    case ReduceOp::Avg:
+      return fold<Plain<Unsigned>, IntegerAvg<T>>;
     case ReduceOp::Product:
       return fold<Plain<Unsigned>, Product>;
     case ReduceOp::Min:

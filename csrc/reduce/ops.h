@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "csrc/reduce/formats.h"
@@ -10,16 +12,41 @@
 namespace rdmacoll {
 namespace {
 
-struct Sum {
+struct Undivided {
+  static constexpr bool kDivides = false;
+};
+
+struct Sum : Undivided {
   template <typename V>
   RDMACOLL_INLINE V apply(V left, V right) {
     return left + right;
   }
 };
 
-struct Avg : Sum {};  // and a division at the end
+struct Avg : Sum {
+  static constexpr bool kDivides = true;
+  template <typename V>
+  RDMACOLL_INLINE V divide(V sum, uint32_t divisor) {
+    return sum / static_cast<std::decay_t<decltype(sum[0])>>(divisor);
+  }
+};
 
-struct Product {
+// Of T, whose sums are folded unsigned, as they wrap. One by one: processors divide no vectors of
+// integers. As an int at least, which holds every divisor.
+template <typename T>
+struct IntegerAvg : Avg {
+  template <typename V>
+  RDMACOLL_INLINE V divide(V sum, uint32_t divisor) {
+    for (size_t i = 0; i < sizeof(V) / sizeof(T); ++i) {
+      const auto dividend = +static_cast<T>(sum[i]);
+      sum[i] =
+          static_cast<std::make_unsigned_t<T>>(dividend / static_cast<decltype(+T{})>(divisor));
+    }
+    return sum;
+  }
+};
+
+struct Product : Undivided {
   template <typename V>
   RDMACOLL_INLINE V apply(V left, V right) {
     return left * right;
@@ -27,35 +54,35 @@ struct Product {
 };
 
 // A NaN on either side wins, whatever the order: all ranks agree that there was one.
-struct Min {
+struct Min : Undivided {
   template <typename V>
   RDMACOLL_INLINE V apply(V left, V right) {
     return (left < right) | (left != left) ? left : right;
   }
 };
 
-struct Max {
+struct Max : Undivided {
   template <typename V>
   RDMACOLL_INLINE V apply(V left, V right) {
     return (left > right) | (left != left) ? left : right;
   }
 };
 
-struct BitAnd {
+struct BitAnd : Undivided {
   template <typename V>
   RDMACOLL_INLINE V apply(V left, V right) {
     return left & right;
   }
 };
 
-struct BitOr {
+struct BitOr : Undivided {
   template <typename V>
   RDMACOLL_INLINE V apply(V left, V right) {
     return left | right;
   }
 };
 
-struct BitXor {
+struct BitXor : Undivided {
   template <typename V>
   RDMACOLL_INLINE V apply(V left, V right) {
     return left ^ right;
@@ -63,7 +90,7 @@ struct BitXor {
 };
 
 // The schoolbook product of (real, imaginary) pairs.
-struct ComplexProduct {
+struct ComplexProduct : Undivided {
   template <typename V>
   RDMACOLL_INLINE V apply(V left, V right) {
     return apply(left, right, std::make_index_sequence<sizeof(V) / sizeof(left[0])>());

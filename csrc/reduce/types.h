@@ -54,8 +54,8 @@ constexpr size_t dtype_bytes(DType dtype) {
 const char* dtype_name(DType dtype);
 const char* reduce_op_name(ReduceOp op);
 
-// Whether the pair means something: Avg not of integers and Bool, Min/Max not of complex numbers,
-// Bit* only of integers and Bool. (Sum of Bool is "or", Product of Bool is "and".)
+// Whether the pair means something: Avg not of Bool, Min/Max not of complex numbers, Bit* only of
+// integers and Bool. (Sum of Bool is "or", Product of Bool is "and".)
 bool reduction_supported(DType dtype, ReduceOp op);
 
 }  // namespace rdmacoll

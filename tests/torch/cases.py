@@ -1,7 +1,8 @@
 """Inputs that reduce exactly, references computed locally, and what gloo does not take.
 
 All values are small integers (booleans, or complex numbers of small integers), so every order of
-folding gives the same bits and results are compared bit for bit.
+folding gives the same bits and results are compared bit for bit. Averages of floats are whole
+numbers, too; those of integers are not, and their sums wrap.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ PERIOD = 4 * 7 * 11 * 127  # of every formula in values()
 def reduction_exists(dtype: torch.dtype, op: OpType) -> bool:
     """What the operation means for the type; what does not exist must raise."""
     if op == Op.AVG:
-        return dtype in FLOATS or dtype in COMPLEX
+        return dtype != torch.bool
     if op in (Op.MIN, Op.MAX):
         return dtype not in COMPLEX
     if op in BITWISE:
@@ -74,7 +75,8 @@ def _values(rank: int, i: Tensor, dtype: torch.dtype, op: OpType) -> Tensor:
     if dtype in COMPLEX:
         real, imaginary = (_integers(rank, j, op) for j in (i, i + 1))
         return torch.complex(real.double(), imaginary.double()).to(dtype)
-    base = _integers(rank, i, op)
+    uneven = op == Op.AVG and dtype not in FLOATS
+    base = 9 * _integers(rank, i, Op.SUM) if uneven else _integers(rank, i, op)
     return (base.abs() if dtype in UNSIGNED else base).to(dtype)
 
 
@@ -108,7 +110,11 @@ def reduced(inputs: list[Tensor], op: OpType) -> Tensor:
         Op.BXOR: torch.bitwise_xor,
     }
     total = functools.reduce(folds[op], (t.to(wide) for t in inputs))
-    return (total / len(inputs) if op == Op.AVG else total).to(dtype)
+    if op != Op.AVG:
+        return total.to(dtype)
+    if wide == torch.int64:
+        return total.to(dtype).to(wide).div(len(inputs), rounding_mode="trunc").to(dtype)
+    return (total / len(inputs)).to(dtype)
 
 
 def expect_reduced(
@@ -191,6 +197,8 @@ def lacks(
         return "Invalid scalar type"
     if dtype in COMPLEX and (kind == "gather" or op == Op.PRODUCT):
         return "does not support complex tensors here"
+    if op == Op.AVG and dtype not in FLOATS and dtype not in COMPLEX:
+        return "has no average of integers"
     if dtype == torch.bool and op == Op.SUM:
         return "adds the bytes of booleans: True + True is 2"
     return ""

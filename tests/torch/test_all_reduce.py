@@ -13,6 +13,7 @@ from cases import (
     LAYOUTS,
     OPS,
     REDUCIBLE,
+    SIGNED,
     Op,
     OpType,
     check,
@@ -93,7 +94,23 @@ def test_premul_sum() -> None:
             check(tensor, expect_reduced(count, dtype, Op.SUM) * 0.5, "PREMUL_SUM", dtype, count)
 
 
-@distributed(2, gloo_lacks="raises for the AVG of integers only after it has changed the tensor")
+@distributed(1, 2, 3, 4, gloo_lacks="has no average of integers")
+def test_average_of_integers_at_the_extremes() -> None:
+    """As NCCL has it: the sum wraps, the quotient is truncated toward zero."""
+    rank, world = me()
+    for dtype in (*SIGNED, torch.uint8):  # torch itself neither adds nor divides the others
+        least, most = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+        rows = torch.tensor([least, most, least + 1, most - 1, -1 if least else 1, 0], dtype=dtype)
+        everyone = [rows.roll(peer) for peer in range(world)]
+        total = torch.stack(everyone).sum(0, dtype=dtype)  # wraps
+        expected = [int(abs(t) // world * (-1 if t < 0 else 1)) for t in total.tolist()]
+        for count in (1, 5000):
+            tensor = everyone[rank].repeat(count)
+            dist.all_reduce(tensor, Op.AVG)
+            check(tensor, torch.tensor(expected, dtype=dtype).repeat(count), dtype, count)
+
+
+@distributed(2, gloo_lacks="raises for the AVG of bool only after it has changed the tensor")
 def test_what_does_not_exist_raises() -> None:
     rank, _ = me()
     for dtype, op in itertools.product(REDUCIBLE, OPS):

@@ -94,6 +94,26 @@ TEST_P(Collectives, AverageDividesOnce) {
   });
 }
 
+// The same bits whatever the algorithm: sums wrap, and are divided once.
+TEST_P(Collectives, AverageOfIntegersTruncatesOnce) {
+  run([](Communicator& c) {
+    for (const uint64_t count : kCounts) {
+      std::vector<int8_t> data(count), expected(count);
+      for (uint64_t i = 0; i < count; ++i) {
+        int sum = 0;
+        for (int r = 0; r < c.size(); ++r) {
+          const auto value = static_cast<int8_t>(i * 7 + r * 100);
+          if (r == c.rank()) data[i] = value;
+          sum += value;
+        }
+        expected[i] = static_cast<int8_t>(static_cast<int8_t>(sum) / c.size());
+      }
+      finish(c, c.all_reduce(data.data(), data.data(), count, DType::Int8, ReduceOp::Avg));
+      ASSERT_EQ(data, expected) << "count " << count;
+    }
+  });
+}
+
 TEST_P(Collectives, BroadcastAndReduceFromEveryRoot) {
   run([](Communicator& c) {
     for (int root = 0; root < c.size(); ++root) {

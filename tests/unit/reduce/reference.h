@@ -152,12 +152,15 @@ Bytes fold_elements(const std::vector<Bytes>& sources, size_t element_bytes, Get
 }
 
 template <typename T>
-Bytes fold_integers(const std::vector<Bytes>& sources, ReduceOp op) {
+Bytes fold_integers(const std::vector<Bytes>& sources, ReduceOp op, uint32_t divisor) {
   using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   return fold_elements(
       sources, sizeof(T), [](auto* at) { return static_cast<Wide>(load<T>(at)); },
       [op](Wide left, Wide right) { return apply_integer(op, left, right); },
-      [](Wide value, auto* at) { store(static_cast<T>(value), at); });
+      [=](Wide value, auto* at) {
+        const Wide wrapped = static_cast<T>(value);
+        store(static_cast<T>(op == ReduceOp::Avg ? wrapped / Wide{divisor} : wrapped), at);
+      });
 }
 
 template <typename T>
@@ -205,21 +208,21 @@ inline Bytes reference_fold(const std::vector<Bytes>& sources, DType dtype, Redu
     case DType::BFloat16:
       return fold_small(sources, op, divisor, kBFloat16);
     case DType::Int64:
-      return fold_integers<int64_t>(sources, op);
+      return fold_integers<int64_t>(sources, op, divisor);
     case DType::Int32:
-      return fold_integers<int32_t>(sources, op);
+      return fold_integers<int32_t>(sources, op, divisor);
     case DType::Int16:
-      return fold_integers<int16_t>(sources, op);
+      return fold_integers<int16_t>(sources, op, divisor);
     case DType::Int8:
-      return fold_integers<int8_t>(sources, op);
+      return fold_integers<int8_t>(sources, op, divisor);
     case DType::UInt64:
-      return fold_integers<uint64_t>(sources, op);
+      return fold_integers<uint64_t>(sources, op, divisor);
     case DType::UInt32:
-      return fold_integers<uint32_t>(sources, op);
+      return fold_integers<uint32_t>(sources, op, divisor);
     case DType::UInt16:
-      return fold_integers<uint16_t>(sources, op);
+      return fold_integers<uint16_t>(sources, op, divisor);
     case DType::UInt8:
-      return fold_integers<uint8_t>(sources, op);
+      return fold_integers<uint8_t>(sources, op, divisor);
     case DType::Bool:
       return fold_elements(
           sources, 1, [](auto* at) { return *at != 0; },
