@@ -25,15 +25,21 @@ at::Tensor description_of(const at::Tensor& coalesced) {
   return at::tensor(words, at::kLong);
 }
 
+std::string shape_in(const at::Tensor& description) {
+  const at::IntArrayRef words(description.const_data_ptr<int64_t>(),
+                              static_cast<size_t>(description.numel()));
+  return c10::str(words.slice(kSizes), " (", words[0], " sparse and ", words[1],
+                  " dense dimensions)");
+}
+
 void check_same_shape(const Check& check, const std::vector<at::Tensor>& descriptions, int rank) {
   const at::Tensor& mine = descriptions[static_cast<size_t>(rank)];
   for (size_t other = 0; other < descriptions.size(); ++other) {
     at::Tensor theirs = descriptions[other].clone();
     theirs[kNonZeros] = mine[kNonZeros];
     if (theirs.equal(mine)) continue;
-    const auto sizes = [](const at::Tensor& words) { return words.slice(0, kSizes); };
-    check.fail(c10::str("invalid tensor size: rank ", rank, " has sparse sizes ", sizes(mine),
-                        ", rank ", other, " has ", sizes(theirs)));
+    check.fail(c10::str("invalid tensor size: rank ", rank, " has ", shape_in(mine), ", rank ",
+                        other, " has ", shape_in(theirs), "; they must be equal"));
   }
 }
 

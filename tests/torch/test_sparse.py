@@ -50,3 +50,28 @@ def test_other_operations_raise() -> None:
 def test_other_layouts_raise() -> None:
     with pytest.raises((RuntimeError, ValueError), match="(?i)layout|sparse|csr"):
         dist.all_reduce(torch.eye(3).to_sparse_csr())
+
+
+@distributed(2, fresh=True, gloo_lacks="prints the tensors")
+def test_different_shapes_raise_and_are_named() -> None:
+    rank, _ = me()
+    tensor = torch.sparse_coo_tensor([[0]], [1.0], (10 + rank,))
+    with pytest.raises(
+        RuntimeError,
+        match=r"rank 0 has \[10\].*, rank 1 has \[11\]|"
+        r"rank 1 has \[11\].*, rank 0 has \[10\]",
+    ) as caught:
+        dist.all_reduce(tensor)
+    assert "Tensor" not in str(caught.value) and str(caught.value).count("\n") < 3
+
+
+@distributed(2, fresh=True, gloo_lacks="prints the tensors")
+def test_different_kinds_of_dimensions_raise_and_are_named() -> None:
+    rank, _ = me()
+    tensor = torch.eye(3).to_sparse(2 - rank)
+    with pytest.raises(
+        RuntimeError,
+        match="2 sparse and 0 dense.*1 sparse and 1 dense|"
+        "1 sparse and 1 dense.*2 sparse and 0 dense",
+    ):
+        dist.all_reduce(tensor)
