@@ -13,13 +13,13 @@ import torch.distributed as dist
 from cases import me
 from failing import raised, stay_away
 from harness import ALL_WORLDS, distributed
+from world import backend
 
 
 def monitored_barrier(**options: Any) -> None:
-    """torch gates dist.monitored_barrier by the name gloo; the backend's method is free."""
-    assert dist.group.WORLD is not None
-    cpu: Any = dist.group.WORLD._get_backend(torch.device("cpu"))
-    cpu.monitored_barrier(**options)
+    """torch gates dist.monitored_barrier by the name gloo; the group's own method is free."""
+    group: Any = dist.group.WORLD
+    group.monitored_barrier(**options)
 
 
 def last_arrival_before_first_departure(barrier: Callable[[], Any], late: int) -> None:
@@ -49,6 +49,19 @@ def test_monitored_barrier() -> None:
         last_arrival_before_first_departure(
             lambda: monitored_barrier(timeout=datetime.timedelta(seconds=20)), late
         )
+
+
+@distributed(2)
+def test_monitored_barrier_is_whose() -> None:
+    """What README says: the group's method, and the backend's; torch 2.13 has its function for gloo
+    alone, and says so."""
+    assert dist.group.WORLD is not None
+    cpu: Any = dist.group.WORLD._get_backend(torch.device("cpu"))
+    monitored_barrier()
+    cpu.monitored_barrier(datetime.timedelta(seconds=20), wait_all_ranks=True)
+    if backend() != "gloo":
+        with pytest.raises(ValueError, match="only implemented for GLOO"):
+            dist.monitored_barrier()
 
 
 @distributed(3, 4, fresh=True)
