@@ -10,7 +10,7 @@ RdmaBackend::WorkRef RdmaBackend::send(Tensors& tensors, int destination, int ta
   const Check check("send");
   const at::Tensor& tensor = check.single(tensors, "tensor list");
   check.dense(tensor, "tensor");
-  check.peer(destination, rank_, size_, "destination");
+  check.peer(destination, size_, "destination");
   check.tag(tag);
   Operands operands;
   const ConstBuffer data = operands.input(tensor);
@@ -22,8 +22,8 @@ RdmaBackend::WorkRef RdmaBackend::send(Tensors& tensors, int destination, int ta
 RdmaBackend::WorkRef RdmaBackend::recv(Tensors& tensors, int source, int tag) {
   const Check check("recv");
   const at::Tensor& tensor = check.single(tensors, "tensor list");
-  check.dense(tensor, "tensor");
-  check.peer(source, rank_, size_, "source");
+  check.written(tensor, "tensor");
+  check.peer(source, size_, "source");
   check.tag(tag);
   Operands operands;
   const MutableBuffer data = operands.output(tensor);
@@ -35,7 +35,7 @@ RdmaBackend::WorkRef RdmaBackend::recv(Tensors& tensors, int source, int tag) {
 RdmaBackend::WorkRef RdmaBackend::recvAnysource(Tensors& tensors, int tag) {
   const Check check("recv");
   const at::Tensor& tensor = check.single(tensors, "tensor list");
-  check.dense(tensor, "tensor");
+  check.written(tensor, "tensor");
   check.tag(tag);
   Operands operands;
   const MutableBuffer data = operands.output(tensor);

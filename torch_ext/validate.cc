@@ -25,6 +25,15 @@ void Check::dense(const std::vector<at::Tensor>& tensors, const char* argument) 
   for (const at::Tensor& tensor : tensors) dense(tensor, argument);
 }
 
+void Check::fail_overlap(const at::Tensor& tensor, const char* argument) const {
+  fail(c10::str(argument, " is written, but some of its elements share memory (sizes ",
+                tensor.sizes(), ", strides ", tensor.strides(), "); pass its clone()"));
+}
+
+void Check::written(const std::vector<at::Tensor>& tensors, const char* argument) const {
+  for (const at::Tensor& tensor : tensors) written(tensor, argument);
+}
+
 void Check::same_type(const at::Tensor& tensor, size_t index, const at::Tensor& like) const {
   if (tensor.scalar_type() == like.scalar_type()) return;
   fail(c10::str("invalid tensor type at index ", index, " (expected ", like.scalar_type(), ", got ",
@@ -72,11 +81,10 @@ void Check::root_tensor(int64_t root_tensor, size_t tensors) const {
   fail(c10::str("invalid root tensor: ", root_tensor, "; the list has ", tensors, " tensors"));
 }
 
-void Check::peer(int peer, int rank, int size, const char* argument) const {
-  if (peer >= 0 && peer < size && peer != rank) return;
-  fail(c10::str("invalid ", argument, " rank: ", peer,
-                peer == rank ? " is this rank itself; copy the tensor instead"
-                             : c10::str("; give a rank of the group, from 0 to ", size - 1)));
+void Check::peer(int peer, int size, const char* argument) const {
+  if (peer >= 0 && peer < size) return;
+  fail(c10::str("invalid ", argument, " rank: ", peer, "; give a rank of the group, from 0 to ",
+                size - 1));
 }
 
 void Check::tag(int tag) const {

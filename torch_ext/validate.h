@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "torch_ext/overlap.h"
+
 namespace rdmacoll::torch_ext {
 
 class Check {
@@ -25,6 +27,13 @@ class Check {
       fail_dense(tensor, argument);
   }
   void dense(const std::vector<at::Tensor>& tensors, const char* argument) const;
+  // That, and each element has memory of its own, as it is written.
+  void written(const at::Tensor& tensor, const char* argument) const {
+    dense(tensor, argument);
+    if (!tensor.is_contiguous() && overlaps_itself(tensor)) [[unlikely]]
+      fail_overlap(tensor, argument);
+  }
+  void written(const std::vector<at::Tensor>& tensors, const char* argument) const;
   void same_type(const at::Tensor& tensor, size_t index, const at::Tensor& like) const;
   void same_size(const at::Tensor& tensor, size_t index, const at::Tensor& like) const;
 
@@ -35,7 +44,7 @@ class Check {
 
   void root(int64_t root, int size) const;
   void root_tensor(int64_t root_tensor, size_t tensors) const;
-  void peer(int peer, int rank, int size, const char* argument) const;
+  void peer(int peer, int size, const char* argument) const;
   void tag(int tag) const;
   // The list inside the single-element list that only the root passes.
   const std::vector<at::Tensor>& per_rank(const std::vector<std::vector<at::Tensor>>& lists,
@@ -47,6 +56,7 @@ class Check {
 
  private:
   [[noreturn]] void fail_dense(const at::Tensor& tensor, const char* argument) const;
+  [[noreturn]] void fail_overlap(const at::Tensor& tensor, const char* argument) const;
 
   const char* operation_;
 };

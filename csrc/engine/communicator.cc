@@ -69,6 +69,7 @@ Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t ta
   RDMACOLL_RETURN_IF_ERROR(check_peer("destination", destination));
   auto work = works_.make();
   work->set_source_rank(rank());
+  if (destination == rank()) work->set_to_self();
   const int64_t now_ns = ground_.clock.now_ns();
   RDMACOLL_RETURN_IF_ERROR(
       group_->submit(SendOp{.work = work,
@@ -99,15 +100,16 @@ Result<WorkPtr> Communicator::recv(MutableBuffer data, int source_or_any, int32_
 }
 
 Status Communicator::check_peer(const char* argument, int peer) const {
-  if (peer >= 0 && peer < size() && peer != rank()) return Status();
-  const std::string why = peer == rank() ? " is this rank itself; give another rank"
-                                         : " is not a rank of this group; give one from 0 to " +
-                                               std::to_string(size() - 1);
+  if (peer >= 0 && peer < size()) return Status();
   return Status(StatusCode::InvalidArgument,
-                std::string(argument) + "=" + std::to_string(peer) + why);
+                std::string(argument) + "=" + std::to_string(peer) +
+                    " is not a rank of this group; give one from 0 to " +
+                    std::to_string(size() - 1));
 }
 
 Status Communicator::wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) {
+  if (work.to_self()) [[unlikely]]
+    group_->waits_for_own(work);
   return ground_.progress.wait(work, timeout_ms, interrupt);
 }
 

@@ -118,7 +118,7 @@ class Communicator {
   Result<WorkPtr> barrier();
 
   // Matched in order per (source, tag). A send is done when its memory may be reused. Sizes must be
-  // equal on both sides, else Mismatch on both.
+  // equal on both sides, else Mismatch on both. Both may be this rank itself.
   Result<WorkPtr> send(ConstBuffer data, int destination, int32_t tag);
   Result<WorkPtr> recv(MutableBuffer data, int source_or_any, int32_t tag);
 
@@ -140,7 +140,8 @@ class Communicator {
   // `interrupt` is called about every 100 ms of a wait and when a signal interrupts it; not Ok ends
   // the wait, not the work. Drives the engine in the caller's thread until the work is done;
   // returns the work's status. timeout_ms < 0: no limit beside the work's own. Timeout here leaves
-  // the work in flight.
+  // the work in flight. A send to this rank itself that is too long to be kept aside, and that no
+  // receive has been posted for, would never end: it ends at once, with InvalidArgument.
   Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt);
 
   // Ok, or why the group can no longer be used.

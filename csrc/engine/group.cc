@@ -78,6 +78,11 @@ void Group::submit(SurveyOp op) {
   has_new_.store(true, std::memory_order_release);
 }
 
+void Group::waits_for_own(Work& work) {
+  work.set_waited_for();
+  has_new_.store(true, std::memory_order_release);
+}
+
 bool Group::advance(std::vector<Completion>& finished) {
   const size_t finished_before = finished.size();
   if (has_new_.load(std::memory_order_acquire)) take_submissions(finished);
@@ -104,8 +109,9 @@ void Group::take_submissions(std::vector<Completion>& finished) {
       op->record = log_.collective(op->call, op->started_ns);
       queue_.push(std::move(op));
     }
-    for (SendOp& op : new_sends_) p2p_.send(std::move(op));
+    for (SendOp& op : new_sends_) p2p_.send(std::move(op), finished);
     for (RecvOp& op : new_recvs_) p2p_.recv(std::move(op), finished);
+    p2p_.withdraw_own(finished);
     if (new_survey_) survey_.begin(std::move(*new_survey_));
     new_survey_.reset();
     new_collectives_.clear();

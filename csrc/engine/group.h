@@ -1,7 +1,7 @@
 // Group: the state of a communicator on this rank: its ports, the collective that runs and those
 // queued behind it, its point-to-point traffic, and how it fails.
-// Floor: engine. Thread: submit(), beat(), fail_soon(), failure(), is_gone() and lost_ranks() any;
-// the rest belongs to the driver.
+// Floor: engine. Thread: submit(), waits_for_own(), beat(), fail_soon(), failure(), is_gone() and
+// lost_ranks() any; the rest belongs to the driver.
 //
 // Failure. A group fails as a whole: what is in flight ends with the status, later submissions are
 // refused with it, and every member is told by a status line, so that nobody is left waiting for a
@@ -74,6 +74,8 @@ class Group {
   Status submit(std::unique_ptr<CollectiveOp> op);
   Status submit(SendOp op);
   Status submit(RecvOp op);
+  // Somebody waits for a send to this rank itself: it ends at once, unless it has its receive.
+  void waits_for_own(Work& work);
   // Also of a group that has failed; one at a time.
   void submit(SurveyOp op);
   // What a rank's last word to the others is: they fail at once, or only where they need it.

@@ -25,6 +25,8 @@ struct GrantWire {
 static_assert(sizeof(EnvelopeWire) <= kInlineBytes && sizeof(GrantWire) <= kInlineBytes);
 constexpr std::byte kIsEager{1};
 
+}  // namespace
+
 Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t room) {
   return Status(StatusCode::Mismatch,
                 "rank " + std::to_string(sender) + " sends " + std::to_string(sent) +
@@ -32,11 +34,9 @@ Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t
                     std::to_string(room) + "; send and recv need tensors of equal size and dtype");
 }
 
-bool matches(const RecvOp& op, uint32_t source, int32_t tag) {
-  return (op.source == kAnySource || static_cast<uint32_t>(op.source) == source) && op.tag == tag;
+bool RecvOp::matches(uint32_t from, int32_t with_tag) const {
+  return (source == kAnySource || static_cast<uint32_t>(source) == from) && tag == with_tag;
 }
-
-}  // namespace
 
 PointToPoint::PointToPoint(uint32_t rank, const Layout& layout,
                            std::vector<std::vector<Port>>& ports, const Config& config,
@@ -50,10 +50,11 @@ PointToPoint::PointToPoint(uint32_t rank, const Layout& layout,
   for (Port& eager : ports_[kEagerChannel]) peers_.emplace_back(eager);
 }
 
-void PointToPoint::send(SendOp op) {
+void PointToPoint::send(SendOp op, std::vector<Completion>& finished) {
   ++pending_;
   op.record =
       log_.point_to_point(kFlightSend, op.bytes, static_cast<int>(op.peer), op.tag, op.started_ns);
+  if (op.peer == rank_) return send_to_self(std::move(op), finished);
   peers_[op.peer].unannounced.push(std::move(op));
 }
 
@@ -61,7 +62,7 @@ void PointToPoint::recv(RecvOp op, std::vector<Completion>& finished) {
   ++pending_;
   op.record = log_.point_to_point(kFlightRecv, op.bytes, op.source, op.tag, op.started_ns);
   const size_t found =
-      unexpected_.find([&](const Envelope& e) { return matches(op, e.source, e.tag); });
+      unexpected_.find([&](const Envelope& e) { return op.matches(e.source, e.tag); });
   if (found == unexpected_.size()) {
     posted_.push(std::move(op));
   } else {
@@ -140,8 +141,7 @@ bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finish
       envelope.way = Way::Eager;
       envelope.eager = peers_[peer].inbox.expect();
     }
-    const size_t found =
-        posted_.find([&](const RecvOp& op) { return matches(op, peer, wire.tag); });
+    const size_t found = posted_.find([&](const RecvOp& op) { return op.matches(peer, wire.tag); });
     if (found == posted_.size()) {
       unexpected_.push(envelope);
     } else {
@@ -159,6 +159,7 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
   if (envelope.way == Way::Rendezvous || op.source == kAnySource) {
     log_.start_point_to_point(op.record, static_cast<int>(envelope.source));
   }
+  if (envelope.source == rank_) return take_from_self(op, envelope, finished);
   Peer& state = peers_[envelope.source];
   if (envelope.way == Way::Eager) {
     if (!take_eager(envelope.source, op, finished)) state.expected.push(std::move(op));

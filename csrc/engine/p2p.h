@@ -11,6 +11,9 @@
 // (eager_inbox.h). So an unexpected message costs its envelope, never a copy of its data, and sends
 // and receives in any order on both sides do not block each other. Steps: 3 one-way latencies (1 if
 // eager). Bytes on the wire: the message and 2 lines (1 in the envelope).
+//
+// What a rank sends to itself is matched in the same queues, by p2p_self.cc, and copied from buffer
+// to buffer. Its eager messages are kept aside, as many as there are slots for a peer's.
 #pragma once
 
 #include <cstddef>
@@ -71,19 +74,26 @@ struct RecvOp {
   uint32_t record = FlightRing::kNone;
 
   bool fits() const { return bytes == sent_bytes; }
+  bool matches(uint32_t from, int32_t with_tag) const;
   MessageCall call() const;
 };
+
+Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t room);
 
 class PointToPoint {
  public:
   PointToPoint(uint32_t rank, const Layout& layout, std::vector<std::vector<Port>>& ports,
                const Config& config, const Clock& clock, FlightLog& log);
 
-  void send(SendOp op);
+  void send(SendOp op, std::vector<Completion>& finished);
   void recv(RecvOp op, std::vector<Completion>& finished);
   // One round; finished works are appended. Whether anything moved.
   bool advance(std::vector<Completion>& finished);
   bool idle() const { return pending_ == 0; }
+
+  // --- p2p_self.cc ----------------------------------------------------------------------------
+  // Ends sends to this rank itself that nothing has matched, but that are waited for.
+  void withdraw_own(std::vector<Completion>& finished);
 
   // --- p2p_failure.cc -------------------------------------------------------------------------
   // Ends receives that nothing has matched by their deadline; Timeout when another operation is
@@ -105,11 +115,16 @@ class PointToPoint {
     uint64_t eager = 0;  // RecvOp's
     std::byte data[kEnvelopeBytes] = {};
   };
+  // The bytes of an eager message to this rank itself.
+  struct Kept {
+    uint32_t number = 0;
+    std::vector<std::byte> bytes{};
+  };
   // What passes between this rank and one peer.
   struct Peer {
     explicit Peer(Port& eager) : inbox(eager) {}
     Fifo<SendOp> unannounced;
-    Fifo<SendOp> announced;  // wait for their grant
+    Fifo<SendOp> announced;  // wait for their grant; to this rank itself, for their receive
     Fifo<SendOp> granted;    // in the order of the grants
     Fifo<RecvOp> matched;    // wait until their grant is out
     Fifo<RecvOp> incoming;   // in the order of the grants
@@ -128,6 +143,13 @@ class PointToPoint {
   void match(RecvOp op, const Envelope& envelope, std::vector<Completion>& finished);
   bool take_expected(uint32_t peer, std::vector<Completion>& finished);
   bool take_eager(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished);
+  void send_to_self(SendOp op, std::vector<Completion>& finished);
+  bool keep(const SendOp& op, Envelope& envelope);
+  void take_from_self(const RecvOp& op, const Envelope& envelope,
+                      std::vector<Completion>& finished);
+  template <typename IsIt, typename Why>
+  void drop_own(IsIt is_it, Why why, std::vector<Completion>& finished);
+  void expire_own(int64_t now_ns, std::vector<Completion>& finished);
   template <typename Op>
   void finish(const Op& op, Status status, std::vector<Completion>& finished) {
     --pending_;
@@ -147,6 +169,7 @@ class PointToPoint {
   // first when all else has long been at rest.
   Fifo<RecvOp> posted_{kEnvelopeDepth};
   Fifo<Envelope> unexpected_{kEnvelopeDepth};
+  Fifo<Kept> kept_;
   uint64_t pending_ = 0;  // works not finished
 };
 

@@ -29,6 +29,7 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
         Status(StatusCode::Timeout, "Timed out in " + describe(op.call()) + ": nobody has sent it"),
         finished);
   }
+  expire_own(now_ns, finished);
   const auto overdue = [&](const auto& op) { return op.deadline_ns <= now_ns; };
   for (uint32_t peer = 0; peer < peers_.size(); ++peer) {
     const Peer& state = peers_[peer];

@@ -23,13 +23,19 @@ class Work {
   const Status& status() const { return status_; }
   // The rank a recv was matched with; the sender's rank; -1 for collectives.
   int source_rank() const { return source_rank_; }
-  // Runs at completion, or at once, in this thread, if the work is done already.
+  // A send to this rank itself, and somebody waits for it: it must not wait for a receive.
+  bool to_self() const { return to_self_; }
+  bool is_waited_for() const { return waited_for_.load(std::memory_order_acquire); }
+  void set_waited_for() { waited_for_.store(true, std::memory_order_release); }
+  // Runs at completion, or at once, in this thread, if the work is done already. It does not throw:
+  // the thread is at work for others, too.
   void on_done(Callback callback);
 
   // --- the engine's side ----------------------------------------------------------------------
   // Once. The caller runs what comes back, with the status, when it holds no lock and no role.
   std::vector<Callback> finish(Status status);
   void set_source_rank(int rank) { source_rank_ = rank; }
+  void set_to_self() { to_self_ = true; }  // before it is shared
 
  private:
   // Watched: somebody waits by a callback. Who finishes one that is only Open takes no lock.
@@ -37,6 +43,8 @@ class Work {
   std::atomic<State> state_{State::Open};
   Status status_;
   int source_rank_ = -1;
+  bool to_self_ = false;
+  std::atomic<bool> waited_for_{false};
   std::mutex mutex_;  // callbacks_ against finish()
   std::vector<Callback> callbacks_;
 };

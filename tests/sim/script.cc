@@ -52,8 +52,11 @@ std::vector<MutableBuffer> targets(std::vector<Numbers>& blocks) {
   return all;
 }
 
-int right_of(const Communicator& c) { return (c.rank() + 1) % c.size(); }
-int left_of(const Communicator& c) { return (c.rank() + c.size() - 1) % c.size(); }
+// So far away; 0 is the rank itself.
+int right_of(const Communicator& c, int distance) { return (c.rank() + distance) % c.size(); }
+int left_of(const Communicator& c, int distance) {
+  return (c.rank() + c.size() - distance) % c.size();
+}
 
 // The only thread there is calls back.
 void when_done(std::span<const WorkPtr> works, const std::function<void()>& then) {
@@ -128,7 +131,7 @@ void Script::fill_contiguous(Operation& operation, std::mt19937_64& random) {
   }
   for (size_t r = 0; r < operation.ranks.size(); ++r) {
     Memory& memory = operation.ranks[r];
-    const size_t left = (r + operation.ranks.size() - 1) % operation.ranks.size();
+    const size_t left = (r + operation.ranks.size() - root) % operation.ranks.size();
     switch (operation.kind) {
       case Kind::AllReduceInPlace:
         memory.out[0] = memory.in[0];
@@ -213,7 +216,7 @@ void Script::drop_inputs(Memory& memory) {
 std::vector<WorkPtr> Script::start(int i, Communicator& c) {
   Memory& memory = memory_of(i, c.rank());
   std::vector<WorkPtr> works = start_alone(i, c);
-  // What moves to a neighbour has its recvs first, and as many sends, which have no results.
+  // What moves to another rank has its recvs first, and as many sends, which have no results.
   const size_t half = (works.size() + 1) / 2;
   const std::span<const WorkPtr> all(works);
   when_done(all.first(half), [&memory] { keep_results(memory); });
@@ -229,12 +232,7 @@ void Script::end(int i, int rank) {
 std::vector<WorkPtr> Script::start_alone(int i, Communicator& c) {
   Operation& operation = operations_[static_cast<size_t>(i)];
   if (operation.kind == Kind::Shift || operation.kind == Kind::Shuffle) {
-    Memory& memory = memory_of(i, c.rank());
-    if (world_ == 1) {
-      memory.result = memory.expected;
-      return {};
-    }
-    return operation.kind == Kind::Shift ? start_shift(i, memory, c) : start_shuffle(i, memory, c);
+    return operation.kind == Kind::Shift ? start_shift(i, c) : start_shuffle(i, c);
   }
   auto started = start_collective(operation, c);
   if (!started.ok()) return {};
@@ -242,16 +240,21 @@ std::vector<WorkPtr> Script::start_alone(int i, Communicator& c) {
 }
 
 // The recv, then the send.
-std::vector<WorkPtr> Script::start_shift(int i, Memory& memory, Communicator& c) {
-  auto received = c.recv(target(memory.out[0]), i % 3 == 0 ? kAnySource : left_of(c), i);
+std::vector<WorkPtr> Script::start_shift(int i, Communicator& c) {
+  Memory& memory = memory_of(i, c.rank());
+  const int distance = operations_[static_cast<size_t>(i)].root;
+  const int from = i % 3 == 0 ? kAnySource : left_of(c, distance);
+  auto received = c.recv(target(memory.out[0]), from, i);
   if (!received.ok()) return {};
-  auto sent = c.send(source(memory.in[0]), right_of(c), i);
+  auto sent = c.send(source(memory.in[0]), right_of(c, distance), i);
   if (!sent.ok()) return {received.take()};
   return {received.take(), sent.take()};
 }
 
 // The sends, then the recvs, in another order.
-std::vector<WorkPtr> Script::start_shuffle(int i, Memory& memory, Communicator& c) {
+std::vector<WorkPtr> Script::start_shuffle(int i, Communicator& c) {
+  Memory& memory = memory_of(i, c.rank());
+  const int distance = operations_[static_cast<size_t>(i)].root;
   const size_t count = memory.in[0].size();
   const auto piece = [count](size_t j) { return j * count / kPieces; };
   const auto bytes = [&](size_t j) { return (piece(j + 1) - piece(j)) * sizeof(int32_t); };
@@ -260,12 +263,13 @@ std::vector<WorkPtr> Script::start_shuffle(int i, Memory& memory, Communicator& 
   };
   std::vector<WorkPtr> sends, works;
   for (size_t j = 0; j < kPieces; ++j) {
-    auto sent = c.send({memory.in[0].data() + piece(j), bytes(j)}, right_of(c), tag(j));
+    auto sent = c.send({memory.in[0].data() + piece(j), bytes(j)}, right_of(c, distance), tag(j));
     if (sent.ok()) sends.push_back(sent.take());
   }
   for (size_t k = 0; k < kPieces; ++k) {
     const size_t j = (5 * k + static_cast<size_t>(i)) % kPieces;  // kPieces is no multiple of 5
-    auto received = c.recv({memory.out[0].data() + piece(j), bytes(j)}, left_of(c), tag(j));
+    auto received =
+        c.recv({memory.out[0].data() + piece(j), bytes(j)}, left_of(c, distance), tag(j));
     if (received.ok()) works.push_back(received.take());
   }
   works.insert(works.end(), sends.begin(), sends.end());

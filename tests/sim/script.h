@@ -49,7 +49,7 @@ class Script {
     Gather,
     Scatter,
     Barrier,
-    Shift,    // everybody sends to a neighbour and receives from the other
+    Shift,    // everybody sends to who is `root` ranks further, be it itself, and receives alike
     Shuffle,  // the same in pieces, which are received in another order than they are sent
     kCount
   };
@@ -72,8 +72,8 @@ class Script {
   void fill_contiguous(Operation& operation, std::mt19937_64& random);
   void fill_scattered(Operation& operation, std::mt19937_64& random);
   void choose_heap(std::mt19937_64& random, size_t rank) const;
-  static std::vector<WorkPtr> start_shift(int i, Memory& memory, Communicator& communicator);
-  static std::vector<WorkPtr> start_shuffle(int i, Memory& memory, Communicator& communicator);
+  std::vector<WorkPtr> start_shift(int i, Communicator& communicator);
+  std::vector<WorkPtr> start_shuffle(int i, Communicator& communicator);
   Result<WorkPtr> start_collective(Operation& operation, Communicator& communicator);
   static void keep_results(Memory& memory);
   static void drop_inputs(Memory& memory);

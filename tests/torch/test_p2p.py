@@ -181,12 +181,76 @@ def test_different_sizes_raise(counts: tuple[int, int]) -> None:
     assert total.item() == 2
 
 
-@distributed(2)
-def test_to_itself_raises() -> None:
+GLOO_HAS_NO_SELF = "knows no pair of a rank and itself"
+
+
+@distributed(1, 2, 3, gloo_lacks=GLOO_HAS_NO_SELF)
+def test_to_itself() -> None:
     rank, _ = me()
-    for call in (dist.send, dist.recv, dist.isend, dist.irecv):
-        with pytest.raises((ValueError, RuntimeError)):
-            call(torch.ones(1), rank)
+    for count, receive_first in itertools.product((0, 1, 6, 7, 1000, LARGE), (False, True)):
+        own, got = values(rank, count, torch.float32), torch.zeros(count)
+        works = [dist.irecv(got, rank, tag=3)] if receive_first else []
+        works.append(dist.isend(own, rank, tag=3))
+        if not receive_first:
+            works.append(dist.irecv(got, rank, tag=3))
+        for work in works:
+            done(work)
+        check(got, own, count, receive_first)
+
+
+@distributed(1, 3, gloo_lacks=GLOO_HAS_NO_SELF)
+def test_batches_with_itself() -> None:
+    """All to all, by messages."""
+    rank, world = me()
+    own = values(rank, 20_000, torch.float32)
+    got = [torch.zeros(20_000) for _ in range(world)]
+    operations = [dist.P2POp(dist.isend, own, peer) for peer in range(world)]
+    operations += [dist.P2POp(dist.irecv, got[peer], peer) for peer in range(world)]
+    for work in dist.batch_isend_irecv(operations):
+        done(work)
+    for peer in range(world):
+        check(got[peer], values(peer, 20_000, torch.float32), "from", peer)
+
+
+@distributed(1, 3, gloo_lacks=GLOO_HAS_NO_SELF)
+def test_any_source_includes_itself() -> None:
+    rank, world = me()
+    sends = [dist.isend(torch.tensor([rank]), peer, tag=9) for peer in range(world)]
+    sources = []
+    for _ in range(world):
+        tensor = torch.zeros(1, dtype=torch.int64)
+        work = dist.irecv(tensor, tag=9)
+        assert work is not None
+        work.wait()
+        assert work._source_rank() == tensor.item()
+        sources.append(int(tensor.item()))
+    assert sorted(sources) == list(range(world))
+    for work in sends:
+        done(work)
+
+
+@distributed(1, 2, gloo_lacks=GLOO_HAS_NO_SELF)
+def test_blocking_send_to_itself() -> None:
+    """A short one is kept aside; a long one could never end, and says so at once."""
+    rank, _ = me()
+    with pytest.raises(ValueError):  # torch's own word on its blocking functions
+        dist.send(torch.ones(1), rank)
+    pg = dist.group.WORLD
+    assert pg is not None
+    for count in (1, 1000):
+        pg.send([values(rank, count, torch.float32)], rank, 0).wait()
+        got = torch.zeros(count)
+        pg.recv([got], rank, 0).wait()
+        check(got, values(rank, count, torch.float32), count)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="irecv"):
+            pg.send([torch.zeros(LARGE)], rank, 0).wait()
+    got = torch.zeros(LARGE)
+    received = pg.recv([got], rank, 0)
+    pg.send([values(rank, LARGE, torch.float32)], rank, 0).wait()
+    received.wait()
+    check(got, values(rank, LARGE, torch.float32), "what came after those that failed")
+    dist.barrier()
 
 
 @distributed(*ALL_WORLDS)

@@ -210,7 +210,7 @@ TEST(PointToPoint, UnequalSizesFailOnBothSidesAndHarmNothing) {
 
 TEST(PointToPoint, PeersOutOfRangeAreRefusedAtTheCall) {
   WorldOfThreads(2).run([](Communicator& c) {
-    for (const int peer : {-2, 2, c.rank()}) {
+    for (const int peer : {-2, 2}) {
       const auto sent = c.send({nullptr, 0}, peer, 0);
       ASSERT_EQ(sent.status().code(), StatusCode::InvalidArgument);
       ASSERT_NE(sent.status().message().find("destination=" + std::to_string(peer)),
