@@ -19,8 +19,14 @@ void check_pairs(const Check& check, const std::vector<at::Tensor>& outputs,
     check.fail(c10::str("requires input/output tensor lists to have the same length, got ",
                         inputs.size(), " and ", outputs.size()));
   }
-  check.dense(outputs, "output");
+  check.written(outputs, "output");
   check.dense(inputs, "input");
+}
+
+std::vector<at::Tensor> concatenated(const std::vector<std::vector<at::Tensor>>& lists) {
+  std::vector<at::Tensor> all;
+  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
 }
 
 // Copying so little costs less than an operation of its own, and a fusion of so much gains no more
@@ -73,15 +79,12 @@ RdmaBackend::WorkRef RdmaBackend::allreduce_coalesced(Tensors& tensors,
                           tensors[0].scalar_type(), ", index ", i, " ", tensors[i].scalar_type()));
     }
   }
-  check.dense(tensors, "tensor");
+  check.written(tensors, "tensor");
   const TorchReduction reduction = reduction_of(check, opts.reduceOp, tensors[0].scalar_type());
   throw_if_failed(session_->usable());  // before the tensors are scaled
   Operands operands;
-  std::vector<MutableBuffer> data;
-  for (const at::Tensor& tensor : tensors) {
-    reduction.scale_in_place(tensor);
-    data.push_back(operands.in_place(tensor));
-  }
+  const std::vector<MutableBuffer> data = operands.in_place(tensors);
+  for (const MutableBuffer& buffer : data) reduction.scale(buffer, tensors[0].scalar_type());
   const std::vector<Fusion> fusions = fuse(operands, data);
   return launch({OpType::ALLREDUCE_COALESCED, "rdma:all_reduce", opts.asyncOp, opts.timeout},
                 std::move(operands), fusions.size(), [&](Communicator& communicator, size_t i) {
@@ -112,15 +115,18 @@ RdmaBackend::WorkRef RdmaBackend::allgather_coalesced(TensorLists& outputs, Tens
       }
       check.same_type(list[i], i, inputs[i]);
     }
-    check.dense(list, "output");
+    check.written(list, "output");
   }
   check.dense(inputs, "input");
   Operands operands;
+  const Tensors to = concatenated(outputs);
+  const std::vector<MutableBuffer> written = operands.outputs(to);
+  const size_t mine = static_cast<size_t>(rank_) * inputs.size();
   std::vector<ConstBuffer> in;
-  for (const at::Tensor& tensor : inputs) in.push_back(operands.input(tensor));
   std::vector<std::vector<MutableBuffer>> out(inputs.size());
-  for (const Tensors& list : outputs) {
-    for (size_t i = 0; i < list.size(); ++i) out[i].push_back(operands.output(list[i]));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    in.push_back(operands.input_beside(inputs[i], written, &written[mine + i]));
+    for (size_t at = i; at < written.size(); at += inputs.size()) out[i].push_back(written[at]);
   }
   return launch({OpType::ALLGATHER_COALESCED, "rdma:all_gather", opts.asyncOp, opts.timeout},
                 std::move(operands), inputs.size(), [&](Communicator& communicator, size_t i) {
@@ -136,11 +142,17 @@ RdmaBackend::WorkRef RdmaBackend::allgather_into_tensor_coalesced(
     check.holds_per_rank(outputs[i], "output", inputs[i], "input", size_);
   }
   Operands operands;
+  std::vector<MutableBuffer> written;
+  for (const MutableBuffer& whole : operands.outputs(outputs)) {
+    const auto blocks = cut(whole, size_);
+    written.insert(written.end(), blocks.begin(), blocks.end());
+  }
   std::vector<ConstBuffer> in;
-  std::vector<std::vector<MutableBuffer>> out;
+  std::vector<std::span<const MutableBuffer>> out;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    in.push_back(operands.input(inputs[i]));
-    out.push_back(cut(operands.output(outputs[i]), size_));
+    out.push_back(
+        std::span(written).subspan(i * static_cast<size_t>(size_), static_cast<size_t>(size_)));
+    in.push_back(operands.input_beside(inputs[i], written, &out[i][static_cast<size_t>(rank_)]));
   }
   return launch({OpType::COALESCED, "rdma:all_gather_into_tensor", opts.asyncOp, opts.timeout},
                 std::move(operands), inputs.size(), [&](Communicator& communicator, size_t i) {
@@ -158,11 +170,10 @@ RdmaBackend::WorkRef RdmaBackend::reduce_scatter_tensor_coalesced(
     reductions.push_back(reduction_of(check, opts.reduceOp, inputs[i].scalar_type()));
   }
   Operands operands;
+  const std::vector<MutableBuffer> out = operands.outputs(outputs);
   std::vector<std::vector<ConstBuffer>> in;
-  std::vector<MutableBuffer> out;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    out.push_back(operands.output(outputs[i]));
-    in.push_back(cut(operands.input_beside(reductions[i].scaled(inputs[i]), out[i]), size_));
+    in.push_back(cut(operands.input_beside(reductions[i].scaled(inputs[i]), out), size_));
   }
   return launch({OpType::COALESCED, "rdma:reduce_scatter_tensor", opts.asyncOp, opts.timeout},
                 std::move(operands), inputs.size(), [&](Communicator& communicator, size_t i) {

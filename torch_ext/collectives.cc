@@ -15,7 +15,7 @@ RdmaBackend::WorkRef RdmaBackend::broadcast(Tensors& tensors, const c10d::Broadc
   check.root(opts.rootRank, size_);
   check.root_tensor(opts.rootTensor, tensors.size());
   const at::Tensor& tensor = check.single_of_equals(tensors);
-  check.dense(tensor, "tensor");
+  check.written(tensor, "tensor");
   Operands operands;
   const MutableBuffer data = operands.in_place(tensor);
   return launch({OpType::BROADCAST, "rdma:broadcast", opts.asyncOp, opts.timeout},
@@ -29,12 +29,12 @@ RdmaBackend::WorkRef RdmaBackend::allreduce(Tensors& tensors, const c10d::Allred
   const Check check("all_reduce");
   const at::Tensor& tensor = check.single_of_equals(tensors);
   if (tensor.layout() == at::kSparse) return allreduce_sparse_coo(tensor, opts);
-  check.dense(tensor, "tensor");
+  check.written(tensor, "tensor");
   const TorchReduction reduction = reduction_of(check, opts.reduceOp, tensor.scalar_type());
   throw_if_failed(session_->usable());  // before the tensor is scaled
-  reduction.scale_in_place(tensor);
   Operands operands;
   const MutableBuffer data = operands.in_place(tensor);
+  reduction.scale(data, tensor.scalar_type());
   return launch({OpType::ALLREDUCE, "rdma:all_reduce", opts.asyncOp, opts.timeout},
                 std::move(operands), [&](Communicator& communicator) {
                   return communicator.all_reduce(data.data, data.data,
@@ -48,7 +48,7 @@ RdmaBackend::WorkRef RdmaBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
   check.root(opts.rootRank, size_);
   check.root_tensor(opts.rootTensor, tensors.size());
   const at::Tensor& tensor = check.single(tensors, "tensor list");
-  check.dense(tensor, "tensor");
+  check.written(tensor, "tensor");
   const TorchReduction reduction = reduction_of(check, opts.reduceOp, tensor.scalar_type());
   Operands operands;
   const ConstBuffer input = operands.input(reduction.scaled(tensor));
@@ -69,12 +69,12 @@ RdmaBackend::WorkRef RdmaBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
 RdmaBackend::WorkRef RdmaBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                   const c10d::AllgatherOptions& opts) {
   const Check check("all_gather_into_tensor");
-  check.dense(output, "output");
+  check.written(output, "output");
   check.dense(input, "input");
   check.holds_per_rank(output, "output", input, "input", size_);
   Operands operands;
-  const ConstBuffer in = operands.input(input);
   const std::vector<MutableBuffer> out = cut(operands.output(output), size_);
+  const ConstBuffer in = operands.input_beside(input, out, &out[static_cast<size_t>(rank_)]);
   return launch(
       {OpType::_ALLGATHER_BASE, "rdma:all_gather_into_tensor", opts.asyncOp, opts.timeout},
       std::move(operands),
@@ -84,13 +84,13 @@ RdmaBackend::WorkRef RdmaBackend::_allgather_base(at::Tensor& output, at::Tensor
 RdmaBackend::WorkRef RdmaBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                                        const c10d::ReduceScatterOptions& opts) {
   const Check check("reduce_scatter_tensor");
-  check.dense(output, "output");
+  check.written(output, "output");
   check.dense(input, "input");
   check.holds_per_rank(input, "input", output, "output", size_);
   const TorchReduction reduction = reduction_of(check, opts.reduceOp, input.scalar_type());
   Operands operands;
   const MutableBuffer out = operands.output(output);
-  const ConstBuffer in = operands.input_beside(reduction.scaled(input), out);
+  const ConstBuffer in = operands.input_beside(reduction.scaled(input), {&out, 1});
   return launch(
       {OpType::_REDUCE_SCATTER_BASE, "rdma:reduce_scatter_tensor", opts.asyncOp, opts.timeout},
       std::move(operands), [&](Communicator& communicator) {
@@ -103,7 +103,7 @@ RdmaBackend::WorkRef RdmaBackend::alltoall_base(at::Tensor& output, at::Tensor& 
                                                 std::vector<int64_t>& input_splits,
                                                 const c10d::AllToAllOptions& opts) {
   const Check check("all_to_all_single");
-  check.dense(output, "output");
+  check.written(output, "output");
   check.dense(input, "input");
   check.same_type(output, 0, input);
   Operands operands;
@@ -112,7 +112,7 @@ RdmaBackend::WorkRef RdmaBackend::alltoall_base(at::Tensor& output, at::Tensor& 
   const MutableBuffer written = operands.output(output);
   const std::vector<MutableBuffer> out = cut_rows(output, written, out_rows);
   const std::vector<ConstBuffer> in =
-      cut_rows(input, operands.input_beside(input, written), in_rows);
+      cut_rows(input, operands.input_beside(input, {&written, 1}), in_rows);
   return launch({OpType::ALLTOALL_BASE, "rdma:all_to_all", opts.asyncOp, opts.timeout},
                 std::move(operands),
                 [&](Communicator& communicator) { return communicator.all_to_all(in, out); });

@@ -12,7 +12,7 @@
 namespace rdmacoll::torch_ext {
 namespace {
 
-thread_local bool in_callbacks = false;
+thread_local const InCallbacks* innermost = nullptr;
 
 }  // namespace
 
@@ -34,11 +34,22 @@ Status PythonInterrupt::check() {
   return Status(StatusCode::Interrupted, "a signal handler raised an exception");
 }
 
-InCallbacks::InCallbacks() : outer_(std::exchange(in_callbacks, true)) {}
-InCallbacks::~InCallbacks() { in_callbacks = outer_; }
+InCallbacks::InCallbacks(const InFlight& in_flight)
+    : in_flight_(in_flight), outer_(std::exchange(innermost, this)) {}
+InCallbacks::~InCallbacks() { innermost = outer_; }
+
+bool InCallbacks::here() { return innermost != nullptr; }
+
+int64_t InCallbacks::depth_of(const InFlight& in_flight) {
+  int64_t depth = 0;
+  for (const InCallbacks* at = innermost; at != nullptr; at = at->outer_) {
+    depth += &at->in_flight_ == &in_flight ? 1 : 0;
+  }
+  return depth;
+}
 
 void stay_if_leaving() {
-  if (!Process::instance().leaving() || in_callbacks || gettid() == getpid()) return;
+  if (!Process::instance().leaving() || InCallbacks::here() || gettid() == getpid()) return;
   for (;;) pause();
 }
 

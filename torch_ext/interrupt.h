@@ -2,6 +2,7 @@
 // Floor: torch_ext. Thread: any; with or without the GIL.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 
 #include "csrc/base/status.h"
@@ -33,16 +34,23 @@ class PythonInterrupt {
   std::exception_ptr raised_;
 };
 
+class InFlight;
+
 // For as long as this thread runs an operation's callbacks, which the end of that waits for.
 class InCallbacks {
  public:
-  InCallbacks();
+  explicit InCallbacks(const InFlight& in_flight);  // among which the operation is
   ~InCallbacks();
   InCallbacks(const InCallbacks&) = delete;
   InCallbacks& operator=(const InCallbacks&) = delete;
 
+  static bool here();
+  // How many operations among these have callbacks that this thread is in.
+  static int64_t depth_of(const InFlight& in_flight);
+
  private:
-  const bool outer_;
+  const InFlight& in_flight_;
+  const InCallbacks* const outer_;
 };
 
 // A daemon thread that comes back from a wait while Python finalizes is unwound by force, which

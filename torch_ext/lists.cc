@@ -11,18 +11,11 @@ namespace {
 using c10d::OpType;
 
 std::vector<ConstBuffer> bind_inputs(Operands& operands, const std::vector<at::Tensor>& tensors,
-                                     MutableBuffer written) {
+                                     std::span<const MutableBuffer> written) {
   std::vector<ConstBuffer> buffers;
   for (const at::Tensor& tensor : tensors) {
     buffers.push_back(operands.input_beside(tensor, written));
   }
-  return buffers;
-}
-
-std::vector<MutableBuffer> bind_outputs(Operands& operands,
-                                        const std::vector<at::Tensor>& tensors) {
-  std::vector<MutableBuffer> buffers;
-  for (const at::Tensor& tensor : tensors) buffers.push_back(operands.output(tensor));
   return buffers;
 }
 
@@ -53,13 +46,13 @@ RdmaBackend::WorkRef RdmaBackend::allgather(TensorLists& outputs, Tensors& input
   const Tensors& to = check_allgather(check, outputs, inputs, size_);
   const at::Tensor& from = inputs[0];
   check.dense(from, "input");
-  check.dense(to, "output");
+  check.written(to, "output");
   for (size_t i = 0; i < to.size(); ++i) check.same_type(to[i], i, from);
   // The others' sizes are theirs to know.
   check.same_size(to[static_cast<size_t>(rank_)], static_cast<size_t>(rank_), from);
   Operands operands;
-  const ConstBuffer in = operands.input(from);
-  const std::vector<MutableBuffer> out = bind_outputs(operands, to);
+  const std::vector<MutableBuffer> out = operands.outputs(to);
+  const ConstBuffer in = operands.input_beside(from, out, &out[static_cast<size_t>(rank_)]);
   return launch({OpType::ALLGATHER, "rdma:all_gather", opts.asyncOp, opts.timeout},
                 std::move(operands),
                 [&](Communicator& communicator) { return communicator.all_gather(in, out); });
@@ -70,7 +63,7 @@ RdmaBackend::WorkRef RdmaBackend::reduce_scatter(Tensors& outputs, TensorLists& 
   const Check check("reduce_scatter");
   const at::Tensor& to = check.single(outputs, "output tensor list");
   const Tensors& from = check.per_rank(inputs, "input", size_);
-  check.dense(to, "output");
+  check.written(to, "output");
   check.dense(from, "input");
   for (size_t i = 0; i < from.size(); ++i) check.same_type(from[i], i, to);
   check.same_size(to, 0, from[static_cast<size_t>(rank_)]);
@@ -79,7 +72,7 @@ RdmaBackend::WorkRef RdmaBackend::reduce_scatter(Tensors& outputs, TensorLists& 
   const MutableBuffer out = operands.output(to);
   std::vector<ConstBuffer> in;
   for (const at::Tensor& tensor : from) {
-    in.push_back(operands.input_beside(reduction.scaled(tensor), out));
+    in.push_back(operands.input_beside(reduction.scaled(tensor), {&out, 1}));
   }
   return launch({OpType::REDUCE_SCATTER, "rdma:reduce_scatter", opts.asyncOp, opts.timeout},
                 std::move(operands), [&](Communicator& communicator) {
@@ -97,14 +90,15 @@ RdmaBackend::WorkRef RdmaBackend::gather(TensorLists& outputs, Tensors& inputs,
   std::vector<MutableBuffer> out;
   if (opts.rootRank == rank_) {
     const Tensors& to = check.per_rank(outputs, "output", size_);
-    check.dense(to, "output");
+    check.written(to, "output");
     for (size_t i = 0; i < to.size(); ++i) check.same_type(to[i], i, from);
     check.same_size(to[static_cast<size_t>(rank_)], static_cast<size_t>(rank_), from);
-    out = bind_outputs(operands, to);
+    out = operands.outputs(to);
   } else {
     check.none(outputs, "output");
   }
-  const ConstBuffer in = operands.input(from);
+  const MutableBuffer* place = out.empty() ? nullptr : &out[static_cast<size_t>(rank_)];
+  const ConstBuffer in = operands.input_beside(from, out, place);
   return launch({OpType::GATHER, "rdma:gather", opts.asyncOp, opts.timeout}, std::move(operands),
                 [&](Communicator& communicator) {
                   return communicator.gather(in, out, static_cast<int>(opts.rootRank));
@@ -116,7 +110,7 @@ RdmaBackend::WorkRef RdmaBackend::scatter(Tensors& outputs, TensorLists& inputs,
   const Check check("scatter");
   check.root(opts.rootRank, size_);
   const at::Tensor& to = check.single(outputs, "output tensor list");
-  check.dense(to, "output");
+  check.written(to, "output");
   Operands operands;
   const MutableBuffer out = operands.output(to);
   std::vector<ConstBuffer> in;
@@ -125,7 +119,7 @@ RdmaBackend::WorkRef RdmaBackend::scatter(Tensors& outputs, TensorLists& inputs,
     check.dense(from, "input");
     for (size_t i = 0; i < from.size(); ++i) check.same_type(from[i], i, to);
     check.same_size(from[static_cast<size_t>(rank_)], static_cast<size_t>(rank_), to);
-    in = bind_inputs(operands, from, out);
+    in = bind_inputs(operands, from, {&out, 1});
   } else {
     check.none(inputs, "input");
   }
@@ -146,14 +140,14 @@ RdmaBackend::WorkRef RdmaBackend::alltoall(Tensors& outputs, Tensors& inputs,
   check_length(inputs, "input");
   check_length(outputs, "output");
   check.dense(inputs, "input");
-  check.dense(outputs, "output");
+  check.written(outputs, "output");
   for (size_t i = 0; i < inputs.size(); ++i) {
     check.same_type(inputs[i], i, inputs[0]);
     check.same_type(outputs[i], i, inputs[0]);
   }
   Operands operands;
-  const std::vector<MutableBuffer> out = bind_outputs(operands, outputs);
-  const std::vector<ConstBuffer> in = bind_inputs(operands, inputs, extent(out));
+  const std::vector<MutableBuffer> out = operands.outputs(outputs);
+  const std::vector<ConstBuffer> in = bind_inputs(operands, inputs, out);
   return launch({OpType::ALLTOALL, "rdma:all_to_all", opts.asyncOp, opts.timeout},
                 std::move(operands),
                 [&](Communicator& communicator) { return communicator.all_to_all(in, out); });

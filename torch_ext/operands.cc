@@ -7,6 +7,9 @@
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "torch_ext/overlap.h"
 
 namespace rdmacoll::torch_ext {
 namespace {
@@ -23,10 +26,15 @@ at::Tensor packed_copy(const at::Tensor& tensor) {
   return tensor.resolve_conj().resolve_neg().clone(at::MemoryFormat::Contiguous);
 }
 
-bool overlap(ConstBuffer input, MutableBuffer output) {
-  const auto* in = static_cast<const char*>(input.data);
-  const auto* out = static_cast<const char*>(output.data);
-  return in < out + output.bytes && out < in + input.bytes;
+// The memory of a tensor, whatever that becomes meanwhile.
+at::Tensor memory_of(const at::Tensor& tensor) {
+  at::Tensor memory = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(tensor.storage()), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
+  memory.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(),
+                                                      tensor.storage_offset());
+  memory._set_conj(tensor.is_conj());
+  memory._set_neg(tensor.is_neg());
+  return memory;
 }
 
 uint8_t* bytes_of(MutableBuffer buffer) { return static_cast<uint8_t*>(buffer.data); }
@@ -42,26 +50,52 @@ ConstBuffer Operands::input(const at::Tensor& tensor) {
   return {kept.const_data_ptr(), kept.nbytes()};
 }
 
-ConstBuffer Operands::input_beside(const at::Tensor& tensor, MutableBuffer written) {
+ConstBuffer Operands::input_beside(const at::Tensor& tensor, std::span<const MutableBuffer> written,
+                                   const MutableBuffer* place) {
   const ConstBuffer buffer = input(tensor);
-  if (!overlap(buffer, written)) return buffer;
+  const bool is_beside =
+      std::all_of(written.begin(), written.end(), [&](const MutableBuffer& output) {
+        if (!overlap(buffer, {output.data, output.bytes})) return true;
+        return &output == place && output.data == buffer.data && output.bytes == buffer.bytes;
+      });
+  if (is_beside) return buffer;
   inputs_.back() = packed_copy(tensor);
   return {inputs_.back().const_data_ptr(), buffer.bytes};
 }
 
 MutableBuffer Operands::output(const at::Tensor& tensor) {
-  results_.push_back(tensor);
-  if (is_plain(tensor)) return writable(tensor);
-  const NoGraph no_graph;
-  packed_.push_back({at::empty_like(tensor, at::MemoryFormat::Contiguous), tensor});
-  return writable(packed_.back().temporary);
+  return bind(tensor, Before::Nothing, false);
 }
 
 MutableBuffer Operands::in_place(const at::Tensor& tensor) {
+  return bind(tensor, Before::Value, false);
+}
+
+std::vector<MutableBuffer> Operands::outputs(std::span<const at::Tensor> tensors) {
+  return bind(tensors, Before::Nothing);
+}
+
+std::vector<MutableBuffer> Operands::in_place(std::span<const at::Tensor> tensors) {
+  return bind(tensors, Before::Value);
+}
+
+MutableBuffer Operands::bind(const at::Tensor& tensor, Before before, bool apart) {
   results_.push_back(tensor);
-  if (is_plain(tensor)) return writable(tensor);
-  packed_.push_back({packed_copy(tensor), tensor});
+  if (!apart && is_plain(tensor)) return writable(tensor);
+  const NoGraph no_graph;
+  at::Tensor temporary = before == Before::Value
+                             ? packed_copy(tensor)
+                             : at::empty_like(tensor, at::MemoryFormat::Contiguous);
+  packed_.push_back({std::move(temporary), memory_of(tensor)});
   return writable(packed_.back().temporary);
+}
+
+std::vector<MutableBuffer> Operands::bind(std::span<const at::Tensor> tensors, Before before) {
+  std::vector<MutableBuffer> buffers;
+  for (const at::Tensor& tensor : tensors) buffers.push_back(extent(tensor));
+  const bool apart = overlap_each_other(buffers);
+  for (size_t i = 0; i < tensors.size(); ++i) buffers[i] = bind(tensors[i], before, apart);
+  return buffers;
 }
 
 MutableBuffer Operands::fuse(std::span<const MutableBuffer> buffers) {
@@ -84,19 +118,7 @@ void Operands::unpack() {
   }
   if (packed_.empty()) return;
   const NoGraph no_graph;
-  for (const Packed& packed : packed_) packed.user.copy_(packed.temporary);
-}
-
-MutableBuffer extent(std::span<const MutableBuffer> buffers) {
-  char* first = nullptr;
-  char* last = nullptr;
-  for (const MutableBuffer& buffer : buffers) {
-    if (buffer.bytes == 0) continue;
-    auto* data = static_cast<char*>(buffer.data);
-    first = first == nullptr ? data : std::min(first, data);
-    last = std::max(last, data + buffer.bytes);
-  }
-  return {first, static_cast<uint64_t>(last - first)};
+  for (const Packed& packed : packed_) packed.memory.copy_(packed.temporary);
 }
 
 }  // namespace rdmacoll::torch_ext

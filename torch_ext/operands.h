@@ -18,12 +18,18 @@ class Operands {
  public:
   // Read only.
   ConstBuffer input(const at::Tensor& tensor);
-  // Read only, while `written` is being written: a copy if they overlap.
-  ConstBuffer input_beside(const at::Tensor& tensor, MutableBuffer written);
+  // Read only, while `written` are being written: a copy if it overlaps one of them; but not for
+  // being the whole of `place`, which is one of them.
+  ConstBuffer input_beside(const at::Tensor& tensor, std::span<const MutableBuffer> written,
+                           const MutableBuffer* place = nullptr);
   // Written only; becomes one of the results.
   MutableBuffer output(const at::Tensor& tensor);
   // Read and written; becomes one of the results.
   MutableBuffer in_place(const at::Tensor& tensor);
+  // Several of them. Where some overlap, all are written apart and copied in their order, so that
+  // the last one holds what it was sent: gloo does the same.
+  std::vector<MutableBuffer> outputs(std::span<const at::Tensor> tensors);
+  std::vector<MutableBuffer> in_place(std::span<const at::Tensor> tensors);
   // One buffer in the place of several: copied together now, and back by unpack().
   MutableBuffer fuse(std::span<const MutableBuffer> buffers);
   // A result that the engine does not write.
@@ -34,28 +40,30 @@ class Operands {
 
   using Tensors = c10::SmallVector<at::Tensor, 1>;  // mostly one, which allocates nothing
   const Tensors& results() const { return results_; }
+  const Tensors& inputs() const { return inputs_; }
   // What a profiler shows as the operation's inputs.
   const Tensors& read() const { return inputs_.empty() ? results_ : inputs_; }
 
  private:
   struct Packed {
     at::Tensor temporary;
-    at::Tensor user;
+    at::Tensor memory;  // the user's tensor as it was at the call
   };
+  enum class Before : bool { Nothing, Value };  // what it holds when the operation begins
 
   struct Fused {
     at::Tensor memory;
     std::vector<MutableBuffer> parts;  // where they came from, in order
   };
 
+  MutableBuffer bind(const at::Tensor& tensor, Before before, bool apart);
+  std::vector<MutableBuffer> bind(std::span<const at::Tensor> tensors, Before before);
+
   Tensors inputs_;
   Tensors results_;
   std::vector<Packed> packed_;
   std::vector<Fused> fused_;
 };
-
-// The smallest range that holds all of them.
-MutableBuffer extent(std::span<const MutableBuffer> buffers);
 
 // `buffer` cut into `parts` of equal bytes, in order.
 template <typename Buffer>

@@ -25,6 +25,7 @@ Process::Process() {
     process.forks_.fetch_add(1, std::memory_order_relaxed);
     new (&process.mutex_) std::mutex;  // another thread of the parent may have held it
     process.sessions_.clear();
+    new (&process.ending_) std::thread;  // the parent's
     process.recorder_.reset();
     if (FlightService* parents = process.service_.release()) parents->forget();  // and leaked
   });
@@ -140,6 +141,14 @@ std::shared_ptr<Session> Process::enlist(std::shared_ptr<Communicator> communica
   return session;
 }
 
+void Process::end_elsewhere(std::shared_ptr<Communicator> communicator) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ending_ = std::thread([before = std::move(ending_), last = std::move(communicator)]() mutable {
+    if (before.joinable()) before.join();
+    last.reset();
+  });
+}
+
 void Process::warn_without_secret(const Config& config, int rank, int size) {
   if (size == 1 || met_others_.exchange(true) || rank != 0 || !config.secret.empty()) return;
   Log(config.log_level, "rank 0")
@@ -152,13 +161,16 @@ void Process::warn_without_secret(const Config& config, int rank, int size) {
 void Process::quiesce() {
   leaving_.store(true, std::memory_order_relaxed);
   std::vector<std::weak_ptr<Session>> sessions;
+  std::thread ending;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     sessions = sessions_;
+    ending.swap(ending_);
   }
   for (const auto& weak : sessions) {
     if (auto session = weak.lock()) session->close("this process is leaving", 0);
   }
+  if (ending.joinable()) ending.join();
 }
 
 }  // namespace rdmacoll::torch_ext

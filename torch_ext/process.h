@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "csrc/engine/bootstrap.h"
@@ -35,6 +36,9 @@ class Process {
                                         const GroupName& name, const AskSecret& ask_secret);
   // What a communicator that was made of another is to torch.
   std::shared_ptr<Session> enlist(std::shared_ptr<Communicator> communicator);
+
+  // Ends it in a thread of its own, for who is in one of the engine's.
+  void end_elsewhere(std::shared_ptr<Communicator> communicator);
 
   // Of the newest endpoint, also when that is closed; nullptr: there is none.
   std::shared_ptr<FlightRecorder> flight_recorder();
@@ -76,6 +80,7 @@ class Process {
   std::vector<std::shared_ptr<Heap>> heaps_;
   uint64_t heap_forks_ = 0;  // forks() when the last was made
   std::vector<std::weak_ptr<Session>> sessions_;
+  std::thread ending_;  // the last end_elsewhere()
   std::shared_ptr<FlightRecorder> recorder_;
   std::unique_ptr<FlightService> service_;
 };

@@ -2,6 +2,7 @@
 #include "torch_ext/reduction.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/mul.h>
 #include <c10/util/StringUtil.h>
 
@@ -67,10 +68,10 @@ at::Tensor TorchReduction::scaled(const at::Tensor& tensor) const {
   return at::mul(tensor, *factor);
 }
 
-void TorchReduction::scale_in_place(const at::Tensor& tensor) const {
+void TorchReduction::scale(MutableBuffer buffer, at::ScalarType type) const {
   if (!factor) return;
-  const at::AutoDispatchBelowADInplaceOrView no_graph;
-  tensor.mul_(*factor);
+  const auto elements = static_cast<int64_t>(buffer.bytes / c10::elementSize(type));
+  at::from_blob(buffer.data, {elements}, type).mul_(*factor);
 }
 
 TorchReduction reduction_of(const Check& check, const c10d::ReduceOp& op, at::ScalarType dtype) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 
+#include "csrc/engine/communicator.h"
 #include "csrc/reduce/types.h"
 #include "torch_ext/validate.h"
 
@@ -19,7 +20,8 @@ struct TorchReduction {
 
   // What this rank contributes, scaled; the tensor itself without a factor.
   at::Tensor scaled(const at::Tensor& tensor) const;
-  void scale_in_place(const at::Tensor& tensor) const;
+  // The same where it lies.
+  void scale(MutableBuffer buffer, at::ScalarType type) const;
 };
 
 // Fails for a dtype that nothing is reduced in. Whether op and dtype go together the engine knows,

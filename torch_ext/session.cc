@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "torch_ext/interrupt.h"
 #include "torch_ext/process.h"
 
 namespace rdmacoll::torch_ext {
@@ -22,7 +23,7 @@ void InFlight::begin() {
 
 void InFlight::end() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (--count_ == 0) idle_.notify_all();
+  if (--count_ <= waiting_) idle_.notify_all();
 }
 
 bool InFlight::busy() const {
@@ -31,8 +32,14 @@ bool InFlight::busy() const {
 }
 
 bool InFlight::wait_idle(int64_t timeout_ms) {
+  const int64_t own = InCallbacks::depth_of(*this);
   std::unique_lock<std::mutex> lock(mutex_);
-  return idle_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [&] { return count_ == 0; });
+  waiting_ += own;
+  if (own > 0) idle_.notify_all();
+  const bool idle = idle_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                                   [&] { return count_ <= waiting_; });
+  waiting_ -= own;
+  return idle;
 }
 
 Session::Session(std::shared_ptr<Communicator> communicator)
@@ -40,7 +47,11 @@ Session::Session(std::shared_ptr<Communicator> communicator)
 
 Session::~Session() {
   // Its threads and locks exist in the parent only: leak this reference.
-  if (inherited()) new std::shared_ptr<Communicator>(std::move(communicator_));
+  if (inherited()) {
+    new std::shared_ptr<Communicator>(std::move(communicator_));
+  } else if (InCallbacks::here()) {
+    Process::instance().end_elsewhere(std::move(communicator_));
+  }
 }
 
 bool Session::inherited() const { return forks_ != Process::instance().forks(); }

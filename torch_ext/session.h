@@ -4,7 +4,7 @@
 //
 // Whoever lets go of the last Session ends the communicator, and with the last communicator the
 // endpoint and its thread. The engine's own thread must never be that one, so a backend lets go
-// only after nothing is in flight any more.
+// only after nothing is in flight any more; and what a callback lets go of ends in another thread.
 // Floor: torch_ext. Thread: any.
 #pragma once
 
@@ -24,13 +24,15 @@ class InFlight {
   void begin();
   void end();
   bool busy() const;
-  // Whether nothing is in flight, having waited for that at most so long.
+  // Whether nothing is in flight but the operations whose callbacks wait here themselves, as this
+  // thread may; having waited for that at most so long.
   bool wait_idle(int64_t timeout_ms);
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   int64_t count_ = 0;
+  int64_t waiting_ = 0;  // of these, in wait_idle()
 };
 
 class Session {

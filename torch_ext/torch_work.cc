@@ -3,8 +3,11 @@
 
 #include <ATen/record_function.h>
 
+#include <exception>
+#include <string>
 #include <utility>
 
+#include "csrc/base/log.h"
 #include "torch_ext/errors.h"
 #include "torch_ext/interrupt.h"
 
@@ -14,6 +17,19 @@ namespace {
 std::optional<std::vector<at::Tensor>> shown_to_profiler(const Operands& operands) {
   if (!at::hasCallbacks()) return std::nullopt;
   return std::vector<at::Tensor>(operands.read().begin(), operands.read().end());
+}
+
+template <typename Step>
+Status attempt(Step&& step) {
+  try {
+    step();
+    return Status();
+  } catch (const std::exception& error) {
+    return Status(StatusCode::System,
+                  std::string("the end of an operation threw: ") + error.what());
+  } catch (...) {
+    return Status(StatusCode::System, "the end of an operation threw what is no exception");
+  }
 }
 
 }  // namespace
@@ -26,6 +42,7 @@ TorchWork::TorchWork(std::shared_ptr<Session> session, c10d::OpType type, const 
       sequence_(sequence),
       operands_(std::move(operands)),
       use_(OperandTrace::instance().use(operands_)),
+      pins_(operands_),
       parts_(std::move(parts)) {}
 
 void TorchWork::finish_in_background() {
@@ -36,7 +53,7 @@ void TorchWork::finish_in_background() {
     in_flight->begin();
     auto self = c10::intrusive_ptr<TorchWork>::unsafe_reclaim_from_nonowning(this);
     part->on_done([self = std::move(self), in_flight](const Status&) mutable {
-      const InCallbacks in_callbacks;
+      const InCallbacks in_callbacks(*in_flight);
       if (self->open_parts_.fetch_sub(1, std::memory_order_acq_rel) == 1) self->settle();
       self.reset();  // before the end is told: session.h
       in_flight->end();
@@ -44,20 +61,29 @@ void TorchWork::finish_in_background() {
   }
 }
 
-void TorchWork::settle() {
+void TorchWork::settle() noexcept {
   if (!settled()) {
     const std::lock_guard<std::mutex> lock(end_mutex_);
-    if (!settled()) end();
+    if (!settled()) {
+      status_ = end();
+      settled_.store(true, std::memory_order_release);
+    }
   }
-  complete_future();
+  const Status called = attempt([this] { complete_future(); });
+  // The future has its value already: only a callback of C++ can have thrown, as Python's keep it.
+  if (!called.ok()) Log(LogLevel::Error, "rdmacoll").write(LogLevel::Error, called.message());
 }
 
-void TorchWork::end() {
-  status_ = parts_.status();
-  if (status_.ok()) operands_.unpack();
+Status TorchWork::end() {
+  Status status = parts_.status();
+  if (status.ok()) status = attempt([this] { operands_.unpack(); });
   use_.clear();
-  if (recordFunctionEndCallback_) recordFunctionEndCallback_();
-  settled_.store(true, std::memory_order_release);
+  pins_.release();
+  if (recordFunctionEndCallback_) {
+    const Status shown = attempt([this] { recordFunctionEndCallback_(); });
+    if (status.ok()) status = shown;
+  }
+  return status;
 }
 
 void TorchWork::complete_future() {

@@ -2,7 +2,8 @@
 // alive, unpacks them at the end, and makes a future only for who asks.
 //
 // An operation is settled once all its parts are done: then the results are unpacked and the status
-// is final. Whoever comes first settles it: a waiter, or the callback of its last part.
+// is final. Whoever comes first settles it: a waiter, or the callback of its last part. As that
+// thread may belong to another operation, what is thrown meanwhile becomes this one's failure.
 // Floor: torch_ext. Thread: any; futures complete in the thread that settles, which holds no lock.
 #pragma once
 
@@ -17,6 +18,7 @@
 #include "torch_ext/operand_trace.h"
 #include "torch_ext/operands.h"
 #include "torch_ext/parts.h"
+#include "torch_ext/pins.h"
 #include "torch_ext/session.h"
 
 namespace rdmacoll::torch_ext {
@@ -46,15 +48,16 @@ class TorchWork final : public c10d::Work {
 
  private:
   bool settled() const { return settled_.load(std::memory_order_acquire); }
-  void settle();
-  void end();  // once; under end_mutex_
+  void settle() noexcept;
+  Status end();  // once; under end_mutex_
   void complete_future();
   std::vector<at::Tensor> tensors() const;  // the results
 
   const std::shared_ptr<Session> session_;
   const uint64_t sequence_;
   Operands operands_;
-  OperandTrace::Use use_;  // until settled
+  OperandTrace::Use use_;  // this and the pins until settled
+  Pins pins_;
   Parts parts_;
 
   std::atomic<int> open_parts_{0};

@@ -172,6 +172,11 @@ void ThreadProgress::free_role() {
   driving_.store(false);
 }
 
+// One that throws ends the process: else those behind it would never run.
+void ThreadProgress::run(const Callbacks& callbacks) noexcept {
+  for (const auto& [callback, status] : callbacks) callback(status);
+}
+
 void ThreadProgress::leave_role() {
   Callbacks callbacks;
   callbacks.swap(callbacks_);
@@ -179,7 +184,7 @@ void ThreadProgress::leave_role() {
   in_callbacks_.fetch_add(1);
   free_role();
   hand_over();
-  for (const auto& [callback, status] : callbacks) callback(status);
+  run(callbacks);
   in_callbacks_.fetch_sub(1);
 }
 

@@ -67,7 +67,8 @@ class ThreadProgress final : public Progress {
   void take_role();   // waits for it; the present driver makes way
   void free_role();   // as it is: callbacks stay for the next driver
   void leave_role();  // and runs the callbacks that are due
-  void hand_over();   // wakes whoever should drive next
+  static void run(const Callbacks& callbacks) noexcept;
+  void hand_over();  // wakes whoever should drive next
   void wake_driver();
   bool somebody_drives_anyway() const;
   bool anything_in_flight() const;  // the driver's question

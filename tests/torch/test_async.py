@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -179,3 +180,62 @@ def test_two_threads_wait_for_one_work() -> None:
         assert len(seen) == 2
     else:
         dist.send(torch.zeros(10), 0)
+
+
+@distributed(2, 3, deadline_s=60.0, gloo_lacks="ends the process")
+def test_a_callback_destroys_its_group() -> None:
+    """At once: what waits for all in flight does not wait for itself."""
+    for step in range(10):
+        group = dist.new_group()
+        tensor = torch.ones(5000 * step)
+
+        def end(_: torch.futures.Future[list[torch.Tensor]], group: Any = group) -> str:
+            dist.destroy_process_group(group)
+            return "ended"
+
+        work = dist.all_reduce(tensor, group=group, async_op=True)
+        future = work.get_future().then(end)
+        if step % 2:
+            work.wait()  # it runs here, or where the other half does
+        assert future.wait() == "ended"
+    dist.barrier()
+
+
+def two_callbacks_that_shut_down(group: dist.ProcessGroup) -> None:
+    first, second = threading.Event(), threading.Event()
+
+    def end_first(_: torch.futures.Future[list[torch.Tensor]]) -> None:
+        first.set()
+        assert second.wait(timeout=30)  # both are in their callbacks
+        group.shutdown()
+
+    def end_second(_: torch.futures.Future[list[torch.Tensor]]) -> None:
+        second.set()
+        group.shutdown()
+
+    futures = []
+    for tag, end in enumerate((end_first, end_second)):
+        work = dist.irecv(torch.zeros(1), 1, group=group, tag=tag)
+        assert work is not None
+        futures.append(work.get_future().then(end))
+    dist.barrier()
+    assert first.wait(timeout=30)
+    dist.barrier()
+    torch.futures.wait_all(futures)
+
+
+@distributed(2, deadline_s=60.0, gloo_lacks="ends the process")
+def test_two_callbacks_shut_their_group_down() -> None:
+    """Neither waits for the other, which waits for it."""
+    rank, _ = me()
+    for _ in range(6):
+        group = dist.new_group()
+        assert group is not None
+        if rank == 0:
+            two_callbacks_that_shut_down(group)
+        else:
+            for tag in range(2):
+                dist.barrier()
+                dist.send(torch.ones(1), 0, group=group, tag=tag)
+        dist.destroy_process_group(group)
+        dist.barrier()

@@ -35,18 +35,41 @@ ENDS = {
         "future = work.get_future().then(lambda f: print('never', flush=True))\ndist.barrier()",
         0,
     ),
+    "destroyed by a callback": (
+        "works = [dist.all_reduce(torch.ones(5), async_op=True) for _ in range(2)]\n"
+        "future = works[1].get_future().then(lambda f: dist.destroy_process_group())\n"
+        "del works\n"
+        "future.wait()",
+        0,
+    ),
+    "made again after that": (
+        "work = dist.all_reduce(torch.ones(5), async_op=True)\n"
+        "work.get_future().then(lambda f: dist.destroy_process_group()).wait()\n"
+        "del work\n"
+        "store = dist.TCPStore('127.0.0.1', int(__import__('os').environ['MASTER_PORT']))\n"
+        "again = dist.PrefixStore('again', store)\n"
+        "dist.init_process_group('BACKEND', store=again, rank=rank, world_size=2)\n"
+        "dist.all_reduce(tensor)\n"
+        "dist.destroy_process_group()",
+        0,
+    ),
 }
-GLOO_ABORTS = ("pending", "pending callbacks")
+GLOO_ABORTS = (
+    "pending",
+    "pending callbacks",
+    "destroyed by a callback",
+    "made again after that",
+)
 
 
 def script(end: str) -> str:
-    return START.replace("BACKEND", backend()) + ENDS[end][0]
+    return (START + ENDS[end][0]).replace("BACKEND", backend())
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_status_of_the_interpreter(end: str) -> None:
     if backend() == "gloo" and end in GLOO_ABORTS:
-        pytest.skip("gloo: aborts the process when operations are pending")
+        pytest.skip("gloo: aborts the process, or hangs")
     for rank, finished in enumerate(run_ranks(script(end), 2)):
         assert finished.code == ENDS[end][1], f"rank {rank}:\n{finished.output}"
 
