@@ -14,6 +14,7 @@ struct CollectiveCall {
   uint64_t sequence = 0;  // of the group's collectives
   uint64_t bytes = 0;     // of all blocks that this rank has a part in
   uint16_t root = 0;
+  uint16_t signature = 0;  // of what must be equal on all ranks
   Collective collective{};
   Algorithm algorithm{};
   DType dtype{};

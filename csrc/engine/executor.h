@@ -50,6 +50,7 @@ class Executor {
   // Ok, or Mismatch: the peer is in the collective of the same number, but in another one. Seen
   // where its messages come on a channel that this rank's plan does not read.
   Status compare_with(uint32_t peer) const;
+  Status mismatch(uint32_t peer) const;  // that it is so
 
  private:
   struct LaneState {
@@ -92,7 +93,6 @@ class Executor {
   bool is_unsettled_with(uint32_t peer) const;
   bool settle();
   uint32_t message_word(uint64_t bytes) const;
-  Status mismatch(uint32_t peer) const;
   uint64_t messages_due(uint32_t lane, uint8_t channel, uint32_t peer) const;
   Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }
   const Port& port(uint8_t channel, uint32_t peer) const { return ports_[channel][peer]; }

@@ -34,6 +34,7 @@ Group::Group(const Clock& clock, uint32_t rank, Layout layout, Region block,
       p2p_(rank, layout_, ports_, config, clock, log_),
       call_log_(block_.base + layout_.call_log()),
       inquiry_(layout_, rank, block_, links_),
+      comparison_(inquiry_, world()),
       survey_(clock, layout_, block_, links_),
       stall_(layout_, block_, links_, config.stall_timeout_ms * 1'000'000) {
   RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());

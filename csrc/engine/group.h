@@ -28,6 +28,7 @@
 #include "csrc/base/spares.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/call_log.h"
+#include "csrc/engine/comparison.h"
 #include "csrc/engine/executor.h"
 #include "csrc/engine/flight_recorder.h"
 #include "csrc/engine/inquiry.h"
@@ -112,6 +113,7 @@ class Group {
   bool advance_collectives(std::vector<Completion>& finished);
   void check_deadlines(std::vector<Completion>& finished);
   void check_peers(std::vector<Completion>& finished);
+  void check_calls(std::vector<Completion>& finished);
   void check_stalls(std::vector<Completion>& finished);
   void expel(uint32_t peer);
   bool needs(uint32_t peer) const { return executor_.needs(peer) || p2p_.needs(peer); }
@@ -145,6 +147,7 @@ class Group {
   PointToPoint p2p_;
   CallLog call_log_;
   Inquiry inquiry_;
+  Comparison comparison_;
   Survey survey_;
   Stall stall_;
 

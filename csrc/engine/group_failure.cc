@@ -88,6 +88,7 @@ void Group::check(std::vector<Completion>& finished) {
   if (!p2p_.idle()) call_log_.set_message(oldest_message());
   check_deadlines(finished);
   if (is_sound()) check_peers(finished);
+  if (is_sound()) check_calls(finished);
   if (is_sound()) check_stalls(finished);
   in_flight_.fetch_sub(finished.size() - finished_before, std::memory_order_release);
 }
@@ -163,6 +164,14 @@ void Group::check_peers(std::vector<Completion>& finished) {
                 in_hand() + " cannot end: " + who + " is gone (" + heard.message() + ")"),
          finished);
   }
+}
+
+void Group::check_calls(std::vector<Completion>& finished) {
+  if (current_ == nullptr) return;
+  const auto other =
+      comparison_.look(current_->call, current_->started_ns, clock_.now_ns(),
+                       [&](uint32_t peer) { return peer != rank_ && executor_.needs(peer); });
+  if (other) fail(executor_.mismatch(*other), finished);
 }
 
 void Group::check_stalls(std::vector<Completion>& finished) {

@@ -12,6 +12,9 @@ Inquiry::Inquiry(const Layout& layout, uint32_t rank, const Region& block,
 }
 
 void Inquiry::begin(const std::vector<uint32_t>& ranks) {
+  for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
+    if (rank != rank_) asked_[rank] = {};  // its place may be another's from here on
+  }
   for (uint32_t i = 0; i < std::min<size_t>(ranks.size(), kMaxInquired); ++i) {
     asked_[ranks[i]] = {State::Unposted, i, {}};
   }
@@ -41,6 +44,15 @@ void Inquiry::post(uint32_t rank, Asked& asked) {
 CallLogView Inquiry::log_of(uint32_t rank) const {
   return CallLogView(block_.base +
                      (rank == rank_ ? layout_.call_log() : layout_.inquired(asked_[rank].place)));
+}
+
+std::optional<uint32_t> Inquiry::differing(const CollectiveCall& mine) const {
+  for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
+    if (rank == rank_ || asked_[rank].state != State::Read) continue;
+    const auto theirs = log_of(rank).at(mine.sequence);
+    if (theirs && theirs->call.signature != mine.signature) return rank;
+  }
+  return std::nullopt;
 }
 
 uint64_t Inquiry::first_open() const {

@@ -1,9 +1,10 @@
-// Inquiry: when a group fails, reads one-sidedly what its ranks have called (call_log.h) and puts
-// it into words. Nobody has to answer; where a network lies between, it takes a moment. Floor:
-// engine. Thread: the driver.
+// Inquiry: reads one-sidedly what the ranks of a group have called (call_log.h): when the group
+// fails, to put it into words, and when this rank waits for long, to compare. Nobody has to answer;
+// where a network lies between, it takes a moment. Floor: engine. Thread: the driver.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class Inquiry {
   // Whether nothing is under way any more. Posts what the transports had no room for.
   bool done();
 
+  // A rank, of those that were asked, that has called something else as the same number.
+  std::optional<uint32_t> differing(const CollectiveCall& mine) const;
   // The number of the collective that not all have ended, as far as is known: where they part.
   uint64_t first_open() const;
   // What the rank is in, and what it had called as first_open() and as this rank's own collective,

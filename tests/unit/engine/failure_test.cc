@@ -69,6 +69,19 @@ TEST(Failure, DifferentOrderIsAMismatch) {
   });
 }
 
+TEST(Failure, RanksThatOnlyWaitForEachOtherAreAMismatch) {
+  WorldOfThreads(3).run([](Communicator& c) {
+    std::vector<float> data(100);
+    // Each takes the next for the root, so that nobody sends.
+    const int root = (c.rank() + 1) % c.size();
+    auto work = c.broadcast(data.data(), data.size() * sizeof(float), root);
+    const Status status = c.wait(*work.value(), -1, {});
+    ASSERT_TRUE(status.code() == StatusCode::Mismatch || status.code() == StatusCode::PeerFailed)
+        << status.message();
+    ASSERT_TRUE(says(status, "broadcast #1")) << status.message();
+  });
+}
+
 TEST(Failure, AbortEndsWhatIsInFlightEverywhere) {
   WorldOfThreads(2).run([](Communicator& c) {
     std::vector<float> data(100);
