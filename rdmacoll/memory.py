@@ -105,3 +105,7 @@ def _check_movable(tensor: torch.Tensor) -> None:
             f"{about} is in memory that torch shares with other processes (share_memory_()), "
             "which moving would take it out of; place it before, or clone() it"
         )
+    if extension().is_in_flight(tensor):
+        raise ValueError(
+            f"{about} is in an operation in flight, whose result would be lost; wait() for it first"
+        )

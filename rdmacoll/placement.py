@@ -112,8 +112,8 @@ class Placement:
             return f"it is smaller than least_bytes={self._least_bytes}"
         if memory.is_shared():
             return SHARED
-        if not memory.untyped_storage().resizable():  # as NumPy and from_blob() leave it
-            return EXPORTED
         if in_flight:
             return IN_FLIGHT
+        if not memory.untyped_storage().resizable():  # as NumPy and from_blob() leave it
+            return EXPORTED
         return "" if extension().place_in_heap(memory) else NO_ROOM

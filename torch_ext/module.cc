@@ -19,6 +19,7 @@
 #include "torch_ext/errors.h"
 #include "torch_ext/heap_allocator.h"
 #include "torch_ext/operand_trace.h"
+#include "torch_ext/pins.h"
 #include "torch_ext/process.h"
 
 namespace rdmacoll::torch_ext {
@@ -143,6 +144,7 @@ void bind_heap(py::module_& module) {
   });
   module.def("place_in_heap", &place_in_heap);
   module.def("is_in_heap", &is_in_heap);
+  module.def("is_in_flight", &is_in_flight);
   module.def("serve_from_heap", &serve_from_heap);
   module.def("heap_stats", &heap_stats);
 }

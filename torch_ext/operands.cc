@@ -2,9 +2,8 @@
 #include "torch_ext/operands.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/clone.h>
+#include <ATen/ops/copy.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 
 #include <algorithm>
 #include <utility>
@@ -21,20 +20,48 @@ bool is_plain(const at::Tensor& tensor) {
   return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
 }
 
-at::Tensor packed_copy(const at::Tensor& tensor) {
-  const NoGraph no_graph;
-  return tensor.resolve_conj().resolve_neg().clone(at::MemoryFormat::Contiguous);
+// As what its elements are copied: torch copies not all types, but all sizes of plain ones; the
+// conjugate needs the arithmetic.
+at::ScalarType moved_as(const at::Tensor& tensor) {
+  if (tensor.is_conj() || tensor.is_neg()) return tensor.scalar_type();
+  switch (tensor.element_size()) {
+    case 1:
+      return at::kByte;
+    case 2:
+      return at::kShort;
+    case 4:
+      return at::kInt;
+    case 8:
+      return at::kLong;
+    case 16:
+      return at::kComplexDouble;
+    default:
+      return tensor.scalar_type();
+  }
 }
 
-// The memory of a tensor, whatever that becomes meanwhile.
-at::Tensor memory_of(const at::Tensor& tensor) {
+// The memory of a tensor, whatever that is a subclass of, or becomes meanwhile.
+at::Tensor memory_of(const at::Tensor& tensor, at::ScalarType type) {
   at::Tensor memory = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(tensor.storage()), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
+      c10::Storage(tensor.storage()), c10::DispatchKeySet(c10::DispatchKey::CPU),
+      c10::scalarTypeToTypeMeta(type));
   memory.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(),
                                                       tensor.storage_offset());
   memory._set_conj(tensor.is_conj());
   memory._set_neg(tensor.is_neg());
   return memory;
+}
+
+at::Tensor room_for(const at::Tensor& tensor) {
+  return at::empty(tensor.sizes(), at::TensorOptions().dtype(tensor.dtype()));
+}
+
+at::Tensor packed_copy(const at::Tensor& tensor) {
+  const NoGraph no_graph;
+  const at::ScalarType type = moved_as(tensor);
+  at::Tensor copy = room_for(tensor);
+  memory_of(copy, type).copy_(memory_of(tensor, type));
+  return copy;
 }
 
 uint8_t* bytes_of(MutableBuffer buffer) { return static_cast<uint8_t*>(buffer.data); }
@@ -82,12 +109,10 @@ std::vector<MutableBuffer> Operands::in_place(std::span<const at::Tensor> tensor
 MutableBuffer Operands::bind(const at::Tensor& tensor, Before before, bool apart) {
   results_.push_back(tensor);
   if (!apart && is_plain(tensor)) return writable(tensor);
-  const NoGraph no_graph;
-  at::Tensor temporary = before == Before::Value
-                             ? packed_copy(tensor)
-                             : at::empty_like(tensor, at::MemoryFormat::Contiguous);
-  packed_.push_back({std::move(temporary), memory_of(tensor)});
-  return writable(packed_.back().temporary);
+  const at::Tensor room = before == Before::Value ? packed_copy(tensor) : room_for(tensor);
+  const at::ScalarType type = moved_as(tensor);
+  packed_.push_back({memory_of(room, type), memory_of(tensor, type)});
+  return writable(room);
 }
 
 std::vector<MutableBuffer> Operands::bind(std::span<const at::Tensor> tensors, Before before) {

@@ -47,7 +47,7 @@ class Operands {
  private:
   struct Packed {
     at::Tensor temporary;
-    at::Tensor memory;  // the user's tensor as it was at the call
+    at::Tensor memory;  // the user's, as it was at the call
   };
   enum class Before : bool { Nothing, Value };  // what it holds when the operation begins
 

@@ -29,6 +29,10 @@ class Pinned {
       operations_.emplace(storage, 1);
     }
   }
+  bool has(c10::StorageImpl* storage) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return operations_.contains(storage);
+  }
   void unpin(c10::StorageImpl* storage) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto known = operations_.find(storage);
@@ -54,6 +58,10 @@ class Pinned {
 };
 
 }  // namespace
+
+bool is_in_flight(const at::Tensor& tensor) {
+  return tensor.has_storage() && Pinned::instance().has(tensor.storage().unsafeGetStorageImpl());
+}
 
 Pins::Pins(const Operands& operands) {
   for (const at::Tensor& tensor : operands.results()) pin(tensor);

@@ -12,6 +12,9 @@
 
 namespace rdmacoll::torch_ext {
 
+// Whether an operation in flight has the tensor's memory.
+bool is_in_flight(const at::Tensor& tensor);
+
 class Pins {
  public:
   explicit Pins(const Operands& operands);

@@ -16,6 +16,10 @@ void Check::fail_dense(const at::Tensor& tensor, const char* argument) const {
     fail(c10::str("unsupported layout: ", argument, " is ", tensor.layout(),
                   "; only supports dense tensors: pass tensor.to_dense()"));
   }
+  if (tensor.is_cpu()) {
+    fail(c10::str(argument, " has no memory of its own (a ZeroTensor, or a subclass that wraps ",
+                  "others): pass its clone(), or the tensors in it"));
+  }
   fail(c10::str("unsupported device type: ", argument, " is on ", tensor.device(),
                 "; this backend moves CPU tensors: pass tensor.cpu(), or give the device a backend "
                 "of its own, as in backend=\"cpu:rdma,cuda:nccl\""));

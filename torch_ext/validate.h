@@ -21,9 +21,10 @@ class Check {
 
   [[noreturn]] void fail(const std::string& what) const;
 
-  // A dense CPU tensor.
+  // A dense CPU tensor, with memory.
   void dense(const at::Tensor& tensor, const char* argument) const {
-    if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.is_cpu()) [[unlikely]]
+    if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.is_cpu() ||
+        (tensor.storage().data() == nullptr && tensor.numel() > 0)) [[unlikely]]
       fail_dense(tensor, argument);
   }
   void dense(const std::vector<at::Tensor>& tensors, const char* argument) const;

@@ -212,6 +212,25 @@ def test_the_backends_face() -> None:
     assert rdmacoll.in_heap(tensor)
 
 
+@distributed(2, gloo_lacks=LACKS)
+def test_what_is_in_flight_is_not_placed() -> None:
+    rank = dist.get_rank()
+    tensor = torch.zeros(100_000)
+    if rank == 0:
+        work = dist.irecv(tensor, 1)
+        assert work is not None
+        with pytest.raises(ValueError, match="in flight.*wait"):
+            rdmacoll.place_(tensor)
+        dist.barrier()
+        work.wait()
+        assert tensor.eq(1).all()
+        rdmacoll.place_(tensor)
+        assert rdmacoll.in_heap(tensor) and tensor.eq(1).all()
+    else:
+        dist.barrier()
+        dist.send(torch.ones(100_000), 0)
+
+
 # As with share_memory_(): the child sees the parent's tensor itself, and its own new ones are
 # ordinary memory, so it cannot disturb the parent's heap.
 @distributed(1, gloo_lacks=LACKS)
