@@ -19,13 +19,14 @@ Only processes of the agent's own user are let in.
 Floor: launcher. Thread: the agent's; nothing blocks.
 """
 
-import os
 import secrets
 import selectors
 import socket
 import struct
 from collections import deque
 from collections.abc import Callable
+
+from rdmacoll._peer_user import peer_of, same_user
 
 MAGIC = b"RDMACOL1"
 MAGIC_ONE_WAY = b"RDMACOL0"
@@ -34,7 +35,6 @@ MAGIC_JOINED = b"RDMACOLJ"
 CARD_LIMIT_BYTES = 1 << 16
 _HELLO = struct.Struct("<8sIII")
 _U32 = struct.Struct("<I")
-_PEERCRED = struct.Struct("iII")  # pid, uid, gid
 
 
 class ProtocolError(ValueError):
@@ -219,8 +219,7 @@ class Rendezvous:
             sock, _ = self._listener.accept()
         except OSError:  # gone before we came
             return
-        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEERCRED.size)
-        if _PEERCRED.unpack(credentials)[1] != os.getuid():
+        if not same_user(peer_of(sock)[1]):
             sock.close()
             return
         Client(sock, self._selector, self._on_card, self._on_gone, self.joined.add, self._secret)

@@ -1,0 +1,60 @@
+// Whose a process is: not one's own where the id that the kernel shows may stand for many.
+#include "csrc/base/same_user.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rdmacoll {
+namespace {
+
+constexpr uid_t kOverflow = 65534;
+
+TEST(SameUser, OnesOwnAndNoOther) {
+  const UserView view{.mine = 1000, .overflow = kOverflow, .maps_all = true};
+  EXPECT_TRUE(view.same(1000));
+  EXPECT_FALSE(view.same(1001));
+  EXPECT_FALSE(view.same(0));
+  EXPECT_TRUE(same_user(::geteuid()));
+  EXPECT_FALSE(same_user(::geteuid() + 1));
+}
+
+// "nobody" is a user like any other where everybody is shown by an id of their own.
+TEST(SameUser, TheOverflowIdIsAUserOnlyWhereAllAreMapped) {
+  UserView view{.mine = kOverflow, .overflow = kOverflow, .maps_all = true};
+  EXPECT_TRUE(view.same(kOverflow));
+  view.maps_all = false;
+  EXPECT_FALSE(view.same(kOverflow));
+  view.mine = 1000;
+  EXPECT_TRUE(view.same(1000));
+  EXPECT_FALSE(view.same(kOverflow));
+}
+
+TEST(SameUser, OnlyTheFirstNamespaceMapsAll) {
+  EXPECT_TRUE(UserView::is_identity("         0          0 4294967295\n"));
+  for (const char* map : {"", "\n", "0 1000 1\n", "0 0 65536\n", "1 1 4294967294\n", "0 0 x"}) {
+    EXPECT_FALSE(UserView::is_identity(map)) << map;
+  }
+}
+
+// A process in a namespace that maps nobody: all the world looks like itself.
+TEST(SameUser, InAUserNamespaceWithoutAMapNobodyIs) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWUSER) != 0) ::_exit(2);
+    const bool taken = same_user(::geteuid());
+    const bool named = user_text(::geteuid()).find("user namespace") != std::string::npos;
+    ::_exit(!taken && named ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
+    GTEST_SKIP() << "this machine allows no user namespaces";
+  }
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace rdmacoll
