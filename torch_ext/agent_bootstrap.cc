@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "csrc/base/limits.h"
+#include "csrc/base/printable.h"
+#include "csrc/base/same_user.h"
 
 namespace rdmacoll::torch_ext {
 namespace {
@@ -85,7 +87,7 @@ class Conversation {
     if (!why.ok()) return why.status();
     return Status(StatusCode::PeerFailed, why.value().empty()
                                               ? "rdmarun's agent refuses, and does not say why"
-                                              : why.take());
+                                              : printable(why.value()));
   }
 
   Result<uint32_t> receive_number() {
@@ -113,9 +115,9 @@ class Conversation {
     if (::getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &other, &bytes) != 0) {
       return Status::from_errno("SO_PEERCRED", errno);
     }
-    if (other.uid == ::geteuid() || other.uid == 0) return Status();
+    if (same_user_or_root(other.uid)) return Status();
     return Status(StatusCode::PeerFailed,
-                  "at RDMACOLL_AGENT='" + address + "' listens user " + std::to_string(other.uid) +
+                  "at RDMACOLL_AGENT='" + address + "' listens " + user_text(other.uid) +
                       ", and not rdmarun's agent of this user; unset it, or "
                       "start the ranks with rdmarun again");
   }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "csrc/base/process_id.h"
+#include "csrc/base/same_user.h"
 #include "csrc/engine/flight_dump.h"
 
 namespace rdmacoll::torch_ext {
@@ -67,7 +68,7 @@ bool may_ask(int client) {
   ucred peer{};
   socklen_t bytes = sizeof(peer);
   return ::getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-         (peer.uid == ::geteuid() || peer.uid == 0);
+         same_user_or_root(peer.uid);
 }
 
 void send_all(int client, const std::string& text) {

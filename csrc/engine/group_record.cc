@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "csrc/base/printable.h"
 #include "csrc/engine/sections.h"
 
 namespace rdmacoll {
@@ -11,7 +12,6 @@ namespace {
 
 constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '3'};
 constexpr std::string_view kDeclined = "rdmadecl";  // and the reason
-constexpr size_t kMaxReasonBytes = 2048;            // that are passed on
 
 struct FixedPart {
   char magic[sizeof(kMagic)];
@@ -41,8 +41,9 @@ std::string GroupRecord::encode() const {
 
 Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
   if (is_declined(bytes)) {
-    return Status(StatusCode::PeerFailed,
-                  "it could not take part: " + bytes.substr(kDeclined.size(), kMaxReasonBytes));
+    return Status(
+        StatusCode::PeerFailed,
+        "it could not take part: " + printable(std::string_view(bytes).substr(kDeclined.size())));
   }
   FixedPart fixed;
   if (bytes.size() < sizeof(fixed)) {

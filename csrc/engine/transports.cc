@@ -5,6 +5,7 @@
 
 #include "csrc/base/check.h"
 #include "csrc/base/host_name.h"
+#include "csrc/base/printable.h"
 #include "csrc/transport/shm/host_id.h"
 #include "csrc/transport/shm/shm_transport.h"
 #include "csrc/transport/verbs/open_verbs.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr const char* kHostId = "host id";
 constexpr const char* kHostName = "host name";
 constexpr const char* kHeap = "heap";
+constexpr size_t kMaxHostNameBytes = 256;  // of another's, in errors
 
 // How long one waits in a transport before one looks whether the peer calls over a later one.
 constexpr int64_t kLookForCallsMs = 150;
@@ -130,7 +132,9 @@ Result<Path> Transports::connect(const std::string& bytes, Deadline deadline) {
   }
   Result<Sections> card = parse_sections(bytes);
   if (!card.ok()) return card.status();
-  Result<Path> path = choose(card.take(), deadline);
+  Sections sections = card.take();
+  sections[kHostName] = printable(sections[kHostName], kMaxHostNameBytes);
+  Result<Path> path = choose(std::move(sections), deadline);
   if (!path.ok()) return path.status();
   const std::lock_guard lock(mutex_);
   known_.emplace(bytes, path.value());

@@ -73,14 +73,11 @@ void run(const std::string& bytes) {
   agent.set_answer(bytes);
   torch_ext::AgentBootstrap bootstrap(agent.address(), 0, kWorld, [] { return Status(); });
   auto secret = bootstrap.secret(Deadline::after_ms(SteadyClock(), 5000));
-  RDMACOLL_CHECK(secret.ok() ? secret.value().size() >= kSecretBytesMin &&
-                                   secret.value().size() <= bytes.size()
-                             : !secret.status().message().empty());
+  if (!secret.ok()) check_error(secret.status());
+  RDMACOLL_CHECK(!secret.ok() || (secret.value().size() >= kSecretBytesMin &&
+                                  secret.value().size() <= bytes.size()));
   auto records = bootstrap.all_gather("mine", Deadline::after_ms(SteadyClock(), 5000));
-  if (!records.ok()) {
-    RDMACOLL_CHECK(!records.status().message().empty());  // the agent's own words, where it refuses
-    return;
-  }
+  if (!records.ok()) return check_error(records.status());
   RDMACOLL_CHECK(records.value().size() == kWorld);
   for (const std::string& record : records.value()) {
     RDMACOLL_CHECK(record.size() <= bytes.size());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "csrc/base/check.h"
+#include "csrc/base/printable.h"
 #include "csrc/base/status.h"
 
 namespace rdmacoll::fuzz {
@@ -17,11 +18,13 @@ void run(const std::string& bytes);
 
 // --- properties ---------------------------------------------------------------------------------
 
-// An error is for people: it says something, and not all of a hostile input.
+// An error is for people: it says something, not all of a hostile input, and nothing that a
+// terminal would obey.
 inline void check_error(const Status& status) {
   constexpr size_t kMaxMessageBytes = 4096;
   RDMACOLL_CHECK(!status.ok() && !status.message().empty());
   RDMACOLL_CHECK(status.message().size() <= kMaxMessageBytes);
+  RDMACOLL_CHECK(printable(status.message(), kMaxMessageBytes) == status.message());
 }
 
 // The bytes of a plain value, as peers write it.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "csrc/base/printable.h"
 #include "csrc/base/process_id.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
@@ -21,7 +22,7 @@ struct VerbsCard {
   uint32_t door = 0;  // the number of the queue pair that takes greetings
   uint32_t door_key = 0;
 
-  std::string who() const { return "pid " + std::to_string(pid) + " on host " + host; }
+  std::string who() const { return "pid " + std::to_string(pid) + " on host " + printable(host); }
 };
 
 struct VerbsKey {
