@@ -80,7 +80,8 @@ Status read_tuning(std::string* path, std::string* text) {
 
 Status read_secret(std::string* path, std::string* secret) {
   const char* value = std::getenv("RDMACOLL_SECRET_FILE");
-  if (value == nullptr || *value == '\0') return Status();
+  // Set to nothing, as a script's empty variable is, it is no wish for a job that all can join.
+  if (value == nullptr) return Status();
   *path = value;
   auto read = read_secret_file(*path);
   if (!read.ok()) return read.status();

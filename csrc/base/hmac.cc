@@ -3,10 +3,6 @@
 
 #include <dlfcn.h>
 
-#include <string>
-
-#include "csrc/base/check.h"
-
 namespace rdmacoll {
 
 Result<Hmac> Hmac::load(std::initializer_list<const char*> libraries) {
@@ -19,7 +15,7 @@ Result<Hmac> Hmac::load(std::initializer_list<const char*> libraries) {
     }
     const auto sha256 = reinterpret_cast<Digest>(dlsym(library, "EVP_sha256"));
     const auto hmac = reinterpret_cast<OneShot>(dlsym(library, "HMAC"));
-    if (sha256 != nullptr && hmac != nullptr) return Hmac(sha256, hmac);
+    if (sha256 != nullptr && hmac != nullptr) return Hmac(file, sha256, hmac);
     tried += (tried.empty() ? "" : "; ") + std::string(file) + " has no HMAC";
   }
   return Status(StatusCode::Unsupported,
@@ -27,14 +23,19 @@ Result<Hmac> Hmac::load(std::initializer_list<const char*> libraries) {
                     "); install libssl3 (Debian, Ubuntu) or openssl-libs (Red Hat, SUSE)");
 }
 
-Mac Hmac::of(std::string_view key, std::string_view bytes) const {
-  Mac mac;
+Result<Mac> Hmac::of(std::string_view key, std::string_view bytes) const {
+  Mac mac{};
   unsigned int mac_bytes = 0;
-  const unsigned char* made = hmac_(sha256_(), key.data(), static_cast<int>(key.size()),
-                                    reinterpret_cast<const unsigned char*>(bytes.data()),
-                                    bytes.size(), mac.data(), &mac_bytes);
-  RDMACOLL_CHECK(made != nullptr && mac_bytes == mac.size());
-  return mac;
+  const void* const sha256 = sha256_();
+  const bool made = sha256 != nullptr && hmac_(sha256, key.data(), static_cast<int>(key.size()),
+                                               reinterpret_cast<const unsigned char*>(bytes.data()),
+                                               bytes.size(), mac.data(), &mac_bytes) != nullptr;
+  if (made && mac_bytes == mac.size()) return mac;
+  return Status(StatusCode::Unsupported,
+                "this job has a secret, and " + library_ +
+                    " does not compute HMAC-SHA256 with it (in FIPS mode it may refuse a key that "
+                    "is too short, or have no such provider): see `openssl list -providers` and "
+                    "OPENSSL_CONF on this host");
 }
 
 bool equal(const Mac& one, const Mac& other) {

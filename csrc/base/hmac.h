@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "csrc/base/status.h"
@@ -21,7 +22,8 @@ class Hmac {
   // The first of the libraries that is there; Unsupported names the remedy.
   static Result<Hmac> load(std::initializer_list<const char*> libraries = {"libcrypto.so.3",
                                                                            "libcrypto.so.1.1"});
-  Mac of(std::string_view key, std::string_view bytes) const;
+  // Unsupported: the library refuses, as one in FIPS mode may.
+  Result<Mac> of(std::string_view key, std::string_view bytes) const;
 
  private:
   using Digest = const void* (*)();
@@ -29,8 +31,10 @@ class Hmac {
                                      const unsigned char* data, size_t bytes, unsigned char* mac,
                                      unsigned int* mac_bytes);
 
-  Hmac(Digest sha256, OneShot hmac) : sha256_(sha256), hmac_(hmac) {}
+  Hmac(const char* library, Digest sha256, OneShot hmac)
+      : library_(library), sha256_(sha256), hmac_(hmac) {}
 
+  std::string library_;
   Digest sha256_;
   OneShot hmac_;
 };

@@ -18,14 +18,18 @@ class JobKey {
   // Of a job without a secret: its signature is zeros, and it takes nothing else, so that nobody
   // with a secret meets one without.
   JobKey() = default;
-  // Empty: a job without one. Unsupported: this machine has nothing to sign with.
+  // Empty: a job without one. Unsupported: this machine has nothing that signs with it, which has
+  // been tried.
   static Result<JobKey> load(const std::string& secret);
+  static Result<JobKey> of(const std::string& secret, Result<Hmac> hmac);
 
   bool given() const { return hmac_.has_value(); }
   // The purpose keeps what was signed for one thing from serving for another.
-  Mac sign(std::string_view purpose, std::string_view bytes) const;
+  Result<Mac> sign(std::string_view purpose, std::string_view bytes) const;
+  // What cannot be computed any more does not hold.
   bool holds(std::string_view purpose, std::string_view bytes, const Mac& signature) const {
-    return equal(sign(purpose, bytes), signature);
+    auto right = sign(purpose, bytes);
+    return right.ok() && equal(right.value(), signature);
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "csrc/base/limits.h"
+#include "csrc/base/same_user.h"
 
 namespace rdmacoll {
 namespace {
@@ -27,9 +28,9 @@ Status check(const std::string& path, int fd) {
     return refused(path, std::string("cannot be read: ") + std::strerror(errno));
   }
   if (!S_ISREG(about.st_mode)) return refused(path, "is not a regular file");
-  if (about.st_uid != ::geteuid() && about.st_uid != 0) {
-    return refused(path, "belongs to user " + std::to_string(about.st_uid) +
-                             ", neither to this user nor to root");
+  if (!same_user_or_root(about.st_uid)) {
+    return refused(path,
+                   "belongs to " + user_text(about.st_uid) + ", neither to this user nor to root");
   }
   if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return refused(path, "is open to others than its owner");
@@ -40,6 +41,7 @@ Status check(const std::string& path, int fd) {
 }  // namespace
 
 Result<std::string> read_secret_file(const std::string& path) {
+  if (path.empty()) return refused(path, "names no file");
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not hang
   if (fd < 0) return refused(path, std::string("cannot be read: ") + std::strerror(errno));
   Status status = check(path, fd);

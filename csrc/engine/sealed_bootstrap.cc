@@ -21,6 +21,11 @@ bool is_nonce(const std::string& bytes) {
   return bytes.size() == kNonce.size() + sizeof(ProcessId) && bytes.starts_with(kNonce);
 }
 
+Status declined(const std::string& bytes, uint32_t rank) {
+  return Status(StatusCode::PeerFailed,
+                "cannot reach " + who(rank) + ": " + GroupRecord::decode(bytes).status().message());
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> SealedBootstrap::all_gather(const std::string& mine,
@@ -41,9 +46,13 @@ Result<std::vector<std::string>> SealedBootstrap::all_gather(const std::string& 
   first.value()[rank_] = nonce;  // whatever has come: this is what makes the exchange a new one
   std::string nonces;
   for (const std::string& one : first.value()) nonces += one;
-  const Mac signature = key_.sign(kPurpose, signed_part(rank_, nonces, mine));
-  auto sealed =
-      below_.all_gather(text_of(kSealed) + text_of(bytes_to_sign(signature)) + mine, deadline);
+  auto signature = key_.sign(kPurpose, signed_part(rank_, nonces, mine));
+  if (!signature.ok()) {
+    below_.decline(decline_record(signature.status().message()));
+    return signature.status();
+  }
+  auto sealed = below_.all_gather(
+      text_of(kSealed) + text_of(bytes_to_sign(signature.value())) + mine, deadline);
   if (!sealed.ok()) return sealed.status();
   return opened(sealed.value(), nonces);
 }
@@ -51,11 +60,7 @@ Result<std::vector<std::string>> SealedBootstrap::all_gather(const std::string& 
 Status SealedBootstrap::check_first(const std::vector<std::string>& first) const {
   for (uint32_t rank = 0; rank < world_; ++rank) {
     if (is_nonce(first[rank]) == key_.given()) continue;
-    if (is_declined(first[rank])) {
-      return Status(
-          StatusCode::PeerFailed,
-          "cannot reach " + who(rank) + ": " + GroupRecord::decode(first[rank]).status().message());
-    }
+    if (is_declined(first[rank])) return declined(first[rank], rank);
     return Status(StatusCode::Mismatch,
                   who(rank) +
                       (key_.given() ? " has no secret of the job, and " + who(rank_) + " has"
@@ -78,6 +83,7 @@ Result<std::vector<std::string>> SealedBootstrap::opened(const std::vector<std::
       const auto record = std::string_view(bytes).substr(kHead);
       good = key_.holds(kPurpose, signed_part(rank, nonces, record), signature);
     }
+    if (is_declined(bytes)) return declined(bytes, rank);
     if (!good) {
       return Status(StatusCode::Mismatch,
                     "the record of " + who(rank) +

@@ -20,8 +20,8 @@ struct Ends {
     EXPECT_EQ(at_dialler.hear(at_listener.challenge(kListener), key, kDialler), Next::Prove);
     EXPECT_EQ(at_listener.hear(at_dialler.challenge(kDialler), key, kListener), Next::Prove);
   }
-  Message diallers_proof() const { return at_dialler.proof(key, kDialler); }
-  Message listeners_proof() const { return at_listener.proof(key, kListener); }
+  Message diallers_proof() const { return at_dialler.proof(key, kDialler).take(); }
+  Message listeners_proof() const { return at_listener.proof(key, kListener).take(); }
 
   const JobKey key = JobKey::load("the secret of the job").take();
   Stranger at_dialler;
@@ -56,7 +56,8 @@ TEST(ShmStranger, WhoeverSendsBackWhatItHearsProvesNothing) {
   // With its own name and nonce, too.
   Stranger mirror(PeerSocket(UniqueFd()), ProcessId{4});
   EXPECT_EQ(mirror.hear(mirror.challenge(kListener), ends.key, kListener), Next::Prove);
-  EXPECT_EQ(mirror.hear(mirror.proof(ends.key, kListener), ends.key, kListener), Next::Refuse);
+  EXPECT_EQ(mirror.hear(mirror.proof(ends.key, kListener).take(), ends.key, kListener),
+            Next::Refuse);
 }
 
 TEST(ShmStranger, EveryByteOfAProofCounts) {

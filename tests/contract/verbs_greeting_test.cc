@@ -75,7 +75,7 @@ Hello greeting(const VerbsCard& from, const VerbsCard& to, const std::string& se
   hello.stripes = 1;
   hello.numbers[0] = 17;
   hello.knows = Hello::Knows::Yours;
-  hello.sign(JobKey::load(secret).take());
+  EXPECT_TRUE(hello.sign(JobKey::load(secret).take()).ok());
   return hello;
 }
 

@@ -40,7 +40,7 @@ void run(const std::string& bytes) {
     const Stranger::Next next = stranger.hear(message, key, kMe);
     RDMACOLL_CHECK(next != Stranger::Next::SayHello && next != Stranger::Next::Admit);
     if (next != Stranger::Next::Prove) return;
-    RDMACOLL_CHECK(stranger.proof(key, kMe).proof != message.proof);
+    RDMACOLL_CHECK(stranger.proof(key, kMe).take().proof != message.proof);
   }
 }
 

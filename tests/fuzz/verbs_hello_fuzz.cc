@@ -11,7 +11,7 @@ std::vector<std::string> seeds() {
   hello.stripes = verbs::kMaxStripes;
   for (uint32_t i = 0; i < verbs::kMaxStripes; ++i) hello.numbers[i] = 100 + i;
   verbs::Hello signed_one = hello;
-  signed_one.sign(JobKey::load("the secret of the job").take());
+  RDMACOLL_CHECK(signed_one.sign(JobKey::load("the secret of the job").take()).ok());
   return {bytes_of(hello), bytes_of(signed_one)};
 }
 

@@ -44,7 +44,9 @@ def run(*files: str) -> list[Finished]:
     """A rank with each of these as its RDMACOLL_SECRET_FILE; empty: without one."""
     store = host_store()
     processes = [
-        start_ranks(store, JOIN, WORLD, ranks=[rank], RDMACOLL_SECRET_FILE=file)[0]
+        start_ranks(
+            store, JOIN, WORLD, ranks=[rank], **({"RDMACOLL_SECRET_FILE": file} if file else {})
+        )[0]
         for rank, file in enumerate(files)
     ]
     return [finish(process) for process in processes]
@@ -83,3 +85,11 @@ def test_a_rank_whose_file_is_refused_tells_the_others_why(
     for rank in run(right, open_to_all, right):
         assert rank.code == 1, rank.output
         assert f"RDMACOLL_SECRET_FILE='{open_to_all}' is open to others" in rank.output
+
+
+def test_a_variable_that_is_set_to_nothing_is_an_error() -> None:
+    store = host_store()
+    rank = start_ranks(store, JOIN, 1, RDMACOLL_SECRET_FILE="")[0]
+    ended = finish(rank)
+    assert ended.code == 1, ended.output
+    assert "RDMACOLL_SECRET_FILE='' names no file" in ended.output

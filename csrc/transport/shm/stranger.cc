@@ -31,10 +31,12 @@ Message Stranger::challenge(const ProcessId& me) const {
   return message;
 }
 
-Message Stranger::proof(const JobKey& key, const ProcessId& me) const {
+Result<Message> Stranger::proof(const JobKey& key, const ProcessId& me) const {
   Message message = message_of(MessageKind::Proof, me);
   const Proven proven{me, nonce_, process, its_nonce_, dialled};
-  message.proof = key.sign(kPurpose, bytes_to_sign(proven));
+  auto proof = key.sign(kPurpose, bytes_to_sign(proven));
+  if (!proof.ok()) return proof.status();
+  message.proof = proof.value();
   return message;
 }
 

@@ -23,7 +23,7 @@ class Stranger {
       : socket(std::move(connection)), nonce_(nonce) {}
 
   Message challenge(const ProcessId& me) const;
-  Message proof(const JobKey& key, const ProcessId& me) const;
+  Result<Message> proof(const JobKey& key, const ProcessId& me) const;
   // What to do about a message.
   Next hear(const Message& message, const JobKey& key, const ProcessId& me);
 

@@ -193,17 +193,20 @@ void VerbsTransport::greet(const Peer& peer) {
                 : peer.greeted              ? Hello::Knows::Yours
                 : peer_status(peer.id).ok() ? Hello::Knows::Nothing
                                             : Hello::Knows::Refuses;
-  hello.sign(key_);
+  if (Status signed_it = hello.sign(key_); !signed_it.ok()) {
+    door_failure_ = std::move(signed_it);
+    return met_.notify_all();
+  }
   ++control_messages_;
   doorman_->send(peer.door, peer.card.door, peer.card.door_key, &hello, sizeof(hello));
 }
 
 void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
   const std::optional<Hello> hello = verbs::parse_hello(data, bytes);
-  if (!hello) return;
+  if (!hello || hello->to != card_.process) return;  // before it costs a signature
   const bool of_this_job = hello->holds(key_);
   const std::lock_guard lock(mutex_);
-  if (hello->to != card_.process || closed_) return;
+  if (closed_) return;
   const auto known = ids_.find(hello->from);
   Peer* const peer = known != ids_.end() ? peers_.at(known->second) : nullptr;
   if (!of_this_job) {  // anybody can send one: it changes nothing but what is said in the end

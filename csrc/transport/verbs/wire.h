@@ -134,7 +134,11 @@ struct Hello {
   // when they opened: so it holds between these two alone, and said again it says nothing new.
   Mac signature{};
 
-  void sign(const JobKey& key) { signature = key.sign(kPurpose, signed_part()); }
+  Status sign(const JobKey& key) {
+    auto made = key.sign(kPurpose, signed_part());
+    if (made.ok()) signature = made.value();
+    return made.status();
+  }
   bool holds(const JobKey& key) const { return key.holds(kPurpose, signed_part(), signature); }
 
  private:

@@ -104,8 +104,17 @@ TEST_F(ConfigTest, TheSecretIsReadFromItsFile) {
   EXPECT_EQ(read().secret, "");
 }
 
+// It is what a script's empty variable leaves, and would make a job that anybody can join.
+TEST_F(ConfigTest, ASecretFileWithoutANameIsRefused) {
+  setenv("RDMACOLL_SECRET_FILE", "", 1);
+  const Status refused = Config::from_environment().status();
+  EXPECT_EQ(refused.code(), StatusCode::InvalidArgument);
+  EXPECT_TRUE(refused.message().starts_with("RDMACOLL_SECRET_FILE='' names no file"));
+}
+
 TEST_F(ConfigTest, AnEmptyVariableIsUnset) {
   for (const char* name : kVariables) setenv(name, "", 1);
+  unsetenv("RDMACOLL_SECRET_FILE");
   const Config config = read(), defaults;
   EXPECT_EQ(config.algorithm, "auto");
   EXPECT_EQ(config.block_bytes, defaults.block_bytes);

@@ -21,7 +21,7 @@ std::string hex(const Mac& mac) {
 std::string hmac(const std::string& key, const std::string& bytes) {
   auto loaded = Hmac::load();
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
-  return loaded.ok() ? hex(loaded.value().of(key, bytes)) : "";
+  return loaded.ok() ? hex(loaded.value().of(key, bytes).take()) : "";
 }
 
 // Case 5 is about a shortened signature, which we do not use.
@@ -54,8 +54,27 @@ TEST(Hmac, WithoutALibraryTheRemedyIsSaid) {
   }
 }
 
+// As in FIPS mode. It used to end the process.
+TEST(Hmac, ALibraryThatDoesNotComputeIsAnErrorThatNamesIt) {
+  auto loaded = Hmac::load({REFUSING_LIBCRYPTO});
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  for (const char* key : {"the secret of the job", "short"}) {
+    const Status refused = loaded.value().of(key, "bytes").status();
+    EXPECT_EQ(refused.code(), StatusCode::Unsupported);
+    for (const char* word : {REFUSING_LIBCRYPTO, "FIPS", "OPENSSL_CONF"}) {
+      EXPECT_NE(refused.message().find(word), std::string::npos) << refused.message();
+    }
+  }
+}
+
+// So a rank says so when it begins to make a group, and the others hear it.
+TEST(JobKey, ALibraryThatDoesNotComputeGivesNoKey) {
+  const auto key = JobKey::of("the secret of the job", Hmac::load({REFUSING_LIBCRYPTO}));
+  EXPECT_EQ(key.status().code(), StatusCode::Unsupported);
+}
+
 TEST(Hmac, EveryBitCounts) {
-  const Mac one = Hmac::load().take().of("key", "bytes");
+  const Mac one = Hmac::load().take().of("key", "bytes").take();
   for (size_t bit = 0; bit < 8 * one.size(); ++bit) {
     Mac other = one;
     other[bit / 8] = static_cast<uint8_t>(other[bit / 8] ^ (1 << bit % 8));
@@ -67,7 +86,7 @@ TEST(Hmac, EveryBitCounts) {
 TEST(JobKey, ASignatureHoldsForOneKeyOnePurposeAndTheseBytes) {
   const JobKey key = JobKey::load("the secret of the job").take();
   const JobKey other = JobKey::load("the secret of another").take();
-  const Mac signature = key.sign("purpose", "bytes");
+  const Mac signature = key.sign("purpose", "bytes").take();
   EXPECT_TRUE(key.holds("purpose", "bytes", signature));
   EXPECT_FALSE(key.holds("purpose", "byte", signature));
   EXPECT_FALSE(key.holds("purposeb", "ytes", signature));
@@ -78,9 +97,9 @@ TEST(JobKey, WithoutASecretNothingSignedIsTaken) {
   const JobKey none = JobKey::load("").take(), key = JobKey::load("the secret of the job").take();
   EXPECT_FALSE(none.given());
   EXPECT_TRUE(key.given());
-  EXPECT_TRUE(none.holds("purpose", "bytes", none.sign("purpose", "other bytes")));
-  EXPECT_FALSE(none.holds("purpose", "bytes", key.sign("purpose", "bytes")));
-  EXPECT_FALSE(key.holds("purpose", "bytes", none.sign("purpose", "bytes")));
+  EXPECT_TRUE(none.holds("purpose", "bytes", none.sign("purpose", "other bytes").take()));
+  EXPECT_FALSE(none.holds("purpose", "bytes", key.sign("purpose", "bytes").take()));
+  EXPECT_FALSE(key.holds("purpose", "bytes", none.sign("purpose", "bytes").take()));
 }
 
 }  // namespace

@@ -103,6 +103,19 @@ TEST(SealedBootstrap, OneRankWithoutASecretIsAnErrorOnAll) {
       << outcome.status[1].message();
 }
 
+// One whose libcrypto refuses after the first exchange can still say so.
+TEST(SealedBootstrap, ARankThatDeclinesInTheSecondExchangeIsHeard) {
+  const Outcome outcome =
+      meet(std::vector<std::string>(kWorld, kSecret), [](int exchange, Records& records) {
+        if (exchange == 1) records[1] = decline_record("no signature");
+      });
+  for (size_t rank = 0; rank < kWorld; ++rank) {
+    EXPECT_EQ(outcome.status[rank].code(), StatusCode::PeerFailed);
+    EXPECT_EQ(outcome.status[rank].message(),
+              "cannot reach rank 1: it could not take part: no signature");
+  }
+}
+
 TEST(SealedBootstrap, EveryByteOfARecordIsSigned) {
   const std::vector<std::string> secrets(kWorld, kSecret);
   const size_t bytes = 8 + sizeof(Mac) + record_of(0).size();
