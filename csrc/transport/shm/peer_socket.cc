@@ -1,7 +1,9 @@
 // PeerSocket: sendmsg and recvmsg with SCM_RIGHTS. Floor: transport/shm.
 #include "csrc/transport/shm/peer_socket.h"
 
+#include <fcntl.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -111,6 +113,9 @@ Status PeerSocket::send(const Message& message, std::initializer_list<int> descr
   do {
     sent = ::sendmsg(fd_.get(), &header, MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
+  if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+    return Status(StatusCode::PeerFailed, "the other process has closed the connection");
+  }
   if (sent < 0) return Status::from_errno("sending a set-up message to a peer", errno);
   return Status();
 }
@@ -137,6 +142,22 @@ PeerSocket::Received PeerSocket::receive(Incoming* incoming) const {
     return Received::Broken;
   }
   return Received::One;
+}
+
+Status make_bell(const UniqueFd& passed) {
+  const std::string path = "/proc/self/fd/" + std::to_string(passed.get());
+  char what[64] = {};
+  if (::readlink(path.c_str(), what, sizeof what - 1) < 0) {
+    return Status::from_errno("looking what a peer passed for being woken", errno);
+  }
+  if (std::string(what) != "anon_inode:[eventfd]") {
+    return Status(StatusCode::InvalidArgument, "a process passed no eventfd for being woken");
+  }
+  const int flags = ::fcntl(passed.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(passed.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    return Status::from_errno("fcntl on what a peer passed for being woken", errno);
+  }
+  return Status();
 }
 
 }  // namespace rdmacoll

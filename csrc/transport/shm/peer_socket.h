@@ -58,6 +58,7 @@ class PeerSocket {
   bool valid() const { return fd_.valid(); }
   int fd() const { return fd_.get(); }
   Result<ucred> credentials() const;
+  // PeerFailed when the other side has closed it.
   Status send(const Message& message, std::initializer_list<int> descriptors) const;
   Received receive(Incoming* incoming) const;
   // Ends it both ways, even if a forked child holds a copy. What has come can still be received.
@@ -66,5 +67,9 @@ class PeerSocket {
  private:
   UniqueFd fd_;
 };
+
+// Sees to it that ringing a peer cannot keep the one that rings: what it passed for that is an
+// eventfd, and no write to it waits. (The peer shares the flag, and could take it back.)
+Status make_bell(const UniqueFd& passed);
 
 }  // namespace rdmacoll

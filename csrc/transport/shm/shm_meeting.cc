@@ -8,17 +8,28 @@
 #include <cerrno>
 #include <utility>
 
+#include "csrc/base/printable.h"
+#include "csrc/base/same_user.h"
+#include "csrc/transport/shm/host_id.h"
 #include "csrc/transport/shm/serve_until.h"
 #include "csrc/transport/shm/shm_transport.h"
 
 namespace rdmacoll {
 namespace {
 
-// How often one that waits to be dialled looks whether the other process still is there.
+// How often one that waits to be dialled looks whether the other process still is there, and how
+// soon one that was turned away, or found the other busy, dials again.
 constexpr int64_t kLookNs = 200'000'000;
+constexpr int64_t kRedialNs = 5'000'000;
 
+// Whoever connects without end must not keep this process from its deadline, nor take all of its
+// descriptors by saying nothing.
+constexpr int kAcceptsAtOnce = 32;
+constexpr size_t kMaxStrangers = 256;
+
+// The host's name may be another's word.
 std::string process_name(uint32_t pid, const std::string& host) {
-  return "process " + std::to_string(pid) + " on host '" + host + "'";
+  return "process " + std::to_string(pid) + " on host '" + printable(host, kMaxHostIdBytes) + "'";
 }
 
 }  // namespace
@@ -31,7 +42,7 @@ Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline
 
   PeerId id = 0;
   Status outcome;
-  int64_t look_at_ns = clock_.now_ns() + kLookNs;
+  int64_t look_at_ns = clock_.now_ns() + kLookNs, dial_at_ns = 0;
   const bool in_time = serve_until(deadline, [&] {
     if (closed_) {
       outcome = Status(StatusCode::Aborted, "this process has left");
@@ -42,7 +53,9 @@ Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline
     } else if (const auto refused = refused_.find(card.process); refused != refused_.end()) {
       outcome = refused->second;
     } else if (card_.process < card.process && !dialling(card.process)) {
+      if (clock_.now_ns() < dial_at_ns) return false;
       outcome = dial(card);
+      dial_at_ns = clock_.now_ns() + kRedialNs;
     } else if (clock_.now_ns() >= look_at_ns) {
       look_at_ns = clock_.now_ns() + kLookNs;
       outcome = listener_of(card).status();
@@ -50,9 +63,10 @@ Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline
     return !outcome.ok();
   });
   if (!in_time) {
+    const std::lock_guard lock(mutex_);
     return Status(StatusCode::Timeout,
                   process_name(card.pid, card.host) +
-                      " did not connect in time; it may be late, stuck or dead");
+                      " did not connect in time; it may be late, stuck or dead" + why_not(card));
   }
   if (!outcome.ok()) return outcome;
   return id;
@@ -69,8 +83,8 @@ Status ShmTransport::reachable(const Card& card) const {
   if (card.host != card_.host) {
     return Status(StatusCode::Unsupported,
                   "shared memory reaches one host only: this process is on host '" + card_.host +
-                      "', process " + std::to_string(card.pid) + " on host '" + card.host +
-                      "'; if these are one machine, set RDMACOLL_HOST_ID to the same value there");
+                      "', " + process_name(card.pid, card.host) +
+                      "; if these are one machine, set RDMACOLL_HOST_ID to the same value there");
   }
   if (card.network_namespace != card_.network_namespace) {
     return Status(StatusCode::Unsupported,
@@ -93,14 +107,31 @@ Result<PeerSocket> ShmTransport::listener_of(const Card& card) const {
   return Status(StatusCode::PeerFailed,
                 process_name(card.pid, card.host) +
                     " does not listen: it has ended, or it is on another machine that was given "
-                    "the same RDMACOLL_HOST_ID");
+                    "the same RDMACOLL_HOST_ID" +
+                    why_not(card));
+}
+
+// What is known beside that they did not meet.
+std::string ShmTransport::why_not(const Card& card) const {
+  std::string text;
+  if (hung_up_.contains(card.process)) {
+    text +=
+        "; it closed the connection that this process had made before the two had met: it turned "
+        "this process away (another user, another version of rdmacoll), or was ending, and its "
+        "own error says which";
+  }
+  if (!turned_away_.empty()) text += "; meanwhile this process turned one away: " + turned_away_;
+  return text;
 }
 
 Status ShmTransport::dial(const Card& card) {
   Result<PeerSocket> socket = listener_of(card);
   if (!socket.ok()) return socket.status();
   if (!socket.value().valid()) return Status();  // busy: the waiting loop tries again
-  return greet(socket.take(), &card);
+  Status greeted = greet(socket.take(), &card);
+  if (greeted.code() != StatusCode::PeerFailed) return greeted;
+  hung_up_.insert(card.process);  // likewise
+  return Status();
 }
 
 void ShmTransport::serve() {
@@ -115,24 +146,35 @@ void ShmTransport::serve() {
 }
 
 void ShmTransport::accept_strangers() {
-  for (;;) {
+  for (int i = 0; i < kAcceptsAtOnce; ++i) {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) return;
     // Whoever cannot be greeted is not let in; the side that wants to meet me notices by its
-    // socket's end and says so.
-    [[maybe_unused]] const Status status = greet(PeerSocket(std::move(fd)), nullptr);
+    // socket's end and says so. One that has hung up only looked whether I listen.
+    const Status status = greet(PeerSocket(std::move(fd)), nullptr);
+    if (!status.ok() && status.code() != StatusCode::PeerFailed) turned_away_ = status.message();
+    if (strangers_.size() > kMaxStrangers) drop_the_oldest();
   }
+}
+
+// Of those that have dialled me. An honest one dials again.
+void ShmTransport::drop_the_oldest() {
+  const auto oldest = std::find_if(strangers_.begin(), strangers_.end(),
+                                   [](const Stranger& stranger) { return !stranger.dialled; });
+  if (oldest == strangers_.end()) return;
+  unwatch(meeting_set_, oldest->socket.fd());
+  strangers_.erase(oldest);
 }
 
 // Challenges it and remembers the socket until the other side's Hello comes.
 Status ShmTransport::greet(PeerSocket socket, const Card* dialled) {
   Result<ucred> other = socket.credentials();
   if (!other.ok()) return other.status();
-  if (other.value().uid != ::geteuid()) {
-    return Status(StatusCode::Unsupported,
-                  "process " + std::to_string(other.value().pid) + " belongs to user " +
-                      std::to_string(other.value().uid) + ", this one to user " +
-                      std::to_string(::geteuid()) + "; run all ranks of a host as one user");
+  if (!same_user(other.value().uid)) {
+    return Status(StatusCode::Unsupported, "process " + std::to_string(other.value().pid) +
+                                               " belongs to " + user_text(other.value().uid) +
+                                               ", this one to " + user_text(::geteuid()) +
+                                               "; run all ranks of a host as one user");
   }
   Result<ProcessId> nonce = random_process_id();
   if (!nonce.ok()) return nonce.status();
@@ -162,17 +204,31 @@ void ShmTransport::hear_stranger(int fd) {
   Stranger stranger = std::move(*found);  // one no more
   strangers_.erase(found);
   unwatch(meeting_set_, fd);
-  if (next == Stranger::Next::Refuse) refuse(stranger);
+  if (next == Stranger::Next::Refuse) {
+    refuse(stranger,
+           "did not prove that it knows the secret of this job; " + std::string(kAboutSecrets));
+  }
+  if (received == PeerSocket::Received::Broken) {
+    refuse(stranger,
+           "does not keep to the protocol of this version of rdmacoll; install the same "
+           "one for all ranks");
+  }
+  if (received == PeerSocket::Received::Closed && stranger.dialled) {
+    hung_up_.insert(stranger.process);
+  }
   if (next == Stranger::Next::Admit && ids_.count(stranger.process) == 0) {
     // As in accept_strangers: not admitted, the socket closes and both sides notice.
-    [[maybe_unused]] const Status status = admit(std::move(incoming), std::move(stranger.socket));
+    const Status status = admit(std::move(incoming), std::move(stranger.socket));
+    if (!status.ok()) turned_away_ = status.message();
   }
 }
 
 // Whether there was something to say, and it was said.
 bool ShmTransport::reply(const Stranger& stranger, Stranger::Next next) {
   if (next == Stranger::Next::Prove) {
-    return stranger.socket.send(stranger.proof(key_, card_.process), {}).ok();
+    auto proof = stranger.proof(key_, card_.process);
+    if (!proof.ok()) turned_away_ = proof.status().message();
+    return proof.ok() && stranger.socket.send(proof.value(), {}).ok();
   }
   if (next != Stranger::Next::SayHello) return false;
   Message hello;
@@ -183,14 +239,14 @@ bool ShmTransport::reply(const Stranger& stranger, Stranger::Next next) {
 
 // Whoever waits for that process hears it at once. Another process of this user may have said that
 // it is the one waited for; but then it could as well end it.
-void ShmTransport::refuse(const Stranger& stranger) {
-  if (refused_.size() >= kMaxWorld) return;
+// One that has not said who it is nobody waits for by name.
+void ShmTransport::refuse(const Stranger& stranger, const std::string& why) {
   Result<ucred> other = stranger.socket.credentials();
   const auto pid = other.ok() ? static_cast<uint32_t>(other.value().pid) : 0;
-  refused_[stranger.process] =
-      Status(StatusCode::Mismatch, process_name(pid, card_.host) +
-                                       " did not prove that it knows the secret of this job; " +
-                                       kAboutSecrets);
+  turned_away_ = process_name(pid, card_.host) + " " + why;
+  const bool named = stranger.dialled || stranger.process != ProcessId{};
+  if (!named || refused_.size() >= kMaxWorld) return;
+  refused_[stranger.process] = Status(StatusCode::Mismatch, turned_away_);
 }
 
 Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
@@ -200,6 +256,7 @@ Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
   }
   Result<ucred> other = socket.credentials();
   if (!other.ok()) return other.status();
+  RDMACOLL_RETURN_IF_ERROR(make_bell(hello.descriptors[1]));
   Result<SharedSegment> control = SharedSegment::map(hello.descriptors[0], sizeof(Control));
   if (!control.ok()) return control.status();
   const pid_t pid = other.value().pid;

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "csrc/base/clock.h"
@@ -100,7 +101,9 @@ class ShmTransport final : public Transport {
   Status greet(PeerSocket socket, const Card* dialled);
   void hear_stranger(int fd);
   bool reply(const Stranger& stranger, Stranger::Next next);
-  void refuse(const Stranger& stranger);
+  void drop_the_oldest();
+  void refuse(const Stranger& stranger, const std::string& why);
+  std::string why_not(const Card& card) const;  // empty: nothing is known
   Status admit(Incoming hello, PeerSocket socket);
   Status watch_peer(PeerId id, Peer* peer, pid_t pid);
   // Serves sockets until ready() is true (called under the mutex); false: the deadline passed.
@@ -133,8 +136,10 @@ class ShmTransport final : public Transport {
   mutable std::mutex mutex_;  // what follows, down to the driver's
   uint32_t peer_count_ = 0;
   std::map<ProcessId, PeerId> ids_;
-  std::list<Stranger> strangers_;                               // connected, Hello not yet heard
-  std::map<ProcessId, Status> refused_;                         // what said it was them proved not
+  std::list<Stranger> strangers_;        // connected, Hello not yet heard
+  std::map<ProcessId, Status> refused_;  // what said it was them proved not
+  std::set<ProcessId> hung_up_;          // dialled, and closed it before we had met
+  std::string turned_away_;              // the last one, and why
   std::map<RegionId, std::shared_ptr<SharedSegment>> regions_;  // mine, but those released
   bool closed_ = false;
 

@@ -142,28 +142,33 @@ Status Doorman::start(Duties duties) {
   return Status();
 }
 
+// A flood of datagrams must not keep it from its other duties, nor from its end: between two looks
+// at those it takes no more than can have waited.
 void Doorman::run() {
-  drain_completions();
+  bool more = drain_completions();
   while (true) {
     pollfd waited[] = {{stop_.get(), POLLIN, 0},
                        {channel_->fd, POLLIN, 0},
                        {device_.context()->async_fd, POLLIN, 0}};
-    if (::poll(waited, std::size(waited), -1) < 0 && errno != EINTR) return;
+    if (::poll(waited, std::size(waited), more ? 0 : -1) < 0 && errno != EINTR) return;
     if (waited[0].revents != 0) return;
     if (waited[1].revents != 0) {
       ibv_cq* queue = nullptr;
       void* user = nullptr;
       if (table_.get_cq_event(channel_, &queue, &user) == 0) table_.ack_cq_events(queue, 1);
       table_.req_notify_cq(completions_, 0);
-      drain_completions();
+      more = true;
     }
+    if (more) more = drain_completions();
     if (waited[2].revents != 0) take_events();
   }
 }
 
-void Doorman::drain_completions() {
+bool Doorman::drain_completions() {
   ibv_wc completion;
-  while (table_.poll_cq(completions_, 1, &completion) == 1) {
+  size_t taken = 0;
+  while (taken < kReceives + kSends && table_.poll_cq(completions_, 1, &completion) == 1) {
+    ++taken;
     if (completion.status != IBV_WC_SUCCESS) flush();
     if (completion.wr_id & kSendTag) {
       take_send(completion);
@@ -172,6 +177,7 @@ void Doorman::drain_completions() {
     }
   }
   if (flushed()) open_again();
+  return taken == kReceives + kSends;
 }
 
 void Doorman::take_send(const ibv_wc& completion) {

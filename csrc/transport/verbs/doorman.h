@@ -52,7 +52,7 @@ class Doorman {
   Status open_door();
   bool post_receive(size_t index);
   void run();
-  void drain_completions();
+  bool drain_completions();  // whether there may be more
   void take_send(const ibv_wc& completion);
   void take_receive(const ibv_wc& completion);
   void flush();

@@ -1,0 +1,205 @@
+// shm: what others on the machine can do while processes meet: connect without end or silently,
+// listen and hang up, pass what blocks. And that whoever is turned away, or turns away, says why.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "tests/contract/shm_pair.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+ProcessId id_of(const ShmTransport& transport) {
+  return parse_card(transport.local_card()).value().process;
+}
+std::string socket_of(const ShmTransport& transport) {
+  return parse_card(transport.local_card()).value().socket;
+}
+
+// Another process, of another user where this one may become one. Ends with this.
+class Intruder {
+ public:
+  explicit Intruder(const std::function<void()>& act, uid_t user = kNobody) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    if (::geteuid() == 0 && ::setresuid(user, user, user) != 0) ::_exit(1);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // should this be killed for its time
+    act();
+    for (;;) ::pause();
+  }
+  ~Intruder() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  const pid_t pid_;
+};
+
+class ShmIntruder : public ::testing::Test {
+ protected:
+  // A process that is there, and waits to be dialled or dials, but never gets further.
+  std::string card_of_nobody() {
+    Card card = parse_card(victim_->local_card()).take();
+    card.process = {};
+    return encode(card);
+  }
+  Status wait_in_vain(int64_t timeout_ms) {
+    return victim_->connect(card_of_nobody(), Deadline::after_ms(clock_, timeout_ms)).status();
+  }
+  void expect_honest_ones_to_meet() {
+    const auto other = open_shm(clock_);
+    const Deadline deadline = Deadline::after_ms(clock_, 60'000);
+    Status outcome;
+    std::thread thread([&] { outcome = other->connect(victim_->local_card(), deadline).status(); });
+    const Status mine = victim_->connect(other->local_card(), deadline).status();
+    thread.join();
+    EXPECT_TRUE(mine.ok()) << mine.message();
+    EXPECT_TRUE(outcome.ok()) << outcome.message();
+  }
+
+  const SteadyClock clock_;
+  const std::unique_ptr<ShmTransport> victim_ = open_shm(clock_);
+};
+
+TEST_F(ShmIntruder, AFloodOfConnectionsPassesNoDeadlineAndHonestOnesMeet) {
+  const auto flood = [&] {
+    for (;;) PeerSocket::dial(socket_of(*victim_)).status();
+  };
+  const Intruder one(flood), two(flood), three(flood);
+  const Deadline ten_times = Deadline::after_ms(clock_, 3'000);
+  EXPECT_EQ(wait_in_vain(300).code(), StatusCode::Timeout);
+  EXPECT_FALSE(ten_times.passed(clock_));
+  expect_honest_ones_to_meet();
+}
+
+TEST_F(ShmIntruder, ThoseWhoSayNothingTakeFewDescriptorsAndHonestOnesMeet) {
+  const size_t before = open_descriptors();
+  const Intruder silent(
+      [&] {
+        std::vector<PeerSocket> connections;
+        while (connections.size() < 900) {
+          auto dialled = PeerSocket::dial(socket_of(*victim_));
+          if (dialled.ok() && dialled.value().valid()) connections.push_back(dialled.take());
+        }
+        for (;;) ::pause();
+      },
+      ::geteuid());
+  EXPECT_EQ(wait_in_vain(500).code(), StatusCode::Timeout);
+  EXPECT_GT(open_descriptors(), before);
+  EXPECT_LT(open_descriptors(), before + 300);
+  expect_honest_ones_to_meet();
+}
+
+TEST_F(ShmIntruder, AnotherUserIsTurnedAwayAndNamed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  const Intruder other([&] { (new PeerSocket(PeerSocket::dial(socket_of(*victim_)).take())); });
+  const Status status = wait_in_vain(500);
+  EXPECT_EQ(status.code(), StatusCode::Timeout);
+  EXPECT_NE(status.message().find("belongs to user 65534, this one to user 0"), std::string::npos)
+      << status.message();
+}
+
+// It used to be said that it may be late, stuck or dead; or, once it had ended, does not listen.
+TEST_F(ShmIntruder, OneThatHangsUpIsSaidToHaveTurnedThisProcessAway) {
+  Card card = parse_card(victim_->local_card()).take();
+  card.process.fill(0xFF);  // so that this process dials
+  card.socket = "rdmacoll-test-" + std::to_string(::getpid());
+  UniqueFd listener = PeerSocket::listen(card.socket).take();
+  std::atomic<bool> ends{false};
+  std::thread thread([&] {
+    while (!ends) UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK));
+  });
+  const auto why = [&](StatusCode code) {
+    const Status status = victim_->connect(encode(card), Deadline::after_ms(clock_, 300)).status();
+    EXPECT_EQ(status.code(), code) << status.message();
+    EXPECT_NE(status.message().find("it turned this process away"), std::string::npos)
+        << status.message();
+  };
+  why(StatusCode::Timeout);
+  ends = true;
+  thread.join();
+  listener.reset();
+  why(StatusCode::PeerFailed);  // and does not listen any more
+}
+
+TEST_F(ShmIntruder, OneOfAnotherVersionIsNamedAtOnce) {
+  Card card = parse_card(victim_->local_card()).take();
+  card.process.fill(0xFF);
+  card.socket = "rdmacoll-test-" + std::to_string(::getpid());
+  UniqueFd listener = PeerSocket::listen(card.socket).take();
+  UniqueFd connection;
+  std::thread thread([&] {
+    while (!connection.valid()) {
+      connection = UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK));
+    }
+    EXPECT_EQ(::send(connection.get(), "another version", 15, 0), 15);
+  });
+  const Status status = victim_->connect(encode(card), Deadline::after_ms(clock_, 20'000)).status();
+  thread.join();
+  EXPECT_EQ(status.code(), StatusCode::Mismatch) << status.message();
+  EXPECT_NE(status.message().find("this version of rdmacoll"), std::string::npos);
+}
+
+TEST_F(ShmIntruder, AHostNameIsPrintedWithoutWhatATerminalObeys) {
+  Card card = parse_card(victim_->local_card()).take();
+  card.host = "\033[2Jgone";
+  const Status status = victim_->connect(encode(card), Deadline::after_ms(clock_, 20)).status();
+  EXPECT_EQ(status.message().find('\033'), std::string::npos);
+  EXPECT_NE(status.message().find("\\x1b[2Jgone"), std::string::npos) << status.message();
+}
+
+// Ringing it is a write in the middle of an operation.
+TEST(ShmBell, NoWriteToWhatAPeerPassedForBeingWokenWaits) {
+  const UniqueFd passed(::eventfd(0, EFD_CLOEXEC));
+  ASSERT_TRUE(make_bell(passed).ok());
+  const uint64_t most = UINT64_MAX - 1;
+  ASSERT_EQ(::write(passed.get(), &most, sizeof most), 8);
+  EXPECT_EQ(::write(passed.get(), &most, sizeof most), -1);
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST(ShmBell, WhatIsNoEventfdIsRefused) {
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+  const UniqueFd out(pipe[0]), in(pipe[1]);
+  EXPECT_EQ(make_bell(in).code(), StatusCode::InvalidArgument);
+}
+
+// Where the kernel shows everybody by one id, nobody is taken for this user.
+TEST(ShmUser, InAUserNamespaceWithoutAMapNobodyIsMet) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWUSER) != 0) ::_exit(2);
+    const SteadyClock clock;
+    const auto one = open_shm(clock), other = open_shm(clock);
+    ShmTransport& dials = id_of(*one) < id_of(*other) ? *one : *other;
+    const std::string card = (&dials == one.get() ? *other : *one).local_card();
+    const Status status = dials.connect(card, Deadline::after_ms(clock, 10'000)).status();
+    const bool named = status.message().find("user namespace") != std::string::npos;
+    ::_exit(status.code() == StatusCode::Unsupported && named ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
+    GTEST_SKIP() << "this machine allows no user namespaces";
+  }
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace rdmacoll
