@@ -1,16 +1,13 @@
 // The flight recorder as JSON. Floor: engine. Thread: any.
 #include "csrc/engine/flight_dump.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/host_name.h"
-#include "csrc/memory/unique_fd.h"
+#include "csrc/base/private_file.h"
 #include "csrc/reduce/types.h"
 
 namespace rdmacoll {
@@ -120,17 +117,6 @@ std::string records_json(const std::vector<FlightRecord>& records, bool ended) {
   return list(chosen, ",\n  ", [](const FlightRecord& record) { return to_json(record); });
 }
 
-Status write_file(const std::string& path, const std::string& text) {
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file.valid()) return Status::from_errno("cannot write " + path, errno);
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t wrote = ::write(file.get(), text.data() + done, text.size() - done);
-    if (wrote < 0 && errno != EINTR) return Status::from_errno("cannot write " + path, errno);
-    if (wrote > 0) done += static_cast<size_t>(wrote);
-  }
-  return Status();
-}
-
 }  // namespace
 
 std::string flight_dump(const FlightRecorder& recorder, const std::string& reason) {
@@ -157,15 +143,11 @@ std::string flight_dump(const FlightRecorder& recorder, const std::string& reaso
 Result<std::string> write_flight_dump(const FlightRecorder& recorder, const std::string& reason,
                                       const std::string& suffix) {
   const std::string who = recorder.rank() < 0 ? "" : "rank" + std::to_string(recorder.rank()) + "-";
-  const std::string path = recorder.dump_dir() + "/rdmacoll-" + who + "pid" +
-                           std::to_string(::getpid()) + suffix + ".json";
-  const std::string unfinished = path + ".part";
-  ::mkdir(recorder.dump_dir().c_str(), 0777);  // it mostly exists; if it cannot, open() says so
-  RDMACOLL_RETURN_IF_ERROR(write_file(unfinished, flight_dump(recorder, reason)));
-  if (std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    return Status::from_errno("cannot write " + path, errno);
-  }
-  return path;
+  const std::string name =
+      "rdmacoll-" + who + "pid" + std::to_string(::getpid()) + suffix + ".json";
+  RDMACOLL_RETURN_IF_ERROR(
+      write_private_file(recorder.dump_dir(), name, flight_dump(recorder, reason)));
+  return recorder.dump_dir() + "/" + name;
 }
 
 }  // namespace rdmacoll

@@ -13,7 +13,7 @@ namespace rdmacoll {
 std::string flight_dump(const FlightRecorder& recorder, const std::string& reason);
 
 // Writes it to rdmacoll-rank<rank>-pid<pid><suffix>.json in the recorder's folder; the file appears
-// whole, and the folder, if it did not exist. Returns its path.
+// whole, for this user alone, and the folder, if it did not exist. Returns its path.
 Result<std::string> write_flight_dump(const FlightRecorder& recorder, const std::string& reason,
                                       const std::string& suffix);
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rdmacoll._files import refusal
+
 from .operations import OPERATIONS, InPlace, elements_of
 from .sizes import parse_sizes
 
@@ -174,6 +176,8 @@ def writable(name: str, path: Path | None) -> None:
         raise BadArgument(f"{name} {path}: there is no folder {path.parent}; make it")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise BadArgument(f"{name} {path}: it cannot be written; name another file")
+    if why := refusal(path):
+        raise BadArgument(f"{name} {path}: {why}")
 
 
 def _in_place(operations: Sequence[str], peers: Sequence[str]) -> None:

@@ -1,8 +1,10 @@
 """The result drawn: for each operation its time and its bandwidth over size, a line per system."""
 
+import io
 from pathlib import Path
 from typing import Any
 
+from rdmacoll import _files
 from rdmacoll.launcher.byte_sizes import text_of_size
 
 from .result import Result, Row
@@ -30,7 +32,9 @@ def draw(result: Result, path: Path) -> None:
     where = f"{result.ranks} ranks on {result.machine.cores} cores"
     figure.suptitle(f"{where}: {result.what}; median of the slowest rank")
     with rc_context({"svg.fonttype": "none"}):  # text stays text
-        figure.savefig(path, dpi=150)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, dpi=150, format=path.suffix.removeprefix("."))
+    _files.write(path, drawn.getvalue(), _files.SHARED)
 
 
 def _draw_times(panel: Any, rows: list[Row], copy_gb_per_s: float) -> None:

@@ -9,6 +9,8 @@ from importlib.metadata import version
 import torch
 import torch.distributed as dist
 
+from rdmacoll import _files
+
 from .case import ROOT, Case, Place, WrongResult
 from .machine import measure_machine
 from .measure import STEP_TIMEOUT_S, Meter, System, watch
@@ -35,7 +37,7 @@ def run(options: Options) -> None:
     dist.destroy_process_group()
     watch()
     if at_root and options.json:
-        options.json.write_text(json.dumps(result.as_data(), indent=1) + "\n")
+        _files.write(options.json, json.dumps(result.as_data(), indent=1) + "\n", _files.SHARED)
     if at_root and options.plot:
         from .plot import draw
 

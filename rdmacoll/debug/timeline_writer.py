@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from rdmacoll import _files
+
 from .dumps import Dump, Operation, parse
 from .timeline import Event, process_events, slices, track_event
 
@@ -102,7 +104,7 @@ class TimelineWriter:
         path = Path(self._name)
         if "{rank}" not in self._name:
             path = path.with_name(f"{path.stem}-{{rank}}{path.suffix}")
-        return Path(str(path).replace("{rank}", str(rank))).open("w")
+        return _files.create(Path(str(path).replace("{rank}", str(rank))))
 
     def _count_missing(self, new: list[Operation]) -> None:
         for operation in new:

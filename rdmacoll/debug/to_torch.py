@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rdmacoll import _files
+
 from .dumps import Dump, Group, Operation
 
 VERSION = "2.10"
@@ -34,11 +36,10 @@ GroupKey = tuple[str, tuple[int, ...]]
 
 def write_for_torch(dumps: Sequence[Dump], folder: Path) -> None:
     """One file per rank; `torchfrtrace FOLDER` reads them."""
-    folder.mkdir(parents=True, exist_ok=True)
+    _files.make_folder(folder)
     first = _first_sequences(dumps)
     for dump in dumps:
-        with (folder / f"{PREFIX}{dump.rank}").open("wb") as file:
-            pickle.dump(_as_torch(dump, first), file)
+        _files.write(folder / f"{PREFIX}{dump.rank}", pickle.dumps(_as_torch(dump, first)))
 
 
 def _first_sequences(dumps: Sequence[Dump]) -> dict[GroupKey, int]:
