@@ -1,23 +1,29 @@
 """Asks the ranks of this host for their flight recorders (torch_ext/flight_service.h answers).
 
 A rank listens on an abstract unix socket, so it is found in /proc/net/unix, and answers from a
-thread of its own: its main thread may be stuck in a wait, with the GIL.
+thread of its own: its main thread may be stuck in a wait, with the GIL. Anybody may listen under
+such a name, and under any other: what is read here are strangers' bytes until the kernel has said
+whose process it is.
 """
 
 import os
+import re
+import select
 import socket
-import struct
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from .dumps import BadDump, Dump, parse
+from rdmacoll._peer_user import peer_of, same_user
+from rdmacoll._printable import printable
 
-PREFIX = "@rdmacoll-debug/"
-JOB_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "RDMACOLL_AGENT")
+from .dumps import MOST_BYTES, BadDump, Dump, parse
+from .processes import Job, environ_of, job_of, stat_of
 
-Job = tuple[str, ...]  # the same for all ranks of a job on this host
+# Of torch_ext/flight_service.cc. The name is the last word of a line.
+NAME = re.compile(rb" @(rdmacoll-debug/([0-9]{1,9})/[0-9a-f]{32})$", re.MULTILINE)
+PAUSE_MS = 20  # until one that was busy is dialled again
+PART_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -36,107 +42,110 @@ class Asked:
 
 
 def ask_all(pids: set[int] | None, seconds: float) -> list[Asked]:
-    """This user's processes that have joined a group; pids: of these only, whoever's they are."""
-    names = _listening()
-    with ThreadPoolExecutor(max_workers=max(1, min(64, len(names)))) as pool:
-        found = pool.map(lambda name: _ask(name, pids, time.monotonic() + seconds), names)
-    return sorted(filter(None, found), key=lambda asked: asked.pid)
+    """This user's processes that have joined a group; pids: of these only, whoever's they are.
+
+    All are asked at once, and one that keeps this waiting keeps no other from being heard."""
+    deadline = time.monotonic() + seconds
+    asking = [Question(name, pid, pids) for name, pid in listening(_names())]
+    found: list[Asked] = []
+    while asking:
+        is_late = time.monotonic() > deadline
+        for question in asking:
+            question.go_on(is_late)
+        found += [question.answer for question in asking if question.answer is not None]
+        asking = [question for question in asking if not question.is_over]
+        poll = select.poll()
+        for question in asking:
+            if question.sock is not None:
+                poll.register(question.sock, select.POLLIN)
+        if asking:
+            poll.poll(PAUSE_MS)
+    return sorted(found, key=lambda asked: asked.pid)
 
 
-def descendants(pid: int) -> set[int]:
-    """A process and all below it."""
-    children: dict[int, list[int]] = {}
-    for folder in _processes():
-        children.setdefault(int(_stat(int(folder.name))[1]), []).append(int(folder.name))
-    found: set[int] = set()
-    new = [pid]
-    while new:
-        one = new.pop()
-        if one not in found:
-            found.add(one)
-            new += children.get(one, [])
-    return found
+def listening(names: bytes) -> list[tuple[bytes, int]]:
+    """The abstract names of ranks in what is /proc/net/unix, and the pids they give as theirs. A
+    connection that was accepted has its listener's name."""
+    return sorted({(match[1], int(match[2])) for match in NAME.finditer(names)})
 
 
-def rank_processes(job: Job) -> dict[int, list[int]]:
-    """Rank -> pids: all processes of a job on this host, also those that are in no group."""
-    found: dict[int, list[int]] = {}
-    for folder in _processes():
-        environ = environ_of(int(folder.name))
-        pid = int(folder.name)
-        if environ.get("RANK", "").isdigit() and job_of(pid, environ) == job:
-            found.setdefault(int(environ["RANK"]), []).append(pid)
-    return found
+class Question:
+    """To one that listens, until it has answered or turned out to be nobody that was asked."""
 
+    def __init__(self, name: bytes, pid: int, pids: set[int] | None) -> None:
+        self.answer: Asked | None = None
+        self.is_over = False
+        self.sock: socket.socket | None = None
+        self._name = name
+        self._pid = pid  # what it says, until the kernel does
+        self._pids = pids
+        self._parts: list[bytes] = []
+        self._bytes = 0
 
-def job_of(pid: int, environ: dict[str, str]) -> Job:
-    """By what a launcher has set; ranks that a program has spawned itself have one parent."""
-    if "MASTER_PORT" in environ:
-        return tuple(environ.get(name, "") for name in JOB_VARIABLES)
-    return ("parent", _stat(pid)[1])
-
-
-def environ_of(pid: int) -> dict[str, str]:
-    """Empty where it is gone, or another user's."""
-    entries = _read(Path(f"/proc/{pid}/environ")).split("\0")
-    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
-
-
-def _listening() -> list[str]:
-    lines = Path("/proc/net/unix").read_text().splitlines()
-    # A connection that was accepted has its listener's name.
-    return sorted({line.split()[-1] for line in lines if PREFIX in line})
-
-
-def _ask(name: str, pids: set[int] | None, deadline: float) -> Asked | None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-        sock.settimeout(max(0.01, deadline - time.monotonic()))
-        pid = int(name.removeprefix(PREFIX).split("/")[0])
+    def go_on(self, is_late: bool) -> None:
+        """As far as it goes without waiting."""
         try:
-            sock.connect("\0" + name[1:])
-            credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            pid, uid, _ = struct.unpack("iII", credentials)
-        except TimeoutError:  # others have asked it, too, and it answers nobody
-            uid = os.getuid()
+            if self.sock is None:
+                self._dial()
+            while self.sock is not None and not self.is_over:
+                self._hear(self.sock.recv(PART_BYTES))
+        except BlockingIOError:
+            pass
+        except OSError as error:  # before anything is known of it: it has ended
+            self._end(f"did not answer: {error}" if self.sock is not None else "")
+        if is_late and not self.is_over:
+            stopped = " (it is stopped)" if stat_of(self._pid)[0] in ("T", "t") else ""
+            # One that answers nobody, and that others ask, too, may not even be dialled.
+            known = self.sock is not None or self._is_meant(self._pid, _owner(self._pid))
+            self._end(f"did not answer{stopped}" if known else "")
+
+    def _dial(self) -> None:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            sock.connect(b"\0" + self._name)
+            pid, uid = peer_of(sock)
         except OSError:
-            return None  # it has ended
-        if pid not in pids if pids is not None else uid != os.getuid():
-            return None
-        return _listen(sock, pid, deadline)
+            sock.close()
+            raise
+        if self._is_meant(pid, uid):
+            self.sock, self._pid = sock, pid
+        else:
+            sock.close()
+            self._end("")
+
+    def _is_meant(self, pid: int, uid: int) -> bool:
+        return same_user(uid) if self._pids is None else pid in self._pids
+
+    def _hear(self, part: bytes) -> None:
+        self._parts.append(part)
+        self._bytes += len(part)
+        if self._bytes > MOST_BYTES:
+            self._end(f"answered more than {MOST_BYTES} bytes")
+        elif not part:
+            self._parse(b"".join(self._parts).decode(errors="replace"))
+
+    def _parse(self, text: str) -> None:
+        try:
+            self.answer = Asked(self._pid, environ_of(self._pid), text, parse(text), "")
+            self._end("")
+        except BadDump as error:
+            self._end(f"answered nothing of use: {error}")
+
+    def _end(self, problem: str) -> None:
+        self.is_over = True
+        if problem:
+            problem = printable(problem)
+            self.answer = Asked(self._pid, environ_of(self._pid), "", None, problem)
+        if self.sock is not None:
+            self.sock.close()
 
 
-def _listen(sock: socket.socket, pid: int, deadline: float) -> Asked:
-    environ = environ_of(pid)
-    parts = []
+def _names() -> bytes:
+    return Path("/proc/net/unix").read_bytes()
+
+
+def _owner(pid: int) -> int:
     try:
-        while True:
-            sock.settimeout(max(0.01, deadline - time.monotonic()))
-            part = sock.recv(1 << 16)
-            if not part:
-                break
-            parts.append(part)
-        text = b"".join(parts).decode(errors="replace")
-        return Asked(pid, environ, text, parse(text), "")
-    except TimeoutError:
-        stopped = " (it is stopped)" if _stat(pid)[0] in ("T", "t") else ""
-        return Asked(pid, environ, "", None, f"did not answer{stopped}")
-    except OSError as error:
-        return Asked(pid, environ, "", None, f"did not answer: {error}")
-    except BadDump as error:
-        return Asked(pid, environ, "", None, f"answered nothing of use: {error}")
-
-
-def _stat(pid: int) -> list[str]:
-    """Its state, its parent and more. The name before them may hold anything, also a )."""
-    return _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split() or ["X", "0"]
-
-
-def _processes() -> list[Path]:
-    return [folder for folder in Path("/proc").iterdir() if folder.name.isdigit()]
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
+        return os.stat(f"/proc/{pid}").st_uid
     except OSError:
-        return ""
+        return -1

@@ -1,18 +1,31 @@
 """The commands `rdmacoll debug dump` and `rdmacoll debug show`."""
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from .ask import Asked, Job, ask_all, descendants, rank_processes
+from rdmacoll import _files
+from rdmacoll._printable import printable
+
+from .ask import Asked, ask_all
 from .dumps import Dump, read_folder
+from .processes import Job, descendants, number_of, rank_processes
 from .text import lines, ranks_text
 from .timeline import write_timeline
 from .to_torch import write_for_torch
 
+# A name is part of a path, and may be another user's who is asked by root.
+NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9.-]")
+MOST_OF_A_NAME = 64
+
 
 def debug(arguments: argparse.Namespace) -> int:
-    return _dump(arguments) if arguments.what == "dump" else _show(arguments)
+    try:
+        return _dump(arguments) if arguments.what == "dump" else _show(arguments)
+    except OSError as error:  # what cannot be written, or read
+        print(f"rdmacoll debug: {printable(str(error))}", file=sys.stderr)
+        return 1
 
 
 def _dump(arguments: argparse.Namespace) -> int:
@@ -32,7 +45,8 @@ def _dump(arguments: argparse.Namespace) -> int:
     for job in jobs:
         ours = [one for one in asked if one.job == job]
         if len(jobs) > 1:
-            print(f"=== the job at {':'.join(filter(None, job[:2])) or 'an unknown address'}")
+            address = printable(":".join(filter(None, job[:2])))
+            print(f"=== the job at {address or 'an unknown address'}")
         print(*_job_lines(job, ours), sep="\n")
     _keep(arguments, asked)
     dumps = [one.dump for one in asked if one.dump is not None]
@@ -50,15 +64,16 @@ def _job_lines(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
     yield ""
     for one in asked:
         if one.dump is None:
-            yield f"rank {one.environ.get('RANK', '?')} (pid {one.pid}) {one.problem}"
+            rank = printable(one.environ.get("RANK", "?"), 20)
+            yield f"rank {rank} (pid {one.pid}) {one.problem}"
     yield from _absent(job, asked)
 
 
 def _absent(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
     """Ranks of the job that listen nowhere here."""
-    sizes = [int(one.environ.get("WORLD_SIZE", "0")) for one in asked]
-    found = {one.dump.rank for one in asked if one.dump is not None}
-    found |= {int(one.environ["RANK"]) for one in asked if "RANK" in one.environ}
+    sizes = [number_of(one.environ, "WORLD_SIZE") or 0 for one in asked]
+    found: set[int | None] = {one.dump.rank for one in asked if one.dump is not None}
+    found |= {number_of(one.environ, "RANK") for one in asked}
     absent = set(range(max(sizes, default=0))) - found
     here = {rank: pids for rank, pids in rank_processes(job).items() if rank in absent}
     for rank, pids in sorted(here.items()):
@@ -70,11 +85,12 @@ def _absent(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
 def _keep(arguments: argparse.Namespace, asked: Sequence[Asked]) -> None:
     if arguments.out is None:
         return
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    _files.make_folder(arguments.out)
     for one in asked:
         if one.dump is not None:
-            name = f"rdmacoll-rank{one.dump.rank}-{one.dump.host}-pid{one.pid}.json"
-            (arguments.out / name).write_text(one.text)
+            host = NOT_IN_A_NAME.sub("_", one.dump.host)[:MOST_OF_A_NAME]
+            name = f"rdmacoll-rank{one.dump.rank}-{host}-pid{one.pid}.json"
+            _files.write(arguments.out / name, one.text)
 
 
 def _show(arguments: argparse.Namespace) -> int:

@@ -1,11 +1,19 @@
 """A rank's flight recorder as values; csrc/engine/flight_dump.cc writes it. Pure but for files."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from rdmacoll import _files
+from rdmacoll._printable import printable
+
 FORMAT = "rdmacoll flight recorder 1"
+# More than the largest recorder's: 2**20 operations of some 300 bytes.
+MOST_BYTES = 1 << 29
+# Texts of several lines: the verdict on a group that failed.
+OF_LINES, MOST_LINES = ("failure", "reason"), 32
+STATES = ("queued", "running", "done", "failed")
 
 
 class BadDump(ValueError):
@@ -19,7 +27,7 @@ class Operation:
     group: int
     sequence: int
     name: str
-    state: str  # queued, running, done, failed
+    state: str  # of STATES
     bytes: int
     queued_ns: int
     started_ns: int
@@ -85,41 +93,78 @@ class Dump:
 
 
 def parse(text: str) -> Dump:
+    """Of a process that may be of another version, or hostile: all of it is looked at. Its texts
+    can be printed as they are."""
     try:
         data = json.loads(text)
         if data["format"] != FORMAT:
             raise BadDump(f"its format is {data['format']!r}, not {FORMAT!r}")
         return _dump(data)
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise BadDump(f"not a whole dump: {error!r}") from error
+    except BadDump:
+        raise
+    # What Python says of numbers without end, and of lists in lists in lists.
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadDump(f"not a whole dump: {printable(repr(error), 200)}") from error
 
 
 def _dump(data: dict[str, Any]) -> Dump:
-    groups = {entry["id"]: _group(entry) for entry in data["groups"]}
-    operations = [_operation(entry) for entry in data["in_flight"] + data["ended"]]
-    rank = data["rank"]
+    listed = [_group(entry) for entry in data["groups"]]
+    groups = {group.id: group for group in listed}
+    operations = [_operation(entry, groups) for entry in data["in_flight"] + data["ended"]]
+    rank = _checked("rank", data["rank"], int)
     if rank < 0:  # no launcher has said: as a group does
         rank = min((group.ranks[group.rank] for group in groups.values()), default=-1)
+    texts = {name: _checked(name, data[name], str) for name in ("host", "reason")}
+    names = ("pid", "clock_ns", "wall_ns", "left_out")
+    numbers = {name: _checked(name, data[name], int) for name in names}
     return Dump(
-        pid=data["pid"],
         rank=rank,
-        host=data["host"],
-        reason=data["reason"],
-        clock_ns=data["clock_ns"],
-        wall_ns=data["wall_ns"],
-        left_out=data["left_out"],
         groups=groups,
         operations=tuple(sorted(operations, key=lambda one: (one.queued_ns, one.sequence))),
+        **texts,
+        **numbers,
     )
 
 
 def _group(entry: dict[str, Any]) -> Group:
-    return Group(**{**entry, "ranks": tuple(entry["ranks"])})
+    ranks = tuple(_checked("ranks", rank, int) for rank in entry["ranks"])
+    group = Group(**{**_fields(Group, {**entry, "ranks": None}), "ranks": ranks})
+    if not 0 <= group.rank < len(ranks):
+        raise BadDump(f"rank {group.rank} of a group of {len(ranks)}")
+    return group
 
 
-def _operation(entry: dict[str, Any]) -> Operation:
-    fields = dict(entry)
-    return Operation(name=fields.pop("operation"), **fields)
+def _operation(entry: dict[str, Any], groups: dict[int, Group]) -> Operation:
+    renamed = {**entry, "name": entry["operation"]}
+    operation = Operation(**_fields(Operation, renamed))
+    group = groups.get(operation.group)
+    if operation.state not in STATES:
+        raise BadDump(f"an operation is {operation.state!r}")
+    if group is not None and operation.peer >= len(group.ranks):
+        raise BadDump(f"a message with rank {operation.peer} of a group of {len(group.ranks)}")
+    return operation
+
+
+def _fields(kind: type, entry: dict[str, Any]) -> dict[str, Any]:
+    """Those of a dataclass, each of its type. What else is there is of a newer version."""
+    found: dict[str, Any] = {}
+    for field in fields(kind):
+        if field.name not in entry and field.default is MISSING:
+            raise BadDump(f"{field.name} is missing")
+        if field.name in entry and entry[field.name] is not None:
+            found[field.name] = _checked(field.name, entry[field.name], field.type)
+    return found
+
+
+def _checked(name: str, value: Any, kind: Any) -> Any:
+    if type(value) is not kind:
+        raise BadDump(f"{name} is no {kind.__name__}")
+    if kind is int and not -(1 << 63) <= value < 1 << 63:
+        raise BadDump(f"{name} is too large")
+    if kind is not str:
+        return value
+    lines = value.split("\n")[:MOST_LINES] if name in OF_LINES else [value]
+    return "\n".join(map(printable, lines))
 
 
 def read_folder(folder: Path) -> tuple[list[Dump], list[str]]:
@@ -128,9 +173,9 @@ def read_folder(folder: Path) -> tuple[list[Dump], list[str]]:
     problems = []
     for path in sorted(folder.glob("rdmacoll-*.json")):
         try:
-            dump = parse(path.read_text())
-        except (OSError, BadDump) as error:
-            problems.append(f"{path}: {error}")
+            dump = parse(_files.read(path, MOST_BYTES).decode())
+        except (OSError, UnicodeDecodeError, BadDump) as error:
+            problems.append(printable(f"{path}: {error}"))
             continue
         key = (dump.host, dump.pid)
         if key not in newest or newest[key].wall_ns < dump.wall_ns:

@@ -1,0 +1,71 @@
+"""What /proc says of the processes of this host: which job they are of, and who is below whom. Most
+of it is other users' word, so nothing in it is taken for a number that is none."""
+
+from pathlib import Path
+
+JOB_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "RDMACOLL_AGENT")
+MOST_RANKS = 1 << 20  # more than there are: a number beyond it is none
+
+Job = tuple[str, ...]  # the same for all ranks of a job on this host
+
+
+def descendants(pid: int) -> set[int]:
+    """A process and all below it."""
+    children: dict[int, list[int]] = {}
+    for one in _processes():
+        children.setdefault(int(stat_of(one)[1]), []).append(one)
+    found: set[int] = set()
+    new = [pid]
+    while new:
+        one = new.pop()
+        if one not in found:
+            found.add(one)
+            new += children.get(one, [])
+    return found
+
+
+def rank_processes(job: Job) -> dict[int, list[int]]:
+    """Rank -> pids: all processes of a job on this host, also those that are in no group."""
+    found: dict[int, list[int]] = {}
+    for pid in _processes():
+        environ = environ_of(pid)
+        rank = number_of(environ, "RANK")
+        if rank is not None and job_of(pid, environ) == job:
+            found.setdefault(rank, []).append(pid)
+    return found
+
+
+def job_of(pid: int, environ: dict[str, str]) -> Job:
+    """By what a launcher has set; ranks that a program has spawned itself have one parent."""
+    if "MASTER_PORT" in environ:
+        return tuple(environ.get(name, "") for name in JOB_VARIABLES)
+    return ("parent", stat_of(pid)[1])
+
+
+def environ_of(pid: int) -> dict[str, str]:
+    """Empty where it is gone, or another user's."""
+    entries = _read(f"/proc/{pid}/environ").split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def number_of(environ: dict[str, str], name: str) -> int | None:
+    """A rank, or how many there are."""
+    text = environ.get(name, "")
+    plain = text.isascii() and text.isdigit() and len(text) < len(str(MOST_RANKS))
+    return int(text) if plain else None
+
+
+def stat_of(pid: int) -> list[str]:
+    """Its state, its parent and more. The name before them may hold anything, also a )."""
+    return _read(f"/proc/{pid}/stat").rpartition(")")[2].split() or ["X", "0"]
+
+
+def _processes() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
