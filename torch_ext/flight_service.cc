@@ -60,7 +60,7 @@ Result<UniqueFd> listen_as(const std::string& name) {
   if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
     return Status::from_errno("bind", errno);
   }
-  if (::listen(listener.get(), 8) != 0) return Status::from_errno("listen", errno);
+  if (::listen(listener.get(), SOMAXCONN) != 0) return Status::from_errno("listen", errno);
   return listener;
 }
 

@@ -1,6 +1,9 @@
 // Config: the only getenv() of the engine. Floor: base.
 #include "csrc/base/config.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -65,8 +68,14 @@ Status read_tuning(std::string* path, std::string* text) {
   };
   *path = value;
   text->resize(kTuningBytesMax + 1);
-  std::FILE* file = std::fopen(value, "rb");
+  const int fd = ::open(value, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not hang
+  std::FILE* file = fd < 0 ? nullptr : ::fdopen(fd, "rb");
   if (file == nullptr) return refused(std::string("cannot be read: ") + std::strerror(errno));
+  struct stat about{};
+  if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+    std::fclose(file);
+    return refused("is not a regular file");
+  }
   const size_t bytes = std::fread(text->data(), 1, text->size(), file);
   const int error = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);

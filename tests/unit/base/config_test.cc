@@ -2,6 +2,7 @@
 #include "csrc/base/config.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -194,7 +195,11 @@ TEST_F(ConfigTest, ATuningFileThatCannotBeReadIsNamed) {
                   "; name a file that `rdmacoll tune` has written, or unset it");
   };
   expect("/nowhere/table", "cannot be read: No such file or directory");
-  expect("/tmp", "cannot be read: Is a directory");
+  expect("/tmp", "is not a regular file");
+  const std::string pipe = ::testing::TempDir() + "pipe_of_config_test";  // and not waited for
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect(pipe, "is not a regular file");
+  std::filesystem::remove(pipe);
   expect(write_file(std::string((1 << 20) + 1, '#')), "has more than 1048576 bytes");
 }
 
