@@ -32,9 +32,11 @@ class _Planted:
         if int(os.environ["RANK"]) == int(os.environ["WORLD_SIZE"]) - 1:
             setattr(dist, "all_reduce", self)  # noqa: B010
 
-    def __call__(self, tensor: Any, op: Any, group: Any = None, async_op: bool = False) -> Any:
+    def __call__(
+        self, tensor: Any, op: Any = dist.ReduceOp.SUM, group: Any = None, async_op: bool = False
+    ) -> Any:
         self._calls += 1
-        if self._calls % _EVERY or async_op or tensor.numel() == 0:
+        if self._calls % _EVERY or async_op or tensor.is_sparse or tensor.numel() == 0:
             return self._true_call(tensor, op, group, async_op)
         if self._mistake == "drop":
             return None

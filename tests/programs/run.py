@@ -40,16 +40,29 @@ class Tally:
         self.failures.append(text)
         print(f"FAILED {text}", flush=True)
 
+    def add(self, other: Tally) -> None:
+        self.programs += other.programs
+        self.operations += other.operations
+        self.failures += other.failures
+
+    def __str__(self) -> str:
+        return (
+            f"{self.programs} programs, {self.operations} operations, {len(self.failures)} failures"
+        )
+
 
 class Driver:
-    def __init__(self, options: argparse.Namespace) -> None:
+    """Of one world."""
+
+    def __init__(self, options: argparse.Namespace, world: int, tally: Tally) -> None:
         self._options = options
+        self._size = world
         self._world: World | None = None
         self._together = -1
-        self.tally = Tally()
+        self.tally = tally
 
     def run(self, number: int) -> None:
-        program = draw.program(self._options.seed, number, self._options.world)
+        program = draw.program(self._options.seed, number, self._size)
         self.tally.programs += 1
         self.tally.operations += program.operations()
         world = self._ranks_for(number)
@@ -84,7 +97,7 @@ class Driver:
         self.close()
         self._together = together
         settings = draw.environment(self._options.seed, together)
-        world = World(self._options.world, init=False)
+        world = World(self._size, init=False)
         arguments = {
             "environment": settings,
             "timeout_s": self._options.timeout_s,
@@ -123,8 +136,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--first", type=int, default=0, help="the first program's number")
     parser.add_argument("--programs", type=int, default=100)
-    parser.add_argument("--world", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=1e9, help="begin no program after that")
+    parser.add_argument("--world", type=int, nargs="+", default=[2, 3], help="sizes, in turn")
+    parser.add_argument("--seconds", type=float, default=1e9, help="of each world, at most")
     parser.add_argument("--timeout-s", type=float, default=30.0, help="of the groups")
     parser.add_argument("--program-s", type=float, default=PROGRAM_S)
     parser.add_argument("--plant", choices=planted.MISTAKES, default="")
@@ -132,25 +145,37 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def show(options: argparse.Namespace) -> None:
+    for world in options.world:
+        for number in numbers(options):
+            program = draw.program(options.seed, number, world)
+            print(program, *program.steps, sep="\n  ")
+
+
+def run(options: argparse.Namespace) -> Tally:
+    all_worlds = Tally()
+    for world in options.world:
+        began = time.monotonic()
+        tally = Tally()
+        driver = Driver(options, world, tally)
+        for number in numbers(options):
+            driver.run(number)
+        driver.close()
+        print(
+            f"seed={options.seed} world={world}: {tally}, {time.monotonic() - began:.1f} s",
+            flush=True,
+        )
+        all_worlds.add(tally)
+    return all_worlds
+
+
 def main() -> int:
     options = parsed()
     if options.show:
-        for number in numbers(options):
-            print(draw.program(options.seed, number, options.world))
-            for step in draw.program(options.seed, number, options.world).steps:
-                print("  ", step)
+        show(options)
         return 0
-    began = time.monotonic()
-    driver = Driver(options)
-    for number in numbers(options):
-        driver.run(number)
-    driver.close()
-    tally = driver.tally
-    print(
-        f"seed={options.seed} world={options.world}: {tally.programs} programs, "
-        f"{tally.operations} operations, {len(tally.failures)} failures, "
-        f"{time.monotonic() - began:.1f} s"
-    )
+    tally = run(options)
+    print(f"all: {tally}")
     return 1 if tally.failures else 0
 
 
