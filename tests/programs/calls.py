@@ -42,6 +42,10 @@ def _all_reduce(op: Op, group: Any, ins: Tensors, outs: Tensors, asynchronous: b
     return dist.all_reduce(outs[0], reduction(op), group, asynchronous)
 
 
+def _slices(op: Op, group: Any, ins: Tensors, outs: Tensors, asynchronous: bool) -> Any:
+    return [dist.all_reduce(part, reduction(op), group, asynchronous) for part in outs]
+
+
 def _reduce(op: Op, group: Any, ins: Tensors, outs: Tensors, asynchronous: bool) -> Any:
     return dist.reduce(outs[0], _root(op), reduction(op), group, asynchronous)
 
@@ -132,6 +136,7 @@ def _managed(each: Callable[[Op, Any, Tensor, Tensor], Any]) -> Call:
 CALLS: dict[str, Call] = {
     "broadcast": _broadcast,
     "all_reduce": _all_reduce,
+    "slices": _slices,
     "reduce": _reduce,
     "all_gather": _all_gather,
     "all_gather_into_tensor": _all_gather_into,

@@ -32,7 +32,8 @@ HUGE_BUDGET_BYTES = 200 << 20
 
 
 def program(seed: int, number: int, world: int) -> Program:
-    return Program(seed, number, world, tuple(_Drawing(seed, number, world).steps()))
+    drawing = _Drawing(seed, number, world)
+    return Program(seed, number, world, tuple(drawing.steps()), drawing.traced)
 
 
 def environment(seed: int, number: int) -> dict[str, str]:
@@ -63,6 +64,8 @@ class _Drawing:
         everyone = Group(WORLD_GROUP, tuple(range(world)), gloo=self._rng.random() < 0.15)
         self._groups = [everyone]
         self._made = 1
+        traces = self._rng.random() < 0.1
+        self.traced = tuple(rank for rank in range(world) if traces and self._rng.random() < 0.7)
         huge = self._rng.random() < 0.003
         budget = HUGE_BUDGET_BYTES if huge else BUDGET_BYTES
         self._ops = draw_op.Drawer(self._rng, budget, huge)
@@ -92,7 +95,8 @@ class _Drawing:
             ranks = self._some_ranks(2)
             return Mismatch(Group(-1, ranks), rng.choice(list(refusals.MISMATCHED)))
         if chance < 0.26:
-            ops = [self._ops.in_flight(self._group()) for _ in range(rng.randint(2, 24))]
+            many = rng.choice((3, 8, 24, 70))
+            ops = [self._ops.in_flight(self._group()) for _ in range(rng.randint(2, many))]
             return Burst(tuple(ops), shuffled=True)
         if chance < 0.30:
             return Burst(tuple(self._ops.of_one_input(self._group(), rng.randint(2, 4))))

@@ -34,6 +34,7 @@ OVERLAPS = False  # an all_gather's input anywhere in its output
 WEIGHTS = {
     "broadcast": 8,
     "all_reduce": 16,
+    "slices": 2,
     "reduce": 8,
     "all_gather": 7,
     "all_gather_into_tensor": 7,
@@ -68,7 +69,11 @@ BLOCKING = list(WEIGHTS)[list(WEIGHTS).index("sparse") :]
 BETWEEN_RANKS = ("exchange", "message", "any_source", "misfit", "send_object")
 UNEVEN = ("all_gather", "gather", "scatter", "reduce_scatter")
 ONE_INPUT = ("all_gather", "all_gather_into_tensor", "gather")
-OF_SEVERAL = [kind for kind in WEIGHTS if "coalesced" in kind or kind.startswith("manager_")]
+OF_SEVERAL = [
+    kind
+    for kind in WEIGHTS
+    if kind == "slices" or "coalesced" in kind or kind.startswith("manager_")
+]
 ALIASED = (
     *UNEVEN,
     "all_gather_into_tensor",
@@ -76,6 +81,7 @@ ALIASED = (
     "all_to_all",
     "all_to_all_single",
 )
+DROPPED = ("all_reduce", "broadcast", "all_gather", "reduce_scatter_tensor", "all_to_all_single")
 OF_GLOO = ("broadcast", "all_reduce", "reduce", "all_gather", "all_gather_into_tensor", "scatter")
 GLOO_TYPES = ("float64", "float32", "float16", "int64", "int32", "int8", "uint8")
 
@@ -241,7 +247,8 @@ class Drawer:
 
     def _part(self, op: Op, blocks: float) -> Part:
         rng = self._rng
-        mode = "block" if rng.random() < blocks else rng.choice(list(WAITS))
+        modes = [*WAITS, *["drop"] * (op.kind in DROPPED)]
+        mode = "block" if rng.random() < blocks else rng.choice(modes)
         plain = rng.random() < 0.5
         inputs = [layout for layout in INPUT_LAYOUTS if op.width == 1 or layout not in EXPANDED]
         return Part(
@@ -251,6 +258,7 @@ class Drawer:
             layout_in="flat" if plain else rng.choice(inputs),
             layout_out="flat" if plain else rng.choice(OUTPUT_LAYOUTS),
             forget=rng.random() < 0.3,
+            late_ms=rng.choice((0.1, 1.0, 5.0, 20.0)) if rng.random() < 0.02 else 0.0,
         )
 
     def _aliased(self, op: Op) -> Op:

@@ -60,7 +60,7 @@ def outputs(op: Op, me: int) -> list[Tensor | None]:
             return [folded()]
         case "reduce":
             return [folded() if me == op.root else None]
-        case "all_reduce_coalesced" | "manager_all_reduce":
+        case "slices" | "all_reduce_coalesced" | "manager_all_reduce":
             return [folded(index) for index in range(len(op.counts))]
         case "all_gather":
             return [given(rank) for rank in everyone]

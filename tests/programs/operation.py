@@ -53,10 +53,15 @@ def start(op: Op, group: Any, me: int, shared: Shared) -> messages.Ending:
     bound = bind(op, me, part, shared)
     blocks = part.mode == "block"
     work = calls.CALLS[op.kind](op, group, bound.ins, bound.outs, not blocks)
+    works = work if isinstance(work, list) else [work]
+    del work
+    if part.mode == "drop":
+        sizes = [tensor.nbytes for tensor in (*bound.ins, *bound.outs)]
+        del works, bound
+        return _untouched(sizes)
     wait: Waiter | None = None
     if not blocks:
-        wait = WAITS["wait" if op.kind in calls.ONLY_WAITED_FOR else part.mode]([work])
-        del work
+        wait = WAITS["wait" if op.kind in calls.ONLY_WAITED_FOR else part.mode](works)
     if part.forget and not blocks:
         _forget_inputs(bound)
 
@@ -71,6 +76,8 @@ def start(op: Op, group: Any, me: int, shared: Shared) -> messages.Ending:
 def bind(op: Op, me: int, part: Part, shared: Shared | None = None) -> Bound:
     if op.alias:
         return _bind_aliased(op, me, part)
+    if op.kind == "slices":
+        return _bind_slices(op, me, part)
     bound = Bound()
     wanted = expect.outputs(op, me)
     for index, count in enumerate(op.outputs(me)):
@@ -152,6 +159,15 @@ def _bind_aliased(op: Op, me: int, part: Part) -> Bound:
     return bound
 
 
+def _bind_slices(op: Op, me: int, part: Part) -> Bound:
+    """Operations in flight that are neighbours."""
+    counts = op.inputs(me)
+    whole = Buffer((sum(counts),), op.torch_dtype, part.layout_out, part.memory)
+    whole.fill(torch.cat(values.contributions(op, me)))
+    wanted = torch.cat([_present(flat) for flat in expect.outputs(op, me)])
+    return Bound([], list(whole.view.split(counts)), [(whole, wanted)])
+
+
 def _present(tensor: Tensor | None) -> Tensor:
     assert tensor is not None
     return tensor
@@ -162,5 +178,18 @@ def _forget_inputs(bound: Bound) -> None:
     sizes = [tensor.nbytes for tensor in bound.ins]
     bound.checks = [(buffer, wanted) for buffer, wanted in bound.checks if wanted is not None]
     bound.ins.clear()
-    for size in sizes:
-        torch.empty(size, dtype=torch.uint8).fill_(_JUNK)
+    _junk(sizes)
+
+
+def _untouched(sizes: list[int]) -> messages.Ending:
+    """Memory that was an operation's, if nobody holds it, is another's, who keeps its contents."""
+    junk = _junk(sizes)
+
+    def end() -> list[str]:
+        return ["wrote into memory that it had freed"] * any((t != _JUNK).any() for t in junk)
+
+    return end
+
+
+def _junk(sizes: list[int]) -> list[Tensor]:
+    return [torch.empty(size, dtype=torch.uint8).fill_(_JUNK) for size in sizes]

@@ -26,9 +26,17 @@ PREMUL_FACTOR = 0.5
 REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", *BITWISE, PREMUL)
 
 # One tensor that is input and output.
-IN_PLACE = ("broadcast", "all_reduce", "reduce", "all_reduce_coalesced", "manager_all_reduce")
+IN_PLACE = (
+    "broadcast",
+    "all_reduce",
+    "slices",  # of one tensor, an all_reduce of each
+    "reduce",
+    "all_reduce_coalesced",
+    "manager_all_reduce",
+)
 REDUCING = (
     "all_reduce",
+    "slices",
     "reduce",
     "reduce_scatter",
     "reduce_scatter_tensor",
@@ -55,12 +63,13 @@ class Group:
 class Part:
     """What one member does in an operation."""
 
-    mode: str = "block"  # rank.py's MODES
+    mode: str = "block"  # or one of waits.py's, or "drop": nobody waits or sees the result
     after: int = 0  # so many steps later it waits
     memory: str = "ordinary"  # memory.py's
     layout_in: str = "flat"  # likewise
     layout_out: str = "flat"
     forget: bool = False  # drops its inputs while the operation is in flight
+    late_ms: float = 0.0  # computes for so long before
 
 
 @dataclass(frozen=True)
@@ -171,8 +180,10 @@ class Op:
 
 @dataclass(frozen=True)
 class Make:
+    """All ranks call. Not by use_local_synchronization: torch names such a group by how many a rank
+    is in, so that members which are in different others do not meet, whatever the backend."""
+
     group: Group
-    local: bool = False  # only its members call
 
 
 @dataclass(frozen=True)
@@ -227,6 +238,7 @@ class Program:
     number: int
     world: int
     steps: tuple[Step, ...] = field(repr=False)
+    traced: tuple[int, ...] = ()  # ranks whose tensors the backend moves into the heap by itself
 
     def __str__(self) -> str:
         return f"seed={self.seed} program={self.number} world={self.world}"

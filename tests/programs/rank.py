@@ -5,11 +5,13 @@ A wrong result is noted and the program goes on; what should not have been raise
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import random
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -101,11 +103,17 @@ class Runner:
         self._now = 0
 
     def run(self) -> None:
-        for number, step in enumerate(self.program.steps):
-            self._now = number
-            self._step(step)
-            self._end([p for p in self._pending if p.due <= self._now])
-        self._end(list(self._pending))
+        with contextlib.ExitStack() as stack:
+            placement = None
+            if self.rank in self.program.traced:
+                placement = stack.enter_context(rdmacoll.trace_placement(least_bytes=64))
+            for number, step in enumerate(self.program.steps):
+                self._now = number
+                self._step(step)
+                self._end([p for p in self._pending if p.due <= self._now])
+                if placement is not None:
+                    placement.step()
+            self._end(list(self._pending))
         left = [*self._groups]
         self._rng.shuffle(left)
         for number in left:
@@ -114,7 +122,7 @@ class Runner:
     def _step(self, step: Step) -> None:
         match step:
             case Make():
-                self._make(step.group, step.local)
+                self._make(step.group)
             case Destroy():
                 self._end([p for p in self._pending if p.op.group == step.group])
                 self._destroy(step.group.number)
@@ -132,16 +140,15 @@ class Runner:
 
     # --- groups -----------------------------------------------------------------------------------
 
-    def _make(self, group: Group, local: bool) -> None:
+    def _make(self, group: Group) -> None:
         options = rdmacoll.Options(algorithm=group.algorithm) if group.algorithm else None
         made: Any = dist.group.WORLD
-        if group.number != WORLD_GROUP and (not local or self.rank in group.ranks):
+        if group.number != WORLD_GROUP:
             made = dist.new_group(
                 list(group.ranks),
                 timeout=_timeout,
                 backend="rdma",
                 pg_options=options,
-                use_local_synchronization=local,
             )
         twin = dist.new_group(list(group.ranks), _timeout, "gloo") if group.gloo else None
         if self.rank in group.ranks:
@@ -175,6 +182,7 @@ class Runner:
     def _start(self, op: Op) -> Ending:
         try:
             me = op.group.ranks.index(self.rank)
+            time.sleep(op.parts[me].late_ms / 1000)
             return operation.start(op, self._groups[op.group.number], me, self._shared)
         except Exception as error:
             raise ProgramError(f"{op}: {error!r}") from error
@@ -209,8 +217,15 @@ class Runner:
 
         def run(ops: list[Op]) -> None:
             try:
+                in_flight = []
                 for op in ops:
-                    self._finish(op, self._start(op))
+                    end = self._start(op)
+                    if op.parts[op.group.ranks.index(self.rank)].mode == "block":
+                        self._finish(op, end)
+                    else:
+                        in_flight.append((op, end))
+                for op, end in in_flight:
+                    self._finish(op, end)
             except BaseException as error:
                 failures.append(error)
 

@@ -5,6 +5,7 @@ A waiter is made when the operation has been started and called when it is to be
 
 from __future__ import annotations
 
+import datetime
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,14 @@ def plainly(works: list[Any]) -> Waiter:
     def wait() -> None:
         for work in works:
             work.wait()
+
+    return wait
+
+
+def with_a_limit(works: list[Any]) -> Waiter:
+    def wait() -> None:
+        for work in works:
+            work.wait(datetime.timedelta(seconds=WAIT_S))
 
     return wait
 
@@ -80,6 +89,7 @@ def by_looking(works: list[Any]) -> Waiter:
 # What a Part's mode may be, beside "block".
 WAITS: dict[str, Callable[[list[Any]], Waiter]] = {
     "wait": plainly,
+    "limit": with_a_limit,
     "backwards": backwards,
     "thread": in_a_thread,
     "future": by_futures,
