@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch.distributed as dist
-from program import PREMUL, PREMUL_FACTOR, Message, Op
+from program import PREMUL, PREMUL_FACTOR, Op
 from torch import Tensor
 from torch.distributed.distributed_c10d import _coalescing_manager
 
@@ -172,42 +172,37 @@ ONLY_WAITED_FOR = (
 )
 
 
+# A message's number, and whether this rank sends it, or receives it.
+End = tuple[int, bool]
+
+
 def exchange(
-    op: Op, group: Any, me: int, tensors: Sequence[Tensor], order: Sequence[int], batched: bool
+    op: Op, group: Any, ends: Sequence[End], tensors: Sequence[Tensor], batched: bool
 ) -> Works:
-    """Starts the messages of `me` in this order; tensors[k] is sent or received by message k."""
-    mine = [index for index in order if me in _ends(op.messages[index])]
-    if batched and mine:
-        works: Works = dist.batch_isend_irecv([_p2p_op(op, group, me, k, tensors[k]) for k in mine])
+    """Starts them in this order."""
+    calls = [
+        dist.P2POp(dist.isend if end[1] else dist.irecv, tensor, peer(op, end), group, tag(op, end))
+        for end, tensor in zip(ends, tensors, strict=True)
+    ]
+    if batched and calls:
+        works: Works = dist.batch_isend_irecv(calls)
         return works
-    return [_start(op, group, me, k, tensors[k]) for k in mine]
+    return [call.op(call.tensor, call.peer, call.group, call.tag) for call in calls]
 
 
-def _ends(message: Message) -> tuple[int, int]:
-    return message.source, message.destination
+def peer(op: Op, end: End) -> int:
+    """Of the world."""
+    message = op.messages[end[0]]
+    return op.group.ranks[message.destination if end[1] else message.source]
 
 
-def _peer(op: Op, me: int, index: int) -> int:
-    source, destination = _ends(op.messages[index])
-    return op.group.ranks[destination if me == source else source]
+def tag(op: Op, end: End) -> int:
+    return op.messages[end[0]].tag
 
 
-def _p2p_op(op: Op, group: Any, me: int, index: int, tensor: Tensor) -> dist.P2POp:
-    call = dist.isend if me == op.messages[index].source else dist.irecv
-    return dist.P2POp(call, tensor, _peer(op, me, index), group, op.messages[index].tag)
-
-
-def _start(op: Op, group: Any, me: int, index: int, tensor: Tensor) -> Any:
-    peer, tag = _peer(op, me, index), op.messages[index].tag
-    if me == op.messages[index].source:
-        return dist.isend(tensor, peer, group, tag)
-    return dist.irecv(tensor, peer, group, tag)
-
-
-def message(op: Op, group: Any, me: int, tensor: Tensor) -> None:
-    """The one message, blocking."""
-    peer, tag = _peer(op, me, 0), op.messages[0].tag
-    if me == op.messages[0].source:
-        dist.send(tensor, peer, group, tag)
+def alone(op: Op, group: Any, end: End, tensor: Tensor) -> None:
+    """One message, blocking."""
+    if end[1]:
+        dist.send(tensor, peer(op, end), group, tag(op, end))
     else:
-        assert dist.recv(tensor, peer, group, tag) == peer
+        assert dist.recv(tensor, peer(op, end), group, tag(op, end)) == peer(op, end)

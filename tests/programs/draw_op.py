@@ -27,10 +27,6 @@ from program import (
 )
 from waits import WAITS
 
-# What the engine has not learnt yet.
-AVG_OF_INTEGERS = False  # it would truncate towards zero
-OVERLAPS = False  # an all_gather's input anywhere in its output
-
 WEIGHTS = {
     "broadcast": 8,
     "all_reduce": 16,
@@ -66,7 +62,8 @@ WEIGHTS = {
     "send_object": 0.5,
 }
 BLOCKING = list(WEIGHTS)[list(WEIGHTS).index("sparse") :]
-BETWEEN_RANKS = ("exchange", "message", "any_source", "misfit", "send_object")
+MESSAGES = ("exchange", "message", "any_source", "misfit", "send_object")
+BETWEEN_RANKS = MESSAGES[1:]  # in an exchange a rank may send to itself
 UNEVEN = ("all_gather", "gather", "scatter", "reduce_scatter")
 ONE_INPUT = ("all_gather", "all_gather_into_tensor", "gather")
 OF_SEVERAL = [
@@ -74,7 +71,9 @@ OF_SEVERAL = [
     for kind in WEIGHTS
     if kind == "slices" or "coalesced" in kind or kind.startswith("manager_")
 ]
+STACKED = ("all_gather", "gather", "all_to_all", "all_gather_coalesced")
 ALIASED = (
+    "all_gather_coalesced",
     *UNEVEN,
     "all_gather_into_tensor",
     "reduce_scatter_tensor",
@@ -163,7 +162,7 @@ class Drawer:
             data=rng.randrange(1 << 40),
             dims=rng.choice((0, 1, 1, 1, 2, 2, 4)),
         )
-        if op.dtype in (*SIGNED, *UNSIGNED) and kind in REDUCING and reduce != "AVG":
+        if reduce and _may_overflow(op):
             op = dataclasses.replace(op, wide=rng.random() < 0.3)
         op = self._sized(op, kind, min(most_bytes, self._most_bytes), even)
         op = dataclasses.replace(op, parts=self._parts(op, blocks))
@@ -183,7 +182,7 @@ class Drawer:
 
     def _sized(self, op: Op, kind: str, most_bytes: int, even: bool) -> Op:
         rng, size = self._rng, op.group.size
-        if kind in BETWEEN_RANKS:
+        if kind in MESSAGES:
             return dataclasses.replace(op, messages=self._messages(op, kind, most_bytes))
         if kind in ("all_to_all", "all_to_all_single"):
             return self._sized_matrix(op, most_bytes)
@@ -231,10 +230,11 @@ class Drawer:
         many = rng.randint(1, 10) if kind == "exchange" else 1
         made = []
         for _ in range(many):
-            source, to = rng.sample(range(size), 2)
-            made.append(
-                Message(source, to, rng.choice((0, 0, 1, 7)), self._count(op, most_bytes, many))
-            )
+            source = to = rng.randrange(size)
+            if kind != "exchange" or (size > 1 and rng.random() < 0.85):
+                to = rng.choice([rank for rank in range(size) if rank != source])
+            count = self._count(op, most_bytes, many)
+            made.append(Message(source, to, rng.choice((0, 0, 1, 7)), count))
         return tuple(made)
 
     def _parts(self, op: Op, blocks: float) -> tuple[Part, ...]:
@@ -262,16 +262,17 @@ class Drawer:
         )
 
     def _aliased(self, op: Op) -> Op:
-        if op.matrix and not op.wide:
-            return op
-        elsewhere = ("reduce_scatter_tensor", *(("all_gather_into_tensor",) if OVERLAPS else ()))
-        where = "elsewhere" if op.kind in elsewhere and self._rng.random() < 0.5 else "own"
+        even = op.wide if op.matrix else len(set(op.counts)) == 1
+        ways = ["stacked"] * (op.kind in STACKED)
+        if op.kind not in OF_SEVERAL and (even or not op.matrix):
+            ways += ["own"] + ["elsewhere"] * even
         parts = tuple(
             dataclasses.replace(part, layout_in="flat", layout_out="flat", forget=False)
             for part in op.parts
         )
-        dims = op.dims if op.matrix else 1
-        return dataclasses.replace(op, alias=where, dims=dims, parts=parts)
+        if not ways:
+            return op
+        return dataclasses.replace(op, alias=self._rng.choice(ways), dims=1, parts=parts)
 
 
 def _types(kind: str, reduce: str) -> tuple[str, ...]:
@@ -279,7 +280,7 @@ def _types(kind: str, reduce: str) -> tuple[str, ...]:
         return MOVABLE
     integers = (*SIGNED, *UNSIGNED)
     if reduce == "AVG":
-        return (*FLOATS, *COMPLEX, *(integers if AVG_OF_INTEGERS else ()))
+        return (*FLOATS, *COMPLEX, *integers)
     if reduce == PREMUL:
         return FLOATS
     if reduce in ("MIN", "MAX"):
@@ -289,6 +290,11 @@ def _types(kind: str, reduce: str) -> tuple[str, ...]:
     # torch itself refuses the product of complex numbers in all_reduce.
     alone = kind in ("reduce", "reduce_scatter", "reduce_scatter_tensor")
     return REDUCIBLE if reduce == "SUM" or alone else (*FLOATS, *integers, "bool")
+
+
+def _may_overflow(op: Op) -> bool:
+    """The quotient of a sum that has left int64 is not computed here."""
+    return op.dtype in (*SIGNED, *UNSIGNED) and (op.reduce, op.dtype) != ("AVG", "uint64")
 
 
 def _gloo_has(op: Op) -> bool:

@@ -38,7 +38,8 @@ def reduced(op: Op, inputs: list[Tensor]) -> Tensor:
     total = functools.reduce(folds[op.reduce], (tensor.to(wide) for tensor in inputs))
     if op.reduce == "AVG":
         if wide == torch.int64:
-            return torch.div(total, len(inputs), rounding_mode="trunc").to(dtype)
+            wrapped = total.to(dtype).to(wide)
+            return torch.div(wrapped, len(inputs), rounding_mode="trunc").to(dtype)
         return (total / len(inputs)).to(dtype)
     return (total * PREMUL_FACTOR if op.reduce == PREMUL else total).to(dtype)
 

@@ -43,46 +43,46 @@ def _content(op: Op, index: int, layout: str) -> torch.Tensor:
 
 def _exchange(op: Op, group: Any, me: int) -> Ending:
     part = op.parts[me]
-    buffers = {
-        index: _buffer(op, part, index, me == message.source)
-        for index, message in enumerate(op.messages)
-        if me in (message.source, message.destination)
-    }
-    views = [buffers[i].view if i in buffers else torch.empty(0) for i in range(len(op.messages))]
+    ends = _ends(op, me)
+    buffers = [_buffer(op, part, index, sends) for index, sends in ends]
+    views = [buffer.view for buffer in buffers]
 
     def end() -> list[str]:
         wait()
-        wants = {
-            index: None
-            if me == op.messages[index].source
-            else _content(op, index, op.parts[op.messages[index].source].layout_in)
-            for index in buffers
-        }
-        said = {index: buffer.as_expected(wants[index]) for index, buffer in buffers.items()}
-        return [f"{op.messages[index]}: {text}" for index, text in said.items() if text]
+        said = []
+        for (index, sends), buffer in zip(ends, buffers, strict=True):
+            message = op.messages[index]
+            want = None if sends else _content(op, index, op.parts[message.source].layout_in)
+            text = buffer.as_expected(want)
+            said += [f"{message}: {text}"] * bool(text)
+        return said
 
-    if part.mode == "block" and len(op.messages) == 1:
-        if buffers:
-            calls.message(op, group, me, views[0])
+    if part.mode == "block" and len(ends) == 1:
+        calls.alone(op, group, ends[0], views[0])
         wait: Callable[[], None] = lambda: None  # noqa: E731
         return end
-    works = calls.exchange(op, group, me, views, _order(op, me), part.forget)
+    works = calls.exchange(op, group, ends, views, batched=part.forget)
     wait = WAITS["wait" if part.mode == "block" else part.mode](works)
     return end
 
 
-def _order(op: Op, me: int) -> list[int]:
-    """Its own on each rank; but messages of one tag stay in order between two ranks."""
+def _ends(op: Op, me: int) -> list[calls.End]:
+    """What `me` sends and receives, in an order of its own; but messages of one tag stay in order
+    between two ranks."""
     order = list(range(len(op.messages)))
     random.Random(f"{op.data}/{me}").shuffle(order)
     queues: dict[tuple[int, int, int], list[int]] = {}
     for index, message in enumerate(op.messages):
         queues.setdefault((message.source, message.destination, message.tag), []).append(index)
-    taken = []
-    for index in order:
-        message = op.messages[index]
-        taken.append(queues[message.source, message.destination, message.tag].pop(0))
-    return taken
+    ends = []
+    for shuffled in order:
+        message = op.messages[shuffled]
+        index = queues[message.source, message.destination, message.tag].pop(0)
+        both = [(index, True)] * (message.source == me) + [(index, False)] * (
+            message.destination == me
+        )
+        ends += both[:: 1 if op.data % 2 else -1]
+    return ends
 
 
 def _any_source(op: Op, group: Any, me: int) -> Ending:
@@ -126,7 +126,7 @@ def _misfit(op: Op, group: Any, me: int) -> Ending:
     extra = int(me == message.destination)
     tensor = torch.zeros(message.count + extra, dtype=op.torch_dtype)
     try:
-        calls.message(op, group, me, tensor)
+        calls.alone(op, group, (0, me == message.source), tensor)
     except RuntimeError as error:
         sizes = [str(n * tensor.element_size()) for n in (message.count, message.count + 1)]
         said = [] if all(size in str(error) for size in sizes) else [f"the error says {error}"]

@@ -5,32 +5,21 @@ Not here: when and in which thread that happens (rank.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+import aliases
 import calls
 import expect
 import messages
 import torch
 import values
+from aliases import Bound
 from memory import Buffer
 from program import IN_PLACE, Op, Part
 from torch import Tensor
 from waits import WAITS, Waiter
 
 _JUNK = 0x5A
-
-
-@dataclass
-class Bound:
-    ins: list[Tensor] = field(default_factory=list)
-    outs: list[Tensor] = field(default_factory=list)
-    # With what they must hold at the end; None: what they held before.
-    checks: list[tuple[Buffer, Tensor | None]] = field(default_factory=list)
-
-    def add_input(self, buffer: Buffer) -> None:
-        self.ins.append(buffer.view)
-        self.checks.append((buffer, None))
 
 
 class Shared:
@@ -74,10 +63,8 @@ def start(op: Op, group: Any, me: int, shared: Shared) -> messages.Ending:
 
 
 def bind(op: Op, me: int, part: Part, shared: Shared | None = None) -> Bound:
-    if op.alias:
-        return _bind_aliased(op, me, part)
-    if op.kind == "slices":
-        return _bind_slices(op, me, part)
+    if op.alias or op.kind == "slices":
+        return aliases.bind(op, me, part)
     bound = Bound()
     wanted = expect.outputs(op, me)
     for index, count in enumerate(op.outputs(me)):
@@ -112,65 +99,6 @@ def _inputs(op: Op, me: int, part: Part) -> list[Buffer]:
         )
         for index, count in enumerate(op.inputs(me))
     ]
-
-
-def _bind_aliased(op: Op, me: int, part: Part) -> Bound:
-    """The smaller of input and output lies in the larger; where both are lists, they share one."""
-    dtype, bound = op.torch_dtype, Bound()
-    wanted = expect.outputs(op, me)
-    given = values.contributions(op, me)
-    block = me if op.alias == "own" else (me + 1) % op.group.size
-
-    def make(flat: Tensor | None, count: int) -> Buffer:
-        buffer = Buffer((count,), dtype, "flat", part.memory)
-        return buffer if flat is None else buffer.fill(flat)
-
-    match op.kind:
-        case "all_gather_into_tensor":
-            count = op.counts[0]
-            whole = make(None, count * op.group.size)
-            bound.ins = [whole.view[block * count : (block + 1) * count].copy_(given[0])]
-            bound.outs, bound.checks = [whole.view], [(whole, wanted[0])]
-        case "reduce_scatter_tensor":
-            count, whole = op.counts[0], make(given[0], given[0].numel())
-            at = slice(block * count, (block + 1) * count)
-            bound.ins, bound.outs = [whole.view], [whole.view[at]]
-            after = given[0].clone()
-            after[at] = _present(wanted[0])
-            bound.checks = [(whole, after)]
-        case "all_to_all_single" | "all_to_all":
-            both = [make(flat, flat.numel()) for flat in given]
-            bound.ins = bound.outs = [
-                buffer.view.view(op.shape(buffer.view.numel())) for buffer in both
-            ]
-            bound.checks = list(zip(both, wanted, strict=True))
-        case "all_gather" | "gather":  # the input is one of the outputs
-            outs = [make(None, count) for count in op.outputs(me)]
-            bound.outs, bound.checks = [b.view for b in outs], list(zip(outs, wanted, strict=True))
-            bound.ins = [bound.outs[me].copy_(given[0])] if outs else []
-            if not outs:
-                bound.add_input(make(given[0], given[0].numel()))
-        case "scatter" | "reduce_scatter":  # the output is one of the inputs
-            ins = [make(flat, flat.numel()) for flat in given] or [make(None, op.counts[me])]
-            bound.ins = [buffer.view for buffer in ins] if given else []
-            mine = me if given else 0
-            bound.outs = [ins[mine].view]
-            bound.checks = [(b, wanted[0] if i == mine else None) for i, b in enumerate(ins)]
-    return bound
-
-
-def _bind_slices(op: Op, me: int, part: Part) -> Bound:
-    """Operations in flight that are neighbours."""
-    counts = op.inputs(me)
-    whole = Buffer((sum(counts),), op.torch_dtype, part.layout_out, part.memory)
-    whole.fill(torch.cat(values.contributions(op, me)))
-    wanted = torch.cat([_present(flat) for flat in expect.outputs(op, me)])
-    return Bound([], list(whole.view.split(counts)), [(whole, wanted)])
-
-
-def _present(tensor: Tensor | None) -> Tensor:
-    assert tensor is not None
-    return tensor
 
 
 def _forget_inputs(bound: Bound) -> None:

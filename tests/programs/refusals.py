@@ -15,7 +15,6 @@ from torch import Tensor
 ERRORS = (RuntimeError, ValueError, TypeError, NotImplementedError, IndexError)
 # What the engine has not learnt yet.
 TOLD_AT_ONCE = False  # ranks that disagree and all wait hear of it before the timeout
-EXPANDED_OUTPUTS = False  # whether outputs whose elements share memory are refused
 
 Refused = Callable[[Any, int, int], Any]  # group, me, size; ranks are of the group
 
@@ -40,6 +39,10 @@ def _broadcast_options(root: int) -> Any:
     options = dist.BroadcastOptions()
     options.rootRank = root
     return options
+
+
+def _first(group: Any) -> int:
+    return dist.get_global_rank(group, 0)
 
 
 def _sized(group: Any, me: int, size: int) -> Any:
@@ -103,12 +106,17 @@ REFUSED: dict[str, Refused] = {
     "splits of a scalar": lambda g, me, n: dist.all_to_all_single(
         torch.tensor(1.0), torch.tensor(1.0), group=g
     ),
+    "expanded output": lambda g, me, n: dist.all_reduce(torch.ones(1).expand(5), group=g),
+    "expanded in a list": lambda g, me, n: dist.all_gather(
+        [torch.ones(1).expand(5) for _ in range(n)], _ones(5), g
+    ),
+    "windows": lambda g, me, n: dist.broadcast(
+        torch.ones(6).as_strided((2, 4), (2, 1)), _first(g), g
+    ),
     "not a tensor": lambda g, me, n: dist.all_reduce(3, group=g),
     "two tensors": lambda g, me, n: g.allreduce([_ones(), _ones()]),
     "no tensors": lambda g, me, n: g.allreduce([]),
 }
-if EXPANDED_OUTPUTS:
-    REFUSED["expanded output"] = lambda g, me, n: dist.all_reduce(torch.ones(1).expand(5), group=g)
 
 
 def refuse(what: str, group: Any, me: int, size: int) -> str:
