@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -229,6 +230,31 @@ def test_resized_in_flight() -> None:
             check(memory.clone(), values(1, count, torch.float32), count)
             tensor.resize_(50 * count)
     still_works()
+
+
+@distributed(2, fresh=True, gloo_lacks=GLOO)
+def test_forked_in_flight() -> None:
+    """The child has the tensor for itself, and is told that the operation is its parent's."""
+    rank, _ = me()
+    tensor = torch.zeros(BIG)
+    if rank == 0:
+        work = dist.irecv(tensor, 1)
+        assert work is not None
+        child = os.fork()
+        if child == 0:
+            tensor.resize_(2 * BIG)
+            try:
+                work.wait()
+            except RuntimeError as error:
+                os._exit(0 if "forked" in str(error) else 2)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        dist.barrier()
+        work.wait()
+        check(tensor, values(1, BIG, torch.float32), "in the parent")
+    else:
+        dist.barrier()
+        dist.send(values(1, BIG, torch.float32), 0)
 
 
 @distributed(2, fresh=True, gloo_lacks=GLOO)

@@ -1,6 +1,7 @@
 // Who drives: waits from several threads, callbacks that come back in, nobody waiting at all.
 #include <atomic>
 #include <future>
+#include <stdexcept>
 
 #include "tests/unit/engine/world_of_threads.h"
 
@@ -168,6 +169,27 @@ TEST(Progress, AWaitInOneGroupDoesNotHoldUpAnother) {
   std::thread other([&] { body(1); });
   body(0);
   other.join();
+}
+
+// Else those of others would be lost, and whoever waits for them with them.
+TEST(ProgressDeathTest, ACallbackThatThrowsEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto body = [](Communicator& c) {
+    int value = 5;
+    if (c.rank() == 1) {
+      finish(c, c.barrier());
+      finish(c, c.send({&value, 4}, 0, 0));
+      return;
+    }
+    auto received = c.recv({&value, 4}, 1, 0);
+    received.value()->on_done([](const Status&) { throw std::runtime_error("thrown by mine"); });
+    finish(c, c.barrier());
+    try {
+      static_cast<void>(c.wait(*received.value(), -1, {}));
+    } catch (const std::runtime_error&) {
+    }
+  };
+  EXPECT_DEATH(WorldOfThreads(2).run(body), "thrown by mine");
 }
 
 }  // namespace
