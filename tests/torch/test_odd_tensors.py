@@ -1,4 +1,4 @@
-"""Tensors that are more, or less, than plain memory: conjugates, formats, tiny types, subclasses."""
+"""Tensors that are more or less than plain memory: conjugates, formats, tiny types, subclasses."""
 
 from __future__ import annotations
 
