@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "csrc/base/check.h"
+#include "csrc/base/printable.h"
 #include "csrc/engine/transports.h"
 
 namespace rdmacoll {
@@ -87,7 +88,8 @@ Status Transports::open_region(const Path& path, const std::string& bytes, Deadl
   }
   const std::string rest = section.substr(1);
   if (section[0] == kRefused) {
-    return Status(StatusCode::Unsupported, "its memory cannot be reached by " + name + ": " + rest);
+    return Status(StatusCode::Unsupported,
+                  "its memory cannot be reached by " + name + ": " + printable(rest));
   }
   return path.transport->open_region(path.peer, rest, deadline);
 }

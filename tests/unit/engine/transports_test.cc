@@ -247,6 +247,22 @@ TEST(Transports, WhatComesFromOutsideIsNotTrusted) {
   EXPECT_TRUE(mine.shm.opened.empty());
 }
 
+// Fuzzing found the reason why a peer's memory has no key.
+TEST(Transports, WhatAPeerWritesIsPrintedWithoutWhatATerminalObeys) {
+  const ManualClock clock;
+  const Config config;
+  FakeTransport shm("shm", "its card");
+  Transports transports({&shm}, {"host", "name"}, config, clock);
+  const Deadline deadline = Deadline::after_ms(clock, 1);
+  const std::string key = encode(Sections{{"shm", "-no\033[2J"}});
+  const Path path{.transport = &shm, .peer = 7};
+  EXPECT_EQ(transports.open_region(path, key, deadline).message(),
+            "its memory cannot be reached by shm: no\\x1b[2J");
+  const std::string card = encode(Sections{{"host id", "other"}, {"host name", "h\033[2J"}});
+  const Status nowhere = transports.connect(card, deadline).status();
+  EXPECT_NE(nowhere.message().find("host 'h\\x1b[2J'"), std::string::npos) << nowhere.message();
+}
+
 TEST(Transports, WhatACardSaysOfAHeapIsNotTrusted) {
   Process mine("a");
   mine.shm.is_memory = true;
