@@ -8,6 +8,8 @@ MOST = 2048  # characters
 def printable(text: str, most: int = MOST) -> str:
     """Without what could move a cursor, recolour or rewrite what a terminal shows: that is spelled
     out as \\xNN, byte for byte. What would be longer than `most` ends in "..."."""
+    if len(text) <= most and text.isprintable():
+        return text
     parts: list[str] = []
     length = 0
     for character in text[: most + 1]:
