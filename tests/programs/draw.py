@@ -75,9 +75,8 @@ class _Drawing:
         steps: list[Step] = [Renew()] if rng.random() < 0.02 else []
         steps.append(Make(self._groups[0]))
         steps += [self._make() for _ in range(rng.choice((0, 1, 1, 2, 3)))]
-        for _ in range(rng.randint(8, 20)):
-            steps.append(self._step())
-        return steps
+        steps += [self._step() for _ in range(rng.randint(8, 20))]
+        return [*steps, *[Renew()] * (rng.random() < 0.02)]
 
     def _step(self) -> Step:
         rng = self._rng

@@ -258,6 +258,7 @@ class Drawer:
             layout_in="flat" if plain else rng.choice(inputs),
             layout_out="flat" if plain else rng.choice(OUTPUT_LAYOUTS),
             forget=rng.random() < 0.3,
+            reset=rng.random() < 0.05,
             late_ms=rng.choice((0.1, 1.0, 5.0, 20.0)) if rng.random() < 0.02 else 0.0,
         )
 

@@ -53,6 +53,9 @@ def start(op: Op, group: Any, me: int, shared: Shared) -> messages.Ending:
         wait = WAITS["wait" if op.kind in calls.ONLY_WAITED_FOR else part.mode](works)
     if part.forget and not blocks:
         _forget_inputs(bound)
+    if part.reset and not blocks:
+        for tensor in bound.outs:
+            tensor.set_(torch.UntypedStorage())
 
     def end() -> list[str]:
         if wait is not None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import torch.distributed as dist
 
-MISTAKES = ("", "flip", "drop", "delay")
+MISTAKES = ("", "flip", "drop", "delay", "hang")
 
 _EVERY = 7
 _LATE_S = 0.05
+_FOR_EVER_S = 1000.0
 
 
 def plant(mistake: str) -> None:
@@ -40,6 +41,8 @@ class _Planted:
             return self._true_call(tensor, op, group, async_op)
         if self._mistake == "drop":
             return None
+        if self._mistake == "hang":
+            time.sleep(_FOR_EVER_S)
         if self._mistake == "delay":
             threading.Thread(target=self._late, args=(tensor, op, group)).start()
             return None

@@ -69,6 +69,7 @@ class Part:
     layout_in: str = "flat"  # likewise
     layout_out: str = "flat"
     forget: bool = False  # drops its inputs while the operation is in flight
+    reset: bool = False  # gives its output tensors other memory then; the result goes where it was
     late_ms: float = 0.0  # computes for so long before
 
 
@@ -193,7 +194,7 @@ class Destroy:
 
 @dataclass(frozen=True)
 class Renew:
-    """The default group is destroyed and made again."""
+    """The default group is destroyed, and with it all others, and made again. First or last."""
 
 
 @dataclass(frozen=True)
@@ -243,11 +244,11 @@ class Program:
     def __str__(self) -> str:
         return f"seed={self.seed} program={self.number} world={self.world}"
 
-    def operations(self) -> int:
-        counts = {Burst: 0, Threads: 0}
+    def operations(self) -> list[Op]:
+        lists: list[tuple[Op, ...]] = []
         for step in self.steps:
             if isinstance(step, Burst):
-                counts[Burst] += len(step.ops)
+                lists.append(step.ops)
             if isinstance(step, Threads):
-                counts[Threads] += sum(map(len, step.lanes))
-        return sum(counts.values())
+                lists += step.lanes
+        return [op for ops in lists for op in ops]

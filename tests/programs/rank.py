@@ -101,6 +101,11 @@ class Runner:
         self._shared = operation.Shared()
         self._rng = random.Random(f"{program}/{rank}")
         self._now = 0
+        self._dropped = {
+            op.group.number
+            for op in program.operations()
+            if any(part.mode == "drop" for part in op.parts)
+        }
 
     def run(self) -> None:
         with contextlib.ExitStack() as stack:
@@ -115,7 +120,8 @@ class Runner:
                     placement.step()
             self._end(list(self._pending))
         left = [*self._groups]
-        self._rng.shuffle(left)
+        if not self._dropped:
+            self._rng.shuffle(left)
         for number in left:
             self._destroy(number)
 
@@ -127,6 +133,11 @@ class Runner:
                 self._end([p for p in self._pending if p.op.group == step.group])
                 self._destroy(step.group.number)
             case Renew():
+                self._end(list(self._pending))
+                for number in sorted(self._dropped & self._groups.keys()):
+                    dist.barrier(self._groups[number])
+                self._groups.clear()
+                self._twins.clear()
                 dist.destroy_process_group()
                 _init()
             case Burst():
@@ -158,6 +169,8 @@ class Runner:
 
     def _destroy(self, number: int) -> None:
         group, twin = self._groups.pop(number, None), self._twins.pop(number, None)
+        if group is not None and number in self._dropped:
+            dist.barrier(group)  # behind what nobody waits for; destroying does so for 2 s only
         for made in (group, twin):
             if made is not None and made is not dist.group.WORLD:
                 dist.destroy_process_group(made)

@@ -64,7 +64,7 @@ class Driver:
     def run(self, number: int) -> None:
         program = draw.program(self._options.seed, number, self._size)
         self.tally.programs += 1
-        self.tally.operations += program.operations()
+        self.tally.operations += len(program.operations())
         world = self._ranks_for(number)
         if world is None:
             return
