@@ -265,11 +265,10 @@ class Runner:
             self.wrong.append(self._line(f"{step.what!r} in group {step.group.ranks}: {said}"))
 
     def _mismatch(self, step: Mismatch) -> None:
-        group = dist.new_group(
-            list(step.group.ranks), timeout=refusals.THROW_AWAY_TIMEOUT, backend="rdma"
-        )
+        group = dist.new_group(list(step.group.ranks), timeout=_timeout, backend="rdma")
         if self.rank not in step.group.ranks:
             return
+        group.set_timeout(refusals.THROW_AWAY_TIMEOUT)
         if said := refusals.mismatch(step.what, group, step.group.ranks.index(self.rank)):
             self.wrong.append(self._line(f"mismatch of {step.what!r} in {step.group}: {said}"))
         dist.destroy_process_group(group)
