@@ -41,11 +41,12 @@ inline constexpr uint64_t kTuningBytesMax = 1u << 20;
 inline constexpr uint64_t kSecretBytesMin = 16;
 inline constexpr uint64_t kSecretBytesMax = 4096;
 
-inline constexpr uint32_t kMaxRegions = 4096;  // of one process; with the line, packed in 32 bits
+// Of one process at a time; with the line packed in 32 bits, in which one number more is no region.
+inline constexpr uint32_t kMaxRegions = 4095;
 inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
 
 static_assert(kSlotDepth % 2 == 0 && kStageDepth % 2 == 0 && kEnvelopeDepth % 2 == 0);
-static_assert(uint64_t{kMaxRegions} * kMaxLinesPerRegion <= uint64_t{1} << 32);
+static_assert((uint64_t{kMaxRegions} + 1) * kMaxLinesPerRegion <= uint64_t{1} << 32);
 static_assert(kSlotBytesMin % kLineBytes == 0 && kSlotBytesMax % kLineBytes == 0);
 static_assert(16 + kInlineBytes + 4 == kLineBytes);
 

@@ -59,6 +59,7 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shar
   const int64_t spin_us = config.spin_us >= 0 ? config.spin_us : kSpinUs;
   endpoint->progress_ =
       std::make_unique<ThreadProgress>(*endpoint->transports_, endpoint->clock_, spin_us);
+  endpoint->transports_->drive_by([&progress = *endpoint->progress_] { progress.notify(nullptr); });
   return endpoint;
 }
 

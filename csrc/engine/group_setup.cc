@@ -95,6 +95,7 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
     const RegionId region = theirs_[peer].region;
     const Status opened = transports_.open_region(path, theirs_[peer].key, deadline);
     if (!opened.ok()) return with_rank(opened, peer);
+    opened_ = peer + 1;
     if (path.transport->opened_bytes(path.peer, region) < layout_.total_bytes()) {
       return Status(StatusCode::InvalidArgument,
                     who(peer) + " names as its block a region that is not open or has fewer than " +
@@ -110,7 +111,13 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
                   std::move(paths_)};
 }
 
-void GroupSetup::give_up() { transports_.release_region(block_.id); }
+void GroupSetup::give_up() {
+  for (uint32_t peer = 0; peer < opened_; ++peer) {
+    if (peer == mine_.rank) continue;
+    transports_.close_region(paths_[peer], theirs_[peer].region);
+  }
+  transports_.release_region(block_.id);
+}
 
 Result<NewGroup> set_up_group(Transports& transports, const Clock& clock, const Config& config,
                               uint32_t rank, uint32_t world, Bootstrap& bootstrap,

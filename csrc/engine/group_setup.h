@@ -37,7 +37,7 @@ class GroupSetup {
   Status meet(const std::vector<std::string>& records, Deadline deadline);
   // Opens everybody's blocks, once they have been offered.
   Result<NewGroup> finish(Deadline deadline);
-  // Instead of finish(), after a failure.
+  // Instead of finish(), or after it has failed: lets go of all there is.
   void give_up();
 
  private:
@@ -54,6 +54,7 @@ class GroupSetup {
   GroupRecord mine_;
   std::vector<GroupRecord> theirs_;  // by rank
   std::vector<Path> paths_;
+  uint32_t opened_ = 0;  // the blocks of so many ranks
 };
 
 // All the steps, with one exchange over the bootstrap. The ranks may come as far apart as the

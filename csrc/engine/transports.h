@@ -5,9 +5,12 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -62,10 +65,13 @@ class Transports {
   // How others reach it, over any transport.
   std::string local_card() const;
   // Zeroed memory under an id of its own, for every transport that can reach into it; the reasons
-  // of the others are kept for whoever needs them (transports_regions.cc).
+  // of the others are kept for whoever needs them (transports_regions.cc). Where all ids are taken
+  // it waits a while for one that peers are about to give back.
   Result<Region> create_region(uint64_t bytes);
   std::string region_key(RegionId region) const;
   void release_region(RegionId region);
+  // What lets the driver do a round, for whoever waits here; without it nobody does.
+  void drive_by(std::function<void()> drive) { drive_ = std::move(drive); }
   // Makes the heap known to all transports, and to others by the card: before anything else.
   Status adopt_heap(std::shared_ptr<Heap> heap);
   // nullptr: there is none.
@@ -77,6 +83,7 @@ class Transports {
   Result<Path> connect(const std::string& card, Deadline deadline);
   Status offer_region(const Path& path, RegionId region);
   Status open_region(const Path& path, const std::string& key, Deadline deadline);
+  void close_region(const Path& path, RegionId region);
   // Lets the peer map my heap, if the path's transport shares memory; the other side's open_heap()
   // waits for it.
   Status offer_heap(const Path& path);
@@ -92,7 +99,8 @@ class Transports {
   Result<Path> choose(Sections card, Deadline deadline) const;
   Result<PeerId> connect_over(size_t index, const Sections& card, Deadline deadline) const;
   Status registered(const Transport* transport, RegionId region) const;
-  Result<RegionId> new_regions(uint32_t count);
+  Result<RegionId> new_region();
+  std::optional<RegionId> free_region();  // under the mutex
   std::string heap_section() const;
 
   const Host host_;
@@ -104,13 +112,16 @@ class Transports {
   std::vector<Transport*> transports_;         // the best first
   std::map<std::string, std::string> absent_;  // why one is not open, by name
 
+  std::function<void()> drive_;
+
   std::array<Transport*, kMaxTransports> used_{};
   std::atomic<size_t> used_count_{0};
 
   mutable std::mutex mutex_;           // what follows
   std::map<std::string, Path> known_;  // by card
-  RegionId next_region_ = 0;
-  // Of each region of mine: how registering it went, by transport.
+  RegionId next_region_ = 0;           // never used so far
+  std::deque<RegionId> released_{};    // whose ids may be reusable, the oldest first
+  // Of each region of mine, until its id is reused: how registering it went, by transport.
   std::map<RegionId, std::vector<Status>> registered_;
   std::set<std::pair<Transport*, PeerId>> offered_heap_;  // to whom
 };

@@ -8,8 +8,8 @@ namespace rdmacoll {
 
 Status Transports::adopt_heap(std::shared_ptr<Heap> heap) {
   if (heap == nullptr) return Status();
-  Result<RegionId> first = new_regions(Heap::kRegions);
-  RDMACOLL_CHECK(heap_ == nullptr && first.ok() && first.value() == Heap::kRegion);
+  RDMACOLL_CHECK(heap_ == nullptr && next_region_ == Heap::kRegion);
+  next_region_ += Heap::kRegions;
   std::vector<Status> outcomes;
   for (Transport* transport : transports_) {
     outcomes.push_back(transport->shares_memory()

@@ -1,6 +1,8 @@
 // Transports: memory of this process for all of them, and memory of others over one of them.
 // Floor: engine. Thread: any.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "csrc/base/check.h"
 #include "csrc/base/printable.h"
@@ -14,13 +16,17 @@ constexpr char kOpens = '+';
 constexpr char kRefused = '-';
 constexpr size_t kMaxRefusalBytes = 512;
 
+// A peer that runs gives an id back within a round of its driver.
+constexpr int64_t kIdWaitMs = 2'000;
+constexpr std::chrono::milliseconds kIdPause(1);
+
 }  // namespace
 
 Result<Region> Transports::create_region(uint64_t bytes) {
   Result<SharedSegment> made = SharedSegment::create(bytes);
   if (!made.ok()) return made.status();
   const auto memory = std::make_shared<SharedSegment>(made.take());
-  Result<RegionId> id = new_regions(1);
+  Result<RegionId> id = new_region();
   if (!id.ok()) return id.status();
   const Region region{id.value(), memory->data(), bytes};
   std::vector<Status> outcomes;
@@ -29,21 +35,52 @@ Result<Region> Transports::create_region(uint64_t bytes) {
     outcomes.push_back(transport->register_region(region.id, memory));
     reachable |= outcomes.back().ok();
   }
-  if (!reachable) return outcomes.front();
+  const Status first = outcomes.front();
   const std::lock_guard lock(mutex_);
-  registered_.emplace(region.id, std::move(outcomes));
-  return region;
+  registered_.insert_or_assign(region.id, std::move(outcomes));
+  if (reachable) return region;
+  released_.push_back(region.id);
+  return first;
 }
 
-Result<RegionId> Transports::new_regions(uint32_t count) {
-  const std::lock_guard lock(mutex_);
-  if (count > kMaxRegions - next_region_) {
-    return Status(StatusCode::Unsupported, "a process can make about " +
-                                               std::to_string(kMaxRegions) +
-                                               " groups in its life, and this one has");
+Result<RegionId> Transports::new_region() {
+  const Deadline deadline = Deadline::after_ms(clock_, kIdWaitMs);
+  while (true) {
+    size_t waiting = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto free = free_region()) return *free;
+      waiting = released_.size();
+    }
+    if (drive_ == nullptr || waiting == 0 || deadline.passed(clock_)) {
+      return Status(StatusCode::Unsupported,
+                    "a process can have " + std::to_string(kMaxRegions) +
+                        " groups at a time, fewer with a heap; this one has as many, counting " +
+                        std::to_string(waiting) +
+                        " that are destroyed and that another rank has not let go of yet: it is "
+                        "stopped, or has not destroyed its own");
+    }
+    drive_();
+    std::this_thread::sleep_for(kIdPause);
   }
-  next_region_ += count;
-  return next_region_ - count;
+}
+
+// The oldest that is reusable: the longest time for whatever nobody thought of.
+std::optional<RegionId> Transports::free_region() {
+  const auto reusable = [&](RegionId region) {
+    const std::vector<Status>& outcomes = registered_.at(region);
+    for (size_t i = 0; i < transports_.size(); ++i) {
+      if (outcomes[i].ok() && !transports_[i]->is_reusable(region)) return false;
+    }
+    return true;
+  };
+  const auto found = std::find_if(released_.begin(), released_.end(), reusable);
+  if (found != released_.end()) {
+    const RegionId region = *found;
+    released_.erase(found);
+    return region;
+  }
+  return next_region_ < kMaxRegions ? std::optional(next_region_++) : std::nullopt;
 }
 
 Status Transports::registered(const Transport* transport, RegionId region) const {
@@ -70,7 +107,11 @@ void Transports::release_region(RegionId region) {
     if (registered(transport, region).ok()) transport->release_region(region);
   }
   const std::lock_guard lock(mutex_);
-  registered_.erase(region);
+  released_.push_back(region);
+}
+
+void Transports::close_region(const Path& path, RegionId region) {
+  path.transport->close_region(path.peer, region);
 }
 
 Status Transports::offer_region(const Path& path, RegionId region) {

@@ -7,7 +7,7 @@
 
 namespace rdmacoll {
 
-using RegionId = uint32_t;  // unique in the process that made the region, never used twice
+using RegionId = uint32_t;  // unique in the process that made the region, while it may be reached
 inline constexpr RegionId kNoRegion = ~RegionId{0};
 
 struct Region {

@@ -85,8 +85,8 @@ class Transport {
   virtual Result<PeerId> connect(const std::string& card, Deadline deadline) = 0;
   // Whether the process behind the card waits for this one in connect(), as far as is heard.
   virtual bool called_by(const std::string& card) const = 0;
-  // Lets peers reach zeroed memory under an id, never used before in this process; the transport
-  // keeps the memory until release_region().
+  // Lets peers reach zeroed memory under an id, new or reusable; the transport keeps the memory
+  // until release_region().
   virtual Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) = 0;
   // Lets puts read from a part of memory, named by an id of the same kind, and peers write to it to
   // whom its short key is told. The transport keeps the memory, and knows the part, for the rest of
@@ -98,17 +98,23 @@ class Transport {
   }
   // What a peer needs to open the region; opaque, under 256 bytes.
   virtual std::string region_key(RegionId region) const = 0;
-  // Lets `peer` open a region of mine; the other side's open_region() waits for it.
+  // Lets `peer` open a region of mine, once; the other side's open_region() waits for it.
   virtual Status offer_region(PeerId peer, RegionId region) = 0;
   // Opens a peer's region by its key. From then on its slices may be put to, and its lines
-  // signalled.
+  // signalled. PeerFailed: its owner has released it.
   virtual Status open_region(PeerId peer, const std::string& key, Deadline deadline) = 0;
   // Of a peer's region that is open; 0: it is not, or there is no such. What a peer says of its
   // memory holds only up to here.
   virtual uint64_t opened_bytes(PeerId peer, RegionId region) const = 0;
+  // The owner is told, behind everything that this process did to it.
   virtual void close_region(PeerId peer, RegionId region) = 0;
-  // The memory stays until no living peer can write to it.
+  // The memory stays until no living peer can write to it. Peers are told, so that none opens it
+  // any more.
   virtual void release_region(RegionId region) = 0;
+  // Whether the id of a released region can be registered anew: every peer that it was offered to
+  // has closed it, will not open it, or is gone, and nothing of the old use can still come. It may
+  // never be: a peer that is stopped holds what it holds.
+  virtual bool is_reusable(RegionId region) = 0;
 
   // --- data -----------------------------------------------------------------------------------
   // The local slice lies in a region of mine.

@@ -211,7 +211,7 @@ class ShmRogue : public ::testing::Test {
     return victim_->connect(rogue_.card(*victim_), Deadline::after_ms(clock_, timeout_ms));
   }
   Status open(PeerId peer, RegionId region, uint64_t bytes) {
-    return victim_->open_region(peer, encode(RegionKey{rogue_.id, region, bytes}),
+    return victim_->open_region(peer, encode(RegionKey{rogue_.id, region, 0, bytes}),
                                 Deadline::after_ms(clock_, 10'000));
   }
   const SteadyClock clock_;

@@ -4,7 +4,7 @@
 
 namespace rdmacoll::fuzz {
 
-std::vector<std::string> seeds() { return {encode(RegionKey{{1, 2, 3}, 7, 1 << 20})}; }
+std::vector<std::string> seeds() { return {encode(RegionKey{{1, 2, 3}, 7, 5, 1 << 20})}; }
 
 void run(const std::string& bytes) {
   Result<RegionKey> key = parse_region_key(bytes);

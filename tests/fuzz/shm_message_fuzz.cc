@@ -61,7 +61,9 @@ std::vector<std::string> seeds() {
                                                      {MessageKind::Hello, 0, '\2'},
                                                      {MessageKind::Region, 0, '\1'},
                                                      {MessageKind::Region, 4096, '\0'},
-                                                     {MessageKind::Bye, 0, '\0'}}) {
+                                                     {MessageKind::Bye, 0, '\0'},
+                                                     {MessageKind::Closed, 0, '\0'},
+                                                     {MessageKind::Withdrawn, 0, '\0'}}) {
     message.kind = kind;
     message.reference = static_cast<uint64_t>(reference);
     seeds.push_back(descriptors + bytes_of(message));

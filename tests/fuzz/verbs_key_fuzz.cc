@@ -5,7 +5,7 @@
 namespace rdmacoll::fuzz {
 
 std::vector<std::string> seeds() {
-  return {encode(verbs::VerbsKey{{1, 2, 3}, 7, 0x7F0000000000, 1 << 20, 0x1234})};
+  return {encode(verbs::VerbsKey{{1, 2, 3}, 7, 5, 0x7F0000000000, 1 << 20, 0x1234})};
 }
 
 void run(const std::string& bytes) {

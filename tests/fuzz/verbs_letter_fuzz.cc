@@ -34,7 +34,7 @@ void run(const std::string& bytes) {
 
   const auto immediate = verbs::Immediate::unpack(input.immediate);
   RDMACOLL_CHECK(immediate.pack() == input.immediate);
-  RDMACOLL_CHECK(immediate.region < kMaxRegions && immediate.line < kMaxLinesPerRegion);
+  RDMACOLL_CHECK(immediate.region <= kMaxRegions && immediate.line < kMaxLinesPerRegion);
 
   static verbs::Mailbox mailbox;
   for (uint32_t i = 0; i < verbs::Mailbox::kRooms; ++i) mailbox.rooms[i] = input.rooms[i];

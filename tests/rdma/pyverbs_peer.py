@@ -203,7 +203,7 @@ class Peer:
     def key(self, region: int) -> bytes:
         """Of its region, under this id."""
         return Key(
-            self.card.process, self.region.buf, self.region.length, region, self.region.rkey
+            self.card.process, 1, self.region.buf, self.region.length, region, self.region.rkey
         ).pack()
 
     def write(self, data: bytes, address: int, rkey: int, stripe: int = 0) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from transport_shell import Refused, TransportShell
 from verbs_wire import (
+    LINE_BYTES,
     MARK,
     NOTICE_REGION,
     RECEIVE_BATCH,
@@ -208,7 +209,9 @@ def test_a_region_that_was_released_is_refused(met: Met) -> None:
     assert peer.write(b"two", met.key.address, met.key.rkey) == e.IBV_WC_SUCCESS
 
     other = Key.unpack(met.shell.make(REGION + 1, 4096))
-    assert peer.notify(immediate(NOTICE_REGION, REGION_CLOSED | REGION)) == e.IBV_WC_SUCCESS
+    notices = met.key._replace(region=NOTICE_REGION)
+    closed = Letter(met.key.generation, size=REGION)
+    assert peer.signal(notices, REGION_CLOSED * LINE_BYTES, closed) == e.IBV_WC_SUCCESS
     assert peer.signal(other, 0, Letter(1)) == e.IBV_WC_SUCCESS
     met.shell.do("await", number, REGION + 1, 0, 1, LIMIT_MS)  # so the notice was taken, too
     met.shell.do("status", number)

@@ -18,7 +18,8 @@ LINE_BYTES = 64
 NOTICE_REGION = 4095
 GOODBYE = 1
 MARK = 2
-REGION_CLOSED = 1 << 16
+REGION_CLOSED = 3  # with a letter: which one, of which generation
+REGION_WITHDRAWN = 4
 
 # What the sender of a greeting knows.
 NOTHING, YOURS, BOTH, REFUSES = range(4)
@@ -53,12 +54,13 @@ class Card(NamedTuple):
         return cls(*fields)
 
 
-_KEY = struct.Struct("<8s16sQQII")
-_KEY_MAGIC = b"rdmavk01"
+_KEY = struct.Struct("<8s16sQQQII")
+_KEY_MAGIC = b"rdmavk02"
 
 
 class Key(NamedTuple):
     owner: bytes
+    generation: int
     address: int
     size: int
     region: int
@@ -75,7 +77,7 @@ class Key(NamedTuple):
 
 
 _HELLO = struct.Struct("<Q16s16sQIII32sB3x32x")  # the signature: zeros in a job without a secret
-_HELLO_MAGIC = 0x33306C6C6F63726D
+_HELLO_MAGIC = 0x34306C6C6F63726D
 HELLO_BYTES = _HELLO.size
 
 

@@ -13,7 +13,7 @@ namespace rdmacoll {
 namespace {
 
 constexpr uint64_t kCardTag = 0x3143'6d68'7300'0001;  // "\1\0shmC1"
-constexpr uint64_t kKeyTag = 0x314b'6d68'7300'0001;   // "\1\0shmK1"
+constexpr uint64_t kKeyTag = 0x324b'6d68'7300'0001;   // "\1\0shmK2"
 
 class Writer {
  public:
@@ -80,7 +80,13 @@ std::string encode(const Card& card) {
 }
 
 std::string encode(const RegionKey& key) {
-  return Writer().add(kKeyTag).add(key.owner).add(key.region).add(key.bytes).take();
+  return Writer()
+      .add(kKeyTag)
+      .add(key.owner)
+      .add(key.region)
+      .add(key.generation)
+      .add(key.bytes)
+      .take();
 }
 
 Result<Card> parse_card(const std::string& bytes) {
@@ -106,7 +112,7 @@ Result<RegionKey> parse_region_key(const std::string& bytes) {
   RegionKey key;
   uint64_t tag = 0;
   Reader reader(bytes);
-  reader.get(&tag).get(&key.owner).get(&key.region).get(&key.bytes);
+  reader.get(&tag).get(&key.owner).get(&key.region).get(&key.generation).get(&key.bytes);
   if (!reader.complete() || tag != kKeyTag) {
     return Status(StatusCode::InvalidArgument,
                   "region key of " + std::to_string(bytes.size()) +

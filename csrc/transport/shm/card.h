@@ -23,6 +23,7 @@ struct Card {
 struct RegionKey {
   ProcessId owner{};
   RegionId region = kNoRegion;
+  uint64_t generation = 0;  // of the id (transport/lease.h)
   uint64_t bytes = 0;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
 #include "csrc/memory/unique_fd.h"
+#include "csrc/transport/lease.h"
 #include "csrc/transport/shm/card.h"
 #include "csrc/transport/shm/peer_socket.h"
 
@@ -27,7 +29,25 @@ static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
 struct OpenRegion {
   Region view;  // where it lies in this process
+  Generation generation;
   std::shared_ptr<SharedSegment> segment;
+};
+
+struct OfferedRegion {
+  Generation generation;
+  Result<std::shared_ptr<SharedSegment>> memory;
+};
+
+// Within one process memory is handed over by reference, which is the receiver's from then on.
+using Reference = std::unique_ptr<std::shared_ptr<SharedSegment>>;
+
+inline Reference take_reference(const Message& message) {
+  return Reference(reinterpret_cast<std::shared_ptr<SharedSegment>*>(message.reference));
+}
+
+struct UnsentMessage {
+  Message message;
+  std::shared_ptr<SharedSegment> memory;  // to pass along; nullptr: none
 };
 
 enum class PeerState : uint8_t {
@@ -38,6 +58,7 @@ enum class PeerState : uint8_t {
 
 struct Peer {
   // Fixed once published.
+  PeerId id = 0;
   ProcessId process{};
   std::string name;           // for messages: pid and host
   bool same_process = false;  // its regions are already in this address space
@@ -52,7 +73,9 @@ struct Peer {
   // Under the transport's mutex.
   PeerSocket socket;
   UniqueFd process_fd;
-  std::map<RegionId, Result<std::shared_ptr<SharedSegment>>> offers;  // not yet opened
+  std::map<RegionId, OfferedRegion> offers;  // not yet opened
+  Withdrawals withdrawn;
+  std::deque<UnsentMessage> unsent;  // the socket had no room
 
   Peer(SharedSegment control_memory, UniqueFd wake, PeerSocket connection)
       : control_segment(std::move(control_memory)),

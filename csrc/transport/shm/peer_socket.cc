@@ -40,6 +40,8 @@ std::optional<size_t> descriptors_of(const Message& message) {
     case MessageKind::Region:
       return message.reference == 0 ? 1 : 0;
     case MessageKind::Bye:
+    case MessageKind::Closed:
+    case MessageKind::Withdrawn:
       return 0;
   }
   return std::nullopt;
@@ -94,6 +96,13 @@ Result<ucred> PeerSocket::credentials() const {
 }
 
 Status PeerSocket::send(const Message& message, std::initializer_list<int> descriptors) const {
+  Result<bool> sent = try_send(message, descriptors);
+  if (!sent.ok() || sent.value()) return sent.status();
+  return Status::from_errno("sending a set-up message to a peer", EAGAIN);
+}
+
+Result<bool> PeerSocket::try_send(const Message& message,
+                                  std::initializer_list<int> descriptors) const {
   RDMACOLL_CHECK(descriptors.size() == descriptors_of(message));
   iovec data{const_cast<Message*>(&message), sizeof message};
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
@@ -116,8 +125,9 @@ Status PeerSocket::send(const Message& message, std::initializer_list<int> descr
   if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) {
     return Status(StatusCode::PeerFailed, "the other process has closed the connection");
   }
+  if (sent < 0 && errno == EAGAIN) return false;
   if (sent < 0) return Status::from_errno("sending a set-up message to a peer", errno);
-  return Status();
+  return true;
 }
 
 PeerSocket::Received PeerSocket::receive(Incoming* incoming) const {

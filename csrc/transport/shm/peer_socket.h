@@ -25,20 +25,23 @@ enum class MessageKind : uint32_t {
   Hello = 3,      // in answer to a Proof; descriptors: control segment, wake eventfd
   Region = 4,     // a region is offered; descriptor: its memory, or `reference` within one process
   Bye = 5,        // last: the sender leaves on purpose
+  Closed = 6,     // a region of the receiver is closed here, or will not be opened
+  Withdrawn = 7,  // a region of the sender is released; in answer Closed, if it is not open
 };
 
 // One layout for all kinds; both ends run the same version, which the tag checks.
 struct Message {
-  static constexpr uint64_t kTag = 0x3253'6d68'7300'0001;  // "\1\0shmS2"
+  static constexpr uint64_t kTag = 0x3353'6d68'7300'0001;  // "\1\0shmS3"
   uint64_t tag = kTag;
   MessageKind kind{};
   RegionId region = kNoRegion;
+  uint64_t generation = 0;  // of the region's id
   uint64_t bytes = 0;
   uint64_t reference = 0;
   ProcessId sender{};
   Mac proof{};
 };
-static_assert(sizeof(Message) == 80);
+static_assert(sizeof(Message) == 88);
 
 struct Incoming {
   Message message;
@@ -60,6 +63,8 @@ class PeerSocket {
   Result<ucred> credentials() const;
   // PeerFailed when the other side has closed it.
   Status send(const Message& message, std::initializer_list<int> descriptors) const;
+  // False: there is no room now.
+  Result<bool> try_send(const Message& message, std::initializer_list<int> descriptors) const;
   Received receive(Incoming* incoming) const;
   // Ends it both ways, even if a forked child holds a copy. What has come can still be received.
   void hang_up() const { ::shutdown(fd_.get(), SHUT_RDWR); }

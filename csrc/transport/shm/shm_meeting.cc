@@ -143,6 +143,10 @@ void ShmTransport::serve() {
     if (tag.what == Watched::Stranger) hear_stranger(static_cast<int>(tag.index));
     if (tag.what == Watched::PeerSocket) hear_peer(peers_.at(tag.index));
   }
+  std::erase_if(blocked_, [&](PeerId id) {
+    Result<bool> sent = send_unsent(peers_.at(id));
+    return sent.ok() && sent.value();
+  });
 }
 
 void ShmTransport::accept_strangers() {
@@ -262,6 +266,7 @@ Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
   const pid_t pid = other.value().pid;
   auto peer =
       std::make_unique<Peer>(control.take(), std::move(hello.descriptors[1]), std::move(socket));
+  peer->id = peer_count_;
   peer->process = hello.message.sender;
   peer->name = process_name(static_cast<uint32_t>(pid), card_.host);
   peer->same_process = pid == pid_;

@@ -10,13 +10,6 @@
 namespace rdmacoll {
 namespace {
 
-using Reference = std::unique_ptr<std::shared_ptr<SharedSegment>>;
-
-// A reference that another transport of this process passed on; it is the receiver's.
-Reference take_reference(const Message& message) {
-  return Reference(reinterpret_cast<std::shared_ptr<SharedSegment>*>(message.reference));
-}
-
 // Nothing more can come, but what has come may hold references.
 void end(const PeerSocket& socket, bool same_process) {
   socket.hang_up();
@@ -41,7 +34,7 @@ void ShmTransport::hear_peer(Peer* peer) {
         if (incoming.message.kind == MessageKind::Bye) {
           return lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer->name + " left"));
         }
-        if (keep_offer(peer, std::move(incoming))) break;
+        if (hear_of_region(peer, std::move(incoming))) break;
         [[fallthrough]];
       case PeerSocket::Received::Broken:
         return lose(peer, PeerState::Broken,
@@ -49,25 +42,6 @@ void ShmTransport::hear_peer(Peer* peer) {
                            peer->name + " sent a set-up message that makes no sense"));
     }
   }
-}
-
-// Regions may be offered before they are asked for. They are mapped at once: descriptors are
-// scarce.
-bool ShmTransport::keep_offer(Peer* peer, Incoming incoming) {
-  const Message& message = incoming.message;
-  if (message.kind != MessageKind::Region || message.region >= kMaxRegions) return false;
-  if (message.reference != 0) {
-    if (!peer->same_process) return false;
-    peer->offers.insert_or_assign(message.region, *take_reference(message));
-    return true;
-  }
-  Result<SharedSegment> segment = SharedSegment::map(incoming.descriptors[0], message.bytes);
-  if (segment.ok()) {
-    peer->offers.insert_or_assign(message.region, std::make_shared<SharedSegment>(segment.take()));
-  } else {
-    peer->offers.insert_or_assign(message.region, segment.status());
-  }
-  return true;
 }
 
 void ShmTransport::lose(Peer* peer, PeerState state, Status why) {

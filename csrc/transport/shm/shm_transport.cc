@@ -1,4 +1,4 @@
-// ShmTransport: opening it, and its regions. Floor: transport/shm.
+// ShmTransport: opening it. Floor: transport/shm.
 #include "csrc/transport/shm/shm_transport.h"
 
 #include <sys/epoll.h>
@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "csrc/transport/shm/host_id.h"
-#include "csrc/transport/shm/serve_until.h"
 
 namespace rdmacoll {
 namespace {
@@ -96,98 +95,6 @@ Status ShmTransport::add_loopback() {
   ids_[card_.process] = peer_count_;
   peers_.set(peer_count_++, std::move(self));
   return Status();
-}
-
-Status ShmTransport::register_region(RegionId region, std::shared_ptr<SharedSegment> memory) {
-  const std::lock_guard lock(mutex_);
-  RDMACOLL_CHECK(region < kMaxRegions && memory != nullptr);
-  const bool added = regions_.emplace(region, std::move(memory)).second;
-  RDMACOLL_CHECK(added);
-  return Status();
-}
-
-std::string ShmTransport::region_key(RegionId region) const {
-  const std::lock_guard lock(mutex_);
-  return encode(RegionKey{card_.process, region, my_region(region)->bytes()});
-}
-
-const std::shared_ptr<SharedSegment>& ShmTransport::my_region(RegionId region) const {
-  const auto found = regions_.find(region);
-  RDMACOLL_CHECK(found != regions_.end());
-  return found->second;
-}
-
-Status ShmTransport::offer_region(PeerId id, RegionId region) {
-  const std::lock_guard lock(mutex_);
-  const std::shared_ptr<SharedSegment>& segment = my_region(region);
-  Peer& peer = peer_at(id);
-  if (!peer.alive()) return peer.failure;
-  if (!peer.socket.valid()) {  // loopback
-    peer.offers.insert_or_assign(region, segment);
-    return Status();
-  }
-  Message message;
-  message.kind = MessageKind::Region;
-  message.region = region;
-  message.bytes = segment->bytes();
-  message.sender = card_.process;
-  if (!peer.same_process) return peer.socket.send(message, {segment->fd()});
-  auto reference = std::make_unique<std::shared_ptr<SharedSegment>>(segment);
-  message.reference = reinterpret_cast<uint64_t>(reference.get());
-  RDMACOLL_RETURN_IF_ERROR(peer.socket.send(message, {}));
-  reference.release();  // the receiver's now
-  return Status();
-}
-
-Status ShmTransport::open_region(PeerId id, const std::string& key_bytes, Deadline deadline) {
-  Result<RegionKey> parsed = parse_region_key(key_bytes);
-  if (!parsed.ok()) return parsed.status();
-  const RegionKey key = parsed.value();
-  Peer& peer = peer_at(id);
-  if (key.owner != peer.process || key.region >= kMaxRegions) {
-    return Status(StatusCode::InvalidArgument, "the region key is not one of " + peer.name);
-  }
-  Status outcome;
-  const bool in_time = serve_until(deadline, [&] {
-    if (peer.regions.at(key.region) != nullptr) return true;
-    const auto offer = peer.offers.find(key.region);
-    if (offer == peer.offers.end()) {
-      if (!peer.alive()) outcome = peer.failure;
-      return !outcome.ok();
-    }
-    Result<std::shared_ptr<SharedSegment>> offered = std::move(offer->second);
-    peer.offers.erase(offer);
-    if (!offered.ok()) {
-      outcome = offered.status();
-    } else if (offered.value()->bytes() != key.bytes) {
-      outcome =
-          Status(StatusCode::InvalidArgument,
-                 "the key of a region of " + peer.name + " says " + std::to_string(key.bytes) +
-                     " bytes, its memory has " + std::to_string(offered.value()->bytes()));
-    } else {
-      const Region view{key.region, offered.value()->data(), key.bytes};
-      peer.regions.set(key.region, std::make_unique<OpenRegion>(OpenRegion{view, offered.take()}));
-    }
-    return true;
-  });
-  if (in_time) return outcome;
-  return Status(StatusCode::Timeout,
-                peer.name + " did not offer its region " + std::to_string(key.region) + " in time");
-}
-
-uint64_t ShmTransport::opened_bytes(PeerId peer, RegionId region) const {
-  const OpenRegion* open = peer_at(peer).regions.at(region);
-  return open != nullptr ? open->view.bytes : 0;
-}
-
-void ShmTransport::close_region(PeerId peer, RegionId region) {
-  const std::lock_guard lock(mutex_);
-  peer_at(peer).regions.take(region);
-}
-
-void ShmTransport::release_region(RegionId region) {
-  const std::lock_guard lock(mutex_);
-  regions_.erase(region);
 }
 
 }  // namespace rdmacoll

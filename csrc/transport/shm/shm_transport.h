@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
@@ -61,8 +62,9 @@ class ShmTransport final : public Transport {
   uint64_t opened_bytes(PeerId peer, RegionId region) const override;
   void close_region(PeerId peer, RegionId region) override;
   // The memory itself stays until the last peer closed it: a late write of a live peer lands in
-  // pages that nobody reads.
+  // pages that nobody reads, and never in those of another region of the same id.
   void release_region(RegionId region) override;
+  bool is_reusable(RegionId region) override;
 
   Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
              Ticket* ticket) override;
@@ -112,12 +114,27 @@ class ShmTransport final : public Transport {
 
   // Peers' messages and ends (shm_peers.cc), under the mutex.
   void hear_peer(Peer* peer);
-  bool keep_offer(Peer* peer, Incoming incoming);
   void lose(Peer* peer, PeerState state, Status why);
   void check_failures();
 
+  // Regions (shm_regions.cc), under the mutex.
+  struct MyRegion {
+    Lease lease;
+    std::shared_ptr<SharedSegment> memory;  // nullptr once it is released
+  };
+  const MyRegion& my_region(RegionId region) const;
+  Result<bool> open_offered(Peer* peer, const RegionKey& key);
+  bool keep_offer(Peer* peer, Incoming incoming);
+  bool hear_of_region(Peer* peer, Incoming incoming);
+  void hear_withdrawn(Peer* peer, RegionId region, Generation generation);
+  void hear_closed(PeerId peer, RegionId region, Generation generation);
+  void tell_closed(Peer* peer, RegionId region, Generation generation);
+  Status tell(Peer* peer, MessageKind kind, RegionId region, Generation generation,
+              std::shared_ptr<SharedSegment> memory = nullptr);
+  Result<bool> send_unsent(Peer* peer);
+  bool forget_if_unread(RegionId region);
+
   Peer& peer_at(PeerId id) const;
-  const std::shared_ptr<SharedSegment>& my_region(RegionId region) const;  // under the mutex
   OpenRegion& opened(PeerId peer, RegionId region) const;
 
   const Clock& clock_;
@@ -136,11 +153,13 @@ class ShmTransport final : public Transport {
   mutable std::mutex mutex_;  // what follows, down to the driver's
   uint32_t peer_count_ = 0;
   std::map<ProcessId, PeerId> ids_;
-  std::list<Stranger> strangers_;        // connected, Hello not yet heard
-  std::map<ProcessId, Status> refused_;  // what said it was them proved not
-  std::set<ProcessId> hung_up_;          // dialled, and closed it before we had met
-  std::string turned_away_;              // the last one, and why
-  std::map<RegionId, std::shared_ptr<SharedSegment>> regions_;  // mine, but those released
+  std::list<Stranger> strangers_;         // connected, Hello not yet heard
+  std::map<ProcessId, Status> refused_;   // what said it was them proved not
+  std::set<ProcessId> hung_up_;           // dialled, and closed it before we had met
+  std::string turned_away_;               // the last one, and why
+  std::map<RegionId, MyRegion> regions_;  // mine, while peers may have them
+  Generation generations_ = 0;
+  std::vector<PeerId> blocked_;  // peers that there is something unsent for
   bool closed_ = false;
 
   uint32_t polls_ = 0;  // the driver's

@@ -49,11 +49,13 @@ Posted SimTransport::put(PeerId peer, uint8_t channel, LocalSlice source, Remote
   flight->destination = open.region->base() + destination.offset;
   flight->source = source.data;
   flight->memory = open.region;
+  flight->local = regions_.at(source.region);
   flight->pieces.push_back({0, source.bytes});
   const bool at_once = network_.timeline_.chance(network_.options_.at_once_probability);
   if (at_once) {
     flight->taken.assign(source.data, source.data + source.bytes);
     flight->source = flight->taken.data();
+    flight->local = nullptr;
   } else {
     unfinished_.insert(flight->ticket = ticket->value = ++issued_);
   }
@@ -74,6 +76,7 @@ Posted SimTransport::get(PeerId peer, uint8_t channel, RemoteSlice source, Local
   flight->destination = destination.data;
   flight->source = open.region->base() + source.offset;
   flight->memory = open.region;
+  flight->local = regions_.at(destination.region);
   flight->pieces.push_back({0, source.bytes});
   unfinished_.insert(flight->ticket = ticket->value = ++issued_);
   if (source.bytes > 0) std::memset(flight->destination, kSpoiled, source.bytes);
@@ -108,7 +111,7 @@ void SimTransport::deliver_piece(Flight* flight) {
   const Piece piece = flight->pieces.back();
   flight->pieces.pop_back();
   ++network_.counts_.pieces;
-  if (flight->memory->released) ++network_.counts_.late_pieces;
+  if (flight->memory->lease.released) ++network_.counts_.late_pieces;
   if (piece.bytes > 0) {
     std::memcpy(flight->destination + piece.offset, flight->source + piece.offset, piece.bytes);
   }
@@ -216,6 +219,9 @@ void SimTransport::deliver(Notice* notice, int rank) {
   }
   for (const Notice* one : due) {
     if (one->again && one->memory->signalled[one->offset].counter != one->counter) continue;
+    // It names the region by its id alone, as the immediate of a device does.
+    const auto named = receiver.regions_.find(one->memory->id);
+    RDMACOLL_CHECK(named != receiver.regions_.end() && named->second == one->memory);
     network_.counts_.signals_again += one->again;
     Line& line = *reinterpret_cast<Line*>(one->memory->base() + one->offset);
     line.signature = one->header.signature;

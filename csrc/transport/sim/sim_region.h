@@ -11,13 +11,17 @@
 
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
+#include "csrc/transport/lease.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
 
 struct SimRegion {
-  SimRegion(RegionId region, std::shared_ptr<SharedSegment> segment)
-      : id(region), bytes(segment->bytes()), memory(std::move(segment)) {}
+  SimRegion(RegionId region, Generation generation, std::shared_ptr<SharedSegment> segment)
+      : id(region),
+        bytes(segment->bytes()),
+        memory(std::move(segment)),
+        lease{.generation = generation} {}
   SimRegion(RegionId part, std::shared_ptr<SharedSegment> segment, uint64_t at, uint64_t count)
       : id(part), bytes(count), memory(std::move(segment)), offset(at), is_part(true) {}
 
@@ -33,7 +37,7 @@ struct SimRegion {
   const uint64_t offset = 0;  // in the memory
   const bool is_part = false;
   std::map<uint64_t, LineState> signalled;
-  bool released = false;
+  Lease lease;
 
   std::byte* base() const { return memory->data() + offset; }
   bool holds(uint64_t offset, uint64_t count) const {

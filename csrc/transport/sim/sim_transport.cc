@@ -24,6 +24,15 @@ int64_t parse(const std::string& bytes, const std::string& tag, size_t bound) {
   return error == std::errc() && stop == end && number < bound ? static_cast<int64_t>(number) : -1;
 }
 
+// One number, of the same length for all.
+constexpr uint64_t kKeyIds = 10'000;
+static_assert(kKeyIds > kMaxRegions);
+std::string key_of(RegionId region, Generation generation) {
+  const std::string digits = std::to_string(generation * kKeyIds + region);
+  return kKeyTag + std::string(18 - digits.size(), '0') + digits;
+}
+std::string key_of(const SimRegion& region) { return key_of(region.id, region.lease.generation); }
+
 }  // namespace
 
 SimTransport::SimTransport(SimNetwork& network, int rank)
@@ -46,7 +55,7 @@ Result<PeerId> SimTransport::connect(const std::string& card, Deadline) {
 
 Status SimTransport::register_region(RegionId region, std::shared_ptr<SharedSegment> memory) {
   RDMACOLL_CHECK(region < kMaxRegions && regions_.count(region) == 0);
-  regions_[region] = std::make_shared<SimRegion>(region, std::move(memory));
+  regions_[region] = std::make_shared<SimRegion>(region, ++generations_, std::move(memory));
   return Status();
 }
 
@@ -65,29 +74,32 @@ bool SimTransport::short_key(RegionId part, ShortKey* key) const {
 
 bool SimTransport::open_by_short_key(PeerId peer, RegionId part, const ShortKey& key) {
   RDMACOLL_CHECK(key == kShortKey);
-  return open_region(peer, kKeyTag + std::to_string(part), Deadline{INT64_MAX}).ok();
+  return open_region(peer, key_of(part, 0), Deadline{INT64_MAX}).ok();
 }
 
 bool SimTransport::shares_memory() const { return network_.options_.mapped; }
 
-std::string SimTransport::region_key(RegionId region) const {
-  RDMACOLL_CHECK(regions_.count(region) > 0);
-  return kKeyTag + std::to_string(region);
-}
+std::string SimTransport::region_key(RegionId region) const { return key_of(*regions_.at(region)); }
 
 Status SimTransport::offer_region(PeerId peer, RegionId region) {
-  RDMACOLL_CHECK(!regions_.at(region)->released);
-  return peer_status(peer);
+  Lease& lease = regions_.at(region)->lease;
+  RDMACOLL_CHECK(!lease.released);
+  RDMACOLL_RETURN_IF_ERROR(peer_status(peer));
+  lease.offered(peer);
+  return Status();
 }
 
 Status SimTransport::open_region(PeerId id, const std::string& key, Deadline) {
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
   Peer& peer = peers_[id];
   const auto& theirs = network_.transport(peer.rank).regions_;
-  const int64_t region = parse(key, kKeyTag, kMaxRegions);
-  const auto found = theirs.find(static_cast<RegionId>(region));
-  if (region < 0 || found == theirs.end()) {
+  const int64_t number = parse(key, kKeyTag, SIZE_MAX);
+  if (number < 0 || key.size() != key_of(0, 0).size()) {
     return Status(StatusCode::InvalidArgument, "not a region key of that rank");
+  }
+  const auto found = theirs.find(static_cast<RegionId>(number % kKeyIds));
+  if (found == theirs.end() || key_of(*found->second) != key || found->second->lease.released) {
+    return withdrawn_by("simulated rank " + std::to_string(peer.rank));
   }
   Open& open = peer.regions[found->first];
   if (open.region != nullptr) return Status();
@@ -102,12 +114,6 @@ uint64_t SimTransport::opened_bytes(PeerId peer, RegionId region) const {
   const auto open = peers_[peer].regions.find(region);
   return open != peers_[peer].regions.end() ? open->second.region->bytes : 0;
 }
-
-void SimTransport::close_region(PeerId peer, RegionId region) {
-  peers_[peer].regions.erase(region);
-}
-
-void SimTransport::release_region(RegionId region) { regions_.at(region)->released = true; }
 
 int SimTransport::arm() {
   awake_ = false;

@@ -38,6 +38,7 @@ class SimTransport final : public Transport {
   uint64_t opened_bytes(PeerId peer, RegionId region) const override;
   void close_region(PeerId peer, RegionId region) override;
   void release_region(RegionId region) override;
+  bool is_reusable(RegionId region) override;
 
   Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
              Ticket* ticket) override;
@@ -86,6 +87,7 @@ class SimTransport final : public Transport {
     const std::byte* source = nullptr;  // read when a piece is delivered
     std::vector<std::byte> taken;       // where `source` lies if it was taken at once
     std::shared_ptr<SimRegion> memory;  // of the remote side; keeps it alive
+    std::shared_ptr<SimRegion> local;   // of this side; nullptr: it is not used any more
     std::shared_ptr<SimShadow> shadow;  // of a mapped store
     std::vector<Piece> pieces;          // not delivered
   };
@@ -124,6 +126,11 @@ class SimTransport final : public Transport {
   void drop(Flight* flight);
   void send_mapped_stores(Peer* peer);
 
+  // Regions (sim_leases.cc).
+  bool under_way(const SimRegion& region) const;
+  void tell_closed(int owner, std::shared_ptr<SimRegion> region);
+  void hear_withdrawn(int owner, const std::shared_ptr<SimRegion>& region);
+
   void die();
   void see_end(int rank, Status why);
   void drop_all_to(int rank);
@@ -132,10 +139,11 @@ class SimTransport final : public Transport {
   const int rank_;
   bool alive_ = true;
   bool awake_ = true;
-  std::map<RegionId, std::shared_ptr<SimRegion>> regions_;  // also the released
-  std::vector<Peer> peers_;                                 // by PeerId, in the order of connect()
-  std::vector<Status> ended_;                               // by rank: Ok, or how it ended
-  std::set<int> cut_off_;  // ranks of which nothing lands here any more
+  std::map<RegionId, std::shared_ptr<SimRegion>> regions_;  // mine, until their ids are reusable
+  Generation generations_ = 0;
+  std::vector<Peer> peers_;    // by PeerId, in the order of connect()
+  std::vector<Status> ended_;  // by rank: Ok, or how it ended
+  std::set<int> cut_off_;      // ranks of which nothing lands here any more
   std::map<std::pair<int, int>, Flow> flows_;
   std::set<uint64_t> unfinished_;  // tickets
   uint64_t issued_ = 0;

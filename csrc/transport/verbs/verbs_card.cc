@@ -8,7 +8,7 @@ namespace rdmacoll::verbs {
 namespace {
 
 constexpr char kCardMagic[8] = {'r', 'd', 'm', 'a', 'v', 'c', '0', '1'};
-constexpr char kKeyMagic[8] = {'r', 'd', 'm', 'a', 'v', 'k', '0', '1'};
+constexpr char kKeyMagic[8] = {'r', 'd', 'm', 'a', 'v', 'k', '0', '2'};
 
 // All fields are naturally aligned and padding is explicit: no byte of it is undefined.
 struct CardWire {
@@ -28,12 +28,13 @@ static_assert(sizeof(CardWire) == 120);
 struct KeyWire {
   char magic[8];
   ProcessId owner;
+  uint64_t generation;
   uint64_t address;
   uint64_t bytes;
   uint32_t region;
   uint32_t rkey;
 };
-static_assert(sizeof(KeyWire) == 48);
+static_assert(sizeof(KeyWire) == 56);
 
 template <typename Wire>
 std::string bytes_of(const Wire& wire) {
@@ -68,6 +69,7 @@ std::string encode(const VerbsKey& key) {
   KeyWire wire{};
   std::memcpy(wire.magic, kKeyMagic, sizeof(kKeyMagic));
   wire.owner = key.owner;
+  wire.generation = key.generation;
   wire.address = key.address;
   wire.bytes = key.bytes;
   wire.region = key.region;
@@ -101,7 +103,7 @@ Result<VerbsKey> parse_verbs_key(const std::string& bytes) {
                   "these " + std::to_string(bytes.size()) +
                       " bytes are not a verbs region key of this version");
   }
-  return VerbsKey{wire.owner, wire.region, wire.address, wire.bytes, wire.rkey};
+  return VerbsKey{wire.owner, wire.region, wire.generation, wire.address, wire.bytes, wire.rkey};
 }
 
 }  // namespace rdmacoll::verbs

@@ -28,7 +28,8 @@ struct VerbsCard {
 struct VerbsKey {
   ProcessId owner{};
   RegionId region = kNoRegion;
-  uint64_t address = 0;  // in the owner's address space
+  uint64_t generation = 0;  // of the id (transport/lease.h)
+  uint64_t address = 0;     // in the owner's address space
   uint64_t bytes = 0;
   uint32_t rkey = 0;
 };

@@ -107,12 +107,9 @@ void VerbsTransport::take_notice(Peer& peer, uint32_t notice) {
     lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer.card.who() + " has left"));
     return;
   }
-  if ((notice & Immediate::kRegionClosed) == 0) return;
-  const std::lock_guard lock(mutex_);
-  verbs::VerbsRegion* region = regions_.at(notice & ~Immediate::kRegionClosed);
-  if (region == nullptr) return;
-  std::erase(region->readers, peer.id);
-  if (region->released) errands_.store(true, std::memory_order_relaxed);
+  if (notice != Immediate::kRegionClosed && notice != Immediate::kRegionWithdrawn) return;
+  const Letter& letter = peer.mailbox().letters[peer.taken % verbs::kReceiveDepth];
+  hear_of_region(peer, notice, verbs::RegionNotice::of(letter));
 }
 
 // Posts receives again by the batch. Of stripe 0, one that a signal has used counts only when the

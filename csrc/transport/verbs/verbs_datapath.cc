@@ -14,14 +14,10 @@ using verbs::Letter;
 using verbs::Mailbox;
 using verbs::OpenedRegion;
 using verbs::QueuePair;
+using verbs::RegionNotice;
 
-namespace {
-
-// Tickets: the peer, counted from 1, above the number of its put.
-constexpr int kPutBits = 40;
-Ticket ticket_of(PeerId peer, uint64_t put) { return {(peer + 1ull) << kPutBits | put}; }
-
-}  // namespace
+using verbs::kPutBits;
+using verbs::ticket_of;
 
 struct VerbsTransport::Transfer {
   bool is_get;
@@ -99,9 +95,12 @@ bool VerbsTransport::done(Ticket ticket) {
   if (ticket.value == 0) return true;
   const Peer& peer = peer_at(static_cast<PeerId>((ticket.value >> kPutBits) - 1));
   if (!peer.alive()) return true;
-  const uint64_t put = ticket.value & ((uint64_t{1} << kPutBits) - 1);
+  return puts_done(peer, ticket.value & ((uint64_t{1} << kPutBits) - 1));
+}
+
+bool VerbsTransport::puts_done(const Peer& peer, uint64_t up_to) const {
   return std::all_of(peer.stripes.begin(), peer.stripes.end(),
-                     [&](const auto& stripe) { return stripe->put_done(put); });
+                     [&](const auto& stripe) { return stripe->put_done(up_to); });
 }
 
 // Room in the peer's receive queue, and in my send queues for the signal and its marks.
@@ -154,10 +153,17 @@ Posted VerbsTransport::signal(PeerId id, uint8_t, RemoteSlice slice, uint64_t co
   return Posted::Done;
 }
 
-bool VerbsTransport::send_notice(Peer& peer, uint32_t notice, bool last) {
+bool VerbsTransport::send_notice(Peer& peer, uint32_t notice, const RegionNotice* about) {
   if (!may_signal(peer)) return false;
-  peer.stripes[0]->notify({Immediate::kNoticeRegion, notice});
-  if (last) peer.stripes[0]->want_completion();
+  const Immediate immediate{Immediate::kNoticeRegion, notice};
+  if (about != nullptr) {
+    const uint64_t place = peer.signals_sent % verbs::kReceiveDepth * sizeof(Letter);
+    peer.stripes[0]->write_letter(
+        about->letter(), {peer.its_mailbox.address + place, peer.its_mailbox.rkey}, immediate);
+  } else {
+    peer.stripes[0]->notify(immediate);
+    peer.stripes[0]->want_completion();  // it is the last
+  }
   ++control_messages_;
   ++peer.signals_sent;
   ring(peer, *peer.stripes[0]);

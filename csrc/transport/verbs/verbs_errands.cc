@@ -10,6 +10,7 @@
 namespace rdmacoll {
 
 using verbs::Immediate;
+using verbs::ticket_of;
 using verbs::VerbsRegion;
 
 namespace {
@@ -40,16 +41,21 @@ void VerbsTransport::run_errands() {
   probe_silent_peers();
 }
 
-// That regions of peers were closed, behind everything that was put to them.
+// Behind everything that was sent to the peer or read from it. The notice itself follows what went
+// over its own stripe; what went over others, or is read, must be done.
 void VerbsTransport::send_notices() {
   std::vector<Notice> due;
   {
     const std::lock_guard lock(mutex_);
     due.swap(notices_);
   }
-  for (const Notice& notice : due) {
+  for (Notice& notice : due) {
     Peer& peer = peer_at(notice.peer);
-    if (!peer.alive() || send_notice(peer, Immediate::kRegionClosed | notice.closed)) continue;
+    if (!peer.alive()) continue;
+    if (!notice.after_put) notice.after_put = peer.puts;
+    if (puts_done(peer, *notice.after_put) && send_notice(peer, notice.kind, &notice.about)) {
+      continue;
+    }
     const std::lock_guard lock(mutex_);
     notices_.push_back(notice);
     errands_.store(true, std::memory_order_relaxed);
@@ -58,14 +64,27 @@ void VerbsTransport::send_notices() {
 
 void VerbsTransport::deregister_released() {
   const std::lock_guard lock(mutex_);
-  for (RegionId id = 0; id < kMaxRegions; ++id) {
-    VerbsRegion* region = regions_.at(id);
-    if (region == nullptr || !region->released) continue;
-    std::erase_if(region->readers, [&](PeerId reader) { return !peers_.at(reader)->alive(); });
-    if (!region->readers.empty()) continue;
+  std::erase_if(released_, [&](RegionId id) {
+    if (is_in_use(*regions_.at(id))) return false;
+    const auto region = regions_.take(id);
     table_.dereg_mr(region->registered);
-    regions_.take(id);
+    return true;
+  });
+}
+
+// By a living peer that may write there, or by this process's own puts from there and reads into
+// it: those that were under way when it was released.
+bool VerbsTransport::is_in_use(VerbsRegion& region) {
+  std::erase_if(region.lease.readers, [&](PeerId reader) { return !peers_.at(reader)->alive(); });
+  if (!region.uses) {
+    region.uses.emplace();
+    for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
+      region.uses->push_back(ticket_of(id, peers_.at(id)->puts));
+    }
   }
+  std::erase_if(*region.uses, [&](Ticket use) { return done(use); });
+  if (!region.uses->empty()) errands_.store(true, std::memory_order_relaxed);
+  return !region.lease.readers.empty() || !region.uses->empty();
 }
 
 // A peer that has died says nothing, and a wait for it sends nothing: ask its device.
@@ -86,8 +105,8 @@ bool VerbsTransport::say_goodbye() {
   for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
     Peer& peer = *peers_.at(id);
     if (!peer.alive() || peer.is_self) continue;
-    if (!peer.said_goodbye) {
-      peer.said_goodbye = send_notice(peer, Immediate::kGoodbye, true);
+    if (!peer.said_goodbye && puts_done(peer, peer.puts)) {
+      peer.said_goodbye = send_notice(peer, Immediate::kGoodbye);
     }
     all_have_it &= peer.said_goodbye && peer.stripes[0]->idle();
   }

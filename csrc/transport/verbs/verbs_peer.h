@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
+#include "csrc/transport/lease.h"
 #include "csrc/transport/verbs/queue_pair.h"
 #include "csrc/transport/verbs/verbs_card.h"
 
@@ -22,6 +24,7 @@ struct OpenedRegion {
   uint64_t address;
   uint64_t bytes;
   uint32_t rkey;
+  Generation generation;
 
   bool holds(uint64_t offset, uint64_t count) const {
     return offset <= bytes && count <= bytes - offset;
@@ -52,6 +55,10 @@ class DeferredSignals {
   uint64_t head_ = 0;
   uint64_t tail_ = 0;
 };
+
+// Tickets: the peer, counted from 1, above the number of its put.
+inline constexpr int kPutBits = 40;
+inline Ticket ticket_of(PeerId peer, uint64_t put) { return {(peer + 1ull) << kPutBits | put}; }
 
 struct VerbsPeer {
   // Fixed once published.
@@ -86,6 +93,7 @@ struct VerbsPeer {
   bool heard = true;  // something, since the last look
 
   // Under the transport's mutex.
+  Withdrawals withdrawn;
   ibv_ah* door = nullptr;
   uint32_t packet_sequence = 0;  // my first
   bool forged = false;           // somebody greeted as it without knowing the job's secret
@@ -109,8 +117,9 @@ struct VerbsRegion {
   ibv_mr* registered = nullptr;
 
   // Under the transport's mutex.
-  std::vector<uint32_t> readers;  // peers that it was offered to and that have not closed it
-  bool released = false;
+  Lease lease;
+  // Once it is released, the driver's: what this process still reads from it, or into it.
+  std::optional<std::vector<Ticket>> uses;
 };
 
 }  // namespace rdmacoll::verbs

@@ -42,11 +42,6 @@ void show_to_children(std::byte* base, uint64_t bytes) {
 }  // namespace
 
 Status VerbsTransport::register_region(RegionId id, std::shared_ptr<SharedSegment> memory) {
-  if (id >= verbs::Immediate::kNoticeRegion) {
-    return Status(StatusCode::Unsupported, "a process can make " +
-                                               std::to_string(verbs::Immediate::kNoticeRegion) +
-                                               " regions in its life, and this one has");
-  }
   auto region = std::make_unique<VerbsRegion>();
   region->id = id;
   region->base = memory->data();
@@ -76,6 +71,7 @@ Status VerbsTransport::add_region(std::unique_ptr<VerbsRegion> region, unsigned 
   const std::lock_guard lock(mutex_);
   ++registrations_;
   const RegionId id = region->id;
+  region->lease.generation = ++generations_;
   regions_.set(id, std::move(region));
   return Status();
 }
@@ -83,8 +79,9 @@ Status VerbsTransport::add_region(std::unique_ptr<VerbsRegion> region, unsigned 
 std::string VerbsTransport::region_key(RegionId id) const {
   const std::lock_guard lock(mutex_);
   const VerbsRegion* region = regions_.at(id);
-  RDMACOLL_CHECK(region != nullptr && !region->released);
-  return encode(VerbsKey{card_.process, id, reinterpret_cast<uint64_t>(region->base), region->bytes,
+  RDMACOLL_CHECK(region != nullptr && !region->lease.released);
+  return encode(VerbsKey{card_.process, id, region->lease.generation,
+                         reinterpret_cast<uint64_t>(region->base), region->bytes,
                          region->registered->rkey});
 }
 
@@ -92,8 +89,8 @@ Status VerbsTransport::offer_region(PeerId id, RegionId region_id) {
   if (const Status status = peer_status(id); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   VerbsRegion* region = regions_.at(region_id);
-  RDMACOLL_CHECK(region != nullptr && !region->released);
-  region->readers.push_back(id);
+  RDMACOLL_CHECK(region != nullptr && !region->lease.released);
+  region->lease.offered(id);
   return Status();
 }
 
@@ -102,15 +99,19 @@ Status VerbsTransport::open_region(PeerId id, const std::string& bytes, Deadline
   if (!parsed.ok()) return parsed.status();
   const VerbsKey& key = parsed.value();
   Peer& peer = peer_at(id);
-  if (key.owner != peer.card.process || key.region >= verbs::Immediate::kNoticeRegion) {
+  if (key.owner != peer.card.process || key.region >= kMaxRegions) {
     return Status(StatusCode::InvalidArgument, "the region key is not one of " + peer.card.who());
   }
   if (const Status status = peer_status(id); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
-  if (peer.regions.at(key.region) == nullptr) {
-    peer.regions.set(
-        key.region, std::make_unique<OpenedRegion>(OpenedRegion{key.address, key.bytes, key.rkey}));
+  if (const OpenedRegion* open = peer.regions.at(key.region)) {
+    if (open->generation == key.generation) return Status();
+    return Status(StatusCode::InvalidArgument,
+                  "the key of a region of " + peer.card.who() + " is of another one than is open");
   }
+  if (peer.withdrawn.has(key.region, key.generation)) return withdrawn_by(peer.card.who());
+  peer.regions.set(key.region, std::make_unique<OpenedRegion>(
+                                   OpenedRegion{key.address, key.bytes, key.rkey, key.generation}));
   return Status();
 }
 
@@ -131,28 +132,52 @@ bool VerbsTransport::short_key(RegionId id, ShortKey* key) const {
 bool VerbsTransport::open_by_short_key(PeerId id, RegionId part, const ShortKey& key) {
   Peer& peer = peer_at(id);
   if (peer.regions.at(part) != nullptr) return true;
-  if (part >= verbs::Immediate::kNoticeRegion) return false;
+  if (part >= kMaxRegions) return false;
   const auto wire = std::bit_cast<PartWire>(key);
   const std::lock_guard lock(mutex_);
   if (peer.regions.at(part) == nullptr) {
     peer.regions.set(part, std::make_unique<OpenedRegion>(
-                               OpenedRegion{wire.address, wire.pages * kPageBytes, wire.rkey}));
+                               OpenedRegion{wire.address, wire.pages * kPageBytes, wire.rkey, 0}));
   }
   return true;
 }
 
 void VerbsTransport::close_region(PeerId id, RegionId region) {
   const std::lock_guard lock(mutex_);
-  if (peer_at(id).regions.take(region) == nullptr) return;
-  notices_.push_back({id, region});
+  const auto open = peer_at(id).regions.take(region);
+  if (open == nullptr) return;
+  notices_.push_back({id, verbs::Immediate::kRegionClosed, {region, open->generation}});
   errands_.store(true, std::memory_order_relaxed);
 }
 
 void VerbsTransport::release_region(RegionId id) {
   const std::lock_guard lock(mutex_);
   VerbsRegion* region = regions_.at(id);
-  RDMACOLL_CHECK(region != nullptr);
-  region->released = true;
+  RDMACOLL_CHECK(region != nullptr && !region->lease.released);
+  region->lease.released = true;
+  released_.push_back(id);
+  for (const PeerId reader : region->lease.readers) {
+    notices_.push_back(
+        {reader, verbs::Immediate::kRegionWithdrawn, {id, region->lease.generation}});
+  }
+  errands_.store(true, std::memory_order_relaxed);
+}
+
+// By a notice, in the driver. What is open is answered when it is closed.
+void VerbsTransport::hear_of_region(Peer& peer, uint32_t notice, const verbs::RegionNotice& about) {
+  if (about.region >= kMaxRegions) return;
+  const std::lock_guard lock(mutex_);
+  if (notice == verbs::Immediate::kRegionClosed) {
+    VerbsRegion* mine = regions_.at(about.region);
+    if (mine == nullptr) return;
+    mine->lease.closed(peer.id, about.generation);
+    if (!mine->lease.released) return;
+  } else {
+    const OpenedRegion* open = peer.regions.at(about.region);
+    if (open != nullptr && open->generation == about.generation) return;
+    peer.withdrawn.add(about.region, about.generation);
+    notices_.push_back({peer.id, verbs::Immediate::kRegionClosed, about});
+  }
   errands_.store(true, std::memory_order_relaxed);
 }
 

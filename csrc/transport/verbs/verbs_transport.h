@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,7 @@ class VerbsTransport final : public Transport {
   void close_region(PeerId peer, RegionId region) override;
   // Deregistered by poll(), once every living peer that it was offered to has closed it.
   void release_region(RegionId region) override;
+  bool is_reusable(RegionId region) override { return regions_.at(region) == nullptr; }
 
   Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
              Ticket* ticket) override;
@@ -132,7 +134,8 @@ class VerbsTransport final : public Transport {
   bool may_signal(Peer& peer);
   void to_ring(Peer& peer);
   bool ring(Peer& peer, verbs::QueuePair& queue_pair);
-  bool send_notice(Peer& peer, uint32_t notice, bool last = false);
+  bool send_notice(Peer& peer, uint32_t notice, const verbs::RegionNotice* about = nullptr);
+  bool puts_done(const Peer& peer, uint64_t up_to) const;
 
   // Completions (verbs_completions.cc): the driver's.
   void take(const ibv_wc& completion);
@@ -140,6 +143,7 @@ class VerbsTransport final : public Transport {
   void take_deferred(Peer& peer);
   bool take_letter(Peer& peer, verbs::Immediate immediate);
   void take_notice(Peer& peer, uint32_t notice);
+  void hear_of_region(Peer& peer, uint32_t notice, const verbs::RegionNotice& about);
   void make_room(Peer& peer, uint8_t stripe);
   void tell_window(Peer& peer);
   void lose(Peer& peer, PeerState state, Status why);
@@ -149,6 +153,7 @@ class VerbsTransport final : public Transport {
   void send_notices();
   void probe_silent_peers();
   void deregister_released();
+  bool is_in_use(verbs::VerbsRegion& region);
   bool say_goodbye();
   void close_device();
 
@@ -178,9 +183,13 @@ class VerbsTransport final : public Transport {
   std::map<ProcessId, verbs::Hello> strangers_;  // greeted, not yet connected to
   struct Notice {
     PeerId peer;
-    RegionId closed;
+    uint32_t kind;  // Immediate's
+    verbs::RegionNotice about;
+    std::optional<uint64_t> after_put{};  // of this process to the peer: what comes first
   };
   std::vector<Notice> notices_;
+  std::vector<RegionId> released_;  // mine, and not yet deregistered
+  Generation generations_ = 0;
   Status device_failure_;
   Status door_failure_;
   std::string trouble_;  // that the device has reported and that is not known to be over

@@ -24,10 +24,14 @@ namespace rdmacoll::verbs {
 // The 32 bits of an immediate: which line a signal wrote, or a notice.
 struct Immediate {
   static constexpr uint32_t kLineBits = 20;
-  static constexpr RegionId kNoticeRegion = kMaxRegions - 1;  // never a region's id
+  static constexpr RegionId kNoticeRegion = kMaxRegions;  // never a region's id
   static constexpr uint32_t kGoodbye = 1;
   static constexpr uint32_t kMark = 2;  // the puts before it on this stripe have come
-  static constexpr uint32_t kRegionClosed = 1u << 16;  // + the region's id
+  // With a letter (RegionNotice). A region of the receiver is closed at the sender, which has no
+  // part in it any more; or will not be opened.
+  static constexpr uint32_t kRegionClosed = 3;
+  // A region of the sender is released; in answer kRegionClosed, if it is not open.
+  static constexpr uint32_t kRegionWithdrawn = 4;
 
   RegionId region = 0;
   uint32_t line = 0;  // index in the region; of a notice, which
@@ -39,7 +43,7 @@ struct Immediate {
   bool is_notice() const { return region == kNoticeRegion; }
 };
 static_assert(kMaxLinesPerRegion == 1u << Immediate::kLineBits);
-static_assert(kMaxRegions == 1u << (32 - Immediate::kLineBits));
+static_assert(kMaxRegions + 1 == 1u << (32 - Immediate::kLineBits));
 
 // What a signal writes: into the next place of a ring at the receiver and not into the line itself,
 // because a line may be signalled again before the first signal to it was taken (credits are).
@@ -67,6 +71,20 @@ struct alignas(kLineBytes) Letter {
   static constexpr uint32_t kHeadBytes = 28;
 };
 static_assert(offsetof(Letter, inline_data) == Letter::kHeadBytes);
+
+// Which region a notice is about, in the letter that comes with it.
+struct RegionNotice {
+  RegionId region = kNoRegion;
+  uint64_t generation = 0;
+
+  Letter letter() const {
+    Letter letter{};
+    letter.counter = generation;
+    letter.bytes = region;
+    return letter;
+  }
+  static RegionNotice of(const Letter& letter) { return {letter.bytes, letter.counter}; }
+};
 inline constexpr uint32_t kLetterBytesMax = Letter::kHeadBytes + kInlineBytes;
 
 // A count that a peer writes into this process's memory while it is read: with its complement, so
@@ -118,7 +136,7 @@ struct Hello {
     Both,     // and knows that the receiver has, too: no answer is due
     Refuses,  // it cannot join, and has said why on its side: no answer is due
   };
-  static constexpr uint64_t kMagic = 0x33306C6C6F63726Dull;  // version 03
+  static constexpr uint64_t kMagic = 0x34306C6C6F63726Dull;  // version 04
 
   uint64_t magic = kMagic;
   ProcessId from{};

@@ -38,11 +38,13 @@ class FakeTransport final : public Transport {
   bool is_memory = false;       // of shares_memory()
   std::byte* mapped = nullptr;  // of map()
   uint64_t open_bytes = 0;      // of opened_bytes()
+  std::set<RegionId> held;      // not is_reusable()
 
   // What it sees.
   std::vector<std::string> connected;
   std::map<RegionId, std::shared_ptr<SharedSegment>> regions;
   std::vector<std::string> opened;
+  std::vector<RegionId> closed;
   bool left = false;
 
   const char* name() const override { return name_.c_str(); }
@@ -67,8 +69,9 @@ class FakeTransport final : public Transport {
   }
   uint64_t opened_bytes(PeerId, RegionId) const override { return open_bytes; }
   bool open_by_short_key(PeerId, RegionId, const ShortKey&) override { return true; }
-  void close_region(PeerId, RegionId) override {}
+  void close_region(PeerId, RegionId region) override { closed.push_back(region); }
   void release_region(RegionId region) override { regions.erase(region); }
+  bool is_reusable(RegionId region) override { return !held.contains(region); }
 
   Posted put(PeerId, uint8_t, LocalSlice, RemoteSlice, Ticket*) override { return Posted::Full; }
   Posted get(PeerId, uint8_t, RemoteSlice, LocalSlice, Ticket*) override { return Posted::Full; }

@@ -1,4 +1,5 @@
-// GroupSetup: a peer's block is used only if it is as large as all agree that blocks are.
+// GroupSetup: a peer's block is used only if it is as large as all agree that blocks are; else all
+// that was open is closed.
 #include "csrc/engine/group_setup.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,13 @@ Status finish_with_a_block_of(uint64_t missing_bytes) {
   const Deadline deadline = Deadline::after_ms(clock, 1);
   const Status met = setup.meet({setup.record(), theirs.value().encode()}, deadline);
   EXPECT_TRUE(met.ok()) << met.message();
-  return setup.finish(deadline).status();
+  const Status finished = setup.finish(deadline).status();
+  if (finished.ok()) return finished;
+  EXPECT_TRUE(fake.closed.empty());
+  setup.give_up();
+  EXPECT_EQ(fake.closed, std::vector<RegionId>{theirs.value().region}) << "it was open";
+  EXPECT_TRUE(fake.regions.empty());
+  return finished;
 }
 
 TEST(GroupSetup, ABlockMustHoldWhatIsWrittenThere) {

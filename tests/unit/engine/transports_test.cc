@@ -199,6 +199,41 @@ TEST(Transports, ARegionIsRegisteredWithAllUnderOneId) {
   EXPECT_TRUE(other.shm.opened.empty());
 }
 
+TEST(Transports, AnIdIsUsedAnewOnceEveryTransportIsDoneWithIt) {
+  Process mine("a");
+  const Region first = mine.transports.create_region(64).take();
+  const Region second = mine.transports.create_region(64).take();
+  mine.transports.release_region(second.id);
+  mine.transports.release_region(first.id);
+  mine.verbs.held.insert(second.id);
+  EXPECT_EQ(mine.transports.create_region(64).value().id, first.id);
+  EXPECT_EQ(mine.transports.create_region(64).value().id, second.id + 1) << "a new one";
+  mine.verbs.held.clear();
+  EXPECT_EQ(mine.transports.create_region(64).value().id, second.id);
+}
+
+TEST(Transports, WhereAllIdsAreTakenItSaysHowManyWaitForWhom) {
+  Process mine("a");
+  for (uint32_t i = 0; i < kMaxRegions; ++i) {
+    const Region region = mine.transports.create_region(64).take();
+    mine.shm.held.insert(region.id);
+    if (i < 7) mine.transports.release_region(region.id);
+  }
+  const Status status = mine.transports.create_region(64).status();
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_TRUE(says(status, {"counting 7 that are destroyed"})) << status.message();
+  mine.transports.drive_by([&] { mine.shm.held.clear(); });
+  EXPECT_TRUE(mine.transports.create_region(64).ok()) << "whoever is late is waited for";
+}
+
+TEST(Transports, AnIdThatNoTransportTookIsFree) {
+  Process mine("a");
+  mine.shm.on_register = mine.verbs.on_register = Status(StatusCode::System, "no memory");
+  for (uint32_t i = 0; i <= kMaxRegions; ++i) {
+    ASSERT_EQ(mine.transports.create_region(64).status().message(), "no memory");
+  }
+}
+
 // As when RLIMIT_MEMLOCK is too low.
 TEST(Transports, MemoryThatCannotBeRegisteredIsAnErrorWhereItIsNeeded) {
   Process owner("a");

@@ -57,6 +57,7 @@ class Network final : public Transport {
   }
   void close_region(PeerId peer, RegionId region) override { shm_->close_region(peer, region); }
   void release_region(RegionId region) override { shm_->release_region(region); }
+  bool is_reusable(RegionId region) override { return shm_->is_reusable(region); }
   Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
              Ticket* ticket) override {
     return shm_->get(peer, channel, source, destination, ticket);

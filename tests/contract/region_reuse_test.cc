@@ -1,0 +1,162 @@
+// The contract of transport.h: when the id of a region can be given to other memory, and that
+// nothing of its old use gets there.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/contract/contract.h"
+#include "tests/contract/make_region.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr uint64_t kLines = kLineBytes * Board::kRanks;
+constexpr uint64_t kPutBytes = 3000;
+constexpr uint64_t kRegionBytes = kLines + Board::kRanks * kPutBytes + kPutBytes;
+
+RemoteSlice place_of(const Member& member, int other) {
+  return {member.region_of(other), kLines + static_cast<uint64_t>(member.rank) * kPutBytes,
+          kPutBytes};
+}
+
+bool is_zeroed(const Region& region) {
+  const std::vector<std::byte> zeros(region.bytes);
+  return std::memcmp(region.base, zeros.data(), zeros.size()) == 0;
+}
+
+// Puts to a rank and signals it, and waits for neither.
+Script put_and_signal(Member& member, int other) {
+  std::byte* source = member.region.base + kLines + Board::kRanks * kPutBytes;
+  std::memset(source, 0x77, kPutBytes);
+  Ticket ticket;
+  AWAIT(member, member.transport.put(member.peer(other), 1, {source, kPutBytes, member.region.id},
+                                     place_of(member, other), &ticket) != Posted::Full);
+  const RemoteSlice line{member.region_of(other), kLineBytes * static_cast<uint64_t>(member.rank),
+                         kLineBytes};
+  AWAIT(member, member.transport.signal(member.peer(other), 1, line, 1, Header{}) != Posted::Full);
+}
+
+// The same id for other memory, and the ids and keys of all ranks.
+Script share_again(Member& member) {
+  Result<Region> again = make_region(member.transport, member.region.id, kRegionBytes);
+  REQUIRE_OK(again.status());
+  member.region = again.value();
+  co_await member.gather(member.transport.region_key(member.region.id));
+  const std::vector<std::string> keys = member.gathered;
+  for (int other = 0; other < member.world; ++other) {
+    REQUIRE_OK(member.transport.offer_region(member.peer(other), member.region.id));
+  }
+  co_await member.gather("offered");
+  for (int other = 0; other < member.world; ++other) {
+    REQUIRE_OK(member.transport.open_region(member.peer(other), keys[static_cast<size_t>(other)],
+                                            member.deadline()));
+  }
+}
+
+// What is put and signalled last, and closed at once, is still on its way when the owner would
+// like to use the id anew.
+Script close_with_writes_under_way(Member& member) {
+  co_await member.meet();
+  co_await member.share(kRegionBytes);
+  for (int use = 0; use < 3; ++use) {
+    co_await member.gather("open everywhere");
+    for (int other = 0; other < member.world; ++other) co_await put_and_signal(member, other);
+    member.transport.release_region(member.region.id);
+    for (int other = 0; other < member.world; ++other) {
+      member.transport.close_region(member.peer(other), member.region_of(other));
+    }
+    AWAIT(member, member.transport.is_reusable(member.region.id));
+    co_await share_again(member);
+    for (int turns = 0; turns < 50; ++turns) co_await member.turn();
+    EXPECT_TRUE(is_zeroed(member.region)) << "a late write came into the next use of the id";
+  }
+}
+
+TEST_P(Contract, WhatComesLateDoesNotReachTheNextUseOfAnId) {
+  run(300, close_with_writes_under_way);
+}
+
+// As long as one has it open, the owner's id stays taken, and nobody waits for it.
+Script hold_it_open(Member& member) {
+  co_await member.meet();
+  co_await member.share(kRegionBytes);
+  const int holder = member.world - 1;
+  co_await member.gather("open everywhere");
+  member.transport.release_region(member.region.id);
+  for (int other = 0; other < member.world; ++other) {
+    if (member.rank == holder) continue;
+    member.transport.close_region(member.peer(other), member.region_of(other));
+  }
+  for (int turns = 0; turns < 100; ++turns) {
+    EXPECT_FALSE(member.transport.is_reusable(member.region.id));
+    co_await member.turn();
+  }
+  co_await member.gather("still taken");
+  if (member.rank == holder) {
+    for (int other = 0; other < member.world; ++other) {
+      member.transport.close_region(member.peer(other), member.region_of(other));
+    }
+  }
+  AWAIT(member, member.transport.is_reusable(member.region.id));
+  co_await member.gather("free");
+}
+
+TEST_P(Contract, AnIdStaysTakenWhileSomebodyHasTheRegionOpen) { run(50, hold_it_open); }
+
+// A group that could not be made: some were offered the region and never opened it, nor will they.
+Script never_open_it(Member& member) {
+  co_await member.meet();
+  Result<Region> made = member.make(kRegionBytes);
+  REQUIRE_OK(made.status());
+  co_await member.gather(member.transport.region_key(made.value().id));
+  const std::vector<std::string> keys = member.gathered;
+  for (int other = 0; other < member.world; ++other) {
+    REQUIRE_OK(member.transport.offer_region(member.peer(other), made.value().id));
+  }
+  co_await member.gather("offered");
+  member.transport.release_region(made.value().id);
+  // Over shared memory a rank answers in the set-up verbs, of which this is one.
+  const int round = member.next_round++;
+  for (int free = 0; free < member.world;) {
+    if (member.transport.is_reusable(made.value().id) &&
+        !member.board.published(round, member.rank)) {
+      member.board.publish(round, member.rank, "free");
+    }
+    co_await member.turn();
+    if (member.board.published(round, free)) ++free;
+  }
+  for (int other = 0; other < member.world; ++other) {
+    const Status late = member.transport.open_region(
+        member.peer(other), keys[static_cast<size_t>(other)], member.deadline());
+    EXPECT_EQ(late.code(), StatusCode::PeerFailed) << late.message();
+    EXPECT_NE(late.message().find("taken its memory back"), std::string::npos) << late.message();
+  }
+  co_await member.gather("nobody leaves before all have tried");
+}
+
+TEST_P(Contract, AnIdIsFreeWhereNobodyEverOpenedTheRegion) { run(50, never_open_it); }
+
+// Whoever has left, with the region open, writes no more.
+Script leave_it_open(Member& member) {
+  co_await member.meet();
+  co_await member.share(kRegionBytes);
+  co_await member.gather("open everywhere");
+  for (int other = 0; other < member.world; ++other) {
+    if (member.rank != 0) co_await put_and_signal(member, other);
+  }
+  if (member.rank != 0) {
+    member.transport.shutdown();
+    co_return;
+  }
+  member.transport.release_region(member.region.id);
+  member.transport.close_region(member.peer(0), member.region.id);
+  AWAIT(member, member.transport.is_reusable(member.region.id));
+  const Region again = make_region(member.transport, member.region.id, kRegionBytes).take();
+  for (int turns = 0; turns < 300; ++turns) co_await member.turn();
+  EXPECT_TRUE(is_zeroed(again));
+}
+
+TEST_P(Contract, AnIdIsFreeOnceThoseThatHadTheRegionOpenAreGone) { run(100, leave_it_open); }
+
+}  // namespace
+}  // namespace rdmacoll
