@@ -26,11 +26,20 @@ Result<std::vector<std::string>> StoreBootstrap::all_gather(const std::string& m
     RDMACOLL_RETURN_IF_ERROR(wait_for(keys, deadline));
     std::vector<std::string> everyones;
     for (const std::string& key : keys) everyones.push_back(store_->get_to_str(key));
+    forget(keys);
     return everyones;
   } catch (const std::exception& error) {
     return Status(StatusCode::System,
                   std::string("the c10d store that ranks meet in failed: ") + error.what());
   }
+}
+
+// Groups come and go, the store stays: who is the last to have read deletes.
+void StoreBootstrap::forget(const std::vector<std::string>& keys) {
+  const std::string readers = keys.front() + "/readers";
+  if (store_->add(readers, 1) != size_) return;
+  for (const std::string& key : keys) store_->deleteKey(key);
+  store_->deleteKey(readers);
 }
 
 void StoreBootstrap::decline(const std::string& mine) {

@@ -166,7 +166,8 @@ Result<Config> Config::from_environment() {
   RDMACOLL_RETURN_IF_ERROR(read_verbs(&config.verbs));
   // Not ours, so not ours to refuse.
   for (const auto& [name, rank] :
-       {std::pair{"LOCAL_RANK", &config.local_rank}, std::pair{"RANK", &config.rank}}) {
+       {std::pair{"LOCAL_RANK", &config.local_rank},
+        std::pair{"LOCAL_WORLD_SIZE", &config.local_world}, std::pair{"RANK", &config.rank}}) {
     [[maybe_unused]] const Status unset = read_integer(name, 0, INT32_MAX, rank);
   }
   return config;

@@ -61,7 +61,8 @@ struct Config {
   // RDMACOLL_BLOCK_BYTES: bytes of slots per channel of one communicator. Same on all ranks.
   uint64_t block_bytes = 8u << 20;
   // RDMACOLL_HEAP_BYTES: how large the heap may get (engine/heap.h); 0: there is none; -1: half of
-  // the machine's memory. It takes memory only where it is used.
+  // the memory that the machine and the cgroup have, less under `ulimit -v`. It takes memory only
+  // where it is used.
   int64_t heap_bytes = -1;
   // RDMACOLL_LEND_LOCAL_BYTES, RDMACOLL_LEND_REMOTE_BYTES: operations of so many bytes and more do
   // not copy what lies in the heap. Below, to ranks of this host, what is copied into their reach
@@ -96,6 +97,8 @@ struct Config {
   // LOCAL_RANK, as launchers set it: spreads the ranks of a host over its devices. What is no rank
   // counts as 0.
   int64_t local_rank = 0;
+  // LOCAL_WORLD_SIZE, likewise: how many heaps there may be to map. What is no number counts as 0.
+  int64_t local_world = 0;
   // RANK, likewise: how the flight recorder names this process. What is no rank counts as -1.
   int64_t rank = -1;
 

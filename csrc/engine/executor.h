@@ -102,6 +102,7 @@ class Executor {
   std::vector<Link>& links_;
   std::vector<std::vector<Port>>& ports_;
   const Heap* heap_;
+  const bool maps_mine_;  // every peer that maps the block; a stage is lent to all or to none
   StoreChoice store_choice_;
   Landing landing_;
 

@@ -8,7 +8,7 @@
 namespace rdmacoll {
 
 void Executor::choose_lending(uint64_t operation_bytes) {
-  lends_local_ = heap_ != nullptr && operation_bytes >= heap_->lend_local_bytes();
+  lends_local_ = maps_mine_ && heap_ != nullptr && operation_bytes >= heap_->lend_local_bytes();
   lends_remote_ = heap_ != nullptr && operation_bytes >= heap_->lend_remote_bytes();
 }
 

@@ -2,6 +2,7 @@
 #include "csrc/engine/flight_recorder.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "csrc/engine/flight_dump.h"
 
@@ -21,14 +22,12 @@ FlightSnapshot FlightRecorder::snapshot() const {
 }
 
 uint32_t FlightRecorder::add_group(FlightGroup group) {
-  const std::vector<FlightRecord> records = ring_.snapshot();
+  std::unordered_set<uint32_t> told_of;
+  for (const FlightRecord& record : ring_.snapshot()) told_of.insert(record.group);
   const std::lock_guard<std::mutex> lock(mutex_);
   // Groups may come and go for ever: those that nothing tells of any more are forgotten.
-  std::erase_if(groups_, [&](const FlightGroup& old) {
-    return old.left &&
-           std::none_of(records.begin(), records.end(),
-                        [&](const FlightRecord& record) { return record.group == old.id; });
-  });
+  std::erase_if(groups_,
+                [&](const FlightGroup& old) { return old.left && !told_of.contains(old.id); });
   group.id = next_group_++;
   groups_.push_back(std::move(group));
   return groups_.back().id;

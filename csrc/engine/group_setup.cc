@@ -95,7 +95,6 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
     const RegionId region = theirs_[peer].region;
     const Status opened = transports_.open_region(path, theirs_[peer].key, deadline);
     if (!opened.ok()) return with_rank(opened, peer);
-    opened_ = peer + 1;
     if (path.transport->opened_bytes(path.peer, region) < layout_.total_bytes()) {
       return Status(StatusCode::InvalidArgument,
                     who(peer) + " names as its block a region that is not open or has fewer than " +
@@ -103,8 +102,9 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
     }
     auto heap = transports_.open_heap(path, deadline);
     if (!heap.ok()) return with_rank(heap.status(), peer);
-    links[peer] = {path.transport, path.peer, region, path.transport->map(path.peer, region),
-                   heap.value()};
+    links[peer] = {path.transport, path.peer,
+                   region,         path.transport->map(path.peer, region),
+                   heap.value(),   transports_.heap_is_mapped_by(path)};
   }
   return NewGroup{std::make_unique<Group>(clock_, mine_.rank, layout_, block_, std::move(links),
                                           transports_.heap(), config_),
@@ -112,11 +112,17 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
 }
 
 void GroupSetup::give_up() {
-  for (uint32_t peer = 0; peer < opened_; ++peer) {
-    if (peer == mine_.rank) continue;
-    transports_.close_region(paths_[peer], theirs_[peer].region);
-  }
+  transports_.withdraw_region(block_.id);
   transports_.release_region(block_.id);
+  // Also of those that were not opened, in case they were offered: their owners may have the group,
+  // and hold them until this rank has closed them. Behind the withdrawal, after which none is.
+  for (uint32_t peer = 0; peer < theirs_.size(); ++peer) {
+    const Path& path = paths_[peer];
+    if (path.transport == nullptr) continue;
+    [[maybe_unused]] const Status opened =
+        transports_.open_region(path, theirs_[peer].key, Deadline::after_ms(clock_, 0));
+    transports_.close_region(path, theirs_[peer].region);
+  }
 }
 
 Result<NewGroup> set_up_group(Transports& transports, const Clock& clock, const Config& config,

@@ -54,7 +54,6 @@ class GroupSetup {
   GroupRecord mine_;
   std::vector<GroupRecord> theirs_;  // by rank
   std::vector<Path> paths_;
-  uint32_t opened_ = 0;  // the blocks of so many ranks
 };
 
 // All the steps, with one exchange over the bootstrap. The ranks may come as far apart as the

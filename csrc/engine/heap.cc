@@ -8,6 +8,7 @@
 #include <string>
 
 #include "csrc/base/check.h"
+#include "csrc/engine/heap_size.h"
 
 namespace rdmacoll {
 namespace {
@@ -15,16 +16,13 @@ namespace {
 // Few registrations, and not much pinned for a few small tensors.
 constexpr uint64_t kExtentBytesMin = 32ull << 20;
 
-uint64_t wanted_bytes(const Config& config) {
-  if (config.heap_bytes >= 0) return static_cast<uint64_t>(config.heap_bytes);
-  const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
-  return pages / 2 * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
 }  // namespace
 
 Result<std::shared_ptr<Heap>> Heap::create(const Config& config) {
-  const uint64_t bytes = wanted_bytes(config);
+  Result<HeapSize> size = choose_heap_size(config, MemoryLimits::of_this_process());
+  if (!size.ok()) return size.status();
+  const auto& [bytes, warning] = size.value();
+  if (!warning.empty()) Log(config.log_level, "heap").write(LogLevel::Warn, warning);
   if (bytes == 0) return std::shared_ptr<Heap>();
   Result<SharedSegment> made = SharedSegment::create(bytes);
   if (!made.ok()) {

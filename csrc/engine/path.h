@@ -15,7 +15,9 @@ struct Path {
   bool same_host = true;
   std::string host{};    // the peer's id of it
   std::string reason{};  // for people, in a few words: "same host"
-  std::string heap{};    // what its card says of its heap (transports_heap.cc)
+  // What its card says of its heap, and of those that it maps (transports_heap.cc).
+  std::string heap{};
+  std::string largest_heap{};
 };
 
 // For people: "shm to 3 ranks of this host; verbs (mlx5_0 port 1) to 4 ranks on 1 other host". By

@@ -5,7 +5,9 @@
 
 #include "csrc/base/check.h"
 #include "csrc/base/host_name.h"
+#include "csrc/base/memory_limits.h"
 #include "csrc/base/printable.h"
+#include "csrc/engine/heap_size.h"
 #include "csrc/transport/shm/host_id.h"
 #include "csrc/transport/shm/shm_transport.h"
 #include "csrc/transport/verbs/open_verbs.h"
@@ -17,10 +19,15 @@ namespace {
 constexpr const char* kHostId = "host id";
 constexpr const char* kHostName = "host name";
 constexpr const char* kHeap = "heap";
+constexpr const char* kLargestHeap = "largest heap";  // that it maps; missing: any
 constexpr size_t kMaxHostNameBytes = 256;  // of another's, in errors
 
 // How long one waits in a transport before one looks whether the peer calls over a later one.
 constexpr int64_t kLookForCallsMs = 150;
+
+std::string bytes_section(uint64_t bytes) {
+  return std::string(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
+}
 
 void add_reason(std::string* reasons, const std::string& transport, const std::string& why) {
   *reasons += (reasons->empty() ? "" : "; ") + transport + ": " + why;
@@ -39,12 +46,17 @@ Result<std::unique_ptr<Transports>> Transports::open(const Config& config, const
   RDMACOLL_RETURN_IF_ERROR(opened->open_shm(config));
   RDMACOLL_RETURN_IF_ERROR(opened->open_verbs(config));
   RDMACOLL_RETURN_IF_ERROR(opened->adopt_heap(std::move(heap)));
+  opened->largest_peer_heap_ = rdmacoll::largest_peer_heap(config, MemoryLimits::of_this_process());
   return opened;
 }
 
 Transports::Transports(std::vector<Transport*> transports, Host host, const Config& config,
                        const Clock& clock)
-    : host_(std::move(host)), setting_(config.transport), require_(config.require), clock_(clock) {
+    : host_(std::move(host)),
+      setting_(config.transport),
+      require_(config.require),
+      clock_(clock),
+      log_(config.log_level, "heap") {
   for (Transport* transport : transports) add(transport);
 }
 
@@ -118,6 +130,7 @@ std::string Transports::local_card() const {
   Sections card{{kHostId, host_.id}, {kHostName, host_.name}};
   for (const Transport* transport : transports_) card[transport->name()] = transport->local_card();
   if (heap_ != nullptr) card[kHeap] = heap_section();
+  if (largest_peer_heap_ != UINT64_MAX) card[kLargestHeap] = bytes_section(largest_peer_heap_);
   return encode(card);
 }
 
@@ -156,6 +169,7 @@ Result<Path> Transports::choose(Sections card, Deadline deadline) const {
       path.transport = transports_[i];
       path.peer = peer.value();
       path.heap = card[kHeap];
+      path.largest_heap = card[kLargestHeap];
       path.reason = setting_ != "auto" ? "RDMACOLL_TRANSPORT=" + setting_
                     : !path.same_host  ? "on host " + card[kHostName]
                     : i == 0           ? "same host"

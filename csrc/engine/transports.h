@@ -18,6 +18,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
+#include "csrc/base/log.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/heap.h"
 #include "csrc/engine/path.h"
@@ -70,6 +71,8 @@ class Transports {
   Result<Region> create_region(uint64_t bytes);
   std::string region_key(RegionId region) const;
   void release_region(RegionId region);
+  // Before that, if a group could not be made: who has not opened it need not try.
+  void withdraw_region(RegionId region);
   // What lets the driver do a round, for whoever waits here; without it nobody does.
   void drive_by(std::function<void()> drive) { drive_ = std::move(drive); }
   // Makes the heap known to all transports, and to others by the card: before anything else.
@@ -87,7 +90,10 @@ class Transports {
   // Lets the peer map my heap, if the path's transport shares memory; the other side's open_heap()
   // waits for it.
   Status offer_heap(const Path& path);
-  // The peer's heap in this address space; without bytes where it has none or shares it not.
+  // Whether the peer maps my heap, if it can.
+  bool heap_is_mapped_by(const Path& path) const;
+  // The peer's heap in this address space; without bytes where it has none or shares it not, or
+  // where it is too large for this process (heap_size.h), which is warned of once.
   Result<std::span<const std::byte>> open_heap(const Path& path, Deadline deadline);
 
  private:
@@ -102,12 +108,15 @@ class Transports {
   Result<RegionId> new_region();
   std::optional<RegionId> free_region();  // under the mutex
   std::string heap_section() const;
+  void warn_of_heap(uint64_t bytes);
 
   const Host host_;
   const std::string setting_;  // RDMACOLL_TRANSPORT
   const std::string require_;  // RDMACOLL_REQUIRE
   const Clock& clock_;
+  const Log log_;
   std::shared_ptr<Heap> heap_;
+  uint64_t largest_peer_heap_ = UINT64_MAX;
   std::vector<std::unique_ptr<Transport>> owned_;
   std::vector<Transport*> transports_;         // the best first
   std::map<std::string, std::string> absent_;  // why one is not open, by name
@@ -124,6 +133,7 @@ class Transports {
   // Of each region of mine, until its id is reused: how registering it went, by transport.
   std::map<RegionId, std::vector<Status>> registered_;
   std::set<std::pair<Transport*, PeerId>> offered_heap_;  // to whom
+  bool warned_of_heaps_ = false;
 };
 
 }  // namespace rdmacoll

@@ -1,5 +1,6 @@
 // Transports: the heap of this process, and those of others. Floor: engine. Thread: any.
 #include <cstring>
+#include <utility>
 
 #include "csrc/base/check.h"
 #include "csrc/engine/transports.h"
@@ -33,9 +34,31 @@ std::string Transports::heap_section() const {
 
 Status Transports::offer_heap(const Path& path) {
   if (heap_ == nullptr || !path.transport->shares_memory()) return Status();
+  if (!heap_is_mapped_by(path)) return Status();
   const std::lock_guard lock(mutex_);
   if (!offered_heap_.emplace(path.transport, path.peer).second) return Status();
   return path.transport->offer_region(path.peer, Heap::kRegion);
+}
+
+bool Transports::heap_is_mapped_by(const Path& path) const {
+  uint64_t largest = UINT64_MAX;
+  if (path.largest_heap.size() == sizeof(largest)) {
+    std::memcpy(&largest, path.largest_heap.data(), sizeof(largest));
+  }
+  return heap_ == nullptr || heap_->capacity() <= largest;
+}
+
+void Transports::warn_of_heap(uint64_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(warned_of_heaps_, true)) return;
+  }
+  log_.write(LogLevel::Warn,
+             "a heap of another rank of this host has " + std::to_string(bytes) +
+                 " bytes, too many to be mapped with all others under this process's `ulimit -v`, "
+                 "so what lies there is copied on its way; raise the limit, lower "
+                 "RDMACOLL_HEAP_BYTES, or start the ranks with rdmarun or torchrun, which say "
+                 "how many there are");
 }
 
 Result<std::span<const std::byte>> Transports::open_heap(const Path& path, Deadline deadline) {
@@ -45,6 +68,10 @@ Result<std::span<const std::byte>> Transports::open_heap(const Path& path, Deadl
     return Status(StatusCode::InvalidArgument, "its card says nothing sensible of its heap");
   }
   std::memcpy(&bytes, path.heap.data(), sizeof(bytes));
+  if (bytes > largest_peer_heap_) {
+    warn_of_heap(bytes);
+    return std::span<const std::byte>();
+  }
   RDMACOLL_RETURN_IF_ERROR(open_region(path, path.heap.substr(sizeof(bytes)), deadline));
   const std::byte* base = path.transport->map(path.peer, Heap::kRegion);
   if (base == nullptr) {

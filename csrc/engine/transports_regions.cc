@@ -102,6 +102,12 @@ std::string Transports::region_key(RegionId region) const {
   return encode(key);
 }
 
+void Transports::withdraw_region(RegionId region) {
+  for (Transport* transport : transports_) {
+    if (registered(transport, region).ok()) transport->withdraw_region(region);
+  }
+}
+
 void Transports::release_region(RegionId region) {
   for (Transport* transport : transports_) {
     if (registered(transport, region).ok()) transport->release_region(region);

@@ -22,13 +22,17 @@ struct Lease {
   Generation generation = 0;
   bool released = false;
   std::vector<PeerId> readers{};  // it was offered to, and that have not said that it is closed
+  std::vector<PeerId> closers{};  // that said so before it was offered to them
 
   void offered(PeerId peer) {
-    if (std::find(readers.begin(), readers.end(), peer) == readers.end()) readers.push_back(peer);
+    if (std::erase(closers, peer) == 0) readers.push_back(peer);
   }
-  // What is said of an earlier use means nothing.
+  // What is said of an earlier use means nothing. The key may come to a peer by another way, so it
+  // may be done with the region before it is offered to it.
   void closed(PeerId peer, Generation of) {
-    if (of == generation) std::erase(readers, peer);
+    if (of != generation || std::erase(readers, peer) > 0) return;
+    std::erase(closers, peer);  // it may say so twice
+    closers.push_back(peer);
   }
 };
 

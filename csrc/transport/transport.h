@@ -101,18 +101,20 @@ class Transport {
   // Lets `peer` open a region of mine, once; the other side's open_region() waits for it.
   virtual Status offer_region(PeerId peer, RegionId region) = 0;
   // Opens a peer's region by its key. From then on its slices may be put to, and its lines
-  // signalled. PeerFailed: its owner has released it.
+  // signalled. PeerFailed: its owner has withdrawn it.
   virtual Status open_region(PeerId peer, const std::string& key, Deadline deadline) = 0;
   // Of a peer's region that is open; 0: it is not, or there is no such. What a peer says of its
   // memory holds only up to here.
   virtual uint64_t opened_bytes(PeerId peer, RegionId region) const = 0;
   // The owner is told, behind everything that this process did to it.
   virtual void close_region(PeerId peer, RegionId region) = 0;
-  // The memory stays until no living peer can write to it. Peers are told, so that none opens it
-  // any more.
+  // Before release_region(): peers that have not opened it cannot do so any more. Without it they
+  // may still come, and the id waits for them.
+  virtual void withdraw_region(RegionId region) = 0;
+  // The memory stays until no living peer can write to it.
   virtual void release_region(RegionId region) = 0;
   // Whether the id of a released region can be registered anew: every peer that it was offered to
-  // has closed it, will not open it, or is gone, and nothing of the old use can still come. It may
+  // has closed it, cannot open it, or is gone, and nothing of the old use can still come. It may
   // never be: a peer that is stopped holds what it holds.
   virtual bool is_reusable(RegionId region) = 0;
 

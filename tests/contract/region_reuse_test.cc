@@ -114,6 +114,7 @@ Script never_open_it(Member& member) {
     REQUIRE_OK(member.transport.offer_region(member.peer(other), made.value().id));
   }
   co_await member.gather("offered");
+  member.transport.withdraw_region(made.value().id);
   member.transport.release_region(made.value().id);
   // Over shared memory a rank answers in the set-up verbs, of which this is one.
   const int round = member.next_round++;

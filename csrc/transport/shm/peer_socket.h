@@ -26,7 +26,8 @@ enum class MessageKind : uint32_t {
   Region = 4,     // a region is offered; descriptor: its memory, or `reference` within one process
   Bye = 5,        // last: the sender leaves on purpose
   Closed = 6,     // a region of the receiver is closed here, or will not be opened
-  Withdrawn = 7,  // a region of the sender is released; in answer Closed, if it is not open
+  Withdrawn =
+      7,  // a region of the sender, not to be opened any more; in answer Closed, if it is not open
 };
 
 // One layout for all kinds; both ends run the same version, which the tag checks.

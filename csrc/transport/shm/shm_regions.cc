@@ -100,11 +100,18 @@ void ShmTransport::close_region(PeerId id, RegionId region) {
 
 void ShmTransport::release_region(RegionId region) {
   const std::lock_guard lock(mutex_);
-  const Generation generation = my_region(region).lease.generation;
+  RDMACOLL_CHECK(!my_region(region).lease.released);
   MyRegion& mine = regions_.at(region);
   mine.lease.released = true;
   mine.memory.reset();
-  const std::vector<PeerId> readers = mine.lease.readers;  // one's own may be heard at once
+  forget_if_unread(region);
+}
+
+void ShmTransport::withdraw_region(RegionId region) {
+  const std::lock_guard lock(mutex_);
+  const Generation generation = my_region(region).lease.generation;
+  // A copy: one's own is heard at once.
+  const std::vector<PeerId> readers = my_region(region).lease.readers;
   for (const PeerId id : readers) {
     Peer& peer = peer_at(id);
     if (peer.socket.valid()) {
@@ -114,7 +121,6 @@ void ShmTransport::release_region(RegionId region) {
       hear_withdrawn(&peer, region, generation);
     }
   }
-  forget_if_unread(region);
 }
 
 bool ShmTransport::is_reusable(RegionId region) {

@@ -61,6 +61,7 @@ class ShmTransport final : public Transport {
   Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
   uint64_t opened_bytes(PeerId peer, RegionId region) const override;
   void close_region(PeerId peer, RegionId region) override;
+  void withdraw_region(RegionId region) override;
   // The memory itself stays until the last peer closed it: a late write of a live peer lands in
   // pages that nobody reads, and never in those of another region of the same id.
   void release_region(RegionId region) override;

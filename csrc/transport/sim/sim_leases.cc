@@ -14,9 +14,11 @@ void SimTransport::close_region(PeerId peer, RegionId region) {
   peers_[peer].regions.erase(open);
 }
 
-void SimTransport::release_region(RegionId id) {
+void SimTransport::release_region(RegionId id) { regions_.at(id)->lease.released = true; }
+
+void SimTransport::withdraw_region(RegionId id) {
   const std::shared_ptr<SimRegion>& region = regions_.at(id);
-  region->lease.released = true;
+  region->withdrawn = true;
   SimTimeline& timeline = network_.timeline_;
   for (const PeerId reader : region->lease.readers) {
     timeline.at(timeline.now_ns() + timeline.delay_ns(network_.options_.max_delay_ns),

@@ -38,6 +38,7 @@ struct SimRegion {
   const bool is_part = false;
   std::map<uint64_t, LineState> signalled;
   Lease lease;
+  bool withdrawn = false;
 
   std::byte* base() const { return memory->data() + offset; }
   bool holds(uint64_t offset, uint64_t count) const {

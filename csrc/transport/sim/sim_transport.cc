@@ -98,7 +98,7 @@ Status SimTransport::open_region(PeerId id, const std::string& key, Deadline) {
     return Status(StatusCode::InvalidArgument, "not a region key of that rank");
   }
   const auto found = theirs.find(static_cast<RegionId>(number % kKeyIds));
-  if (found == theirs.end() || key_of(*found->second) != key || found->second->lease.released) {
+  if (found == theirs.end() || key_of(*found->second) != key || found->second->withdrawn) {
     return withdrawn_by("simulated rank " + std::to_string(peer.rank));
   }
   Open& open = peer.regions[found->first];

@@ -37,6 +37,7 @@ class SimTransport final : public Transport {
   Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
   uint64_t opened_bytes(PeerId peer, RegionId region) const override;
   void close_region(PeerId peer, RegionId region) override;
+  void withdraw_region(RegionId region) override;
   void release_region(RegionId region) override;
   bool is_reusable(RegionId region) override;
 

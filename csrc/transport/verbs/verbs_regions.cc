@@ -156,6 +156,13 @@ void VerbsTransport::release_region(RegionId id) {
   RDMACOLL_CHECK(region != nullptr && !region->lease.released);
   region->lease.released = true;
   released_.push_back(id);
+  errands_.store(true, std::memory_order_relaxed);
+}
+
+void VerbsTransport::withdraw_region(RegionId id) {
+  const std::lock_guard lock(mutex_);
+  const VerbsRegion* region = regions_.at(id);
+  RDMACOLL_CHECK(region != nullptr && !region->lease.released);
   for (const PeerId reader : region->lease.readers) {
     notices_.push_back(
         {reader, verbs::Immediate::kRegionWithdrawn, {id, region->lease.generation}});

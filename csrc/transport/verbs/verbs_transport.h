@@ -73,6 +73,7 @@ class VerbsTransport final : public Transport {
   Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
   uint64_t opened_bytes(PeerId peer, RegionId region) const override;
   void close_region(PeerId peer, RegionId region) override;
+  void withdraw_region(RegionId region) override;
   // Deregistered by poll(), once every living peer that it was offered to has closed it.
   void release_region(RegionId region) override;
   bool is_reusable(RegionId region) override { return regions_.at(region) == nullptr; }

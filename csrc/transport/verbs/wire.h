@@ -30,7 +30,7 @@ struct Immediate {
   // With a letter (RegionNotice). A region of the receiver is closed at the sender, which has no
   // part in it any more; or will not be opened.
   static constexpr uint32_t kRegionClosed = 3;
-  // A region of the sender is released; in answer kRegionClosed, if it is not open.
+  // A region of the sender is not to be opened any more; in answer kRegionClosed, if it is not.
   static constexpr uint32_t kRegionWithdrawn = 4;
 
   RegionId region = 0;

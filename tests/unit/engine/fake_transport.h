@@ -70,6 +70,7 @@ class FakeTransport final : public Transport {
   uint64_t opened_bytes(PeerId, RegionId) const override { return open_bytes; }
   bool open_by_short_key(PeerId, RegionId, const ShortKey&) override { return true; }
   void close_region(PeerId, RegionId region) override { closed.push_back(region); }
+  void withdraw_region(RegionId) override {}
   void release_region(RegionId region) override { regions.erase(region); }
   bool is_reusable(RegionId region) override { return !held.contains(region); }
 

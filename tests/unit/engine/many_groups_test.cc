@@ -11,7 +11,7 @@
 namespace rdmacoll {
 namespace {
 
-constexpr uint32_t kMany = 5 * kMaxRegions;
+constexpr uint32_t kMany = kMaxRegions + kMaxRegions / 4;
 
 struct Holdings {
   int64_t mappings = 0;
@@ -41,7 +41,7 @@ void make_and_destroy(Endpoint& endpoint, ThreadBootstrap& bootstrap, int rank, 
   auto made = endpoint.create_communicator(rank, world, face, kTestTimeoutMs);
   ASSERT_TRUE(made.ok()) << made.status().message();
   float value = static_cast<float>(rank + 1);
-  finish(*made.value(), made.value()->all_reduce({&value, 1, DataType::Float32}, ReduceOp::Sum));
+  finish(*made.value(), made.value()->all_reduce(&value, &value, 1, DType::Float32, ReduceOp::Sum));
   EXPECT_EQ(value, static_cast<float>(world * (world + 1) / 2));
 }
 

@@ -56,6 +56,7 @@ class Network final : public Transport {
     return shm_->opened_bytes(peer, region);
   }
   void close_region(PeerId peer, RegionId region) override { shm_->close_region(peer, region); }
+  void withdraw_region(RegionId region) override { shm_->withdraw_region(region); }
   void release_region(RegionId region) override { shm_->release_region(region); }
   bool is_reusable(RegionId region) override { return shm_->is_reusable(region); }
   Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,

@@ -1,0 +1,27 @@
+// How large a heap is, and how large a peer's may be for this process to map it, from what the user
+// asks for and what the process may have.
+// Floor: engine. Thread: any; values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "csrc/base/config.h"
+#include "csrc/base/memory_limits.h"
+#include "csrc/base/status.h"
+
+namespace rdmacoll {
+
+struct HeapSize {
+  uint64_t bytes = 0;   // 0: there is none
+  std::string warning;  // why it is smaller than without a limit, and the remedy; empty: it is not
+};
+
+// InvalidArgument: RDMACOLL_HEAP_BYTES names more than can be mapped.
+Result<HeapSize> choose_heap_size(const Config& config, const MemoryLimits& limits);
+
+// The largest heap of a peer that this process maps, once it has its own. A launcher says how many
+// there can be; where none does and address space is limited, none is mapped.
+uint64_t largest_peer_heap(const Config& config, const MemoryLimits& limits);
+
+}  // namespace rdmacoll
