@@ -3,15 +3,19 @@
 Floor: launcher. Thread: any.
 """
 
+DIGITS = 19  # the next number may have more bits than the engine reads
 SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
 def parse_size(text: str) -> int:
     """0 or more. ValueError says what is wrong with the text."""
     number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
-    if unit not in SHIFTS or not number.isdecimal():
+    if unit not in SHIFTS or not (number.isascii() and number.isdecimal()):
         raise ValueError(f"{text!r} is not a size; give bytes, or 64K, 512M, 8G")
-    return int(number) << SHIFTS[unit]
+    size = int(number[: DIGITS + 1]) << SHIFTS[unit]
+    if len(number) > DIGITS or size >= 1 << 63:
+        raise ValueError(f"{text!r} is more than any memory; give bytes, or 64K, 512M, 8G")
+    return size
 
 
 def text_of_size(size_bytes: int) -> str:

@@ -3,11 +3,18 @@
 Floor: launcher. Thread: any.
 """
 
+import ipaddress
+import re
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-LOCAL_NAMES = {"localhost", "localhost.localdomain", "::1"}
+LOCAL_NAMES = {"localhost", "localhost.localdomain"}
+MOST_RANKS = 4096  # of one group, kMaxWorld in csrc/base/limits.h
+_LOOPBACK = re.compile(r"127(\.[0-9]{1,3}){1,3}")
+# It gets onto the command lines of mpiexec and of ssh, which reads options and asks a shell.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
+_SLOTS = re.compile(r"0*[1-9][0-9]{0,5}")
 
 
 class HostError(ValueError):
@@ -25,7 +32,9 @@ class Host:
     def is_local(self) -> bool:
         name = self.name.lower()
         own = socket.gethostname().lower()
-        return name in LOCAL_NAMES or name.startswith("127.") or name in (own, own.split(".")[0])
+        if name in LOCAL_NAMES or name in (own, own.split(".")[0]):
+            return True
+        return _LOOPBACK.fullmatch(name) is not None
 
 
 def parse_hosts(text: str) -> list[Host]:
@@ -48,6 +57,10 @@ def parse_hostfile(text: str, path: str) -> list[Host]:
 
 def place(hosts: Iterable[Host], world: int) -> list[Host]:
     """Fills the hosts in their order with `world` ranks; hosts that get none are left out."""
+    if world > MOST_RANKS:
+        raise HostError(
+            f"-np {world}: a group can have {MOST_RANKS} ranks at most; start several jobs"
+        )
     hosts = list(hosts)
     slots = sum(host.slots for host in hosts)
     if world > slots:
@@ -77,11 +90,43 @@ def _join_slots(words: list[str], where: str) -> str:
 
 
 def _parse_host(entry: str, where: str) -> Host:
+    if entry == "::1" or entry.startswith("["):
+        return _parse_ipv6(entry, where)
     name, colon, slots = entry.rpartition(":")
     if not colon:
         name, slots = entry, "1"
-    if not name or any(c.isspace() for c in name):
+    if not name:
         raise HostError(f"{where}: `{entry}` names no host; write host:slots")
-    if not slots.isdecimal() or int(slots) == 0:
+    if ":" in name:
+        raise HostError(
+            f"{where}: `{entry}` has several colons; write host:slots or [address]:slots"
+        )
+    if _NAME.fullmatch(name) is None:
+        raise HostError(
+            f"{where}: {name!r} is no name of a host; one has letters, digits, `.`, `-` and `_`, "
+            "and does not begin with `.` or `-`"
+        )
+    return Host(name, _slots(name, slots, where))
+
+
+def _parse_ipv6(entry: str, where: str) -> Host:
+    """Only this host's: mpiexec reads colons as host:slots."""
+    match = re.fullmatch(r"\[(.*)\](?::(.*))?", f"[{entry}]" if entry == "::1" else entry)
+    try:
+        address = ipaddress.IPv6Address(match[1] if match else "")
+    except ValueError:
+        raise HostError(f"{where}: {entry!r} is no IPv6 address; write [address]:slots") from None
+    assert match is not None
+    if not address.is_loopback:
+        raise HostError(
+            f"{where}: mpiexec cannot be given the IPv6 address {address}; give the host's name, "
+            "from DNS or /etc/hosts"
+        )
+    slots = "1" if match[2] is None else match[2]
+    return Host("localhost", _slots(match[1], slots, where))
+
+
+def _slots(name: str, slots: str, where: str) -> int:
+    if _SLOTS.fullmatch(slots) is None:
         raise HostError(f"{where}: `{slots}` is no number of slots for {name}; write host:slots")
-    return Host(name, int(slots))
+    return int(slots)

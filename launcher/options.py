@@ -6,12 +6,14 @@ Floor: launcher. Thread: any.
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from .byte_sizes import parse_size
 from .hosts import Host, HostError, parse_hostfile, parse_hosts, place
 
 DEFAULT_START_TIMEOUT_S = 300.0
+LONGEST_TIMEOUT_S = 1e6  # twelve days; the kernel cannot wait much longer
+DIGITS = 9  # of a number of ranks or of restarts
+HOSTFILE_LIMIT_BYTES = 16 << 20
 
 DESCRIPTION = "Starts a python script as N ranks, on this host or on several, and supervises them."
 EPILOG = """\
@@ -55,8 +57,10 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
     else:
         try:
             hosts = place(_hosts(args), args.np)
-        except (HostError, OSError) as error:
+        except HostError as error:
             parser.error(str(error))
+        except OSError as error:
+            parser.error(f"--hostfile {args.hostfile}: {error.strerror}")
         if wrong := _wrong_about_failures(args):
             parser.error(wrong)
     try:
@@ -91,7 +95,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("-np", "-n", "--nproc", dest="np", type=_positive(int), metavar="N", help="ranks to start")
+    add("-np", "-n", "--nproc", dest="np", type=_positive, metavar="N", help="ranks to start")
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "-H",
@@ -121,7 +125,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     )
     add(
         "--start-timeout",
-        type=_positive(float),
+        type=_seconds,
         default=DEFAULT_START_TIMEOUT_S,
         metavar="SECONDS",
         help="longest time until every host runs its agent, and, once one rank has joined the "
@@ -130,6 +134,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     _add_failures(parser)
     add(
         "--output-filename",
+        type=_folder,
         metavar="DIR",
         help="also write each rank's output to DIR/rank.N/stdout and DIR/rank.N/stderr",
     )
@@ -151,14 +156,14 @@ def _add_failures(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--min-np",
-        type=_positive(int),
+        type=_positive,
         metavar="N",
         help="go on while no more ranks have failed than leave N: the others get "
         "rdmacoll.DeadRankError and go on with rdmacoll.shrink_group() (default: all are needed)",
     )
     add(
         "--max-restarts",
-        type=_not_negative,
+        type=_whole,
         default=0,
         metavar="N",
         help="start all ranks again when the job fails for one of them, so many times; "
@@ -194,8 +199,20 @@ def _hosts(args: argparse.Namespace) -> list[Host]:
     if args.hosts is not None:
         return parse_hosts(args.hosts)
     if args.hostfile is not None:
-        return parse_hostfile(Path(args.hostfile).read_text(), args.hostfile)
+        return parse_hostfile(_read_hostfile(args.hostfile), args.hostfile)
     return [Host("localhost", args.np)]
+
+
+def _read_hostfile(path: str) -> str:
+    with open(path, "rb") as file:
+        data = file.read(HOSTFILE_LIMIT_BYTES + 1)
+    if len(data) > HOSTFILE_LIMIT_BYTES:
+        raise HostError(f"--hostfile {path}: is larger than {HOSTFILE_LIMIT_BYTES >> 20} MiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise HostError(f"--hostfile {path}, line {line}: is not UTF-8 text") from None
 
 
 def _settings(settings: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
@@ -214,6 +231,12 @@ def _heap(size_bytes: int | None) -> dict[str, str]:
     return {} if size_bytes is None else {"RDMACOLL_HEAP_BYTES": str(size_bytes)}
 
 
+def _folder(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("'' names no folder")
+    return text
+
+
 def _bytes(text: str) -> int:
     try:
         return parse_size(text)
@@ -221,19 +244,25 @@ def _bytes(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _not_negative(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {'9' * DIGITS}")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if (value := _whole(text)) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
     return value
 
 
-def _positive(kind: type[int] | type[float]):  # type: ignore[no-untyped-def]
-    def convert(text: str) -> int | float:
-        value = kind(text)
-        if not 0 < value < float("inf"):
-            raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-        return value
-
-    convert.__name__ = kind.__name__  # argparse names it: "invalid int value"
-    return convert
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= LONGEST_TIMEOUT_S:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of seconds above 0 and up to {LONGEST_TIMEOUT_S:.0f}"
+        )
+    return value

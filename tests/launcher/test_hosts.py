@@ -14,6 +14,13 @@ def test_hosts_option() -> None:
     assert parse_hosts("a, b:3") == [Host("a", 1), Host("b", 3)]
 
 
+@pytest.mark.parametrize(
+    ("text", "slots"), [("::1", 1), ("[::1]", 1), ("[::1]:3", 3), ("[0:0::1]:2", 2)]
+)
+def test_the_ipv6_address_of_this_host(text: str, slots: int) -> None:
+    assert parse_hosts(text) == [Host("localhost", slots)]
+
+
 def test_hostfile_takes_both_forms() -> None:
     text = "# ours\na slots=4\n\nb:2   # borrowed\nc\n"
     assert parse_hostfile(text, "f") == [Host("a", 4), Host("b", 2), Host("c", 1)]
@@ -28,6 +35,20 @@ def test_hostfile_takes_both_forms() -> None:
         ("a:0", "`0` is no number of slots for a"),
         ("a:x", "`x` is no number of slots for a"),
         ("a:-1", "`-1` is no number of slots for a"),
+        ("a:" + "9" * 5000, "is no number of slots for a"),
+        ("-oProxyCommand=x", "does not begin with `.` or `-`"),
+        ("-a:2", "does not begin with"),
+        ("a;x", "'a;x' is no name of a host"),
+        ("$(x):2", "is no name of a host"),
+        ("a b", "is no name of a host"),
+        ("user@a", "is no name of a host"),
+        ("x" * 300, "is no name of a host"),
+        ("fe80::1:2", "has several colons; write host:slots or"),
+        ("[fe80::1]:2", "give the host's name, from DNS"),
+        ("[::1]:0", "`0` is no number of slots"),
+        ("[::1]:", "`` is no number of slots"),
+        ("[::1]2", "is no IPv6 address"),
+        ("[a]:2", "is no IPv6 address"),
     ],
 )
 def test_bad_hosts_option(text: str, says: str) -> None:
@@ -68,3 +89,4 @@ def test_names_of_this_host(name: str) -> None:
 
 def test_other_hosts_are_not_local() -> None:
     assert not Host("node17.example.org", 1).is_local
+    assert not Host("127.example.org", 1).is_local
