@@ -9,6 +9,7 @@ import secrets
 import signal
 import socket
 import sys
+from collections.abc import Callable
 
 from . import store
 from .cause import Cause
@@ -16,8 +17,10 @@ from .comm import Alone, Comm
 from .emergency import watch_signals
 from .job import ASK, PIECE_BYTES, Job
 from .keeper import keep
+from .limits import LimitError
 from .rank_env import Attempt, Master, master_address
 from .report import describe, exit_status, failure_lines, pack_failures, unpack_failures
+from .shm_space import lacks_shm_space
 from .supervisor import Supervisor
 
 SECRET_BYTES = 32
@@ -25,21 +28,34 @@ SECRET_BYTES = 32
 
 def main() -> None:
     """`agent N`: one of N agents. All end with the job's status: mpiexec returns that of any."""
-    status = keep(lambda: _run(int(sys.argv[1])))
+    agents = int(sys.argv[1])
+    status = _within_limits(lambda: keep(lambda: _within_limits(lambda: _run(agents))))
     if status < 0:
-        print(
-            f"rdmarun: the agent on {socket.gethostname()} was killed by "
-            f"{signal.Signals(-status).name}; its ranks were ended",
-            file=sys.stderr,
-            flush=True,
-        )
+        _say(f" was killed by {signal.Signals(-status).name}; its ranks were ended")
         status = 128 - status
     os._exit(status)
+
+
+def _within_limits(run: Callable[[], int]) -> int:
+    try:
+        return run()
+    except LimitError as error:
+        _say(f": {error}")
+    except BlockingIOError:  # as fork() has it
+        _say(": no more processes may be started (ulimit -u)")
+    return 1
+
+
+def _say(text: str) -> None:
+    print(f"rdmarun: the agent on {socket.gethostname()}{text}", file=sys.stderr, flush=True)
 
 
 def _run(agents: int) -> int:
     if agents == 1:
         return _serve(Alone())
+    if lacks := lacks_shm_space(socket.gethostname()):
+        print(f"rdmarun: {lacks}", file=sys.stderr, flush=True)
+        return 1
     from . import over_mpi  # here, not above: the keeper shall have no MPI
 
     comm = over_mpi.OverMpi()
@@ -62,17 +78,19 @@ def _serve(comm: Comm) -> int:
     """From the job to its status."""
     job = Job.from_line(comm.from_first(_ask_for_line() if comm.rank == 0 else b""))
     woken = watch_signals()
-    cause, restarts = _attempt(comm, job, 0, woken)
+    cause, restarts, lost = _attempt(comm, job, 0, woken)
     while cause.of_a_rank and restarts < job.max_restarts:
-        cause, restarts = _attempt(comm, job, restarts + 1, woken)
+        cause, restarts, lost_too = _attempt(comm, job, restarts + 1, woken)
+        lost = lost or lost_too
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # no ranks are left to be ended first
-    return exit_status(cause)
+    return exit_status(cause) or (os.EX_IOERR if lost else 0)
 
 
-def _attempt(comm: Comm, job: Job, number: int, woken: int) -> tuple[Cause, int]:
+def _attempt(comm: Comm, job: Job, number: int, woken: int) -> tuple[Cause, int, bool]:
     """Starts all ranks, and returns why they were ended, when they have.
 
-    The numbers are restarts: so many before this one, and up to its end.
+    The numbers are restarts: so many before this one, and up to its end. And whether output of
+    this host's ranks is lost.
     """
     attempt, listener = _agree(comm, job, number)
     supervisor = Supervisor(comm, job, attempt)
@@ -90,7 +108,7 @@ def _attempt(comm: Comm, job: Job, number: int, woken: int) -> tuple[Cause, int]
             number = restarts + 1
             supervisor.err.say(f"starting all ranks again (restart {number} of {job.max_restarts})")
     supervisor.close()
-    return supervisor.cause, restarts
+    return supervisor.cause, restarts, supervisor.lost_output
 
 
 def _agree(comm: Comm, job: Job, number: int) -> tuple[Attempt, socket.socket | None]:

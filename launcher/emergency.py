@@ -7,9 +7,9 @@ Floor: launcher. Thread: its own, beside the agent's main one.
 
 import os
 import signal
-import threading
 from contextlib import suppress
 
+from .limits import start_thread
 from .processes import kill_unreaped
 
 EMERGENCY = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
@@ -24,7 +24,7 @@ def watch_signals() -> int:
     signal.set_wakeup_fd(hear, warn_on_full_buffer=False)
     for sig in (signal.SIGCHLD, *EMERGENCY):
         signal.signal(sig, lambda *_: None)  # set_wakeup_fd needs python's own handler
-    threading.Thread(target=_listen, args=(heard, wake), daemon=True).start()
+    start_thread(_listen, heard, wake)
     return woken
 
 

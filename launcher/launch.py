@@ -9,16 +9,22 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from .job import ASK, PIECE_BYTES, Job
+from .relay import Relay
+from .sink import Sink
 
 STOP_TIMEOUT_S = 15.0  # for the agents to end the ranks (5 s of grace) and themselves
 KILL_TIMEOUT_S = 5.0  # for what started them to end them when they do not answer
-CHUNK_BYTES = 1 << 16
+# What a signal to the agents may cost: mpiexec hears none while we do not read what it writes.
+STOPPING_LIMIT_BYTES = 64 << 20
+PATIENCE_S = 5.0  # after a signal: so long may who reads our output read nothing of it
+NO_PATIENCE_S = 0.5  # the same, after a second one
+FLUSH_TICK_S = 0.1  # between looks at whether it does
 
 
 class Launch:
@@ -31,64 +37,92 @@ class Launch:
         self._before_ready = bytearray()
         self._ready = False
         self._gave_up = False
+        self._lost_output = False
+        self._patience_s = PATIENCE_S
         self._stopped_by: int | None = None
         self._deadline: float | None = time.monotonic() + job.start_timeout_s
+        self._selector = selectors.DefaultSelector()
+        self._out = Sink(1, self._selector)
+        self._err = Sink(2, self._selector)
         self._process = subprocess.Popen(
             list(argv),
             env=dict(env),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             start_new_session=True,  # the terminal's Ctrl-C is for us alone
         )
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
         self._stdin = self._process.stdin.fileno()
-        self._stdout = self._process.stdout.fileno()
         os.set_blocking(self._stdin, False)
-        os.set_blocking(self._stdout, False)
 
     def run(self) -> int:
         """Passes the output on until the process has ended; the status of the job."""
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(sig, self._on_signal)
+            if signal.getsignal(sig) != signal.SIG_IGN:  # as nohup has it
+                signal.signal(sig, self._on_signal)
         ended = os.pidfd_open(self._process.pid)
-        selector = selectors.DefaultSelector()
-        selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 64))
-        selector.register(ended, selectors.EVENT_READ, lambda: None)
-        selector.register(self._stdout, selectors.EVENT_READ, self._relay)
+        self._selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 64))
+        self._selector.register(ended, selectors.EVENT_READ, lambda: None)
+        relays = self._relays()
         while self._process.poll() is None:
-            for key, _ in selector.select(self._timeout_s()):
-                if key.data() is False:
-                    selector.unregister(key.fd)
+            self._select(self._timeout_s())
             if self._deadline is not None and time.monotonic() >= self._deadline:
                 self._on_deadline()
-        while self._relay():
-            pass
+        for relay in relays:
+            relay.finish()
         if not self._ready:
-            _write(bytes(self._before_ready))
-        return self._status()
+            self._out.write(bytes(self._before_ready))
+        self._flush(self._out)
+        status = self._status()
+        self._flush(self._err)
+        return status or (os.EX_IOERR if self._lost_output else 0)
+
+    def _select(self, timeout_s: float | None) -> None:
+        for key, _ in self._selector.select(timeout_s):
+            key.data()
 
     def _timeout_s(self) -> float | None:
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
-    def _relay(self) -> bool:
-        """Passes output on; False when there is no more."""
-        try:
-            data = os.read(self._stdout, CHUNK_BYTES)
-        except BlockingIOError:
-            return False
-        more = bool(data)
-        if not self._ready:
-            self._before_ready += data
-            self._answer_asked()
-            data = bytes(self._before_ready) if self._ready else b""
-        try:
-            _write(data)
-        except BrokenPipeError:  # our reader has left, as `| head` does
-            self._stop(signal.SIGPIPE, tell=signal.SIGTERM)
-            return False
-        return more
+    def _relays(self) -> tuple[Relay, Relay]:
+        assert self._process.stdout is not None and self._process.stderr is not None
+        self._out.on_error = partial(self._on_error, "standard output")
+        self._err.on_error = partial(self._on_error, "standard error")
+        return (
+            Relay(self._process.stdout.fileno(), self._out, self._selector, self._take),
+            Relay(self._process.stderr.fileno(), self._err, self._selector),
+        )
+
+    def _take(self, data: bytes) -> bytes:
+        """What of its output is for the user."""
+        if self._ready:
+            return data
+        self._before_ready += data
+        self._answer_asked()
+        return bytes(self._before_ready) if self._ready else b""
+
+    def _on_error(self, name: str, error: OSError) -> None:
+        if isinstance(error, BrokenPipeError | ConnectionResetError):  # as `| head` does
+            if self._stopped_by is None:
+                self._stop(signal.SIGPIPE)
+            return
+        self._lost_output = True
+        self._err.say(f"{name}: {error.strerror}; the rest of it is lost, the job goes on")
+
+    def _flush(self, sink: Sink) -> None:
+        """Waits for who reads it: after a signal not for ever."""
+        left, since = sink.pending_bytes, time.monotonic()
+        while not sink.flush(FLUSH_TICK_S):
+            now = time.monotonic()
+            if self._stopped_by is None or sink.pending_bytes < left:
+                left, since = sink.pending_bytes, now
+            elif now - since > self._patience_s:
+                self._err.say(f"the last {left} bytes of output are lost: nobody reads them")
+                return
+        self._select(0)  # for its error
 
     def _answer_asked(self) -> None:
         """Sends agent 0 the pieces of the job that it has asked for."""
@@ -104,19 +138,22 @@ class Launch:
 
     def _on_signal(self, sig: int, _: object) -> None:
         if self._stopped_by is None:
-            self._stop(sig, tell=sig)
+            self._stop(sig)
         else:  # asked twice: the keepers or agents clean up after it
+            self._patience_s = NO_PATIENCE_S
             self._process.kill()
 
-    def _stop(self, sig: int, tell: int) -> None:
-        """Has the agents end the ranks with the signal `tell`."""
+    def _stop(self, sig: int) -> None:
+        """Has the agents end the ranks with the signal."""
         self._stopped_by = sig
+        for sink in self._out, self._err:
+            sink.raise_limit(STOPPING_LIMIT_BYTES)
         self._deadline = time.monotonic() + STOP_TIMEOUT_S
         if not self._ready:
             self._process.terminate()
             return
         try:
-            os.write(self._stdin, b"%d\n" % tell)
+            os.write(self._stdin, b"%d\n" % sig)
         except (BrokenPipeError, BlockingIOError):
             self._process.terminate()
 
@@ -127,7 +164,7 @@ class Launch:
             return
         if self._stopped_by is None:
             names = ", ".join(host.name for host in self._job.hosts)
-            say(
+            self._err.say(
                 f"the agents ({names}) are not up after {self._job.start_timeout_s:g} s "
                 "(--start-timeout); --verbose shows the command that was to start them"
             )
@@ -140,10 +177,12 @@ class Launch:
         if self._stopped_by is not None:
             return 128 + self._stopped_by
         if status < 0:
-            say(f"{self._name} was killed by {signal.Signals(-status).name}; the ranks were ended")
+            self._err.say(
+                f"{self._name} was killed by {signal.Signals(-status).name}; the ranks were ended"
+            )
             return 128 - status
         if not self._ready:
-            say(
+            self._err.say(
                 f"{self._name} ended (status {status}) before the agents were up; "
                 "--verbose shows its command line"
             )
@@ -152,9 +191,6 @@ class Launch:
 
 
 def say(text: str) -> None:
-    print(f"rdmarun: {text}", file=sys.stderr, flush=True)
-
-
-def _write(data: bytes) -> None:
-    while data:
-        data = data[os.write(1, data) :]
+    """Before there is a launch."""
+    with suppress(OSError):
+        os.write(2, f"rdmarun: {text}\n".encode(errors="backslashreplace"))

@@ -5,100 +5,68 @@ Nothing here blocks: when who reads our output stops reading, we stop reading th
 Floor: launcher. Thread: the agent's.
 """
 
+import fcntl
 import os
 import re
 import selectors
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
+
+from .sink import Sink
 
 CHUNK_BYTES = 1 << 16
-PIPE_LIMIT_BYTES = 1 << 20  # the most that Linux gives a user's pipe
-PENDING_LIMIT_BYTES = 1 << 20  # of a sink: beyond it the ranks wait
 LINE_LIMIT_BYTES = 1 << 20  # a longer line is passed on in pieces
 TAIL_LINES = 20
+TAIL_LINE_BYTES = 4096  # a longer one is told by its end
 
-# A line ends with \n, or with the \r of a progress bar.
-_LINE_END = re.compile(rb"\n|\r(?=[^\n])")
-
-
-class Sink:
-    """Our own stdout or stderr, written without blocking."""
-
-    def __init__(self, fd: int, selector: selectors.BaseSelector) -> None:
-        os.set_blocking(fd, False)
-        self._fd = fd
-        self._selector = selector
-        self._pending = bytearray()
-        self._waiting: list[Callable[[], None]] = []
-
-    @property
-    def full(self) -> bool:
-        return len(self._pending) > PENDING_LIMIT_BYTES
-
-    def when_drained(self, resume: Callable[[], None]) -> None:
-        self._waiting.append(resume)
-
-    def say(self, text: str) -> None:
-        """A line of the launcher's own."""
-        self.write(f"rdmarun: {text}\n".encode())
-
-    def write(self, data: bytes) -> None:
-        registered = bool(self._pending)
-        self._pending += data
-        self._write_some()
-        if self._pending and not registered:
-            self._selector.register(self._fd, selectors.EVENT_WRITE, self._on_writable)
-
-    def flush(self) -> None:
-        """Writes what is pending and waits for it: at the end, when nothing else is left to do."""
-        if self._pending:
-            self._selector.unregister(self._fd)
-            os.set_blocking(self._fd, True)
-            self._write_some()
-
-    def _on_writable(self) -> None:
-        self._write_some()
-        if not self._pending:
-            self._selector.unregister(self._fd)
-            waiting, self._waiting = self._waiting, []
-            for resume in waiting:
-                resume()
-
-    def _write_some(self) -> None:
-        try:
-            while self._pending:
-                del self._pending[: os.write(self._fd, self._pending)]
-        except BlockingIOError:
-            pass
-        except OSError:  # nobody reads any more; that ends the job elsewhere
-            self._pending.clear()
+# A line ends with \n, or with the \r of a progress bar. Here with something behind it.
+_LINE_END = re.compile(rb"(?:\n|\r(?!\n))(?=.)", re.DOTALL)
 
 
 class RankStream:
     """One of a rank's two outputs, from its pipe to the sink and to its file."""
 
     def __init__(
-        self, fd: int, sink: Sink, tag: bytes, file: Path | None, selector: selectors.BaseSelector
+        self,
+        fd: int,
+        sink: Sink,
+        tag: bytes,
+        file: int | None,
+        selector: selectors.BaseSelector,
+        on_file_error: Callable[[OSError], None],
     ) -> None:
+        """Owns both descriptors. Without a tag it passes on what comes, byte for byte."""
         os.set_blocking(fd, False)
         self._fd = fd
         self._sink = sink
         self._tag = tag
-        self._file = None if file is None else file.open("ab", buffering=0)
+        self._file = file
         self._selector = selector
+        self._on_file_error = on_file_error
         self._buffer = bytearray()
         self._at_line_start = True
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
         self._resume()
 
     def drain(self) -> None:
-        """Takes what the pipe still holds and closes it: for when the rank has ended."""
-        if self._fd >= 0:
-            for _ in range(PIPE_LIMIT_BYTES // CHUNK_BYTES):  # a child of the rank's may go on
-                if not self._read():
-                    break
-            self._close()
+        """Takes what the pipe holds, which is all that the rank had to say: it has ended.
+
+        Whoever has the pipe from it may go on. The sink may get more than its limit.
+        """
+        if self._fd < 0:
+            return
+        left = fcntl.fcntl(self._fd, fcntl.F_GETPIPE_SZ)
+        while left > 0 and (count := self._read()):
+            left -= count
+        self._end_line()
+
+    def close(self) -> None:
+        """Takes what the pipe holds; what comes later is lost."""
+        self.drain()
+        self._close()
+
+    def begin_line(self) -> None:
+        self._at_line_start = True
 
     def _resume(self) -> None:
         if self._fd >= 0:
@@ -107,42 +75,83 @@ class RankStream:
     def _on_readable(self) -> None:
         if self._sink.full:
             self._selector.unregister(self._fd)
-            self._sink.when_drained(self._resume)
-        elif self._read() == 0:
-            self._close()
+            self._sink.when_room(self._resume)
+        else:
+            self._read()
 
-    def _read(self) -> int | None:
-        """Bytes read; 0 at the end, None when there is nothing yet."""
+    def _read(self) -> int:
+        """Bytes read; 0 when there is nothing yet, or at the end, where it closes."""
         try:
             data = os.read(self._fd, CHUNK_BYTES)
         except BlockingIOError:
-            return None
-        if self._file is not None:
-            self._file.write(data)
+            return 0
+        if not data:
+            self._close()
+            return 0
+        self._copy(data)
         self._buffer += data
-        end = 0
-        for line_end in _LINE_END.finditer(self._buffer):
-            self._pass_on(bytes(self._buffer[end : line_end.end()]))
-            end = line_end.end()
-        del self._buffer[:end]
+        # A \r at the very end waits for what follows it.
+        end = 1 + max(self._buffer.rfind(b"\n"), self._buffer.rfind(b"\r", 0, -1))
+        if end > 0:
+            self._pass_on(end)
         if len(self._buffer) > LINE_LIMIT_BYTES:
-            self._pass_on(bytes(self._buffer))
-            self._buffer.clear()
+            self._pass_on(len(self._buffer) - self._buffer.endswith(b"\r"))
         return len(data)
 
-    def _pass_on(self, piece: bytes) -> None:
-        self._sink.write(self._tag + piece if self._at_line_start else piece)
-        self._at_line_start = piece.endswith((b"\n", b"\r"))
-        if piece.endswith(b"\n") and piece.strip():
-            self.tail.append(piece.decode(errors="replace").rstrip())
+    def _pass_on(self, count: int) -> None:
+        """The first `count` bytes of the buffer: whole lines, or a piece of a long one."""
+        data = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        finished = data.endswith((b"\n", b"\r"))
+        self._keep_tail(data)
+        if not self._tag:
+            self._sink.write(data)
+            return
+        tagged = (
+            _LINE_END.sub(lambda end: end[0] + self._tag, data)
+            if b"\r" in data
+            else data[:-1].replace(b"\n", b"\n" + self._tag) + data[-1:]
+        )
+        # Here, not before: writing may end another's line, never ours.
+        self._sink.write(self._tag + tagged if self._at_line_start else tagged, self, finished)
+        self._at_line_start = finished
+
+    def _keep_tail(self, data: bytes) -> None:
+        lines = data[: data.rfind(b"\n") + 1]
+        first, *others = lines.rsplit(b"\n", TAIL_LINES + 1)[:-1] or [b""]
+        for part in [first.rpartition(b"\n")[2], *others]:
+            if line := part.rstrip().rpartition(b"\r")[2]:
+                said = line[-TAIL_LINE_BYTES:].decode(errors="replace")
+                self.tail.append(said if len(line) <= TAIL_LINE_BYTES else f"... {said}")
+
+    def _copy(self, data: bytes) -> None:
+        try:
+            while self._file is not None and data:
+                data = data[os.write(self._file, data) :]
+        except OSError as error:
+            self._close_file()
+            self._on_file_error(error)
+
+    def _end_line(self) -> None:
+        """Its last line is over, newline or not."""
+        if self._tag and (self._buffer or not self._at_line_start):
+            self._buffer += b"\n"
+        elif self._buffer:
+            self._keep_tail(bytes(self._buffer) + b"\n")
+        if self._buffer:
+            self._pass_on(len(self._buffer))
 
     def _close(self) -> None:
-        if self._buffer:
-            self._pass_on(bytes(self._buffer) + b"\n")
-            self._buffer.clear()
+        if self._fd < 0:
+            return
+        self._end_line()
         if self._fd in self._selector.get_map():
             self._selector.unregister(self._fd)
         os.close(self._fd)
         self._fd = -1
+        self._close_file()
+
+    def _close_file(self) -> None:
         if self._file is not None:
-            self._file.close()
+            os.close(self._file)
+            self._file = None

@@ -4,6 +4,7 @@ Floor: launcher. Thread: the agent's; the ranks' parent-death signal hangs on it
 """
 
 import os
+import resource
 import selectors
 import signal
 import subprocess
@@ -11,14 +12,25 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from .job import Job
-from .output import RankStream, Sink
+from .limits import make_room
+from .output import RankStream
 from .processes import die_with_parent, kill_group
 from .rank_env import Attempt, rank_env
+from .rank_files import NAMES, open_rank_files
+from .sink import Sink
 
 GRACE_S = 5.0  # between the signal that asks a rank to end and the one that makes it
+
+
+class StartError(OSError):
+    """A rank cannot be started; the message says why."""
+
+    def __init__(self, rank: int, why: str) -> None:
+        super().__init__(f"cannot start rank {rank}: {why}")
 
 
 @dataclass
@@ -44,9 +56,11 @@ class Ranks:
         self._agent = agent
         self._selector = selector
         self._sinks = out, err
+        self._descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._by_rank: dict[int, Rank] = {}
         self._kill_at: float | None = None
         self.ending = False
+        self.lost_output = False  # a file could not be written
 
     def __iter__(self) -> Iterator[Rank]:
         return iter(self._by_rank.values())
@@ -56,57 +70,92 @@ class Ranks:
         return [rank for rank in self if rank.returncode is None]
 
     def start(self, attempt: Attempt, rendezvous: str) -> None:
-        """Starts them all; OSError if the interpreter or the folder is not there."""
-        for local_rank in range(self._job.hosts[self._agent].slots):
+        """Starts them all; or none if a file cannot be had. OSError says what is missing."""
+        own = range(self._job.hosts[self._agent].slots)
+        self._descriptors = make_room(len(own))
+        first, is_restart = self._job.first_rank(self._agent), attempt.number > 0
+        files = [self._files(first + local_rank, is_restart) for local_rank in own]
+        for local_rank in own:
             env = rank_env(self._job, self._agent, local_rank, attempt, rendezvous)
-            self._start(self._job.first_rank(self._agent) + local_rank, env, attempt.number > 0)
+            self._start(first + local_rank, env, files[local_rank])
 
     def start_again(self, rank: int, attempt: Attempt, rendezvous: str, joins: bool) -> None:
         """Starts one that has ended; OSError as for start()."""
+        self._by_rank[rank].stdout.close()
+        self._by_rank[rank].stderr.close()
         local_rank = rank - self._job.first_rank(self._agent)
         env = rank_env(self._job, self._agent, local_rank, attempt, rendezvous, joins)
-        self._start(rank, env, is_restart=True)
+        self._start(rank, env, self._files(rank, is_restart=True))
 
-    def _start(self, rank: int, env: dict[str, str], is_restart: bool) -> None:
-        agent = os.getpid()
-        process = subprocess.Popen(
-            [sys.executable, *self._job.argv],
-            cwd=self._job.cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # a group of its own, to end it with its own children
-            preexec_fn=lambda: die_with_parent(signal.SIGKILL, agent),
-        )
+    def _start(
+        self, rank: int, env: dict[str, str], files: tuple[int, int] | tuple[None, None]
+    ) -> None:
+        process = self._spawn(rank, env)
         assert process.stdout is not None and process.stderr is not None
         out, err = (
-            RankStream(os.dup(pipe.fileno()), sink, self._tag(rank), file, self._selector)
-            for pipe, sink, file in zip(
-                (process.stdout, process.stderr),
-                self._sinks,
-                self._files(rank, is_restart),
-                strict=True,
+            RankStream(
+                os.dup(pipe.fileno()),
+                sink,
+                self._tag(rank),
+                file,
+                self._selector,
+                partial(self._on_file_error, f"rank.{rank}/{name}"),
+            )
+            for pipe, sink, file, name in zip(
+                (process.stdout, process.stderr), self._sinks, files, NAMES, strict=True
             )
         )
         process.stdout.close()
         process.stderr.close()
         self._by_rank[rank] = Rank(rank, process, out, err)
 
+    def _spawn(self, rank: int, env: dict[str, str]) -> "subprocess.Popen[bytes]":
+        agent = os.getpid()
+
+        def prepare() -> None:
+            die_with_parent(signal.SIGKILL, agent)
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._descriptors)
+
+        try:
+            return subprocess.Popen(
+                [sys.executable, *self._job.argv],
+                cwd=self._job.cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # a group of its own, to end it with its own children
+                preexec_fn=prepare,
+            )
+        except BlockingIOError:
+            raise StartError(rank, "no more processes may be started (ulimit -u)") from None
+        except OSError as error:
+            raise StartError(rank, str(error)) from None
+
     def _tag(self, rank: int) -> bytes:
         return f"[{rank}]: ".encode() if self._job.tag_output else b""
 
-    def _files(self, rank: int, is_restart: bool) -> tuple[Path | None, Path | None]:
-        """What is in them is of this job: restarts add to it."""
+    def _files(self, rank: int, is_restart: bool) -> tuple[int, int] | tuple[None, None]:
         if self._job.output_dir is None:
             return None, None
-        folder = Path(self._job.cwd, self._job.output_dir, f"rank.{rank}")
-        folder.mkdir(parents=True, exist_ok=True)
-        files = folder / "stdout", folder / "stderr"
-        if not is_restart:
-            for file in files:
-                file.unlink(missing_ok=True)
-        return files
+        folder = Path(self._job.cwd, self._job.output_dir)
+        try:
+            return open_rank_files(folder, rank, is_restart)
+        except OSError as error:
+            raise StartError(rank, str(error)) from None
+
+    def _on_file_error(self, file: str, error: OSError) -> None:
+        self._sinks[1].say(
+            f"{self._job.output_dir}/{file}: {error.strerror}; it gets no more of the rank's "
+            "output (--output-filename), the job goes on"
+        )
+        self.lost_output = True
+
+    def close(self) -> None:
+        """When all of them have ended, and whatever they have started."""
+        for rank in self:
+            rank.stdout.close()
+            rank.stderr.close()
 
     @property
     def pids(self) -> set[int]:

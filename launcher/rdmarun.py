@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .job import Job
 from .launch import Launch, say
+from .limits import make_room
 from .mpi_command import mpi_command
 from .mpi_find import MpiError, find_mpi
 from .options import Options, parse
@@ -20,15 +21,17 @@ from .rank_env import sets_one_thread
 
 
 def main(argv: Sequence[str] | None = None) -> None:
+    _open_standard_files()
     options = parse(sys.argv[1:] if argv is None else argv, os.environ, version())
     try:
         sys.exit(run(options))
-    except MpiError as error:
-        sys.exit(f"rdmarun: {error}")
+    except (MpiError, OSError) as error:
+        say(str(error))
+        sys.exit(1)
 
 
 def run(options: Options) -> int:
-    """Runs the job and returns its status."""
+    """Runs the job and returns its status; OSError if something that it needs cannot be had."""
     if options.check_build:
         from .check_build import check_build
 
@@ -36,6 +39,7 @@ def run(options: Options) -> int:
     if not options.module and not Path(options.script).is_file():
         say(f"{options.script}: there is no such script (a module is started with -m)")
         return 2
+    make_room(ranks=0)
     job = _job(options)
     if sets_one_thread(job):
         say("OMP_NUM_THREADS is not set: each rank gets 1 thread (-x OMP_NUM_THREADS=N for more)")
@@ -56,6 +60,15 @@ def _launch(
     return Launch(job, name, argv, env).run()
 
 
+def _open_standard_files() -> None:
+    """Whichever is closed gets a file that cannot be used, or the next one opened would be it."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY if fd == 0 else os.O_RDONLY)
+
+
 def version() -> str:
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as installed
@@ -67,11 +80,15 @@ def version() -> str:
 
 
 def _job(options: Options) -> Job:
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError:
+        raise OSError("the current folder has been removed; change to another") from None
     start = ["-m", options.script] if options.module else [options.script]
     return Job(
         hosts=options.hosts,
         argv=[*start, *options.args],
-        cwd=os.getcwd(),
+        cwd=cwd,
         env=options.env,
         run_id=secrets.token_hex(8),
         start_timeout_s=options.start_timeout_s,

@@ -17,12 +17,12 @@ from .cause import Cause, Why
 from .comm import Comm, Gathering
 from .job import Job
 from .losses import Losses
-from .output import Sink
 from .processes import kill_descendants, reap
 from .rank_env import Attempt
 from .ranks import Ranks
 from .rendezvous import Rendezvous, unpack_cards
 from .report import Failure, describe, failure_lines
+from .sink import Sink
 from .table import Record, Table
 
 TICK_S = 0.02  # between looks at other agents' words: MPI has nothing a selector could watch
@@ -37,8 +37,8 @@ class Supervisor:
         self._attempt = attempt
         self._me = comm.rank
         self._selector = selectors.DefaultSelector()
-        self.out = Sink(1, self._selector)
-        self.err = Sink(2, self._selector)
+        self.out = Sink(1, self._selector, in_packets=comm.size > 1)
+        self.err = Sink(2, self._selector, in_packets=comm.size > 1)
         first = job.first_rank(self._me)
         self._own = range(first, first + job.hosts[self._me].slots)
         self._ranks = Ranks(job, self._me, self._selector, self.out, self.err)
@@ -64,7 +64,7 @@ class Supervisor:
         try:
             self._ranks.start(self._attempt, self._rendezvous.address)
         except OSError as error:
-            self.err.say(f"host {self._host}: cannot start rank {self._own[0]}: {error}")
+            self.err.say(f"host {self._host}: {error}")
             self._blame(Why.NO_START, self._own[0])
         if self._job.verbose:
             pids = ", ".join(f"{rank.rank} (pid {rank.pid})" for rank in self._ranks)
@@ -102,14 +102,23 @@ class Supervisor:
         if self._gather is not None:  # all began it, so it ends
             self._gather.wait()
         kill_descendants()
+        self._ranks.close()
 
     def close(self) -> None:
-        """After run(), on all agents; then there may be another supervisor."""
-        self.out.flush()
-        self.err.flush()
+        """After run(), on all agents; then there may be another supervisor.
+
+        Waits for who reads the output. A signal to rdmarun is rdmarun's affair by now: it reads.
+        """
+        for sink in self.out, self.err:
+            sink.flush()
+            sink.close()
         self._rendezvous.close()
         self._table.close()
         self._selector.close()
+
+    @property
+    def lost_output(self) -> bool:
+        return self._ranks.lost_output
 
     @property
     def _host(self) -> str:
@@ -200,7 +209,7 @@ class Supervisor:
             attempt = replace(self._attempt, number=number)
             self._ranks.start_again(rank, attempt, self._rendezvous.address, joins)
         except OSError as error:
-            self.err.say(f"host {self._host}: cannot start rank {rank}: {error}")
+            self.err.say(f"host {self._host}: {error}")
             self._blame(Why.NO_START, rank)
 
     def _go_on_with_exchange(self, table: Sequence[Record], arrived: frozenset[int]) -> None:
@@ -228,7 +237,8 @@ class Supervisor:
     def _end(self, cause: Cause, arrived: frozenset[int]) -> None:
         self.cause = cause
         self.late = sorted(set(range(self._job.world)) - arrived)
-        stopped = cause.why is Why.STOPPED
+        # Python ignores SIGPIPE, which says that nobody reads our output any more.
+        stopped = cause.why is Why.STOPPED and cause.status != signal.SIGPIPE
         self._ranks.end(signal.Signals(cause.status) if stopped else signal.SIGTERM)
         self._late_at = None
         self._rendezvous.fail(f"the job is ending: {describe(cause, self._job, self.late)}")

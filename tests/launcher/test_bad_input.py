@@ -3,8 +3,13 @@
 Floor: tests.
 """
 
+import re
+import subprocess
+from pathlib import Path
+
 import pytest
 from conftest import Jobs
+from rdmacoll.launcher.hosts import MOST_RANKS
 
 
 @pytest.mark.parametrize(
@@ -13,15 +18,29 @@ from conftest import Jobs
         ([], "how many ranks? give -np N"),
         (["-np", "2"], "what shall the ranks run?"),
         (["-np", "0", "s.py"], "0 is not a positive number"),
-        (["-np", "two", "s.py"], "invalid int value: 'two'"),
+        (["-np", "two", "s.py"], "'two' is no whole number"),
+        (["-np", "1e3", "s.py"], "'1e3' is no whole number"),
+        (["-np", "", "s.py"], "'' is no whole number"),
+        (["-np", "-1", "s.py"], "'-1' is no whole number"),
+        (["-np", "9" * 5000, "s.py"], "is no whole number from 0 to 999999999"),
+        (["-np", "100000", "s.py"], "-np 100000: a group can have 4096 ranks at most"),
         (["-np", "2", "--bogus", "s.py"], "--bogus"),
         (["-np", "3", "-H", "localhost:2", "s.py"], "-np 3: there are only 2 slots"),
         (["-np", "1", "-H", "localhost:x", "s.py"], "`x` is no number of slots"),
-        (["-np", "1", "--hostfile", "none", "s.py"], "No such file or directory: 'none'"),
+        (["-np", "1", "--hostfile", "none", "s.py"], "--hostfile none: No such file"),
+        (["-np", "1", "--hostfile", "/dev/zero", "s.py"], "is larger than 16 MiB"),
+        (["-np", "1", "-H", "", "s.py"], "`` names no host"),
+        (["-np", "1", "-H", "[::1", "s.py"], "'[::1' is no IPv6 address"),
         (["-np", "1", "-H", "a", "--hostfile", "f", "s.py"], "not allowed with"),
         (["-np", "1", "-x", "=1", "s.py"], "names no variable"),
         (["-np", "1", "-x", "NEVER_SET", "s.py"], "write -x NEVER_SET=VALUE"),
-        (["-np", "1", "--start-timeout", "0", "s.py"], "0 is not a positive number"),
+        (["-np", "1", "--start-timeout", "0", "s.py"], "'0' is no number of seconds above 0"),
+        (["-np", "1", "--start-timeout", "nan", "s.py"], "'nan' is no number of seconds"),
+        (["-np", "1", "--start-timeout", "1e300", "s.py"], "and up to 1000000"),
+        (["-np", "1", "--start-timeout", "soon", "s.py"], "'soon' is no number of seconds"),
+        (["-np", "1", "--max-restarts", "x", "s.py"], "'x' is no whole number from 0"),
+        (["-np", "1", "--output-filename", "", "s.py"], "'' names no folder"),
+        (["-np", "1", "-x", "", "s.py"], "names no variable"),
         (["-np", "1", "missing.py"], "missing.py: there is no such script"),
     ],
 )
@@ -29,7 +48,56 @@ def test_command_line(jobs: Jobs, args: list[str], says: str) -> None:
     done = jobs.run(*args)
     assert done.returncode == 2
     assert says in done.stderr
+    assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_hostfile_of_another_encoding(jobs: Jobs) -> None:
+    (jobs.folder / "hosts").write_bytes("localhost\nk\u00f6ln\n".encode("latin-1"))
+    done = jobs.run("-np", "1", "--hostfile", "hosts", "s.py")
+    assert done.returncode == 2
+    assert done.stderr.endswith("--hostfile hosts, line 2: is not UTF-8 text\n")
+
+
+def test_hostfile_that_begins_with_a_mark(jobs: Jobs) -> None:
+    (jobs.folder / "hosts").write_text("localhost slots=1\n", encoding="utf-8-sig")
+    done = jobs.run("-np", "1", "--hostfile", "hosts", jobs.script("print('here')"))
+    assert done.stdout == "[0]: here\n"
+
+
+@pytest.mark.parametrize("host", ["::1", "[::1]:1", "[0:0::1]"])
+def test_this_host_by_ipv6(jobs: Jobs, host: str) -> None:
+    assert jobs.run("-np", "1", "-H", host, jobs.script("print('here')")).stdout == "[0]: here\n"
+
+
+def test_a_current_folder_that_is_gone(jobs: Jobs) -> None:
+    script = jobs.script("pass")
+    gone = jobs.folder / "gone"
+    gone.mkdir()
+    run = f"{jobs.python} -m rdmacoll.launcher -np 1 {script}"
+    done = subprocess.run(
+        ["sh", "-c", f"rmdir {gone}; exec {run}"], cwd=gone, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "rdmarun: the current folder has been removed; change to another\n" in done.stderr
+
+
+@pytest.mark.parametrize("options", ["size=4k", "ro"])
+def test_no_room_in_dev_shm(jobs: Jobs, options: str) -> None:
+    """MPI needs some. In a mount namespace, which only root can have."""
+    mount = f"mount -t tmpfs -o {options} tmpfs /dev/shm"
+    run = [jobs.python, "-m", "rdmacoll.launcher", "-np", "2", "-H", "localhost:1,127.0.0.1:1"]
+    command = ["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh", *run, jobs.script("")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "rdmarun: /dev/shm on " in done.stderr and "remount" in done.stderr
+    assert "SIGBUS" not in done.stderr
+
+
+def test_the_most_ranks_are_those_of_the_engine() -> None:
+    limits = Path(__file__).parents[2] / "csrc/base/limits.h"
+    match = re.search(r"kMaxWorld =\s+(\d+);", limits.read_text())
+    assert match is not None and int(match[1]) == MOST_RANKS
 
 
 def test_missing_module(jobs: Jobs) -> None:

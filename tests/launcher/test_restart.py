@@ -147,7 +147,7 @@ def test_bad_numbers(jobs: Jobs) -> None:
     for options, says in (
         (["--min-np", "4"], "--min-np 4 is more than the 3 ranks of -np"),
         (["--min-np", "0"], "0 is not a positive number"),
-        (["--max-restarts", "-1"], "-1 is negative"),
+        (["--max-restarts", "-1"], "'-1' is no whole number"),
     ):
         done = jobs.run(*ONE_HOST, *options, "script.py")
         assert done.returncode == 2

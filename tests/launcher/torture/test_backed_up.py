@@ -1,0 +1,125 @@
+"""Signals and deaths while nobody reads the output and the ranks wait for that.
+
+Floor: tests.
+"""
+
+import os
+import signal
+
+import backlog
+import pytest
+from backlog import FLOODS, both, nightly
+from conftest import Jobs, wait_for
+
+# Rank 0 floods, rank 1 does what the argument says once that is backed up.
+ONE_FLOODS = FLOODS.replace(
+    "    while True:",
+    """    while rank == "1":
+        if os.path.exists("now"):
+            exec(os.environ["DO"])
+    while True:""",
+)
+
+
+@both
+@pytest.mark.parametrize(
+    "sig",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=nightly),
+        pytest.param(signal.SIGHUP, marks=nightly),
+    ],
+)
+def test_a_signal_ends_the_job(jobs: Jobs, options: list[str], sig: signal.Signals) -> None:
+    """And what was held is there for a reader that comes then."""
+    ends = backlog.make_pipe(jobs.folder)
+    process = backlog.start(jobs, [*options, jobs.script(FLOODS)], ends.write)
+    os.close(ends.write)
+    backlog.wait_until_backed_up(jobs)
+    process.send_signal(sig)
+    backlog.wait_until_ranks_are_gone(jobs)
+    output = backlog.read_all(ends.read)
+    os.close(ends.read)
+    assert backlog.wait(process) == 128 + sig
+    assert f"stopped by {sig.name}" in backlog.errors_of(jobs)
+    backlog.assert_as_counted(jobs, output)
+
+
+@both
+@pytest.mark.parametrize("twice", [pytest.param(False, marks=nightly), True])
+def test_a_signal_and_nobody_ever_reads(jobs: Jobs, options: list[str], twice: bool) -> None:
+    ends = backlog.make_pipe(jobs.folder)
+    process = backlog.start(jobs, [*options, jobs.script(FLOODS)], ends.write)
+    os.close(ends.write)
+    backlog.wait_until_backed_up(jobs)
+    process.send_signal(signal.SIGINT)
+    if twice:
+        backlog.wait_until_ranks_are_gone(jobs)
+        process.send_signal(signal.SIGINT)
+    assert backlog.wait(process) == 128 + signal.SIGINT
+    assert "bytes of output are lost: nobody reads them" in backlog.errors_of(jobs)
+    os.close(ends.read)
+    jobs.assert_none_left()
+
+
+def test_sigpipe_is_no_signal_to_end_by(jobs: Jobs) -> None:
+    process = jobs.start("-np", "1", jobs.script("import time; print('up'); time.sleep(1)"))
+    assert process.stdout is not None
+    assert process.stdout.readline() == "[0]: up\n"
+    process.send_signal(signal.SIGPIPE)
+    assert process.wait(60) == 0
+
+
+@both
+@pytest.mark.parametrize(
+    ("do", "status"),
+    [("os.kill(os.getpid(), 9)", 137), pytest.param("os._exit(7)", 7, marks=nightly)],
+    ids=["killed", "exit"],
+)
+def test_a_rank_that_fails_ends_the_others(
+    jobs: Jobs, options: list[str], do: str, status: int
+) -> None:
+    ends = backlog.make_pipe(jobs.folder)
+    process = backlog.start(jobs, [*options, jobs.script(ONE_FLOODS)], ends.write, DO=do)
+    os.close(ends.write)
+    wait_for(lambda: sum(backlog.counts(jobs)) > 8 << 20, "the flood")
+    (jobs.folder / "now").touch()
+    backlog.wait_until_ranks_are_gone(jobs)  # before anybody has read anything
+    output = backlog.read_all(ends.read)
+    os.close(ends.read)
+    assert backlog.wait(process) == status
+    backlog.assert_as_counted(jobs, output)
+    assert "rdmarun: rank 1 on " in backlog.errors_of(jobs)
+
+
+@nightly
+@both
+@pytest.mark.parametrize("role", ["rdmarun", "keeper", "agent"])
+def test_kill(jobs: Jobs, options: list[str], role: str) -> None:
+    ends = backlog.make_pipe(jobs.folder)
+    process = backlog.start(jobs, [*options, jobs.script(FLOODS)], ends.write)
+    os.close(ends.write)
+    backlog.wait_until_backed_up(jobs)
+    backlog.process_of(jobs, role).kill()
+    if options == backlog.ONE_HOST:  # mpiexec, of others, learns nothing until somebody reads
+        backlog.wait_until_ranks_are_gone(jobs)
+    backlog.read_all(ends.read)
+    os.close(ends.read)
+    assert backlog.wait(process) != 0
+    jobs.assert_none_left()
+
+
+@both
+@pytest.mark.parametrize("stream", [1, pytest.param(2, marks=nightly)], ids=["stdout", "stderr"])
+def test_the_reader_leaves(jobs: Jobs, options: list[str], stream: int) -> None:
+    ends = backlog.make_pipe(jobs.folder)
+    text = FLOODS.replace("os.write(1, ", f"os.write({stream}, ")
+    other = os.open(os.devnull, os.O_WRONLY)
+    streams = (ends.write, other) if stream == 1 else (other, ends.write)
+    process = backlog.start(jobs, [*options, jobs.script(text)], *streams)
+    os.close(ends.write)
+    os.close(other)
+    os.read(ends.read, 1)
+    os.close(ends.read)
+    assert backlog.wait(process) == 128 + signal.SIGPIPE
+    jobs.assert_none_left()
