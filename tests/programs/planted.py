@@ -1,4 +1,4 @@
-"""Mistakes planted into every seventh all_reduce, to see that programs find them."""
+"""Mistakes planted into every second all_reduce that blocks, to see that programs find them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 MISTAKES = ("", "flip", "drop", "delay", "hang")
 
-_EVERY = 7
+_EVERY = 2
 _LATE_S = 0.05
 _FOR_EVER_S = 1000.0
 
