@@ -3,6 +3,7 @@
 Floor: launcher. Thread: any.
 """
 
+import hmac
 import json
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,8 @@ from .job import Job
 # What RDMACOLL_ELASTIC says: the rank is of those that make the job's first group, or comes later.
 STARTS: Final = "starts"
 JOINS: Final = "joins"
+# What is not of this job, but of another in a rank of which rdmarun runs, if we do not set it.
+NOT_INHERITED: Final = {"RDMACOLL_ELASTIC"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,11 @@ class Attempt:
     number: int  # 0 is the first; the others are restarts
     master: Master
     secret: bytes
+
+    @property
+    def id(self) -> str:
+        """Names it, and no other of any job; tells nothing of the secret."""
+        return hmac.new(self.secret, b"id of this start", "sha256").hexdigest()
 
     def to_bytes(self) -> bytes:
         fields = [self.number, self.master.address, self.master.port, self.secret.hex()]
@@ -52,7 +60,7 @@ def rank_env(
 ) -> dict[str, str]:
     """What the rank sees. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED are kept."""
     rank, world = job.first_rank(agent) + local_rank, job.world
-    ours = {
+    ours: dict[str, object] = {
         "RANK": rank,
         "WORLD_SIZE": world,
         "LOCAL_RANK": local_rank,
@@ -70,9 +78,10 @@ def rank_env(
         "TORCHELASTIC_USE_AGENT_STORE": True,
         "RDMACOLL_AGENT": rendezvous,
     }
+    theirs = {name: value for name, value in job.env.items() if name not in NOT_INHERITED}
     if job.elastic:
         ours["RDMACOLL_ELASTIC"] = JOINS if joins else STARTS
-    env = {"PYTHONUNBUFFERED": "1", **job.env, **{name: str(value) for name, value in ours.items()}}
+    env = {"PYTHONUNBUFFERED": "1", **theirs, **{name: str(value) for name, value in ours.items()}}
     if sets_one_thread(job):
         env["OMP_NUM_THREADS"] = "1"
     return env

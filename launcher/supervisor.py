@@ -42,7 +42,7 @@ class Supervisor:
         first = job.first_rank(self._me)
         self._own = range(first, first + job.hosts[self._me].slots)
         self._ranks = Ranks(job, self._me, self._selector, self.out, self.err)
-        self._rendezvous = Rendezvous(self._own, job.world, attempt.secret, self._selector)
+        self._rendezvous = Rendezvous(self._own, job.world, attempt, self._rank_of, self._selector)
         self._table = Table(comm, job.world)
         self._gather: Gathering | None = None
         self._store: subprocess.Popen[bytes] | None = None
@@ -90,6 +90,7 @@ class Supervisor:
                 key.data()
             self._reap()
             self._ranks.poll()
+            self._rendezvous.poll()
             if self._late_at is not None and time.monotonic() >= self._late_at:
                 self._blame(Why.LATE)
             if self._gather is not None and (cards := self._gather.test()) is not None:
@@ -131,8 +132,12 @@ class Supervisor:
             return 0.0  # there is nobody to wait for
         if self._mine != self._told and self.cause.why is Why.RUNNING:
             return 0.0  # noticed while acting on the table: nothing else may ever wake us
-        deadlines = [at for at in (self._ranks.deadline, self._late_at) if at is not None]
+        all_deadlines = self._ranks.deadline, self._rendezvous.deadline, self._late_at
+        deadlines = [at for at in all_deadlines if at is not None]
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _rank_of(self, pid: int) -> int | None:
+        return next((rank.rank for rank in self._ranks.live if rank.pid == pid), None)
 
     def _blame(self, why: Why, rank: int = -1, status: int = 0) -> None:
         if self._seen.why is Why.RUNNING:

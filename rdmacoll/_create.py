@@ -3,6 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Any
 
+from ._agent import own_agent
 from ._extension import extension
 from .launcher.rank_env import JOINS
 
@@ -20,16 +21,22 @@ def create(group: Any, pg_options: Any) -> "RdmaBackend":
     options._timeout = group.timeout
     options.group_name = group.group_id
     options.global_ranks_in_group = group.global_ranks_in_group or list(range(group.group_size))
-    agent = os.environ.get("RDMACOLL_AGENT", "")
+    agent = own_agent()
+    address = agent.address if agent is not None else ""
     if getattr(group, "enable_reconfigure", False):  # torch 2.15
         waiting: RdmaBackend = module.create_without_ranks(
-            group.store, group.group_rank, group.group_size, options, agent
+            group.store, group.group_rank, group.group_size, options, address
         )
         return waiting
-    _refuse_newcomer()
-    introduces = bool(agent) and not _met_at_agent and _is_world(group.group_rank, group.group_size)
+    if agent is not None:
+        _refuse_newcomer()
+    introduces = (
+        agent is not None
+        and not _met_at_agent
+        and agent.introduces(group.group_rank, group.group_size, group.store)
+    )
     backend: RdmaBackend = module.create(
-        group.store, group.group_rank, group.group_size, options, agent, introduces
+        group.store, group.group_rank, group.group_size, options, address, introduces
     )
     _met_at_agent = _met_at_agent or introduces
     return backend
@@ -57,9 +64,3 @@ def _options(module: Any, pg_options: Any) -> Any:
     raise TypeError(
         f"pg_options is a {type(pg_options).__name__}; the backend rdma takes rdmacoll.Options"
     )
-
-
-def _is_world(rank: int, size: int) -> bool:
-    """Whether rdmarun's agent can introduce this group: the world, in its order."""
-    environ = os.environ
-    return environ.get("WORLD_SIZE") == str(size) and environ.get("RANK") == str(rank)

@@ -25,9 +25,10 @@ constexpr char kDecline[] = "RDMACOL0";
 constexpr char kAskSecret[] = "RDMACOLS";
 constexpr int64_t kDeclineMs = 1000;
 constexpr int64_t kInterruptEveryMs = 100;
+constexpr int kQueueMs = 20;  // between attempts to reach an agent that others keep busy
 constexpr uint32_t kLongestAnswer = 1u << 16;  // of one rank; CARD_LIMIT_BYTES of the agent
 
-// The connection to the agent, with a deadline for everything that is done on it.
+// The connection to the agent, with a deadline for everything that is done on it, connecting, too.
 class Conversation {
  public:
   Conversation(Deadline deadline, const InterruptCheck& interrupt)
@@ -48,11 +49,15 @@ class Conversation {
     if (to.sun_path[0] == '@') to.sun_path[0] = '\0';
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size() +
                                                (to.sun_path[0] == '\0' ? 0 : 1));
-    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (socket_ < 0) return Status::from_errno("socket", errno);
-    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), length) != 0) {
-      return Status::from_errno("reaching rdmarun's agent at RDMACOLL_AGENT='" + address + "'",
-                                errno);
+    while (::connect(socket_, reinterpret_cast<const sockaddr*>(&to), length) != 0) {
+      if (errno != EAGAIN && errno != EINTR) {
+        return Status::from_errno("reaching rdmarun's agent at RDMACOLL_AGENT='" + address + "'",
+                                  errno);
+      }
+      ::poll(nullptr, 0, kQueueMs);  // others queue before its door
+      RDMACOLL_RETURN_IF_ERROR(may_wait());
     }
     return check_user(address);
   }
@@ -61,7 +66,8 @@ class Conversation {
     for (size_t sent = 0; sent < bytes.size();) {
       RDMACOLL_RETURN_IF_ERROR(ready(POLLOUT));
       const ssize_t n = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (n < 0 && errno != EINTR) return Status::from_errno("sending to rdmarun's agent", errno);
+      if (n < 0 && !is_passing(errno))
+        return Status::from_errno("sending to rdmarun's agent", errno);
       if (n > 0) sent += static_cast<size_t>(n);
     }
     return Status();
@@ -71,7 +77,7 @@ class Conversation {
     for (size_t received = 0; received < bytes;) {
       RDMACOLL_RETURN_IF_ERROR(ready(POLLIN));
       const ssize_t n = ::recv(socket_, static_cast<char*>(into) + received, bytes - received, 0);
-      if (n < 0 && errno != EINTR) return Status::from_errno("hearing rdmarun's agent", errno);
+      if (n < 0 && !is_passing(errno)) return Status::from_errno("hearing rdmarun's agent", errno);
       if (n == 0) return Status(StatusCode::PeerFailed, "rdmarun's agent hung up");
       if (n > 0) received += static_cast<size_t>(n);
     }
@@ -127,14 +133,19 @@ class Conversation {
       pollfd descriptor{socket_, events, 0};
       const int64_t wait_ms = std::min(deadline_.left_ms(clock_), kInterruptEveryMs);
       if (::poll(&descriptor, 1, static_cast<int>(wait_ms)) > 0) return Status();
-      RDMACOLL_RETURN_IF_ERROR(interrupt_());
-      if (deadline_.passed(clock_)) {
-        return Status(StatusCode::Timeout,
-                      "not all ranks came to make the group: rdmarun's agent has no answer yet; "
-                      "see whether all ranks run, or raise the timeout");
-      }
+      RDMACOLL_RETURN_IF_ERROR(may_wait());
     }
   }
+
+  Status may_wait() {
+    RDMACOLL_RETURN_IF_ERROR(interrupt_());
+    if (!deadline_.passed(clock_)) return Status();
+    return Status(StatusCode::Timeout,
+                  "not all ranks came to make the group: rdmarun's agent has no answer yet; "
+                  "see whether all ranks run, or raise the timeout");
+  }
+
+  static bool is_passing(int error) { return error == EINTR || error == EAGAIN; }
 
   const SteadyClock clock_;
   const Deadline deadline_;

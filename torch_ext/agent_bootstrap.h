@@ -16,7 +16,7 @@ class AgentBootstrap final : public Bootstrap {
   AgentBootstrap(std::string address, int rank, int world, InterruptCheck interrupt);
   Result<std::vector<std::string>> all_gather(const std::string& mine, Deadline deadline) override;
   void decline(const std::string& mine) override;
-  // The job's, of which the agents have agreed. Any process of the job may ask, at any time.
+  // The job's, of which the agents have agreed. A rank may ask at any time.
   Result<std::string> secret(Deadline deadline);
 
  private:

@@ -27,6 +27,7 @@ Process::Process() {
     process.sessions_.clear();
     new (&process.ending_) std::thread;  // the parent's
     process.recorder_.reset();
+    process.launchers_secret_.reset();  // a child is no rank of the job
     if (FlightService* parents = process.service_.release()) parents->forget();  // and leaked
   });
 }

@@ -1,12 +1,12 @@
 """A group with newcomers in it: made beside the old one, which stays until all have decided."""
 
 import datetime
-import os
 from typing import TYPE_CHECKING
 
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
+from .._agent import own_agent
 from .._extension import extension
 from ..failure import take_place
 
@@ -21,8 +21,9 @@ def make_backend(
     options = extension().Options(timeout)
     options.group_name = _name(generation)
     options.global_ranks_in_group = list(range(size))
-    agent = os.environ.get("RDMACOLL_AGENT", "")  # it knows the job's secret
-    backend: RdmaBackend = extension().create(store, rank, size, options, agent, False)
+    agent = own_agent()  # it knows the job's secret
+    address = agent.address if agent is not None else ""
+    backend: RdmaBackend = extension().create(store, rank, size, options, address, False)
     return backend
 
 

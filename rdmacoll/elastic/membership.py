@@ -7,6 +7,7 @@ import os
 import torch
 import torch.distributed as dist
 
+from .._agent import own_agent
 from ..failure import dead_ranks, shrink_group
 from ..launcher.rank_env import JOINS
 from .board import Board
@@ -38,7 +39,8 @@ class Membership:
         join_timeout: datetime.timedelta,
         admit_timeout: datetime.timedelta,
     ) -> None:
-        said = os.environ.get("RDMACOLL_ELASTIC")
+        agent = own_agent()  # what a child has inherited of its job is not its own
+        said = os.environ.get("RDMACOLL_ELASTIC") if agent is not None else None
         self.is_newcomer = said == JOINS
         self._timeout = timeout
         self._admit_timeout = admit_timeout

@@ -1,14 +1,14 @@
 """A rank that was started again: how it gets into the group of the others."""
 
 import datetime
-import os
 import time
 from typing import TYPE_CHECKING
 
 import torch.distributed as dist
 
+from .._agent import own_agent
 from .._create import leave_agent_out
-from ..launcher.rendezvous import tell_joined
+from ..launcher.ask_agent import tell_joined
 from .board import Board, TrainingIsOver
 from .grown import make_backend, put_in_place
 
@@ -53,8 +53,9 @@ def join(
 
 def tell_agent() -> None:
     """rdmarun counts this rank among those that are left from now on."""
-    slot, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    tell_joined(os.environ["RDMACOLL_AGENT"], slot, world)
+    agent = own_agent()
+    assert agent is not None  # or this were no newcomer
+    tell_joined(agent.address, agent.identity.rank, agent.identity.world)
 
 
 def _take_seat(

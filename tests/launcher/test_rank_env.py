@@ -44,6 +44,18 @@ def test_rank_of_the_second_host() -> None:
     }
 
 
+def test_what_is_of_an_outer_job_is_not_taken_over() -> None:
+    job = replace(JOB, env={"RDMACOLL_ELASTIC": "joins", "RDMACOLL_AGENT": "@outer"})
+    env = rank_env(job, 0, 0, FIRST, "@inner")
+    assert "RDMACOLL_ELASTIC" not in env
+    assert env["RDMACOLL_AGENT"] == "@inner"
+
+
+def test_a_start_of_the_ranks_survives_its_journey() -> None:
+    assert Attempt.from_bytes(FIRST.to_bytes()) == FIRST
+    assert FIRST.id != replace(FIRST, secret=b"another").id
+
+
 def test_the_users_thread_count_is_kept() -> None:
     job = replace(JOB, env={"OMP_NUM_THREADS": "5"})
     assert rank_env(job, 0, 0, FIRST, "")["OMP_NUM_THREADS"] == "5"

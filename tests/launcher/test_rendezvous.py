@@ -3,11 +3,17 @@
 Floor: tests.
 """
 
+import selectors
 import shutil
+import socket
+import time
 from pathlib import Path
 
 import pytest
 from conftest import Jobs
+from rdmacoll.launcher import caller
+from rdmacoll.launcher.rank_env import Attempt, Master
+from rdmacoll.launcher.rendezvous import Rendezvous
 
 TWO_HOSTS = ["-np", "3", "-H", "localhost:2,127.0.0.1:1"]
 BOTH = pytest.mark.parametrize("options", [["-np", "3"], TWO_HOSTS], ids=["one host", "two hosts"])
@@ -147,7 +153,7 @@ def test_a_rank_that_ended_before_anybody_came_is_named(jobs: Jobs) -> None:
     [
         ("b'GET / HTTP/1.1 and so on'", "expects b'RDMACOL1' first"),
         ("hello(b'', world=7)", "rank 0 says the world has 7 ranks; it has 1"),
-        ("hello(b'', rank=5)", "rank 5 is not of this host, which has ranks 0"),
+        ("hello(b'', rank=5)", "is rank 0 and says that it is rank 5"),
         ("hello(b'x' * 65537)", "a card of 65537 bytes: the limit is 65536"),
         ("hello(b'card') + b'x'", "rank 0 sent more than its card of 4 bytes"),
     ],
@@ -166,3 +172,73 @@ def test_what_a_client_gets_wrong_is_said(jobs: Jobs, sends: str, says: str) -> 
     done = jobs.run_script(text, "-np", "1")
     assert (done.returncode, done.stdout) == (0, f"[0]: {done.stdout[5:]}")
     assert says in done.stdout
+
+
+@BOTH
+def test_only_ranks_are_served(jobs: Jobs, options: list[str]) -> None:
+    """A child of each rank asks first, for everything; the ranks then get what they ask for."""
+    text = """
+        import sys
+        from client import *
+        if sys.argv[1:] == ["child"]:
+            for magic in b"RDMACOL1", b"RDMACOL0", b"RDMACOLS", b"RDMACOLJ", b"RDMACOLI":
+                try:
+                    with connect() as sock:
+                        sock.sendall(hello(b"child's", magic=magic))
+                        answer(sock)
+                except Refused as error:
+                    assert f"process {os.getpid()} is no rank that this agent" in str(error), error
+                    print("refused")
+            sys.exit()
+        import subprocess
+        subprocess.run([sys.executable, __file__, "child"], check=True)
+        assert exchange(b"card of %d" % RANK) == [b"card of %d" % rank for rank in range(WORLD)]
+        assert len(secret()) == 32
+    """
+    done = jobs.run_script(text, *options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("refused") == 3 * 5
+
+
+def test_who_says_nothing_keeps_nobody_out(jobs: Jobs) -> None:
+    """Rank 0 has more connections than it may; its oldest are as good as before."""
+    text = """
+        import time
+        from client import *
+        if RANK == 0:
+            first = connect()
+            silent = [connect() for _ in range(200)]
+            time.sleep(0.2)
+            assert silent[-1].recv(1) == b""  # hung up on
+            first.sendall(hello(b"0"))
+            assert answer(first) == [b"0", b"1"]
+        else:
+            assert exchange(b"1") == [b"0", b"1"]
+    """
+    done = jobs.run_script(text, "-np", "2")
+    assert done.returncode == 0, done.stderr
+
+
+def test_silence_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caller, "SILENCE_S", 0.05)
+    selector = selectors.DefaultSelector()
+    attempt = Attempt(0, Master("127.0.0.1", 1), b"s" * 32)
+    agent = Rendezvous(range(1), 1, attempt, lambda pid: 0, selector)
+
+    def turn() -> None:
+        for key, _ in selector.select(0.02):
+            key.data()
+        agent.poll()
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+        silent.connect("\0" + agent.address[1:])
+        silent.sendall(b"RDMA")
+        turn()
+        assert agent.deadline is not None
+        deadline = time.monotonic() + 60
+        while agent.deadline is not None:
+            turn()
+            assert time.monotonic() < deadline
+        assert silent.recv(1) == b""
+    agent.close()
+    selector.close()

@@ -171,9 +171,7 @@ def test_times() -> None:
         run(timeout=30 * SECOND)
 
 
-def test_who_is_started_again_gets_in_by_run_only() -> None:
-    text = "import torch.distributed as dist; dist.init_process_group('rdma')"
+def test_who_has_inherited_it_from_a_rank_is_no_newcomer() -> None:
+    text = "import torch.distributed as dist; dist.init_process_group('rdma'); dist.barrier()"
     (finished,) = run_ranks("import os; os.environ['RDMACOLL_ELASTIC'] = 'joins'; " + text, 1)
-    assert finished.code == 1
-    assert "RDMACOLL_ELASTIC=joins: this rank was started again alone" in finished.output
-    assert "rdmacoll.elastic.run() only" in finished.output
+    assert finished.code == 0, finished.output

@@ -174,3 +174,23 @@ def test_who_comes_in_vain(tmp_path: Path) -> None:
     assert "have not let it in within join_timeout=1 s (nobody has set 'called/1'" in output
     assert "they do so in state.commit(): call it more often" in output
     assert output.count("trained alone") == 1
+
+
+def test_who_is_started_again_gets_in_by_run_only(tmp_path: Path) -> None:
+    text = """
+        try:
+            dist.init_process_group("rdma")
+        except RuntimeError as error:
+            assert NUMBER == 1
+            print(error)
+            Path("refused").touch()
+        else:
+            assert NUMBER == 0
+            if SLOT == 1:
+                die()
+            while not seen("refused"):
+                time.sleep(0.02)
+    """
+    output = run(tmp_path, text, "--max-restarts", "1")
+    assert "RDMACOLL_ELASTIC=joins: this rank was started again alone" in output
+    assert "rdmacoll.elastic.run() only" in output
