@@ -55,6 +55,12 @@ std::string flight_dump_of_process() {
   return recorder != nullptr ? flight_dump(*recorder, "asked for") : "";
 }
 
+// The secret itself stays here.
+py::bytes sign(const std::string& text) {
+  const Mac mac = take_or_throw(Process::instance().sign(text));
+  return {reinterpret_cast<const char*>(mac.data()), mac.size()};
+}
+
 using OptionsRef = c10::intrusive_ptr<RdmaBackend::Options>;
 
 OptionsRef copy_of(const OptionsRef& options) {
@@ -201,6 +207,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       py::arg("agent_address"));
   module.def(
       "quiesce", [] { Process::instance().quiesce(); }, py::call_guard<py::gil_scoped_release>());
+  module.def("sign", &sign, py::arg("text"));
   module.def("build_info", &build_info);
   module.def("flight_dump", &flight_dump_of_process, py::call_guard<py::gil_scoped_release>());
   module.def("explain_verbs", &explain_verbs_for, py::arg("local_rank"),

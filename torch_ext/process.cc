@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "csrc/base/config.h"
+#include "csrc/base/job_key.h"
 #include "csrc/engine/group_setup.h"
 #include "torch_ext/errors.h"
 
@@ -65,6 +66,17 @@ Result<std::shared_ptr<Endpoint>> Process::endpoint(const AskSecret& ask_secret)
     hand_out(config.value(), opened.value()->flight_recorder());
   }
   return opened;
+}
+
+Result<Mac> Process::sign(const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto endpoint = open_endpoint();
+  if (endpoint == nullptr) {
+    return Status(StatusCode::InvalidArgument, "there is no group, and so no job to sign for");
+  }
+  auto key = JobKey::load(endpoint->config().secret);
+  if (!key.ok()) return key.status();
+  return key.value().sign("python", text);
 }
 
 void Process::hand_out(const Config& config, std::shared_ptr<FlightRecorder> recorder) {

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "csrc/base/hmac.h"
 #include "csrc/engine/bootstrap.h"
 #include "csrc/engine/endpoint.h"
 #include "torch_ext/flight_service.h"
@@ -39,6 +40,10 @@ class Process {
 
   // Ends it in a thread of its own, for who is in one of the engine's.
   void end_elsewhere(std::shared_ptr<Communicator> communicator);
+
+  // What says that somebody who knows the job's secret wrote the text, for whom it is told to
+  // in Python. While there is a group.
+  Result<Mac> sign(const std::string& text);
 
   // Of the newest endpoint, also when that is closed; nullptr: there is none.
   std::shared_ptr<FlightRecorder> flight_recorder();

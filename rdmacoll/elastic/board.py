@@ -4,13 +4,18 @@ A rank that has been started again takes a ticket. The lowest rank of the group 
 and calls it; who answers is alive, and gets a seat at a later commit: which rank of how many it is
 in the next generation of the group. Whether that generation is the group from then on is decided
 once, here: the first who says so is right.
+
+All words are signed (words.py). The two counters are not: who changes them can keep newcomers out.
 """
 
 import datetime
-import os
 import time
 
 import torch.distributed as dist
+
+from .._agent import Agent
+from .._extension import extension
+from .words import Words
 
 PAUSE_S = 0.02  # between looks: the Store's own wait cannot be interrupted
 OVER = "over"
@@ -22,10 +27,11 @@ class TrainingIsOver(Exception):
 
 
 class Board:
-    def __init__(self, timeout: datetime.timedelta) -> None:
-        address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        store = dist.TCPStore(address, port, is_master=False, timeout=timeout)
+    def __init__(self, agent: Agent, timeout: datetime.timedelta) -> None:
+        job = agent.identity
+        store = dist.TCPStore(job.master_addr, job.master_port, is_master=False, timeout=timeout)
         self.store = dist.PrefixStore("elastic", store)
+        self._words = Words(self.store, job.start, lambda text: extension().sign(text))
         self._seated: set[int] = set()
         self._called: set[int] = set()
 
@@ -40,7 +46,7 @@ class Board:
 
     def answer_call(self, ticket: int, deadline: float) -> None:
         self._wait(f"called/{ticket}", deadline)
-        self.store.set(f"here/{ticket}", "")
+        self._words.say(f"here/{ticket}", "")
 
     def wait_for_seat(self, ticket: int, deadline: float) -> tuple[int, int, int]:
         """Generation, rank and size."""
@@ -58,12 +64,12 @@ class Board:
         for ticket in range(1, int(self.store.add("tickets", 0)) + 1):
             if ticket in self._seated:
                 continue
-            if self.store.check([f"seat/{ticket}"]):
+            if self._words.hear(f"seat/{ticket}") is not None:
                 self._seated.add(ticket)
-            elif self.store.check([f"here/{ticket}"]):
+            elif self._words.hear(f"here/{ticket}") is not None:
                 here.append(ticket)
             elif ticket not in self._called:
-                self.store.set(f"called/{ticket}", "")
+                self._words.say(f"called/{ticket}", "")
                 self._called.add(ticket)
         return here
 
@@ -71,25 +77,21 @@ class Board:
         return int(self.store.add("generations", 1))
 
     def seat(self, ticket: int, generation: int, rank: int, size: int) -> None:
-        self.store.set(f"seat/{ticket}", f"{generation} {rank} {size}")
+        self._words.say(f"seat/{ticket}", f"{generation} {rank} {size}")
 
     def decide(self, question: str, proposal: bool) -> bool:
         """What the first who asked has proposed; the same for all."""
         proposed = YES if proposal else NO
-        return _text(self.store.compare_set(f"decided/{question}", "", proposed)) == YES
+        return self._words.say_first(f"decided/{question}", proposed) == YES
 
     def say_over(self) -> None:
-        self.store.set(OVER, "")
+        self._words.say(OVER, "")
 
     def _wait(self, key: str, deadline: float) -> str:
-        while not self.store.check([key]):
-            if self.store.check([OVER]):
+        while (word := self._words.hear(key)) is None:
+            if self._words.hear(OVER) is not None:
                 raise TrainingIsOver
             if time.monotonic() >= deadline:
                 raise TimeoutError(f"nobody has set {key!r} in the job's store")
             time.sleep(PAUSE_S)
-        return _text(self.store.get(key))
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value
+        return word

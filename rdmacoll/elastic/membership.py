@@ -44,11 +44,12 @@ class Membership:
         self.is_newcomer = said == JOINS
         self._timeout = timeout
         self._admit_timeout = admit_timeout
-        self._board = Board(timeout) if said is not None else None
+        self._board = Board(agent, timeout) if agent is not None and said is not None else None
+        self._generation = 0
         if self._board is None:
             dist.init_process_group("rdma", timeout=timeout)
         elif self.is_newcomer:
-            join(self._board, timeout, join_timeout, admit_timeout)
+            self._generation = join(self._board, timeout, join_timeout, admit_timeout)
         else:
             dist.init_process_group(
                 "rdma",
@@ -76,6 +77,12 @@ class Membership:
         generation, count = found.tolist()
         if count == 0:
             return
+        if generation <= self._generation:  # it would meet an earlier one's words
+            raise RuntimeError(
+                f"the job's Store counts generation {generation} after {self._generation}: "
+                "somebody who is not of this job writes into it"
+            )
+        self._generation = generation
         which = torch.tensor(tickets) if tickets else torch.zeros(count, dtype=torch.int64)
         dist.broadcast(which, 0)
         raise Newcomers(generation, which.tolist())

@@ -30,8 +30,8 @@ def join(
     timeout: datetime.timedelta,
     join_timeout: datetime.timedelta,
     admit_timeout: datetime.timedelta,
-) -> None:
-    """Returns as a member of the default group."""
+) -> int:
+    """Returns as a member of the default group; its generation."""
     # Alone it is a group of one, which the larger one replaces as it does the others'.
     leave_agent_out()
     dist.init_process_group("rdma", store=dist.HashStore(), rank=0, world_size=1, timeout=timeout)
@@ -49,6 +49,7 @@ def join(
             "more often, or give run() a longer join_timeout"
         ) from None
     put_in_place(backend, board.store_of(generation), generation, timeout)
+    return generation
 
 
 def tell_agent() -> None:

@@ -194,3 +194,64 @@ def test_who_is_started_again_gets_in_by_run_only(tmp_path: Path) -> None:
     output = run(tmp_path, text, "--max-restarts", "1")
     assert "RDMACOLL_ELASTIC=joins: this rank was started again alone" in output
     assert "rdmacoll.elastic.run() only" in output
+
+
+def test_words_hold_in_one_start_of_one_job_and_under_one_key(tmp_path: Path) -> None:
+    text = """
+        from rdmacoll import _C
+        from rdmacoll.elastic.words import Words
+
+        def refused(call, *arguments):
+            try:
+                call(*arguments)
+            except RuntimeError as error:
+                assert "nobody of this job has signed what the Store holds under" in str(error)
+                return True
+            return False
+
+        try:
+            _C.sign("before there is a group")
+        except RuntimeError as error:
+            print(error)
+        dist.init_process_group("rdma")
+        store = dist.HashStore()
+        ours, later = Words(store, "start 1", _C.sign), Words(store, "start 2", _C.sign)
+        assert ours.hear("seat/1") is None
+        ours.say("seat/1", "2 3 4")
+        assert ours.hear("seat/1") == "2 3 4" and refused(later.hear, "seat/1")
+        assert ours.say_first("decided/1", "yes") == ours.say_first("decided/1", "no") == "yes"
+        assert refused(later.say_first, "decided/1", "no")
+        signed = store.get("seat/1")
+        for key, value in ("seat/2", signed), ("seat/3", signed[:-1] + b"5"), ("over", b""):
+            store.set(key, value)
+            assert refused(ours.hear, key), key
+        store.set("decided/2", "yes")
+        assert refused(ours.say_first, "decided/2", "yes")
+        print("all refused")
+        dist.destroy_process_group()
+    """
+    output = run(tmp_path, text, "--max-restarts", "1")
+    assert output.count("there is no group, and so no job to sign for") == 3
+    assert output.count("all refused") == 3
+
+
+def test_who_is_not_of_the_job_cannot_end_it_for_a_newcomer(tmp_path: Path) -> None:
+    """What was no error, and status 0."""
+    text = """
+        if NUMBER == 0:
+            dist.init_process_group("rdma")
+            if SLOT == 1:
+                address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+                dist.TCPStore(*address, is_master=False).set("elastic/over", "")
+                die()
+            while not seen("refused"):
+                time.sleep(0.02)
+        else:
+            try:
+                elastic.run(lambda state: None, state)
+            except RuntimeError as error:
+                print(error)
+            Path("refused").touch()
+    """
+    output = run(tmp_path, text, "--max-restarts", "1")
+    assert "nobody of this job has signed what the Store holds under 'over'" in output
