@@ -11,10 +11,9 @@ from dataclasses import asdict, dataclass
 
 from .hosts import Host
 
-# mpiexec cannot hold its input back, so agent 0 asks for each piece of the job with this line of
-# output, and once more when it has all; rdmarun takes the line out. The first tells that all
-# agents are up.
-ASK = b"rdmarun: next\n"
+# mpiexec cannot hold its input back, so agent 0 asks for each piece of the job with a line of
+# output (key.py has it), and once more when it has all; rdmarun takes the line out. The first
+# tells that all agents are up, and know the job's key.
 PIECE_BYTES = 1 << 15
 
 
@@ -54,11 +53,12 @@ class Job:
                 return host.name
         raise ValueError(f"rank {rank} is not in a world of {self.world}")
 
-    def to_line(self) -> bytes:
-        return json.dumps(asdict(self)).encode() + b"\n"
+    def to_text(self) -> bytes:
+        """Without the end of a line in it."""
+        return json.dumps(asdict(self)).encode()
 
     @staticmethod
-    def from_line(line: bytes) -> "Job":
-        fields = json.loads(line)
+    def from_text(text: bytes) -> "Job":
+        fields = json.loads(text)
         fields["hosts"] = [Host(**host) for host in fields["hosts"]]
         return Job(**fields)

@@ -10,11 +10,12 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from .job import ASK, PIECE_BYTES, Job
+from .job import PIECE_BYTES, Job
+from .key import ASKS, Key
 from .relay import Relay
 from .sink import Sink
 
@@ -30,10 +31,21 @@ FLUSH_TICK_S = 0.1  # between looks at whether it does
 class Launch:
     """The time from its start to its end; `name` is what people call it."""
 
-    def __init__(self, job: Job, name: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        key: Key,
+        name: str,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        on_up: Callable[[], None] = lambda: None,
+    ) -> None:
+        """on_up: called once all agents are up and have the job."""
         self._job = job
         self._name = name
-        self._to_agent = bytearray(job.to_line())
+        self._ask_line = key.ask_line
+        self._on_up = on_up
+        self._to_agent = bytearray(key.seal("job", job.to_text()) + b"\n")
         self._before_ready = bytearray()
         self._ready = False
         self._gave_up = False
@@ -126,8 +138,8 @@ class Launch:
 
     def _answer_asked(self) -> None:
         """Sends agent 0 the pieces of the job that it has asked for."""
-        while not self._ready and ASK in self._before_ready:
-            before, _, after = self._before_ready.partition(ASK)
+        while not self._ready and self._ask_line in self._before_ready:
+            before, _, after = self._before_ready.partition(self._ask_line)
             self._before_ready = before + after
             self._ready = not self._to_agent
             with suppress(BrokenPipeError):  # it is ending, which we shall see
@@ -135,6 +147,14 @@ class Launch:
             del self._to_agent[:PIECE_BYTES]
             if self._stopped_by is None and not self._gave_up:
                 self._deadline = None
+            if self._ready:
+                self._on_up()
+        if not self._ready and _has_line(self._before_ready, ASKS) and not self._gave_up:
+            self._err.say(
+                f"who asks for the job as its agent on {self._job.hosts[0].name} does not know the "
+                "job's key, and is not told it: somebody else has come in its place"
+            )
+            self._give_up()
 
     def _on_signal(self, sig: int, _: object) -> None:
         if self._stopped_by is None:
@@ -168,6 +188,9 @@ class Launch:
                 f"the agents ({names}) are not up after {self._job.start_timeout_s:g} s "
                 "(--start-timeout); --verbose shows the command that was to start them"
             )
+        self._give_up()
+
+    def _give_up(self) -> None:
         self._gave_up = True
         self._deadline = time.monotonic() + KILL_TIMEOUT_S
         self._process.terminate()
@@ -194,3 +217,8 @@ def say(text: str) -> None:
     """Before there is a launch."""
     with suppress(OSError):
         os.write(2, f"rdmarun: {text}\n".encode(errors="backslashreplace"))
+
+
+def _has_line(text: bytes | bytearray, beginning: bytes) -> bool:
+    """A whole one."""
+    return any(line.startswith(beginning) for line in text.split(b"\n")[:-1])

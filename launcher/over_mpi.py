@@ -6,6 +6,7 @@ Floor: launcher. Thread: the agent's.
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NoReturn
 
 from mpi4py import MPI
 
@@ -79,6 +80,12 @@ def unlink_segments() -> None:
     for name in names:
         with suppress(FileNotFoundError):  # another agent was quicker
             os.unlink(name)
+
+
+def abort() -> NoReturn:
+    """Ends all agents, without waiting for any."""
+    MPI.COMM_WORLD.Abort(1)
+    raise SystemExit(1)
 
 
 def leave() -> None:

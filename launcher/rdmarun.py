@@ -6,18 +6,25 @@ Floor: launcher. Thread: the main one.
 import os
 import secrets
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from .job import Job
+from .key import Key
+from .key_sharing import KeyNotShared, KeySharing
 from .launch import Launch, say
 from .limits import make_room
 from .mpi_command import mpi_command
-from .mpi_find import MpiError, find_mpi
+from .mpi_env import mpi_environment
+from .mpi_find import Mpi, MpiError, find_mpi
 from .options import Options, parse
 from .processes import own_module
 from .rank_env import sets_one_thread
+from .secret_file import SecretFileError, read_secret_file
+
+KEY_BYTES = 32
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -25,9 +32,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = parse(sys.argv[1:] if argv is None else argv, os.environ, version())
     try:
         sys.exit(run(options))
-    except (MpiError, OSError) as error:
+    except (MpiError, SecretFileError, KeyNotShared, OSError) as error:
         say(str(error))
         sys.exit(1)
+    except KeyboardInterrupt:  # before there was anything to pass it on to
+        sys.exit(128 + signal.SIGINT)
 
 
 def run(options: Options) -> int:
@@ -43,21 +52,33 @@ def run(options: Options) -> int:
     job = _job(options)
     if sets_one_thread(job):
         say("OMP_NUM_THREADS is not set: each rank gets 1 thread (-x OMP_NUM_THREADS=N for more)")
-    agent = [*own_module("agent"), str(len(job.hosts))]
+    agent = [*own_module("agent"), ",".join(host.name for host in job.hosts)]
     if job.all_local and len(job.hosts) == 1:
         # Not by mpiexec, which listens on all interfaces, to whoever can reach them.
-        return _launch(options, job, "the agent", "without mpiexec", agent, dict(os.environ))
-    mpi = find_mpi()
+        if options.verbose:
+            say(f"without mpiexec: {shlex.join(agent)}")
+        return Launch(job, Key(b"", ""), "the agent", agent, os.environ).run()
+    return _run_by_mpi(job, find_mpi(), agent)
+
+
+def _run_by_mpi(job: Job, mpi: Mpi, agent: list[str]) -> int:
+    secret_file = job.env.get("RDMACOLL_SECRET_FILE")
+    if secret_file is not None:
+        secret = read_secret_file(secret_file)
+        agent = [*agent, job.run_id, os.path.abspath(secret_file)]
+    else:
+        secret = secrets.token_bytes(KEY_BYTES)
+        agent = [*agent, job.run_id]
     argv, extra = mpi_command(mpi.mpiexec, mpi.flavour, job.hosts, agent, os.getuid() == 0)
-    return _launch(options, job, "mpiexec", mpi.version, argv, os.environ | extra)
-
-
-def _launch(
-    options: Options, job: Job, name: str, how: str, argv: list[str], env: dict[str, str]
-) -> int:
-    if options.verbose:
-        say(f"{how}: {shlex.join(argv)}")
-    return Launch(job, name, argv, env).run()
+    if job.verbose:
+        say(f"{mpi.version}: {shlex.join(argv)}")
+    env = mpi_environment(os.environ) | extra
+    key = Key(secret, job.run_id)
+    if secret_file is not None:
+        return Launch(job, key, "mpiexec", argv, env).run()
+    with KeySharing(job.hosts, key, os.environ) as sharing:
+        sharing.start(job.start_timeout_s)
+        return Launch(job, key, "mpiexec", argv, env, sharing.close).run()
 
 
 def _open_standard_files() -> None:
@@ -90,7 +111,7 @@ def _job(options: Options) -> Job:
         argv=[*start, *options.args],
         cwd=cwd,
         env=options.env,
-        run_id=secrets.token_hex(8),
+        run_id=secrets.token_hex(16),
         start_timeout_s=options.start_timeout_s,
         min_np=options.min_np,
         max_restarts=options.max_restarts,
