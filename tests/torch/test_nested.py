@@ -167,6 +167,32 @@ def test_a_wrapper_that_becomes_the_script(tmp_path: Path) -> None:
     assert run(tmp_path, script) == ["the same: 6 of 2"] * 2
 
 
+def test_a_rank_and_its_child_make_no_group(tmp_path: Path) -> None:
+    """The child has no secret, the rank the job's: both say so, and what would let them meet."""
+    script = """
+        import multiprocessing, os
+        from member import add
+
+        def join(index, name):
+            where = dict(init_method=f"file://{os.getcwd()}/{name}", rank=index, world_size=2)
+            try:
+                add(name, 1, **where)
+            except RuntimeError as error:
+                assert "all ranks must have the same secret" in str(error)
+                assert "RDMACOLL_SECRET_FILE" in str(error)
+                os.write(1, f"refused {name}.{index}{os.linesep}".encode())
+
+        if __name__ == "__main__":
+            rank = os.environ["OUTER"] = os.environ["RANK"]
+            child = multiprocessing.get_context("spawn").Process(target=join, args=(1, rank))
+            child.start()
+            join(0, rank)
+            child.join()
+    """
+    refused = [f"refused {rank}.{index}" for rank in range(2) for index in range(2)]
+    assert run(tmp_path, script) == refused
+
+
 def test_an_orphan_whom_the_agent_adopts_is_no_rank(tmp_path: Path) -> None:
     """Its parent is the agent from then on, as a rank's is."""
     script = """
