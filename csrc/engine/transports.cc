@@ -20,7 +20,7 @@ constexpr const char* kHostId = "host id";
 constexpr const char* kHostName = "host name";
 constexpr const char* kHeap = "heap";
 constexpr const char* kLargestHeap = "largest heap";  // that it maps; missing: any
-constexpr size_t kMaxHostNameBytes = 256;  // of another's, in errors
+constexpr size_t kMaxHostNameBytes = 256;             // of another's, in errors
 
 // How long one waits in a transport before one looks whether the peer calls over a later one.
 constexpr int64_t kLookForCallsMs = 150;

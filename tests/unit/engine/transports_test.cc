@@ -334,6 +334,21 @@ TEST(Transports, PathsInOneLine) {
             "verbs (mlx5_0 port 1) to 1 rank of this host and 2 ranks on 2 other hosts");
 }
 
+TEST(Transports, TheCardSaysHowLargeAHeapIsMapped) {
+  Process mine("a");
+  Config config;
+  config.heap_bytes = 1 << 20;
+  mine.shm.is_memory = true;
+  ASSERT_TRUE(mine.transports.adopt_heap(Heap::create(config).take()).ok());
+  const auto mapped_up_to = [&](uint64_t bytes) {
+    const std::string section(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
+    return mine.transports.heap_is_mapped_by({.transport = &mine.shm, .largest_heap = section});
+  };
+  EXPECT_TRUE(mapped_up_to(1 << 20));
+  EXPECT_FALSE(mapped_up_to((1 << 20) - 1));
+  EXPECT_TRUE(mine.transports.heap_is_mapped_by({.transport = &mine.shm})) << "it says nothing";
+}
+
 TEST(Transports, OpenTakesWhatTheSettingSays) {
   const SteadyClock clock;
   Result<std::unique_ptr<Transports>> only_shm = Transports::open(with("shm"), clock, nullptr);
