@@ -13,8 +13,6 @@ import torch.distributed as dist
 from torch import Tensor
 
 ERRORS = (RuntimeError, ValueError, TypeError, NotImplementedError, IndexError)
-# What the engine has not learnt yet.
-TOLD_AT_ONCE = False  # ranks that disagree and all wait hear of it before the timeout
 
 Refused = Callable[[Any, int, int], Any]  # group, me, size; ranks are of the group
 
@@ -160,10 +158,10 @@ def mismatch(what: str, group: Any, me: int) -> str:
         for _ in range(2):
             dist.barrier(group)
     except RuntimeError as error:
-        if TOLD_AT_ONCE and "Timed out" in str(error):
+        if "Timed out" in str(error):
             return f"was noticed by the timeout only: {error}"
         return ""
     return "ranks that disagree were not told"
 
 
-THROW_AWAY_TIMEOUT = datetime.timedelta(seconds=30 if TOLD_AT_ONCE else 4)
+THROW_AWAY_TIMEOUT = datetime.timedelta(seconds=30)
