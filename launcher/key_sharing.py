@@ -12,8 +12,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from .hosts import Host
 from .key import Key
@@ -59,17 +57,6 @@ class KeySharing:
             command = [*own_module("key_holder"), key.run_id, str(agent)]
             remote = [*shell, host.name, shlex.join(["env", *path, *command])]
             self._commands.append(command if is_here(host) else remote)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def start(self, timeout_s: float) -> None:
         """Returns when the key is on all hosts."""

@@ -9,6 +9,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from .job import Job
@@ -76,7 +77,7 @@ def _run_by_mpi(job: Job, mpi: Mpi, agent: list[str]) -> int:
     key = Key(secret, job.run_id)
     if secret_file is not None:
         return Launch(job, key, "mpiexec", argv, env).run()
-    with KeySharing(job.hosts, key, os.environ) as sharing:
+    with closing(KeySharing(job.hosts, key, os.environ)) as sharing:
         sharing.start(job.start_timeout_s)
         return Launch(job, key, "mpiexec", argv, env, sharing.close).run()
 
