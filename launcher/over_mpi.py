@@ -3,7 +3,11 @@
 Floor: launcher. Thread: the agent's.
 """
 
+import fcntl
 import os
+import termios
+import time
+from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
@@ -11,6 +15,8 @@ from typing import NoReturn
 from mpi4py import MPI
 
 from .comm import Comm, Gathering
+
+READ_TIMEOUT_S = 5.0  # for mpiexec's process here, which has nothing else to do
 
 
 class _Request:
@@ -83,9 +89,23 @@ def unlink_segments() -> None:
 
 
 def abort() -> NoReturn:
-    """Ends all agents, without waiting for any."""
+    """Ends all agents, without waiting for any; but mpiexec, which kills at once, shall have read
+    what this one said before."""
+    deadline = time.monotonic() + READ_TIMEOUT_S
+    while _has_unread(2) and time.monotonic() < deadline:
+        time.sleep(0.01)
     MPI.COMM_WORLD.Abort(1)
     raise SystemExit(1)
+
+
+def _has_unread(fd: int) -> bool:
+    """Whether what was written to a pipe still lies there."""
+    count = array("i", [0])
+    try:
+        fcntl.ioctl(fd, termios.FIONREAD, count)
+    except OSError:  # no pipe
+        return False
+    return count[0] > 0
 
 
 def leave() -> None:
