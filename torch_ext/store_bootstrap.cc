@@ -24,8 +24,7 @@ Result<std::vector<std::string>> StoreBootstrap::all_gather(const std::string& m
     const std::vector<std::string> keys = next_keys();
     store_->set(keys[static_cast<size_t>(rank_)], mine);
     RDMACOLL_RETURN_IF_ERROR(wait_for(keys, deadline));
-    std::vector<std::string> everyones;
-    for (const std::string& key : keys) everyones.push_back(store_->get_to_str(key));
+    std::vector<std::string> everyones = read(keys);
     forget(keys);
     return everyones;
   } catch (const std::exception& error) {
@@ -34,12 +33,29 @@ Result<std::vector<std::string>> StoreBootstrap::all_gather(const std::string& m
   }
 }
 
-// Groups come and go, the store stays: who is the last to have read deletes.
+// At once, where that kind of store can.
+std::vector<std::string> StoreBootstrap::read(const std::vector<std::string>& keys) {
+  std::vector<std::string> values;
+  if (store_->hasExtendedApi()) {
+    for (const auto& value : store_->multiGet(keys))
+      values.emplace_back(value.begin(), value.end());
+  } else {
+    for (const std::string& key : keys) values.push_back(store_->get_to_str(key));
+  }
+  return values;
+}
+
+// Groups come and go, the store stays: who is the last to have read deletes. Not every kind of
+// store can; such a one keeps what it has.
 void StoreBootstrap::forget(const std::vector<std::string>& keys) {
-  const std::string readers = keys.front() + "/readers";
-  if (store_->add(readers, 1) != size_) return;
-  for (const std::string& key : keys) store_->deleteKey(key);
-  store_->deleteKey(readers);
+  try {
+    const std::string readers = keys.front() + "/readers";
+    if (store_->add(readers, 1) != size_) return;
+    for (const std::string& key : keys) store_->deleteKey(key);
+    store_->deleteKey(readers);
+  } catch (const std::exception&) {
+    // All have what they came for; of a store that is gone the next exchange learns.
+  }
 }
 
 void StoreBootstrap::decline(const std::string& mine) {

@@ -19,6 +19,7 @@ class StoreBootstrap final : public Bootstrap {
  private:
   // This rank's next exchange, and the key of each rank in it.
   std::vector<std::string> next_keys();
+  std::vector<std::string> read(const std::vector<std::string>& keys);
   void forget(const std::vector<std::string>& keys);
   Status wait_for(const std::vector<std::string>& keys, Deadline deadline);
   std::string missing(const std::vector<std::string>& keys);

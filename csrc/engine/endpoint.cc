@@ -38,6 +38,13 @@ Endpoint::Endpoint(const Config& config, JobKey key, Tuning tuning)
       tuning_(std::move(tuning)),
       recorder_(config.flight_records > 0 ? std::make_shared<FlightRecorder>(config) : nullptr) {}
 
+Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config) {
+  auto heap = Heap::create(config);
+  if (!heap.ok()) return heap.status();
+  return open(config, heap.take());
+}
+
+
 Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shared_ptr<Heap> heap) {
   auto tuning = Tuning::parse(config.tuning_text);
   if (!tuning.ok()) {
@@ -47,11 +54,6 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shar
   }
   auto key = JobKey::load(config.secret);
   if (!key.ok()) return key.status();
-  if (heap == nullptr) {
-    auto made = Heap::create(config);
-    if (!made.ok()) return made.status();
-    heap = made.take();
-  }
   std::shared_ptr<Endpoint> endpoint(new Endpoint(config, key.take(), tuning.take()));
   auto transports = Transports::open(config, endpoint->clock_, std::move(heap));
   if (!transports.ok()) return transports.status();

@@ -21,10 +21,11 @@ namespace rdmacoll {
 
 class Endpoint : public std::enable_shared_from_this<Endpoint> {
  public:
-  // Opens the transports that the config asks for and reads its table of algorithms. Without a heap
-  // of an endpoint before it, which must be closed, it makes one.
-  static Result<std::shared_ptr<Endpoint>> open(const Config& config,
-                                                std::shared_ptr<Heap> heap = nullptr);
+  // Opens the transports that the config asks for and reads its table of algorithms, with a heap of
+  // its own.
+  static Result<std::shared_ptr<Endpoint>> open(const Config& config);
+  // With that of an endpoint before it, which must be closed; nullptr: without one.
+  static Result<std::shared_ptr<Endpoint>> open(const Config& config, std::shared_ptr<Heap> heap);
   // Joins the progress thread and leaves the peers. Every communicator keeps its endpoint alive.
   ~Endpoint();
 
