@@ -5,8 +5,15 @@ and are left out elsewhere; each has a shorter form that always runs.
 """
 
 import os
+import signal
 
 import pytest
+
+
+def pytest_configure() -> None:
+    # A shell has what it starts in the background ignore Ctrl-C, and so would all that tests start.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
