@@ -44,7 +44,6 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config) {
   return open(config, heap.take());
 }
 
-
 Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shared_ptr<Heap> heap) {
   auto tuning = Tuning::parse(config.tuning_text);
   if (!tuning.ok()) {
