@@ -1,108 +1,13 @@
-"""Runs rdmarun as a user does, on scripts that import no torch, and finds what it leaves behind.
+"""The fixture of all tests of rdmarun.
 
 Floor: tests.
 """
 
-import os
-import secrets
-import subprocess
-import sys
-import textwrap
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
-
-LIMIT_S = 60  # for anything here; a hang fails by it
-TOKEN = "LC_RDMARUN_TEST_TOKEN"  # LC_: mpiexec and the agents are to get it, too
-SHM = Path("/dev/shm")
-
-
-class Jobs:
-    """Starts jobs in one folder; all their processes carry a token in their environment."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.python = sys.executable
-        self._token = secrets.token_hex(8)
-
-    def script(self, text: str, name: str = "script.py") -> str:
-        path = self.folder / name
-        path.write_text(textwrap.dedent(text))
-        return str(path)
-
-    def start(self, *args: str, **env: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [self.python, "-m", "rdmacoll.launcher", *args],
-            cwd=self.folder,
-            env=self.env(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def env(self, more: Mapping[str, str]) -> dict[str, str]:
-        return {**os.environ, TOKEN: self._token, **more}
-
-    def run(self, *args: str, **env: str) -> "subprocess.CompletedProcess[str]":
-        process = self.start(*args, **env)
-        try:
-            out, err = process.communicate(timeout=LIMIT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, err = process.communicate()
-            pytest.fail(f"rdmarun {args} did not end; it said:\n{out}\n{err}")
-        return subprocess.CompletedProcess(args, process.returncode, out, err)
-
-    def run_script(self, text: str, *options: str) -> "subprocess.CompletedProcess[str]":
-        return self.run(*options, self.script(text))
-
-    def processes(self) -> list[psutil.Process]:
-        """Every process of our jobs that is alive."""
-        found = []
-        for process in psutil.process_iter():
-            try:
-                alive = process.status() != psutil.STATUS_ZOMBIE
-                if alive and process.environ().get(TOKEN) == self._token:
-                    found.append(process)
-            except (psutil.NoSuchProcess, psutil.AccessDenied, FileNotFoundError):
-                pass
-        return found
-
-    def assert_none_left(self) -> None:
-        wait_for(lambda: not self.processes(), f"the end of {self.processes()}")
-
-    def files(self, pattern: str) -> list[Path]:
-        return sorted(self.folder.glob(pattern))
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.02)
-
-
-def shm_files_of_nobody(before: set[Path]) -> list[Path]:
-    """MPI's files of our user that are new and that no process maps: nobody will remove them.
-
-    Those of other jobs on the machine are mapped, but for a moment after they were made.
-    """
-    new = [path for path in SHM.iterdir() if "mpi" in path.name and path not in before]
-    mapped = ""
-    for maps in Path("/proc").glob("[0-9]*/maps") if new else ():
-        with suppress(OSError):  # it has ended, or is another user's
-            mapped += maps.read_text()
-    left = []
-    for path in new:
-        with suppress(FileNotFoundError):  # removed since
-            if path.stat().st_uid == os.geteuid() and str(path) not in mapped:
-                left.append(path)
-    return left
+from job_runner import SHM, Jobs, shm_files_of_nobody, wait_for
 
 
 @pytest.fixture

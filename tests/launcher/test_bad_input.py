@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Jobs
+from job_runner import Jobs
 from rdmacoll.launcher.hosts import MOST_RANKS
 
 

@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import Jobs, wait_for
+from job_runner import Jobs, wait_for
 from rdmacoll.launcher.cause import Why
 from rdmacoll.launcher.hosts import Host
 from rdmacoll.launcher.job import Job

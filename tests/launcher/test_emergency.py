@@ -8,7 +8,7 @@ import subprocess
 
 import psutil
 import pytest
-from conftest import Jobs, wait_for
+from job_runner import Jobs, wait_for
 from rdmacoll.launcher import processes
 
 CHILDREN = 20

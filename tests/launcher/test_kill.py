@@ -7,7 +7,7 @@ import signal
 
 import psutil
 import pytest
-from conftest import Jobs, wait_for
+from job_runner import Jobs, wait_for
 
 # Each rank has a child in its own group, one in a session of its own, and its own child's child.
 FAMILY = """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import rdmacoll.launcher
-from conftest import Jobs
+from job_runner import Jobs
 
 import rdmacoll
 

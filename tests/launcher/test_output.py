@@ -8,7 +8,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, Jobs
+from job_runner import LIMIT_S, Jobs
 
 ONE_HOST = ["-np", "2"]
 TWO_HOSTS = ["-np", "2", "-H", "localhost:1,127.0.0.1:1"]  # through mpiexec

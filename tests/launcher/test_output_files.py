@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Jobs
+from job_runner import Jobs
 from rdmacoll.launcher.rank_files import FileError, open_rank_files
 
 STRANGER = 4321  # a uid; only root can give a file away

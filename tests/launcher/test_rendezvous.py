@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Jobs
+from job_runner import Jobs
 from rdmacoll.launcher import caller
 from rdmacoll.launcher.rank_env import Attempt, Master
 from rdmacoll.launcher.rendezvous import Rendezvous

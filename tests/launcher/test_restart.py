@@ -6,7 +6,7 @@ Floor: tests.
 import signal
 
 import pytest
-from conftest import Jobs, wait_for
+from job_runner import Jobs, wait_for
 
 ONE_HOST = ["-np", "3"]
 TWO_HOSTS = ["-np", "3", "-H", "localhost:1,127.0.0.1:2"]

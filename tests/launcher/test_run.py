@@ -7,7 +7,7 @@ import json
 from io import TextIOWrapper
 
 import pytest
-from conftest import Jobs
+from job_runner import Jobs
 
 SHOW_ENV = """
     import json, os, sys

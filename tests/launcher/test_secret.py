@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Jobs, wait_for
+from job_runner import Jobs, wait_for
 
 TWO_HOSTS = ["-np", "3", "-H", "localhost:2,127.0.0.1:1"]
 BOTH = pytest.mark.parametrize("options", [["-np", "3"], TWO_HOSTS], ids=["one host", "two hosts"])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from conftest import Jobs, wait_for
+from job_runner import Jobs, wait_for
 from rdmacoll.launcher.comm import Comm, Gathering
 from rdmacoll.launcher.key import Key, NotOfTheJob, Trust, establish_trust
 from rdmacoll.launcher.key_sharing import remote_shell

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import LIMIT_S, Jobs, wait_for
+from job_runner import LIMIT_S, Jobs, wait_for
 
 ONE_HOST = ["-np", "2"]
 TWO_HOSTS = ["-np", "2", "-H", "localhost:1,127.0.0.1:1"]  # through mpiexec

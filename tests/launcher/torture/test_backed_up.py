@@ -9,7 +9,7 @@ import signal
 import backlog
 import pytest
 from backlog import FLOODS, both, nightly
-from conftest import Jobs, wait_for
+from job_runner import Jobs, wait_for
 
 # Rank 0 floods, rank 1 does what the argument says once that is backed up.
 ONE_FLOODS = FLOODS.replace(

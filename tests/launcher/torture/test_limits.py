@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from backlog import nightly
-from conftest import LIMIT_S, Jobs
+from job_runner import LIMIT_S, Jobs
 
 
 def run_with(jobs: Jobs, limits: str, *args: str) -> "subprocess.CompletedProcess[str]":

@@ -7,7 +7,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, Jobs
+from job_runner import LIMIT_S, Jobs
 
 SHOWS = b"""
 import os, sys

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 from backlog import both, nightly
-from conftest import Jobs, wait_for
+from job_runner import Jobs, wait_for
 
 OUTER = """
     import os, subprocess, sys

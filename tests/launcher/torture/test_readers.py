@@ -13,7 +13,7 @@ from pathlib import Path
 import backlog
 import pytest
 from backlog import FLOODS, LINE_BYTES, WRITES, Ends, both, nightly
-from conftest import Jobs
+from job_runner import Jobs
 
 MORE_THAN_IS_HELD_BYTES = 50 << 20  # of both ranks: by pipes, agents and rdmarun
 A_LITTLE_BYTES = 4 << 20
