@@ -10,7 +10,7 @@ constexpr uint64_t kNone = MemoryLimits::kNone;
 
 // A smaller one holds nothing worth it.
 constexpr uint64_t kSmallestDefault = 32ull << 20;
-constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kHeapGrainBytes = 4096;
 
 std::string ulimit_leaves(const MemoryLimits& limits) {
   return "`ulimit -v` (RLIMIT_AS) allows " + std::to_string(limits.address_bytes) +
@@ -34,7 +34,7 @@ Result<HeapSize> choose_heap_size(const Config& config, const MemoryLimits& limi
   if (left == kNone) return HeapSize{usual, ""};
   // A quarter for the heaps of all ranks of the host, which map each other's.
   const auto ranks = static_cast<uint64_t>(std::max<int64_t>(1, config.local_world));
-  const uint64_t share = left / 4 / ranks / kPageBytes * kPageBytes;
+  const uint64_t share = left / 4 / ranks / kHeapGrainBytes * kHeapGrainBytes;
   if (share >= usual) return HeapSize{usual, ""};
   const std::string remedy =
       "; raise it (ulimit -v unlimited), or set RDMACOLL_HEAP_BYTES to what is wanted (0: no heap)";
