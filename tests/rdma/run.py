@@ -73,12 +73,15 @@ def groups(build: str, part: Part) -> list[Group]:
     shard = {"GTEST_TOTAL_SHARDS": str(part.count), "GTEST_SHARD_INDEX": str(part.index)}
     a_part = [WARM, collectives, f"--part={part}"]
     two_hosts = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", *a_part, "--hosts=2"]
+    # Thousands of groups, each registered with an emulated device, take too long in a guest.
+    few_groups = "--gtest_filter=-ManyGroups.*"
+    unit_tests = [f"{build}/unit_engine_test", "--gtest_brief=1", few_groups]
     engine = [
         Stage("pingpong", 120, ["tests/rdma/pingpong.sh"]),
         Stage("devices", 60, [python, "-m", "rdmacoll", "info", "--devices"]),
         Stage("opening", 120, [f"{build}/rdma_test", "--gtest_brief=1"]),
         Stage("contract", 300, [f"{build}/rdma_contract_test", "--gtest_brief=1"]),
-        Stage("engine", 600, [f"{build}/unit_engine_test", "--gtest_brief=1"], VERBS | shard),
+        Stage("engine", 600, unit_tests, VERBS | shard),
     ]
     torch = [
         Stage("2 ranks", 900, [rdmarun, "-np", "2", *a_part], VERBS),
