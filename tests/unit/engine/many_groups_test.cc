@@ -67,8 +67,9 @@ void make_and_destroy_many(int world, uint32_t groups) {
         if (i == 100) early = Holdings::now();
       }
       const Holdings late = Holdings::now();
-      // The threads are not in step: a few groups more or less are there at either time.
-      EXPECT_LE(late.mappings, early.mappings + 16);
+      // The threads are not in step: a few groups more or less are there at either time. And a
+      // sanitizer maps memory of its own.
+      EXPECT_LE(late.mappings, early.mappings + 64);
       EXPECT_LE(late.descriptors, early.descriptors + 16);
     });
   }
