@@ -128,9 +128,11 @@ def test_where_the_kernel_shows_everybody_by_one_id_nobody_is_this_user() -> Non
 def test_the_agent_lets_nobody_in_where_all_are_shown_by_one_id() -> None:
     code = """
 import selectors, socket
+from rdmacoll.launcher.rank_env import Attempt, Master
 from rdmacoll.launcher.rendezvous import Rendezvous
 selector = selectors.DefaultSelector()
-agent = Rendezvous(range(1), 1, b"s" * 32, selector)
+attempt = Attempt(0, Master("127.0.0.1", 1), b"s" * 32)
+agent = Rendezvous(range(1), 1, attempt, lambda pid: 0, selector)
 rank = socket.socket(socket.AF_UNIX)
 rank.connect("\\0" + agent.address[1:])
 for key, _ in selector.select():
