@@ -13,6 +13,7 @@
 #include <functional>
 
 #include "tests/contract/shm_pair.h"
+#include "tests/user_namespace.h"
 
 namespace rdmacoll {
 namespace {
@@ -183,23 +184,15 @@ TEST(ShmBell, WhatIsNoEventfdIsRefused) {
 #ifndef __SANITIZE_THREAD__  // which has a thread of its own; such a process makes no namespace
 // Where the kernel shows everybody by one id, nobody is taken for this user.
 TEST(ShmUser, InAUserNamespaceWithoutAMapNobodyIsMet) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::unshare(CLONE_NEWUSER) != 0) ::_exit(2);
+  expect_in_user_namespace([] {
     const SteadyClock clock;
     const auto one = open_shm(clock), other = open_shm(clock);
     ShmTransport& dials = id_of(*one) < id_of(*other) ? *one : *other;
     const std::string card = (&dials == one.get() ? *other : *one).local_card();
     const Status status = dials.connect(card, Deadline::after_ms(clock, 10'000)).status();
     const bool named = status.message().find("user namespace") != std::string::npos;
-    ::_exit(status.code() == StatusCode::Unsupported && named ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
-    GTEST_SKIP() << "this machine allows no user namespaces";
-  }
-  EXPECT_EQ(status, 0);
+    return status.code() == StatusCode::Unsupported && named;
+  });
 }
 #endif
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from namespaces import in_namespace
 
 NOBODY = 65534
 LIMIT_S = 60
@@ -40,5 +41,5 @@ def acting(script: str) -> Iterator[None]:
 
 def in_user_namespace(script: str) -> subprocess.CompletedProcess[str]:
     """Where the kernel shows everybody by one id, this process as well."""
-    run = ["unshare", "--user", sys.executable, "-c", script]
+    run = [*in_namespace("user"), sys.executable, "-c", script]
     return subprocess.run(run, capture_output=True, text=True, timeout=LIMIT_S)

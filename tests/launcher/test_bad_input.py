@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from job_runner import Jobs
+from namespaces import in_namespace
 from rdmacoll.launcher.hosts import MOST_RANKS
 
 
@@ -87,7 +88,8 @@ def test_no_room_in_dev_shm(jobs: Jobs, options: str) -> None:
     """MPI needs some. In a mount namespace, which only root can have."""
     mount = f"mount -t tmpfs -o {options} tmpfs /dev/shm"
     run = [jobs.python, "-m", "rdmacoll.launcher", "-np", "2", "-H", "localhost:1,127.0.0.1:1"]
-    command = ["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh", *run, jobs.script("")]
+    inside = ["sh", "-c", f'{mount} && exec "$@"', "sh", *run, jobs.script("")]
+    command = [*in_namespace("mount"), *inside]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "rdmarun: /dev/shm on " in done.stderr and "remount" in done.stderr

@@ -5,10 +5,12 @@ Floor: tests.
 """
 
 import os
+import shlex
 import subprocess
 
 import pytest
 from job_runner import LIMIT_S, Jobs
+from namespaces import in_namespace
 
 ONE_HOST = ["-np", "2"]
 TWO_HOSTS = ["-np", "2", "-H", "localhost:1,127.0.0.1:1"]  # through mpiexec
@@ -131,7 +133,7 @@ def test_a_full_disk(jobs: Jobs) -> None:
     jobs.script(PRINTS)
     mount = f"mount -t tmpfs -o size=256k tmpfs {disk}"
     run = f"{jobs.python} -m rdmacoll.launcher -np 2 --output-filename {disk} script.py"
-    done = shell(jobs, f"unshare -m sh -c '{mount} && {run}'")
+    done = shell(jobs, shlex.join([*in_namespace("mount"), "sh", "-c", f"{mount} && {run}"]))
     assert done.returncode == os.EX_IOERR, done.stderr
     said = [line for line in done.stderr.splitlines() if b"No space left on device" in line]
     assert len(said) == 2 and all(b"--output-filename" in line for line in said)

@@ -40,14 +40,22 @@ constexpr const char* kVariables[] = {"RDMACOLL_LOG",
 
 class ConfigTest : public ::testing::Test {
  protected:
-  void SetUp() override { clear(); }
-  void TearDown() override { clear(); }
+  void SetUp() override {
+    clear();
+    std::string name = ::testing::TempDir() + "config_test_XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override {
+    clear();
+    std::filesystem::remove_all(folder_);
+  }
 
   static void clear() {
     for (const char* name : kVariables) unsetenv(name);
   }
-  static std::string write_file(const std::string& text) {
-    const std::string path = ::testing::TempDir() + "tuning_of_config_test";
+  std::string write_file(const std::string& text) const {
+    const std::string path = folder_ / "file";
     std::ofstream(path) << text;
     return path;
   }
@@ -72,6 +80,8 @@ class ConfigTest : public ::testing::Test {
     EXPECT_EQ(config.status().message(),
               std::string(name) + "='" + value + "' is not valid; use " + allowed + " or unset it");
   }
+
+  std::filesystem::path folder_;
 };
 
 TEST_F(ConfigTest, DefaultsAreThoseOfTheStruct) {
@@ -196,7 +206,7 @@ TEST_F(ConfigTest, ATuningFileThatCannotBeReadIsNamed) {
   };
   expect("/nowhere/table", "cannot be read: No such file or directory");
   expect("/tmp", "is not a regular file");
-  const std::string pipe = ::testing::TempDir() + "pipe_of_config_test";  // and not waited for
+  const std::string pipe = folder_ / "pipe";  // and not waited for
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   expect(pipe, "is not a regular file");
   std::filesystem::remove(pipe);

@@ -2,10 +2,9 @@
 #include "csrc/base/same_user.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/user_namespace.h"
 
 namespace rdmacoll {
 namespace {
@@ -42,19 +41,10 @@ TEST(SameUser, OnlyTheFirstNamespaceMapsAll) {
 #ifndef __SANITIZE_THREAD__  // which has a thread of its own; such a process makes no namespace
 // A process in a namespace that maps nobody: all the world looks like itself.
 TEST(SameUser, InAUserNamespaceWithoutAMapNobodyIs) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::unshare(CLONE_NEWUSER) != 0) ::_exit(2);
-    const bool taken = same_user(::geteuid());
+  expect_in_user_namespace([] {
     const bool named = user_text(::geteuid()).find("user namespace") != std::string::npos;
-    ::_exit(!taken && named ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
-    GTEST_SKIP() << "this machine allows no user namespaces";
-  }
-  EXPECT_EQ(status, 0);
+    return !same_user(::geteuid()) && named;
+  });
 }
 #endif
 
