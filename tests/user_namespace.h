@@ -1,5 +1,5 @@
-// A check in a child process whose user namespace maps nobody: the kernel shows every user there by
-// one id. Floor: tests. Thread: any, while the process has no other.
+// Runs a check in a child process whose user namespace maps no user: the kernel shows all users
+// there by one id. Floor: tests. Thread: any, while the process has no other.
 #pragma once
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 namespace rdmacoll {
 
-// Of the process that calls it. In a chroot the kernel makes none, so root leaves it for a moment.
+// For the calling process. The kernel makes none in a chroot, so root leaves it and comes back.
 inline bool enter_user_namespace() {
   const int root = ::open("/", O_PATH | O_CLOEXEC);
   const int mounts = ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);

@@ -25,10 +25,10 @@ constexpr char kDecline[] = "RDMACOL0";
 constexpr char kAskSecret[] = "RDMACOLS";
 constexpr int64_t kDeclineMs = 1000;
 constexpr int64_t kInterruptEveryMs = 100;
-constexpr int kQueueMs = 20;  // between attempts to reach an agent that others keep busy
+constexpr int kQueueMs = 20;  // between attempts to connect while the agent's queue is full
 constexpr uint32_t kLongestAnswer = 1u << 16;  // of one rank; CARD_LIMIT_BYTES of the agent
 
-// The connection to the agent, with a deadline for everything that is done on it, connecting, too.
+// The connection to the agent, with one deadline for all that is done on it, from connecting on.
 class Conversation {
  public:
   Conversation(Deadline deadline, const InterruptCheck& interrupt)
@@ -56,7 +56,7 @@ class Conversation {
         return Status::from_errno("reaching rdmarun's agent at RDMACOLL_AGENT='" + address + "'",
                                   errno);
       }
-      ::poll(nullptr, 0, kQueueMs);  // others queue before its door
+      ::poll(nullptr, 0, kQueueMs);  // others are waiting to be accepted
       RDMACOLL_RETURN_IF_ERROR(may_wait());
     }
     return check_user(address);

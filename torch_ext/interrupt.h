@@ -36,16 +36,18 @@ class PythonInterrupt {
 
 class InFlight;
 
-// For as long as this thread runs an operation's callbacks, which the end of that waits for.
+// Says, for a scope, that this thread runs callbacks of an operation. Until they have returned the
+// operation counts as in flight.
 class InCallbacks {
  public:
-  explicit InCallbacks(const InFlight& in_flight);  // among which the operation is
+  explicit InCallbacks(const InFlight& in_flight);  // which counts the operation
   ~InCallbacks();
   InCallbacks(const InCallbacks&) = delete;
   InCallbacks& operator=(const InCallbacks&) = delete;
 
+  // Whether this thread runs any.
   static bool here();
-  // How many operations among these have callbacks that this thread is in.
+  // Of how many operations that are counted there this thread runs callbacks.
   static int64_t depth_of(const InFlight& in_flight);
 
  private:

@@ -20,8 +20,8 @@ bool is_plain(const at::Tensor& tensor) {
   return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
 }
 
-// As what its elements are copied: torch copies not all types, but all sizes of plain ones; the
-// conjugate needs the arithmetic.
+// The type as which elements are copied. torch cannot copy every type, but it can copy bytes of
+// each size. To copy a conjugated or negated view takes arithmetic, so that keeps its type.
 at::ScalarType moved_as(const at::Tensor& tensor) {
   if (tensor.is_conj() || tensor.is_neg()) return tensor.scalar_type();
   switch (tensor.element_size()) {
@@ -40,7 +40,8 @@ at::ScalarType moved_as(const at::Tensor& tensor) {
   }
 }
 
-// The memory of a tensor, whatever that is a subclass of, or becomes meanwhile.
+// A plain tensor of the same memory. It stays what it is where the user's tensor is a subclass with
+// a copy_() of its own, or is given other memory while the operation is in flight.
 at::Tensor memory_of(const at::Tensor& tensor, at::ScalarType type) {
   at::Tensor memory = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(tensor.storage()), c10::DispatchKeySet(c10::DispatchKey::CPU),

@@ -18,16 +18,16 @@ class Operands {
  public:
   // Read only.
   ConstBuffer input(const at::Tensor& tensor);
-  // Read only, while `written` are being written: a copy if it overlaps one of them; but not for
-  // being the whole of `place`, which is one of them.
+  // Read only, while `written` are being written. It is copied if it overlaps one of them, unless
+  // it is exactly the memory of `place`, which is one of them.
   ConstBuffer input_beside(const at::Tensor& tensor, std::span<const MutableBuffer> written,
                            const MutableBuffer* place = nullptr);
   // Written only; becomes one of the results.
   MutableBuffer output(const at::Tensor& tensor);
   // Read and written; becomes one of the results.
   MutableBuffer in_place(const at::Tensor& tensor);
-  // Several of them. Where some overlap, all are written apart and copied in their order, so that
-  // the last one holds what it was sent: gloo does the same.
+  // Several of them. If any two overlap, the engine writes all into memory of their own, and
+  // unpack() copies them in order, so that the last one wins: gloo does the same.
   std::vector<MutableBuffer> outputs(std::span<const at::Tensor> tensors);
   std::vector<MutableBuffer> in_place(std::span<const at::Tensor> tensors);
   // One buffer in the place of several: copied together now, and back by unpack().
@@ -49,13 +49,14 @@ class Operands {
     at::Tensor temporary;
     at::Tensor memory;  // the user's, as it was at the call
   };
-  enum class Before : bool { Nothing, Value };  // what it holds when the operation begins
+  enum class Before : bool { Nothing, Value };  // what the engine finds when the operation begins
 
   struct Fused {
     at::Tensor memory;
     std::vector<MutableBuffer> parts;  // where they came from, in order
   };
 
+  // `apart`: in memory of its own even where the engine could write the tensor itself.
   MutableBuffer bind(const at::Tensor& tensor, Before before, bool apart);
   std::vector<MutableBuffer> bind(std::span<const at::Tensor> tensors, Before before);
 

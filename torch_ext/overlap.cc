@@ -15,7 +15,7 @@ struct Dimension {
 };
 using Dimensions = c10::SmallVector<Dimension, 8>;
 
-// Those in which it has several elements.
+// The dimensions of more than one element.
 Dimensions dimensions_of(const at::Tensor& tensor) {
   Dimensions dimensions;
   for (int64_t d = 0; d < tensor.dim(); ++d) {
@@ -31,7 +31,7 @@ int64_t last_place(const Dimensions& dimensions) {
   return last;
 }
 
-// Looks at the place of every element.
+// Whether two elements are in one place, by looking at the place of each.
 bool meet(const Dimensions& dimensions) {
   std::vector<bool> taken(static_cast<size_t>(last_place(dimensions)) + 1);
   c10::SmallVector<int64_t, 8> index(dimensions.size());
@@ -55,7 +55,7 @@ bool overlaps_itself(const at::Tensor& tensor) {
   Dimensions dimensions = dimensions_of(tensor);
   std::sort(dimensions.begin(), dimensions.end(),
             [](const Dimension& a, const Dimension& b) { return a.stride < b.stride; });
-  // Where each stride leads beyond all that the smaller ones reach, no two can meet.
+  // If each stride is larger than all that the smaller ones reach together, no two elements meet.
   int64_t reached = 0;
   const bool apart = std::all_of(dimensions.begin(), dimensions.end(), [&](const Dimension& next) {
     const int64_t before = reached;

@@ -10,15 +10,15 @@
 
 namespace rdmacoll::torch_ext {
 
-// Whether two elements of a dense tensor lie in one place, by all its strides: exact, in one look
-// for what torch knows to be without gaps and for slices of that, else in a pass over its elements.
+// Whether two elements of a dense tensor share memory. The answer is exact. Sizes and strides alone
+// give it for most tensors, such as slices; for others each element is looked at.
 bool overlaps_itself(const at::Tensor& tensor);
 
-// All from the first element of a dense tensor to its last, with what lies between.
+// The memory from the first element of a dense tensor to its last, with the gaps between.
 MutableBuffer extent(const at::Tensor& tensor);
 
 bool overlap(ConstBuffer first, ConstBuffer second);
-// Whether any two of them do.
+// Whether any two of them overlap.
 bool overlap_each_other(std::span<const MutableBuffer> buffers);
 
 }  // namespace rdmacoll::torch_ext

@@ -4,13 +4,12 @@
 #include <pthread.h>
 
 #include <mutex>
-#include <new>
 #include <unordered_map>
 
 namespace rdmacoll::torch_ext {
 namespace {
 
-// Storages that could be resized, but for the operations in flight on them.
+// Storages that are not resizable only because operations on them are in flight, and how many are.
 class Pinned {
  public:
   // Never destroyed: operations may end after the last static destructor.
@@ -43,14 +42,15 @@ class Pinned {
 
  private:
   Pinned() {
-    pthread_atfork(nullptr, nullptr, [] { instance().forget(); });
+    // Locked across a fork, so that no other thread is in the middle of a change then.
+    pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                   [] { instance().forget(); });
   }
-  // In a forked child nothing is in flight, and another thread of the parent may have held the
-  // lock.
+  // In a forked child nothing is in flight.
   void forget() {
-    new (&mutex_) std::mutex;
     for (const auto& [storage, operations] : operations_) storage->set_resizable(true);
     operations_.clear();
+    mutex_.unlock();
   }
 
   std::mutex mutex_;

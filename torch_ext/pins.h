@@ -1,7 +1,7 @@
-// Pins: the memory of an operation's tensors stays where it is until the operation ends, whatever
-// becomes of the tensors: peers write into it. It is kept alive, for a tensor may be given other
-// memory; and torch is told not to resize it, as it is of memory that numpy holds, for that would
-// free it. Blocking calls need none, as their caller waits.
+// Pins: keep the memory of an operation's tensors until the operation ends, as peers write into it.
+// It is held, because a tensor may be given other memory meanwhile. And torch is made to refuse to
+// resize it, which would free it, as it does for memory that numpy holds. Blocking calls need no
+// pins, as their caller waits.
 // Floor: torch_ext. Thread: one at a time.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace rdmacoll::torch_ext {
 
-// Whether an operation in flight has the tensor's memory.
+// Whether an operation in flight has pinned the tensor's memory.
 bool is_in_flight(const at::Tensor& tensor);
 
 class Pins {

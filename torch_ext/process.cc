@@ -4,7 +4,10 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <memory>
 #include <new>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "csrc/base/config.h"
@@ -26,7 +29,7 @@ Process::Process() {
     process.forks_.fetch_add(1, std::memory_order_relaxed);
     new (&process.mutex_) std::mutex;  // another thread of the parent may have held it
     process.sessions_.clear();
-    new (&process.ending_) std::thread;  // the parent's
+    new (&process.ending_) std::thread;  // what was there is the parent's
     process.recorder_.reset();
     process.launchers_secret_.reset();  // a child is no rank of the job
     if (FlightService* parents = process.service_.release()) parents->forget();  // and leaked
@@ -69,8 +72,11 @@ Result<std::shared_ptr<Endpoint>> Process::endpoint(const AskSecret& ask_secret)
 }
 
 Result<Mac> Process::sign(const std::string& text) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto endpoint = open_endpoint();
+  std::shared_ptr<Endpoint> endpoint;  // let go of without the mutex: it may be the last
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    endpoint = open_endpoint();
+  }
   if (endpoint == nullptr) {
     return Status(StatusCode::InvalidArgument, "there is no group, and so no job to sign for");
   }
@@ -155,11 +161,21 @@ std::shared_ptr<Session> Process::enlist(std::shared_ptr<Communicator> communica
 }
 
 void Process::end_elsewhere(std::shared_ptr<Communicator> communicator) {
+  struct Ending {
+    std::thread before;
+    std::shared_ptr<Communicator> last;
+  };
   const std::lock_guard<std::mutex> lock(mutex_);
-  ending_ = std::thread([before = std::move(ending_), last = std::move(communicator)]() mutable {
-    if (before.joinable()) before.join();
-    last.reset();
-  });
+  auto* const ending = new Ending{std::move(ending_), std::move(communicator)};
+  try {
+    ending_ = std::thread([ending] {
+      const std::unique_ptr<Ending> mine(ending);
+      if (mine->before.joinable()) mine->before.join();
+    });
+  } catch (const std::system_error&) {
+    // No thread is to be had. The communicator is leaked: its end would wait for this thread.
+    ending_ = std::move(ending->before);
+  }
 }
 
 void Process::warn_without_secret(const Config& config, int rank, int size) {
@@ -174,14 +190,17 @@ void Process::warn_without_secret(const Config& config, int rank, int size) {
 void Process::quiesce() {
   leaving_.store(true, std::memory_order_relaxed);
   std::vector<std::weak_ptr<Session>> sessions;
-  std::thread ending;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     sessions = sessions_;
-    ending.swap(ending_);
   }
   for (const auto& weak : sessions) {
     if (auto session = weak.lock()) session->close("this process is leaving", 0);
+  }
+  std::thread ending;  // also of what callbacks let go of just now
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ending.swap(ending_);
   }
   if (ending.joinable()) ending.join();
 }

@@ -38,11 +38,12 @@ class Process {
   // What a communicator that was made of another is to torch.
   std::shared_ptr<Session> enlist(std::shared_ptr<Communicator> communicator);
 
-  // Ends it in a thread of its own, for who is in one of the engine's.
+  // Destroys it in a thread of its own. For a callback: the engine's own thread may run it, and the
+  // end of the engine would wait for that thread.
   void end_elsewhere(std::shared_ptr<Communicator> communicator);
 
-  // What says that somebody who knows the job's secret wrote the text, for whom it is told to
-  // in Python. While there is a group.
+  // The signature of a text with the job's secret, for messages between ranks that Python writes.
+  // There must be a group.
   Result<Mac> sign(const std::string& text);
 
   // Of the newest endpoint, also when that is closed; nullptr: there is none.
@@ -85,7 +86,7 @@ class Process {
   std::vector<std::shared_ptr<Heap>> heaps_;
   uint64_t heap_forks_ = 0;  // forks() when the last was made
   std::vector<std::weak_ptr<Session>> sessions_;
-  std::thread ending_;  // the last end_elsewhere()
+  std::thread ending_;  // of the last end_elsewhere(); it joins that of the one before
   std::shared_ptr<FlightRecorder> recorder_;
   std::unique_ptr<FlightService> service_;
 };

@@ -20,7 +20,7 @@ struct TorchReduction {
 
   // What this rank contributes, scaled; the tensor itself without a factor.
   at::Tensor scaled(const at::Tensor& tensor) const;
-  // The same where it lies.
+  // Scales the elements of a buffer in place.
   void scale(MutableBuffer buffer, at::ScalarType type) const;
 };
 

@@ -49,7 +49,7 @@ Session::~Session() {
   // Its threads and locks exist in the parent only: leak this reference.
   if (inherited()) {
     new std::shared_ptr<Communicator>(std::move(communicator_));
-  } else if (InCallbacks::here()) {
+  } else if (communicator_ != nullptr && InCallbacks::here()) {
     Process::instance().end_elsewhere(std::move(communicator_));
   }
 }

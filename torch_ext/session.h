@@ -24,15 +24,15 @@ class InFlight {
   void begin();
   void end();
   bool busy() const;
-  // Whether nothing is in flight but the operations whose callbacks wait here themselves, as this
-  // thread may; having waited for that at most so long.
+  // Waits at most so long until nothing is in flight; whether that came. Operations whose callbacks
+  // wait here, as this thread's may, do not count.
   bool wait_idle(int64_t timeout_ms);
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   int64_t count_ = 0;
-  int64_t waiting_ = 0;  // of these, in wait_idle()
+  int64_t waiting_ = 0;  // of these, whose callbacks are in wait_idle()
 };
 
 class Session {

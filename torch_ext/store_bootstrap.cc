@@ -33,7 +33,7 @@ Result<std::vector<std::string>> StoreBootstrap::all_gather(const std::string& m
   }
 }
 
-// At once, where that kind of store can.
+// All with one request, where the kind of store has one.
 std::vector<std::string> StoreBootstrap::read(const std::vector<std::string>& keys) {
   std::vector<std::string> values;
   if (store_->hasExtendedApi()) {
@@ -45,8 +45,8 @@ std::vector<std::string> StoreBootstrap::read(const std::vector<std::string>& ke
   return values;
 }
 
-// Groups come and go, the store stays: who is the last to have read deletes. Not every kind of
-// store can; such a one keeps what it has.
+// The store outlives its groups, so the last rank that has read the keys deletes them. A kind of
+// store that cannot delete keeps them.
 void StoreBootstrap::forget(const std::vector<std::string>& keys) {
   try {
     const std::string readers = keys.front() + "/readers";
@@ -54,7 +54,7 @@ void StoreBootstrap::forget(const std::vector<std::string>& keys) {
     for (const std::string& key : keys) store_->deleteKey(key);
     store_->deleteKey(readers);
   } catch (const std::exception&) {
-    // All have what they came for; of a store that is gone the next exchange learns.
+    // This rank has read all keys. If the store is gone, the next exchange fails with that.
   }
 }
 

@@ -26,9 +26,9 @@ Status attempt(Step&& step) {
     return Status();
   } catch (const std::exception& error) {
     return Status(StatusCode::System,
-                  std::string("the end of an operation threw: ") + error.what());
+                  std::string("an exception was thrown as an operation ended: ") + error.what());
   } catch (...) {
-    return Status(StatusCode::System, "the end of an operation threw what is no exception");
+    return Status(StatusCode::System, "an unknown exception was thrown as an operation ended");
   }
 }
 
@@ -70,8 +70,11 @@ void TorchWork::settle() noexcept {
     }
   }
   const Status called = attempt([this] { complete_future(); });
-  // The future has its value already: only a callback of C++ can have thrown, as Python's keep it.
-  if (!called.ok()) Log(LogLevel::Error, "rdmacoll").write(LogLevel::Error, called.message());
+  // The future has its value by now. So a callback of it has thrown, and one of C++: torch catches
+  // what those of Python throw.
+  if (!called.ok()) {
+    Log(LogLevel::Error, "rank " + std::to_string(rank_)).write(LogLevel::Error, called.message());
+  }
 }
 
 Status TorchWork::end() {

@@ -28,7 +28,7 @@ class Check {
       fail_dense(tensor, argument);
   }
   void dense(const std::vector<at::Tensor>& tensors, const char* argument) const;
-  // That, and each element has memory of its own, as it is written.
+  // A tensor that is written: the same, and no two of its elements share memory.
   void written(const at::Tensor& tensor, const char* argument) const {
     dense(tensor, argument);
     if (!tensor.is_contiguous() && overlaps_itself(tensor)) [[unlikely]]

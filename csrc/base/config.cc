@@ -89,7 +89,8 @@ Status read_tuning(std::string* path, std::string* text) {
 
 Status read_secret(std::string* path, std::string* secret) {
   const char* value = std::getenv("RDMACOLL_SECRET_FILE");
-  // Set to nothing, as a script's empty variable is, it is no wish for a job that all can join.
+  // An empty value is an error, not a job without a secret: a script whose own variable is empty
+  // would otherwise start a job that anybody can join.
   if (value == nullptr) return Status();
   *path = value;
   auto read = read_secret_file(*path);

@@ -97,7 +97,8 @@ struct Config {
   // LOCAL_RANK, as launchers set it: spreads the ranks of a host over its devices. What is no rank
   // counts as 0.
   int64_t local_rank = 0;
-  // LOCAL_WORLD_SIZE, likewise: how many heaps there may be to map. What is no number counts as 0.
+  // LOCAL_WORLD_SIZE, likewise: how many ranks of this host may have a heap to map. What is no
+  // number counts as 0.
   int64_t local_world = 0;
   // RANK, likewise: how the flight recorder names this process. What is no rank counts as -1.
   int64_t rank = -1;

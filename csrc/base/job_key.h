@@ -18,15 +18,16 @@ class JobKey {
   // Of a job without a secret: its signature is zeros, and it takes nothing else, so that nobody
   // with a secret meets one without.
   JobKey() = default;
-  // Empty: a job without one. Unsupported: this machine has nothing that signs with it, which has
-  // been tried.
+  // An empty secret: a job without one. Unsupported: nothing on this machine can sign with it; a
+  // first signature is made to find that out.
   static Result<JobKey> load(const std::string& secret);
+  // The same with a library that has been loaded.
   static Result<JobKey> of(const std::string& secret, Result<Hmac> hmac);
 
   bool given() const { return hmac_.has_value(); }
   // The purpose keeps what was signed for one thing from serving for another.
   Result<Mac> sign(std::string_view purpose, std::string_view bytes) const;
-  // What cannot be computed any more does not hold.
+  // False, too, where the library does not compute the signature any more.
   bool holds(std::string_view purpose, std::string_view bytes, const Mac& signature) const {
     auto right = sign(purpose, bytes);
     return right.ok() && equal(right.value(), signature);

@@ -41,7 +41,8 @@ inline constexpr uint64_t kTuningBytesMax = 1u << 20;
 inline constexpr uint64_t kSecretBytesMin = 16;
 inline constexpr uint64_t kSecretBytesMax = 4096;
 
-// Of one process at a time; with the line packed in 32 bits, in which one number more is no region.
+// Of one process at a time. The id of a region and the number of a line in it are packed into 32
+// bits; the one id more that fits there stands for no region.
 inline constexpr uint32_t kMaxRegions = 4095;
 inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
 

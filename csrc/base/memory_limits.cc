@@ -10,7 +10,8 @@
 namespace rdmacoll {
 namespace {
 
-// "max", no file, or version 1's number for none, which is near the largest: no limit.
+// There is no limit where the file is missing or says "max", or where it holds the huge number by
+// which version 1 says so.
 uint64_t limit_in(const std::string& file) {
   std::ifstream stream(file);
   uint64_t bytes = 0;
@@ -18,8 +19,8 @@ uint64_t limit_in(const std::string& file) {
   return bytes;
 }
 
-// Of the group at this path, and of all above it: in a container the path may be the host's, of
-// which only the top is to be seen.
+// The least limit of the group at this path and of all groups above it. In a container the path may
+// be the host's, of which only the top can be seen.
 uint64_t least_limit(const std::string& folder, std::string path, const std::string& file) {
   uint64_t least = limit_in(folder + "/" + file);
   while (path.size() > 1) {

@@ -13,7 +13,7 @@ struct MemoryLimits {
   uint64_t physical_bytes = kNone;  // the machine's
   uint64_t cgroup_bytes = kNone;    // the least of its cgroup and those above it
   uint64_t address_bytes = kNone;   // RLIMIT_AS, `ulimit -v`
-  uint64_t mapped_bytes = 0;        // address space that is used by now
+  uint64_t mapped_bytes = 0;        // address space that is used now
 
   // Of this process, now.
   static MemoryLimits of_this_process();

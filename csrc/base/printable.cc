@@ -6,8 +6,9 @@
 namespace rdmacoll {
 namespace {
 
-// How many bytes the character at the front takes, and which it is; 0 bytes: it is no UTF-8.
+// Decodes the first character; how many bytes it takes, 0 if they are not UTF-8.
 size_t decode(std::string_view text, uint32_t* character) {
+  // The least character of each length: UTF-8 allows none that would fit into fewer bytes.
   static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const auto first = static_cast<unsigned char>(text[0]);
   const size_t bytes = first < 0x80       ? 1
@@ -26,6 +27,7 @@ size_t decode(std::string_view text, uint32_t* character) {
   return code >= kLeast[bytes] ? bytes : 0;
 }
 
+// Not control characters, invisible ones, marks of direction, or what is no character.
 bool shows(uint32_t c) {
   const auto among = [c](uint32_t first, uint32_t last) { return c >= first && c <= last; };
   return !(c < 0x20 || among(0x7F, 0x9F) || c == 0xAD || c == 0x61C || among(0x200B, 0x200F) ||

@@ -1,6 +1,6 @@
-// Text that another process has written, before it becomes part of an error, a log line or a dump:
-// what could move a cursor, recolour or rewrite what a terminal shows is spelled out, and there is
-// an end to it.
+// printable(): makes text of another process safe to show in an error, a log line or a dump. Bytes
+// with which it could move the cursor of a terminal, or change what is shown there, are spelled
+// out, and its length is bounded.
 // Floor: base. Thread: any.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace rdmacoll {
 
 inline constexpr size_t kPrintableBytesMax = 2048;
 
-// The text as UTF-8. Control characters, marks of direction and what is no UTF-8 become \xNN, byte
-// for byte. What would take more than `most` bytes ends in "...".
+// The text as UTF-8. Each byte of a control character, of a mark of direction and of what is no
+// UTF-8 becomes \xNN. A text of more than `most` bytes is cut there and ends in "...".
 std::string printable(std::string_view text, size_t most = kPrintableBytesMax);
 
 }  // namespace rdmacoll

@@ -13,7 +13,7 @@
 namespace rdmacoll {
 namespace {
 
-// 0, or what went wrong.
+// 0, or the errno of what went wrong.
 int write_all(int file, const std::string& text) {
   for (size_t done = 0; done < text.size();) {
     const ssize_t wrote = ::write(file, text.data() + done, text.size() - done);
@@ -23,7 +23,7 @@ int write_all(int file, const std::string& text) {
   return 0;
 }
 
-// What was opened stays the folder, whatever has its name by then.
+// Every call names the opened folder: another one may have its name meanwhile.
 int write_in(int folder, const std::string& name, const std::string& unfinished,
              const std::string& text) {
   const int file = ::openat(folder, unfinished.c_str(),
@@ -44,8 +44,9 @@ Status write_private_file(const std::string& folder, const std::string& name,
                           const std::string& text) {
   auto random = random_process_id();
   if (!random.ok()) return random.status();
-  ::mkdir(folder.c_str(), 0700);  // it mostly exists; if it cannot, open() says so
-  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ::mkdir(folder.c_str(), 0700);  // it mostly exists; if it cannot be made, open() fails
+  // O_PATH: files may also be made in a folder that this user cannot list.
+  const int opened = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   const int error =
       opened < 0 ? errno : write_in(opened, name, "." + name + "." + hex(random.value()), text);
   if (opened >= 0) ::close(opened);

@@ -1,4 +1,5 @@
-// UserView, from /proc. Read each time: a process may enter another namespace. Floor: base.
+// UserView, from /proc. It is read each time, as a process may enter another namespace.
+// Floor: base.
 #include "csrc/base/same_user.h"
 
 #include <unistd.h>
@@ -8,14 +9,6 @@
 #include <sstream>
 
 namespace rdmacoll {
-namespace {
-
-std::string content_of(const char* path) {
-  std::ifstream file(path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
-}  // namespace
 
 bool UserView::is_identity(const std::string& uid_map) {
   std::istringstream words(uid_map);
@@ -23,12 +16,13 @@ bool UserView::is_identity(const std::string& uid_map) {
   return words >> inside >> outside >> count && inside == 0 && outside == 0 && count == UINT32_MAX;
 }
 
-// Without /proc: as in a namespace that maps nobody.
+// Without /proc it is taken for a namespace that maps nobody.
 UserView UserView::now() {
   UserView view;
   view.mine = ::geteuid();
-  std::istringstream(content_of("/proc/sys/kernel/overflowuid")) >> view.overflow;
-  view.maps_all = is_identity(content_of("/proc/self/uid_map"));
+  std::ifstream("/proc/sys/kernel/overflowuid") >> view.overflow;
+  std::ifstream uid_map("/proc/self/uid_map");
+  view.maps_all = is_identity(std::string(std::istreambuf_iterator<char>(uid_map), {}));
   return view;
 }
 

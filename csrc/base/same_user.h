@@ -1,9 +1,10 @@
-// Whose process or file it is, by the user id that the kernel shows (SO_PEERCRED, fstat). The one
-// place that compares user ids.
+// Whether a process or a file belongs to this user, by the user id that the kernel shows for it
+// (SO_PEERCRED, fstat). User ids are compared nowhere else.
 //
 // In a user namespace the kernel shows every user that the namespace does not map by one id, the
 // overflow id. A process that runs with that id there cannot tell itself from all of them. So that
-// id is nobody's here, not even one's own, unless the namespace maps every user to itself.
+// id counts as nobody's, not even this process's own, unless the namespace maps every user to
+// itself.
 // Floor: base. Thread: any.
 #pragma once
 
@@ -13,11 +14,11 @@
 
 namespace rdmacoll {
 
-// What this process runs as, and what of it the kernel says.
+// What this process runs as, and what the user ids that the kernel shows it mean.
 struct UserView {
   uid_t mine = 0;
   uid_t overflow = 65534;  // /proc/sys/kernel/overflowuid
-  bool maps_all = false;   // every user to itself: /proc/self/uid_map of the first namespace
+  bool maps_all = false;   // every user to itself, as the first namespace (/proc/self/uid_map)
 
   static UserView now();
   static bool is_identity(const std::string& uid_map);
@@ -28,7 +29,7 @@ struct UserView {
 
 bool same_user(uid_t user);
 bool same_user_or_root(uid_t user);
-// For errors: "user 7", and what is the matter with it where it may stand for many.
+// For errors: "user 7"; of an ambiguous id it also says why that is not accepted.
 std::string user_text(uid_t user);
 
 }  // namespace rdmacoll

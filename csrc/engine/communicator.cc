@@ -42,10 +42,11 @@ Communicator::~Communicator() {
   ground_.progress.remove(*group_);
   for (uint32_t peer = 0; peer < group_->world(); ++peer) {
     if (peer == group_->rank()) continue;
-    ground_.transports.close_region(paths_[peer], group_->links()[peer].region);
+    const Link& link = group_->links()[peer];
+    link.transport->close_region(link.peer, link.region);
   }
   ground_.transports.release_region(group_->block().id);
-  ground_.progress.notify(nullptr);  // peers are told in the driver's next round
+  ground_.progress.notify(nullptr);  // some transports tell the peers in the driver's next round
 }
 
 int Communicator::rank() const { return static_cast<int>(group_->rank()); }

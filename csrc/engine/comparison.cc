@@ -7,7 +7,8 @@
 namespace rdmacoll {
 namespace {
 
-// Before the first look, and between two: long beside an operation, short beside a timeout.
+// Before peers are asked, and before they are asked again: long compared with an operation, short
+// compared with a timeout.
 constexpr int64_t kCompareNs = 200'000'000;
 
 }  // namespace
@@ -29,7 +30,7 @@ void Comparison::ask(int64_t now_ns, const std::function<bool(uint32_t)>& waits_
   for (uint32_t peer = 0; peer < world_; ++peer) {
     if (waits_for(peer)) peers.push_back(peer);
   }
-  if (peers.size() > kMaxInquired) {  // others of them each time
+  if (peers.size() > kMaxInquired) {  // as not all can be asked at once, ask others each time
     const auto by = static_cast<size_t>(now_ns / kCompareNs) * kMaxInquired % peers.size();
     std::rotate(peers.begin(), peers.begin() + static_cast<ptrdiff_t>(by), peers.end());
   }

@@ -1,7 +1,7 @@
-// Comparison: finds a peer that has called something else where nobody sends. Messages carry what
-// they are of, so a mismatch is seen when one comes; but ranks that all wait for each other send
-// none, as two that take each other for the root of a broadcast. So who has waited for a while
-// reads what the others have called (inquiry.h), now and then.
+// Comparison: finds a peer that has called another collective although nobody sends. Messages say
+// which operation they are of, so a mismatch is seen when one comes. But ranks that all wait for
+// each other send none: two that take each other for the root of a broadcast, for example. So a
+// rank that has waited for a while reads what the others have called (inquiry.h), now and then.
 // Floor: engine. Thread: the driver.
 #pragma once
 
@@ -18,7 +18,8 @@ class Comparison {
  public:
   Comparison(Inquiry& inquiry, uint32_t world) : inquiry_(inquiry), world_(world) {}
 
-  // A peer that has called something else than `mine`, of those that are waited for.
+  // To be called now and then while `mine` waits. A peer that has called another collective, among
+  // those for which waits_for() is true when they are asked; nullopt: none is known.
   std::optional<uint32_t> look(const CollectiveCall& mine, int64_t started_ns, int64_t now_ns,
                                const std::function<bool(uint32_t)>& waits_for);
 

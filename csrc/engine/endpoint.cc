@@ -90,7 +90,10 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
                          static_cast<uint32_t>(size));
   auto made = set_up_group(*transports_, clock_, of_group, static_cast<uint32_t>(rank),
                            static_cast<uint32_t>(size), sealed, timeout_ms);
-  if (!made.ok()) return made.status();
+  if (!made.ok()) {
+    progress_->notify(nullptr);  // some transports tell the peers in the driver's next round
+    return made.status();
+  }
   return adopt(made.take(), of_group, name, timeout_ms);
 }
 

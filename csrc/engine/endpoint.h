@@ -24,7 +24,8 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
   // Opens the transports that the config asks for and reads its table of algorithms, with a heap of
   // its own.
   static Result<std::shared_ptr<Endpoint>> open(const Config& config);
-  // With that of an endpoint before it, which must be closed; nullptr: without one.
+  // The same with a given heap, which an endpoint before it may have had if that is closed.
+  // nullptr: without one.
   static Result<std::shared_ptr<Endpoint>> open(const Config& config, std::shared_ptr<Heap> heap);
   // Joins the progress thread and leaves the peers. Every communicator keeps its endpoint alive.
   ~Endpoint();

@@ -42,7 +42,8 @@ Executor::Executor(const Layout& layout, uint32_t rank, std::byte* my_block,
       ports_(ports),
       heap_(heap),
       maps_mine_(
-          std::all_of(links.begin(), links.end(), [](const Link& link) { return link.maps_mine; })),
+          std::all_of(links.begin(), links.end(),
+                      [](const Link& link) { return link.mapped == nullptr || link.maps_mine; })),
       store_choice_(config.stores, clock),
       landing_(layout, rank, my_block, links, heap, clock,
                kLandingTimesLending * static_cast<uint64_t>(config.lend_remote_bytes)) {}

@@ -50,7 +50,8 @@ class Executor {
   // Ok, or Mismatch: the peer is in the collective of the same number, but in another one. Seen
   // where its messages come on a channel that this rank's plan does not read.
   Status compare_with(uint32_t peer) const;
-  Status mismatch(uint32_t peer) const;  // that it is so
+  // The error for a peer that is in another collective than this rank.
+  Status mismatch(uint32_t peer) const;
 
  private:
   struct LaneState {
@@ -102,7 +103,9 @@ class Executor {
   std::vector<Link>& links_;
   std::vector<std::vector<Port>>& ports_;
   const Heap* heap_;
-  const bool maps_mine_;  // every peer that maps the block; a stage is lent to all or to none
+  // Whether every peer that maps this rank's block maps its heap, too: what is lent in place of a
+  // stage is lent to all of them.
+  const bool maps_mine_;
   StoreChoice store_choice_;
   Landing landing_;
 

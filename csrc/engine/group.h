@@ -75,7 +75,7 @@ class Group {
   Status submit(std::unique_ptr<CollectiveOp> op);
   Status submit(SendOp op);
   Status submit(RecvOp op);
-  // Somebody waits for a send to this rank itself: it ends at once, unless it has its receive.
+  // Somebody waits for this send to the own rank: without a posted receive it ends with an error.
   void waits_for_own(Work& work);
   // Also of a group that has failed; one at a time.
   void submit(SurveyOp op);

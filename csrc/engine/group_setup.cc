@@ -114,14 +114,16 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
 void GroupSetup::give_up() {
   transports_.withdraw_region(block_.id);
   transports_.release_region(block_.id);
-  // Also of those that were not opened, in case they were offered: their owners may have the group,
-  // and hold them until this rank has closed them. Behind the withdrawal, after which none is.
+  // An owner that has the group keeps its block until this rank has closed it. So all blocks are
+  // closed here, and those that were offered but not opened are opened for that. This comes after
+  // the withdrawal: so one of two ranks always sees what the other does (docs/ARCHITECTURE.md,
+  // "Region ids").
   for (uint32_t peer = 0; peer < theirs_.size(); ++peer) {
     const Path& path = paths_[peer];
     if (path.transport == nullptr) continue;
     [[maybe_unused]] const Status opened =
         transports_.open_region(path, theirs_[peer].key, Deadline::after_ms(clock_, 0));
-    transports_.close_region(path, theirs_[peer].region);
+    path.transport->close_region(path.peer, theirs_[peer].region);
   }
 }
 

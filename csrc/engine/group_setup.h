@@ -37,7 +37,7 @@ class GroupSetup {
   Status meet(const std::vector<std::string>& records, Deadline deadline);
   // Opens everybody's blocks, once they have been offered.
   Result<NewGroup> finish(Deadline deadline);
-  // Instead of finish(), or after it has failed: lets go of all there is.
+  // Instead of finish(), or after it has failed: takes the block back and closes the others'.
   void give_up();
 
  private:

@@ -44,7 +44,7 @@ class Heap {
  public:
   static constexpr uint32_t kMaxExtents = 32;  // each is as large as all before it: enough
 
-  // As large as heap_size.h has it; nullptr where that is 0.
+  // Of the size that choose_heap_size() chooses; nullptr where that is 0.
   static Result<std::shared_ptr<Heap>> create(const Config& config);
 
   // What the transports call the memory as a whole, which those that share memory know, and its

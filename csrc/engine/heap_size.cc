@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kNone = MemoryLimits::kNone;
 
-// A smaller one holds nothing worth it.
+// A smaller heap holds too little to be of use.
 constexpr uint64_t kSmallestDefault = 32ull << 20;
 constexpr uint64_t kHeapGrainBytes = 4096;
 
@@ -32,7 +32,7 @@ Result<HeapSize> choose_heap_size(const Config& config, const MemoryLimits& limi
   }
   const uint64_t usual = std::min(limits.physical_bytes, limits.cgroup_bytes) / 2;
   if (left == kNone) return HeapSize{usual, ""};
-  // A quarter for the heaps of all ranks of the host, which map each other's.
+  // A quarter is for the heaps of all ranks of this host, as each rank maps all of them.
   const auto ranks = static_cast<uint64_t>(std::max<int64_t>(1, config.local_world));
   const uint64_t share = left / 4 / ranks / kHeapGrainBytes * kHeapGrainBytes;
   if (share >= usual) return HeapSize{usual, ""};

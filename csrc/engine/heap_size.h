@@ -14,14 +14,14 @@ namespace rdmacoll {
 
 struct HeapSize {
   uint64_t bytes = 0;   // 0: there is none
-  std::string warning;  // why it is smaller than without a limit, and the remedy; empty: it is not
+  std::string warning;  // why a limit makes it smaller, and the remedy; empty: none does
 };
 
 // InvalidArgument: RDMACOLL_HEAP_BYTES names more than can be mapped.
 Result<HeapSize> choose_heap_size(const Config& config, const MemoryLimits& limits);
 
-// The largest heap of a peer that this process maps, once it has its own. A launcher says how many
-// there can be; where none does and address space is limited, none is mapped.
+// The largest heap of a peer that this process maps, once it has its own. How many peers there are
+// the launcher says; where it does not and address space is limited, no heap is mapped.
 uint64_t largest_peer_heap(const Config& config, const MemoryLimits& limits);
 
 }  // namespace rdmacoll

@@ -2,6 +2,7 @@
 #include "csrc/engine/inquiry.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace rdmacoll {
 
@@ -13,9 +14,12 @@ Inquiry::Inquiry(const Layout& layout, uint32_t rank, const Region& block,
 
 void Inquiry::begin(const std::vector<uint32_t>& ranks) {
   for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
-    if (rank != rank_) asked_[rank] = {};  // its place may be another's from here on
+    if (rank != rank_) asked_[rank] = {};
   }
   for (uint32_t i = 0; i < std::min<size_t>(ranks.size(), kMaxInquired); ++i) {
+    // Nothing is read from a rank that is gone. Then the log of another rank, which was read into
+    // this place before, must not pass for its own.
+    std::memset(block_.base + layout_.inquired(i), 0, kCallLogBytes);
     asked_[ranks[i]] = {State::Unposted, i, {}};
   }
 }

@@ -24,7 +24,7 @@ class Inquiry {
   // Whether nothing is under way any more. Posts what the transports had no room for.
   bool done();
 
-  // A rank, of those that were asked, that has called something else as the same number.
+  // A rank whose log was read and whose collective of the same number is another one than `mine`.
   std::optional<uint32_t> differing(const CollectiveCall& mine) const;
   // The number of the collective that not all have ended, as far as is known: where they part.
   uint64_t first_open() const;

@@ -35,7 +35,7 @@ inline constexpr uint64_t kEagerShare = 8;  // a slot for eager messages is so m
 // Entries of a rank's call log: its newest collectives, and one point-to-point operation.
 inline constexpr uint32_t kLoggedCollectives = 16;
 inline constexpr uint64_t kCallLogBytes = (kLoggedCollectives + 1) * kLineBytes;
-inline constexpr uint32_t kMaxInquired = 64;  // ranks whose logs one reads when a group fails
+inline constexpr uint32_t kMaxInquired = 64;  // ranks whose logs one reads at a time
 
 // What a rank says when the group is shrunk, and how many of these one reads at a time.
 inline constexpr uint64_t kStatementBytes = 4096;

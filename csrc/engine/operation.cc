@@ -20,7 +20,7 @@ CollectiveCall Operation::call() const {
   return {.sequence = sequence,
           .bytes = total_bytes(),
           .root = root,
-          .signature = static_cast<uint16_t>(signature),  // the half that all messages have alike
+          .signature = static_cast<uint16_t>(signature),  // the half that all messages share
           .collective = plan->collective,
           .algorithm = plan->algorithm,
           .dtype = reduction.dtype,

@@ -92,7 +92,7 @@ class PointToPoint {
   bool idle() const { return pending_ == 0; }
 
   // --- p2p_self.cc ----------------------------------------------------------------------------
-  // Ends sends to this rank itself that nothing has matched, but that are waited for.
+  // Ends sends to this rank itself that somebody waits for although no receive has been posted.
   void withdraw_own(std::vector<Completion>& finished);
 
   // --- p2p_failure.cc -------------------------------------------------------------------------
@@ -150,6 +150,7 @@ class PointToPoint {
   template <typename IsIt, typename Why>
   void drop_own(IsIt is_it, Why why, std::vector<Completion>& finished);
   void expire_own(int64_t now_ns, std::vector<Completion>& finished);
+  void fail_own(const Status& status, std::vector<Completion>& finished);
   template <typename Op>
   void finish(const Op& op, Status status, std::vector<Completion>& finished) {
     --pending_;

@@ -79,6 +79,8 @@ bool PointToPoint::needs(uint32_t peer) const {
 }
 
 void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finished) {
+  // With their envelopes: a receive that was submitted in time may still be taken after this.
+  fail_own(status, finished);
   for (Peer& state : peers_) {
     for (auto* queue : {&state.unannounced, &state.announced, &state.granted}) {
       while (!queue->empty()) finish(queue->pop(), status, finished);

@@ -24,7 +24,7 @@ void PointToPoint::send_to_self(SendOp op, std::vector<Completion>& finished) {
   }
 }
 
-// Whether the message is short, and there is room.
+// Keeps a short message aside, if there is room; whether it did.
 bool PointToPoint::keep(const SendOp& op, Envelope& envelope) {
   if (op.bytes > eager_bytes_) return false;
   if (op.bytes <= kEnvelopeBytes) {
@@ -55,7 +55,7 @@ void PointToPoint::take_from_self(const RecvOp& op, const Envelope& envelope,
     log_.start_point_to_point(send.record, static_cast<int>(rank_));
     data = send.data;
   }
-  // The two may be one buffer, or parts of one.
+  // Both may be the same buffer, or overlap.
   if (op.fits() && op.bytes > 0) std::memmove(op.data, data, op.bytes);
   if (envelope.way == Way::Rendezvous) finish(send, status, finished);
   finish(op, std::move(status), finished);
@@ -83,13 +83,18 @@ void PointToPoint::withdraw_own(std::vector<Completion>& finished) {
            finished);
 }
 
-// No peer knows of them, so that the group lives on.
+// No peer knows of these sends, so the group lives on.
 void PointToPoint::expire_own(int64_t now_ns, std::vector<Completion>& finished) {
   drop_own([&](const SendOp& op) { return op.deadline_ns <= now_ns; },
            [](const std::string& send) {
              return Status(StatusCode::Timeout,
                            "Timed out in " + send + ": this rank itself has not received it");
            },
+           finished);
+}
+
+void PointToPoint::fail_own(const Status& status, std::vector<Completion>& finished) {
+  drop_own([](const SendOp&) { return true; }, [&](const std::string&) { return status; },
            finished);
 }
 

@@ -172,7 +172,7 @@ void ThreadProgress::free_role() {
   driving_.store(false);
 }
 
-// One that throws ends the process: else those behind it would never run.
+// A callback that throws ends the process: otherwise those behind it would never run.
 void ThreadProgress::run(const Callbacks& callbacks) noexcept {
   for (const auto& [callback, status] : callbacks) callback(status);
 }

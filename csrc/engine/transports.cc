@@ -19,15 +19,11 @@ namespace {
 constexpr const char* kHostId = "host id";
 constexpr const char* kHostName = "host name";
 constexpr const char* kHeap = "heap";
-constexpr const char* kLargestHeap = "largest heap";  // that it maps; missing: any
-constexpr size_t kMaxHostNameBytes = 256;             // of another's, in errors
+constexpr const char* kLargestHeap = "largest heap";  // of another that it maps; missing: any
+constexpr size_t kMaxHostNameBytes = 256;             // of another host, in errors
 
 // How long one waits in a transport before one looks whether the peer calls over a later one.
 constexpr int64_t kLookForCallsMs = 150;
-
-std::string bytes_section(uint64_t bytes) {
-  return std::string(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
-}
 
 void add_reason(std::string* reasons, const std::string& transport, const std::string& why) {
   *reasons += (reasons->empty() ? "" : "; ") + transport + ": " + why;
@@ -130,7 +126,7 @@ std::string Transports::local_card() const {
   Sections card{{kHostId, host_.id}, {kHostName, host_.name}};
   for (const Transport* transport : transports_) card[transport->name()] = transport->local_card();
   if (heap_ != nullptr) card[kHeap] = heap_section();
-  if (largest_peer_heap_ != UINT64_MAX) card[kLargestHeap] = bytes_section(largest_peer_heap_);
+  if (largest_peer_heap_ != UINT64_MAX) card[kLargestHeap] = largest_heap_section();
   return encode(card);
 }
 

@@ -71,9 +71,10 @@ class Transports {
   Result<Region> create_region(uint64_t bytes);
   std::string region_key(RegionId region) const;
   void release_region(RegionId region);
-  // Before that, if a group could not be made: who has not opened it need not try.
+  // Before that, where the group could not be made: a peer that has not opened it cannot any more.
   void withdraw_region(RegionId region);
-  // What lets the driver do a round, for whoever waits here; without it nobody does.
+  // What makes the driver do a round, for create_region() to call while it waits. Without it that
+  // does not wait.
   void drive_by(std::function<void()> drive) { drive_ = std::move(drive); }
   // Makes the heap known to all transports, and to others by the card: before anything else.
   Status adopt_heap(std::shared_ptr<Heap> heap);
@@ -86,14 +87,13 @@ class Transports {
   Result<Path> connect(const std::string& card, Deadline deadline);
   Status offer_region(const Path& path, RegionId region);
   Status open_region(const Path& path, const std::string& key, Deadline deadline);
-  void close_region(const Path& path, RegionId region);
   // Lets the peer map my heap, if the path's transport shares memory; the other side's open_heap()
   // waits for it.
   Status offer_heap(const Path& path);
-  // Whether the peer maps my heap, if it can.
+  // Whether my heap is small enough for the peer to map.
   bool heap_is_mapped_by(const Path& path) const;
-  // The peer's heap in this address space; without bytes where it has none or shares it not, or
-  // where it is too large for this process (heap_size.h), which is warned of once.
+  // The peer's heap in this address space. Empty where the peer has none or does not share it, and
+  // where it is too large for this process to map (heap_size.h), of which the log warns once.
   Result<std::span<const std::byte>> open_heap(const Path& path, Deadline deadline);
 
  private:
@@ -108,6 +108,7 @@ class Transports {
   Result<RegionId> new_region();
   std::optional<RegionId> free_region();  // under the mutex
   std::string heap_section() const;
+  std::string largest_heap_section() const;
   void warn_of_heap(uint64_t bytes);
 
   const Host host_;
@@ -129,7 +130,7 @@ class Transports {
   mutable std::mutex mutex_;           // what follows
   std::map<std::string, Path> known_;  // by card
   RegionId next_region_ = 0;           // never used so far
-  std::deque<RegionId> released_{};    // whose ids may be reusable, the oldest first
+  std::deque<RegionId> released_{};    // to be reused when all are done with them, the oldest first
   // Of each region of mine, until its id is reused: how registering it went, by transport.
   std::map<RegionId, std::vector<Status>> registered_;
   std::set<std::pair<Transport*, PeerId>> offered_heap_;  // to whom

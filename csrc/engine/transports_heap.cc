@@ -6,6 +6,13 @@
 #include "csrc/engine/transports.h"
 
 namespace rdmacoll {
+namespace {
+
+std::string bytes_of(uint64_t number) {
+  return std::string(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+
+}  // namespace
 
 Status Transports::adopt_heap(std::shared_ptr<Heap> heap) {
   if (heap == nullptr) return Status();
@@ -27,10 +34,10 @@ Status Transports::adopt_heap(std::shared_ptr<Heap> heap) {
 
 // Its size, 8 bytes, and the key of its region.
 std::string Transports::heap_section() const {
-  const uint64_t bytes = heap_->capacity();
-  return std::string(reinterpret_cast<const char*>(&bytes), sizeof(bytes)) +
-         region_key(Heap::kRegion);
+  return bytes_of(heap_->capacity()) + region_key(Heap::kRegion);
 }
+
+std::string Transports::largest_heap_section() const { return bytes_of(largest_peer_heap_); }
 
 Status Transports::offer_heap(const Path& path) {
   if (heap_ == nullptr || !path.transport->shares_memory()) return Status();
@@ -54,9 +61,9 @@ void Transports::warn_of_heap(uint64_t bytes) {
     if (std::exchange(warned_of_heaps_, true)) return;
   }
   log_.write(LogLevel::Warn,
-             "a heap of another rank of this host has " + std::to_string(bytes) +
-                 " bytes, too many to be mapped with all others under this process's `ulimit -v`, "
-                 "so what lies there is copied on its way; raise the limit, lower "
+             "the heap of another rank of this host has " + std::to_string(bytes) +
+                 " bytes, too many to be mapped beside all others under this process's "
+                 "`ulimit -v`, so what lies there is copied on its way; raise the limit, lower "
                  "RDMACOLL_HEAP_BYTES, or start the ranks with rdmarun or torchrun, which say "
                  "how many there are");
 }

@@ -53,19 +53,23 @@ Result<RegionId> Transports::new_region() {
       waiting = released_.size();
     }
     if (drive_ == nullptr || waiting == 0 || deadline.passed(clock_)) {
-      return Status(StatusCode::Unsupported,
-                    "a process can have " + std::to_string(kMaxRegions) +
-                        " groups at a time, fewer with a heap; this one has as many, counting " +
-                        std::to_string(waiting) +
-                        " that are destroyed and that another rank has not let go of yet: it is "
-                        "stopped, or has not destroyed its own");
+      std::string why = "this process has as many groups as it can have at a time (" +
+                        std::to_string(kMaxRegions) + ", fewer with a heap)";
+      if (waiting > 0) {
+        why +=
+            ", counting " + std::to_string(waiting) +
+            " that are destroyed here, but that another rank still holds, as it is stopped or has "
+            "not destroyed its own";
+      }
+      return Status(StatusCode::Unsupported, why + "; destroy groups that are not needed");
     }
     drive_();
     std::this_thread::sleep_for(kIdPause);
   }
 }
 
-// The oldest that is reusable: the longest time for whatever nobody thought of.
+// The first of the released ids that everybody is done with; a new id only where there is none. The
+// longer an id has rested, the less harm can an oversight about its old use do.
 std::optional<RegionId> Transports::free_region() {
   const auto reusable = [&](RegionId region) {
     const std::vector<Status>& outcomes = registered_.at(region);
@@ -114,10 +118,6 @@ void Transports::release_region(RegionId region) {
   }
   const std::lock_guard lock(mutex_);
   released_.push_back(region);
-}
-
-void Transports::close_region(const Path& path, RegionId region) {
-  path.transport->close_region(path.peer, region);
 }
 
 Status Transports::offer_region(const Path& path, RegionId region) {

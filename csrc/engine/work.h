@@ -23,12 +23,13 @@ class Work {
   const Status& status() const { return status_; }
   // The rank a recv was matched with; the sender's rank; -1 for collectives.
   int source_rank() const { return source_rank_; }
-  // A send to this rank itself, and somebody waits for it: it must not wait for a receive.
+  // Whether it is a send to this rank itself. If somebody waits for one, it ends: without a receive
+  // that is posted, with an error.
   bool to_self() const { return to_self_; }
   bool is_waited_for() const { return waited_for_.load(std::memory_order_acquire); }
   void set_waited_for() { waited_for_.store(true, std::memory_order_release); }
-  // Runs at completion, or at once, in this thread, if the work is done already. It does not throw:
-  // the thread is at work for others, too.
+  // Runs at completion, or at once, in this thread, if the work is done already. It must not throw:
+  // callbacks of other works wait behind it.
   void on_done(Callback callback);
 
   // --- the engine's side ----------------------------------------------------------------------

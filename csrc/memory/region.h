@@ -7,7 +7,7 @@
 
 namespace rdmacoll {
 
-using RegionId = uint32_t;  // unique in the process that made the region, while it may be reached
+using RegionId = uint32_t;  // unique in its process as long as anybody may reach the region
 inline constexpr RegionId kNoRegion = ~RegionId{0};
 
 struct Region {

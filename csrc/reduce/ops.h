@@ -31,8 +31,9 @@ struct Avg : Sum {
   }
 };
 
-// Of T, whose sums are folded unsigned, as they wrap. One by one: processors divide no vectors of
-// integers. As an int at least, which holds every divisor.
+// The average of integers of type T. Their sums are folded unsigned, as they wrap. Elements are
+// divided one by one, as processors have no division of integer vectors, and as an int at least, as
+// a smaller type may not hold the divisor.
 template <typename T>
 struct IntegerAvg : Avg {
   template <typename V>

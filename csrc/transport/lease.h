@@ -1,6 +1,6 @@
-// Lease: what the owner of a region keeps of the peers that it was offered to, until its id can be
-// given to other memory. Withdrawals: what a peer keeps of regions that were taken back before it
-// had opened them. Each transport has its own, and its own way to tell: see "Region ids" in
+// Lease: which peers may still reach a region of this process. Its id can be given to other memory
+// once none can. Withdrawals: which regions of a peer this process must not open any more. Each
+// transport keeps its own, and has its own messages for both: see "Region ids" in
 // docs/ARCHITECTURE.md.
 // Floor: transport. Thread: under the transport's mutex.
 #pragma once
@@ -21,14 +21,14 @@ using Generation = uint64_t;
 struct Lease {
   Generation generation = 0;
   bool released = false;
-  std::vector<PeerId> readers{};  // it was offered to, and that have not said that it is closed
-  std::vector<PeerId> closers{};  // that said so before it was offered to them
+  std::vector<PeerId> readers{};  // peers that it was offered to and that have not closed it
+  std::vector<PeerId> closers{};  // peers that have closed it, before it was offered to them
 
   void offered(PeerId peer) {
     if (std::erase(closers, peer) == 0) readers.push_back(peer);
   }
-  // What is said of an earlier use means nothing. The key may come to a peer by another way, so it
-  // may be done with the region before it is offered to it.
+  // A notice about an earlier use of the id is ignored. As the key may come to a peer by another
+  // way than the offer, the peer may be done with the region before it is offered to it.
   void closed(PeerId peer, Generation of) {
     if (of != generation || std::erase(readers, peer) > 0) return;
     std::erase(closers, peer);  // it may say so twice
@@ -48,7 +48,7 @@ class Withdrawals {
   }
 
  private:
-  std::map<RegionId, Generation> latest_;  // no longer than there are ids
+  std::map<RegionId, Generation> latest_;  // at most one for each id
 };
 
 // For whoever comes too late to open a region.

@@ -106,16 +106,16 @@ class Transport {
   // Of a peer's region that is open; 0: it is not, or there is no such. What a peer says of its
   // memory holds only up to here.
   virtual uint64_t opened_bytes(PeerId peer, RegionId region) const = 0;
-  // The owner is told, behind everything that this process did to it.
+  // The owner is told, after everything that this process did to the region.
   virtual void close_region(PeerId peer, RegionId region) = 0;
-  // Before release_region(): peers that have not opened it cannot do so any more. Without it they
-  // may still come, and the id waits for them.
+  // Before release_region(): peers that have not opened it cannot do so any more. Without this they
+  // still can, and the id stays taken until they have opened and closed it.
   virtual void withdraw_region(RegionId region) = 0;
   // The memory stays until no living peer can write to it.
   virtual void release_region(RegionId region) = 0;
   // Whether the id of a released region can be registered anew: every peer that it was offered to
-  // has closed it, cannot open it, or is gone, and nothing of the old use can still come. It may
-  // never be: a peer that is stopped holds what it holds.
+  // has closed it, cannot open it, or is gone, and nothing of the old use can still come. A peer
+  // that is stopped may hold it for ever.
   virtual bool is_reusable(RegionId region) = 0;
 
   // --- data -----------------------------------------------------------------------------------

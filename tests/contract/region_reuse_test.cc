@@ -1,5 +1,5 @@
-// The contract of transport.h: when the id of a region can be given to other memory, and that
-// nothing of its old use gets there.
+// The contract of transport.h: when the id of a region may be given to other memory. No write of
+// its earlier use reaches that memory.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ bool is_zeroed(const Region& region) {
   return std::memcmp(region.base, zeros.data(), zeros.size()) == 0;
 }
 
-// Puts to a rank and signals it, and waits for neither.
+// Posts a put and a signal to a rank, and waits for the completion of neither.
 Script put_and_signal(Member& member, int other) {
   std::byte* source = member.region.base + kLines + Board::kRanks * kPutBytes;
   std::memset(source, 0x77, kPutBytes);
@@ -36,7 +36,7 @@ Script put_and_signal(Member& member, int other) {
   AWAIT(member, member.transport.signal(member.peer(other), 1, line, 1, Header{}) != Posted::Full);
 }
 
-// The same id for other memory, and the ids and keys of all ranks.
+// Gives the id to other memory, and opens that of all ranks.
 Script share_again(Member& member) {
   Result<Region> again = make_region(member.transport, member.region.id, kRegionBytes);
   REQUIRE_OK(again.status());
@@ -53,8 +53,8 @@ Script share_again(Member& member) {
   }
 }
 
-// What is put and signalled last, and closed at once, is still on its way when the owner would
-// like to use the id anew.
+// Every rank closes the regions right after its last put and signal. These may still be in flight
+// when the owner wants to reuse the id.
 Script close_with_writes_under_way(Member& member) {
   co_await member.meet();
   co_await member.share(kRegionBytes);
@@ -72,11 +72,9 @@ Script close_with_writes_under_way(Member& member) {
   }
 }
 
-TEST_P(Contract, WhatComesLateDoesNotReachTheNextUseOfAnId) {
-  run(300, close_with_writes_under_way);
-}
+TEST_P(Contract, LateWritesDoNotReachTheNextUseOfAnId) { run(300, close_with_writes_under_way); }
 
-// As long as one has it open, the owner's id stays taken, and nobody waits for it.
+// The owner's id stays taken while one rank has the region open. No call blocks on that rank.
 Script hold_it_open(Member& member) {
   co_await member.meet();
   co_await member.share(kRegionBytes);
@@ -103,7 +101,7 @@ Script hold_it_open(Member& member) {
 
 TEST_P(Contract, AnIdStaysTakenWhileSomebodyHasTheRegionOpen) { run(50, hold_it_open); }
 
-// A group that could not be made: some were offered the region and never opened it, nor will they.
+// A group that could not be made: the ranks were offered the region, and none of them opens it.
 Script never_open_it(Member& member) {
   co_await member.meet();
   Result<Region> made = member.make(kRegionBytes);
@@ -116,7 +114,8 @@ Script never_open_it(Member& member) {
   co_await member.gather("offered");
   member.transport.withdraw_region(made.value().id);
   member.transport.release_region(made.value().id);
-  // Over shared memory a rank answers in the set-up verbs, of which this is one.
+  // Over shared memory a rank answers only in set-up calls, of which is_reusable() is one. So each
+  // rank calls it until all ids are free.
   const int round = member.next_round++;
   for (int free = 0; free < member.world;) {
     if (member.transport.is_reusable(made.value().id) &&
@@ -137,7 +136,7 @@ Script never_open_it(Member& member) {
 
 TEST_P(Contract, AnIdIsFreeWhereNobodyEverOpenedTheRegion) { run(50, never_open_it); }
 
-// Whoever has left, with the region open, writes no more.
+// A rank that left with the region open writes no more.
 Script leave_it_open(Member& member) {
   co_await member.meet();
   co_await member.share(kRegionBytes);

@@ -1,5 +1,6 @@
-// shm: what others on the machine can do while processes meet: connect without end or silently,
-// listen and hang up, pass what blocks. And that whoever is turned away, or turns away, says why.
+// shm: what other processes of the machine can do while two processes meet. They flood the
+// listener, connect and stay silent, listen and hang up, or pass a descriptor that blocks. A
+// process that is turned away, and one that turns another away, says why.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -9,10 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <atomic>
 #include <functional>
 
 #include "tests/contract/shm_pair.h"
+#include "tests/processes/holdings.h"
 #include "tests/user_namespace.h"
 
 namespace rdmacoll {
@@ -20,10 +22,7 @@ namespace {
 
 constexpr uid_t kNobody = 65534;
 
-size_t open_descriptors() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return static_cast<size_t>(std::distance(begin(all), end(all)));
-}
+int open_descriptors() { return entries_of("/proc/self/fd"); }
 
 ProcessId id_of(const ShmTransport& transport) {
   return parse_card(transport.local_card()).value().process;
@@ -32,13 +31,13 @@ std::string socket_of(const ShmTransport& transport) {
   return parse_card(transport.local_card()).value().socket;
 }
 
-// Another process, of another user where this one may become one. Ends with this.
+// A child process, which belongs to another user if this one is root. It ends with its Intruder.
 class Intruder {
  public:
   explicit Intruder(const std::function<void()>& act, uid_t user = kNobody) : pid_(::fork()) {
     if (pid_ != 0) return;
     if (::geteuid() == 0 && ::setresuid(user, user, user) != 0) ::_exit(1);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // should this be killed for its time
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the test be killed at its time limit
     act();
     for (;;) ::pause();
   }
@@ -53,7 +52,8 @@ class Intruder {
 
 class ShmIntruder : public ::testing::Test {
  protected:
-  // A process that is there, and waits to be dialled or dials, but never gets further.
+  // The card of a process that never dials: by the id in it the victim is the one that waits, and
+  // the socket in it is the victim's own, which listens.
   std::string card_of_nobody() {
     Card card = parse_card(victim_->local_card()).take();
     card.process = {};
@@ -61,6 +61,14 @@ class ShmIntruder : public ::testing::Test {
   }
   Status wait_in_vain(int64_t timeout_ms) {
     return victim_->connect(card_of_nobody(), Deadline::after_ms(clock_, timeout_ms)).status();
+  }
+  // Waits in vain again and again until it holds; false when that takes too long.
+  bool until(const std::function<bool()>& holds) {
+    const Deadline deadline = Deadline::after_ms(clock_, 60'000);
+    while (!holds() && !deadline.passed(clock_)) {
+      EXPECT_EQ(wait_in_vain(200).code(), StatusCode::Timeout);
+    }
+    return holds();
   }
   void expect_honest_ones_to_meet() {
     const auto other = open_shm(clock_);
@@ -77,19 +85,19 @@ class ShmIntruder : public ::testing::Test {
   const std::unique_ptr<ShmTransport> victim_ = open_shm(clock_);
 };
 
-TEST_F(ShmIntruder, AFloodOfConnectionsPassesNoDeadlineAndHonestOnesMeet) {
+TEST_F(ShmIntruder, AFloodOfConnectionsDelaysNoDeadlineAndHonestOnesMeet) {
   const auto flood = [&] {
     for (;;) PeerSocket::dial(socket_of(*victim_)).status();
   };
   const Intruder one(flood), two(flood), three(flood);
-  const Deadline ten_times = Deadline::after_ms(clock_, 3'000);
+  const Deadline hundred_times = Deadline::after_ms(clock_, 30'000);  // a loaded machine is slow
   EXPECT_EQ(wait_in_vain(300).code(), StatusCode::Timeout);
-  EXPECT_FALSE(ten_times.passed(clock_));
+  EXPECT_FALSE(hundred_times.passed(clock_));
   expect_honest_ones_to_meet();
 }
 
-TEST_F(ShmIntruder, ThoseWhoSayNothingTakeFewDescriptorsAndHonestOnesMeet) {
-  const size_t before = open_descriptors();
+TEST_F(ShmIntruder, SilentConnectionsTakeFewDescriptorsAndHonestOnesMeet) {
+  const int before = open_descriptors();
   const Intruder silent(
       [&] {
         std::vector<PeerSocket> connections;
@@ -100,8 +108,8 @@ TEST_F(ShmIntruder, ThoseWhoSayNothingTakeFewDescriptorsAndHonestOnesMeet) {
         for (;;) ::pause();
       },
       ::geteuid());
-  EXPECT_EQ(wait_in_vain(500).code(), StatusCode::Timeout);
-  EXPECT_GT(open_descriptors(), before);
+  EXPECT_TRUE(until([&] { return open_descriptors() > before + 200; }));
+  EXPECT_EQ(wait_in_vain(500).code(), StatusCode::Timeout);  // for the rest of them to come
   EXPECT_LT(open_descriptors(), before + 300);
   expect_honest_ones_to_meet();
 }
@@ -109,13 +117,15 @@ TEST_F(ShmIntruder, ThoseWhoSayNothingTakeFewDescriptorsAndHonestOnesMeet) {
 TEST_F(ShmIntruder, AnotherUserIsTurnedAwayAndNamed) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   const Intruder other([&] { (new PeerSocket(PeerSocket::dial(socket_of(*victim_)).take())); });
-  const Status status = wait_in_vain(500);
-  EXPECT_EQ(status.code(), StatusCode::Timeout);
-  EXPECT_NE(status.message().find("belongs to user 65534, this one to user 0"), std::string::npos)
-      << status.message();
+  Status status;
+  EXPECT_TRUE(until([&] {
+    status = wait_in_vain(100);
+    return status.message().find("belongs to user 65534, this one to user 0") != std::string::npos;
+  })) << status.message();
 }
 
-// It used to be said that it may be late, stuck or dead; or, once it had ended, does not listen.
+// The error used to say that the other may be late, stuck or dead; or, once it had ended, that it
+// does not listen.
 TEST_F(ShmIntruder, OneThatHangsUpIsSaidToHaveTurnedThisProcessAway) {
   Card card = parse_card(victim_->local_card()).take();
   card.process.fill(0xFF);  // so that this process dials
@@ -144,19 +154,21 @@ TEST_F(ShmIntruder, OneOfAnotherVersionIsNamedAtOnce) {
   card.socket = "rdmacoll-test-" + std::to_string(::getpid());
   UniqueFd listener = PeerSocket::listen(card.socket).take();
   UniqueFd connection;
+  std::atomic<bool> over{false};
   std::thread thread([&] {
-    while (!connection.valid()) {
+    while (!connection.valid() && !over) {
       connection = UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK));
     }
     EXPECT_EQ(::send(connection.get(), "another version", 15, 0), 15);
   });
   const Status status = victim_->connect(encode(card), Deadline::after_ms(clock_, 20'000)).status();
+  over = true;
   thread.join();
   EXPECT_EQ(status.code(), StatusCode::Mismatch) << status.message();
   EXPECT_NE(status.message().find("this version of rdmacoll"), std::string::npos);
 }
 
-TEST_F(ShmIntruder, AHostNameIsPrintedWithoutWhatATerminalObeys) {
+TEST_F(ShmIntruder, AHostNameIsPrintedWithoutControlCharacters) {
   Card card = parse_card(victim_->local_card()).take();
   card.host = "\033[2Jgone";
   const Status status = victim_->connect(encode(card), Deadline::after_ms(clock_, 20)).status();
@@ -164,8 +176,8 @@ TEST_F(ShmIntruder, AHostNameIsPrintedWithoutWhatATerminalObeys) {
   EXPECT_NE(status.message().find("\\x1b[2Jgone"), std::string::npos) << status.message();
 }
 
-// Ringing it is a write in the middle of an operation.
-TEST(ShmBell, NoWriteToWhatAPeerPassedForBeingWokenWaits) {
+// A bell is rung in the middle of an operation, where a write must not block.
+TEST(ShmBell, AWriteToTheEventfdOfAPeerNeverBlocks) {
   const UniqueFd passed(::eventfd(0, EFD_CLOEXEC));
   ASSERT_TRUE(make_bell(passed).ok());
   const uint64_t most = UINT64_MAX - 1;
@@ -174,15 +186,15 @@ TEST(ShmBell, NoWriteToWhatAPeerPassedForBeingWokenWaits) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
-TEST(ShmBell, WhatIsNoEventfdIsRefused) {
+TEST(ShmBell, ADescriptorThatIsNoEventfdIsRefused) {
   int pipe[2];
   ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
   const UniqueFd out(pipe[0]), in(pipe[1]);
   EXPECT_EQ(make_bell(in).code(), StatusCode::InvalidArgument);
 }
 
-#ifndef __SANITIZE_THREAD__  // which has a thread of its own; such a process makes no namespace
-// Where the kernel shows everybody by one id, nobody is taken for this user.
+#ifndef __SANITIZE_THREAD__  // it has a thread of its own, and only a single thread may unshare
+// In a namespace without a map the kernel shows all users by one id: nobody counts as this user.
 TEST(ShmUser, InAUserNamespaceWithoutAMapNobodyIsMet) {
   expect_in_user_namespace([] {
     const SteadyClock clock;

@@ -1,4 +1,4 @@
-// The doorman under a flood: datagrams without end keep it neither from events nor from its end.
+// The doorman under an endless flood of datagrams: it still ends when it is told to.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace {
 
 std::atomic<uint64_t> taken{0};
 
-// A device on which the next datagram always has come already.
+// A completion queue that always has one more datagram.
 int always_one(ibv_cq*, int, ibv_wc* completion) {
   *completion = {};
   completion->status = IBV_WC_SUCCESS;

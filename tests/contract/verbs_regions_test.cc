@@ -1,5 +1,6 @@
 // verbs: regions come and go; memory stays registered while a living peer may write to it, and not
 // longer.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -42,9 +43,9 @@ TEST(VerbsRegions, GoAtOnceWhenTheirReadersAreGone) {
   EXPECT_TRUE(pair.until([&] { return registered(pair, 1) == 0; }));
 }
 
-// Large puts go over several queue pairs, and nothing orders these but a signal: here there is
-// none.
-TEST(VerbsRegions, AreClosedBehindWhatWentOverEveryStripe) {
+// A large put goes over several queue pairs. Only a signal would order these, and none is sent
+// here.
+TEST(VerbsRegions, AreClosedAfterThePutsOnEveryStripe) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     VerbsPair pair({.seed = seed, .queue_pairs = 4, .region_bytes = 1 << 20});
     const RegionId id = pair.region[1].id;
@@ -57,13 +58,14 @@ TEST(VerbsRegions, AreClosedBehindWhatWentOverEveryStripe) {
     EXPECT_TRUE(pair.at(0).done(ticket));
     const Region again = make_region(pair.at(1), id, 1 << 20).take();
     for (int i = 0; i < 100; ++i) pair.poll();
-    EXPECT_EQ(again.base[0], std::byte{0});
+    std::byte* const end = again.base + (1 << 20);
+    EXPECT_TRUE(std::all_of(again.base, end, [](std::byte byte) { return byte == std::byte{0}; }));
     ASSERT_TRUE(pair.status(0).ok() && pair.status(1).ok())
-        << "a put came when its memory was registered no more: " << pair.status(0).message();
+        << "a put arrived after its memory was deregistered: " << pair.status(0).message();
   }
 }
 
-// The device still reads from a region that is released when its peers have all closed it.
+// All peers have closed the region, but the device still reads from it for a put of this process.
 TEST(VerbsRegions, StayWhileThisProcessPutsFromThem) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     VerbsPair pair({.seed = seed, .queue_pairs = 4, .region_bytes = 1 << 20});

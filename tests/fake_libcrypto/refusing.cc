@@ -1,5 +1,5 @@
-// A libcrypto that is there and does not compute: as one in FIPS mode, for any key; for the key
-// "short", one that gives fewer bytes than a signature has. Floor: tests.
+// A libcrypto that loads and computes no signature. It fails for most keys, as one in FIPS mode
+// does; for the key "short" it gives fewer bytes than a signature has. Floor: tests.
 #include <cstddef>
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// Text of others on its way to a terminal: ASCII or whole UTF-8 without controls, which stays as it
-// is when it is looked at again, and no more of it than was allowed.
+// printable() gives whole UTF-8 without control characters, no more of it than was allowed, and
+// leaves what it gave as it is.
 #include "csrc/base/printable.h"
 #include "tests/fuzz/target.h"
 

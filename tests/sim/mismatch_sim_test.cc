@@ -1,6 +1,6 @@
-// Ranks that disagree, on a hostile network: one calls another collective, in the middle of agreed
-// ones; or each takes another for the root of a broadcast, so that nobody sends. No rank may end
-// that one well, unless it needs nothing of the others, and the error of each says what both sides
+// Ranks that disagree, on a hostile network. Either one calls another collective, in the middle of
+// agreed ones; or each takes another for the root of a broadcast, so that nobody sends. No rank may
+// end that one well, unless it needs nothing of the others. The error of each says what both sides
 // had called, which it reads from the others' memory.
 #include <algorithm>
 #include <cinttypes>

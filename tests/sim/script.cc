@@ -52,7 +52,7 @@ std::vector<MutableBuffer> targets(std::vector<Numbers>& blocks) {
   return all;
 }
 
-// So far away; 0 is the rank itself.
+// The rank that is so many places away; 0: this rank.
 int right_of(const Communicator& c, int distance) { return (c.rank() + distance) % c.size(); }
 int left_of(const Communicator& c, int distance) {
   return (c.rank() + c.size() - distance) % c.size();

@@ -49,7 +49,7 @@ class Script {
     Gather,
     Scatter,
     Barrier,
-    Shift,    // everybody sends to who is `root` ranks further, be it itself, and receives alike
+    Shift,    // each sends to the rank `root` places further, maybe itself, and receives likewise
     Shuffle,  // the same in pieces, which are received in another order than they are sent
     kCount
   };

@@ -38,7 +38,7 @@ struct OfferedRegion {
   Result<std::shared_ptr<SharedSegment>> memory;
 };
 
-// Within one process memory is handed over by reference, which is the receiver's from then on.
+// Within one process memory is passed as a pointer to a shared_ptr, which the receiver then owns.
 using Reference = std::unique_ptr<std::shared_ptr<SharedSegment>>;
 
 inline Reference take_reference(const Message& message) {
@@ -75,7 +75,7 @@ struct Peer {
   UniqueFd process_fd;
   std::map<RegionId, OfferedRegion> offers;  // not yet opened
   Withdrawals withdrawn;
-  std::deque<UnsentMessage> unsent;  // the socket had no room
+  std::deque<UnsentMessage> unsent;  // in order; the socket had no room for them
 
   Peer(SharedSegment control_memory, UniqueFd wake, PeerSocket connection)
       : control_segment(std::move(control_memory)),

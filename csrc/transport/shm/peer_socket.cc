@@ -125,7 +125,10 @@ Result<bool> PeerSocket::try_send(const Message& message,
   if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) {
     return Status(StatusCode::PeerFailed, "the other process has closed the connection");
   }
-  if (sent < 0 && errno == EAGAIN) return false;
+  // The peer's queue is full, too many descriptors are on their way, or the kernel has no memory.
+  const bool has_no_room =
+      errno == EAGAIN || errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM;
+  if (sent < 0 && has_no_room) return false;
   if (sent < 0) return Status::from_errno("sending a set-up message to a peer", errno);
   return true;
 }
@@ -158,14 +161,14 @@ Status make_bell(const UniqueFd& passed) {
   const std::string path = "/proc/self/fd/" + std::to_string(passed.get());
   char what[64] = {};
   if (::readlink(path.c_str(), what, sizeof what - 1) < 0) {
-    return Status::from_errno("looking what a peer passed for being woken", errno);
+    return Status::from_errno("looking up the descriptor that a peer passed for waking it", errno);
   }
   if (std::string(what) != "anon_inode:[eventfd]") {
-    return Status(StatusCode::InvalidArgument, "a process passed no eventfd for being woken");
+    return Status(StatusCode::InvalidArgument, "what a process passed for waking it is no eventfd");
   }
   const int flags = ::fcntl(passed.get(), F_GETFL);
   if (flags < 0 || ::fcntl(passed.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
-    return Status::from_errno("fcntl on what a peer passed for being woken", errno);
+    return Status::from_errno("fcntl on the descriptor that a peer passed for waking it", errno);
   }
   return Status();
 }

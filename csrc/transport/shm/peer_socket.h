@@ -21,13 +21,13 @@ namespace rdmacoll {
 
 enum class MessageKind : uint32_t {
   Challenge = 1,  // first, both ways; `proof` begins with a nonce
-  Proof = 2,      // in answer to a Challenge: signed with the job's secret (proof_between)
+  Proof = 2,      // in answer to a Challenge: signed with the job's secret (stranger.h)
   Hello = 3,      // in answer to a Proof; descriptors: control segment, wake eventfd
   Region = 4,     // a region is offered; descriptor: its memory, or `reference` within one process
   Bye = 5,        // last: the sender leaves on purpose
-  Closed = 6,     // a region of the receiver is closed here, or will not be opened
-  Withdrawn =
-      7,  // a region of the sender, not to be opened any more; in answer Closed, if it is not open
+  Closed = 6,     // the sender has closed a region of the receiver, or will not open it
+  // A region of the sender is not to be opened any more. Where it is not open the answer is Closed.
+  Withdrawn = 7,
 };
 
 // One layout for all kinds; both ends run the same version, which the tag checks.
@@ -74,8 +74,8 @@ class PeerSocket {
   UniqueFd fd_;
 };
 
-// Sees to it that ringing a peer cannot keep the one that rings: what it passed for that is an
-// eventfd, and no write to it waits. (The peer shares the flag, and could take it back.)
+// Makes it safe to write to what a peer has passed for waking it: checks that it is an eventfd, and
+// makes it non-blocking. (The peer shares this flag, and could take it back.)
 Status make_bell(const UniqueFd& passed);
 
 }  // namespace rdmacoll

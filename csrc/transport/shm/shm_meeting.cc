@@ -22,12 +22,12 @@ namespace {
 constexpr int64_t kLookNs = 200'000'000;
 constexpr int64_t kRedialNs = 5'000'000;
 
-// Whoever connects without end must not keep this process from its deadline, nor take all of its
-// descriptors by saying nothing.
+// A process that connects again and again must not keep this one from its deadline, nor use up its
+// descriptors by connections on which it says nothing.
 constexpr int kAcceptsAtOnce = 32;
 constexpr size_t kMaxStrangers = 256;
 
-// The host's name may be another's word.
+// The name of the host may come from another process.
 std::string process_name(uint32_t pid, const std::string& host) {
   return "process " + std::to_string(pid) + " on host '" + printable(host, kMaxHostIdBytes) + "'";
 }
@@ -111,7 +111,7 @@ Result<PeerSocket> ShmTransport::listener_of(const Card& card) const {
                     why_not(card));
 }
 
-// What is known beside that they did not meet.
+// What may be the reason that the two processes did not meet.
 std::string ShmTransport::why_not(const Card& card) const {
   std::string text;
   if (hung_up_.contains(card.process)) {
@@ -130,7 +130,7 @@ Status ShmTransport::dial(const Card& card) {
   if (!socket.value().valid()) return Status();  // busy: the waiting loop tries again
   Status greeted = greet(socket.take(), &card);
   if (greeted.code() != StatusCode::PeerFailed) return greeted;
-  hung_up_.insert(card.process);  // likewise
+  hung_up_.insert(card.process);  // the waiting loop tries again here, too
   return Status();
 }
 
@@ -154,14 +154,14 @@ void ShmTransport::accept_strangers() {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) return;
     // Whoever cannot be greeted is not let in; the side that wants to meet me notices by its
-    // socket's end and says so. One that has hung up only looked whether I listen.
+    // socket's end and says so. One that has hung up by then only looked whether I listen.
     const Status status = greet(PeerSocket(std::move(fd)), nullptr);
     if (!status.ok() && status.code() != StatusCode::PeerFailed) turned_away_ = status.message();
     if (strangers_.size() > kMaxStrangers) drop_the_oldest();
   }
 }
 
-// Of those that have dialled me. An honest one dials again.
+// The oldest of those that have dialled me. An honest one dials again.
 void ShmTransport::drop_the_oldest() {
   const auto oldest = std::find_if(strangers_.begin(), strangers_.end(),
                                    [](const Stranger& stranger) { return !stranger.dialled; });
@@ -205,7 +205,7 @@ void ShmTransport::hear_stranger(int fd) {
                                   ? found->hear(incoming.message, key_, card_.process)
                                   : Stranger::Next::Drop;
   if (reply(*found, next)) return;
-  Stranger stranger = std::move(*found);  // one no more
+  Stranger stranger = std::move(*found);
   strangers_.erase(found);
   unwatch(meeting_set_, fd);
   if (next == Stranger::Next::Refuse) {
@@ -241,9 +241,9 @@ bool ShmTransport::reply(const Stranger& stranger, Stranger::Next next) {
   return stranger.socket.send(hello, {control_segment_.fd(), wake_fd_.get()}).ok();
 }
 
-// Whoever waits for that process hears it at once. Another process of this user may have said that
-// it is the one waited for; but then it could as well end it.
-// One that has not said who it is nobody waits for by name.
+// Whoever waits for that process hears of it at once. Another process of this user may have lied
+// about who it is; but that could as well end this process. Of a stranger that has not said who it
+// is only the text of later errors tells.
 void ShmTransport::refuse(const Stranger& stranger, const std::string& why) {
   Result<ucred> other = stranger.socket.credentials();
   const auto pid = other.ok() ? static_cast<uint32_t>(other.value().pid) : 0;

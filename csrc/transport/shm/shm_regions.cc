@@ -65,7 +65,8 @@ Result<bool> ShmTransport::open_offered(Peer* peer, const RegionKey& key) {
   if (const OpenRegion* open = peer->regions.at(key.region)) {
     if (open->generation == key.generation) return true;
     return Status(StatusCode::InvalidArgument,
-                  "the key of a region of " + peer->name + " is of another one than that is open");
+                  "the key of a region of " + peer->name +
+                      " belongs to an earlier or later use of its id than the region that is open");
   }
   if (peer->withdrawn.has(key.region, key.generation)) return withdrawn_by(peer->name);
   const auto offer = peer->offers.find(key.region);
@@ -110,13 +111,13 @@ void ShmTransport::release_region(RegionId region) {
 void ShmTransport::withdraw_region(RegionId region) {
   const std::lock_guard lock(mutex_);
   const Generation generation = my_region(region).lease.generation;
-  // A copy: one's own is heard at once.
+  // A copy: where a reader is this process itself, its answer takes it out of the list at once.
   const std::vector<PeerId> readers = my_region(region).lease.readers;
   for (const PeerId id : readers) {
     Peer& peer = peer_at(id);
     if (peer.socket.valid()) {
-      [[maybe_unused]] const Status told =  // or it ends, which is as good
-          tell(&peer, MessageKind::Withdrawn, region, generation);
+      // Where this fails the peer has ended, which is as good.
+      [[maybe_unused]] const Status told = tell(&peer, MessageKind::Withdrawn, region, generation);
     } else {
       hear_withdrawn(&peer, region, generation);
     }
@@ -130,8 +131,9 @@ bool ShmTransport::is_reusable(RegionId region) {
   return forget_if_unread(region);
 }
 
-// Whether it is forgotten. A peer that has ended writes no more; one that only talked nonsense has
-// this region mapped, but never the next one of the same id.
+// Forgets a region that is released and that no living peer has; whether it is forgotten. A peer
+// that has ended writes no more. One that was given up because it sent nonsense may have this
+// region mapped still, but never gets the next one of the same id.
 bool ShmTransport::forget_if_unread(RegionId region) {
   const auto found = regions_.find(region);
   if (found == regions_.end()) return true;
@@ -144,7 +146,7 @@ bool ShmTransport::forget_if_unread(RegionId region) {
 
 // --- what is said of regions ---------------------------------------------------------------------
 
-// False: it makes no sense.
+// False: the message makes no sense.
 bool ShmTransport::hear_of_region(Peer* peer, Incoming incoming) {
   const Message& message = incoming.message;
   if (message.region >= kMaxRegions) return false;
@@ -181,7 +183,7 @@ bool ShmTransport::keep_offer(Peer* peer, Incoming incoming) {
   return true;
 }
 
-// What is open is answered when it is closed.
+// Where the region is open, the answer comes when it is closed.
 void ShmTransport::hear_withdrawn(Peer* peer, RegionId region, Generation generation) {
   const OpenRegion* open = peer->regions.at(region);
   if (open != nullptr && open->generation == generation) return;
@@ -203,7 +205,7 @@ void ShmTransport::tell_closed(Peer* peer, RegionId region, Generation generatio
   [[maybe_unused]] const Status told = tell(peer, MessageKind::Closed, region, generation);
 }
 
-// What finds no room in the socket goes later, in order; serve() sees to it.
+// What the socket has no room for is sent later, in the same order, by serve().
 Status ShmTransport::tell(Peer* peer, MessageKind kind, RegionId region, Generation generation,
                           std::shared_ptr<SharedSegment> memory) {
   Message message;

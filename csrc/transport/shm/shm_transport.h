@@ -155,12 +155,12 @@ class ShmTransport final : public Transport {
   uint32_t peer_count_ = 0;
   std::map<ProcessId, PeerId> ids_;
   std::list<Stranger> strangers_;         // connected, Hello not yet heard
-  std::map<ProcessId, Status> refused_;   // what said it was them proved not
-  std::set<ProcessId> hung_up_;           // dialled, and closed it before we had met
-  std::string turned_away_;               // the last one, and why
+  std::map<ProcessId, Status> refused_;   // whoever claimed to be them did not prove itself
+  std::set<ProcessId> hung_up_;           // were dialled, and hung up before we had met
+  std::string turned_away_;               // the last process that was not let in, and why
   std::map<RegionId, MyRegion> regions_;  // mine, while peers may have them
   Generation generations_ = 0;
-  std::vector<PeerId> blocked_;  // peers that there is something unsent for
+  std::vector<PeerId> blocked_;  // peers with unsent messages
   bool closed_ = false;
 
   uint32_t polls_ = 0;  // the driver's

@@ -219,7 +219,7 @@ void SimTransport::deliver(Notice* notice, int rank) {
   }
   for (const Notice* one : due) {
     if (one->again && one->memory->signalled[one->offset].counter != one->counter) continue;
-    // It names the region by its id alone, as the immediate of a device does.
+    // It is known by its id alone, as in a device's immediate: so that must still be this region's.
     const auto named = receiver.regions_.find(one->memory->id);
     RDMACOLL_CHECK(named != receiver.regions_.end() && named->second == one->memory);
     network_.counts_.signals_again += one->again;

@@ -1,5 +1,5 @@
-// SimTransport: how regions end, and when their ids can be used anew. What is said of them comes
-// late, like everything else. Floor: transport/sim.
+// SimTransport: how regions end, and when their ids can be used anew. Notices about them come late,
+// like everything else. Floor: transport/sim.
 #include <algorithm>
 #include <utility>
 
@@ -36,7 +36,7 @@ void SimTransport::hear_withdrawn(int owner, const std::shared_ptr<SimRegion>& r
   if (!is_open) tell_closed(owner, region);  // nor will it be: open_region() refuses
 }
 
-// Behind all that this rank did to the region.
+// The notice comes after all that this rank did to the region.
 void SimTransport::tell_closed(int owner, std::shared_ptr<SimRegion> region) {
   SimTimeline& timeline = network_.timeline_;
   timeline.at(timeline.now_ns() + timeline.delay_ns(network_.options_.max_delay_ns),
@@ -51,7 +51,7 @@ void SimTransport::tell_closed(int owner, std::shared_ptr<SimRegion> region) {
               });
 }
 
-// Whether anything of this rank's is that reads from the region or writes to it.
+// Whether something that this rank has issued still reads from the region or writes to it.
 bool SimTransport::under_way(const SimRegion& region) const {
   const auto is_flying = [&](const auto& flight) {
     return !flight->pieces.empty() &&
@@ -67,7 +67,7 @@ bool SimTransport::under_way(const SimRegion& region) const {
   });
 }
 
-// What a rank that is gone had sent may still come.
+// A rank that is gone counts as a reader as long as something that it sent may still come.
 bool SimTransport::is_reusable(RegionId id) {
   const auto found = regions_.find(id);
   if (found == regions_.end()) return true;

@@ -24,7 +24,7 @@ int64_t parse(const std::string& bytes, const std::string& tag, size_t bound) {
   return error == std::errc() && stop == end && number < bound ? static_cast<int64_t>(number) : -1;
 }
 
-// One number, of the same length for all.
+// A key holds both as one decimal number. It has the same length in all keys.
 constexpr uint64_t kKeyIds = 10'000;
 static_assert(kKeyIds > kMaxRegions);
 std::string key_of(RegionId region, Generation generation) {

@@ -88,7 +88,7 @@ class SimTransport final : public Transport {
     const std::byte* source = nullptr;  // read when a piece is delivered
     std::vector<std::byte> taken;       // where `source` lies if it was taken at once
     std::shared_ptr<SimRegion> memory;  // of the remote side; keeps it alive
-    std::shared_ptr<SimRegion> local;   // of this side; nullptr: it is not used any more
+    std::shared_ptr<SimRegion> local;   // of this side; nullptr: it is not needed any more
     std::shared_ptr<SimShadow> shadow;  // of a mapped store
     std::vector<Piece> pieces;          // not delivered
   };

@@ -142,8 +142,8 @@ Status Doorman::start(Duties duties) {
   return Status();
 }
 
-// A flood of datagrams must not keep it from its other duties, nor from its end: between two looks
-// at those it takes no more than can have waited.
+// A flood of datagrams must not keep the thread from its other duties, nor from its end. So it
+// looks at those again after as many completions as its queues can hold.
 void Doorman::run() {
   bool more = drain_completions();
   while (true) {

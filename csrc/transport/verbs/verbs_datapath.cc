@@ -10,13 +10,12 @@
 namespace rdmacoll {
 
 using verbs::Immediate;
+using verbs::kPutBits;
 using verbs::Letter;
 using verbs::Mailbox;
 using verbs::OpenedRegion;
 using verbs::QueuePair;
 using verbs::RegionNotice;
-
-using verbs::kPutBits;
 using verbs::ticket_of;
 
 struct VerbsTransport::Transfer {
@@ -162,7 +161,7 @@ bool VerbsTransport::send_notice(Peer& peer, uint32_t notice, const RegionNotice
         about->letter(), {peer.its_mailbox.address + place, peer.its_mailbox.rkey}, immediate);
   } else {
     peer.stripes[0]->notify(immediate);
-    peer.stripes[0]->want_completion();  // it is the last
+    peer.stripes[0]->want_completion();  // as nothing follows that would ask for one
   }
   ++control_messages_;
   ++peer.signals_sent;

@@ -41,8 +41,8 @@ void VerbsTransport::run_errands() {
   probe_silent_peers();
 }
 
-// Behind everything that was sent to the peer or read from it. The notice itself follows what went
-// over its own stripe; what went over others, or is read, must be done.
+// A notice comes after everything that was sent to the peer or read from it. It follows by itself
+// what went over its own stripe; what went over others, and what is read, must be done before.
 void VerbsTransport::send_notices() {
   std::vector<Notice> due;
   {
@@ -72,8 +72,8 @@ void VerbsTransport::deregister_released() {
   });
 }
 
-// By a living peer that may write there, or by this process's own puts from there and reads into
-// it: those that were under way when it was released.
+// Whether a living peer may still write to a released region, or a put or get of this process that
+// was under way when it was released still uses it.
 bool VerbsTransport::is_in_use(VerbsRegion& region) {
   std::erase_if(region.lease.readers, [&](PeerId reader) { return !peers_.at(reader)->alive(); });
   if (!region.uses) {

@@ -203,7 +203,7 @@ void VerbsTransport::greet(const Peer& peer) {
 
 void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
   const std::optional<Hello> hello = verbs::parse_hello(data, bytes);
-  if (!hello || hello->to != card_.process) return;  // before it costs a signature
+  if (!hello || hello->to != card_.process) return;  // before a signature is computed
   const bool of_this_job = hello->holds(key_);
   const std::lock_guard lock(mutex_);
   if (closed_) return;

@@ -118,7 +118,7 @@ struct VerbsRegion {
 
   // Under the transport's mutex.
   Lease lease;
-  // Once it is released, the driver's: what this process still reads from it, or into it.
+  // The driver's, once it is released: puts and gets of this process that may still use it.
   std::optional<std::vector<Ticket>> uses;
 };
 

@@ -107,7 +107,8 @@ Status VerbsTransport::open_region(PeerId id, const std::string& bytes, Deadline
   if (const OpenedRegion* open = peer.regions.at(key.region)) {
     if (open->generation == key.generation) return Status();
     return Status(StatusCode::InvalidArgument,
-                  "the key of a region of " + peer.card.who() + " is of another one than is open");
+                  "the key of a region of " + peer.card.who() +
+                      " belongs to an earlier or later use of its id than the region that is open");
   }
   if (peer.withdrawn.has(key.region, key.generation)) return withdrawn_by(peer.card.who());
   peer.regions.set(key.region, std::make_unique<OpenedRegion>(
@@ -170,7 +171,7 @@ void VerbsTransport::withdraw_region(RegionId id) {
   errands_.store(true, std::memory_order_relaxed);
 }
 
-// By a notice, in the driver. What is open is answered when it is closed.
+// In the driver, by a notice. Where a withdrawn region is open, the answer comes when it is closed.
 void VerbsTransport::hear_of_region(Peer& peer, uint32_t notice, const verbs::RegionNotice& about) {
   if (about.region >= kMaxRegions) return;
   const std::lock_guard lock(mutex_);

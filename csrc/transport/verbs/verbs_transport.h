@@ -186,7 +186,7 @@ class VerbsTransport final : public Transport {
     PeerId peer;
     uint32_t kind;  // Immediate's
     verbs::RegionNotice about;
-    std::optional<uint64_t> after_put{};  // of this process to the peer: what comes first
+    std::optional<uint64_t> after_put{};  // this put to the peer, and all before it, must be done
   };
   std::vector<Notice> notices_;
   std::vector<RegionId> released_;  // mine, and not yet deregistered

@@ -27,10 +27,11 @@ struct Immediate {
   static constexpr RegionId kNoticeRegion = kMaxRegions;  // never a region's id
   static constexpr uint32_t kGoodbye = 1;
   static constexpr uint32_t kMark = 2;  // the puts before it on this stripe have come
-  // With a letter (RegionNotice). A region of the receiver is closed at the sender, which has no
-  // part in it any more; or will not be opened.
+  // With a letter (RegionNotice): the sender has closed a region of the receiver, and nothing of it
+  // will come there any more; or it will not open it.
   static constexpr uint32_t kRegionClosed = 3;
-  // A region of the sender is not to be opened any more; in answer kRegionClosed, if it is not.
+  // With a letter: a region of the sender is not to be opened any more. Where it is not open the
+  // answer is kRegionClosed.
   static constexpr uint32_t kRegionWithdrawn = 4;
 
   RegionId region = 0;

@@ -115,7 +115,7 @@ TEST_F(ConfigTest, TheSecretIsReadFromItsFile) {
   EXPECT_EQ(read().secret, "");
 }
 
-// It is what a script's empty variable leaves, and would make a job that anybody can join.
+// An empty variable of a script leaves it so, and would make a job that anybody can join.
 TEST_F(ConfigTest, ASecretFileWithoutANameIsRefused) {
   setenv("RDMACOLL_SECRET_FILE", "", 1);
   const Status refused = Config::from_environment().status();

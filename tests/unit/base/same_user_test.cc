@@ -1,4 +1,4 @@
-// Whose a process is: not one's own where the id that the kernel shows may stand for many.
+// Whether a process belongs to this user. An id that may stand for many users counts as another's.
 #include "csrc/base/same_user.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(SameUser, OnesOwnAndNoOther) {
   EXPECT_FALSE(same_user(::geteuid() + 1));
 }
 
-// "nobody" is a user like any other where everybody is shown by an id of their own.
+// Where all ids are mapped, "nobody" is a user like any other.
 TEST(SameUser, TheOverflowIdIsAUserOnlyWhereAllAreMapped) {
   UserView view{.mine = kOverflow, .overflow = kOverflow, .maps_all = true};
   EXPECT_TRUE(view.same(kOverflow));
@@ -38,9 +38,9 @@ TEST(SameUser, OnlyTheFirstNamespaceMapsAll) {
   }
 }
 
-#ifndef __SANITIZE_THREAD__  // which has a thread of its own; such a process makes no namespace
-// A process in a namespace that maps nobody: all the world looks like itself.
-TEST(SameUser, InAUserNamespaceWithoutAMapNobodyIs) {
+#ifndef __SANITIZE_THREAD__  // it has a thread of its own, and only a single thread may unshare
+// In a namespace that maps no user, every process seems to belong to this one.
+TEST(SameUser, InAUserNamespaceWithoutAMapNobodyIsTheSame) {
   expect_in_user_namespace([] {
     const bool named = user_text(::geteuid()).find("user namespace") != std::string::npos;
     return !same_user(::geteuid()) && named;

@@ -29,8 +29,8 @@ TEST(GroupRecord, IsTakenWholeOrNotAtAll) {
   EXPECT_EQ(code_of(bytes + '\0'), StatusCode::InvalidArgument);
 }
 
-// It is not signed, so it may be anybody's, and it is shown.
-TEST(GroupRecord, AReasonIsPrintedWithoutWhatATerminalObeys) {
+// A reason is not signed, so anybody may have written it, and users see it.
+TEST(GroupRecord, AReasonIsPrintedWithoutControlCharacters) {
   const Status told = GroupRecord::decode(decline_record("\033]0;title\a\033[2Jgone")).status();
   EXPECT_EQ(told.message(), "it could not take part: \\x1b]0;title\\x07\\x1b[2Jgone");
   const Status cut = GroupRecord::decode(decline_record(std::string(100'000, '\a'))).status();

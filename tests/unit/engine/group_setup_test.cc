@@ -1,4 +1,4 @@
-// GroupSetup: a peer's block is used only if it is as large as all agree that blocks are; else all
+// GroupSetup: a peer's block is used only if it has the size that all ranks agree on. Otherwise all
 // that was open is closed.
 #include "csrc/engine/group_setup.h"
 

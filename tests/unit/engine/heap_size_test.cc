@@ -1,4 +1,4 @@
-// How large a heap is under the limits of a process, and which heaps of peers it maps.
+// The size of a heap under the limits of its process, and the largest heap of a peer that it maps.
 #include "csrc/engine/heap_size.h"
 
 #include <gtest/gtest.h>

@@ -1,18 +1,17 @@
-// Groups come and go, many times as many as a process can have at once: their ids are used anew,
-// and nothing is left of them.
-#include <dirent.h>
-
+// More groups than a process can have at once, one after the other: their ids are reused, and
+// nothing of them is left.
 #include <array>
 #include <fstream>
 #include <iterator>
 
+#include "tests/processes/holdings.h"
 #include "tests/unit/engine/world_of_threads.h"
 
 namespace rdmacoll {
 namespace {
 
-// Ids are used anew from the first groups on, so that a few show it; more than there are ids show
-// that none is lost. That takes too long under sanitizers, which have no use for the number.
+// Ids are reused from the first groups on, so a few groups show that. More groups than there are
+// ids show that no id is lost. Under sanitizers that takes too long, and shows them no more.
 constexpr uint32_t kSome = 300;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr uint32_t kMany = kSome;
@@ -20,17 +19,14 @@ constexpr uint32_t kMany = kSome;
 constexpr uint32_t kMany = kMaxRegions + kMaxRegions / 4;
 #endif
 
-struct Holdings {
-  int64_t mappings = 0;
-  int64_t descriptors = 0;
+struct Usage {
+  int mappings = 0;
+  int descriptors = entries_of("/proc/self/fd");
 
-  static Holdings now() {
-    Holdings held;
+  static Usage now() {
+    Usage held;
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) ++held.mappings;
-    DIR* const folder = ::opendir("/proc/self/fd");
-    while (::readdir(folder) != nullptr) ++held.descriptors;
-    ::closedir(folder);
     return held;
   }
 };
@@ -61,13 +57,13 @@ void make_and_destroy_many(int world, uint32_t groups) {
     threads.emplace_back([&, rank] {
       auto endpoint = Endpoint::open(config);
       ASSERT_TRUE(endpoint.ok()) << endpoint.status().message();
-      Holdings early;
+      Usage early;
       for (uint32_t i = 0; i < groups && !::testing::Test::HasFailure(); ++i) {
         make_and_destroy(*endpoint.value(), bootstrap, rank, world);
-        if (i == 100) early = Holdings::now();
+        if (i == 100) early = Usage::now();
       }
-      const Holdings late = Holdings::now();
-      // The threads are not in step: a few groups more or less are there at either time. And a
+      const Usage late = Usage::now();
+      // The ranks are not in step, so a few groups more or less exist at either time. And a
       // sanitizer maps memory of its own.
       EXPECT_LE(late.mappings, early.mappings + 64);
       EXPECT_LE(late.descriptors, early.descriptors + 16);

@@ -1,28 +1,20 @@
-// Point-to-point of a rank with itself: any size, order, tag and source; what would never end.
+// Point-to-point of a rank with itself: every size, order, tag and source, and a send that could
+// never end.
 #include <barrier>
 #include <chrono>
 #include <thread>
 
+#include "tests/unit/engine/messages.h"
 #include "tests/unit/engine/world_of_threads.h"
 
 namespace rdmacoll {
 namespace {
 
-constexpr uint64_t kLong = 1'000'000;  // for every way of a message but Rendezvous
+constexpr uint64_t kLong = 1'000'000;  // too long for every protocol but Rendezvous
 const std::vector<uint64_t> kSizes = {0, 1, 24, 25, 5000, 16'384, 16'385, 3'000'001};
 
-std::vector<uint8_t> message(int seed, uint64_t bytes) {
-  std::vector<uint8_t> data(bytes);
-  for (uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<uint8_t>(seed * 37 + i * 11);
-  return data;
-}
-
-WorkPtr started(Result<WorkPtr> result) {
-  EXPECT_TRUE(result.ok()) << result.status().message();
-  return result.take();
-}
-
-// A wait would tell the group that nobody posts a receive meanwhile.
+// Whether the work ends, without a call of wait(): that would tell the group that this thread posts
+// no receive meanwhile.
 bool ends_unwaited(const Work& work) {
   for (int i = 0; i < 3000 && !work.done(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -30,7 +22,7 @@ bool ends_unwaited(const Work& work) {
   return work.done();
 }
 
-// With a peer, and alone.
+// Runs the body in a group of one rank, and in one of two.
 void run(const WorldOfThreads::Body& body) {
   for (const int size : {1, 2}) WorldOfThreads(size).run(body);
 }
@@ -96,7 +88,7 @@ TEST(PointToSelf, AnySourceTakesFromItselfAndFromPeers) {
   });
 }
 
-TEST(PointToSelf, ShortOnesAreKeptAsideAsManyAsForAPeer) {
+TEST(PointToSelf, ShortSendsAreBufferedAsManyAsForAPeer) {
   run([](Communicator& c) {
     constexpr uint64_t kShort = 4096;
     std::vector<std::vector<uint8_t>> data;
@@ -120,14 +112,14 @@ TEST(PointToSelf, ShortOnesAreKeptAsideAsManyAsForAPeer) {
   });
 }
 
-TEST(PointToSelf, WaitingForALongOneThatNothingReceivesIsAnError) {
+TEST(PointToSelf, WaitingForALongSendWithoutAReceiveIsAnError) {
   run([](Communicator& c) {
     std::vector<uint8_t> data = message(1, kLong), got(kLong);
     const WorkPtr sent = started(c.send({data.data(), kLong}, c.rank(), 3));
     const Status status = c.wait(*sent, -1, {});
     ASSERT_EQ(status.code(), StatusCode::InvalidArgument);
     ASSERT_NE(status.message().find("irecv"), std::string::npos);
-    // It is not received by what is posted later, and the group lives on.
+    // A receive that is posted later does not match the failed send, and the group works on.
     const WorkPtr next = started(c.send({got.data(), kLong}, c.rank(), 3));
     finish(c, c.recv({data.data(), kLong}, c.rank(), 3));
     finish(c, next);
@@ -136,7 +128,7 @@ TEST(PointToSelf, WaitingForALongOneThatNothingReceivesIsAnError) {
   });
 }
 
-TEST(PointToSelf, ALongOneThatNothingReceivesTimesOutAlone) {
+TEST(PointToSelf, ALongSendWithoutAReceiveTimesOutAlone) {
   run([](Communicator& c) {
     const std::vector<uint8_t> data = message(1, kLong);
     c.set_timeout_ms(20);
@@ -148,7 +140,7 @@ TEST(PointToSelf, ALongOneThatNothingReceivesTimesOutAlone) {
   });
 }
 
-TEST(PointToSelf, UnequalSizesFailBothUnlessOneIsThrough) {
+TEST(PointToSelf, UnequalSizesFailBothUnlessTheSendHasEnded) {
   run([](Communicator& c) {
     std::vector<uint8_t> data(kLong + 1);
     for (const uint64_t bytes : {uint64_t{8}, uint64_t{1000}, kLong}) {
@@ -173,7 +165,7 @@ TEST(PointToSelf, BuffersMayOverlap) {
   });
 }
 
-TEST(PointToSelf, WhatIsInFlightFailsWithTheGroup) {
+TEST(PointToSelf, OperationsInFlightFailWithTheGroup) {
   for (const int size : {1, 2}) {
     std::barrier begun(size);
     WorldOfThreads(size).run([&](Communicator& c) {
@@ -187,6 +179,33 @@ TEST(PointToSelf, WhatIsInFlightFailsWithTheGroup) {
         ASSERT_EQ(work->status().code(),
                   c.rank() == 0 ? StatusCode::Aborted : StatusCode::PeerFailed);
       }
+    });
+  }
+}
+
+// The driver fails the group while a receive is submitted, but not taken.
+TEST(PointToSelf, AReceiveMayComeJustBeforeTheGroupFails) {
+  constexpr int kRounds = 40;
+  constexpr int kMostMessages = 2000;
+  for (int round = 0; round < kRounds; ++round) {
+    WorldOfThreads(2).run([&](Communicator& c) {
+      finish(c, c.barrier());
+      if (c.rank() == 1) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
+        return c.abort("enough");
+      }
+      std::vector<uint8_t> data(kLong), got(kLong);
+      int nothing = 0;
+      const WorkPtr never_comes = started(c.recv({&nothing, sizeof(nothing)}, 1, 2));
+      std::vector<WorkPtr> works;
+      for (int i = 0; i < kMostMessages && !never_comes->done(); ++i) {
+        auto sent = c.send({data.data(), kLong}, 0, 1);
+        if (sent.ok()) works.push_back(sent.take());
+        auto received = c.recv({got.data(), kLong}, 0, 1);
+        if (received.ok()) works.push_back(received.take());
+      }
+      ASSERT_TRUE(ends_unwaited(*never_comes));
+      for (const WorkPtr& work : works) ASSERT_TRUE(ends_unwaited(*work));
     });
   }
 }

@@ -1,19 +1,9 @@
 // Point-to-point: matching order, any source, sizes, and no order that blocks.
+#include "tests/unit/engine/messages.h"
 #include "tests/unit/engine/world_of_threads.h"
 
 namespace rdmacoll {
 namespace {
-
-std::vector<uint8_t> message(int seed, uint64_t bytes) {
-  std::vector<uint8_t> data(bytes);
-  for (uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<uint8_t>(seed * 37 + i * 11);
-  return data;
-}
-
-WorkPtr started(Result<WorkPtr> result) {
-  EXPECT_TRUE(result.ok()) << result.status().message();
-  return result.take();
-}
 
 // Beside the limits of each way; and whole chunks with a little more, which is in the line.
 constexpr uint64_t kChunk = kSlotBytesMax;

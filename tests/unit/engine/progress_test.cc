@@ -171,7 +171,7 @@ TEST(Progress, AWaitInOneGroupDoesNotHoldUpAnother) {
   other.join();
 }
 
-// Else those of others would be lost, and whoever waits for them with them.
+// Otherwise the callbacks behind it would never run, and who waits for them would hang.
 TEST(ProgressDeathTest, ACallbackThatThrowsEndsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto body = [](Communicator& c) {

@@ -199,7 +199,7 @@ TEST(Transports, ARegionIsRegisteredWithAllUnderOneId) {
   EXPECT_TRUE(other.shm.opened.empty());
 }
 
-TEST(Transports, AnIdIsUsedAnewOnceEveryTransportIsDoneWithIt) {
+TEST(Transports, AnIdIsReusedOnceEveryTransportIsDoneWithIt) {
   Process mine("a");
   const Region first = mine.transports.create_region(64).take();
   const Region second = mine.transports.create_region(64).take();
@@ -212,7 +212,7 @@ TEST(Transports, AnIdIsUsedAnewOnceEveryTransportIsDoneWithIt) {
   EXPECT_EQ(mine.transports.create_region(64).value().id, second.id);
 }
 
-TEST(Transports, WhereAllIdsAreTakenItSaysHowManyWaitForWhom) {
+TEST(Transports, WhenAllIdsAreTakenTheErrorCountsThoseThatPeersHold) {
   Process mine("a");
   for (uint32_t i = 0; i < kMaxRegions; ++i) {
     const Region region = mine.transports.create_region(64).take();
@@ -223,7 +223,7 @@ TEST(Transports, WhereAllIdsAreTakenItSaysHowManyWaitForWhom) {
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   EXPECT_TRUE(says(status, {"counting 7 that are destroyed"})) << status.message();
   mine.transports.drive_by([&] { mine.shm.held.clear(); });
-  EXPECT_TRUE(mine.transports.create_region(64).ok()) << "whoever is late is waited for";
+  EXPECT_TRUE(mine.transports.create_region(64).ok()) << "an id that comes free late is waited for";
 }
 
 TEST(Transports, AnIdThatNoTransportTookIsFree) {
@@ -282,8 +282,8 @@ TEST(Transports, WhatComesFromOutsideIsNotTrusted) {
   EXPECT_TRUE(mine.shm.opened.empty());
 }
 
-// Fuzzing found the reason why a peer's memory has no key.
-TEST(Transports, WhatAPeerWritesIsPrintedWithoutWhatATerminalObeys) {
+// Fuzzing found the first: the reason that a peer gives where its memory has no key.
+TEST(Transports, WhatAPeerWritesIsPrintedWithoutControlCharacters) {
   const ManualClock clock;
   const Config config;
   FakeTransport shm("shm", "its card");
