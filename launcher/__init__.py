@@ -3,8 +3,8 @@
     rdmarun - mpiexec - per host: keeper - agent - ranks, each with what it starts itself
                                              |---- the TCPStore (on host 0)
 
-On one host there is no mpiexec, and nothing loads MPI. On several, rdmarun also has a key holder on
-each, for as long as the agents need to prove who they are.
+On one host there is no mpiexec, and nothing loads MPI. On several hosts, rdmarun also starts a key
+holder on each, which runs until the agents have proved who they are.
 
 Whichever of these is killed, those below it end: the agent and the keeper adopt and kill orphans.
 Floor: beside rdmacoll/, above nothing: nothing here imports torch (but store.py, a process of its

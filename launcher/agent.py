@@ -1,6 +1,7 @@
-"""The agent of a host: rdmarun starts it where there is no other, else mpiexec, once per host.
+"""The agent of a host: it starts the ranks there and reports how they ended.
 
-Only where there are others does it load MPI.
+The agent of a job on one host is started by rdmarun and loads no MPI. Those of several hosts are
+started by mpiexec, one per host, and talk to each other over MPI.
 Floor: launcher. Thread: the main one.
 """
 
@@ -21,49 +22,66 @@ from .key import Key, NotOfTheJob, Trust, establish_trust
 from .key_holder import ask_for_key
 from .limits import LimitError
 from .rank_env import Attempt, Master, master_address
-from .report import describe, exit_status, failure_lines, pack_failures, unpack_failures
+from .report import (
+    describe,
+    exit_status,
+    failure_lines,
+    pack_failures,
+    signal_name,
+    unpack_failures,
+)
 from .secret_file import SecretFileError, read_secret_file
 from .shm_space import lacks_shm_space
 from .supervisor import Supervisor
 
 NO_TRUST = NotOfTheJob, SecretFileError
-AGENT_0_SPEAKS_S = 5.0  # of two that distrust each other only this one is to say so, and ends both
+LIMITS = LimitError, BlockingIOError  # fork() raises the latter
+# When agents distrust each other, all of them notice. The others wait for agent 0 to say so and to
+# end them, so that the user reads one error.
+AGENT_0_SPEAKS_S = 5.0
 
 
 def main() -> None:
-    """`agent HOSTS [RUN_ID [SECRET_FILE]]`: one for each of these. All end with the job's status:
-    mpiexec returns that of any. Without RUN_ID there is no mpiexec, and no key to ask for."""
+    """`agent HOSTS [RUN_ID [SECRET_FILE]]`: HOSTS are those of all agents, with commas between.
+
+    Without RUN_ID this agent is the only one, and rdmarun has started it itself, so it needs no
+    key. All agents end with the job's status, as mpiexec may return that of any.
+    """
     status = _within_limits(lambda: keep(lambda: _within_limits(_run)))
     if status < 0:
-        _say(f"{_me()} was killed by {signal.Signals(-status).name}; its ranks were ended")
+        _say(f"{_me()} was killed by {signal_name(-status)}; its ranks were ended")
         status = 128 - status
     os._exit(status)
 
 
 def _within_limits(run: Callable[[], int]) -> int:
+    """What run() returns. If it meets a limit of the user's, this says so and returns 1."""
     try:
         return run()
-    except LimitError as error:
-        _say(f"{_me()}: {error}")
-    except BlockingIOError:  # as fork() has it
-        _say(f"{_me()}: no more processes may be started (ulimit -u)")
-    return 1
+    except LIMITS as error:
+        _say_limit(error)
+        return 1
+
+
+def _say_limit(error: OSError) -> None:
+    is_ours = isinstance(error, LimitError)
+    _say(f"{_me()}: {error if is_ours else 'no more processes may be started (ulimit -u)'}")
 
 
 def _run() -> int:
-    hosts, run_id, secret_file = sys.argv[1].split(","), *[*sys.argv[2:], "", ""][:2]
-    if not run_id:
-        return _serve(Alone(), Key(b"", ""), hosts)
+    hosts = sys.argv[1].split(",")
+    run_id, secret_file = [*sys.argv[2:], "", ""][:2]
     if len(hosts) == 1:
         try:
-            return _serve(Alone(), _job_key(0, run_id, secret_file), hosts)
+            key = _job_key(0, run_id, secret_file) if run_id else Key(b"", "")
+            return _serve(Alone(), key, hosts)
         except NO_TRUST as error:
             _say(f"{_me()}: {error}")
             return 1
     if lacks := lacks_shm_space(socket.gethostname()):
         _say(lacks)
         return 1
-    from . import over_mpi  # here, not above: the keeper shall have no MPI
+    from . import over_mpi  # not at the top: the keeper, which imports this file, must load no MPI
 
     comm = over_mpi.OverMpi()
     if comm.size != len(hosts):
@@ -78,9 +96,15 @@ def _run() -> int:
         status = _serve(comm, _job_key(comm.rank, run_id, secret_file), hosts)
     except NO_TRUST as error:
         _say(f"host {hosts[comm.rank]}: {error}")
-        over_mpi.abort()  # who is not of the job would not take leave with us
-    over_mpi.leave()
-    return status
+    except LIMITS as error:
+        _say_limit(error)
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+    else:
+        over_mpi.leave()
+        return status
+    # The other agents are in a call that needs this one. To leave MPI would need them in turn.
+    over_mpi.abort()
 
 
 def _job_key(agent: int, run_id: str, secret_file: str) -> Key:
@@ -106,14 +130,14 @@ def _trust(comm: Comm, key: Key, hosts: list[str]) -> Trust:
 
 
 def _serve(comm: Comm, key: Key, hosts: list[str]) -> int:
-    """From the job to its status."""
+    """Gets the job, runs it, and returns its status."""
     trust = _trust(comm, key, hosts)
     sealed = comm.from_first(_ask_for_line(key) if comm.rank == 0 else b"")
     job = Job.from_text(key.unseal("job", sealed))
     woken = watch_signals()
-    cause, restarts, lost = _attempt(comm, trust, job, 0, woken)
-    while cause.of_a_rank and restarts < job.max_restarts:
-        cause, restarts, lost_too = _attempt(comm, trust, job, restarts + 1, woken)
+    cause, restart, lost = _attempt(comm, trust, job, 0, woken)
+    while restart is not None:
+        cause, restart, lost_too = _attempt(comm, trust, job, restart, woken)
         lost = lost or lost_too
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # no ranks are left to be ended first
     return exit_status(cause) or (os.EX_IOERR if lost else 0)
@@ -121,11 +145,11 @@ def _serve(comm: Comm, key: Key, hosts: list[str]) -> int:
 
 def _attempt(
     comm: Comm, trust: Trust, job: Job, number: int, woken: int
-) -> tuple[Cause, int, bool]:
-    """Starts all ranks, and returns why they were ended, when they have.
+) -> tuple[Cause, int | None, bool]:
+    """Starts all ranks and waits until they have ended. `number` is how many restarts came before.
 
-    The numbers are restarts: so many before this one, and up to its end. And whether output of
-    this host's ranks is lost.
+    Returns why they were ended, the number of the next attempt if there is to be one, and whether
+    output of this host's ranks is lost.
     """
     attempt, listener = _agree(comm, trust, job, number)
     supervisor = Supervisor(comm, job, attempt)
@@ -133,24 +157,32 @@ def _attempt(
         supervisor.watch_control(0)
     supervisor.start(listener, woken)
     supervisor.run()
-    restarts = supervisor.losses.restarts
+    restart = _next_attempt(comm, job, supervisor)
     failures = unpack_failures(comm.from_all(pack_failures(supervisor.losses.failures)))
     if comm.rank == 0 and supervisor.cause.why:
         said = describe(supervisor.cause, job, supervisor.late)
         for line in [said] if said else failure_lines(failures):
             supervisor.err.say(line)
-        if supervisor.cause.of_a_rank and restarts < job.max_restarts:
-            number = restarts + 1
-            supervisor.err.say(f"starting all ranks again (restart {number} of {job.max_restarts})")
+        if restart is not None:
+            said = f"restart {restart} of {job.max_restarts}"
+            supervisor.err.say(f"starting all ranks again ({said})")
     supervisor.close()
-    return supervisor.cause, restarts, supervisor.lost_output
+    return supervisor.cause, restart, supervisor.lost_output
+
+
+def _next_attempt(comm: Comm, job: Job, ended: Supervisor) -> int | None:
+    """Its number, the same on all agents; None if the job is over."""
+    # A signal may have come too late to be the cause. So agent 0 says here whether there was one.
+    stopped = comm.from_first(b"%d" % ended.stopped) == b"1"
+    may_help = ended.cause.of_a_rank and ended.losses.restarts < job.max_restarts
+    return ended.losses.restarts + 1 if may_help and not stopped else None
 
 
 def _agree(comm: Comm, trust: Trust, job: Job, number: int) -> tuple[Attempt, socket.socket | None]:
-    """Agent 0 opens the store's port; then all know. Each derives the ranks' secret by itself.
+    """Agent 0 opens the store's port and tells the others. Each derives the ranks' secret itself.
 
-    That is in the memory of the agents and of the ranks that ask for it, and nowhere else: not in
-    the environment, not on a command line, and on no network.
+    The secret is in the memory of the agents and of the ranks that ask for it, and nowhere else:
+    not in the environment, not on a command line, and on no network.
     """
     listener, said = None, b""
     secret = trust.secret(f"ranks of start {number}")
@@ -162,7 +194,7 @@ def _agree(comm: Comm, trust: Trust, job: Job, number: int) -> tuple[Attempt, so
     told = trust.unseal("start", comm.from_first(said))
     attempt = Attempt.from_text(told, secret)
     if attempt.number != number:
-        raise NotOfTheJob("somebody repeats what was said before an earlier start of the ranks")
+        raise NotOfTheJob("somebody repeats what agent 0 said for another start of the ranks")
     return attempt, listener
 
 

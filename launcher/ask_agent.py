@@ -1,24 +1,25 @@
-"""A rank's side of the agent's protocol, in Python: who it is, and that it has joined.
+"""A rank's side of the agent's protocol, in Python: it asks which rank it is, and says that it
+has joined. torch_ext/agent_bootstrap.cc exchanges cards and asks for the secret.
 
-The exchange of cards and the secret are asked for in torch_ext/agent_bootstrap.cc.
 Floor: launcher, in a rank. Thread: any.
 """
 
 import json
 import socket
-import time
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
-from rdmacoll._peer_user import peer_of, same_user
+from rdmacoll._peer_user import peer_of, same_user_or_root
 
 from .caller import HELLO
+from .reach import reach
 
 ASK_TIMEOUT_S = 60.0  # the agent answers at once, unless it is stopped
-RETRY_S = 0.02
 MAGIC_IDENTITY = b"RDMACOLI"
 MAGIC_JOINED = b"RDMACOLJ"
+_ANSWER = struct.Struct("<II")  # whether it refuses, and the length of the text that follows
 
 
 @dataclass(frozen=True)
@@ -29,60 +30,51 @@ class Identity:
     world: int
     master_addr: str  # of the job's Store
     master_port: int
-    start: str  # names this start of all the job's ranks, and no other
+    start: str  # differs for each start of all the job's ranks, and from those of other jobs
 
     def to_bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode()
 
 
 def address_of(agent_pid: int, name: str) -> str:
-    """What RDMACOLL_AGENT says."""
+    """What RDMACOLL_AGENT is set to."""
     return f"@rdmacoll-{agent_pid}-{name}"
 
 
 def pid_of_agent(address: str) -> int | None:
-    """The agent's, from its address; None where it has none."""
+    """The process id that an agent's address contains; None if it contains none."""
     prefix, _, rest = address.partition("-")
     pid = rest.partition("-")[0]
     return int(pid) if prefix == "@rdmacoll" and pid.isdecimal() else None
 
 
 def ask_identity(address: str) -> Identity | None:
-    """None: the agent has started this process as no rank."""
+    """None if the agent has not started this process as a rank."""
     with _connect(address) as agent:
         agent.sendall(HELLO.pack(MAGIC_IDENTITY, 0, 0, 0))
         with agent.makefile("rb") as stream:
-            refused, text = int.from_bytes(stream.read(4), "little"), stream.read()[4:]
-    return None if refused else Identity(**json.loads(text))
+            answer = stream.read()
+        if len(answer) < _ANSWER.size:
+            raise ConnectionError("it hung up without an answer")
+    refused, _ = _ANSWER.unpack_from(answer)
+    return None if refused else Identity(**json.loads(answer[_ANSWER.size :]))
 
 
 def tell_joined(address: str, rank: int, world: int) -> None:
-    """The agent counts this rank among those that are left from now on."""
+    """From now on the agent counts this rank among those that are left."""
     with _connect(address) as agent:
         agent.sendall(HELLO.pack(MAGIC_JOINED, rank, world, 0))
-        agent.recv(1)  # it hangs up once it has counted
-
-
-def _reach(agent: socket.socket, address: str) -> None:
-    deadline = time.monotonic() + ASK_TIMEOUT_S
-    while True:
-        try:
-            agent.connect("\0" + address[1:])
-            return
-        except BlockingIOError:  # others queue before its door
-            if time.monotonic() >= deadline:
-                raise
-            time.sleep(RETRY_S)
+        if agent.recv(1):  # a refusal; else it hangs up once it has counted
+            raise ConnectionError("it refuses to count this rank")
 
 
 @contextmanager
 def _connect(address: str) -> Iterator[socket.socket]:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
-            agent.settimeout(ASK_TIMEOUT_S)
-            _reach(agent, address)
+            reach(agent, "\0" + address[1:], ASK_TIMEOUT_S)
             _, user = peer_of(agent)
-            if user != 0 and not same_user(user):
+            if not same_user_or_root(user):
                 raise PermissionError(f"user {user} listens there")
             yield agent
     except OSError as error:

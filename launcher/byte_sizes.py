@@ -3,7 +3,7 @@
 Floor: launcher. Thread: any.
 """
 
-DIGITS = 19  # the next number may have more bits than the engine reads
+DIGITS = 19  # of the largest size, which the engine reads as a signed number of 64 bits
 SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 

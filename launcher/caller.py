@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 CARD_LIMIT_BYTES = 1 << 16
-SILENCE_S = 60.0  # for a message to be whole, or an answer to be taken
+SILENCE_S = 60.0  # the longest wait for a whole message, or for an answer to be read
 HELLO = struct.Struct("<8sIII")
 _U32 = struct.Struct("<I")
 
 
 class ProtocolError(ValueError):
-    """What a caller sent is wrong; it gets the message as its answer."""
+    """What a caller has sent is wrong. It gets the text of this error as its answer."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Caller:
     ) -> None:
         sock.setblocking(False)
         self.pid = pid
-        self.may_leave = False  # what it has said holds without it
+        self.may_leave = False  # its message stays valid if it hangs up before the answer
         self._sock = sock
         self._selector = selector
         self._hear = hear
@@ -61,14 +61,15 @@ class Caller:
 
     @property
     def deadline(self) -> float | None:
-        """When it has been silent for too long."""
+        """When to hang up on it; None while the agent owes it an answer."""
         return self._deadline if self.is_open else None
 
     def give(self, *texts: bytes) -> None:
-        """Answers that it is accepted, with these, and closes, in its own time."""
+        """Accepts its message. Sends these texts as it reads them, and then closes."""
         self._answer(_U32.pack(0) + b"".join(texts))
 
     def refuse(self, text: str) -> None:
+        """Refuses its message: sends why, and then closes."""
         self._answer(_U32.pack(1) + packed(text.encode()))
 
     def close(self) -> None:

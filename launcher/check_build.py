@@ -26,7 +26,8 @@ class Item:
 def check_build(version: str) -> int:
     """Prints it; the status is 0 if jobs can run here, 1 if something that every job needs is not.
 
-    Transports and devices are no such thing: shared memory is always there. Nor is MPI.
+    No job needs a certain transport or device, as shared memory is always there; nor MPI, on one
+    host.
     """
     torch, transports, chosen = _engine()
     sections = {

@@ -1,7 +1,7 @@
-"""Comm: what agents say to each other by, and the one of an agent that has no others.
+"""Comm: how the agents of a job talk to each other; and Alone, the Comm of an only agent.
 
-Bytes only: what comes from another host is parsed by whoever asked for it, and never unpickled.
-The one that goes over MPI is in over_mpi.py, which alone loads MPI.
+It carries bytes, which their receiver parses: nothing that comes from another host is unpickled.
+OverMpi is in a file of its own, over_mpi.py, which alone loads MPI.
 Floor: launcher. Thread: the agent's.
 """
 
@@ -13,7 +13,7 @@ class Gathering(Protocol):
     """An allgather on its way."""
 
     def test(self) -> bytes | None:
-        """What everybody gave, in the order of the agents, once it is there."""
+        """What all agents gave, in their order, once it is complete; before, None."""
 
     def wait(self) -> None: ...
 
@@ -28,12 +28,14 @@ class Comm(Protocol):
     def from_first(self, mine: bytes) -> bytes:
         """What agent 0 gave."""
 
-    def from_all(self, mine: bytes) -> list[bytes]: ...
+    def from_all(self, mine: bytes) -> list[bytes]:
+        """What each agent gave."""
+
     def begin_gathering(self, mine: bytes, lengths: Sequence[int]) -> Gathering:
-        """Of so many bytes from each agent."""
+        """An allgather to which each agent gives as many bytes as `lengths` says."""
 
     def duplicate(self) -> "Comm":
-        """Its messages do not mix with those of this one."""
+        """Another for the same agents; its messages do not mix with those of this one."""
 
     def close(self) -> None: ...
 
@@ -50,7 +52,7 @@ class _Gathered:
 
 
 class Alone:
-    """The only agent of a job on one host: it needs no MPI."""
+    """For the only agent of a job on one host, which needs no MPI."""
 
     rank = 0
     size = 1

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 LOCAL_NAMES = {"localhost", "localhost.localdomain"}
 MOST_RANKS = 4096  # of one group, kMaxWorld in csrc/base/limits.h
 _LOOPBACK = re.compile(r"127(\.[0-9]{1,3}){1,3}")
-# It gets onto the command lines of mpiexec and of ssh, which reads options and asks a shell.
+# Names get onto the command lines of mpiexec and ssh. So none may look like an option, or have
+# characters that a shell interprets.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
 _SLOTS = re.compile(r"0*[1-9][0-9]{0,5}")
 
@@ -110,7 +111,7 @@ def _parse_host(entry: str, where: str) -> Host:
 
 
 def _parse_ipv6(entry: str, where: str) -> Host:
-    """Only this host's: mpiexec reads colons as host:slots."""
+    """Takes ::1 alone, as localhost: mpiexec would read the colons of others as host:slots."""
     match = re.fullmatch(r"\[(.*)\](?::(.*))?", f"[{entry}]" if entry == "::1" else entry)
     try:
         address = ipaddress.IPv6Address(match[1] if match else "")

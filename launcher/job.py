@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 
 from .hosts import Host
 
-# mpiexec cannot hold its input back, so agent 0 asks for each piece of the job with a line of
-# output (key.py has it), and once more when it has all; rdmarun takes the line out. The first
-# tells that all agents are up, and know the job's key.
+# mpiexec reads its input whether agent 0 is ready for it or not. So agent 0 asks for each piece of
+# the job with a line of output (Key.ask_line), and once more when it has them all. rdmarun takes
+# these lines out of the output. The first also tells that all agents are up and know the key.
 PIECE_BYTES = 1 << 15
 
 
@@ -54,7 +54,7 @@ class Job:
         raise ValueError(f"rank {rank} is not in a world of {self.world}")
 
     def to_text(self) -> bytes:
-        """Without the end of a line in it."""
+        """Has no line breaks, so that it can travel as a line."""
         return json.dumps(asdict(self)).encode()
 
     @staticmethod

@@ -1,6 +1,7 @@
-"""Key: by what rdmarun and the agents of a job prove to each other who they are.
+"""Key: what rdmarun and the agents of a job know, and prove to each other that they know.
 
-It does not travel over MPI: key_sharing.py brings it to the hosts, or RDMACOLL_SECRET_FILE has it.
+It does not travel over MPI: either key_sharing.py brings it to the hosts, or it is the content of
+RDMACOLL_SECRET_FILE.
 Floor: launcher. Thread: any.
 """
 
@@ -12,21 +13,23 @@ from dataclasses import dataclass
 from .comm import Comm
 
 NONCE_BYTES = 32
+SIGNATURE_DIGITS = 64  # hexadecimal
 ASKS = b"rdmarun: next "
 
 
 class NotOfTheJob(RuntimeError):
-    """Somebody does not know the key; the message names the host."""
+    """Somebody who does not know the key takes part; the message says what is known of them."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """An empty secret is for the only agent of a job, which rdmarun knows by its pipes."""
+    """The secret is empty where rdmarun starts the only agent itself: their pipes are private."""
 
     secret: bytes
-    run_id: str  # drawn for one run of rdmarun: what was signed in another does not hold
+    run_id: str  # drawn by each run of rdmarun; what was signed in another run is not valid
 
     def sign(self, purpose: str, *parts: bytes) -> bytes:
+        """A signature of these parts, in this order, for this purpose and this run."""
         said = b"".join(
             len(part).to_bytes(8, "little") + part
             for part in (purpose.encode(), self.run_id.encode(), *parts)
@@ -34,26 +37,28 @@ class Key:
         return hmac.digest(self.secret, said, "sha256")
 
     def seal(self, purpose: str, text: bytes, *about: bytes) -> bytes:
+        """The text behind its signature, which is also of `about`."""
         return self.sign(purpose, text, *about).hex().encode() + text
 
     def unseal(self, purpose: str, sealed: bytes, *about: bytes) -> bytes:
-        text = sealed[2 * hmac.new(b"", b"", "sha256").digest_size :]
+        """The text that was sealed; NotOfTheJob if the signature is not right."""
+        text = sealed[SIGNATURE_DIGITS:]
         if not hmac.compare_digest(self.seal(purpose, text, *about), sealed):
             raise NotOfTheJob(f"somebody who does not know the job's key has changed the {purpose}")
         return text
 
     @property
     def ask_line(self) -> bytes:
-        """By which agent 0 asks rdmarun for the job, once all agents have proved themselves."""
+        """Agent 0 writes it to ask rdmarun for the job, once all agents have proved themselves."""
         return ASKS + self.sign("agent 0 to rdmarun").hex().encode() + b"\n"
 
 
 @dataclass(frozen=True)
 class Trust:
-    """What the agents have once each has proved to all others that it knows the key."""
+    """What an agent has once all have proved to each other that they know the key."""
 
     key: Key
-    nonces: bytes  # one of each agent, all drawn for this
+    nonces: bytes  # one of each agent, in their order, drawn for this proof
 
     def seal(self, purpose: str, text: bytes) -> bytes:
         return self.key.seal(purpose, text, self.nonces)
@@ -62,14 +67,16 @@ class Trust:
         return self.key.unseal(purpose, sealed, self.nonces)
 
     def secret(self, purpose: str) -> bytes:
-        """Known to these agents only. One that is alone has told nobody its nonce."""
+        """Only these agents can derive it. An agent that is alone may have an empty key; then its
+        nonce is the secret, which it has told nobody."""
         return self.key.sign(purpose, self.nonces)
 
 
 def establish_trust(comm: Comm, key: Key, hosts: Sequence[str]) -> Trust:
     """All agents call it; NotOfTheJob names the hosts whose agents do not know the key.
 
-    A proof is of all nonces, the prover's place and this run: no other time or place has the same.
+    Each signs the nonces of all, together with its own place among the hosts. So its proof is of no
+    use to another agent, at another time or in another run.
     """
     mine = secrets.token_bytes(NONCE_BYTES)
     nonces = b"".join(_from_all(comm, mine))
@@ -94,7 +101,8 @@ def _proof(key: Key, agent: int, nonces: bytes) -> bytes:
 
 
 def _from_all(comm: Comm, mine: bytes) -> list[bytes]:
-    """Of the same length from each: strangers do not choose what is allocated."""
+    """What each agent gave. The length is the same for all and known before, so that no stranger
+    chooses how much is allocated."""
     gathering = comm.begin_gathering(mine, [len(mine)] * comm.size)
     gathering.wait()
     everyones = gathering.test()

@@ -1,8 +1,8 @@
 """The key holder: a process on each host that gives the agent there the job's key.
 
-rdmarun starts it by ssh, and writes the key to its input, so that it is on no command line, in no
-environment and in no file. It ends when its input does.
-Floor: launcher, on a host of its own. Thread: the main one.
+rdmarun starts it by ssh and writes the key to its input, so that the key is on no command line, in
+no environment and in no file. The key holder ends when its input does.
+Floor: launcher, a process of its own. Thread: the main one.
 """
 
 import os
@@ -11,6 +11,8 @@ import socket
 import sys
 
 from rdmacoll._peer_user import peer_of, same_user
+
+from .reach import reach
 
 READY = b"rdmarun: the key is held\n"
 KEY_BYTES_MAX = 4096
@@ -22,7 +24,7 @@ def key_address(run_id: str, agent: int) -> str:
 
 
 def main() -> None:
-    """`key_holder RUN_ID AGENT`, the key in hexadecimal as a line of its input."""
+    """`key_holder RUN_ID AGENT`. The first line of its input is the key, in hexadecimal."""
     run_id, agent = sys.argv[1], int(sys.argv[2])
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(key_address(run_id, agent))
@@ -32,7 +34,7 @@ def main() -> None:
         os.write(1, READY)
         while True:
             readable, _, _ = select.select([0, listener.fileno()], [], [])
-            if 0 in readable:  # rdmarun needs us no more, or is gone
+            if 0 in readable:  # the end: rdmarun needs no key holder any more, or is gone
                 return
             _serve(listener, key)
 
@@ -40,19 +42,18 @@ def main() -> None:
 def _serve(listener: socket.socket, key: bytes) -> None:
     try:
         caller, _ = listener.accept()
-    except OSError:  # gone before we came
+    except OSError:  # the caller has hung up already
         return
     with caller:
         if same_user(peer_of(caller)[1]):
             caller.setblocking(False)
-            caller.send(key)  # into an empty buffer
+            caller.send(key)  # all of it: the buffer is empty
 
 
 def ask_for_key(run_id: str, agent: int) -> bytes:
-    """An agent's side; OSError: there is no key holder of this user."""
+    """The agent's side: the key. OSError if no key holder of this user gives it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as holder:
-        holder.settimeout(ASK_TIMEOUT_S)
-        holder.connect(key_address(run_id, agent))
+        reach(holder, key_address(run_id, agent), ASK_TIMEOUT_S)
         _, user = peer_of(holder)
         if not same_user(user):
             raise PermissionError(f"the key is held by user {user}, not by this one")

@@ -1,25 +1,29 @@
-"""Brings the job's key to the hosts of its agents, by ssh: another way than MPI's.
+"""Brings the job's key to the hosts of its agents by ssh: anybody who reaches mpiexec can join MPI.
 
 Floor: launcher, in rdmarun. Thread: the main one.
 """
 
+import ipaddress
 import os
 import selectors
 import shlex
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from .hosts import Host
+from .job import Job
 from .key import Key
 from .key_holder import READY
+from .limits import give_users_descriptors, make_room
 from .processes import own_module
 
 END_TIMEOUT_S = 5.0
-# How mpiexec is told what to start programs on other hosts with, the first that is set.
+# Variables that name what mpiexec starts programs on other hosts with, instead of ssh. The first
+# that is set counts.
 SHELLS = (
     "HYDRA_LAUNCHER_EXEC",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC",
@@ -37,48 +41,52 @@ class KeyNotShared(RuntimeError):
 
 
 def remote_shell(environ: Mapping[str, str]) -> list[str]:
-    """As `ssh HOST COMMAND` is used; the first of several that a variable may list."""
+    """The command that HOST and COMMAND are added to; of several in a variable, the first."""
     said = next((environ[name] for name in SHELLS if environ.get(name)), "ssh")
-    program = shlex.split(said.partition(":")[0])
+    try:
+        program = shlex.split(said.partition(":")[0])
+    except ValueError:  # a quotation that does not end
+        program = []
+    if not program:
+        raise KeyNotShared(f"{said!r} is no command like ssh; see {', '.join(SHELLS)}")
     return [*program, "-x"] if Path(program[0]).name == "ssh" else program
 
 
 class KeySharing:
     """Key holders on all hosts, from start() until close()."""
 
-    def __init__(self, hosts: Sequence[Host], key: Key, environ: Mapping[str, str]) -> None:
+    def __init__(self, job: Job, key: Key, environ: Mapping[str, str]) -> None:
         self._key = key
-        self._hosts = hosts
+        self._job = job
+        self._hosts = job.hosts
         self._holders: list[subprocess.Popen[bytes]] = []
-        shell = remote_shell(environ)
-        path = [f"PYTHONPATH={environ['PYTHONPATH']}"] if environ.get("PYTHONPATH") else []
-        self._commands = []
-        for agent, host in enumerate(hosts):
-            command = [*own_module("key_holder"), key.run_id, str(agent)]
-            remote = [*shell, host.name, shlex.join(["env", *path, *command])]
-            self._commands.append(command if is_here(host) else remote)
+        self._shell = remote_shell(environ)
+        self._path = [f"PYTHONPATH={environ['PYTHONPATH']}"] if environ.get("PYTHONPATH") else []
+        self._commands: list[list[str]] = []
 
-    def start(self, timeout_s: float) -> None:
-        """Returns when the key is on all hosts."""
-        deadline = time.monotonic() + timeout_s
+    def start(self, up_by: float) -> None:
+        """Returns when the key is on all hosts. KeyNotShared if that takes longer."""
+        make_room(hosts=len(self._hosts))
         with selectors.DefaultSelector() as selector:
             for agent in range(len(self._hosts)):
+                self._commands.append(self._command(agent))
+                if time.monotonic() >= up_by:  # to look up names may take long
+                    raise self._late(agent)
                 holder = self._start(agent)
                 assert holder.stdout is not None
                 os.set_blocking(holder.stdout.fileno(), False)
                 selector.register(holder.stdout, selectors.EVENT_READ, (agent, bytearray()))
             while selector.get_map():
-                ready = selector.select(max(0.0, deadline - time.monotonic()))
-                if not ready:
-                    agents = [key.data[0] for key in selector.get_map().values()]
-                    raise self._failed(min(agents), f"not within {timeout_s:g} s (--start-timeout)")
-                for key, _ in ready:
+                left_s = up_by - time.monotonic()
+                if left_s <= 0:
+                    raise self._late(min(key.data[0] for key in selector.get_map().values()))
+                for key, _ in selector.select(left_s):
                     agent, said = key.data
                     if self._hear(agent, key.fd, said):
                         selector.unregister(key.fileobj)
 
     def close(self) -> None:
-        """The agents have it, or will not need it: ends the holders."""
+        """Ends the holders: the agents have the key, or will not need it."""
         for holder in self._holders:
             assert holder.stdin is not None
             holder.stdin.close()
@@ -91,6 +99,13 @@ class KeySharing:
                 holder.kill()
                 holder.wait()
 
+    def _command(self, agent: int) -> list[str]:
+        host = self._hosts[agent]
+        command = [*own_module("key_holder"), self._key.run_id, str(agent)]
+        if is_here(host):
+            return command
+        return [*self._shell, host.name, shlex.join(["env", *self._path, *command])]
+
     def _start(self, agent: int) -> "subprocess.Popen[bytes]":
         try:
             holder = subprocess.Popen(
@@ -98,6 +113,7 @@ class KeySharing:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # the terminal's Ctrl-C is for rdmarun alone
+                preexec_fn=give_users_descriptors,
             )
         except OSError as error:
             raise self._failed(agent, str(error)) from error
@@ -108,15 +124,24 @@ class KeySharing:
         return holder
 
     def _hear(self, agent: int, fd: int, said: bytearray) -> bool:
-        """Whether it is ready. What else a login shell says is left out."""
+        """Whether the holder has the key. What a login shell writes before is passed over."""
         data = os.read(fd, 4096)
         said += data
         if READY in said:
             return True
         if not data:
-            raise self._failed(agent, f"status {self._holders[agent].wait()}")
+            raise self._failed(agent, self._ending(agent))
         del said[: -len(READY)]
         return False
+
+    def _ending(self, agent: int) -> str:
+        try:
+            return f"status {self._holders[agent].wait(END_TIMEOUT_S)}"
+        except subprocess.TimeoutExpired:
+            return "it has closed its output, and runs on"
+
+    def _late(self, agent: int) -> KeyNotShared:
+        return self._failed(agent, f"not within {self._job.start_timeout_s:g} s (--start-timeout)")
 
     def _failed(self, agent: int, why: str) -> KeyNotShared:
         command = shlex.join(self._commands[agent][:-1])
@@ -134,13 +159,19 @@ def is_here(host: Host) -> bool:
         found = socket.getaddrinfo(host.name, None, type=socket.SOCK_STREAM)
     except OSError:
         return False
-    return any(_is_own(family, address) for family, _, _, _, address in found)
+    return any(_is_own(family, str(address[0])) for family, _, _, _, address in found)
 
 
-def _is_own(family: int, address: tuple[object, ...]) -> bool:
+def _is_own(family: int, address: str) -> bool:
+    """Whether what is sent to the address also comes from there.
+
+    To bind to it would not tell: with ip_nonlocal_bind that succeeds for every address.
+    """
+    if ipaddress.ip_address(address).is_loopback:  # which may come from another one of these
+        return True
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.bind((address[0], 0))
-            return True
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))  # sends nothing
+            return str(probe.getsockname()[0]) == address
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""Limits of the user's that a job can meet, told in a line: descriptors before it starts, threads.
+"""Limits of the user's (ulimit) that a job can meet, as errors that name them.
 
 Floor: launcher. Thread: any.
 """
@@ -6,33 +6,57 @@ Floor: launcher. Thread: any.
 import resource
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from resource import RLIM_INFINITY, RLIMIT_NOFILE
 
-OWN_DESCRIPTORS = 64  # of rdmarun or an agent, with what mpiexec and MPI take; measured: 40
-RANK_DESCRIPTORS = 8  # of an agent, for each rank: pipes, files, a connection, and while it starts
+OWN_DESCRIPTORS = 64  # that rdmarun or an agent needs, with mpiexec's pipes and MPI; measured: 40
+HOST_DESCRIPTORS = 2  # that rdmarun needs for each host: pipes to the key holder there
+RANK_DESCRIPTORS = 8  # that an agent needs for each rank: pipes, files, a connection; more at start
 STACK_BYTES = 1 << 18  # of a thread: the usual 8 MiB may be more than `ulimit -v` leaves
 
 
 class LimitError(OSError):
-    """Too few are allowed; the message says of what, and by which limit."""
+    """A limit is too low; the message names it and what it limits."""
 
 
-def make_room(ranks: int) -> tuple[int, int]:
-    """Raises the soft limit for so many ranks, if it must. What both limits were."""
-    soft, hard = resource.getrlimit(RLIMIT_NOFILE)
-    needed = OWN_DESCRIPTORS + ranks * RANK_DESCRIPTORS
+@cache
+def users_descriptors() -> tuple[int, int]:
+    """The soft and the hard limit of descriptors with which this process was started."""
+    return resource.getrlimit(RLIMIT_NOFILE)
+
+
+def give_users_descriptors(least: int = 0) -> None:
+    """Undoes make_room() in a child process, before that becomes another program, which needs at
+    least so many."""
+    soft, hard = users_descriptors()
+    resource.setrlimit(RLIMIT_NOFILE, (soft if soft == RLIM_INFINITY else max(soft, least), hard))
+
+
+def make_room(*, ranks: int = 0, hosts: int = 0) -> None:
+    """Raises the soft limit of descriptors, if it is too low for an agent with so many ranks, or
+    for rdmarun with key holders on so many hosts."""
+    soft, hard = users_descriptors()
+    needed = OWN_DESCRIPTORS + ranks * RANK_DESCRIPTORS + hosts * HOST_DESCRIPTORS
     if hard != RLIM_INFINITY and hard < needed:
+        what = f"for {ranks} ranks on this host" if ranks else f"for {hosts} hosts"
         raise LimitError(
-            f"{needed} file descriptors are needed for {ranks} ranks on this host, and {hard} are "
-            "allowed (ulimit -n)"
+            f"{needed} file descriptors are needed{f' {what}' if ranks or hosts else ''}, and "
+            f"{hard} are allowed (ulimit -n)"
         )
     if soft != RLIM_INFINITY and soft < needed:
         resource.setrlimit(RLIMIT_NOFILE, (needed, hard))
-    return soft, hard
+
+
+def make_most_room() -> None:
+    """Raises the soft limit of descriptors to the hard one."""
+    hard = resource.getrlimit(RLIMIT_NOFILE)[1]
+    with suppress(ValueError):  # the hard limit is above what the kernel allows by now (fs.nr_open)
+        resource.setrlimit(RLIMIT_NOFILE, (hard, hard))
 
 
 def start_thread(target: Callable[..., None], *args: object) -> threading.Thread:
-    """One that the end of the process does not wait for."""
+    """Starts a thread for which the end of the process does not wait."""
     threading.stack_size(STACK_BYTES)
     thread = threading.Thread(target=target, args=args, daemon=True)
     try:

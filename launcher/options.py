@@ -12,7 +12,7 @@ from .hosts import Host, HostError, parse_hostfile, parse_hosts, place
 
 DEFAULT_START_TIMEOUT_S = 300.0
 LONGEST_TIMEOUT_S = 1e6  # twelve days; the kernel cannot wait much longer
-DIGITS = 9  # of a number of ranks or of restarts
+DIGITS = 9  # that a number of ranks or of restarts may have
 HOSTFILE_LIMIT_BYTES = 16 << 20
 
 DESCRIPTION = "Starts a python script as N ranks, on this host or on several, and supervises them."
@@ -125,7 +125,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     )
     add(
         "--start-timeout",
-        type=_seconds,
+        type=seconds,
         default=DEFAULT_START_TIMEOUT_S,
         metavar="SECONDS",
         help="longest time until every host runs its agent, and, once one rank has joined the "
@@ -256,7 +256,8 @@ def _positive(text: str) -> int:
     return value
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """The type of an option that is a time to wait; `rdmacoll debug` has one, too."""
     try:
         value = float(text)
     except ValueError:

@@ -17,9 +17,9 @@ from .sink import Sink
 CHUNK_BYTES = 1 << 16
 LINE_LIMIT_BYTES = 1 << 20  # a longer line is passed on in pieces
 TAIL_LINES = 20
-TAIL_LINE_BYTES = 4096  # a longer one is told by its end
+TAIL_LINE_BYTES = 4096  # of a longer line the end is kept
 
-# A line ends with \n, or with the \r of a progress bar. Here with something behind it.
+# The end of a line, \n or the \r of a progress bar, that is followed by more.
 _LINE_END = re.compile(rb"(?:\n|\r(?!\n))(?=.)", re.DOTALL)
 
 
@@ -35,7 +35,7 @@ class RankStream:
         selector: selectors.BaseSelector,
         on_file_error: Callable[[OSError], None],
     ) -> None:
-        """Owns both descriptors. Without a tag it passes on what comes, byte for byte."""
+        """It owns `fd` and `file`. If the tag is empty, it passes on all bytes as they are."""
         os.set_blocking(fd, False)
         self._fd = fd
         self._sink = sink
@@ -49,9 +49,9 @@ class RankStream:
         self._resume()
 
     def drain(self) -> None:
-        """Takes what the pipe holds, which is all that the rank had to say: it has ended.
+        """Takes what the pipe holds: the rank has ended, and this is the rest of its output.
 
-        Whoever has the pipe from it may go on. The sink may get more than its limit.
+        Processes that have the pipe from the rank may write on. The sink may exceed its limit.
         """
         if self._fd < 0:
             return
@@ -112,7 +112,7 @@ class RankStream:
             if b"\r" in data
             else data[:-1].replace(b"\n", b"\n" + self._tag) + data[-1:]
         )
-        # Here, not before: writing may end another's line, never ours.
+        # The sink may call begin_line() of another stream here, but never of this one.
         self._sink.write(self._tag + tagged if self._at_line_start else tagged, self, finished)
         self._at_line_start = finished
 
@@ -133,7 +133,7 @@ class RankStream:
             self._on_file_error(error)
 
     def _end_line(self) -> None:
-        """Its last line is over, newline or not."""
+        """Passes on the rest as a line of its own, also if it has no end."""
         if self._tag and (self._buffer or not self._at_line_start):
             self._buffer += b"\n"
         elif self._buffer:

@@ -1,4 +1,4 @@
-"""OverMpi: the agents of several hosts, to each other, over MPI. The only importer of mpi4py.
+"""OverMpi: how the agents of several hosts talk, over MPI. Only this file imports mpi4py.
 
 Floor: launcher. Thread: the agent's.
 """
@@ -16,12 +16,12 @@ from mpi4py import MPI
 
 from .comm import Comm, Gathering
 
-READ_TIMEOUT_S = 5.0  # for mpiexec's process here, which has nothing else to do
+READ_TIMEOUT_S = 5.0  # for mpiexec's process on this host, which has nothing else to do
 
 
 class _Request:
     def __init__(self, comm: MPI.Comm, mine: bytes, lengths: Sequence[int]) -> None:
-        self._mine = mine  # MPI reads it until the end
+        self._mine = mine  # kept: MPI reads it until the request has ended
         self._all = bytearray(sum(lengths))
         self._request = comm.Iallgatherv(
             [self._mine, MPI.BYTE], [self._all, list(lengths), MPI.BYTE]
@@ -69,12 +69,12 @@ class OverMpi:
         return OverMpi(self._comm.Dup())
 
     def close(self) -> None:
-        """When nothing is on its way, on all agents."""
+        """All agents call it, when no message is on its way."""
         self._comm.Free()
 
 
 def library() -> str:
-    """Whose MPI mpi4py has loaded."""
+    """Name and version of the MPI library that mpi4py has loaded."""
     return MPI.Get_library_version().splitlines()[0]
 
 
@@ -89,8 +89,10 @@ def unlink_segments() -> None:
 
 
 def abort() -> NoReturn:
-    """Ends all agents, without waiting for any; but mpiexec, which kills at once, shall have read
-    what this one said before."""
+    """Ends all agents without waiting for them.
+
+    mpiexec kills this agent at once. So it first gets time to read what the agent has just said.
+    """
     deadline = time.monotonic() + READ_TIMEOUT_S
     while _has_unread(2) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -99,7 +101,7 @@ def abort() -> NoReturn:
 
 
 def _has_unread(fd: int) -> bool:
-    """Whether what was written to a pipe still lies there."""
+    """Whether a pipe still holds what was written to it."""
     count = array("i", [0])
     try:
         fcntl.ioctl(fd, termios.FIONREAD, count)

@@ -13,7 +13,8 @@ from .job import Job
 # What RDMACOLL_ELASTIC says: the rank is of those that make the job's first group, or comes later.
 STARTS: Final = "starts"
 JOINS: Final = "joins"
-# What is not of this job, but of another in a rank of which rdmarun runs, if we do not set it.
+# rdmarun may run in a rank of another job. These variables are then that job's, and no rank of this
+# one may get them.
 NOT_INHERITED: Final = {"RDMACOLL_ELASTIC"}
 
 
@@ -35,11 +36,11 @@ class Attempt:
 
     @property
     def id(self) -> str:
-        """Names it, and no other of any job; tells nothing of the secret."""
+        """A name that no other start has, in any job. It does not reveal the secret."""
         return hmac.new(self.secret, b"id of this start", "sha256").hexdigest()
 
     def to_text(self) -> bytes:
-        """All but the secret, which each agent knows."""
+        """All but the secret, which each agent derives by itself."""
         return json.dumps([self.number, self.master.address, self.master.port]).encode()
 
     @staticmethod

@@ -1,8 +1,7 @@
-"""The files of --output-filename: DIR/rank.N/stdout and stderr, opened so that nobody else can say
-what is written to.
+"""The files of --output-filename: DIR/rank.N/stdout and DIR/rank.N/stderr.
 
-DIR may lie where others can write, and they may have been there before: what is a link, a pipe or
-another user's is refused, never followed, opened or removed.
+DIR may lie in a folder where others can write, and they may have put something there before. Their
+links are not followed. Files and folders of theirs, and pipes, are neither opened nor removed.
 Floor: launcher. Thread: the agent's.
 """
 
@@ -13,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 NAMES = ("stdout", "stderr")
-LINKS_LIMIT = 40  # on the way to DIR, as the kernel has it
+LINKS_LIMIT = 40  # on the way to DIR; the kernel's own limit
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -23,7 +22,10 @@ class FileError(OSError):
 
 
 def open_rank_files(folder: Path, rank: int, is_restart: bool) -> tuple[int, int]:
-    """Both, to append to; only a restart adds to what is there. The folder's path is absolute."""
+    """Descriptors of a rank's two files, for appending. `folder` is absolute.
+
+    A restart adds to the files that are there; otherwise they are replaced.
+    """
     rank_folder = folder / f"rank.{rank}"
     at = _open_folder(folder)
     try:
@@ -47,7 +49,7 @@ def open_rank_files(folder: Path, rank: int, is_restart: bool) -> tuple[int, int
 
 
 def _open_folder(folder: Path) -> int:
-    """Step by step from the root: each link on the way is looked at before it is followed."""
+    """Opens it step by step from the root, and looks at each link before it follows it."""
     at = os.open("/", _FOLDER)
     names, path, links = deque(folder.parts[1:]), Path("/"), 0
     try:
@@ -72,10 +74,10 @@ def _open_folder(folder: Path) -> int:
 
 
 def _link(at: int, name: str, path: Path) -> str | None:
-    """Where it leads, if it is a link of ours or of root's; None if it is none."""
+    """Where it leads, if it is a link of this user's or of root's; None if it is no link."""
     try:
         fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
-    except OSError:  # the next step tells
+    except OSError:  # _enter() makes it, or says why it cannot
         return None
     try:
         status = os.fstat(fd)
@@ -89,12 +91,12 @@ def _link(at: int, name: str, path: Path) -> str | None:
 
 
 def _enter(at: int, name: str, path: Path) -> int:
-    """Opens a folder below another, and makes it if there is none: for us alone."""
+    """Opens a folder in another. If there is none, makes one that only this user can enter."""
     try:
         with suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=at)
         return os.open(name, _FOLDER, dir_fd=at)
-    except NotADirectoryError:  # a link as well
+    except NotADirectoryError:  # also for a link
         raise FileError(f"{path} is no folder; remove it, or choose another DIR") from None
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from None
@@ -118,7 +120,7 @@ def _open_file(at: int, name: str, path: Path, is_restart: bool) -> int:
 
 
 def _check_file(status: os.stat_result, path: Path) -> None:
-    """With one name only: another's link may have made it a file that we never meant."""
+    """It must have one name only: others may have made this name for another file of this user."""
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         raise FileError(f"{path} is no plain file with one name; remove it, or choose another DIR")
     if status.st_uid != os.geteuid():

@@ -4,7 +4,6 @@ Floor: launcher. Thread: the agent's; the ranks' parent-death signal hangs on it
 """
 
 import os
-import resource
 import selectors
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from .job import Job
-from .limits import make_room
+from .limits import give_users_descriptors, make_room
 from .output import RankStream
 from .processes import die_with_parent, kill_group
 from .rank_env import Attempt, rank_env
@@ -56,11 +55,10 @@ class Ranks:
         self._agent = agent
         self._selector = selector
         self._sinks = out, err
-        self._descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._by_rank: dict[int, Rank] = {}
         self._kill_at: float | None = None
         self.ending = False
-        self.lost_output = False  # a file could not be written
+        self.lost_output = False  # whether a file could not be written
 
     def __iter__(self) -> Iterator[Rank]:
         return iter(self._by_rank.values())
@@ -70,9 +68,9 @@ class Ranks:
         return [rank for rank in self if rank.returncode is None]
 
     def start(self, attempt: Attempt, rendezvous: str) -> None:
-        """Starts them all; or none if a file cannot be had. OSError says what is missing."""
+        """Starts all ranks, or none if a file of theirs cannot be opened. OSError says why."""
         own = range(self._job.hosts[self._agent].slots)
-        self._descriptors = make_room(len(own))
+        make_room(ranks=len(own))
         first, is_restart = self._job.first_rank(self._agent), attempt.number > 0
         files = [self._files(first + local_rank, is_restart) for local_rank in own]
         for local_rank in own:
@@ -114,7 +112,7 @@ class Ranks:
 
         def prepare() -> None:
             die_with_parent(signal.SIGKILL, agent)
-            resource.setrlimit(resource.RLIMIT_NOFILE, self._descriptors)
+            give_users_descriptors()
 
         try:
             return subprocess.Popen(
@@ -152,7 +150,7 @@ class Ranks:
         self.lost_output = True
 
     def close(self) -> None:
-        """When all of them have ended, and whatever they have started."""
+        """Call it once the ranks have ended, and all that they have started."""
         for rank in self:
             rank.stdout.close()
             rank.stderr.close()

@@ -8,6 +8,7 @@ import secrets
 import shlex
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -36,12 +37,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     except (MpiError, SecretFileError, KeyNotShared, OSError) as error:
         say(str(error))
         sys.exit(1)
-    except KeyboardInterrupt:  # before there was anything to pass it on to
+    except KeyboardInterrupt:  # there was no Launch yet to pass it on
         sys.exit(128 + signal.SIGINT)
 
 
 def run(options: Options) -> int:
-    """Runs the job and returns its status; OSError if something that it needs cannot be had."""
+    """Runs the job and returns its status. OSError if it cannot be started."""
     if options.check_build:
         from .check_build import check_build
 
@@ -49,41 +50,47 @@ def run(options: Options) -> int:
     if not options.module and not Path(options.script).is_file():
         say(f"{options.script}: there is no such script (a module is started with -m)")
         return 2
-    make_room(ranks=0)
+    make_room()
     job = _job(options)
     if sets_one_thread(job):
         say("OMP_NUM_THREADS is not set: each rank gets 1 thread (-x OMP_NUM_THREADS=N for more)")
     agent = [*own_module("agent"), ",".join(host.name for host in job.hosts)]
     if job.all_local and len(job.hosts) == 1:
-        # Not by mpiexec, which listens on all interfaces, to whoever can reach them.
+        # mpiexec would listen on all interfaces, for anybody who can reach them.
         if options.verbose:
             say(f"without mpiexec: {shlex.join(agent)}")
-        return Launch(job, Key(b"", ""), "the agent", agent, os.environ).run()
+        return Launch(job, Key(b"", ""), "the agent", agent, os.environ, _up_by(job)).run()
     return _run_by_mpi(job, find_mpi(), agent)
 
 
 def _run_by_mpi(job: Job, mpi: Mpi, agent: list[str]) -> int:
+    agent = [*agent, job.run_id]
     secret_file = job.env.get("RDMACOLL_SECRET_FILE")
-    if secret_file is not None:
-        secret = read_secret_file(secret_file)
-        agent = [*agent, job.run_id, os.path.abspath(secret_file)]
-    else:
+    if secret_file is None:
         secret = secrets.token_bytes(KEY_BYTES)
-        agent = [*agent, job.run_id]
+    else:
+        secret = read_secret_file(secret_file)
+        agent.append(os.path.abspath(secret_file))
     argv, extra = mpi_command(mpi.mpiexec, mpi.flavour, job.hosts, agent, os.getuid() == 0)
     if job.verbose:
         say(f"{mpi.version}: {shlex.join(argv)}")
     env = mpi_environment(os.environ) | extra
     key = Key(secret, job.run_id)
+    up_by = _up_by(job)
     if secret_file is not None:
-        return Launch(job, key, "mpiexec", argv, env).run()
-    with closing(KeySharing(job.hosts, key, os.environ)) as sharing:
-        sharing.start(job.start_timeout_s)
-        return Launch(job, key, "mpiexec", argv, env, sharing.close).run()
+        return Launch(job, key, "mpiexec", argv, env, up_by).run()
+    with closing(KeySharing(job, key, os.environ)) as sharing:
+        sharing.start(up_by)
+        return Launch(job, key, "mpiexec", argv, env, up_by, sharing.close).run()
+
+
+def _up_by(job: Job) -> float:
+    return time.monotonic() + job.start_timeout_s
 
 
 def _open_standard_files() -> None:
-    """Whichever is closed gets a file that cannot be used, or the next one opened would be it."""
+    """Opens those that are closed, or the next file to be opened would become one of them. They get
+    /dev/null for the wrong direction, so that their use still fails."""
     for fd in range(3):
         try:
             os.fstat(fd)

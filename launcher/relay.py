@@ -1,9 +1,10 @@
-"""A relay: one output of what rdmarun has started, passed on as it is.
+"""A relay: passes on one output of the process that rdmarun has started, as it is.
 
-It reads no more than its sink has room for, so that who writes waits, as in a pipe.
+It reads no more than its sink has room for. So the writer waits, as it does for a full pipe.
 Floor: launcher, in rdmarun. Thread: the main one.
 """
 
+import fcntl
 import os
 import selectors
 from collections.abc import Callable
@@ -21,8 +22,8 @@ class Relay:
         selector: selectors.BaseSelector,
         take: Callable[[bytes], bytes] = lambda data: data,
     ) -> None:
-        """take: what shall be passed on of what was read."""
-        os.set_blocking(fd, False)  # our end: who writes has a description of its own
+        """take: gets what was read, and returns what of it to pass on."""
+        os.set_blocking(fd, False)  # for this end of the pipe only
         self._fd = fd
         self._sink = sink
         self._selector = selector
@@ -30,9 +31,10 @@ class Relay:
         self._resume()
 
     def finish(self) -> None:
-        """Takes what the pipe holds: who writes has ended."""
-        while self._read():
-            pass
+        """Takes what the pipe holds: the process has ended, though others may still write there."""
+        left = fcntl.fcntl(self._fd, fcntl.F_GETPIPE_SZ)
+        while left > 0 and (count := self._read()):
+            left -= count
 
     def _resume(self) -> None:
         self._selector.register(self._fd, selectors.EVENT_READ, self._on_readable)

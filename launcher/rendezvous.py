@@ -70,7 +70,7 @@ class Rendezvous:
         rank_of: Callable[[int], int | None],
         selector: selectors.BaseSelector,
     ) -> None:
-        """rank_of: which rank this process is, of those that live."""
+        """rank_of: which rank has this process id; None if no rank that lives has it."""
         self._world = world
         self._attempt = attempt
         self._rank_of = rank_of
@@ -80,7 +80,7 @@ class Rendezvous:
         self._current: dict[int, tuple[Caller, bytes]] | None = None
         self._error: str | None = None
         self.exchange = 0
-        self.joined: set[int] = set()  # who has said that it is in the group, since it was taken
+        self.joined: set[int] = set()  # ranks that have said so; whoever reads it clears it
         self.address = address_of(os.getpid(), secrets.token_hex(8))
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind("\0" + self.address[1:])
@@ -126,7 +126,7 @@ class Rendezvous:
         return min((c.deadline for c in self._callers if c.deadline is not None), default=None)
 
     def poll(self) -> None:
-        """Hangs up on those who say nothing, or do not take their answer."""
+        """Hangs up on callers that say nothing, or do not read their answer."""
         now = time.monotonic()
         for caller in self._callers:
             if caller.deadline is not None and caller.deadline <= now:
@@ -134,13 +134,15 @@ class Rendezvous:
         self._callers = [caller for caller in self._callers if caller.is_open]
 
     def close(self) -> None:
-        """Nobody is let in any more."""
+        """Lets nobody in any more, and hangs up on all who are in."""
         self._listener.close()
+        for caller in self._callers:
+            caller.close()
 
     def _accept(self) -> None:
         try:
             sock, _ = self._listener.accept()
-        except OSError:  # gone before we came
+        except OSError:  # the caller has hung up already
             return
         pid, user = peer_of(sock)
         self._callers = [caller for caller in self._callers if caller.is_open]
@@ -162,7 +164,7 @@ class Rendezvous:
             own = Identity(is_rank, self._world, master.address, master.port, self._attempt.id)
             caller.give(packed(own.to_bytes()))
             return
-        if message.magic == MAGIC_SECRET:  # for whatever group
+        if message.magic == MAGIC_SECRET:  # for any group, also one that numbers its ranks anew
             caller.give(packed(self._attempt.secret))
             return
         if message.rank != is_rank:

@@ -27,7 +27,7 @@ class Failure:
 
 
 def pack_failures(failures: Sequence[Failure]) -> bytes:
-    """Those of a host, for the agents to tell each other."""
+    """The failures on a host, as the agents send them to each other."""
     return json.dumps([asdict(failure) for failure in failures]).encode()
 
 
@@ -51,7 +51,7 @@ def describe(cause: Cause, job: Job, late: Sequence[int]) -> str:
     """Why the job ended, in a line; `late` are the ranks that an exchange still waited for."""
     match cause.why:
         case Why.STOPPED:
-            return f"stopped by {_signal_name(cause.status)}"
+            return f"stopped by {signal_name(cause.status)}"
         case Why.ABANDONED:
             return "rdmarun is gone"
         case Why.LATE:
@@ -85,7 +85,7 @@ def failure_lines(failures: Sequence[Failure]) -> list[str]:
 def _what(failure: Failure) -> str:
     where = f"rank {failure.rank} on {failure.host} (pid {failure.pid})"
     if failure.returncode < 0:
-        return f"{where} was killed by {_signal_name(-failure.returncode)}"
+        return f"{where} was killed by {signal_name(-failure.returncode)}"
     return f"{where} exited with status {failure.returncode}"
 
 
@@ -94,7 +94,7 @@ def _named(ranks: Sequence[int], job: Job) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {names}"
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:

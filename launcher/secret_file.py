@@ -6,6 +6,8 @@ Floor: launcher. Thread: any.
 import os
 import stat
 
+from rdmacoll._peer_user import same_user_or_root
+
 SECRET_BYTES_MIN, SECRET_BYTES_MAX = 16, 4096
 REMEDY = (
     "name a file of random bytes that only its owner can read (head -c 32 /dev/urandom > FILE; "
@@ -32,13 +34,13 @@ def _read(path: str) -> bytes:
         about = os.fstat(fd)
         if not stat.S_ISREG(about.st_mode):
             raise ValueError("it is not a regular file")
-        if about.st_uid not in (os.geteuid(), 0):
+        if not same_user_or_root(about.st_uid):
             raise ValueError(f"it belongs to user {about.st_uid}, neither to this user nor to root")
         if about.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise ValueError("it is open to others than its owner")
         secret = file.read(SECRET_BYTES_MAX + 1)
     if not SECRET_BYTES_MIN <= len(secret) <= SECRET_BYTES_MAX:
         raise ValueError(
-            f"it has not {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes, as a secret has"
+            f"it must have {SECRET_BYTES_MIN} bytes at least and {SECRET_BYTES_MAX} at most"
         )
     return secret

@@ -1,19 +1,18 @@
-"""Whether MPI can have the files in /dev/shm that it needs; the ranks' own memory is memfd.
+"""Whether /dev/shm has room for the files that MPI makes there. The ranks' memory is elsewhere.
 
-Without them it dies of SIGBUS, or of errors that name no remedy.
+Without room MPI dies of SIGBUS, or of errors that name no remedy.
 Floor: launcher. Thread: any.
 """
 
 import os
 
-NEEDED_BYTES = (
-    16 << 20
-)  # measured with MPICH 5.0: 8 MiB are enough for four agents of a host, 4 not
+# Measured with MPICH 5.0 and four agents on a host: 8 MiB are enough, 4 are not.
+NEEDED_BYTES = 16 << 20
 SHM = "/dev/shm"
 
 
 def lacks_shm_space(host: str) -> str:
-    """What is wrong, with the remedy; empty if nothing is."""
+    """What is wrong on this host, with the remedy; empty if nothing is."""
     remedy = f"mount -o remount,rw,size=1g {SHM} (docker run --shm-size 1g)"
     try:
         there = os.statvfs(SHM)

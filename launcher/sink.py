@@ -1,7 +1,8 @@
-"""A sink: standard output or standard error, written so that nobody has to wait for who reads it.
+"""A sink: standard output or standard error, written by a thread, so that a reader that is slow
+holds up nothing else.
 
-A thread writes. To make the descriptor non-blocking instead would do so for all who share it, the
-user's shell among them; and files know no non-blocking writes.
+Non-blocking writes would not do: the flag would hold for all who share the descriptor, the user's
+shell among them, and files ignore it.
 Floor: launcher. Thread: the loop's, and the writer's own.
 """
 
@@ -17,32 +18,38 @@ from typing import Protocol
 
 from .limits import start_thread
 
-LIMIT_BYTES = 8 << 20  # pending; beyond it nobody may bring more, but for what a pipe still holds
+# Of bytes that wait to be written. A full sink gets no more, but for the rest that the pipe of an
+# ended process holds.
+LIMIT_BYTES = 8 << 20
 CHUNK_BYTES = 1 << 18
 
 
 class Source(Protocol):
-    """Who writes lines, some of them in pieces."""
+    """A writer of lines that may come in pieces."""
 
     def begin_line(self) -> None:
-        """Its next piece begins a line: another's came between."""
+        """The line that it has begun was ended for another's; its next piece begins a new one."""
 
 
 class Sink:
-    """Takes bytes at once and writes them when it can. After an error it takes and drops them."""
+    """Takes bytes at once and writes them when it can. After an error it drops what it takes."""
 
     def __init__(self, fd: int, selector: selectors.BaseSelector, in_packets: bool = False) -> None:
-        """in_packets: others write to the same reader through mpiexec, which cuts where it likes,
-        but takes a packet of a pipe whole. So lines that fit in one do not mix."""
+        """in_packets: writes whole lines as packets of the pipe, of which each read returns one.
+
+        mpiexec passes on the outputs of several agents, read by read; so lines that fit in a packet
+        are not torn.
+        """
         self._fd = fd
         self._in_packets = in_packets and _make_packets(fd)
         self._selector = selector
         self._changed = threading.Condition()
-        self._pending = bytearray()  # this and the next three: under the condition's lock
+        # This and the next three are changed under the lock of _changed.
+        self._pending = bytearray()
         self._closed = False
         self._waiting: list[Callable[[], None]] = []
         self._limit_bytes = LIMIT_BYTES
-        self._unfinished: Source | None = None
+        self._unfinished: Source | None = None  # whose line has begun, and not ended
         self.error: OSError | None = None
         self.on_error: Callable[[OSError], None] = lambda _: None  # called from the loop
         self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -63,7 +70,7 @@ class Sink:
             self._wake_waiting()
 
     def when_room(self, resume: Callable[[], None]) -> None:
-        """Has the loop call this once the sink is not full, or has no use for bytes any more."""
+        """Has the loop call this once the sink is not full, or drops what it takes."""
         with self._changed:
             self._waiting.append(resume)
             self._wake_waiting()
@@ -73,7 +80,7 @@ class Sink:
         self.write(f"rdmarun: {text}\n".encode(errors="backslashreplace"))
 
     def write(self, data: bytes, source: Source | None = None, finished: bool = True) -> None:
-        """finished: the bytes end a line. If not, the next one ends it, unless it is `source`."""
+        """finished: the bytes end a line. If not, it is ended before bytes of another source."""
         if self._unfinished is not None and self._unfinished is not source:
             self._unfinished.begin_line()
             data = b"\n" + data
@@ -84,12 +91,15 @@ class Sink:
                 self._changed.notify_all()
 
     def flush(self, timeout_s: float | None = None) -> bool:
-        """Waits until nothing is pending; signals are handled meanwhile."""
+        """Waits until all is written or dropped; False if it is not in time.
+
+        Handlers of signals run meanwhile.
+        """
         with self._changed:
             return self._changed.wait_for(lambda: not self._pending, timeout_s)
 
     def close(self) -> None:
-        """After flush(): then another may write there."""
+        """Call it after flush(). Then another sink may write there."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -112,7 +122,7 @@ class Sink:
         while (chunk := self._next_chunk()) is not None:
             try:
                 written = os.write(self._fd, chunk)
-            except BlockingIOError:  # another who shares it has made it non-blocking
+            except BlockingIOError:  # another process that shares it has made it non-blocking
                 poll = select.poll()
                 poll.register(self._fd, select.POLLOUT)
                 poll.poll()
@@ -148,7 +158,7 @@ class Sink:
 
 
 def _make_packets(fd: int) -> bool:
-    """Only a pipe can."""
+    """Whether each write is a packet from now on; only a pipe can do that."""
     if stat.S_ISFIFO(os.fstat(fd).st_mode):
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_DIRECT)
         return True

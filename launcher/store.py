@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 
+from .limits import make_most_room
 from .processes import die_with_parent, own_module
 from .rank_env import Master
 
@@ -43,6 +44,7 @@ def start(listener: socket.socket, master: Master) -> "subprocess.Popen[bytes]":
 
 def main() -> None:
     fd, address, port = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    make_most_room()  # every rank of the job has connections to it
     from torch.distributed import TCPStore
 
     store = TCPStore(address, port, is_master=True, wait_for_workers=False, master_listen_fd=fd)

@@ -25,7 +25,7 @@ from .report import Failure, describe, failure_lines
 from .sink import Sink
 from .table import Record, Table
 
-TICK_S = 0.02  # between looks at other agents' words: MPI has nothing a selector could watch
+TICK_S = 0.02  # between looks at what other agents say: MPI has nothing that a selector could watch
 
 
 class Supervisor:
@@ -51,6 +51,7 @@ class Supervisor:
         self._told = Cause()  # what all know of it
         self.cause = Cause()  # the one that all agreed on
         self.late: list[int] = []  # ranks that an exchange waited for when the job was ended
+        self.stopped = False  # whether agent 0 has read that rdmarun wants the end, or is gone
         self.losses = Losses(job, self._me, attempt.number)
 
     def start(self, listener: socket.socket | None, woken: int) -> None:
@@ -74,6 +75,7 @@ class Supervisor:
         """Obeys rdmarun: a line with the number of a signal stops the job, so does the end."""
 
         def on_readable() -> None:
+            self.stopped = True
             line = os.read(fd, 64)
             if line:
                 self._blame(Why.STOPPED, status=int(line.split()[0]))
@@ -108,7 +110,8 @@ class Supervisor:
     def close(self) -> None:
         """After run(), on all agents; then there may be another supervisor.
 
-        Waits for who reads the output. A signal to rdmarun is rdmarun's affair by now: it reads.
+        Waits until the output is read. After a signal rdmarun reads it, so signals need no answer
+        here.
         """
         for sink in self.out, self.err:
             sink.flush()
@@ -129,7 +132,7 @@ class Supervisor:
         if self._comm.size > 1:
             return TICK_S
         if self._gather is not None:
-            return 0.0  # there is nobody to wait for
+            return 0.0  # the only agent's gathering is complete already
         if self._mine != self._told and self.cause.why is Why.RUNNING:
             return 0.0  # noticed while acting on the table: nothing else may ever wake us
         all_deadlines = self._ranks.deadline, self._rendezvous.deadline, self._late_at
@@ -242,7 +245,8 @@ class Supervisor:
     def _end(self, cause: Cause, arrived: frozenset[int]) -> None:
         self.cause = cause
         self.late = sorted(set(range(self._job.world)) - arrived)
-        # Python ignores SIGPIPE, which says that nobody reads our output any more.
+        # SIGPIPE says that nobody reads our output any more. Python ignores it, so the ranks get
+        # SIGTERM instead.
         stopped = cause.why is Why.STOPPED and cause.status != signal.SIGPIPE
         self._ranks.end(signal.Signals(cause.status) if stopped else signal.SIGTERM)
         self._late_at = None

@@ -1,9 +1,8 @@
-"""rdmarun's agent, as a process that it started knows it; for every other process there is none.
+"""rdmarun's agent, from the side of a rank. A process that no agent started as a rank has none.
 
-RDMACOLL_AGENT is inherited by whatever a rank starts, and so are RANK and the like: children, and
-jobs that are started inside a rank, are not of this job. So the variable alone says nothing. A rank
-is a child of the agent, and the agent says which one; launcher/rendezvous.py has the
-protocol.
+Children of a rank, and jobs that it starts, are not of the rank's job, but inherit RDMACOLL_AGENT,
+RANK and the like. So the variables prove nothing. Whether a process is a rank, and which, it learns
+from its parent, if that is the agent; launcher/rendezvous.py has the protocol.
 Floor: rdmacoll/. Thread: any.
 """
 
@@ -16,14 +15,17 @@ from .launcher.ask_agent import Identity, ask_identity, pid_of_agent
 
 @dataclass(frozen=True)
 class Agent:
-    """Of this host, and which of its ranks this process is."""
+    """The agent of this host, and which rank it says this process is."""
 
     address: str
     identity: Identity
 
     def introduces(self, rank: int, size: int, store: Any) -> bool:
-        """Whether it makes the rendezvous of this group: of the job's ranks, as they are numbered,
-        over the job's Store. Who brings a Store of its own meets others in that."""
+        """Whether the ranks of this group meet through the agent.
+
+        That is so for all ranks of the job, numbered as the job numbers them, if the program uses
+        the job's Store. A program with a Store of its own expects to meet others in that.
+        """
         own = self.identity
         return (rank, size) == (own.rank, own.world) and self._is_jobs(store)
 
@@ -37,11 +39,11 @@ class Agent:
         return (store.host, store.port) == (self.identity.master_addr, self.identity.master_port)
 
 
-_asked: tuple[int, Agent | None] | None = None  # by which process, and what came out
+_asked: tuple[int, Agent | None] | None = None  # the process that asked, and the answer
 
 
 def own_agent() -> Agent | None:
-    """None: this process is no rank that rdmarun started."""
+    """None if rdmarun has not started this process as a rank."""
     global _asked
     if _asked is None or _asked[0] != os.getpid():
         _asked = os.getpid(), _ask()

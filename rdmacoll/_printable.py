@@ -1,13 +1,11 @@
-"""Text that another process has written, before it is shown. csrc/base/printable.h is the same for
-C++. No torch: the launcher imports it too.
-"""
+"""Makes text safe to print that another process has written, as csrc/base/printable.h does."""
 
 MOST = 2048  # characters
 
 
 def printable(text: str, most: int = MOST) -> str:
-    """Without what could move a cursor, recolour or rewrite what a terminal shows: that is spelled
-    out as \\xNN, byte for byte. What would be longer than `most` ends in "..."."""
+    """Characters that a terminal would obey become \\xNN, byte for byte. What would then be longer
+    than `most` is cut and ends in "..."."""
     if len(text) <= most and text.isprintable():
         return text
     parts: list[str] = []

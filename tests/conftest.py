@@ -11,7 +11,7 @@ import pytest
 
 
 def pytest_configure() -> None:
-    # A shell has what it starts in the background ignore Ctrl-C, and so would all that tests start.
+    # A shell has its background commands ignore SIGINT, and what tests start would inherit that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

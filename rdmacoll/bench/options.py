@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rdmacoll._files import refusal
+from rdmacoll._files import is_device, refusal
 
 from .operations import OPERATIONS, InPlace, elements_of
 from .sizes import parse_sizes
@@ -172,12 +172,19 @@ def sizes_of(text: str, dtype: str) -> list[int]:
 def writable(name: str, path: Path | None) -> None:
     if path is None:
         return
-    if not path.parent.is_dir():
-        raise BadArgument(f"{name} {path}: there is no folder {path.parent}; make it")
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise BadArgument(f"{name} {path}: it cannot be written; name another file")
+    if not is_device(path):
+        _placeable(name, path)
     if why := refusal(path):
         raise BadArgument(f"{name} {path}: {why}")
+
+
+def _placeable(name: str, path: Path) -> None:
+    if not path.parent.is_dir():
+        raise BadArgument(f"{name} {path}: there is no folder {path.parent}; make it")
+    # A new file is made beside the old one and takes its place, so the folder must let it, too.
+    needed = [path.parent, path] if path.exists() else [path.parent]
+    if path.is_dir() or not all(os.access(each, os.W_OK) for each in needed):
+        raise BadArgument(f"{name} {path}: it cannot be written; name another file")
 
 
 def _in_place(operations: Sequence[str], peers: Sequence[str]) -> None:

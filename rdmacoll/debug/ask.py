@@ -1,9 +1,8 @@
 """Asks the ranks of this host for their flight recorders (torch_ext/flight_service.h answers).
 
 A rank listens on an abstract unix socket, so it is found in /proc/net/unix, and answers from a
-thread of its own: its main thread may be stuck in a wait, with the GIL. Anybody may listen under
-such a name, and under any other: what is read here are strangers' bytes until the kernel has said
-whose process it is.
+thread of its own: its main thread may be stuck in a wait, with the GIL. Any process may listen
+under such a name. So nothing is read from one until the kernel has said whose process it is.
 """
 
 import os
@@ -20,9 +19,9 @@ from rdmacoll._printable import printable
 from .dumps import MOST_BYTES, BadDump, Dump, parse
 from .processes import Job, environ_of, job_of, stat_of
 
-# Of torch_ext/flight_service.cc. The name is the last word of a line.
+# As torch_ext/flight_service.cc makes names. The name is the last word of a line.
 NAME = re.compile(rb" @(rdmacoll-debug/([0-9]{1,9})/[0-9a-f]{32})$", re.MULTILINE)
-PAUSE_MS = 20  # until one that was busy is dialled again
+PAUSE_MS = 20  # before the next attempt to connect to those whose queue was full
 PART_BYTES = 1 << 16
 
 
@@ -42,9 +41,10 @@ class Asked:
 
 
 def ask_all(pids: set[int] | None, seconds: float) -> list[Asked]:
-    """This user's processes that have joined a group; pids: of these only, whoever's they are.
+    """Asks this user's processes that have joined a group; or those of `pids`, whoever's they are.
 
-    All are asked at once, and one that keeps this waiting keeps no other from being heard."""
+    All are asked at once, so one that does not answer delays no other.
+    """
     deadline = time.monotonic() + seconds
     asking = [Question(name, pid, pids) for name, pid in listening(_names())]
     found: list[Asked] = []
@@ -64,26 +64,28 @@ def ask_all(pids: set[int] | None, seconds: float) -> list[Asked]:
 
 
 def listening(names: bytes) -> list[tuple[bytes, int]]:
-    """The abstract names of ranks in what is /proc/net/unix, and the pids they give as theirs. A
-    connection that was accepted has its listener's name."""
+    """The abstract names of ranks in the content of /proc/net/unix, each with the pid in it.
+
+    A name may occur several times, as an accepted connection has the name of its listener.
+    """
     return sorted({(match[1], int(match[2])) for match in NAME.finditer(names)})
 
 
 class Question:
-    """To one that listens, until it has answered or turned out to be nobody that was asked."""
+    """A question to one listener, until it has answered or proved to be none that is asked."""
 
     def __init__(self, name: bytes, pid: int, pids: set[int] | None) -> None:
         self.answer: Asked | None = None
         self.is_over = False
         self.sock: socket.socket | None = None
         self._name = name
-        self._pid = pid  # what it says, until the kernel does
+        self._pid = pid  # from its name; once connected, from the kernel
         self._pids = pids
         self._parts: list[bytes] = []
         self._bytes = 0
 
     def go_on(self, is_late: bool) -> None:
-        """As far as it goes without waiting."""
+        """Does what can be done without waiting."""
         try:
             if self.sock is None:
                 self._dial()
@@ -91,11 +93,11 @@ class Question:
                 self._hear(self.sock.recv(PART_BYTES))
         except BlockingIOError:
             pass
-        except OSError as error:  # before anything is known of it: it has ended
+        except OSError as error:  # without a connection: it has ended
             self._end(f"did not answer: {error}" if self.sock is not None else "")
         if is_late and not self.is_over:
             stopped = " (it is stopped)" if stat_of(self._pid)[0] in ("T", "t") else ""
-            # One that answers nobody, and that others ask, too, may not even be dialled.
+            # A stopped process whose queue others have filled cannot even be connected to.
             known = self.sock is not None or self._is_meant(self._pid, _owner(self._pid))
             self._end(f"did not answer{stopped}" if known else "")
 

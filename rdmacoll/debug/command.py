@@ -15,7 +15,8 @@ from .text import lines, ranks_text
 from .timeline import write_timeline
 from .to_torch import write_for_torch
 
-# A name is part of a path, and may be another user's who is asked by root.
+# The host's name in a dump becomes part of a file's name. Another user, whom root asks, may have
+# written anything there.
 NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9.-]")
 MOST_OF_A_NAME = 64
 

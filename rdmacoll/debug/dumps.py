@@ -12,7 +12,7 @@ from rdmacoll._printable import MOST, printable
 FORMAT = "rdmacoll flight recorder 1"
 # More than the largest recorder's: 2**20 operations of some 300 bytes.
 MOST_BYTES = 1 << 29
-# Texts of several lines: the verdict on a group that failed.
+# Texts that may have several lines, as the verdict on a failed group has; and how many are kept.
 OF_LINES, MOST_LINES = ("failure", "reason"), 32
 STATES = ("queued", "running", "done", "failed")
 
@@ -94,8 +94,10 @@ class Dump:
 
 
 def parse(text: str) -> Dump:
-    """Of a process that may be of another version, or hostile: all of it is looked at. Its texts
-    can be printed as they are."""
+    """Checks every field, as the writer may be of another version, or hostile.
+
+    The texts in the result are safe to print.
+    """
     try:
         data = json.loads(text)
         if data["format"] != FORMAT:
@@ -103,7 +105,7 @@ def parse(text: str) -> Dump:
         return _dump(data)
     except BadDump:
         raise
-    # What Python says of numbers without end, and of lists in lists in lists.
+    # Among them what Python raises for endless numbers and for very deep nesting.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadDump(f"not a whole dump: {printable(repr(error), 200)}") from error
 
@@ -147,11 +149,11 @@ def _operation(entry: dict[str, Any], groups: dict[int, Group]) -> Operation:
 
 
 def _fields(kind: type, entry: dict[str, Any]) -> dict[str, Any]:
-    """Those of a dataclass, each of its type. What else is there is of a newer version."""
+    """The fields of a dataclass, each of its type. Other entries are of a newer version."""
     types = _types(kind)
     found = {name: entry[name] for name in types if entry.get(name) is not None}
-    # Nearly always all is well: a look at all of them at once costs a rank that writes its timeline
-    # a third of a look at each.
+    # Nearly always all values are right. To check them together takes a third of the time, which a
+    # rank that writes its timeline spends; only if that finds something is each one checked.
     whole = {name: value for name, value in found.items() if type(value) is types[name]}
     texts = "".join([value for value in whole.values() if type(value) is str])
     numbers = [value for value in whole.values() if type(value) is int]

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from rdmacoll.launcher.options import seconds
+
 DESCRIPTION = "What the ranks of a job are doing, when it hangs or has failed."
 DUMP = """\
 Asks the ranks on this host what they have in flight and what they did last, and says who waits in
@@ -34,7 +36,7 @@ def describe(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--pid", type=int, action="append", help="this rank; may be repeated")
     dump.add_argument("--out", type=Path, metavar="DIR", help="keep the answers there")
     dump.add_argument(
-        "--seconds", type=float, default=5.0, help="the longest wait for an answer (default 5)"
+        "--seconds", type=seconds, default=5.0, help="the longest wait for an answer (default 5)"
     )
     show = commands.add_parser("show", help="read files", description=SHOW)
     show.add_argument("folder", type=Path, metavar="DIR")

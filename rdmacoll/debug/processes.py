@@ -1,10 +1,13 @@
-"""What /proc says of the processes of this host: which job they are of, and who is below whom. Most
-of it is other users' word, so nothing in it is taken for a number that is none."""
+"""What /proc says of the processes of this host: which job each is of, and which are its children.
+
+Other users choose much of it, the environments above all. So texts are checked before they are
+taken for numbers.
+"""
 
 from pathlib import Path
 
 JOB_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "RDMACOLL_AGENT")
-MOST_RANKS = 1 << 20  # more than there are: a number beyond it is none
+DIGITS = 6  # of a rank or of a number of ranks; a job has far fewer
 
 Job = tuple[str, ...]  # the same for all ranks of a job on this host
 
@@ -43,15 +46,15 @@ def job_of(pid: int, environ: dict[str, str]) -> Job:
 
 
 def environ_of(pid: int) -> dict[str, str]:
-    """Empty where it is gone, or another user's."""
+    """Empty for a process that has ended, or that is another user's."""
     entries = _read(f"/proc/{pid}/environ").split("\0")
     return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
 def number_of(environ: dict[str, str], name: str) -> int | None:
-    """A rank, or how many there are."""
+    """A variable that is a rank or a number of ranks; None if it is no such thing."""
     text = environ.get(name, "")
-    plain = text.isascii() and text.isdigit() and len(text) < len(str(MOST_RANKS))
+    plain = text.isascii() and text.isdigit() and len(text) <= DIGITS
     return int(text) if plain else None
 
 

@@ -15,7 +15,7 @@ from typing import IO
 
 from rdmacoll import _files
 
-from .dumps import Dump, Operation, parse
+from .dumps import BadDump, Dump, Operation, parse
 from .timeline import Event, process_events, slices, track_event
 
 # Between two looks: the less, the more of the recorder is new.
@@ -50,17 +50,9 @@ class TimelineWriter:
         self._thread.join()
 
     def _run(self) -> None:
-        wait_s = LONGEST_S
         try:
-            while not self._stop.wait(wait_s):
-                share = self._look(at_end=False)
-                wait_s = wait_s / 2 if share > 1 / TOO_MUCH else wait_s * 2
-                wait_s = min(max(wait_s, SHORTEST_S), LONGEST_S)
-            self._look(at_end=True)
-            if self._file is not None:
-                self._file.write("\n]\n")
-                self._file.close()
-        except OSError as error:
+            self._watch()
+        except (OSError, BadDump) as error:
             print(f"rdmacoll: RDMACOLL_TIMELINE: {error}", file=sys.stderr)
         if self._missing:
             print(
@@ -69,6 +61,19 @@ class TimelineWriter:
                 "RDMACOLL_FLIGHT_RECORDS",
                 file=sys.stderr,
             )
+
+    def _watch(self) -> None:
+        wait_s = LONGEST_S
+        try:
+            while not self._stop.wait(wait_s):
+                share = self._look(at_end=False)
+                wait_s = wait_s / 2 if share > 1 / TOO_MUCH else wait_s * 2
+                wait_s = min(max(wait_s, SHORTEST_S), LONGEST_S)
+            self._look(at_end=True)
+        finally:
+            if self._file is not None:
+                with self._file:
+                    self._file.write("\n]\n")
 
     def _look(self, at_end: bool) -> float:
         """Writes what is new; its share of what the recorder holds."""

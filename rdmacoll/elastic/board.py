@@ -5,7 +5,8 @@ and calls it; who answers is alive, and gets a seat at a later commit: which ran
 in the next generation of the group. Whether that generation is the group from then on is decided
 once, here: the first who says so is right.
 
-All words are signed (words.py). The two counters are not: who changes them can keep newcomers out.
+All words are signed (words.py). The two counters are not: somebody who changes them can keep
+newcomers out, or end the job with an error.
 """
 
 import datetime

@@ -39,7 +39,7 @@ class Membership:
         join_timeout: datetime.timedelta,
         admit_timeout: datetime.timedelta,
     ) -> None:
-        agent = own_agent()  # what a child has inherited of its job is not its own
+        agent = own_agent()  # None for a child of a rank, which inherits RDMACOLL_ELASTIC
         said = os.environ.get("RDMACOLL_ELASTIC") if agent is not None else None
         self.is_newcomer = said == JOINS
         self._timeout = timeout
@@ -77,7 +77,7 @@ class Membership:
         generation, count = found.tolist()
         if count == 0:
             return
-        if generation <= self._generation:  # it would meet an earlier one's words
+        if generation <= self._generation:  # its keys in the Store may hold an earlier one's words
             raise RuntimeError(
                 f"the job's Store counts generation {generation} after {self._generation}: "
                 "somebody who is not of this job writes into it"

@@ -31,7 +31,7 @@ def join(
     join_timeout: datetime.timedelta,
     admit_timeout: datetime.timedelta,
 ) -> int:
-    """Returns as a member of the default group; its generation."""
+    """Makes this rank a member of the default group, and returns the group's generation."""
     # Alone it is a group of one, which the larger one replaces as it does the others'.
     leave_agent_out()
     dist.init_process_group("rdma", store=dist.HashStore(), rank=0, world_size=1, timeout=timeout)
@@ -53,9 +53,9 @@ def join(
 
 
 def tell_agent() -> None:
-    """rdmarun counts this rank among those that are left from now on."""
+    """From now on rdmarun counts this rank among those that are left."""
     agent = own_agent()
-    assert agent is not None  # or this were no newcomer
+    assert agent is not None  # a newcomer has one (Membership)
     tell_joined(agent.address, agent.identity.rank, agent.identity.world)
 
 

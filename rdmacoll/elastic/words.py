@@ -1,7 +1,8 @@
-"""Words: what ranks of an elastic job write into its Store; signed, as others can write there, too.
+"""Words: what ranks of an elastic job write into its Store. They are signed, as anybody who reaches
+the Store can write there, too.
 
-A signature is of one start of all ranks of one job, and of one key: a word from elsewhere, or from
-an earlier step, which has other keys, does not hold. Counters in the Store bear none.
+A signature is valid for one start of all ranks of one job and for one key. So a word from another
+job is refused, and so is one from an earlier step, whose key is another.
 """
 
 import hmac
@@ -15,7 +16,7 @@ SIGNATURE_DIGITS = 64  # hexadecimal
 
 class Words:
     def __init__(self, store: dist.Store, start: str, sign: Callable[[str], bytes]) -> None:
-        """start: which start of the ranks of which job it is; sign: with the job's secret."""
+        """start: names this start of all the job's ranks; sign: signs with the job's secret."""
         self._store = store
         self._start = start
         self._sign = sign
@@ -24,13 +25,13 @@ class Words:
         self._store.set(key, self._signed(key, word))
 
     def hear(self, key: str) -> str | None:
-        """None: nobody has said it yet. RuntimeError: somebody who is not of this job has."""
+        """None if nobody has said it yet; RuntimeError if somebody has who is not of this job."""
         if not self._store.check([key]):
             return None
         return self._verified(key, _text(self._store.get(key)))
 
     def say_first(self, key: str, word: str) -> str:
-        """What the first who called it has said; the same for all."""
+        """Says it unless another rank was first; what the first one said, the same for all."""
         said = self._store.compare_set(key, "", self._signed(key, word))
         return self._verified(key, _text(said))
 

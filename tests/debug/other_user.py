@@ -1,45 +1,39 @@
-"""Another user of the machine, for tests of what such a one can do. Only root can play it.
+"""Processes of another user, for tests of what they can do to this one. Only root can start them.
 
 Floor: tests.
 """
 
-import os
 import select
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
+from as_root import only_as_root
 from namespaces import in_namespace
 
 NOBODY = 65534
 LIMIT_S = 60
 
 
-def only_as_root() -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can be another user")
-
-
 @contextmanager
 def acting(script: str) -> Iterator[None]:
-    """A process of another user that has done this, and stays. It imports nothing: root's Python
-    may be none of its business."""
+    """A process of another user that has run the script, and stays until the end. The script itself
+    imports nothing: that user may not be allowed to read root's Python."""
     only_as_root()
     become = f"import os, secrets, socket, threading; os.setresuid({NOBODY}, {NOBODY}, {NOBODY})"
     run = [sys.executable, "-c", f"{become}\n{script}\nprint('done', flush=True)\ninput()"]
     with subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert select.select([process.stdout], [], [], LIMIT_S)[0]
-        assert process.stdout.readline() == b"done\n"
         try:
+            assert process.stdout is not None
+            assert select.select([process.stdout], [], [], LIMIT_S)[0], "it has not done it in time"
+            assert process.stdout.readline() == b"done\n"
             yield
         finally:
             process.kill()
 
 
 def in_user_namespace(script: str) -> subprocess.CompletedProcess[str]:
-    """Where the kernel shows everybody by one id, this process as well."""
+    """Runs it where the kernel shows all users by one id, that of this process, too."""
     run = [*in_namespace("user"), sys.executable, "-c", script]
     return subprocess.run(run, capture_output=True, text=True, timeout=LIMIT_S)

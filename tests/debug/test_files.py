@@ -1,4 +1,6 @@
-"""Files in folders where others may write: nothing of theirs is followed, opened or waited for."""
+"""Files in folders where others may write: nothing that these put there is followed, opened or
+waited for.
+"""
 
 import os
 import stat
@@ -8,8 +10,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from as_root import only_as_root
 from made_dumps import collective, dump_of, text_of
-from other_user import LIMIT_S, NOBODY, only_as_root
+from other_user import LIMIT_S, NOBODY
 
 from rdmacoll import _files
 from rdmacoll.bench.options import BadArgument, writable
@@ -38,8 +41,12 @@ def test_a_file_appears_whole_and_for_this_user_alone(folder: Path) -> None:
         assert path.read_text() == text
         assert mode_of(path) == 0o600
     assert list(folder.iterdir()) == [path]
-    _files.write(path, "for all", _files.SHARED)
-    assert mode_of(path) & 0o400 and mode_of(path) != 0o600
+    umask = os.umask(0o022)
+    try:
+        _files.write(path, "for all", _files.SHARED)
+    finally:
+        os.umask(umask)
+    assert mode_of(path) == 0o644
 
 
 def test_folders_are_made_for_this_user_alone(tmp_path: Path) -> None:
@@ -68,6 +75,28 @@ def test_a_pipe_is_refused_and_not_waited_for(folder: Path) -> None:
         write_timeline([dump_of(0, 1)], path)
     with pytest.raises(BadArgument, match="--json .* something else than a regular file"):
         writable("--json", path)
+
+
+@pytest.mark.parametrize(
+    ("name", "arrives"),
+    [("/dev/stdout", True), ("/dev/stderr", True), ("/dev/fd/1", True), ("/dev/null", False)],
+)
+def test_what_the_user_has_opened_is_written_as_it_is(
+    name: str, arrives: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    writable("--json", Path(name))
+    _files.write(Path(name), "te")
+    _files.write(Path(name), "xt")
+    assert "".join(capfd.readouterr()) == ("text" if arrives else "")
+
+
+def test_what_the_user_has_not_opened_is_refused(folder: Path) -> None:
+    with open(folder / "file", "wb") as file:
+        path = Path(f"/dev/fd/{file.fileno()}")
+    with pytest.raises(BadArgument, match=f"--json {path}: it is not open here"):
+        writable("--json", path)
+    with pytest.raises(OSError, match=str(path)):
+        _files.write(path, "text")
 
 
 def test_a_file_of_another_user_is_refused(folder: Path) -> None:

@@ -53,3 +53,12 @@ def test_nothing_is_written_without_a_group(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "absent" / "trace", text_of(0, 1, collective(1)))
     assert "RDMACOLL_TIMELINE: [Errno 2]" in capfd.readouterr().err
+
+
+def test_a_recorder_that_is_no_dump(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What was written before stays a trace."""
+    write(tmp_path / "trace.json", text_of(0, 1, collective(1)), "{")
+    assert names_in(tmp_path / "trace-0.json") == ["all_reduce #1"]
+    said = capfd.readouterr().err
+    assert said.startswith("rdmacoll: RDMACOLL_TIMELINE: not a whole dump: ")
+    assert said.count("\n") == 1

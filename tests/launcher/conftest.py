@@ -1,4 +1,4 @@
-"""The fixture of all tests of rdmarun.
+"""The fixture `jobs` of all tests of rdmarun.
 
 Floor: tests.
 """
@@ -19,6 +19,5 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
     try:
         jobs.assert_none_left()
     finally:
-        for process in jobs.processes():
-            process.kill()
+        jobs.kill_all()
     wait_for(lambda: not shm_files_of_nobody(shm_before), "the end of files in /dev/shm")

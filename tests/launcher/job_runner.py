@@ -20,6 +20,10 @@ LIMIT_S = 60  # for anything here; a hang fails by it
 TOKEN = "LC_RDMARUN_TEST_TOKEN"  # LC_: mpiexec and the agents are to get it, too
 SHM = Path("/dev/shm")
 
+ONE_HOST = ["-np", "2"]
+TWO_HOSTS = ["-np", "2", "-H", "localhost:1,127.0.0.1:1"]  # through mpiexec
+both = pytest.mark.parametrize("options", [ONE_HOST, TWO_HOSTS], ids=["one host", "two hosts"])
+
 
 class Jobs:
     """Starts jobs in one folder; all their processes carry a token in their environment."""
@@ -29,6 +33,10 @@ class Jobs:
         self.python = sys.executable
         self._token = secrets.token_hex(8)
 
+    @property
+    def rdmarun(self) -> list[str]:
+        return [self.python, "-m", "rdmacoll.launcher"]
+
     def script(self, text: str, name: str = "script.py") -> str:
         path = self.folder / name
         path.write_text(textwrap.dedent(text))
@@ -36,7 +44,7 @@ class Jobs:
 
     def start(self, *args: str, **env: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [self.python, "-m", "rdmacoll.launcher", *args],
+            [*self.rdmarun, *args],
             cwd=self.folder,
             env=self.env(env),
             stdin=subprocess.DEVNULL,
@@ -53,7 +61,7 @@ class Jobs:
         try:
             out, err = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
-            process.kill()
+            self.kill_all()
             out, err = process.communicate()
             pytest.fail(f"rdmarun {args} did not end; it said:\n{out}\n{err}")
         return subprocess.CompletedProcess(args, process.returncode, out, err)
@@ -73,6 +81,11 @@ class Jobs:
                 pass
         return found
 
+    def kill_all(self) -> None:
+        for process in self.processes():
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
     def assert_none_left(self) -> None:
         wait_for(lambda: not self.processes(), f"the end of {self.processes()}")
 
@@ -87,10 +100,18 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
+def command_of(process: psutil.Process | None) -> list[str]:
+    """Empty where the process has ended."""
+    try:
+        return process.cmdline() if process is not None else []
+    except psutil.Error:
+        return []
+
+
 def shm_files_of_nobody(before: set[Path]) -> list[Path]:
     """MPI's files of our user that are new and that no process maps: nobody will remove them.
 
-    Those of other jobs on the machine are mapped, but for a moment after they were made.
+    Files of other jobs on the machine are mapped, except for a moment after they were made.
     """
     new = [path for path in SHM.iterdir() if "mpi" in path.name and path not in before]
     mapped = ""

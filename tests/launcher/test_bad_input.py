@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from job_runner import Jobs
+from job_runner import LIMIT_S, TWO_HOSTS, Jobs
 from namespaces import in_namespace
 from rdmacoll.launcher.hosts import MOST_RANKS
 
@@ -60,7 +60,7 @@ def test_hostfile_of_another_encoding(jobs: Jobs) -> None:
     assert done.stderr.endswith("--hostfile hosts, line 2: is not UTF-8 text\n")
 
 
-def test_hostfile_that_begins_with_a_mark(jobs: Jobs) -> None:
+def test_hostfile_that_begins_with_a_byte_order_mark(jobs: Jobs) -> None:
     (jobs.folder / "hosts").write_text("localhost slots=1\n", encoding="utf-8-sig")
     done = jobs.run("-np", "1", "--hostfile", "hosts", jobs.script("print('here')"))
     assert done.stdout == "[0]: here\n"
@@ -75,9 +75,9 @@ def test_a_current_folder_that_is_gone(jobs: Jobs) -> None:
     script = jobs.script("pass")
     gone = jobs.folder / "gone"
     gone.mkdir()
-    run = f"{jobs.python} -m rdmacoll.launcher -np 1 {script}"
+    run = ["sh", "-c", f'rmdir {gone}; exec "$@"', "sh", *jobs.rdmarun, "-np", "1", script]
     done = subprocess.run(
-        ["sh", "-c", f"rmdir {gone}; exec {run}"], cwd=gone, capture_output=True, text=True
+        run, cwd=gone, env=jobs.env({}), capture_output=True, text=True, timeout=LIMIT_S
     )
     assert done.returncode == 1
     assert "rdmarun: the current folder has been removed; change to another\n" in done.stderr
@@ -85,12 +85,16 @@ def test_a_current_folder_that_is_gone(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize("options", ["size=4k", "ro"])
 def test_no_room_in_dev_shm(jobs: Jobs, options: str) -> None:
-    """MPI needs some. In a mount namespace, which only root can have."""
+    """MPI needs room there. The mount is in a namespace of its own, which only root can make."""
     mount = f"mount -t tmpfs -o {options} tmpfs /dev/shm"
-    run = [jobs.python, "-m", "rdmacoll.launcher", "-np", "2", "-H", "localhost:1,127.0.0.1:1"]
-    inside = ["sh", "-c", f'{mount} && exec "$@"', "sh", *run, jobs.script("")]
-    command = [*in_namespace("mount"), *inside]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    inside = ["sh", "-c", f'{mount} && exec "$@"', "sh", *jobs.rdmarun, *TWO_HOSTS, jobs.script("")]
+    done = subprocess.run(
+        [*in_namespace("mount"), *inside],
+        env=jobs.env({}),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
     assert done.returncode == 1
     assert "rdmarun: /dev/shm on " in done.stderr and "remount" in done.stderr
     assert "SIGBUS" not in done.stderr

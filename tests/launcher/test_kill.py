@@ -21,25 +21,23 @@ FAMILY = """
 """
 
 
-ONE_HOST = "localhost:2"
-TWO_HOSTS = "localhost:1,127.0.0.1:1"
-PARTS = {ONE_HOST: ["keeper", "agent"], TWO_HOSTS: ["mpiexec", "proxy", "keeper", "agent"]}
+# The processes of a job, each the parent of the next.
+ROLES = {
+    "localhost:2": ["rdmarun", "keeper", "agent"],
+    "localhost:1,127.0.0.1:1": ["rdmarun", "mpiexec", "proxy", "keeper", "agent"],
+}
 
 
 def victim(rdmarun: int, hosts: str, role: str) -> psutil.Process:
     """A process of the job, by its place in the tree below rdmarun."""
     process = psutil.Process(rdmarun)
-    for part in PARTS[hosts]:
-        if role == "rdmarun":
-            break
+    for _ in range(ROLES[hosts].index(role)):
         process = process.children()[0]
-        if part == role:
-            break
     return process
 
 
 @pytest.mark.parametrize(
-    ("hosts", "role"), [(hosts, role) for hosts in PARTS for role in ["rdmarun", *PARTS[hosts]]]
+    ("hosts", "role"), [(hosts, role) for hosts, roles in ROLES.items() for role in roles]
 )
 def test_kill(jobs: Jobs, role: str, hosts: str) -> None:
     process = jobs.start("-np", "2", "-H", hosts, jobs.script(FAMILY))
@@ -68,3 +66,27 @@ def test_a_second_ctrl_c_does_not_wait(jobs: Jobs) -> None:
     assert process.returncode == 130
     assert "stopped by" not in err
     jobs.assert_none_left()
+
+
+def test_the_first_ctrl_c_after_a_reader_has_left_waits(jobs: Jobs) -> None:
+    text = """
+        import signal, sys, time
+        def clean_up(*_):
+            open("asked", "w")
+            time.sleep(1)
+            open("cleaned up", "w")
+            sys.exit()
+        signal.signal(signal.SIGTERM, clean_up)
+        while True:
+            print("more", flush=True)
+            time.sleep(0.01)
+    """
+    process = jobs.start("-np", "1", jobs.script(text))
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    wait_for(lambda: bool(jobs.files("asked")), "what follows the end of the reader")
+    process.send_signal(signal.SIGINT)
+    assert "stopped by SIGPIPE" in process.stderr.read()
+    assert process.wait(60) == 130
+    assert jobs.files("cleaned up")

@@ -1,5 +1,5 @@
-"""An MPI that is missing, unknown, or does not start what it is told to, where one is needed; and
---check-build.
+"""Jobs that need an MPI, where it is missing, unknown, or does not start the agents. Jobs that need
+none. And --check-build.
 
 Floor: tests.
 """
@@ -64,7 +64,7 @@ def test_missing_or_broken_mpi(jobs: Jobs, mpiexec: str | None, says: str) -> No
 
 
 def test_one_host_needs_no_mpi(jobs: Jobs) -> None:
-    """Neither an mpiexec nor mpi4py: no process of the job has loaded a library of MPI."""
+    """No process of the job runs mpiexec or has loaded a library of MPI."""
     env = bare_python(jobs, "exit 3")
     text = """
         import os

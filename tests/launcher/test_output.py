@@ -1,6 +1,6 @@
-"""Output that cannot be written: a line says so, the job goes on, and the status tells.
+"""Output that cannot be written: a line says so, the job goes on, and the exit status shows it.
 
-Every kind of reader, and those that do not read: torture/.
+Readers of every kind, and those that do not read, are in torture/.
 Floor: tests.
 """
 
@@ -9,12 +9,8 @@ import shlex
 import subprocess
 
 import pytest
-from job_runner import LIMIT_S, Jobs
+from job_runner import LIMIT_S, Jobs, both
 from namespaces import in_namespace
-
-ONE_HOST = ["-np", "2"]
-TWO_HOSTS = ["-np", "2", "-H", "localhost:1,127.0.0.1:1"]  # through mpiexec
-both = pytest.mark.parametrize("options", [ONE_HOST, TWO_HOSTS], ids=["one host", "two hosts"])
 
 PRINTS = """
     import os, sys
@@ -26,8 +22,8 @@ PRINTS = """
 
 
 def shell(jobs: Jobs, line: str) -> "subprocess.CompletedProcess[bytes]":
-    """The line of a shell, in which $RDMARUN is the command."""
-    command = f'rdmarun() {{ {jobs.python} -m rdmacoll.launcher "$@"; }}; {line}'
+    """Runs the line in a shell that has the command `rdmarun`."""
+    command = f'rdmarun() {{ {shlex.join(jobs.rdmarun)} "$@"; }}; {line}'
     return subprocess.run(
         ["bash", "-c", command],
         cwd=jobs.folder,
@@ -54,7 +50,7 @@ def test_stdout_that_takes_nothing(jobs: Jobs, options: list[str], to: str, why:
 
 @pytest.mark.parametrize("to", ["2>/dev/full", "2>&-", ">&- 2>&-", "<&-", "<&- >&- 2>&-"])
 def test_closed_streams(jobs: Jobs, to: str) -> None:
-    """Also where nothing can be said: what was to be written decides the status."""
+    """The status is that of lost output even where no line can say so."""
     writes_lost = to != "<&-"
     jobs.script(PRINTS.replace('"x" * 60)', '"x" * 60, file=sys.stderr)'))
     done = shell(jobs, f"rdmarun -np 2 script.py {to}")
@@ -63,7 +59,7 @@ def test_closed_streams(jobs: Jobs, to: str) -> None:
     assert done.stdout == b""
 
 
-def test_a_rank_that_fails_has_the_last_word(jobs: Jobs) -> None:
+def test_the_status_of_a_failed_rank_goes_before_that_of_lost_output(jobs: Jobs) -> None:
     jobs.script(PRINTS + "    sys.exit(3)\n")
     assert shell(jobs, "rdmarun -np 2 script.py >/dev/full").returncode == 3
 
@@ -77,7 +73,7 @@ def test_a_reader_that_leaves(jobs: Jobs, options: list[str]) -> None:
     assert b"stopped by SIGPIPE" in done.stderr
 
 
-def test_untagged_bytes_come_as_they_are(jobs: Jobs) -> None:
+def test_untagged_bytes_arrive_unchanged(jobs: Jobs) -> None:
     data = bytes(range(256)) * 5000 + b"\r\n\r\r\n no newline at the end \r"
     (jobs.folder / "data").write_bytes(data)
     jobs.script("import sys; sys.stdout.buffer.write(open('data', 'rb').read())")
@@ -86,8 +82,8 @@ def test_untagged_bytes_come_as_they_are(jobs: Jobs) -> None:
     assert (jobs.folder / "out/rank.0/stdout").read_bytes() == data
 
 
-def test_lines_longer_than_is_held(jobs: Jobs) -> None:
-    """A piece of one ends where another rank's line begins, and goes on with its tag."""
+def test_lines_longer_than_the_buffers(jobs: Jobs) -> None:
+    """Such a line may come in pieces between other ranks' lines; each piece has its rank's tag."""
     text = """
         import os, sys
         letter = "ab"[int(os.environ["RANK"])]
@@ -101,7 +97,7 @@ def test_lines_longer_than_is_held(jobs: Jobs) -> None:
     assert by_rank == {"0": "a" * 9_000_000, "1": "b" * 9_000_000}
 
 
-def test_children_that_outlive_a_rank_are_heard(jobs: Jobs) -> None:
+def test_output_of_children_that_outlive_their_rank_arrives(jobs: Jobs) -> None:
     text = """
         import os, subprocess, time
         if os.environ["RANK"] == "0":
@@ -114,7 +110,7 @@ def test_children_that_outlive_a_rank_are_heard(jobs: Jobs) -> None:
     assert jobs.run_script(text, "-np", "2").stdout == "[0]: from the child\n"
 
 
-def test_nohup_keeps_its_word(jobs: Jobs) -> None:
+def test_a_job_under_nohup_ignores_sighup(jobs: Jobs) -> None:
     jobs.script("""
         import os, signal, time
         os.kill(int(open("pid").read()), signal.SIGHUP)
@@ -122,17 +118,17 @@ def test_nohup_keeps_its_word(jobs: Jobs) -> None:
         print("went on")
     """)
     line = "trap '' HUP; echo $BASHPID > pid; exec"
-    done = shell(jobs, f"({line} {jobs.python} -m rdmacoll.launcher -np 1 script.py)")
+    done = shell(jobs, f"({line} {shlex.join(jobs.rdmarun)} -np 1 script.py)")
     assert (done.returncode, done.stdout) == (0, b"[0]: went on\n")
 
 
 def test_a_full_disk(jobs: Jobs) -> None:
-    """In a mount namespace, which only root can have."""
+    """The disk is mounted in a namespace of its own, which only root can make."""
     disk = jobs.folder / "disk"
     disk.mkdir()
     jobs.script(PRINTS)
     mount = f"mount -t tmpfs -o size=256k tmpfs {disk}"
-    run = f"{jobs.python} -m rdmacoll.launcher -np 2 --output-filename {disk} script.py"
+    run = f"{shlex.join(jobs.rdmarun)} -np 2 --output-filename {disk} script.py"
     done = shell(jobs, shlex.join([*in_namespace("mount"), "sh", "-c", f"{mount} && {run}"]))
     assert done.returncode == os.EX_IOERR, done.stderr
     said = [line for line in done.stderr.splitlines() if b"No space left on device" in line]

@@ -1,4 +1,5 @@
-"""--output-filename where others can write: nothing of theirs is followed, opened or removed.
+"""--output-filename in folders where others can write: rdmarun follows, opens and removes nothing
+of theirs.
 
 Floor: tests.
 """
@@ -9,21 +10,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from as_root import only_as_root
 from job_runner import Jobs
 from rdmacoll.launcher.rank_files import FileError, open_rank_files
 
-STRANGER = 4321  # a uid; only root can give a file away
+STRANGER = 4321  # a uid
+
+
+def give_to_stranger(path: Path) -> None:
+    only_as_root()
+    os.chown(path, STRANGER, STRANGER, follow_symlinks=False)
 
 
 def folder_of_stranger(rank: Path) -> None:
     rank.mkdir(parents=True)
-    os.chown(rank, STRANGER, STRANGER)
+    give_to_stranger(rank)
 
 
 def file_of_stranger(rank: Path) -> None:
     rank.mkdir(parents=True)
     (rank / "stdout").touch()
-    os.chown(rank / "stdout", STRANGER, STRANGER)
+    give_to_stranger(rank / "stdout")
 
 
 def link_instead_of_folder(rank: Path) -> None:
@@ -48,7 +55,7 @@ def second_name_of_a_file(rank: Path) -> None:
 
 def link_of_stranger_on_the_way(rank: Path) -> None:
     rank.parent.symlink_to("/tmp")
-    os.chown(rank.parent, STRANGER, STRANGER, follow_symlinks=False)
+    give_to_stranger(rank.parent)
 
 
 def loop(rank: Path) -> None:
@@ -95,7 +102,7 @@ def test_refused_before_any_rank_starts(jobs: Jobs) -> None:
     assert jobs.files("started") == []
 
 
-def test_what_is_made_is_for_us_alone(jobs: Jobs) -> None:
+def test_what_is_made_is_for_this_user_alone(jobs: Jobs) -> None:
     assert jobs.run_script("pass", "-np", "1", "--output-filename", "a/b").returncode == 0
     modes = {
         path.name: stat.S_IMODE(path.stat().st_mode) for path in (jobs.folder / "a").rglob("*")
@@ -103,7 +110,7 @@ def test_what_is_made_is_for_us_alone(jobs: Jobs) -> None:
     assert modes == {"b": 0o700, "rank.0": 0o700, "stdout": 0o600, "stderr": 0o600}
 
 
-def test_links_of_our_own_are_followed_on_the_way(tmp_path: Path) -> None:
+def test_links_of_this_user_are_followed_on_the_way(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "near").symlink_to("real")
     (tmp_path / "far").symlink_to(tmp_path / "near" / ".." / "near")

@@ -44,14 +44,14 @@ def test_rank_of_the_second_host() -> None:
     }
 
 
-def test_what_is_of_an_outer_job_is_not_taken_over() -> None:
+def test_variables_of_an_outer_job_are_not_inherited() -> None:
     job = replace(JOB, env={"RDMACOLL_ELASTIC": "joins", "RDMACOLL_AGENT": "@outer"})
     env = rank_env(job, 0, 0, FIRST, "@inner")
     assert "RDMACOLL_ELASTIC" not in env
     assert env["RDMACOLL_AGENT"] == "@inner"
 
 
-def test_a_start_of_the_ranks_survives_its_journey() -> None:
+def test_an_attempt_survives_its_journey_without_its_secret() -> None:
     assert Attempt.from_text(FIRST.to_text(), b"secret") == FIRST
     assert b"secret" not in FIRST.to_text()
     assert FIRST.id != replace(FIRST, secret=b"another").id

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from job_runner import Jobs
+from job_runner import LIMIT_S, Jobs
 from rdmacoll.launcher import caller
 from rdmacoll.launcher.rank_env import Attempt, Master
 from rdmacoll.launcher.rendezvous import Rendezvous
@@ -200,15 +200,13 @@ def test_only_ranks_are_served(jobs: Jobs, options: list[str]) -> None:
     assert done.stdout.count("refused") == 3 * 5
 
 
-def test_who_says_nothing_keeps_nobody_out(jobs: Jobs) -> None:
-    """Rank 0 has more connections than it may; its oldest are as good as before."""
+def test_silent_connections_keep_nobody_out(jobs: Jobs) -> None:
+    """Rank 0 makes more connections than it may have at a time; its oldest ones still work."""
     text = """
-        import time
         from client import *
         if RANK == 0:
             first = connect()
             silent = [connect() for _ in range(200)]
-            time.sleep(0.2)
             assert silent[-1].recv(1) == b""  # hung up on
             first.sendall(hello(b"0"))
             assert answer(first) == [b"0", b"1"]
@@ -225,19 +223,19 @@ def test_silence_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     attempt = Attempt(0, Master("127.0.0.1", 1), b"s" * 32)
     agent = Rendezvous(range(1), 1, attempt, lambda pid: 0, selector)
 
-    def turn() -> None:
+    def let_in_and_hear() -> None:
         for key, _ in selector.select(0.02):
             key.data()
-        agent.poll()
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
         silent.connect("\0" + agent.address[1:])
         silent.sendall(b"RDMA")
-        turn()
+        let_in_and_hear()
         assert agent.deadline is not None
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LIMIT_S
         while agent.deadline is not None:
-            turn()
+            let_in_and_hear()
+            agent.poll()
             assert time.monotonic() < deadline
         assert silent.recv(1) == b""
     agent.close()

@@ -3,8 +3,13 @@
 Floor: tests.
 """
 
+import fcntl
+import os
 import signal
+import termios
+from array import array
 
+import psutil
 import pytest
 from job_runner import Jobs, wait_for
 
@@ -141,6 +146,39 @@ def test_ctrl_c_restarts_nothing(jobs: Jobs) -> None:
     assert process.wait(timeout=30) == 128 + signal.SIGINT
     assert "again" not in process.stderr.read()
     wait_for(lambda: not jobs.processes(), "the end of all processes")
+
+
+def test_ctrl_c_that_comes_with_a_failure_restarts_nothing(jobs: Jobs) -> None:
+    """Agent 0 hears of both at once, as it is stopped. The failure was first."""
+    text = """
+        import os, sys, time
+        from pathlib import Path
+        Path("pids." + os.environ["RANK"]).write_text(f"{os.getpid()} {os.getppid()}")
+        Path("up." + os.environ["RANK"]).touch()
+        while os.environ["RANK"] == "0" or not Path("fail").exists():
+            time.sleep(0.01)
+        sys.exit(5)
+    """
+    process = jobs.start(*TWO_HOSTS, "--max-restarts", "5", jobs.script(text))
+    wait_for(lambda: len(jobs.files("up.*")) == 3, "the ranks")
+    pids = [tuple(map(int, path.read_text().split())) for path in jobs.files("pids.*")]
+    agent = pids[0][1]
+    os.kill(agent, signal.SIGSTOP)
+    (jobs.folder / "fail").touch()
+    wait_for(lambda: not psutil.pid_exists(pids[1][0]), "the other agent's look at its rank")
+    process.send_signal(signal.SIGINT)
+    with open(f"/proc/{agent}/fd/0", "rb") as control:
+        wait_for(lambda: unread(control.fileno()) > 0, "what rdmarun tells agent 0")
+    os.kill(agent, signal.SIGCONT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "exited with status 5" in err and "again" not in err
+
+
+def unread(pipe: int) -> int:
+    count = array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 def test_bad_numbers(jobs: Jobs) -> None:

@@ -1,6 +1,6 @@
 """What agents of several hosts prove to each other before they are told the job, and by which key.
 
-Other hosts are this one: a stand-in for ssh runs commands here, and notes them.
+The other hosts are this one: a stand-in for ssh notes the commands and runs them here.
 Floor: tests.
 """
 
@@ -9,19 +9,19 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
-from job_runner import Jobs, wait_for
+from job_runner import LIMIT_S, Jobs, command_of, wait_for
 from rdmacoll.launcher.comm import Comm, Gathering
 from rdmacoll.launcher.key import Key, NotOfTheJob, Trust, establish_trust
 from rdmacoll.launcher.key_sharing import remote_shell
 from rdmacoll.launcher.mpi_env import mpi_environment
-from test_mpi import HYDRA, bare_python
+from test_mpi import HYDRA, TWO_AGENTS, bare_python
 
-TWO_AGENTS = ["-np", "2", "-H", "localhost:1,localhost:1"]
 TWO_HOSTS = ["-np", "2", "-H", "nodeA:1,nodeB:1"]
 KEY = Key(b"k" * 32, "run")
 
-# Runs the command of `ssh [-x] HOST COMMAND`, but on nodeB, where the key holder is another's.
+# Called as `ssh [-x] HOST COMMAND`, it runs the command; before nodeB's key holder it runs {on_b}.
 SSH = """#!/bin/bash
 [ "$1" = -x ] && shift
 host=$1; shift
@@ -41,7 +41,10 @@ STAY = """
 
 
 class Together:
-    """Agents that are threads, each with a Comm of its own. `tamper` changes what agent 0 hears."""
+    """What the agents of a test share: each is a thread with a Comm of its own.
+
+    `tamper` changes what agent 0 hears.
+    """
 
     def __init__(self, size: int, tamper: Callable[[list[bytes]], list[bytes]]) -> None:
         self.size = size
@@ -126,16 +129,16 @@ def test_agents_of_one_job_trust_each_other_and_share_a_secret() -> None:
 
 
 @pytest.mark.parametrize("other", [Key(b"x" * 32, "run"), Key(KEY.secret, "another run")])
-def test_who_has_another_key_or_is_of_another_run_is_named(other: Key) -> None:
+def test_an_agent_with_another_key_or_of_another_run_is_named(other: Key) -> None:
     outcomes = meet([KEY, KEY, other])
     for outcome in outcomes[:2]:
         assert isinstance(outcome, str)
         assert outcome.startswith("the agents on node2 do not know the job's key")
-    assert isinstance(outcomes[2], str)
+    assert isinstance(outcomes[2], str) and "do not know the job's key" in outcomes[2]
 
 
-def test_who_says_what_others_say_is_none_of_them() -> None:
-    """It has no key and sends back agent 0's nonce and proof, as its own."""
+def test_an_agent_that_sends_back_what_it_hears_is_refused() -> None:
+    """It has no key and sends agent 0's nonce and proof as its own."""
 
     def reflect(said: list[bytes]) -> list[bytes]:
         return [said[0], said[0]]
@@ -144,7 +147,7 @@ def test_who_says_what_others_say_is_none_of_them() -> None:
     assert isinstance(outcomes[0], str) and "the agents on node1 do not know" in outcomes[0]
 
 
-def test_who_repeats_an_earlier_meeting_is_none_of_them() -> None:
+def test_an_agent_that_repeats_an_earlier_meeting_is_refused() -> None:
     earlier: list[bytes] = []
 
     def note(said: list[bytes]) -> list[bytes]:
@@ -165,7 +168,7 @@ def test_a_changed_job_is_refused() -> None:
             KEY.unseal("job", changed)
 
 
-def test_what_mpiexec_gets() -> None:
+def test_the_variables_that_mpiexec_gets() -> None:
     ours = {"PATH": "/bin", "LC_ALL": "C", "HYDRA_DEBUG": "1", "SLURM_JOB_ID": "7", "FI_X": "y"}
     users = {"API_TOKEN": "t", "AWS_SECRET_ACCESS_KEY": "s", "RDMACOLL_SECRET_FILE": "f"}
     assert mpi_environment(ours | users) == ours
@@ -180,7 +183,7 @@ def test_remote_shell() -> None:
 
 
 def stand_in(jobs: Jobs, on_b: str = ":") -> dict[str, str]:
-    """The variables that put it in the place of ssh."""
+    """The variables that make mpiexec and rdmarun use the stand-in for ssh."""
     path = jobs.folder / "ssh"
     path.write_text(SSH.format(calls=jobs.folder / "calls", on_b=on_b))
     path.chmod(0o755)
@@ -191,13 +194,18 @@ def calls(jobs: Jobs) -> list[str]:
     return (jobs.folder / "calls").read_text().splitlines()
 
 
-def test_the_users_environment_is_the_ranks_alone(jobs: Jobs) -> None:
+def key_holders(jobs: Jobs) -> list[psutil.Process]:
+    return [p for p in jobs.processes() if "key_holder" in " ".join(command_of(p))]
+
+
+def test_only_the_ranks_get_the_users_environment(jobs: Jobs) -> None:
     """mpiexec, its proxies and the agents have none of it, nor has any command line."""
     token = "token-of-the-user"
     job = jobs.start(*TWO_HOSTS, jobs.script(STAY), API_TOKEN=token, **stand_in(jobs))
     assert job.stdout is not None
     try:
         wait_for(lambda: len(jobs.files("up.*")) == 2, "the ranks")
+        wait_for(lambda: not key_holders(jobs), "the end of the key holders")
         without = 0
         for process in jobs.processes():
             folder = Path(f"/proc/{process.pid}")
@@ -207,10 +215,9 @@ def test_the_users_environment_is_the_ranks_alone(jobs: Jobs) -> None:
                 assert token.encode() not in (folder / "environ").read_bytes(), process.cmdline()
                 without += 1
         assert without >= 7  # mpiexec, two proxies, keepers and agents
-        assert not any("key_holder" in " ".join(p.cmdline()) for p in jobs.processes())
     finally:
         (jobs.folder / "enough").touch()
-        out, err = job.communicate(timeout=60)
+        out, err = job.communicate(timeout=LIMIT_S)
     assert job.returncode == 0, err
     assert sorted(out.splitlines()) == [f"[{rank}]: {token}" for rank in range(2)]
     assert sum("key_holder" in call for call in calls(jobs)) == 2
@@ -257,7 +264,7 @@ def secret_file(jobs: Jobs) -> Path:
     return path
 
 
-def test_a_secret_file_needs_no_ssh_of_ours(jobs: Jobs, secret_file: Path) -> None:
+def test_a_job_with_a_secret_file_starts_no_key_holder(jobs: Jobs, secret_file: Path) -> None:
     script = jobs.script("print('ran')")
     env = stand_in(jobs) | {"RDMACOLL_SECRET_FILE": "secret"}
     done = jobs.run(*TWO_HOSTS, script, **env)
@@ -278,8 +285,8 @@ def test_a_secret_file_that_is_refused(jobs: Jobs, secret_file: Path) -> None:
         assert says in done.stderr
 
 
-def test_who_asks_for_the_job_without_the_key_is_not_told(jobs: Jobs) -> None:
-    """In the place of mpiexec and its agent 0; what it hears is noted."""
+def test_an_agent_without_the_key_is_not_told_the_job(jobs: Jobs) -> None:
+    """It takes the place of mpiexec and of agent 0, and notes what it hears."""
     heard = jobs.folder / "heard"
     thief = f"echo 'rdmarun: next {'0' * 64}'; exec /bin/cat >{heard}\n"
     done = jobs.run(*TWO_AGENTS, jobs.script("pass"), **bare_python(jobs, HYDRA + thief))

@@ -1,8 +1,8 @@
-"""What an operation's tensors are bound to, and those that lie in one another.
+"""Binds an operation to tensors that lie in one another. The ways, and the kind `slices`:
 
-own: where in-place forms have them, the input in its own block of the output, or the reverse.
-elsewhere: anywhere else in it. stacked: outputs that overlap each other, of which the last holds
-what it was sent. slices: neighbours in one tensor, an operation for each.
+own: the input lies where in-place forms have it, in its own block of the output, or the reverse.
+elsewhere: it lies anywhere else in it. stacked: the outputs overlap each other, and the last holds
+what it was sent. slices: the tensors are neighbours in one, and each has an operation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch import Tensor
 class Bound:
     ins: list[Tensor] = field(default_factory=list)
     outs: list[Tensor] = field(default_factory=list)
-    # With what they must hold at the end; None: what they held before.
+    # Each buffer with what it must hold at the end; None: what it held before.
     checks: list[tuple[Buffer, Tensor | None]] = field(default_factory=list)
 
     def add_input(self, buffer: Buffer) -> None:
@@ -71,7 +71,7 @@ def _stacked(op: Op, me: int, part: Part) -> Bound:
 
 
 def _in_a_whole(op: Op, me: int, part: Part) -> Bound:
-    """Elsewhere is across two blocks."""
+    """Elsewhere means across two blocks."""
     count, size = op.counts[0], op.group.size
     start = me * count if op.alias == "own" else count // 2 if size > 1 else 0
     place = slice(start, start + count)
@@ -86,7 +86,7 @@ def _in_a_whole(op: Op, me: int, part: Part) -> Bound:
 
 
 def _shifted(op: Op, me: int, part: Part) -> Bound:
-    """Output over input, or some rows behind it."""
+    """The output lies over the input, or begins two rows behind its start."""
     given, wanted = values.contribution(op, me, 0), _present(expect.outputs(op, me)[0])
     shift = 0 if op.alias == "own" else 2 * op.width
     before = torch.cat([given, given.new_zeros(shift)])
@@ -99,7 +99,7 @@ def _shifted(op: Op, me: int, part: Part) -> Bound:
 
 
 def _input_in_list(op: Op, me: int, part: Part) -> Bound:
-    """Inputs are outputs: their own ones, or others."""
+    """Each input is an output: this rank's own, or another."""
     given, wanted = values.contributions(op, me), expect.outputs(op, me)
     outs = [_flat(op, part, count) for count in op.outputs(me)]
     bound = Bound([], [buffer.view for buffer in outs], list(zip(outs, wanted, strict=True)))

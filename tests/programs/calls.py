@@ -1,4 +1,4 @@
-"""Each kind of operation as the call of torch.distributed that a user makes.
+"""Makes each kind of operation as a user does, by a call of torch.distributed.
 
 Not here: what goes in and what must come out.
 """
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import _coalescing_manager
 
 Tensors = list[Tensor]
-# What is waited for: a Work, or the manager of coalesced ones.
+# Each is waited for: a Work, or the manager of coalesced operations.
 Works = list[Any]
 
 
@@ -164,7 +164,7 @@ CALLS: dict[str, Call] = {
     ),
 }
 
-# What torch gives for these is a future or a manager, and no work.
+# For these torch gives a future or a manager, which can only be waited for.
 ONLY_WAITED_FOR = (
     "all_reduce_coalesced",
     "all_gather_coalesced",
@@ -179,7 +179,7 @@ End = tuple[int, bool]
 def exchange(
     op: Op, group: Any, ends: Sequence[End], tensors: Sequence[Tensor], batched: bool
 ) -> Works:
-    """Starts them in this order."""
+    """Starts the sends and receives in this order."""
     calls = [
         dist.P2POp(dist.isend if end[1] else dist.irecv, tensor, peer(op, end), group, tag(op, end))
         for end, tensor in zip(ends, tensors, strict=True)
@@ -191,7 +191,7 @@ def exchange(
 
 
 def peer(op: Op, end: End) -> int:
-    """Of the world."""
+    """The rank of the world at the other end."""
     message = op.messages[end[0]]
     return op.group.ranks[message.destination if end[1] else message.source]
 
@@ -201,7 +201,7 @@ def tag(op: Op, end: End) -> int:
 
 
 def alone(op: Op, group: Any, end: End, tensor: Tensor) -> None:
-    """One message, blocking."""
+    """Sends or receives one message by a blocking call."""
     if end[1]:
         dist.send(tensor, peer(op, end), group, tag(op, end))
     else:

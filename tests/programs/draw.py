@@ -1,7 +1,7 @@
-"""Draws programs: the same one for the same seed, number and world, on every rank.
+"""Draws programs: every rank draws the same one for the same seed, number and world.
 
-A program is one order of operations that every rank follows, but for what it may shuffle; so none
-can block another for ever. Not here: what is drawn about one operation (draw_op.py).
+All ranks follow one order of operations, except within bursts that may be shuffled, so that none
+blocks another for ever. Not here: what is drawn about one operation (draw_op.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def program(seed: int, number: int, world: int) -> Program:
 
 
 def environment(seed: int, number: int) -> dict[str, str]:
-    """Of the processes that run this program: settings that take other ways."""
+    """Variables of the processes that run this program, by which the engine takes other ways."""
     rng = random.Random(f"environment/{seed}/{number}")
     drawn: dict[str, str] = {}
     if rng.random() < 0.4:
@@ -76,7 +76,9 @@ class _Drawing:
         steps.append(Make(self._groups[0]))
         steps += [self._make() for _ in range(rng.choice((0, 1, 1, 2, 3)))]
         steps += [self._step() for _ in range(rng.randint(8, 20))]
-        return [*steps, *[Renew()] * (rng.random() < 0.02)]
+        if rng.random() < 0.02:
+            steps.append(Renew())
+        return steps
 
     def _step(self) -> Step:
         rng = self._rng

@@ -51,7 +51,7 @@ WEIGHTS = {
     "exchange": 10,
     "message": 6,
     "any_source": 3,
-    # The rest only blocks.
+    # The rest has blocking calls only.
     "sparse": 1,
     "misfit": 0.5,
     "monitored_barrier": 0.5,
@@ -110,7 +110,7 @@ class Drawer:
         return dataclasses.replace(op, parts=tuple(parts), gloo=False)
 
     def of_one_input(self, group: Group, count: int) -> list[Op]:
-        """Several that read the same tensor at once."""
+        """Several operations that read the same tensor at once."""
         rng = self._rng
         first = self._op(group, rng.choice(ONE_INPUT), blocks=0.0, even=True)
         ops = []
@@ -173,7 +173,7 @@ class Drawer:
         return op
 
     def _count(self, op: Op, most_bytes: int, tensors: int) -> int:
-        """Of one of so many tensors in all."""
+        """The elements of one tensor, of so many that share the budget."""
         itemsize = op.torch_dtype.itemsize
         most = max(min(most_bytes, self._left_bytes) // max(tensors, 1), 64)
         drawn = sizes.count(self._rng, itemsize, most)
@@ -205,7 +205,7 @@ class Drawer:
         return dataclasses.replace(op, counts=tuple(uneven))
 
     def _sized_matrix(self, op: Op, most_bytes: int) -> Op:
-        """`wide` says that splits are left out."""
+        """Here `wide` says that the call leaves the splits out."""
         rng, size = self._rng, op.group.size
         count = self._count(op, most_bytes, size * size)
         width = rng.choice((1, 1, 2, 3, 7)) if op.kind == "all_to_all_single" else 1
@@ -238,7 +238,7 @@ class Drawer:
         return tuple(made)
 
     def _parts(self, op: Op, blocks: float) -> tuple[Part, ...]:
-        """Members differ in all that is nobody else's affair."""
+        """Members may differ in how they call, where their tensors lie, and how they wait."""
         rng = self._rng
         alike = self._part(op, blocks)
         if rng.random() < 0.4:

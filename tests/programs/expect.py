@@ -1,4 +1,4 @@
-"""What an operation must give, by plain math on what everybody contributes; nothing is sent."""
+"""Computes what an operation must give from what all ranks contribute; nothing is sent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_BOOLS = {**_FOLDS, "SUM": torch.logical_or, "PRODUCT": torch.logical_and}
 
 
 def reduced(op: Op, inputs: list[Tensor]) -> Tensor:
-    """Folded in a type in which it is exact, or wraps as the narrow one does."""
+    """Folds in a wider type, in which sums are exact, or wrap as those of the narrow type do."""
     dtype = op.torch_dtype
     wide = torch.int64
     if op.dtype in FLOATS:
@@ -45,7 +45,7 @@ def reduced(op: Op, inputs: list[Tensor]) -> Tensor:
 
 
 def outputs(op: Op, me: int) -> list[Tensor | None]:
-    """Flat, of each output of `me`; None: it stays as it was."""
+    """The flat content of each output of `me`; None: the output stays as it was."""
     everyone = range(op.group.size)
 
     def given(rank: int, index: int = 0) -> Tensor:

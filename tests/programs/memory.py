@@ -1,6 +1,6 @@
-"""Tensors that lie in all ways: in the heap or not, with gaps, transposed, expanded, negated.
+"""Tensors of every layout, in the heap or not: with gaps, transposed, expanded, negated.
 
-A Buffer is a tensor in memory of its own, which also knows whether anything beside it was written.
+A Buffer is a tensor in memory of its own. It also finds out whether anything beside it was written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor
 import rdmacoll
 
 MEMORIES = ("ordinary", "heap", "placed", "registered")
-# Not "neg": torch hands a backend a copy of such a tensor, so the results of all backends are lost.
+# Not "neg": torch hands a backend a copy of such a tensor, so that every backend's result is lost.
 OUTPUT_LAYOUTS = ("flat", "offset", "strided", "transposed", "channels_last", "rows")
 EXPANDED = ("expanded", "expanded_rows")
 INPUT_LAYOUTS = (*OUTPUT_LAYOUTS, "neg", *EXPANDED)
@@ -64,14 +64,17 @@ def applies(layout: str, dtype: torch.dtype) -> bool:
     return True
 
 
+def unexpanded(layout: str, shape: Shape) -> Shape:
+    """The shape without the repetition of expanded dimensions."""
+    pairs = zip(shape, strides(layout, shape), strict=True)
+    return tuple(1 if stride == 0 else size for size, stride in pairs)
+
+
 def logical(flat: Tensor, shape: Shape, layout: str) -> Tensor:
-    """What a tensor of this layout holds, if it was filled with `flat`."""
+    """What a tensor of this layout holds after it was filled with `flat`."""
     if flat.numel() == 0 or layout not in EXPANDED:
         return flat
-    once = tuple(
-        1 if stride == 0 else size
-        for size, stride in zip(shape, strides(layout, shape), strict=True)
-    )
+    once = unexpanded(layout, shape)
     return flat[: math.prod(once)].view(once).expand(shape).reshape(-1)
 
 
@@ -88,24 +91,25 @@ class Buffer:
         self.base = allocate(memory, count, dtype)
         self.base.view(torch.uint8).fill_(1 if dtype == torch.bool else _PATTERN)
         self._before = self.base.clone()
-        self.view = self.view_of(self.base)
+        self.view = self._view_of(self.base, shape)
 
-    def view_of(self, base: Tensor) -> Tensor:
-        view = base.as_strided(self.shape, self._strides, self._offset)
+    def _view_of(self, base: Tensor, shape: Shape) -> Tensor:
+        view = base.as_strided(shape, self._strides, self._offset)
         return torch._neg_view(view) if self.layout == "neg" else view
 
     def fill(self, flat: Tensor) -> Buffer:
-        """With what logical() makes of it."""
+        """Its view then holds what logical() makes of `flat`."""
         if flat.numel():
-            self._written_once(self.base, flat)
+            once = unexpanded(self.layout, self.shape)
+            self._view_of(self.base, once).copy_(flat[: math.prod(once)].view(once))
             self._before.copy_(self.base)
         return self
 
     def as_expected(self, flat: Tensor | None) -> str:
-        """Empty if it holds `flat`, or, if None, what it was filled with, and nothing beside it was
-        written; else what is wrong. To be asked once."""
+        """Empty, or what is wrong: it must hold `flat` (None: what it was filled with), and nothing
+        beside it may have been written. May be called once."""
         if flat is not None:
-            self.view_of(self._before).copy_(flat.view(self.shape))
+            self._view_of(self._before, self.shape).copy_(flat.view(self.shape))
         if torch.equal(self.base.view(torch.uint8), self._before.view(torch.uint8)):
             return ""
         got, want = (
@@ -118,13 +122,3 @@ class Buffer:
             f"element {first} of its memory (tensor from {self._offset}, strides {self._strides}): "
             f"got {self.base[first].item()}, expected {self._before[first].item()}"
         )
-
-    def _written_once(self, base: Tensor, flat: Tensor) -> None:
-        if self.layout not in EXPANDED:
-            self.view_of(base).copy_(flat.view(self.shape))
-            return
-        once = tuple(
-            1 if stride == 0 else size
-            for size, stride in zip(self.shape, self._strides, strict=True)
-        )
-        base.as_strided(once, self._strides, self._offset).copy_(flat[: math.prod(once)].view(once))

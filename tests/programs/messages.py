@@ -1,6 +1,6 @@
-"""Point to point, objects and sparse tensors: what is not tensors in, tensors out of one call.
+"""Operations that are not one call with dense tensors: messages, objects and sparse tensors.
 
-Each starts an operation's part and returns what is called at its end, which gives the complaints.
+Each function here starts one rank's part, and returns a function that ends it and gives complaints.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _buffer(op: Op, part: Part, index: int, sends: bool) -> Buffer:
 
 
 def _content(op: Op, index: int, layout: str) -> torch.Tensor:
-    """What arrives, as its sender's layout has it."""
+    """What arrives: the sender's tensor as its layout has it."""
     return logical(values.sent(op, index), op.shape(op.messages[index].count), layout)
 
 
@@ -46,6 +46,12 @@ def _exchange(op: Op, group: Any, me: int) -> Ending:
     ends = _ends(op, me)
     buffers = [_buffer(op, part, index, sends) for index, sends in ends]
     views = [buffer.view for buffer in buffers]
+    works: calls.Works = []
+    if part.mode == "block" and len(ends) == 1:
+        calls.alone(op, group, ends[0], views[0])
+    else:
+        works = calls.exchange(op, group, ends, views, batched=part.forget)
+    wait = WAITS["wait" if part.mode == "block" else part.mode](works)
 
     def end() -> list[str]:
         wait()
@@ -57,18 +63,12 @@ def _exchange(op: Op, group: Any, me: int) -> Ending:
             said += [f"{message}: {text}"] * bool(text)
         return said
 
-    if part.mode == "block" and len(ends) == 1:
-        calls.alone(op, group, ends[0], views[0])
-        wait: Callable[[], None] = lambda: None  # noqa: E731
-        return end
-    works = calls.exchange(op, group, ends, views, batched=part.forget)
-    wait = WAITS["wait" if part.mode == "block" else part.mode](works)
     return end
 
 
 def _ends(op: Op, me: int) -> list[calls.End]:
-    """What `me` sends and receives, in an order of its own; but messages of one tag stay in order
-    between two ranks."""
+    """What `me` sends and receives, in an order that differs from rank to rank. Between two ranks
+    the messages of one tag stay in order."""
     order = list(range(len(op.messages)))
     random.Random(f"{op.data}/{me}").shuffle(order)
     queues: dict[tuple[int, int, int], list[int]] = {}
@@ -119,7 +119,7 @@ def _any_source(op: Op, group: Any, me: int) -> Ending:
 
 
 def _misfit(op: Op, group: Any, me: int) -> Ending:
-    """The receiver's tensor is too long: it raises, and maybe the sender; the group works on."""
+    """The receiver's tensor is too long: it raises, and the sender may. The group works on."""
     message = op.messages[0]
     if me not in (message.source, message.destination):
         return _nothing

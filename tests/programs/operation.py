@@ -1,4 +1,4 @@
-"""One operation of tensors on one rank: binds its tensors, starts it, ends it, checks it.
+"""Runs one operation on one rank: binds its tensors, starts it, ends it and checks it.
 
 Not here: when and in which thread that happens (rank.py).
 """
@@ -105,7 +105,7 @@ def _inputs(op: Op, me: int, part: Part) -> list[Buffer]:
 
 
 def _forget_inputs(bound: Bound) -> None:
-    """Memory of the inputs, if nobody holds it, gets other contents at once."""
+    """Drops the inputs, and allocates as much: memory that nobody holds is overwritten at once."""
     sizes = [tensor.nbytes for tensor in bound.ins]
     bound.checks = [(buffer, wanted) for buffer, wanted in bound.checks if wanted is not None]
     bound.ins.clear()
@@ -113,7 +113,7 @@ def _forget_inputs(bound: Bound) -> None:
 
 
 def _untouched(sizes: list[int]) -> messages.Ending:
-    """Memory that was an operation's, if nobody holds it, is another's, who keeps its contents."""
+    """Allocates as much as the operation's tensors had. Nobody may write there any more."""
     junk = _junk(sizes)
 
     def end() -> list[str]:

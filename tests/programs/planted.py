@@ -1,4 +1,4 @@
-"""Mistakes planted into every second all_reduce that blocks, to see that programs find them."""
+"""Plants mistakes into every second blocking all_reduce, to see that programs find them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plant(mistake: str) -> None:
 
 
 class _Planted:
-    """In the place of all_reduce, on the last rank."""
+    """Takes the place of dist.all_reduce on the last rank."""
 
     def __init__(self, mistake: str, true_call: Any) -> None:
         self._mistake = mistake

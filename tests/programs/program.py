@@ -69,8 +69,8 @@ class Part:
     layout_in: str = "flat"  # likewise
     layout_out: str = "flat"
     forget: bool = False  # drops its inputs while the operation is in flight
-    reset: bool = False  # gives its output tensors other memory then; the result goes where it was
-    late_ms: float = 0.0  # computes for so long before
+    reset: bool = False  # gives its output tensors other memory; the result goes to the first
+    late_ms: float = 0.0  # sleeps for so long before the call
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ Counts = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Op:
-    """`counts`: elements of the one tensor, or of each rank's, or of each tensor of several; of an
-    all_to_all rows: what each rank sends to each."""
+    """`counts`: the elements of the one tensor, or of each rank's, or of each of several tensors.
+    `matrix`, of an all_to_all: the rows that each rank sends to each."""
 
     number: int
     group: Group
@@ -124,9 +124,11 @@ class Op:
                 return (counts[me],)
             case "scatter":
                 return counts if me == self.root else ()
-            case "reduce_scatter_tensor" | "manager_reduce_scatter":
-                return tuple(count * size for count in counts)
-            case "reduce_scatter_tensor_coalesced":
+            case (
+                "reduce_scatter_tensor"
+                | "reduce_scatter_tensor_coalesced"
+                | "manager_reduce_scatter"
+            ):
                 return tuple(count * size for count in counts)
             case "all_to_all":
                 return self.matrix[me]
@@ -143,9 +145,9 @@ class Op:
                 return counts if me == self.root else ()
             case "scatter" | "reduce_scatter":
                 return (counts[me],)
-            case "all_gather_into_tensor" | "manager_all_gather":
-                return tuple(count * size for count in counts)
-            case "all_gather_into_tensor_coalesced":
+            case (
+                "all_gather_into_tensor" | "all_gather_into_tensor_coalesced" | "manager_all_gather"
+            ):
                 return tuple(count * size for count in counts)
             case "all_gather_coalesced":
                 return counts * size
@@ -181,8 +183,8 @@ class Op:
 
 @dataclass(frozen=True)
 class Make:
-    """All ranks call. Not by use_local_synchronization: torch names such a group by how many a rank
-    is in, so that members which are in different others do not meet, whatever the backend."""
+    """All ranks make the group. None is made by use_local_synchronization: torch names such a group
+    by how many the rank is in, so members that are in different other groups would never meet."""
 
     group: Group
 
@@ -194,13 +196,14 @@ class Destroy:
 
 @dataclass(frozen=True)
 class Renew:
-    """The default group is destroyed, and with it all others, and made again. First or last."""
+    """The default group is destroyed, and all others with it, and made again. A program's first or
+    last step."""
 
 
 @dataclass(frozen=True)
 class Burst:
-    """Operations one after another; where shuffled, none blocks, and each rank has an order of its
-    own of those in different groups."""
+    """Operations one after another. Where shuffled, none blocks, and each rank has its own order of
+    those in different groups."""
 
     ops: tuple[Op, ...]
     shuffled: bool = False

@@ -1,6 +1,6 @@
-"""Runs programs on one rank of a world that lives longer than they do.
+"""Runs programs, one after the other, on one rank of a world.
 
-A wrong result is noted and the program goes on; what should not have been raised ends it.
+A wrong result is noted and the program goes on; an unexpected error ends it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def enter(environment: dict[str, str], timeout_s: float, plant: str) -> None:
 
 
 def run(seed: int, number: int) -> list[str]:
-    """What was wrong in this program here; raises what ended it, with the operation's name."""
+    """What was wrong in this program on this rank. An error that ended it is raised, and names the
+    operation."""
     program = draw.program(seed, number, int(os.environ["WORLD_SIZE"]))
     runner = Runner(program, int(os.environ["RANK"]))
     runner.run()
@@ -80,7 +81,7 @@ def _init() -> None:
 
 
 class ProgramError(Exception):
-    """Something was raised that should not have been; says in which operation."""
+    """An unexpected error, with the operation that raised it."""
 
 
 @dataclass
@@ -170,7 +171,7 @@ class Runner:
     def _destroy(self, number: int) -> None:
         group, twin = self._groups.pop(number, None), self._twins.pop(number, None)
         if group is not None and number in self._dropped:
-            dist.barrier(group)  # behind what nobody waits for; destroying does so for 2 s only
+            dist.barrier(group)  # for what nobody waits for: destroying waits 2 s for it at most
         for made in (group, twin):
             if made is not None and made is not dist.group.WORLD:
                 dist.destroy_process_group(made)
@@ -186,7 +187,7 @@ class Runner:
                 self._compare_with_gloo(op)
 
     def _shuffled(self, ops: Sequence[Op]) -> list[Op]:
-        """Groups in another order; those of one group stay in order."""
+        """Operations of different groups change places; those of one group stay in order."""
         slots = [op.group.number for op in ops]
         self._rng.shuffle(slots)
         queues = {n: [op for op in ops if op.group.number == n] for n in slots}
@@ -217,11 +218,11 @@ class Runner:
 
     def _compare_with_gloo(self, op: Op) -> None:
         me = op.group.ranks.index(self.rank)
-        op = replace(op, dims=1)  # gloo wants the shapes to fit, too
+        op = replace(op, dims=1)  # gloo wants equal shapes, too
         bound = operation.bind(op, me, Part())
         call = operation.calls.CALLS[op.kind]
         call(op, self._twins[op.group.number], bound.ins, bound.outs, False)
-        if op.kind != "reduce":  # what the others than the root hold then is gloo's affair
+        if op.kind != "reduce":  # gloo may leave anything on ranks other than the root
             said = operation.check(bound)
             self.wrong += [self._line(f"{op}: gloo gives something else: {text}") for text in said]
 

@@ -1,5 +1,5 @@
-"""Calls that must raise: before anything moves, after which the group works as before; or in a
-group of their own, which fails as a whole.
+"""Calls that must raise. Some raise before anything moves, and their group works as before. Others
+are made in a group of their own, which fails as a whole.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 
 ERRORS = (RuntimeError, ValueError, TypeError, NotImplementedError, IndexError)
 
-Refused = Callable[[Any, int, int], Any]  # group, me, size; ranks are of the group
+Refused = Callable[[Any, int, int], Any]  # (group, this rank in it, its size)
 
 
 def _op(name: str) -> Any:
@@ -44,7 +44,7 @@ def _first(group: Any) -> int:
 
 
 def _sized(group: Any, me: int, size: int) -> Any:
-    """The tensor that is this rank's own is one too long."""
+    """This rank's own tensor is one element too long."""
     inputs = [_ones(3) for _ in range(size)]
     inputs[me] = _ones(4)
     return dist.reduce_scatter(_ones(3), inputs, group=group)
@@ -149,8 +149,8 @@ MISMATCHED: dict[str, tuple[Calls, Calls]] = {
 
 
 def mismatch(what: str, group: Any, me: int) -> str:
-    """Empty if this rank heard of it, in the call or in a later one: a rank that only sends may
-    leave it before, and so may who is let out of a barrier."""
+    """Empty if this rank heard of it, in the call or in a later one. A rank that only sends may end
+    the call before that, and so may one that is let out of a barrier."""
     try:
         MISMATCHED[what][0 if me == 0 else 1](group)
         for root in (0, 1):

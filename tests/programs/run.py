@@ -52,7 +52,7 @@ class Tally:
 
 
 class Driver:
-    """Of one world."""
+    """Runs programs in worlds of one size."""
 
     def __init__(self, options: argparse.Namespace, world: int, tally: Tally) -> None:
         self._options = options

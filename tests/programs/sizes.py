@@ -1,4 +1,4 @@
-"""How large: mostly small, and often around where the engine takes another way. Chances only."""
+"""Draws sizes: mostly small ones, and often such at which the engine takes another way."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import random
 KIB = 1024
 MIB = 1024 * KIB
 
-# Bytes: in a line, in an envelope, the smallest slot, short messages' slots, one-shot's ends, slots
-# of groups of two and more, where the caller stops to linger, tiles, stages.
+# In bytes: the limits of inline data, envelopes, the smallest slot, the slots of short messages,
+# one-shot, the slots of groups of two and more, lingering callers, tiles and stages.
 EDGES = (24, 44, 64, 4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB)
 LARGE_EDGES = (256 * KIB, 512 * KIB, 1 * MIB, 2 * MIB)
 HUGE_EDGES = (4 * MIB, 8 * MIB)
@@ -16,7 +16,7 @@ PRIMES = (2, 3, 5, 7, 11, 13, 17, 31, 61, 127, 251, 509, 1021, 2039, 4093, 8191)
 
 
 def count(rng: random.Random, itemsize: int, budget_bytes: int) -> int:
-    """Elements of one tensor that has at most so many bytes."""
+    """The elements of one tensor, of at most so many bytes."""
     kind = rng.random()
     if kind < 0.12:
         drawn = rng.choice((0, 1, 1, 2))

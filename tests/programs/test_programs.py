@@ -1,5 +1,5 @@
-"""Random programs: seeds that never change, others every day, and many at night; and mistakes that
-are planted, which programs must find.
+"""Random programs: of a fixed seed, of another seed every day, and many of them at night. And
+mistakes that are planted, which programs must find.
 
 `RDMACOLL_NIGHTLY=1 pytest -m nightly tests/programs` runs 100,000 operations.
 """
@@ -51,7 +51,7 @@ def run(
 
 
 def _as_by_hand() -> dict[str, str]:
-    """Settings that other tests have made would make it another run."""
+    """Without settings that other tests have made, with which a failure could not be repeated."""
     return {k: v for k, v in os.environ.items() if not k.startswith("RDMACOLL_")}
 
 
@@ -62,7 +62,7 @@ def test_fixed() -> None:
 
 
 def test_of_the_day() -> None:
-    """Its seed is in its output, and in the line of each failure."""
+    """The seed is in the output, and in the line of each failure."""
     status, operations, _ = run(
         seed=seed_of_the_day(), worlds=WORLDS, programs=10_000, seconds=DAILY_S
     )

@@ -1,7 +1,7 @@
 """What every rank contributes: a function of the operation's seed, the rank, the tensor's number.
 
-Movements carry arbitrary bits. Reductions get small integers, which every order of folding adds
-exactly, or integers that overflow as all sums of them do.
+Operations that only move data carry arbitrary bits. Reductions get small integers, which add up
+exactly in every order, or large ones, whose sums overflow alike in every order.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from memory import logical
 from program import BITWISE, FLOATS, IN_PLACE, PREMUL, REDUCING, UNSIGNED, Op
 from torch import Tensor
 
-_BITS = {"64": 62, "32": 30, "16": 14, "8": 6}  # so that sums in int64 wrap as theirs do
 _OBJECT = 300  # characters of the longest object
 
 
 def contribution(op: Op, me: int, index: int) -> Tensor:
-    """Flat, what the tensor holds, wherever it lies."""
+    """What the tensor holds, flat, wherever it lies."""
     count = op.inputs(me)[index]
     part = op.parts[me]
     layout = "flat" if op.kind in IN_PLACE or op.alias else part.layout_in
@@ -28,7 +27,7 @@ def contributions(op: Op, me: int) -> list[Tensor]:
 
 
 def sent(op: Op, index: int) -> Tensor:
-    """The message of this number."""
+    """The content of the message of this number."""
     return _flat(op, 0, index, op.messages[index].count)
 
 
@@ -66,7 +65,7 @@ def _flat(op: Op, me: int, index: int, count: int) -> Tensor:
 
 def _integers(op: Op, count: int, source: torch.Generator) -> Tensor:
     if op.wide or op.reduce in BITWISE:
-        bits = _BITS[op.dtype.lstrip("uint")]
+        bits = 8 * op.torch_dtype.itemsize - 2  # so that sums in int64 wrap as theirs do
         integers = torch.randint(-(1 << bits), 1 << bits, (count,), generator=source)
     elif op.reduce == "PRODUCT":
         integers = torch.tensor([1, 2, 1, -1])[torch.randint(0, 4, (count,), generator=source)]

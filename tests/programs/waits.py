@@ -1,6 +1,6 @@
-"""How a program waits for what it has started: at once, later, in another thread, by futures.
+"""Ways to wait for an operation: by its work, in another thread, by futures, by looking.
 
-A waiter is made when the operation has been started and called when it is to be over.
+A waiter is made once the operation has been started, and called when it is to be over.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-WAIT_S = 60.0  # longer than the groups' timeout, which should have spoken before
+WAIT_S = 60.0  # longer than the groups' timeout, by which the operation should have failed
 
 Waiter = Callable[[], None]
 
@@ -57,7 +57,7 @@ def in_a_thread(works: list[Any]) -> Waiter:
 
 
 def by_futures(works: list[Any]) -> Waiter:
-    """The works are dropped; callbacks tell of their end, too."""
+    """Drops the works, and waits for their futures and for callbacks of these."""
     futures = [work.get_future() for work in works]
     works.clear()
     told = threading.Semaphore(0)
@@ -74,7 +74,7 @@ def by_futures(works: list[Any]) -> Waiter:
 
 
 def by_looking(works: list[Any]) -> Waiter:
-    """Leaves it to the background thread."""
+    """Leaves the progress to the background thread."""
 
     def wait() -> None:
         deadline = time.monotonic() + WAIT_S

@@ -1,5 +1,5 @@
 """Ranks under `ulimit -v`: by default the heap is as large as fits, or there is none, and a warning
-says so once. How the size is chosen is tests/unit/engine/heap_size_test.cc's."""
+says so once. How the size is chosen is tested in tests/unit/engine/heap_size_test.cc."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ print("heap", rdmacoll.in_heap(tensor), rdmacoll.memory_stats()["capacity_bytes"
 dist.destroy_process_group()
 """
 
-# So much beside what torch has mapped by then.
+# Leaves so much address space beside what torch has mapped by then.
 LEAVE = """
 mapped = int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
 resource.setrlimit(resource.RLIMIT_AS, (mapped + {0},) * 2)

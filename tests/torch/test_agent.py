@@ -1,6 +1,6 @@
-"""A rank and its agent, which is this process here: one that is stopped, or that others keep busy.
+"""A rank and its agent, in a role that this process plays: it is stopped, or others keep it busy.
 
-What a real agent answers: tests/launcher/test_rendezvous.py.
+What a real agent answers is tested in tests/launcher/test_rendezvous.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ dist.init_process_group("rdma", timeout=datetime.timedelta(seconds=2))
 
 
 class Agent:
-    """Listens; lets in whom accept() is called for. One caller fits into its queue."""
+    """Listens with a queue of one caller, and accepts only in the calls below."""
 
     def __init__(self) -> None:
         self.address = address_of(os.getpid(), secrets.token_hex(8))
@@ -96,11 +96,12 @@ def test_an_agent_that_does_not_answer_is_an_error_at_the_deadline(agent: Agent)
         output, _ = rank.communicate(timeout=LIMIT_S)
     finally:
         rank.kill()
+        rank.wait()
     assert rank.returncode == 1
     assert "rdmarun's agent has no answer yet" in output
 
 
-def test_who_finds_the_queue_full_tries_again(agent: Agent) -> None:
+def test_a_rank_that_finds_the_queue_full_tries_again(agent: Agent) -> None:
     agent.fill_the_queue()
     asked: list[Identity | None] = []
     asking = threading.Thread(target=lambda: asked.append(ask_identity(agent.address)))

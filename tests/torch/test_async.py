@@ -184,7 +184,7 @@ def test_two_threads_wait_for_one_work() -> None:
 
 @distributed(2, 3, deadline_s=60.0, gloo_lacks="ends the process")
 def test_a_callback_destroys_its_group() -> None:
-    """At once: what waits for all in flight does not wait for itself."""
+    """At once: destroying waits for all that is in flight, but not for its own callback."""
     for step in range(10):
         group = dist.new_group()
         tensor = torch.ones(5000 * step)
@@ -226,7 +226,7 @@ def two_callbacks_that_shut_down(group: dist.ProcessGroup) -> None:
 
 @distributed(2, deadline_s=60.0, gloo_lacks="ends the process")
 def test_two_callbacks_shut_their_group_down() -> None:
-    """Neither waits for the other, which waits for it."""
+    """Neither waits for the other."""
     rank, _ = me()
     for _ in range(6):
         group = dist.new_group()

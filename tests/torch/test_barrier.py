@@ -52,9 +52,9 @@ def test_monitored_barrier() -> None:
 
 
 @distributed(2)
-def test_monitored_barrier_is_whose() -> None:
-    """What README says: the group's method, and the backend's; torch 2.13 has its function for gloo
-    alone, and says so."""
+def test_where_monitored_barrier_is_found() -> None:
+    """As README says, the group and the backend have the method. The function of torch 2.13 is for
+    gloo alone, and says so."""
     assert dist.group.WORLD is not None
     cpu: Any = dist.group.WORLD._get_backend(torch.device("cpu"))
     monitored_barrier()

@@ -171,7 +171,7 @@ def test_times() -> None:
         run(timeout=30 * SECOND)
 
 
-def test_who_has_inherited_it_from_a_rank_is_no_newcomer() -> None:
+def test_a_process_that_inherits_the_variable_of_a_newcomer_is_none() -> None:
     text = "import torch.distributed as dist; dist.init_process_group('rdma'); dist.barrier()"
     (finished,) = run_ranks("import os; os.environ['RDMACOLL_ELASTIC'] = 'joins'; " + text, 1)
     assert finished.code == 0, finished.output

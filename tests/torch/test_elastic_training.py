@@ -176,7 +176,7 @@ def test_who_comes_in_vain(tmp_path: Path) -> None:
     assert output.count("trained alone") == 1
 
 
-def test_who_is_started_again_gets_in_by_run_only(tmp_path: Path) -> None:
+def test_a_rank_that_is_started_again_gets_in_by_run_only(tmp_path: Path) -> None:
     text = """
         try:
             dist.init_process_group("rdma")
@@ -196,7 +196,7 @@ def test_who_is_started_again_gets_in_by_run_only(tmp_path: Path) -> None:
     assert "rdmacoll.elastic.run() only" in output
 
 
-def test_words_hold_in_one_start_of_one_job_and_under_one_key(tmp_path: Path) -> None:
+def test_a_signature_holds_for_one_key_in_one_start_of_one_job(tmp_path: Path) -> None:
     text = """
         from rdmacoll import _C
         from rdmacoll.elastic.words import Words
@@ -235,8 +235,8 @@ def test_words_hold_in_one_start_of_one_job_and_under_one_key(tmp_path: Path) ->
     assert output.count("all refused") == 3
 
 
-def test_who_is_not_of_the_job_cannot_end_it_for_a_newcomer(tmp_path: Path) -> None:
-    """What was no error, and status 0."""
+def test_a_stranger_in_the_store_cannot_end_the_job_for_a_newcomer(tmp_path: Path) -> None:
+    """It used to: the newcomer left without an error, with status 0."""
     text = """
         if NUMBER == 0:
             dist.init_process_group("rdma")

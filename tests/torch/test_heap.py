@@ -213,7 +213,7 @@ def test_the_backends_face() -> None:
 
 
 @distributed(2, gloo_lacks=LACKS)
-def test_what_is_in_flight_is_not_placed() -> None:
+def test_a_tensor_in_flight_is_not_placed() -> None:
     rank = dist.get_rank()
     tensor = torch.zeros(100_000)
     if rank == 0:

@@ -1,5 +1,5 @@
-"""Groups that come and go for as long as a job runs: more than a process can have at a time, and
-nothing is left of them. What they do is tests/torch/test_groups.py's."""
+"""More groups than a process can have at a time, one after the other: nothing is left of them. What
+groups do is tested in tests/torch/test_groups.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness import distributed
 from world import client_store
 
 AT_A_TIME = 4095  # kMaxRegions of csrc/base/limits.h
-WARM_UP = 500  # groups; until then caches and arenas fill
+WARM_UP = 500  # groups, while caches and arenas fill
 RESIDENT_BYTES_PER_GROUP = 2048  # torch keeps a few hundred itself
 STORE_KEYS_PER_GROUP = 8  # of torch itself, and a counter per rank
 
@@ -59,6 +59,11 @@ def make_and_destroy(count: int) -> None:
     assert late.descriptors <= early.descriptors + 4
     assert late.store_keys - early.store_keys <= groups * STORE_KEYS_PER_GROUP
     dist.barrier()
+
+
+def test_that_is_the_limit_of_the_engine() -> None:
+    limits = Path(__file__).parents[2] / "csrc/base/limits.h"
+    assert f"kMaxRegions = {AT_A_TIME};" in limits.read_text()
 
 
 @distributed(2, fresh=True, deadline_s=280.0)

@@ -1,6 +1,6 @@
-"""Jobs inside the ranks of a job: each is one of its own, however much it has inherited.
+"""Jobs inside the ranks of a job: each is independent, whatever it has inherited.
 
-All run under rdmarun; what a group sums tells who was in it.
+All run under rdmarun. The sum that a group computes shows who was in it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ import torch
 import torch.distributed as dist
 
 def add(what, value, **where):
-    # Of two nested jobs one's rank 0 and the other's rank 1 come first: who mixes them up shows it.
-    time.sleep(os.environ.get("OUTER", os.environ["RANK"]) != os.environ["RANK"])
+    # Rank 0 of one nested job comes first, and rank 1 of the other: these two would meet if the
+    # jobs were mixed up.
+    if os.environ.get("OUTER", os.environ["RANK"]) != os.environ["RANK"]:
+        time.sleep(1)
     dist.init_process_group("rdma", **where)
     total = torch.tensor([float(value)])
     dist.all_reduce(total)
@@ -46,7 +48,7 @@ def only_for_ours() -> None:
 
 
 def run(folder: Path, script: str, *options: str) -> list[str]:
-    """Two ranks run it; what they say, in order."""
+    """The sorted lines that two ranks print which run the script."""
     (folder / "member.py").write_text(MEMBER)
     (folder / "script.py").write_text(textwrap.dedent(script))
     finished = subprocess.run(
@@ -73,7 +75,7 @@ def test_torchrun_in_each_rank(tmp_path: Path) -> None:
 
 
 def test_rdmarun_in_each_rank(tmp_path: Path) -> None:
-    """Of an elastic job, which the inner one is not."""
+    """The outer job is elastic, the inner one is not."""
     script = f"""
         import os, subprocess
         rank = os.environ["OUTER"] = os.environ["RANK"]
@@ -92,7 +94,7 @@ def test_spawned_children_with_a_store_of_their_own(tmp_path: Path) -> None:
         from member import add
 
         def child(index, rank, name):
-            os.environ["OUTER"] = str(index)  # late is who is not the first of its own
+            os.environ["OUTER"] = str(index)  # 0 comes first below rank 0, 1 below rank 1
             where = dict(init_method=f"file://{os.getcwd()}/{name}", rank=index, world_size=2)
             add(name, 10 ** rank, **where)
 
@@ -134,7 +136,7 @@ def test_forked_children_with_a_store_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_rank_with_a_store_of_its_own_meets_there(tmp_path: Path) -> None:
-    """As others than the agent knows: the ranks in the other order."""
+    """Also with its ranks in another order than the agent knows."""
     script = """
         import os
         from member import add
@@ -147,7 +149,7 @@ def test_a_rank_with_a_store_of_its_own_meets_there(tmp_path: Path) -> None:
 
 
 def test_a_wrapper_that_starts_the_script_as_a_child(tmp_path: Path) -> None:
-    """It meets the others in the job's Store."""
+    """The child meets the others in the job's Store."""
     script = """
         import os, subprocess, sys
         value = str(1 + int(os.environ["RANK"]))
@@ -157,7 +159,7 @@ def test_a_wrapper_that_starts_the_script_as_a_child(tmp_path: Path) -> None:
 
 
 def test_a_wrapper_that_becomes_the_script(tmp_path: Path) -> None:
-    """The process is the one that the agent started: nobody warns that there is no secret."""
+    """It stays the process that the agent started: there is no warning of a missing secret."""
     script = """
         import os, sys
         value = str(1 + int(os.environ["RANK"]))
@@ -168,7 +170,7 @@ def test_a_wrapper_that_becomes_the_script(tmp_path: Path) -> None:
 
 
 def test_a_rank_and_its_child_make_no_group(tmp_path: Path) -> None:
-    """The child has no secret, the rank the job's: both say so, and what would let them meet."""
+    """Only the rank has the job's secret: both say so, and name the variable that gives one."""
     script = """
         import multiprocessing, os
         from member import add
@@ -193,8 +195,8 @@ def test_a_rank_and_its_child_make_no_group(tmp_path: Path) -> None:
     assert run(tmp_path, script) == refused
 
 
-def test_an_orphan_whom_the_agent_adopts_is_no_rank(tmp_path: Path) -> None:
-    """Its parent is the agent from then on, as a rank's is."""
+def test_an_orphan_that_the_agent_adopts_is_no_rank(tmp_path: Path) -> None:
+    """The agent becomes its parent, as it is a rank's."""
     script = """
         import os, subprocess, sys, time
         from pathlib import Path
@@ -219,7 +221,7 @@ def test_an_orphan_whom_the_agent_adopts_is_no_rank(tmp_path: Path) -> None:
     assert run(tmp_path, script) == ["orphan 0: 7 of 1", "orphan 1: 7 of 1"]
 
 
-def test_loader_workers_of_a_rank(tmp_path: Path) -> None:
+def test_data_loader_workers_of_a_rank(tmp_path: Path) -> None:
     script = """
         import os
         import torch

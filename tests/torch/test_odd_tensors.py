@@ -1,4 +1,4 @@
-"""Tensors that are more or less than plain memory: conjugates, formats, tiny types, subclasses."""
+"""Tensors that are not plain memory: conjugates, memory formats, tiny types, subclasses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GLOO = "wants plain memory"
 
 
 def backend() -> Any:
-    """torch's functions look at some of these tensors first."""
+    """The backend itself: torch's functions change or refuse some of these tensors before it."""
     assert dist.group.WORLD is not None
     return dist.group.WORLD._get_backend(torch.device("cpu"))
 
@@ -57,7 +57,7 @@ def test_memory_formats_stay() -> None:
 
 @distributed(2, gloo_lacks=GLOO)
 def test_types_that_torch_itself_does_not_copy_are_moved() -> None:
-    """Strided ones, too: as bytes."""
+    """As bytes, and strided ones, too."""
     rank, _ = me()
     for dtype in (torch.uint4, torch.int2, torch.bits8, torch.float4_e2m1fn_x2):
         memory = torch.full((10,), 3 + rank, dtype=torch.uint8)
@@ -113,7 +113,7 @@ def test_strided_inference_tensors_and_leaves() -> None:
 
 
 class Wrapper(Tensor):
-    """Says that it is on the CPU, and has nothing there."""
+    """A tensor that says that it is on the CPU, and has no memory there."""
 
     @staticmethod
     def __new__(cls, inner: Tensor) -> Wrapper:

@@ -231,9 +231,9 @@ def test_any_source_includes_itself() -> None:
 
 @distributed(1, 2, gloo_lacks=GLOO_HAS_NO_SELF)
 def test_blocking_send_to_itself() -> None:
-    """A short one is kept aside; a long one could never end, and says so at once."""
+    """A short send is buffered. A long one could never end, and says so at once."""
     rank, _ = me()
-    with pytest.raises(ValueError):  # torch's own word on its blocking functions
+    with pytest.raises(ValueError):  # torch itself refuses it in its blocking functions
         dist.send(torch.ones(1), rank)
     pg = dist.group.WORLD
     assert pg is not None

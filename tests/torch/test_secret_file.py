@@ -87,7 +87,7 @@ def test_a_rank_whose_file_is_refused_tells_the_others_why(
         assert f"RDMACOLL_SECRET_FILE='{open_to_all}' is open to others" in rank.output
 
 
-def test_a_variable_that_is_set_to_nothing_is_an_error() -> None:
+def test_an_empty_variable_is_an_error() -> None:
     store = host_store()
     rank = start_ranks(store, JOIN, 1, RDMACOLL_SECRET_FILE="")[0]
     ended = finish(rank)

@@ -1,12 +1,13 @@
-"""Tensors whose memory is shared: by their own elements, with each other, or given away in flight.
-What has no defined result is refused at the call; nothing that happens to a tensor in flight ends
-the process, or an operation of somebody else."""
+"""Tensors whose memory is shared by their own elements or with other tensors, or given away in
+flight. A call without a defined result is refused. Nothing that happens to a tensor in flight ends
+the process or another operation."""
 
 from __future__ import annotations
 
 import datetime
 import itertools
 import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -29,12 +30,12 @@ def list_of(tensor: Tensor) -> list[Tensor]:
 
 
 def group() -> Any:
-    """Its coalesced operations have no functions of torch.distributed's."""
+    """Has the coalesced operations for which torch.distributed has no functions."""
     assert dist.group.WORLD is not None
     return dist.group.WORLD
 
 
-# Calls that write into `t`, of shape (2,), by their name in errors and the argument's.
+# Calls that write into `t`, of shape (2,): the name in errors, that of the argument, the call.
 WRITERS: dict[str, tuple[str, Call]] = {
     "all_reduce": ("tensor", lambda t, a: dist.all_reduce(t, async_op=a)),
     "broadcast": ("tensor", lambda t, a: dist.broadcast(t, 0, async_op=a)),
@@ -104,18 +105,18 @@ def test_an_output_that_overlaps_itself_is_refused(kind: str) -> None:
 def test_gather_refuses_it_at_the_root() -> None:
     rank, _ = me()
     if rank == 0:
-        for outputs in ([torch.zeros(1).expand(2), torch.zeros(2)],):
-            refused(dist.gather, torch.ones(2), outputs, 0, match="(?s)gather.*output.*share")
+        outputs = [torch.zeros(1).expand(2), torch.zeros(2)]
+        refused(dist.gather, torch.ones(2), outputs, 0, match="(?s)gather.*output.*share")
     still_works()
 
 
-# Sizes, strides, and whether two elements lie in one place.
+# Sizes, strides, and whether two elements share memory.
 STRIDES = [
     ((400,), (0,), True),
     ((3, 3), (2, 1), True),
     ((3, 3), (3, 1), False),
     ((3, 3), (1, 3), False),
-    ((3, 2), (2, 3), False),  # between each other, but apart
+    ((3, 2), (2, 3), False),  # rows lie between each other, and share nothing
     ((4, 3), (2, 3), True),
     ((5, 7), (7, 5), False),
     ((6, 8), (7, 5), True),
@@ -184,7 +185,7 @@ def test_given_other_memory_in_flight() -> None:
 
 @distributed(2, gloo_lacks=GLOO)
 def test_let_go_in_flight() -> None:
-    """Nobody else holds the memory: it lives until the operation ends."""
+    """The operation alone holds the memory, which lives until the operation ends."""
     rank, _ = me()
     for tensor in layouts():
         count = tensor.numel()
@@ -193,7 +194,7 @@ def test_let_go_in_flight() -> None:
             tensor.set_()
             tensor.data = torch.zeros(3)
             del tensor
-            others = [torch.full((count,), 7.0) for _ in range(4)]  # would get it
+            others = [torch.full((count,), 7.0) for _ in range(4)]  # would get it if it were free
         dist.barrier()
         if rank == 1:
             dist.send(values(1, count, torch.float32), 0)
@@ -205,7 +206,7 @@ def test_let_go_in_flight() -> None:
 
 @distributed(2, gloo_lacks=GLOO)
 def test_resized_in_flight() -> None:
-    """torch refuses it, as for memory of numpy: peers write there. Afterwards it may."""
+    """torch refuses it, as for memory of numpy, since peers write there. Afterwards it works."""
     rank, _ = me()
     for tensor in layouts():
         memory, count = tensor.view_as(tensor), tensor.numel()
@@ -234,7 +235,7 @@ def test_resized_in_flight() -> None:
 
 @distributed(2, fresh=True, gloo_lacks=GLOO)
 def test_forked_in_flight() -> None:
-    """The child has the tensor for itself, and is told that the operation is its parent's."""
+    """The child has its own copy of the tensor, and is told that the operation is its parent's."""
     rank, _ = me()
     tensor = torch.zeros(BIG)
     if rank == 0:
@@ -242,12 +243,15 @@ def test_forked_in_flight() -> None:
         assert work is not None
         child = os.fork()
         if child == 0:
-            tensor.resize_(2 * BIG)
+            signal.alarm(60)  # should it hang
+            code = 1
             try:
+                tensor.resize_(2 * BIG)
                 work.wait()
             except RuntimeError as error:
-                os._exit(0 if "forked" in str(error) else 2)
-            os._exit(1)
+                code = 0 if "forked" in str(error) else 2
+            finally:
+                os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         dist.barrier()
         work.wait()
@@ -258,8 +262,8 @@ def test_forked_in_flight() -> None:
 
 
 @distributed(2, fresh=True, gloo_lacks=GLOO)
-def test_an_end_that_fails_is_nobody_elses() -> None:
-    """Thread and waiter that run the end of one operation serve others, too."""
+def test_an_end_that_fails_harms_no_other_operation() -> None:
+    """The thread that runs the end of one operation serves others, too."""
     rank, world = me()
     other = dist.new_group(timeout=datetime.timedelta(seconds=30))
     strided = torch.zeros(2 * BIG)[::2]
@@ -311,7 +315,7 @@ def gather_at_every_root(output: Tensor, own: Tensor) -> None:
 
 
 def gather_coalesced(output: Tensor, own: Tensor) -> None:
-    """Another operation's input lies there, too."""
+    """The input of another operation lies in the output, too."""
     _, world = me()
     other = output[-(own.numel() // 2) :]
     expected = torch.zeros(world * other.numel())

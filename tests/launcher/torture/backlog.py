@@ -18,23 +18,20 @@ from pathlib import Path
 
 import psutil
 import pytest
-from job_runner import LIMIT_S, Jobs, wait_for
+from job_runner import LIMIT_S, Jobs, command_of, wait_for
 
-ONE_HOST = ["-np", "2"]
-TWO_HOSTS = ["-np", "2", "-H", "localhost:1,127.0.0.1:1"]  # through mpiexec
 nightly = pytest.mark.nightly
-both = pytest.mark.parametrize("options", [ONE_HOST, TWO_HOSTS], ids=["one host", "two hosts"])
 
-# Each rank writes so many lines to the stream that the second argument names.
+# Each rank writes as many lines as the first argument says to the stream that the second one names.
 WRITES = """
     import os, sys
     rank, out = os.environ["RANK"], getattr(sys, sys.argv[2]).buffer
     for n in range(int(sys.argv[1])):
         out.write(b"%s %08d %s\\n" % (rank.encode(), n, b"x" * (n % 120)))
 """
-LINE_BYTES = 71  # on the average
+LINE_BYTES = 71  # on average
 
-# Writes for ever, and counts in a file what the pipe has taken.
+# Each rank writes for ever, and counts in a file the bytes that the pipe has taken.
 FLOODS = """
     import os
     rank = os.environ["RANK"]
@@ -100,7 +97,7 @@ def read_all(fd: int, pace: Callable[[], None] = lambda: None) -> bytes:
         pace()
         try:
             data = os.read(fd, 1 << 16)
-        except OSError as error:  # of a terminal that nobody has open any more
+        except OSError as error:  # the end of a terminal that nobody has open any more
             assert error.errno == errno.EIO
             data = b""
         if not data:
@@ -111,10 +108,10 @@ def read_all(fd: int, pace: Callable[[], None] = lambda: None) -> bytes:
 def start(
     jobs: Jobs, args: Sequence[str | bytes], stdout: int, stderr: int | None = None, **env: str
 ) -> "subprocess.Popen[bytes]":
-    """By default standard error goes to the file `errors`."""
+    """Starts rdmarun. By default its standard error goes to the file `errors`."""
     with (jobs.folder / "errors").open("wb") as errors:
         return subprocess.Popen(
-            [jobs.python, "-m", "rdmacoll.launcher", *args],
+            [*jobs.rdmarun, *args],
             cwd=jobs.folder,
             env=jobs.env(env),
             stdin=subprocess.DEVNULL,
@@ -132,13 +129,13 @@ def counts(jobs: Jobs) -> list[int]:
 
 
 def assert_as_counted(jobs: Jobs, output: bytes) -> None:
-    """A rank may have been ended after a write and before it counted that."""
+    """The ranks have counted all output: each but for one write, after which it may have ended."""
     came = len(output.replace(b"[0]: ", b"").replace(b"[1]: ", b""))
     assert 0 <= came - sum(counts(jobs)) <= 2 * 1024
 
 
 def wait_until_backed_up(jobs: Jobs) -> int:
-    """Until both ranks are blocked; how many bytes they have written."""
+    """Returns once both ranks are blocked: how many bytes they have written."""
     seen, since = [0], time.monotonic()
     deadline = since + LIMIT_S
     while len(seen) < 2 or time.monotonic() - since < 0.7:
@@ -149,15 +146,8 @@ def wait_until_backed_up(jobs: Jobs) -> int:
     return sum(seen)
 
 
-def command_of(process: psutil.Process | None) -> list[str]:
-    try:
-        return process.cmdline() if process is not None else []
-    except psutil.Error:  # it has ended
-        return []
-
-
 def process_of(jobs: Jobs, role: str) -> psutil.Process:
-    """rdmarun, mpiexec, keeper, agent or rank: one of them, by its command line."""
+    """rdmarun, a keeper or an agent, found by its command line."""
 
     def is_agent(command: list[str]) -> bool:
         return any("launcher.agent" in word for word in command)

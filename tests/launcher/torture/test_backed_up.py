@@ -1,4 +1,4 @@
-"""Signals and deaths while nobody reads the output and the ranks wait for that.
+"""Signals and deaths while nobody reads the output, so that the ranks are blocked in their writes.
 
 Floor: tests.
 """
@@ -8,13 +8,15 @@ import signal
 
 import backlog
 import pytest
-from backlog import FLOODS, both, nightly
-from job_runner import Jobs, wait_for
+from backlog import FLOODS, nightly
+from job_runner import LIMIT_S, ONE_HOST, Jobs, both, wait_for
 
-# Rank 0 floods, rank 1 does what the argument says once that is backed up.
+# Rank 0 floods. Rank 1 runs $DO once the file `now` exists.
 ONE_FLOODS = FLOODS.replace(
     "    while True:",
-    """    while rank == "1":
+    """    import time
+    while rank == "1":
+        time.sleep(0.01)
         if os.path.exists("now"):
             exec(os.environ["DO"])
     while True:""",
@@ -31,7 +33,7 @@ ONE_FLOODS = FLOODS.replace(
     ],
 )
 def test_a_signal_ends_the_job(jobs: Jobs, options: list[str], sig: signal.Signals) -> None:
-    """And what was held is there for a reader that comes then."""
+    """A reader that comes afterwards still gets the output that was held."""
     ends = backlog.make_pipe(jobs.folder)
     process = backlog.start(jobs, [*options, jobs.script(FLOODS)], ends.write)
     os.close(ends.write)
@@ -62,12 +64,12 @@ def test_a_signal_and_nobody_ever_reads(jobs: Jobs, options: list[str], twice: b
     jobs.assert_none_left()
 
 
-def test_sigpipe_is_no_signal_to_end_by(jobs: Jobs) -> None:
+def test_a_sigpipe_from_outside_ends_nothing(jobs: Jobs) -> None:
     process = jobs.start("-np", "1", jobs.script("import time; print('up'); time.sleep(1)"))
     assert process.stdout is not None
     assert process.stdout.readline() == "[0]: up\n"
     process.send_signal(signal.SIGPIPE)
-    assert process.wait(60) == 0
+    assert process.wait(LIMIT_S) == 0
 
 
 @both
@@ -101,7 +103,7 @@ def test_kill(jobs: Jobs, options: list[str], role: str) -> None:
     os.close(ends.write)
     backlog.wait_until_backed_up(jobs)
     backlog.process_of(jobs, role).kill()
-    if options == backlog.ONE_HOST:  # mpiexec, of others, learns nothing until somebody reads
+    if options == ONE_HOST:  # mpiexec, where there is one, notices nothing until somebody reads
         backlog.wait_until_ranks_are_gone(jobs)
     backlog.read_all(ends.read)
     os.close(ends.read)

@@ -1,4 +1,4 @@
-"""Limits that are too low: a line that names them, or a job that runs; never a traceback or a hang.
+"""Low limits: the job runs, or a line names the limit; there is never a traceback or a hang.
 
 Floor: tests.
 """
@@ -7,24 +7,23 @@ import resource
 import subprocess
 
 import pytest
+from as_root import only_as_root
 from backlog import nightly
-from job_runner import LIMIT_S, Jobs
+from job_runner import LIMIT_S, TWO_HOSTS, Jobs, wait_for
+from rdmacoll.launcher import store
+from rdmacoll.launcher.rank_env import Master
 
 
-def run_with(jobs: Jobs, limits: str, *args: str) -> "subprocess.CompletedProcess[str]":
+def run_with(
+    jobs: Jobs, limits: str, *args: str, user: str = "", **env: str
+) -> "subprocess.CompletedProcess[str]":
+    """Runs rdmarun under what the shell command `limits` sets. `user`: a command that becomes
+    another user first."""
+    shell = ["bash", "-c", f'{limits}; exec "$@"', "bash"]
     return subprocess.run(
-        [
-            "bash",
-            "-c",
-            f'{limits}; exec "$@"',
-            "bash",
-            jobs.python,
-            "-m",
-            "rdmacoll.launcher",
-            *args,
-        ],
+        [*user.split(), *shell, *jobs.rdmarun, *args],
         cwd=jobs.folder,
-        env=jobs.env({}),
+        env=jobs.env(env),
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
@@ -47,10 +46,9 @@ def test_enough_descriptors(jobs: Jobs) -> None:
 def test_the_soft_limit_of_the_ranks_is_the_users(jobs: Jobs) -> None:
     text = "import resource; print(*resource.getrlimit(resource.RLIMIT_NOFILE))"
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    done = run_with(jobs, "ulimit -Sn 70", "-np", "4", jobs.script(text), "--no-tag-output")
-    assert done.stdout.splitlines() == [
-        f"[{line[1]}]: 70 {hard}" for line in done.stdout.split("\n")[:-1]
-    ]
+    done = run_with(jobs, "ulimit -Sn 70", "-np", "4", jobs.script(text))
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"[{rank}]: 70 {hard}" for rank in range(4)]
 
 
 @nightly
@@ -65,20 +63,45 @@ def test_little_address_space(jobs: Jobs, memory_kb: int) -> None:
     [4, 20, *(pytest.param(n, marks=nightly) for n in (1, 2, 3, 8, 14, 16, 18, 22, 24, 26, 32))],
 )
 def test_few_processes(jobs: Jobs, processes: int) -> None:
-    """Of a user who is not root, whom no such limit holds. Threads count, too."""
+    """The limit does not hold for root, so another user runs this. Threads count as processes."""
+    only_as_root()
     jobs.folder.chmod(0o777)
-    other = "setpriv --reuid 54321 --clear-groups --inh-caps=+dac_override"
-    done = subprocess.run(
-        [*other.split(), "--ambient-caps=+dac_override", "bash", "-c"]
-        + [f'ulimit -u {processes}; exec "$@"', "bash", jobs.python, "-m", "rdmacoll.launcher"]
-        + ["-np", "4", jobs.script("print('here')")],
-        cwd=jobs.folder,
-        env=jobs.env({"HOME": str(jobs.folder)}),
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
+    user = "setpriv --reuid 54321 --clear-groups"
+    user += " --inh-caps=+dac_override --ambient-caps=+dac_override"
+    args = ["-np", "4", jobs.script("print('here')")]
+    done = run_with(jobs, f"ulimit -u {processes}", *args, user=user, HOME=str(jobs.folder))
     assert (done.returncode == 0) == (done.stdout.count("here") == 4), done.stderr
     assert "Permission denied" not in done.stderr
-    assert "launcher" not in done.stderr, done.stderr  # as tracebacks of ours have it
+    assert "launcher" not in done.stderr, done.stderr  # a traceback of ours names it
     assert done.returncode == 0 or "rdmarun: " in done.stderr
+
+
+def test_too_few_descriptors_for_the_hosts(jobs: Jobs) -> None:
+    done = run_with(jobs, "ulimit -n 67", *TWO_HOSTS, jobs.script("pass"))
+    assert done.returncode == 1
+    assert "68 file descriptors are needed for 2 hosts, and 67 are allowed" in done.stderr
+
+
+def test_the_room_for_many_hosts_is_not_the_ranks(jobs: Jobs) -> None:
+    text = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    done = run_with(jobs, "ulimit -Sn 67", *TWO_HOSTS, jobs.script(text))
+    assert sorted(done.stdout.splitlines()) == ["[0]: 67", "[1]: 67"], done.stderr
+
+
+def test_the_store_takes_as_many_connections_as_it_may() -> None:
+    """The agent starts it before it raises its own limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    listener = store.listen(only_local=True)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+    try:
+        process = store.start(listener, Master("127.0.0.1", listener.getsockname()[1]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    try:
+        wait_for(
+            lambda: resource.prlimit(process.pid, resource.RLIMIT_NOFILE) == (hard, hard),
+            "the store's limit",
+        )
+    finally:
+        process.kill()
+        process.wait()

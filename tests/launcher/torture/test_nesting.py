@@ -1,4 +1,4 @@
-"""A rank that runs rdmarun itself: the inner job is a job of its own, and ends with the outer.
+"""A rank that runs rdmarun itself: the inner job is independent, but ends with the outer one.
 
 Floor: tests.
 """
@@ -6,8 +6,8 @@ Floor: tests.
 import signal
 
 import pytest
-from backlog import both, nightly
-from job_runner import Jobs, wait_for
+from backlog import nightly
+from job_runner import LIMIT_S, Jobs, both, wait_for
 
 OUTER = """
     import os, subprocess, sys
@@ -45,6 +45,6 @@ def test_all_end_with_the_outer(jobs: Jobs, options: list[str], sig: signal.Sign
     process = jobs.start(*options, jobs.script(OUTER), inner)
     wait_for(lambda: len(jobs.files("up.*")) == 4, "the inner ranks")
     process.send_signal(sig)
-    process.communicate(timeout=60)
+    process.communicate(timeout=LIMIT_S)
     assert process.returncode == (-sig if sig == signal.SIGKILL else 128 + sig)
     jobs.assert_none_left()

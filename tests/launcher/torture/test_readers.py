@@ -12,8 +12,8 @@ from pathlib import Path
 
 import backlog
 import pytest
-from backlog import FLOODS, LINE_BYTES, WRITES, Ends, both, nightly
-from job_runner import Jobs
+from backlog import FLOODS, LINE_BYTES, WRITES, Ends, nightly
+from job_runner import Jobs, both
 
 MORE_THAN_IS_HELD_BYTES = 50 << 20  # of both ranks: by pipes, agents and rdmarun
 A_LITTLE_BYTES = 4 << 20
@@ -42,7 +42,7 @@ PACES: dict[str, Callable[[], Callable[[], None]]] = {
 def check(
     jobs: Jobs, options: list[str], make: Callable[[Path], Ends], pace: str, size: int, to: str
 ) -> None:
-    """The flags of our end are as they were: others share them."""
+    """Every line arrives, and the flags of our end are as they were: others share them."""
     ends = make(jobs.folder)
     flags = fcntl.fcntl(ends.write, fcntl.F_GETFL)
     count = size // LINE_BYTES // 2
@@ -50,13 +50,14 @@ def check(
     other = os.open(jobs.folder / "other", os.O_WRONLY | os.O_CREAT)
     streams = (ends.write, other) if to == "stdout" else (other, ends.write)
     process = backlog.start(jobs, args, *streams)
-    result: list[int] = []
+    ended: list[tuple[int, int]] = []
     is_file = make is backlog.make_file
 
     def end() -> None:
-        result.append(backlog.wait(process))
-        assert fcntl.fcntl(ends.write, fcntl.F_GETFL) == flags
-        os.close(ends.write)
+        try:
+            ended.append((backlog.wait(process), fcntl.fcntl(ends.write, fcntl.F_GETFL)))
+        finally:
+            os.close(ends.write)  # so that the reader comes to its end
 
     ender = threading.Thread(target=end)
     ender.start()
@@ -69,7 +70,7 @@ def check(
     output = b"".join(
         line for line in output.splitlines(keepends=True) if not line.startswith(b"rdmarun: ")
     )
-    assert result == [0]
+    assert ended == [(0, flags)]
     backlog.assert_whole(output, count)
 
 
