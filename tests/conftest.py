@@ -11,9 +11,11 @@ import pytest
 
 
 def pytest_configure() -> None:
-    # A shell has its background commands ignore SIGINT, and what tests start would inherit that.
+    # A shell has its background commands ignore SIGINT, and nohup SIGHUP. What tests start would
+    # inherit that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
