@@ -141,9 +141,17 @@ def wait_until_backed_up(jobs: Jobs) -> int:
     while len(seen) < 2 or time.monotonic() - since < 0.7:
         assert time.monotonic() < deadline, f"the ranks still write: {seen}"
         time.sleep(0.05)
-        if (now := counts(jobs)) != seen:
+        # A process that is ready to run only waits for a core.
+        if (now := counts(jobs)) != seen or any(is_running(one) for one in jobs.processes()):
             seen, since = now, time.monotonic()
     return sum(seen)
+
+
+def is_running(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_RUNNING)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def process_of(jobs: Jobs, role: str) -> psutil.Process:
