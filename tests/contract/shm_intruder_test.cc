@@ -24,9 +24,6 @@ constexpr uid_t kNobody = 65534;
 
 int open_descriptors() { return entries_of("/proc/self/fd"); }
 
-ProcessId id_of(const ShmTransport& transport) {
-  return parse_card(transport.local_card()).value().process;
-}
 std::string socket_of(const ShmTransport& transport) {
   return parse_card(transport.local_card()).value().socket;
 }
@@ -197,6 +194,9 @@ TEST(ShmBell, ADescriptorThatIsNoEventfdIsRefused) {
 // In a namespace without a map the kernel shows all users by one id: nobody counts as this user.
 TEST(ShmUser, InAUserNamespaceWithoutAMapNobodyIsMet) {
   expect_in_user_namespace([] {
+    const auto id_of = [](const ShmTransport& transport) {
+      return parse_card(transport.local_card()).value().process;
+    };
     const SteadyClock clock;
     const auto one = open_shm(clock), other = open_shm(clock);
     ShmTransport& dials = id_of(*one) < id_of(*other) ? *one : *other;
