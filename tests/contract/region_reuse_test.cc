@@ -24,13 +24,16 @@ bool is_zeroed(const Region& region) {
   return std::memcmp(region.base, zeros.data(), zeros.size()) == 0;
 }
 
+std::byte* source_of(const Member& member) {
+  return member.region.base + kLines + Board::kRanks * kPutBytes;
+}
+
 // Posts a put and a signal to a rank, and waits for the completion of neither.
 Script put_and_signal(Member& member, int other) {
-  std::byte* source = member.region.base + kLines + Board::kRanks * kPutBytes;
-  std::memset(source, 0x77, kPutBytes);
+  const LocalSlice source{source_of(member), kPutBytes, member.region.id};
   Ticket ticket;
-  AWAIT(member, member.transport.put(member.peer(other), 1, {source, kPutBytes, member.region.id},
-                                     place_of(member, other), &ticket) != Posted::Full);
+  AWAIT(member, member.transport.put(member.peer(other), 1, source, place_of(member, other),
+                                     &ticket) != Posted::Full);
   const RemoteSlice line{member.region_of(other), kLineBytes * static_cast<uint64_t>(member.rank),
                          kLineBytes};
   AWAIT(member, member.transport.signal(member.peer(other), 1, line, 1, Header{}) != Posted::Full);
@@ -60,6 +63,7 @@ Script close_with_writes_under_way(Member& member) {
   co_await member.share(kRegionBytes);
   for (int use = 0; use < 3; ++use) {
     co_await member.gather("open everywhere");
+    std::memset(source_of(member), 0x77, kPutBytes);
     for (int other = 0; other < member.world; ++other) co_await put_and_signal(member, other);
     member.transport.release_region(member.region.id);
     for (int other = 0; other < member.world; ++other) {
@@ -141,10 +145,9 @@ Script leave_it_open(Member& member) {
   co_await member.meet();
   co_await member.share(kRegionBytes);
   co_await member.gather("open everywhere");
-  for (int other = 0; other < member.world; ++other) {
-    if (member.rank != 0) co_await put_and_signal(member, other);
-  }
   if (member.rank != 0) {
+    std::memset(source_of(member), 0x77, kPutBytes);
+    for (int other = 0; other < member.world; ++other) co_await put_and_signal(member, other);
     member.transport.shutdown();
     co_return;
   }
