@@ -21,6 +21,7 @@ from .keeper import keep
 from .key import Key, NotOfTheJob, Trust, establish_trust
 from .key_holder import ask_for_key
 from .limits import LimitError
+from .processes import kill_descendants
 from .rank_env import Attempt, Master, master_address
 from .report import (
     describe,
@@ -33,6 +34,7 @@ from .report import (
 from .secret_file import SecretFileError, read_secret_file
 from .shm_space import lacks_shm_space
 from .supervisor import Supervisor
+from .table import AgentsSilent
 
 NO_TRUST = NotOfTheJob, SecretFileError
 LIMITS = LimitError, BlockingIOError  # fork() raises the latter
@@ -94,7 +96,7 @@ def _run() -> int:
     over_mpi.unlink_segments()
     try:
         status = _serve(comm, _job_key(comm.rank, run_id, secret_file), hosts)
-    except NO_TRUST as error:
+    except (*NO_TRUST, AgentsSilent) as error:
         _say(f"host {hosts[comm.rank]}: {error}")
     except LIMITS as error:
         _say_limit(error)
@@ -103,6 +105,7 @@ def _run() -> int:
     else:
         over_mpi.leave()
         return status
+    kill_descendants()  # abort() leaves no time for that
     # The other agents are in a call that needs this one. To leave MPI would need them in turn.
     over_mpi.abort()
 

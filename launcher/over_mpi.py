@@ -97,7 +97,7 @@ def abort() -> NoReturn:
     while _has_unread(2) and time.monotonic() < deadline:
         time.sleep(0.01)
     MPI.COMM_WORLD.Abort(1)
-    raise SystemExit(1)
+    os._exit(1)  # mpiexec may take a moment
 
 
 def _has_unread(fd: int) -> bool:

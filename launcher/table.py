@@ -6,10 +6,19 @@ Floor: launcher. Thread: the agent's; nothing blocks.
 """
 
 import struct
+import time
 from dataclasses import dataclass
 
 from .cause import Cause, Why
 from .comm import Comm, Gathering
+
+# An agent takes part in a round every few milliseconds. mpiexec ends the job when one has died, but
+# was seen not to, so the others do not wait for ever.
+SILENCE_S = 60.0
+
+
+class AgentsSilent(RuntimeError):
+    """A round of the table does not end: an agent hangs, or has ended unnoticed."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +68,29 @@ class Table:
         self._comm = comm.duplicate()
         self._world = world
         self._gathering: Gathering | None = None
+        self._begun_s = 0.0
 
     def close(self) -> None:
         """When no round is on, on all agents."""
         self._comm.close()
 
     def step(self, mine: Record) -> list[Record] | None:
-        """The next table if it is complete, by agent. Begins a round with `mine` if none is on."""
+        """The next table if it is complete, by agent. Begins a round with `mine` if none is on.
+
+        AgentsSilent if the round takes too long.
+        """
         if self._gathering is None:
             record = pack(mine, self._world)
             lengths = [len(record)] * self._comm.size
             self._gathering = self._comm.begin_gathering(record, lengths)
+            self._begun_s = time.monotonic()
         everyones = self._gathering.test()
         if everyones is None:
+            if time.monotonic() - self._begun_s > SILENCE_S:
+                raise AgentsSilent(
+                    f"not all agents of the job have answered for {SILENCE_S:g} s: one of them "
+                    "hangs or has ended, or the network between the hosts is down"
+                )
             return None
         self._gathering = None
         size = len(everyones) // self._comm.size

@@ -8,6 +8,7 @@ import signal
 import psutil
 import pytest
 from job_runner import Jobs, wait_for
+from rdmacoll.launcher.table import SILENCE_S
 
 # Each rank has a child in its own group, one in a session of its own, and its own child's child.
 FAMILY = """
@@ -43,7 +44,7 @@ def test_kill(jobs: Jobs, role: str, hosts: str) -> None:
     process = jobs.start("-np", "2", "-H", hosts, jobs.script(FAMILY))
     wait_for(lambda: len(jobs.files("up.*")) == 2, "the ranks")
     victim(process.pid, hosts, role).kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=2 * SILENCE_S)  # mpiexec was seen not to notice that
     assert process.returncode != 0
     jobs.assert_none_left()
 
@@ -90,3 +91,21 @@ def test_the_first_ctrl_c_after_a_reader_has_left_waits(jobs: Jobs) -> None:
     assert "stopped by SIGPIPE" in process.stderr.read()
     assert process.wait(60) == 130
     assert jobs.files("cleaned up")
+
+
+@pytest.mark.nightly
+def test_an_agent_that_hangs_ends_the_job(jobs: Jobs) -> None:
+    """After a minute, which nobody wants to wait for every time: test_table.py does not."""
+    hosts = "localhost:1,127.0.0.1:1"
+    process = jobs.start("-np", "2", "-H", hosts, jobs.script(FAMILY))
+    wait_for(lambda: len(jobs.files("up.*")) == 2, "the ranks")
+    agent = victim(process.pid, hosts, "agent")
+    agent.suspend()
+    try:
+        _, err = process.communicate(timeout=10 * SILENCE_S)
+    finally:
+        agent.resume()
+    assert process.returncode != 0
+    assert f"not all agents of the job have answered for {SILENCE_S:g} s" in err
+    assert "Traceback" not in err
+    jobs.assert_none_left()
