@@ -39,10 +39,13 @@ def make_room(*, ranks: int = 0, hosts: int = 0) -> None:
     soft, hard = users_descriptors()
     needed = OWN_DESCRIPTORS + ranks * RANK_DESCRIPTORS + hosts * HOST_DESCRIPTORS
     if hard != RLIM_INFINITY and hard < needed:
-        what = f"for {ranks} ranks on this host" if ranks else f"for {hosts} hosts"
+        what = ""
+        if ranks:
+            what = f" for {ranks} ranks on this host"
+        elif hosts:
+            what = f" for {hosts} hosts"
         raise LimitError(
-            f"{needed} file descriptors are needed{f' {what}' if ranks or hosts else ''}, and "
-            f"{hard} are allowed (ulimit -n)"
+            f"{needed} file descriptors are needed{what}, and {hard} are allowed (ulimit -n)"
         )
     if soft != RLIM_INFINITY and soft < needed:
         resource.setrlimit(RLIMIT_NOFILE, (needed, hard))
