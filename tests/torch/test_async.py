@@ -202,11 +202,11 @@ def test_a_callback_destroys_its_group() -> None:
 
 
 def two_callbacks_that_shut_down(group: dist.ProcessGroup) -> None:
-    first, second = threading.Event(), threading.Event()
+    second = threading.Event()
 
     def end_first(_: torch.futures.Future[list[torch.Tensor]]) -> None:
-        first.set()
-        assert second.wait(timeout=30)  # both are in their callbacks
+        dist.send(torch.ones(1), 1)  # asks for the second message: both callbacks run at once
+        assert second.wait(timeout=30)
         group.shutdown()
 
     def end_second(_: torch.futures.Future[list[torch.Tensor]]) -> None:
@@ -218,8 +218,6 @@ def two_callbacks_that_shut_down(group: dist.ProcessGroup) -> None:
         work = dist.irecv(torch.zeros(1), 1, group=group, tag=tag)
         assert work is not None
         futures.append(work.get_future().then(end))
-    dist.barrier()
-    assert first.wait(timeout=30)
     dist.barrier()
     torch.futures.wait_all(futures)
 
@@ -234,8 +232,9 @@ def test_two_callbacks_shut_their_group_down() -> None:
         if rank == 0:
             two_callbacks_that_shut_down(group)
         else:
-            for tag in range(2):
-                dist.barrier()
-                dist.send(torch.ones(1), 0, group=group, tag=tag)
+            dist.barrier()
+            dist.send(torch.ones(1), 0, group=group, tag=0)
+            dist.recv(torch.ones(1), 0)
+            dist.send(torch.ones(1), 0, group=group, tag=1)
         dist.destroy_process_group(group)
         dist.barrier()
