@@ -21,8 +21,7 @@ template <typename Call>
 double median_us(Communicator& c, uint64_t bytes, int calls, Call&& call) {
   std::vector<double> times;
   for (int i = 0; i < calls; ++i) {
-    Communicator::WillWait here(c);
-    if (bytes > 65536) run(c, c.barrier());
+    if (bytes > 65536) run(c, c.barrier(kWaits));
     const double begin = now_us();
     call();
     times.push_back(now_us() - begin);
@@ -31,8 +30,9 @@ double median_us(Communicator& c, uint64_t bytes, int calls, Call&& call) {
 }
 
 double all_reduce_us(Communicator& c, float* data, uint64_t count, int calls) {
-  return median_us(c, count * sizeof(float), calls,
-                   [&] { run(c, c.all_reduce(data, data, count, DType::Float32, ReduceOp::Sum)); });
+  return median_us(c, count * sizeof(float), calls, [&] {
+    run(c, c.all_reduce(data, data, count, DType::Float32, ReduceOp::Sum, kWaits));
+  });
 }
 
 double flag_us(Shared& shared, int rank) {

@@ -36,6 +36,9 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// Of calls that are waited for at once.
+inline constexpr CallOptions kWaits{.waits = true};
+
 inline void run(Communicator& c, Result<WorkPtr> started) {
   const Status status = started.ok() ? c.wait(*started.value(), -1, {}) : started.status();
   if (status.ok()) return;

@@ -48,7 +48,7 @@ using Call = std::function<void(Communicator&, const Buffers&, uint64_t bytes)>;
 
 void all_reduce(Communicator& c, const Buffers& buffers, uint64_t bytes) {
   run(c, c.all_reduce(buffers.input, buffers.output, bytes / sizeof(float), DType::Float32,
-                      ReduceOp::Sum));
+                      ReduceOp::Sum, kWaits));
 }
 
 template <typename Buffer>
@@ -61,18 +61,22 @@ std::vector<Buffer> blocks_of(Communicator& c, std::byte* memory, uint64_t bytes
 
 void all_gather(Communicator& c, const Buffers& buffers, uint64_t bytes) {
   const auto mine = blocks_of<ConstBuffer>(c, buffers.input, bytes)[static_cast<size_t>(c.rank())];
-  run(c, c.all_gather(mine, blocks_of<MutableBuffer>(c, buffers.output, bytes)));
+  run(c, c.all_gather(mine, blocks_of<MutableBuffer>(c, buffers.output, bytes), kWaits));
 }
 
 void all_to_all(Communicator& c, const Buffers& buffers, uint64_t bytes) {
   run(c, c.all_to_all(blocks_of<ConstBuffer>(c, buffers.input, bytes),
-                      blocks_of<MutableBuffer>(c, buffers.output, bytes)));
+                      blocks_of<MutableBuffer>(c, buffers.output, bytes), kWaits));
 }
 
 // To the next rank, from the one before.
 void send_recv(Communicator& c, const Buffers& buffers, uint64_t bytes) {
-  auto received = c.recv({buffers.output, bytes}, (c.rank() + c.size() - 1) % c.size(), 0);
-  auto sent = c.send({buffers.input, bytes}, (c.rank() + 1) % c.size(), 0);
+  auto received = c.recv({buffers.output, bytes}, (c.rank() + c.size() - 1) % c.size(), 0, kWaits);
+  auto sent = c.send({buffers.input, bytes}, (c.rank() + 1) % c.size(), 0, kWaits);
+  if (!received.ok()) return run(c, std::move(received));
+  if (!sent.ok()) return run(c, std::move(sent));
+  Work* const both[] = {received.value().get(), sent.value().get()};
+  static_cast<void>(c.wait_all(both, -1, {}));
   run(c, std::move(received));
   run(c, std::move(sent));
 }
@@ -96,8 +100,7 @@ double median_us(Communicator& c, const Wanted& wanted) {
   const Buffers buffers{in_place ? output : new_buffer(c, wanted.bytes, wanted.heap), output};
   std::vector<double> times;
   for (int i = 0; i < wanted.rounds + wanted.rounds / 10 + 1; ++i) {
-    Communicator::WillWait here(c);
-    if (wanted.bytes > 65536) run(c, c.barrier());
+    if (wanted.bytes > 65536) run(c, c.barrier(kWaits));
     const double begin = now_us();
     known.call(c, buffers, wanted.bytes);
     if (i > wanted.rounds / 10) times.push_back(now_us() - begin);

@@ -151,17 +151,16 @@ class RdmaBackend final : public c10d::Backend {
     bool collective = true;
   };
 
-  // The timeout of one call, for the operations started in a scope.
-  class CallTimeout;
-
-  // Starts `parts` operations, start(communicator, part) each. If not async it ends them, and has
-  // nothing to return: no work is made, which torch would wrap for Python and wait for.
+  // Starts `parts` operations, start(communicator, options, part) each. If not async it ends them,
+  // and has nothing to return: no work is made, which torch would wrap for Python and wait for.
   template <typename Start>
   WorkRef launch(const Call& call, Operands&& operands, size_t parts, Start&& start);
   template <typename Start>
   WorkRef launch(const Call& call, Operands&& operands, Start&& start) {
     return launch(call, std::move(operands), 1,
-                  [&start](Communicator& communicator, size_t) { return start(communicator); });
+                  [&start](Communicator& communicator, const CallOptions& options, size_t) {
+                    return start(communicator, options);
+                  });
   }
 
   // The end of a blocking call; throws if it failed or Ctrl-C was pressed.
@@ -181,31 +180,7 @@ class RdmaBackend final : public c10d::Backend {
   const c10::intrusive_ptr<Options> options_;
   const std::unique_ptr<Membership> membership_;  // nullptr: it was made with its ranks
   std::mutex options_mutex_;
-  std::mutex call_timeout_mutex_;
   std::atomic<uint64_t> sequence_{0};
-};
-
-// Timeouts belong to the communicator. One call's own is set while it starts; an operation that
-// another thread starts in that instant may get it too.
-class RdmaBackend::CallTimeout {
- public:
-  CallTimeout(RdmaBackend& backend, Milliseconds timeout) {
-    if (timeout <= Milliseconds::zero()) return;
-    lock_ = std::unique_lock<std::mutex>(backend.call_timeout_mutex_);
-    communicator_ = &backend.session_->communicator();
-    usual_ms_ = communicator_->timeout_ms();
-    communicator_->set_timeout_ms(timeout.count());
-  }
-  ~CallTimeout() {
-    if (communicator_ != nullptr) communicator_->set_timeout_ms(usual_ms_);
-  }
-  CallTimeout(const CallTimeout&) = delete;
-  CallTimeout& operator=(const CallTimeout&) = delete;
-
- private:
-  std::unique_lock<std::mutex> lock_;
-  Communicator* communicator_ = nullptr;
-  int64_t usual_ms_ = 0;
 };
 
 template <typename Start>
@@ -214,22 +189,21 @@ RdmaBackend::WorkRef RdmaBackend::launch(const Call& call, Operands&& operands, 
   throw_if_failed(session_->usable());
   Communicator& communicator = session_->communicator();
   const uint64_t sequence = call.collective ? sequence_.fetch_add(1) + 1 : sequence_.load();
-  const auto start_all = [&](auto&& add) {
-    const CallTimeout timeout(*this, call.timeout);
-    for (size_t part = 0; part < parts; ++part) add(start(communicator, part));
-  };
+  const CallOptions options{.timeout_ms = call.timeout.count() > 0 ? call.timeout.count() : -1,
+                            .waits = !call.async};
   if (call.async) {
     auto work = c10::make_intrusive<TorchWork>(session_, call.type, call.title, sequence,
                                                std::move(operands));
-    start_all([&](Result<WorkPtr> part) { work->add(std::move(part)); });
+    for (size_t part = 0; part < parts; ++part) work->add(start(communicator, options, part));
     work->finish_in_background();
     return work;
   }
   const ProfiledCall profiled(call.title, operands);
   const OperandTrace::Use use = OperandTrace::instance().use(operands);
-  const Communicator::WillWait will_wait(communicator);
   Parts blocking;
-  start_all([&](Result<WorkPtr> part) { blocking.add(std::move(part), communicator); });
+  for (size_t part = 0; part < parts; ++part) {
+    blocking.add(start(communicator, options, part), communicator);
+  }
   finish_here(call, sequence, operands, blocking);
   return nullptr;
 }

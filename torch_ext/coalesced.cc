@@ -87,11 +87,13 @@ RdmaBackend::WorkRef RdmaBackend::allreduce_coalesced(Tensors& tensors,
   for (const MutableBuffer& buffer : data) reduction.scale(buffer, tensors[0].scalar_type());
   const std::vector<Fusion> fusions = fuse(operands, data);
   return launch({OpType::ALLREDUCE_COALESCED, "rdma:all_reduce", opts.asyncOp, opts.timeout},
-                std::move(operands), fusions.size(), [&](Communicator& communicator, size_t i) {
+                std::move(operands), fusions.size(),
+                [&](Communicator& communicator, CallOptions options, size_t i) {
+                  options.also_equal = fusions[i].sizes_hash;
                   const MutableBuffer& buffer = fusions[i].buffer;
-                  return communicator.all_reduce(
-                      buffer.data, buffer.data, buffer.bytes / dtype_bytes(reduction.dtype),
-                      reduction.dtype, reduction.op, fusions[i].sizes_hash);
+                  return communicator.all_reduce(buffer.data, buffer.data,
+                                                 buffer.bytes / dtype_bytes(reduction.dtype),
+                                                 reduction.dtype, reduction.op, options);
                 });
 }
 
@@ -129,8 +131,9 @@ RdmaBackend::WorkRef RdmaBackend::allgather_coalesced(TensorLists& outputs, Tens
     for (size_t at = i; at < written.size(); at += inputs.size()) out[i].push_back(written[at]);
   }
   return launch({OpType::ALLGATHER_COALESCED, "rdma:all_gather", opts.asyncOp, opts.timeout},
-                std::move(operands), inputs.size(), [&](Communicator& communicator, size_t i) {
-                  return communicator.all_gather(in[i], out[i]);
+                std::move(operands), inputs.size(),
+                [&](Communicator& communicator, const CallOptions& options, size_t i) {
+                  return communicator.all_gather(in[i], out[i], options);
                 });
 }
 
@@ -155,8 +158,9 @@ RdmaBackend::WorkRef RdmaBackend::allgather_into_tensor_coalesced(
     in.push_back(operands.input_beside(inputs[i], written, &out[i][static_cast<size_t>(rank_)]));
   }
   return launch({OpType::COALESCED, "rdma:all_gather_into_tensor", opts.asyncOp, opts.timeout},
-                std::move(operands), inputs.size(), [&](Communicator& communicator, size_t i) {
-                  return communicator.all_gather(in[i], out[i]);
+                std::move(operands), inputs.size(),
+                [&](Communicator& communicator, const CallOptions& options, size_t i) {
+                  return communicator.all_gather(in[i], out[i], options);
                 });
 }
 
@@ -176,9 +180,10 @@ RdmaBackend::WorkRef RdmaBackend::reduce_scatter_tensor_coalesced(
     in.push_back(cut(operands.input_beside(reductions[i].scaled(inputs[i]), out), size_));
   }
   return launch({OpType::COALESCED, "rdma:reduce_scatter_tensor", opts.asyncOp, opts.timeout},
-                std::move(operands), inputs.size(), [&](Communicator& communicator, size_t i) {
+                std::move(operands), inputs.size(),
+                [&](Communicator& communicator, const CallOptions& options, size_t i) {
                   return communicator.reduce_scatter(in[i], out[i], reductions[i].dtype,
-                                                     reductions[i].op);
+                                                     reductions[i].op, options);
                 });
 }
 

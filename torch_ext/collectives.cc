@@ -19,9 +19,9 @@ RdmaBackend::WorkRef RdmaBackend::broadcast(Tensors& tensors, const c10d::Broadc
   Operands operands;
   const MutableBuffer data = operands.in_place(tensor);
   return launch({OpType::BROADCAST, "rdma:broadcast", opts.asyncOp, opts.timeout},
-                std::move(operands), [&](Communicator& communicator) {
+                std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
                   return communicator.broadcast(data.data, data.bytes,
-                                                static_cast<int>(opts.rootRank));
+                                                static_cast<int>(opts.rootRank), options);
                 });
 }
 
@@ -36,10 +36,10 @@ RdmaBackend::WorkRef RdmaBackend::allreduce(Tensors& tensors, const c10d::Allred
   const MutableBuffer data = operands.in_place(tensor);
   reduction.scale(data, tensor.scalar_type());
   return launch({OpType::ALLREDUCE, "rdma:all_reduce", opts.asyncOp, opts.timeout},
-                std::move(operands), [&](Communicator& communicator) {
+                std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
                   return communicator.all_reduce(data.data, data.data,
                                                  static_cast<uint64_t>(tensor.numel()),
-                                                 reduction.dtype, reduction.op);
+                                                 reduction.dtype, reduction.op, options);
                 });
 }
 
@@ -59,10 +59,10 @@ RdmaBackend::WorkRef RdmaBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
     operands.result(tensor);
   }
   return launch({OpType::REDUCE, "rdma:reduce", opts.asyncOp, opts.timeout}, std::move(operands),
-                [&](Communicator& communicator) {
-                  return communicator.reduce(input.data, output.data,
-                                             static_cast<uint64_t>(tensor.numel()), reduction.dtype,
-                                             reduction.op, static_cast<int>(opts.rootRank));
+                [&](Communicator& communicator, const CallOptions& options) {
+                  return communicator.reduce(
+                      input.data, output.data, static_cast<uint64_t>(tensor.numel()),
+                      reduction.dtype, reduction.op, static_cast<int>(opts.rootRank), options);
                 });
 }
 
@@ -77,8 +77,9 @@ RdmaBackend::WorkRef RdmaBackend::_allgather_base(at::Tensor& output, at::Tensor
   const ConstBuffer in = operands.input_beside(input, out, &out[static_cast<size_t>(rank_)]);
   return launch(
       {OpType::_ALLGATHER_BASE, "rdma:all_gather_into_tensor", opts.asyncOp, opts.timeout},
-      std::move(operands),
-      [&](Communicator& communicator) { return communicator.all_gather(in, out); });
+      std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+        return communicator.all_gather(in, out, options);
+      });
 }
 
 RdmaBackend::WorkRef RdmaBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
@@ -93,8 +94,9 @@ RdmaBackend::WorkRef RdmaBackend::_reduce_scatter_base(at::Tensor& output, at::T
   const ConstBuffer in = operands.input_beside(reduction.scaled(input), {&out, 1});
   return launch(
       {OpType::_REDUCE_SCATTER_BASE, "rdma:reduce_scatter_tensor", opts.asyncOp, opts.timeout},
-      std::move(operands), [&](Communicator& communicator) {
-        return communicator.reduce_scatter(cut(in, size_), out, reduction.dtype, reduction.op);
+      std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+        return communicator.reduce_scatter(cut(in, size_), out, reduction.dtype, reduction.op,
+                                           options);
       });
 }
 
@@ -114,13 +116,16 @@ RdmaBackend::WorkRef RdmaBackend::alltoall_base(at::Tensor& output, at::Tensor& 
   const std::vector<ConstBuffer> in =
       cut_rows(input, operands.input_beside(input, {&written, 1}), in_rows);
   return launch({OpType::ALLTOALL_BASE, "rdma:all_to_all", opts.asyncOp, opts.timeout},
-                std::move(operands),
-                [&](Communicator& communicator) { return communicator.all_to_all(in, out); });
+                std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+                  return communicator.all_to_all(in, out, options);
+                });
 }
 
 RdmaBackend::WorkRef RdmaBackend::barrier(const c10d::BarrierOptions& opts) {
   return launch({OpType::BARRIER, "rdma:barrier", opts.asyncOp, opts.timeout}, Operands(),
-                [](Communicator& communicator) { return communicator.barrier(); });
+                [](Communicator& communicator, const CallOptions& options) {
+                  return communicator.barrier(options);
+                });
 }
 
 }  // namespace rdmacoll::torch_ext

@@ -54,8 +54,9 @@ RdmaBackend::WorkRef RdmaBackend::allgather(TensorLists& outputs, Tensors& input
   const std::vector<MutableBuffer> out = operands.outputs(to);
   const ConstBuffer in = operands.input_beside(from, out, &out[static_cast<size_t>(rank_)]);
   return launch({OpType::ALLGATHER, "rdma:all_gather", opts.asyncOp, opts.timeout},
-                std::move(operands),
-                [&](Communicator& communicator) { return communicator.all_gather(in, out); });
+                std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+                  return communicator.all_gather(in, out, options);
+                });
 }
 
 RdmaBackend::WorkRef RdmaBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
@@ -75,8 +76,9 @@ RdmaBackend::WorkRef RdmaBackend::reduce_scatter(Tensors& outputs, TensorLists& 
     in.push_back(operands.input_beside(reduction.scaled(tensor), {&out, 1}));
   }
   return launch({OpType::REDUCE_SCATTER, "rdma:reduce_scatter", opts.asyncOp, opts.timeout},
-                std::move(operands), [&](Communicator& communicator) {
-                  return communicator.reduce_scatter(in, out, reduction.dtype, reduction.op);
+                std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+                  return communicator.reduce_scatter(in, out, reduction.dtype, reduction.op,
+                                                     options);
                 });
 }
 
@@ -100,8 +102,8 @@ RdmaBackend::WorkRef RdmaBackend::gather(TensorLists& outputs, Tensors& inputs,
   const MutableBuffer* place = out.empty() ? nullptr : &out[static_cast<size_t>(rank_)];
   const ConstBuffer in = operands.input_beside(from, out, place);
   return launch({OpType::GATHER, "rdma:gather", opts.asyncOp, opts.timeout}, std::move(operands),
-                [&](Communicator& communicator) {
-                  return communicator.gather(in, out, static_cast<int>(opts.rootRank));
+                [&](Communicator& communicator, const CallOptions& options) {
+                  return communicator.gather(in, out, static_cast<int>(opts.rootRank), options);
                 });
 }
 
@@ -124,8 +126,8 @@ RdmaBackend::WorkRef RdmaBackend::scatter(Tensors& outputs, TensorLists& inputs,
     check.none(inputs, "input");
   }
   return launch({OpType::SCATTER, "rdma:scatter", opts.asyncOp, opts.timeout}, std::move(operands),
-                [&](Communicator& communicator) {
-                  return communicator.scatter(in, out, static_cast<int>(opts.rootRank));
+                [&](Communicator& communicator, const CallOptions& options) {
+                  return communicator.scatter(in, out, static_cast<int>(opts.rootRank), options);
                 });
 }
 
@@ -149,8 +151,9 @@ RdmaBackend::WorkRef RdmaBackend::alltoall(Tensors& outputs, Tensors& inputs,
   const std::vector<MutableBuffer> out = operands.outputs(outputs);
   const std::vector<ConstBuffer> in = bind_inputs(operands, inputs, out);
   return launch({OpType::ALLTOALL, "rdma:all_to_all", opts.asyncOp, opts.timeout},
-                std::move(operands),
-                [&](Communicator& communicator) { return communicator.all_to_all(in, out); });
+                std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+                  return communicator.all_to_all(in, out, options);
+                });
 }
 
 }  // namespace rdmacoll::torch_ext

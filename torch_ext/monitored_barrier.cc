@@ -21,8 +21,9 @@ RdmaBackend::WorkRef RdmaBackend::send_token(int destination) {
   const ConstBuffer token = operands.input(at::empty({1}, at::kByte));
   return launch(
       {.type = c10d::OpType::SEND, .title = "rdma:monitored_barrier", .collective = false},
-      std::move(operands),
-      [&](Communicator& communicator) { return communicator.send(token, destination, kTag); });
+      std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+        return communicator.send(token, destination, kTag, options);
+      });
 }
 
 RdmaBackend::WorkRef RdmaBackend::receive_token(int source) {
@@ -30,8 +31,9 @@ RdmaBackend::WorkRef RdmaBackend::receive_token(int source) {
   const MutableBuffer token = operands.output(at::empty({1}, at::kByte));
   return launch(
       {.type = c10d::OpType::RECV, .title = "rdma:monitored_barrier", .collective = false},
-      std::move(operands),
-      [&](Communicator& communicator) { return communicator.recv(token, source, kTag); });
+      std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+        return communicator.recv(token, source, kTag, options);
+      });
 }
 
 void RdmaBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait_all_ranks) {

@@ -14,9 +14,10 @@ RdmaBackend::WorkRef RdmaBackend::send(Tensors& tensors, int destination, int ta
   check.tag(tag);
   Operands operands;
   const ConstBuffer data = operands.input(tensor);
-  return launch(
-      {.type = OpType::SEND, .title = "rdma:send", .collective = false}, std::move(operands),
-      [&](Communicator& communicator) { return communicator.send(data, destination, tag); });
+  return launch({.type = OpType::SEND, .title = "rdma:send", .collective = false},
+                std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+                  return communicator.send(data, destination, tag, options);
+                });
 }
 
 RdmaBackend::WorkRef RdmaBackend::recv(Tensors& tensors, int source, int tag) {
@@ -28,8 +29,9 @@ RdmaBackend::WorkRef RdmaBackend::recv(Tensors& tensors, int source, int tag) {
   Operands operands;
   const MutableBuffer data = operands.output(tensor);
   return launch({.type = OpType::RECV, .title = "rdma:recv", .collective = false},
-                std::move(operands),
-                [&](Communicator& communicator) { return communicator.recv(data, source, tag); });
+                std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+                  return communicator.recv(data, source, tag, options);
+                });
 }
 
 RdmaBackend::WorkRef RdmaBackend::recvAnysource(Tensors& tensors, int tag) {
@@ -40,8 +42,8 @@ RdmaBackend::WorkRef RdmaBackend::recvAnysource(Tensors& tensors, int tag) {
   Operands operands;
   const MutableBuffer data = operands.output(tensor);
   return launch({.type = OpType::RECVANYSOURCE, .title = "rdma:recvAnySource", .collective = false},
-                std::move(operands), [&](Communicator& communicator) {
-                  return communicator.recv(data, kAnySource, tag);
+                std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+                  return communicator.recv(data, kAnySource, tag, options);
                 });
 }
 

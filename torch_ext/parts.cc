@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "csrc/base/clock.h"
 #include "torch_ext/errors.h"
 #include "torch_ext/interrupt.h"
 
@@ -23,19 +22,14 @@ void Parts::wait(Session& session, int64_t timeout_ms) const {
   if (session.inherited()) throw_status(session.usable());
   const WithoutGil without_gil;
   PythonInterrupt interrupt;
-  const SteadyClock clock;
-  const bool limited = timeout_ms >= 0;
-  const Deadline deadline = limited ? Deadline::after_ms(clock, timeout_ms) : Deadline{};
-  for (const WorkPtr& work : works_) {
-    if (work->done()) continue;
-    const int64_t left_ms = limited ? deadline.left_ms(clock) : -1;
-    const Status status =
-        session.communicator().wait(*work, left_ms, [&interrupt] { return interrupt.check(); });
-    stay_if_leaving();
-    if (work->done()) continue;
-    if (status.code() == StatusCode::Interrupted) interrupt.rethrow();
-    throw_status(status);
-  }
+  c10::SmallVector<Work*, 1> works;
+  for (const WorkPtr& work : works_) works.push_back(work.get());
+  const Status stopped = session.communicator().wait_all(
+      works, timeout_ms, [&interrupt] { return interrupt.check(); });
+  stay_if_leaving();
+  if (done()) return;
+  if (stopped.code() == StatusCode::Interrupted) interrupt.rethrow();
+  throw_status(stopped);
 }
 
 bool Parts::done() const {

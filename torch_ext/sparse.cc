@@ -91,8 +91,9 @@ RdmaBackend::WorkRef RdmaBackend::allreduce_sparse_coo(const at::Tensor& tensor,
 
   Operands operands;
   operands.result(tensor);
-  return launch({c10d::OpType::_ALLREDUCE_SPARSE, "rdma:sparse_all_reduce"}, std::move(operands), 0,
-                [](Communicator&, size_t) -> Result<WorkPtr> { return WorkPtr(); });
+  return launch(
+      {c10d::OpType::_ALLREDUCE_SPARSE, "rdma:sparse_all_reduce"}, std::move(operands), 0,
+      [](Communicator&, const CallOptions&, size_t) -> Result<WorkPtr> { return WorkPtr(); });
 }
 
 }  // namespace rdmacoll::torch_ext

@@ -12,6 +12,7 @@ namespace {
 
 // Blocks are cut at cache lines; a multiple of every dtype's bytes.
 constexpr uint64_t kGrainBytes = 64;
+constexpr Reduction kNoReduction{DType::UInt8, ReduceOp::Sum, 1};
 constexpr uint64_t kShortBytes = 1 << 20;  // takes less time than waking a thread for it
 
 uint64_t mix(uint64_t hash, uint64_t value) {
@@ -74,6 +75,11 @@ Status Communicator::check_reduction(DType dtype, ReduceOp op) const {
                                              "; choose another op or convert the tensor");
 }
 
+// An average ends with a division by the number of ranks.
+Reduction Communicator::reduction(DType dtype, ReduceOp op) const {
+  return {dtype, op, op == ReduceOp::Avg ? static_cast<uint32_t>(size()) : 1};
+}
+
 // --- the way in ----------------------------------------------------------------------------------
 
 // Mostly the one that the same collective had before.
@@ -103,39 +109,39 @@ std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_
   op->operation.plan = &plan_for(collective, algorithm, root);
   op->operation.root = static_cast<uint16_t>(root);
   op->operation.grain = kGrainBytes;
-  op->operation.reduction = {DType::UInt8, ReduceOp::Sum, 1};
+  op->operation.reduction = kNoReduction;
   op->operation.contiguous = true;
   op->operation.bytes = 0;
-  op->operation.also_equal = 0;
   op->operation.input = nullptr;
   op->operation.output = nullptr;
   op->operation.block_bytes.clear();
   return op;
 }
 
-Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op) {
+Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op, const CallOptions& options) {
   auto work = works_.make();
+  op->operation.also_equal = options.also_equal;
   op->operation.signature = signature_of(op->operation);
   op->work = work;
   op->started_ns = ground_.clock.now_ns();
-  op->deadline_ns = op->started_ns + timeout_ms() * 1'000'000;
+  op->deadline_ns = deadline_ns(op->started_ns, options);
   const bool is_short = op->operation.total_bytes() <= kShortBytes;
   RDMACOLL_RETURN_IF_ERROR(group_->submit(std::move(op)));
-  ground_.progress.notify(is_short ? work.get() : nullptr);
+  ground_.progress.notify(
+      {.short_work = is_short ? work.get() : nullptr, .caller_waits = options.waits});
   return work;
 }
 
 Result<WorkPtr> Communicator::start_contiguous(Collective collective, const void* input,
                                                void* output, uint64_t bytes, Reduction reduction,
-                                               int root, uint64_t also_equal) {
+                                               int root, const CallOptions& options) {
   auto op = begin(collective, bytes, root);
   Operation& operation = op->operation;
   operation.bytes = bytes;
   operation.input = bytes_of(input);
   operation.output = bytes_of(output);
   operation.reduction = reduction;
-  operation.also_equal = also_equal;
-  return submit(std::move(op));
+  return submit(std::move(op), options);
 }
 
 // Makes the operation scattered, with no block anywhere yet.
@@ -151,37 +157,34 @@ static Operation& scatter_blocks(CollectiveOp& op) {
 // --- contiguous ----------------------------------------------------------------------------------
 
 Result<WorkPtr> Communicator::all_reduce(const void* input, void* output, uint64_t count,
-                                         DType dtype, ReduceOp op, uint64_t also_equal) {
+                                         DType dtype, ReduceOp op, const CallOptions& options) {
   RDMACOLL_RETURN_IF_ERROR(check_reduction(dtype, op));
-  const Reduction reduction{dtype, op, op == ReduceOp::Avg ? static_cast<uint32_t>(size()) : 1};
   return start_contiguous(Collective::AllReduce, input, output, count * dtype_bytes(dtype),
-                          reduction, 0, also_equal);
+                          reduction(dtype, op), 0, options);
 }
 
 Result<WorkPtr> Communicator::reduce(const void* input, void* output, uint64_t count, DType dtype,
-                                     ReduceOp op, int root) {
+                                     ReduceOp op, int root, const CallOptions& options) {
   RDMACOLL_RETURN_IF_ERROR(check_root(root));
   RDMACOLL_RETURN_IF_ERROR(check_reduction(dtype, op));
-  const Reduction reduction{dtype, op, op == ReduceOp::Avg ? static_cast<uint32_t>(size()) : 1};
-  return start_contiguous(Collective::Reduce, input, output, count * dtype_bytes(dtype), reduction,
-                          root);
+  return start_contiguous(Collective::Reduce, input, output, count * dtype_bytes(dtype),
+                          reduction(dtype, op), root, options);
 }
 
-Result<WorkPtr> Communicator::broadcast(void* data, uint64_t bytes, int root) {
+Result<WorkPtr> Communicator::broadcast(void* data, uint64_t bytes, int root,
+                                        const CallOptions& options) {
   RDMACOLL_RETURN_IF_ERROR(check_root(root));
-  return start_contiguous(Collective::Broadcast, data, data, bytes,
-                          {DType::UInt8, ReduceOp::Sum, 1}, root);
+  return start_contiguous(Collective::Broadcast, data, data, bytes, kNoReduction, root, options);
 }
 
-Result<WorkPtr> Communicator::barrier() {
-  return start_contiguous(Collective::Barrier, nullptr, nullptr, 0,
-                          {DType::UInt8, ReduceOp::Sum, 1}, 0);
+Result<WorkPtr> Communicator::barrier(const CallOptions& options) {
+  return start_contiguous(Collective::Barrier, nullptr, nullptr, 0, kNoReduction, 0, options);
 }
 
 // --- scattered -----------------------------------------------------------------------------------
 
-Result<WorkPtr> Communicator::all_gather(ConstBuffer input,
-                                         std::span<const MutableBuffer> outputs) {
+Result<WorkPtr> Communicator::all_gather(ConstBuffer input, std::span<const MutableBuffer> outputs,
+                                         const CallOptions& options) {
   RDMACOLL_RETURN_IF_ERROR(check_list("outputs", outputs.size()));
   const auto me = static_cast<size_t>(rank());
   if (outputs[me].bytes != input.bytes) {
@@ -195,12 +198,12 @@ Result<WorkPtr> Communicator::all_gather(ConstBuffer input,
     operation.block_bytes[r] = outputs[r].bytes;
   }
   operation.inputs[me] = bytes_of(input.data);
-  return submit(std::move(op));
+  return submit(std::move(op), options);
 }
 
 Result<WorkPtr> Communicator::reduce_scatter(std::span<const ConstBuffer> inputs,
-                                             MutableBuffer output, DType dtype,
-                                             ReduceOp reduce_op) {
+                                             MutableBuffer output, DType dtype, ReduceOp reduce_op,
+                                             const CallOptions& options) {
   RDMACOLL_RETURN_IF_ERROR(check_list("inputs", inputs.size()));
   RDMACOLL_RETURN_IF_ERROR(check_reduction(dtype, reduce_op));
   const auto me = static_cast<size_t>(rank());
@@ -215,13 +218,13 @@ Result<WorkPtr> Communicator::reduce_scatter(std::span<const ConstBuffer> inputs
     operation.block_bytes[r] = inputs[r].bytes;
   }
   operation.outputs[me] = bytes_of(output.data);
-  operation.reduction = {dtype, reduce_op,
-                         reduce_op == ReduceOp::Avg ? static_cast<uint32_t>(size()) : 1};
-  return submit(std::move(op));
+  operation.reduction = reduction(dtype, reduce_op);
+  return submit(std::move(op), options);
 }
 
 Result<WorkPtr> Communicator::all_to_all(std::span<const ConstBuffer> inputs,
-                                         std::span<const MutableBuffer> outputs) {
+                                         std::span<const MutableBuffer> outputs,
+                                         const CallOptions& options) {
   RDMACOLL_RETURN_IF_ERROR(check_list("inputs", inputs.size()));
   RDMACOLL_RETURN_IF_ERROR(check_list("outputs", outputs.size()));
   const auto me = static_cast<size_t>(rank());
@@ -237,11 +240,11 @@ Result<WorkPtr> Communicator::all_to_all(std::span<const ConstBuffer> inputs,
     operation.outputs[inputs.size() + r] = bytes_of(outputs[r].data);
     operation.block_bytes[inputs.size() + r] = outputs[r].bytes;
   }
-  return submit(std::move(op));
+  return submit(std::move(op), options);
 }
 
 Result<WorkPtr> Communicator::gather(ConstBuffer input, std::span<const MutableBuffer> outputs,
-                                     int root) {
+                                     int root, const CallOptions& options) {
   RDMACOLL_RETURN_IF_ERROR(check_root(root));
   const auto me = static_cast<size_t>(rank());
   if (rank() == root) {
@@ -259,11 +262,11 @@ Result<WorkPtr> Communicator::gather(ConstBuffer input, std::span<const MutableB
     operation.outputs[r] = bytes_of(outputs[r].data);
     operation.block_bytes[r] = outputs[r].bytes;
   }
-  return submit(std::move(op));
+  return submit(std::move(op), options);
 }
 
 Result<WorkPtr> Communicator::scatter(std::span<const ConstBuffer> inputs, MutableBuffer output,
-                                      int root) {
+                                      int root, const CallOptions& options) {
   RDMACOLL_RETURN_IF_ERROR(check_root(root));
   const auto me = static_cast<size_t>(rank());
   if (rank() == root) {
@@ -281,7 +284,7 @@ Result<WorkPtr> Communicator::scatter(std::span<const ConstBuffer> inputs, Mutab
     operation.inputs[r] = bytes_of(inputs[r].data);
     operation.block_bytes[r] = inputs[r].bytes;
   }
-  return submit(std::move(op));
+  return submit(std::move(op), options);
 }
 
 }  // namespace rdmacoll

@@ -46,7 +46,7 @@ Communicator::~Communicator() {
     link.transport->close_region(link.peer, link.region);
   }
   ground_.transports.release_region(group_->block().id);
-  ground_.progress.notify(nullptr);  // some transports tell the peers in the driver's next round
+  ground_.progress.notify({});  // some transports tell the peers in the driver's next round
 }
 
 int Communicator::rank() const { return static_cast<int>(group_->rank()); }
@@ -66,37 +66,37 @@ TransportCounters Communicator::counters() const { return ground_.transports.cou
 void Communicator::set_timeout_ms(int64_t timeout_ms) { timeout_ms_.store(timeout_ms); }
 int64_t Communicator::timeout_ms() const { return timeout_ms_.load(); }
 
-Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t tag) {
+Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t tag,
+                                   const CallOptions& options) {
   RDMACOLL_RETURN_IF_ERROR(check_peer("destination", destination));
   auto work = works_.make();
   work->set_source_rank(rank());
   if (destination == rank()) work->set_to_self();
   const int64_t now_ns = ground_.clock.now_ns();
-  RDMACOLL_RETURN_IF_ERROR(
-      group_->submit(SendOp{.work = work,
-                            .data = static_cast<const std::byte*>(data.data),
-                            .bytes = data.bytes,
-                            .peer = static_cast<uint32_t>(destination),
-                            .tag = tag,
-                            .started_ns = now_ns,
-                            .deadline_ns = now_ns + timeout_ms() * 1'000'000}));
-  ground_.progress.notify(nullptr);
+  RDMACOLL_RETURN_IF_ERROR(group_->submit(SendOp{.work = work,
+                                                 .data = static_cast<const std::byte*>(data.data),
+                                                 .bytes = data.bytes,
+                                                 .peer = static_cast<uint32_t>(destination),
+                                                 .tag = tag,
+                                                 .started_ns = now_ns,
+                                                 .deadline_ns = deadline_ns(now_ns, options)}));
+  ground_.progress.notify({.caller_waits = options.waits});
   return work;
 }
 
-Result<WorkPtr> Communicator::recv(MutableBuffer data, int source_or_any, int32_t tag) {
+Result<WorkPtr> Communicator::recv(MutableBuffer data, int source_or_any, int32_t tag,
+                                   const CallOptions& options) {
   if (source_or_any != kAnySource) RDMACOLL_RETURN_IF_ERROR(check_peer("source", source_or_any));
   auto work = works_.make();
   const int64_t now_ns = ground_.clock.now_ns();
-  RDMACOLL_RETURN_IF_ERROR(
-      group_->submit(RecvOp{.work = work,
-                            .data = static_cast<std::byte*>(data.data),
-                            .bytes = data.bytes,
-                            .source = source_or_any,
-                            .tag = tag,
-                            .started_ns = now_ns,
-                            .deadline_ns = now_ns + timeout_ms() * 1'000'000}));
-  ground_.progress.notify(nullptr);
+  RDMACOLL_RETURN_IF_ERROR(group_->submit(RecvOp{.work = work,
+                                                 .data = static_cast<std::byte*>(data.data),
+                                                 .bytes = data.bytes,
+                                                 .source = source_or_any,
+                                                 .tag = tag,
+                                                 .started_ns = now_ns,
+                                                 .deadline_ns = deadline_ns(now_ns, options)}));
+  ground_.progress.notify({.caller_waits = options.waits});
   return work;
 }
 
@@ -108,10 +108,24 @@ Status Communicator::check_peer(const char* argument, int peer) const {
                     std::to_string(size() - 1));
 }
 
+int64_t Communicator::deadline_ns(int64_t now_ns, const CallOptions& options) const {
+  const int64_t limit_ms = options.timeout_ms < 0 ? timeout_ms() : options.timeout_ms;
+  return now_ns + limit_ms * 1'000'000;
+}
+
+Status Communicator::wait_all(std::span<Work* const> works, int64_t timeout_ms,
+                              const InterruptCheck& interrupt) {
+  for (Work* work : works) {
+    if (work->to_self()) [[unlikely]]
+      group_->waits_for_own(*work);
+  }
+  return ground_.progress.wait(works, timeout_ms, interrupt);
+}
+
 Status Communicator::wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) {
-  if (work.to_self()) [[unlikely]]
-    group_->waits_for_own(work);
-  return ground_.progress.wait(work, timeout_ms, interrupt);
+  Work* const works[] = {&work};
+  Status stopped = wait_all(works, timeout_ms, interrupt);
+  return stopped.ok() ? work.status() : stopped;
 }
 
 Status Communicator::failure() const { return group_->failure(); }
@@ -140,7 +154,7 @@ Result<Smaller> Communicator::shrink(std::span<const int> excluded, int64_t time
   auto pause = kShortestPause;
   while (true) {
     const WorkPtr reading = shrinking_->read();
-    ground_.progress.notify(nullptr);
+    ground_.progress.notify({.caller_waits = true});
     RDMACOLL_RETURN_IF_ERROR(wait(*reading, -1, interrupt));
     auto turn = shrinking_->consider();
     if (!turn.ok()) return turn.status();
@@ -161,12 +175,12 @@ Result<Smaller> Communicator::shrink(std::span<const int> excluded, int64_t time
 
 void Communicator::abort(const std::string& reason) {
   group_->fail_soon(Status(StatusCode::Aborted, reason));
-  ground_.progress.notify(nullptr);
+  ground_.progress.notify({});
 }
 
 void Communicator::leave(const std::string& reason) {
   group_->fail_soon(Status(StatusCode::Aborted, reason), Group::Farewell::Left);
-  ground_.progress.notify(nullptr);
+  ground_.progress.notify({});
 }
 
 }  // namespace rdmacoll

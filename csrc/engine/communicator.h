@@ -47,6 +47,16 @@ struct PeerPath {
   std::string reason;
 };
 
+// What a caller says about one operation beside its buffers.
+struct CallOptions {
+  // After this time the operation fails, and its group with it. < 0: the communicator's own.
+  int64_t timeout_ms = -1;
+  // What else the ranks must agree about, or they are told of a mismatch.
+  uint64_t also_equal = 0;
+  // The caller waits for the work as soon as it is started, so nobody else is woken to drive it.
+  bool waits = false;
+};
+
 class Communicator;
 
 // A group made of some ranks of another, and which they are: `ranks` by rank in the new one.
@@ -96,52 +106,46 @@ class Communicator {
   int64_t timeout_ms() const;
 
   // input may equal output in the first three. count in elements, bytes in bytes.
-  // also_equal: what else the ranks must agree about, or they are told of a mismatch.
   Result<WorkPtr> all_reduce(const void* input, void* output, uint64_t count, DType, ReduceOp,
-                             uint64_t also_equal = 0);
+                             const CallOptions& options = {});
   // output is used on the root only.
-  Result<WorkPtr> reduce(const void* input, void* output, uint64_t count, DType, ReduceOp,
-                         int root);
-  Result<WorkPtr> broadcast(void* data, uint64_t bytes, int root);
+  Result<WorkPtr> reduce(const void* input, void* output, uint64_t count, DType, ReduceOp, int root,
+                         const CallOptions& options = {});
+  Result<WorkPtr> broadcast(void* data, uint64_t bytes, int root, const CallOptions& options = {});
   // outputs: one per rank, outputs[r].bytes what rank r contributes; outputs[rank()] may be input.
-  Result<WorkPtr> all_gather(ConstBuffer input, std::span<const MutableBuffer> outputs);
+  Result<WorkPtr> all_gather(ConstBuffer input, std::span<const MutableBuffer> outputs,
+                             const CallOptions& options = {});
   // inputs: one per rank, inputs[r].bytes what rank r receives; all ranks name the same sizes.
   Result<WorkPtr> reduce_scatter(std::span<const ConstBuffer> inputs, MutableBuffer output, DType,
-                                 ReduceOp);
+                                 ReduceOp, const CallOptions& options = {});
   // inputs[r] goes to rank r, outputs[r] comes from it; any sizes that the two ends agree on.
   Result<WorkPtr> all_to_all(std::span<const ConstBuffer> inputs,
-                             std::span<const MutableBuffer> outputs);
+                             std::span<const MutableBuffer> outputs,
+                             const CallOptions& options = {});
   // outputs: one per rank on the root, empty elsewhere.
-  Result<WorkPtr> gather(ConstBuffer input, std::span<const MutableBuffer> outputs, int root);
+  Result<WorkPtr> gather(ConstBuffer input, std::span<const MutableBuffer> outputs, int root,
+                         const CallOptions& options = {});
   // inputs: one per rank on the root, empty elsewhere.
-  Result<WorkPtr> scatter(std::span<const ConstBuffer> inputs, MutableBuffer output, int root);
-  Result<WorkPtr> barrier();
+  Result<WorkPtr> scatter(std::span<const ConstBuffer> inputs, MutableBuffer output, int root,
+                          const CallOptions& options = {});
+  Result<WorkPtr> barrier(const CallOptions& options = {});
 
   // Matched in order per (source, tag). A send is done when its memory may be reused. Sizes must be
   // equal on both sides, else Mismatch on both. Both may be this rank itself.
-  Result<WorkPtr> send(ConstBuffer data, int destination, int32_t tag);
-  Result<WorkPtr> recv(MutableBuffer data, int source_or_any, int32_t tag);
+  Result<WorkPtr> send(ConstBuffer data, int destination, int32_t tag,
+                       const CallOptions& options = {});
+  Result<WorkPtr> recv(MutableBuffer data, int source_or_any, int32_t tag,
+                       const CallOptions& options = {});
 
-  // Held by a thread that will wait for what it starts in the meantime, at once: saves waking the
-  // background thread for a work that its own thread is about to drive.
-  class WillWait {
-   public:
-    explicit WillWait(Communicator& communicator) : progress_(communicator.ground_.progress) {
-      progress_.expect_wait(1);
-    }
-    ~WillWait() { progress_.expect_wait(-1); }
-    WillWait(const WillWait&) = delete;
-    WillWait& operator=(const WillWait&) = delete;
-
-   private:
-    Progress& progress_;
-  };
-
-  // `interrupt` is called about every 100 ms of a wait and when a signal interrupts it; not Ok ends
-  // the wait, not the work. Drives the engine in the caller's thread until the work is done;
-  // returns the work's status. timeout_ms < 0: no limit beside the work's own. Timeout here leaves
-  // the work in flight. A send to this rank itself that is too long to be kept aside, and that no
-  // receive has been posted for, would never end: it ends at once, with InvalidArgument.
+  // Drives the engine in the caller's thread until all these works are done, whatever their
+  // statuses. timeout_ms < 0: no limit beside the works' own. Timeout here leaves them in flight,
+  // and so does what `interrupt` returns if it is not Ok: it is called about every 100 ms of a wait
+  // and when a signal interrupts it. A send to this rank itself that is too long to be kept aside,
+  // and that no receive has been posted for, would never end: it ends at once, with
+  // InvalidArgument.
+  Status wait_all(std::span<Work* const> works, int64_t timeout_ms,
+                  const InterruptCheck& interrupt);
+  // The same of one, and returns its status.
   Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt);
 
   // Ok, or why the group can no longer be used.
@@ -165,10 +169,12 @@ class Communicator {
  private:
   // An operation of this kind to fill in, its plan chosen for so many bytes.
   std::unique_ptr<CollectiveOp> begin(Collective collective, uint64_t bytes, int root);
-  Result<WorkPtr> submit(std::unique_ptr<CollectiveOp> op);
+  Result<WorkPtr> submit(std::unique_ptr<CollectiveOp> op, const CallOptions& options);
   Result<WorkPtr> start_contiguous(Collective collective, const void* input, void* output,
                                    uint64_t bytes, Reduction reduction, int root,
-                                   uint64_t also_equal = 0);
+                                   const CallOptions& options);
+  int64_t deadline_ns(int64_t now_ns, const CallOptions& options) const;
+  Reduction reduction(DType dtype, ReduceOp op) const;
   const Plan& plan_for(Collective collective, Algorithm algorithm, int root);
   Status check_root(int root) const;
   Status check_peer(const char* argument, int peer) const;

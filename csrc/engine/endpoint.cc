@@ -60,7 +60,7 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shar
   const int64_t spin_us = config.spin_us >= 0 ? config.spin_us : kSpinUs;
   endpoint->progress_ =
       std::make_unique<ThreadProgress>(*endpoint->transports_, endpoint->clock_, spin_us);
-  endpoint->transports_->drive_by([&progress = *endpoint->progress_] { progress.notify(nullptr); });
+  endpoint->transports_->drive_by([&progress = *endpoint->progress_] { progress.notify({}); });
   return endpoint;
 }
 
@@ -91,7 +91,7 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
   auto made = set_up_group(*transports_, clock_, of_group, static_cast<uint32_t>(rank),
                            static_cast<uint32_t>(size), sealed, timeout_ms);
   if (!made.ok()) {
-    progress_->notify(nullptr);  // some transports tell the peers in the driver's next round
+    progress_->notify({});  // some transports tell the peers in the driver's next round
     return made.status();
   }
   return adopt(made.take(), of_group, name, timeout_ms);

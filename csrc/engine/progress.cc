@@ -83,18 +83,24 @@ void ThreadProgress::remove(Group& group) {
   hand_over();
 }
 
-Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) {
+Status ThreadProgress::wait(std::span<Work* const> works, int64_t timeout_ms,
+                            const InterruptCheck& interrupt) {
   if (!waiter_came_.load(std::memory_order_relaxed)) waiter_came_.store(true);
-  if (work.done()) return work.status();
+  // The first that is not done; nullptr: all are.
+  const auto next = [&works]() -> Work* {
+    while (!works.empty() && works.front()->done()) works = works.subspan(1);
+    return works.empty() ? nullptr : works.front();
+  };
+  if (next() == nullptr) return Status();
   // What ends at once never asks the clock: the first turn is until the driver looks at it.
   int64_t now_ns = 0;
   int64_t end_ns = 0;
   int64_t interrupt_ns = 0;
   Status stopped;
   waiters_.fetch_add(1);
-  while (!work.done()) {
+  while (Work* work = next()) {
     if (try_take_role()) {
-      drive(&work, now_ns, std::min(end_ns, interrupt_ns));
+      drive(work, now_ns, std::min(end_ns, interrupt_ns));
       leave_role();
     } else {
       // A background driver makes way for a parked waiter; a driver that waits itself does not.
@@ -102,10 +108,10 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
       wake_driver();
       std::unique_lock<std::mutex> lock(mutex_);
       role_free_.wait_for(lock, std::chrono::milliseconds(10),
-                          [&] { return !driving_ || work.done(); });
+                          [&] { return !driving_ || work->done(); });
       parked_.fetch_sub(1);
     }
-    if (work.done()) break;
+    if (work->done()) continue;
     const bool first_turn = now_ns == 0;
     now_ns = clock_.now_ns();
     if (first_turn) {
@@ -125,27 +131,23 @@ Status ThreadProgress::wait(Work& work, int64_t timeout_ms, const InterruptCheck
   }
   waiters_.fetch_sub(1);
   hand_over();
-  return stopped.ok() ? work.status() : stopped;
+  return stopped;
 }
 
-void ThreadProgress::notify(const Work* short_work) {
+void ThreadProgress::notify(const News& news) {
   // Against sleep(): either the driver sees what was submitted, or this sees it asleep. The same
   // against free_role().
   std::atomic_thread_fence(std::memory_order_seq_cst);
   quiet_.store(false, std::memory_order_relaxed);
   wake_driver();
-  if (expected_waits_.load() > 0 && in_callbacks_.load() == 0) return;
+  if (news.caller_waits && in_callbacks_.load() == 0) return;
   // What can leave at once leaves here, and a short message is through: nobody needs waking for it.
   if (try_take_role()) {
     round();
-    if (short_work != nullptr && !short_work->done()) linger(*short_work);
+    if (news.short_work != nullptr && !news.short_work->done()) linger(*news.short_work);
     free_role();  // the caller may hold what callbacks want
   }
   hand_over();
-}
-
-void ThreadProgress::expect_wait(int change) {
-  if (expected_waits_.fetch_add(change) + change == 0) hand_over();
 }
 
 // --- the role ------------------------------------------------------------------------------------
@@ -219,7 +221,7 @@ bool ThreadProgress::background_wanted() const {
 }
 
 bool ThreadProgress::somebody_drives_anyway() const {
-  return (waiters_.load() > 0 || expected_waits_.load() > 0) && in_callbacks_.load() == 0;
+  return waiters_.load() > 0 && in_callbacks_.load() == 0;
 }
 
 void ThreadProgress::keep_one_background_thread_free() {

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -37,12 +38,16 @@ class Progress {
   virtual void add(Group& group) = 0;
   // Closes the group (Group::close) and forgets it; nothing drives it afterwards.
   virtual void remove(Group& group) = 0;
-  // Something was submitted, or a group is to fail. `short_work`: where it is one that ends within
-  // microseconds if the other ranks are there; else nullptr.
-  virtual void notify(const Work* short_work) = 0;
-  // See Communicator::wait and Communicator::WillWait.
-  virtual Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) = 0;
-  virtual void expect_wait(int change) = 0;
+  struct News {
+    // The work that was submitted, where it ends within microseconds if the other ranks are there.
+    const Work* short_work = nullptr;
+    bool caller_waits = false;  // see CallOptions::waits
+  };
+  // Something was submitted, or a group is to fail.
+  virtual void notify(const News& news) = 0;
+  // See Communicator::wait_all.
+  virtual Status wait(std::span<Work* const> works, int64_t timeout_ms,
+                      const InterruptCheck& interrupt) = 0;
 };
 
 class ThreadProgress final : public Progress {
@@ -55,9 +60,9 @@ class ThreadProgress final : public Progress {
 
   void add(Group& group) override;
   void remove(Group& group) override;
-  void notify(const Work* short_work) override;
-  Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) override;
-  void expect_wait(int change) override;
+  void notify(const News& news) override;
+  Status wait(std::span<Work* const> works, int64_t timeout_ms,
+              const InterruptCheck& interrupt) override;
 
  private:
   using Callbacks = std::vector<std::pair<Work::Callback, Status>>;
@@ -114,7 +119,6 @@ class ThreadProgress final : public Progress {
   std::atomic<int> role_wanted_{0};       // threads in take_role()
   std::atomic<bool> waiter_came_{false};  // since a background thread was woken or is on watch
   std::atomic<int> in_callbacks_{0};
-  std::atomic<int> expected_waits_{0};
   std::atomic<bool> asleep_{false};  // the driver sleeps on the transports' descriptors
 
   // The driver's; groups_ also read under mutex_.

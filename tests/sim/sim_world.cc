@@ -127,7 +127,7 @@ void SimWorld::Driver::remove(Group& group) {
   std::erase(groups_, &group);
 }
 
-Status SimWorld::Driver::wait(Work&, int64_t, const InterruptCheck&) {
+Status SimWorld::Driver::wait(std::span<Work* const>, int64_t, const InterruptCheck&) {
   return Status(StatusCode::Unsupported, "the simulated world is driven from outside");
 }
 

@@ -58,9 +58,8 @@ class SimWorld {
    public:
     void add(Group& group) override { groups_.push_back(&group); }
     void remove(Group& group) override;
-    void notify(const Work*) override {}
-    Status wait(Work&, int64_t, const InterruptCheck&) override;
-    void expect_wait(int) override {}
+    void notify(const News&) override {}
+    Status wait(std::span<Work* const>, int64_t, const InterruptCheck&) override;
     void round(bool check);
     void die() { dead_ = true; }
     void stop(bool stopped) { stopped_ = stopped; }

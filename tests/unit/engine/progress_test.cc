@@ -8,8 +8,8 @@
 namespace rdmacoll {
 namespace {
 
-WorkPtr sum(Communicator& c, float* value) {
-  auto work = c.all_reduce(value, value, 1, DType::Float32, ReduceOp::Sum);
+WorkPtr sum(Communicator& c, float* value, const CallOptions& options = {}) {
+  auto work = c.all_reduce(value, value, 1, DType::Float32, ReduceOp::Sum, options);
   EXPECT_TRUE(work.ok()) << work.status().message();
   return work.take();
 }
@@ -107,8 +107,7 @@ TEST(Progress, ABlockedCallbackInAWaitersThreadHoldsUpNobody) {
   WorldOfThreads(2).run([](Communicator& c) {
     float first = 1;
     std::promise<void> done;
-    Communicator::WillWait here(c);
-    const WorkPtr work = sum(c, &first);
+    const WorkPtr work = sum(c, &first, {.waits = true});
     work->on_done([&](const Status&) {
       chain(c, 2, done);
       done.get_future().wait();

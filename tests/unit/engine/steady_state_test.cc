@@ -39,18 +39,19 @@ class Step {
     }
   }
   void run() {
-    wait(c_.all_reduce(data_.data(), data_.data(), 1, DType::Int32, ReduceOp::Max));
-    wait(c_.all_reduce(data_.data(), data_.data(), kCount, DType::Int32, ReduceOp::Max));
-    wait(c_.broadcast(data_.data(), 100, 0));
-    wait(c_.all_gather(from_[0], to_));
-    wait(c_.reduce_scatter(from_, to_[0], DType::Int32, ReduceOp::Max));
-    wait(c_.all_to_all(from_, to_));
-    wait(c_.barrier());
+    wait(c_.all_reduce(data_.data(), data_.data(), 1, DType::Int32, ReduceOp::Max, kWaits));
+    wait(c_.all_reduce(data_.data(), data_.data(), kCount, DType::Int32, ReduceOp::Max, kWaits));
+    wait(c_.broadcast(data_.data(), 100, 0, kWaits));
+    wait(c_.all_gather(from_[0], to_, kWaits));
+    wait(c_.reduce_scatter(from_, to_[0], DType::Int32, ReduceOp::Max, kWaits));
+    wait(c_.all_to_all(from_, to_, kWaits));
+    wait(c_.barrier(kWaits));
     for (const uint64_t bytes : {4, 400, 100'000}) exchange(bytes);
   }
 
  private:
   static constexpr size_t kCount = 60'000;
+  static constexpr CallOptions kWaits{.waits = true};  // this thread drives, and counts
   void wait(Result<WorkPtr> started) {
     ASSERT_TRUE(started.ok());
     ASSERT_TRUE(c_.wait(*started.value(), -1, {}).ok());
@@ -59,13 +60,15 @@ class Step {
   // To the next rank and from the one before.
   void exchange(uint64_t bytes) {
     const int size = c_.size();
-    auto sent = c_.send({data_.data(), bytes}, (c_.rank() + 1) % size, 3);
-    wait(c_.recv({parts_.data(), bytes}, (c_.rank() + size - 1) % size, 3));
-    wait(std::move(sent));
+    auto sent = c_.send({data_.data(), bytes}, (c_.rank() + 1) % size, 3, kWaits);
+    auto received = c_.recv({parts_.data(), bytes}, (c_.rank() + size - 1) % size, 3, kWaits);
+    ASSERT_TRUE(sent.ok() && received.ok());
+    Work* const both[] = {sent.value().get(), received.value().get()};
+    ASSERT_TRUE(c_.wait_all(both, -1, {}).ok());
+    ASSERT_TRUE(sent.value()->status().ok() && received.value()->status().ok());
   }
 
   Communicator& c_;
-  const Communicator::WillWait will_wait_{c_};  // this thread drives, and counts
   HeapVector<int32_t> data_, parts_;
   std::vector<ConstBuffer> from_;
   std::vector<MutableBuffer> to_;
