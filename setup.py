@@ -23,8 +23,7 @@ except ImportError:
 GIB_PER_COMPILER = 2  # a unit that includes torch's headers takes 1.6 GiB
 WITHOUT_VERBS = os.environ.get("RDMACOLL_WITHOUT_VERBS") == "1"
 SOURCES = [
-    *glob("csrc/[!t]*/*.cc"),  # every floor but the transports
-    *glob("csrc/transport/*.cc"),
+    *glob("csrc/[!t]*/**/*.cc", recursive=True),  # every floor but the transports
     *glob("csrc/transport/shm/*.cc"),
     *glob("csrc/transport/no_verbs/*.cc" if WITHOUT_VERBS else "csrc/transport/verbs/*.cc"),
 ]

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "csrc/engine/bootstrap.h"
-#include "csrc/engine/progress.h"
+#include "csrc/engine/connect/bootstrap.h"
+#include "csrc/engine/drive/progress.h"
 
 namespace rdmacoll::torch_ext {
 

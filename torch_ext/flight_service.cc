@@ -17,7 +17,7 @@
 
 #include "csrc/base/process_id.h"
 #include "csrc/base/same_user.h"
-#include "csrc/engine/flight_dump.h"
+#include "csrc/engine/recorder/flight_dump.h"
 
 namespace rdmacoll::torch_ext {
 namespace {

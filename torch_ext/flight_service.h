@@ -14,7 +14,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/status.h"
-#include "csrc/engine/flight_recorder.h"
+#include "csrc/engine/recorder/flight_recorder.h"
 #include "csrc/memory/unique_fd.h"
 
 namespace rdmacoll::torch_ext {

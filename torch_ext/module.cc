@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "csrc/base/config.h"
-#include "csrc/engine/flight_dump.h"
+#include "csrc/engine/recorder/flight_dump.h"
 #include "csrc/plan/select.h"
 #include "csrc/plan/tuning.h"
 #include "csrc/transport/verbs/open_verbs.h"

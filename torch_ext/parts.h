@@ -4,7 +4,7 @@
 
 #include <c10/util/SmallVector.h>
 
-#include "csrc/engine/work.h"
+#include "csrc/engine/work/work.h"
 #include "torch_ext/session.h"
 
 namespace rdmacoll::torch_ext {

@@ -12,7 +12,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/job_key.h"
-#include "csrc/engine/group_setup.h"
+#include "csrc/engine/connect/group_setup.h"
 #include "torch_ext/errors.h"
 
 namespace rdmacoll::torch_ext {

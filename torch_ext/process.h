@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "csrc/base/hmac.h"
-#include "csrc/engine/bootstrap.h"
+#include "csrc/engine/connect/bootstrap.h"
 #include "csrc/engine/endpoint.h"
 #include "torch_ext/flight_service.h"
 #include "torch_ext/session.h"

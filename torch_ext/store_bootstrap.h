@@ -4,8 +4,8 @@
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "csrc/engine/bootstrap.h"
-#include "csrc/engine/progress.h"
+#include "csrc/engine/connect/bootstrap.h"
+#include "csrc/engine/drive/progress.h"
 
 namespace rdmacoll::torch_ext {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "csrc/engine/sealed_bootstrap.h"
+#include "csrc/engine/connect/sealed_bootstrap.h"
 #include "csrc/engine/shrinking.h"
 #include "csrc/plan/select.h"
 

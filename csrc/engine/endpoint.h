@@ -9,12 +9,12 @@
 #include "csrc/base/config.h"
 #include "csrc/base/job_key.h"
 #include "csrc/base/log.h"
-#include "csrc/engine/bootstrap.h"
 #include "csrc/engine/communicator.h"
-#include "csrc/engine/flight_recorder.h"
-#include "csrc/engine/group_setup.h"
-#include "csrc/engine/progress.h"
-#include "csrc/engine/transports.h"
+#include "csrc/engine/connect/bootstrap.h"
+#include "csrc/engine/connect/group_setup.h"
+#include "csrc/engine/connect/transports.h"
+#include "csrc/engine/drive/progress.h"
+#include "csrc/engine/recorder/flight_recorder.h"
 #include "csrc/plan/tuning.h"
 
 namespace rdmacoll {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "csrc/engine/communicator.h"
-#include "csrc/engine/who.h"
+#include "csrc/engine/work/who.h"
 
 namespace rdmacoll {
 namespace {

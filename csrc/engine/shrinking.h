@@ -34,9 +34,9 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
 #include "csrc/base/status.h"
-#include "csrc/engine/group.h"
-#include "csrc/engine/group_setup.h"
-#include "csrc/engine/statement.h"
+#include "csrc/engine/connect/group_setup.h"
+#include "csrc/engine/failure/statement.h"
+#include "csrc/engine/group/group.h"
 
 namespace rdmacoll {
 

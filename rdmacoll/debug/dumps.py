@@ -1,4 +1,7 @@
-"""A rank's flight recorder as values; csrc/engine/flight_dump.cc writes it. Pure but for files."""
+"""A rank's flight recorder as values. Pure but for files.
+
+csrc/engine/recorder/flight_dump.cc writes what is read here.
+"""
 
 import json
 from dataclasses import dataclass, fields

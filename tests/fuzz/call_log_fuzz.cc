@@ -1,7 +1,7 @@
 // A call log as it was read from a peer's memory: whatever is in it can be said in words.
 #include <cstring>
 
-#include "csrc/engine/call_log.h"
+#include "csrc/engine/failure/call_log.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

@@ -2,7 +2,7 @@
 // the region holds. An input is the inline data of the line that brings it.
 #include <cstring>
 
-#include "csrc/engine/landing.h"
+#include "csrc/engine/collective/landing.h"
 #include "csrc/plan/select.h"
 #include "tests/fuzz/target.h"
 #include "tests/unit/engine/fake_transport.h"

@@ -1,5 +1,5 @@
 // What the ranks of a new group tell each other: what parses is what was encoded.
-#include "csrc/engine/group_record.h"
+#include "csrc/engine/connect/group_record.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "csrc/engine/sealed_bootstrap.h"
+#include "csrc/engine/connect/sealed_bootstrap.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

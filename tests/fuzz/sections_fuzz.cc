@@ -1,5 +1,5 @@
 // Sections: what parses is encoded to what parses to the same.
-#include "csrc/engine/sections.h"
+#include "csrc/engine/connect/sections.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

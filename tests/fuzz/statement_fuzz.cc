@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "csrc/engine/statement.h"
+#include "csrc/engine/failure/statement.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

@@ -1,6 +1,6 @@
 // A card and the key of a block as the engine takes them apart: what is left for the transport, and
 // how much of a peer's heap is read afterwards. An input is a card, or behind one byte a key.
-#include "csrc/engine/transports.h"
+#include "csrc/engine/connect/transports.h"
 #include "tests/fuzz/target.h"
 #include "tests/unit/engine/fake_transport.h"
 

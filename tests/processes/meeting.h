@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csrc/base/check.h"
-#include "csrc/engine/bootstrap.h"
+#include "csrc/engine/connect/bootstrap.h"
 
 namespace rdmacoll {
 

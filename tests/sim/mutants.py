@@ -36,13 +36,13 @@ RUNS = (
 )
 LIMIT_S = 300
 
-PORT = "csrc/engine/port.cc"
-POINT_TO_POINT = "csrc/engine/p2p.cc"
-EXECUTOR = "csrc/engine/executor.cc"
-LANDING = "csrc/engine/landing.cc"
-FAILURE = "csrc/engine/group_failure.cc"
+PORT = "csrc/engine/channel/port.cc"
+POINT_TO_POINT = "csrc/engine/p2p/p2p.cc"
+EXECUTOR = "csrc/engine/collective/executor.cc"
+LANDING = "csrc/engine/collective/landing.cc"
+FAILURE = "csrc/engine/group/group_failure.cc"
 SHRINKING = "csrc/engine/shrinking.cc"
-STATEMENT = "csrc/engine/statement.cc"
+STATEMENT = "csrc/engine/failure/statement.cc"
 
 
 @dataclass(frozen=True)

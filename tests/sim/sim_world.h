@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "csrc/engine/communicator.h"
-#include "csrc/engine/group_setup.h"
+#include "csrc/engine/connect/group_setup.h"
 #include "csrc/engine/shrinking.h"
 #include "csrc/transport/sim/sim_network.h"
 

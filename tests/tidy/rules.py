@@ -16,13 +16,9 @@ COLUMNS = 100
 
 BELOW_TRANSPORT = {"csrc/memory", "csrc/base"}
 ON_TRANSPORT = BELOW_TRANSPORT | {"csrc/transport"}
-BELOW_ENGINE = ON_TRANSPORT | {
-    "csrc/plan",
-    "csrc/reduce",
-    "csrc/transport/shm",
-    "csrc/transport/verbs",
-    "csrc/transport/ofi",
-}
+BASIS = ON_TRANSPORT | {"csrc/plan", "csrc/reduce"}
+ON_CHANNELS = BASIS | {"csrc/engine/work", "csrc/engine/channel"}
+TRAFFIC = {f"csrc/engine/{room}" for room in ("collective", "p2p", "failure", "recorder")}
 SEES: dict[str, set[str]] = {
     "csrc/base": set(),
     "csrc/memory": {"csrc/base"},
@@ -34,8 +30,22 @@ SEES: dict[str, set[str]] = {
     "csrc/transport/no_verbs": ON_TRANSPORT | {"csrc/transport/verbs"},  # for one header
     "csrc/transport/ofi": ON_TRANSPORT,
     "csrc/transport/sim": ON_TRANSPORT,  # seen by tests only
-    "csrc/engine": BELOW_ENGINE,
-    "torch_ext": BELOW_ENGINE | {"csrc/engine"},
+    "csrc/engine/work": BASIS,
+    "csrc/engine/recorder": BASIS | {"csrc/engine/work"},
+    "csrc/engine/channel": BASIS,
+    "csrc/engine/collective": ON_CHANNELS,
+    "csrc/engine/p2p": ON_CHANNELS | {"csrc/engine/recorder"},
+    "csrc/engine/failure": ON_CHANNELS,
+    "csrc/engine/connect": ON_CHANNELS
+    | {"csrc/transport/shm", "csrc/transport/verbs", "csrc/transport/ofi", "csrc/engine/group"},
+    "csrc/engine/group": ON_CHANNELS | TRAFFIC,
+    "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect", "csrc/engine/group"},
+    "csrc/engine": ON_CHANNELS
+    | TRAFFIC
+    | {"csrc/engine/connect", "csrc/engine/group", "csrc/engine/drive"},
+    "torch_ext": BASIS
+    | {f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect", "drive")}
+    | {"csrc/engine", "csrc/transport/verbs"},
 }
 
 
@@ -174,10 +184,10 @@ def dead_headers(tree: Tree) -> Iterator[str]:
 
 
 def tests_exist(tree: Tree) -> Iterator[str]:
-    """Every floor that has code has tests: its own folder, or for a transport the contract."""
+    """Every floor that has code has tests: a folder of its own, or for transports the contract."""
     for floor in sorted({path.parent for path in tree.select({".cc"}, "csrc/")}):
-        transport = floor.as_posix().startswith("csrc/transport")
-        folder = "tests/contract/" if transport else f"tests/unit/{floor.name}/"
+        top = floor.parts[1]
+        folder = "tests/contract/" if top == "transport" else f"tests/unit/{top}/"
         if not any(tree.select({".cc"}, folder)):
             yield f"{floor}:1: no test in {folder}"
 

@@ -1,6 +1,6 @@
 // CallLog: what a rank has called is read back; a log that a hostile peer has written can be read,
 // too. Those inputs are the smallest that fuzzing found (tests/fuzz).
-#include "csrc/engine/call_log.h"
+#include "csrc/engine/failure/call_log.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // EagerInbox: messages are taken in any order, and no slot goes back before it has been read.
-#include "csrc/engine/eager_inbox.h"
+#include "csrc/engine/p2p/eager_inbox.h"
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // The flight recorder over real groups: what it notes of collectives and of point-to-point, what it
 // says of one that hangs, and what it writes when a group fails.
-#include "csrc/engine/flight_recorder.h"
+#include "csrc/engine/recorder/flight_recorder.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "csrc/engine/flight_dump.h"
+#include "csrc/engine/recorder/flight_dump.h"
 #include "tests/unit/engine/world_of_threads.h"
 
 namespace rdmacoll {

@@ -1,5 +1,5 @@
 // FlightRing: wrapping, states, and snapshots while the driver writes.
-#include "csrc/engine/flight_ring.h"
+#include "csrc/engine/recorder/flight_ring.h"
 
 #include <gtest/gtest.h>
 

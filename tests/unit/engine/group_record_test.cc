@@ -1,5 +1,5 @@
 // GroupRecord: what comes back is what was said, and nothing else is taken for a record.
-#include "csrc/engine/group_record.h"
+#include "csrc/engine/connect/group_record.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // GroupSetup: a peer's block is used only if it has the size that all ranks agree on. Otherwise all
 // that was open is closed.
-#include "csrc/engine/group_setup.h"
+#include "csrc/engine/connect/group_setup.h"
 
 #include <gtest/gtest.h>
 

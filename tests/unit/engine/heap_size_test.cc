@@ -1,5 +1,5 @@
 // The size of a heap under the limits of its process, and the largest heap of a peer that it maps.
-#include "csrc/engine/heap_size.h"
+#include "csrc/engine/channel/heap_size.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The heap: its memory, and what it means for operations that messages are lent. That the results
 // are right is collectives_test.cc's and the simulation's.
-#include "csrc/engine/heap.h"
+#include "csrc/engine/channel/heap.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

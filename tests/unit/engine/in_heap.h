@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "csrc/engine/heap.h"
+#include "csrc/engine/channel/heap.h"
 
 namespace rdmacoll {
 

@@ -1,5 +1,5 @@
 // Landing as the sender: a grant that a hostile peer has written makes no write beside its region.
-#include "csrc/engine/landing.h"
+#include "csrc/engine/collective/landing.h"
 
 #include <gtest/gtest.h>
 

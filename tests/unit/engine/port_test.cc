@@ -1,5 +1,5 @@
 // Port: the credits that bound it, between two ends.
-#include "csrc/engine/port.h"
+#include "csrc/engine/channel/port.h"
 
 #include "tests/unit/engine/two_ends.h"
 

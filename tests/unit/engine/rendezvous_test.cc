@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "csrc/engine/group_setup.h"
+#include "csrc/engine/connect/group_setup.h"
 #include "tests/unit/engine/world_of_threads.h"
 
 namespace rdmacoll {

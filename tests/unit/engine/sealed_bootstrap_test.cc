@@ -1,5 +1,5 @@
 // SealedBootstrap: records of this job, group, rank and exchange, and no others. Floor: tests.
-#include "csrc/engine/sealed_bootstrap.h"
+#include "csrc/engine/connect/sealed_bootstrap.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "csrc/engine/group_record.h"
+#include "csrc/engine/connect/group_record.h"
 #include "tests/unit/engine/world_of_threads.h"
 
 namespace rdmacoll {

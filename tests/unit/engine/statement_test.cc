@@ -1,5 +1,5 @@
 // Statement: what is read is what was said, or nothing; never a mixture.
-#include "csrc/engine/statement.h"
+#include "csrc/engine/failure/statement.h"
 
 #include <gtest/gtest.h>
 

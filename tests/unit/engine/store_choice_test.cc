@@ -1,5 +1,5 @@
 // The choice of stores: what it learns from the operations that it times, and when it looks again.
-#include "csrc/engine/store_choice.h"
+#include "csrc/engine/channel/store_choice.h"
 
 #include <gtest/gtest.h>
 

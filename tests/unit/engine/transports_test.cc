@@ -1,5 +1,5 @@
 // The choice of a transport per peer: what is tried, what is said of it, and that both sides agree.
-#include "csrc/engine/transports.h"
+#include "csrc/engine/connect/transports.h"
 
 #include <gtest/gtest.h>
 

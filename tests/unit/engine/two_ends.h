@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "csrc/engine/port.h"
+#include "csrc/engine/channel/port.h"
 #include "csrc/memory/shared_segment.h"
 #include "tests/unit/engine/fake_transport.h"
 

@@ -2,7 +2,7 @@
 // has another name, and maps nothing, so the engine puts its messages as over a network.
 #include <barrier>
 
-#include "csrc/engine/group_setup.h"
+#include "csrc/engine/connect/group_setup.h"
 #include "csrc/engine/shrinking.h"
 #include "csrc/plan/select.h"
 #include "csrc/transport/shm/shm_transport.h"

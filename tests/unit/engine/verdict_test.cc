@@ -1,5 +1,5 @@
 // What an error says of every rank: who was in what, who is missing, who disagrees.
-#include "csrc/engine/verdict.h"
+#include "csrc/engine/failure/verdict.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,0 +1,192 @@
+// Port: the hot path of every message. Floor: engine. Thread: the driver.
+#include "csrc/engine/channel/port.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll {
+namespace {
+
+// What a message that does not travel inline says of its bytes: that they are in the slot, or where
+// they lie in this rank's heap, to a peer that maps it; that they have landed, to one that does
+// not.
+constexpr uint64_t kInSlot = ~uint64_t{0};
+constexpr uint64_t kLanded = 0;
+
+}  // namespace
+
+Port::Port(const Layout& layout, const Link& link, const Region& my_block, uint8_t channel,
+           uint32_t my_rank, uint32_t peer_rank)
+    : link_(link),
+      channel_(channel),
+      has_slots_(!is_stage_channel(channel)),
+      depth_(layout.depth(channel)),
+      slot_bytes_(layout.slot_bytes(channel)),
+      lines_(reinterpret_cast<Line*>(my_block.base + layout.lines(channel, peer_rank))),
+      credit_(reinterpret_cast<Line*>(my_block.base + layout.credit(channel, peer_rank))),
+      slots_(my_block.base + layout.slots(channel, peer_rank)),
+      bounce_(my_block.base + layout.bounce(channel, peer_rank)),
+      my_region_(my_block.id),
+      peer_lines_(layout.lines(channel, my_rank)),
+      peer_credit_(layout.credit(channel, my_rank)),
+      peer_slots_(layout.slots(channel, my_rank)) {
+  if (link_.mapped == nullptr) tickets_.resize(depth_);
+}
+
+bool Port::can_send() const {
+  if (!has_room()) look_for_credit();
+  if (!has_room()) return false;
+  return tickets_.empty() || link_.transport->done(tickets_[outgoing_index()]);
+}
+
+// Credit comes in a line of its own, or with the messages the other way: also with those that are
+// here and not taken yet, as this rank may take none before it has sent.
+void Port::look_for_credit() const {
+  returned_ = std::max(returned_, credit_->counter.load(std::memory_order_acquire));
+  const uint64_t come = arrived();
+  for (uint64_t i = 0; i < come; ++i) advance_returned(lines_[(received_ + i) % depth_].credit);
+}
+
+// Lines do not come in the order in which they were sent: an older one says less.
+void Port::advance_returned(uint32_t credit) const {
+  const uint32_t step = credit - static_cast<uint32_t>(returned_);
+  if (step <= sent_ - returned_) returned_ += step;
+}
+
+std::byte* Port::outgoing(uint64_t bytes) {
+  if (travels_inline(bytes)) return header_.inline_data;
+  RDMACOLL_CHECK(bytes <= slot_bytes_);
+  const uint64_t offset = outgoing_index() * slot_bytes_;
+  return link_.mapped != nullptr ? link_.mapped + peer_slots_ + offset : bounce_ + offset;
+}
+
+bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan,
+                    const RemoteSlice* landing) {
+  const bool put_due = link_.mapped == nullptr && has_slots_ && bytes > kInlineBytes;
+  if (put_due && !put_posted_ && !put_message(bytes, loan, landing)) return false;
+  header_.signature = signature;
+  header_.bytes = word;
+  header_.credit = static_cast<uint32_t>(consumed_);
+  write_header(bytes, loan);
+  const RemoteSlice line = remote(peer_lines_ + outgoing_index() * kLineBytes, kLineBytes);
+  if (link_.transport->signal(link_.peer, channel_, line, sent_ + 1, header_) == Posted::Full)
+    return false;
+  ++sent_;
+  credited_ = consumed_;
+  if (loan != nullptr) lent_ = sent_;
+  put_posted_ = false;
+  return true;
+}
+
+bool Port::put_message(uint64_t bytes, const Loan* loan, const RemoteSlice* landing) {
+  const uint64_t offset = outgoing_index() * slot_bytes_;
+  const LocalSlice source =
+      loan != nullptr ? loan->home : LocalSlice{bounce_ + offset, bytes, my_region_};
+  Ticket& ticket = tickets_[outgoing_index()];
+  const RemoteSlice place = landing != nullptr ? *landing : remote(peer_slots_ + offset, bytes);
+  const Posted posted = link_.transport->put(link_.peer, channel_, source, place, &ticket);
+  if (posted == Posted::Full) return false;
+  if (posted == Posted::Done) ticket = Ticket{};
+  put_posted_ = true;
+  put_lands_ = landing != nullptr;
+  return true;
+}
+
+void Port::write_header(uint64_t bytes, const Loan* loan) {
+  if (travels_inline(bytes)) {
+    header_.inline_bytes = static_cast<uint32_t>(bytes);
+    return;
+  }
+  uint64_t where = kInSlot;
+  if (link_.mapped == nullptr) {
+    if (put_posted_ && put_lands_) where = kLanded;
+  } else if (loan != nullptr) {
+    where = loan->offset;
+  }
+  std::memcpy(header_.inline_data, &where, sizeof(where));
+  header_.inline_bytes = sizeof(where);
+}
+
+const Line* Port::take() {
+  pay_credit();
+  const Line* line = peek();
+  if (line == nullptr) return nullptr;
+  advance_returned(line->credit);
+  ++received_;
+  return line;
+}
+
+const Line* Port::peek() const {
+  const Line& line = lines_[received_ % depth_];
+  return line.counter.load(std::memory_order_acquire) == received_ + 1 ? &line : nullptr;
+}
+
+uint64_t Port::arrived() const {
+  uint64_t count = 0;
+  while (count < depth_ && lines_[(received_ + count) % depth_].counter.load(
+                               std::memory_order_acquire) == received_ + count + 1) {
+    ++count;
+  }
+  return count;
+}
+
+const std::byte* Port::incoming(uint64_t bytes) const {
+  const uint32_t index = incoming_index();
+  return travels_inline(bytes) ? lines_[index].inline_data : slots_ + index * slot_bytes_;
+}
+
+bool Port::is_borrowed(uint64_t bytes) const {
+  return link_.mapped != nullptr && !travels_inline(bytes) && newest_home() != kInSlot;
+}
+
+bool Port::has_landed(uint64_t bytes) const {
+  return link_.mapped == nullptr && has_slots_ && !travels_inline(bytes) &&
+         newest_home() == kLanded;
+}
+
+uint64_t Port::newest_home() const {
+  uint64_t home;
+  std::memcpy(&home, lines_[incoming_index()].inline_data, sizeof(home));
+  return home;
+}
+
+const std::byte* Port::borrowed(uint64_t bytes) const {
+  const uint64_t home = newest_home();
+  RDMACOLL_CHECK(home <= link_.heap.size() && bytes <= link_.heap.size() - home);
+  return link_.heap.data() + home;
+}
+
+void Port::consume(bool was_borrowed) {
+  ++consumed_;
+  if (was_borrowed) borrowed_ = consumed_;
+  pay_credit();
+}
+
+bool Port::settle() {
+  pay_credit();
+  if (credited_ < borrowed_) return false;
+  if (link_.mapped != nullptr) {
+    if (returned_ < lent_) look_for_credit();
+    return returned_ >= lent_;
+  }
+  return puts_done();
+}
+
+bool Port::puts_done() const {
+  return std::all_of(tickets_.begin(), tickets_.end(),
+                     [&](Ticket ticket) { return link_.transport->done(ticket); });
+}
+
+void Port::pay_credit() {
+  // Half a depth at a time: one credit line for several messages, and a sender that has waited for
+  // credit has half a depth of room again. What is borrowed the peer waits for.
+  if (consumed_ - credited_ < depth_ / 2 && credited_ >= borrowed_) return;
+  const RemoteSlice line = remote(peer_credit_, kLineBytes);
+  if (link_.transport->signal(link_.peer, channel_, line, consumed_, Header{}) == Posted::Full)
+    return;
+  credited_ = consumed_;
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,131 @@
+// Port: this rank's end of one channel to one peer, both directions: messages out, messages in, and
+// the credits that bound them. What the executor and p2p are written in.
+// Floor: engine. Thread: the driver.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "csrc/engine/channel/layout.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+// How one rank reaches another's block; without a transport the own entry of a table of them.
+struct Link {
+  Transport* transport = nullptr;
+  PeerId peer = 0;
+  RegionId region = kNoRegion;        // the peer's block
+  std::byte* mapped = nullptr;        // the same, if this rank can load and store it
+  std::span<const std::byte> heap{};  // the peer's, if it is mapped
+  bool maps_mine = true;              // whether the peer, if it maps memory, maps this rank's heap
+
+  // Reads of the peer's block, one-sidedly, into the same or another place of mine.
+  Posted read(uint64_t from, uint64_t bytes, const Region& mine, uint64_t to,
+              Ticket* ticket) const {
+    return transport->get(peer, kLandingChannel, {region, from, bytes},
+                          {mine.base + to, bytes, mine.id}, ticket);
+  }
+};
+
+// The bytes of a message that is lent (plan.h, "Loans"): they are in this rank's heap.
+struct Loan {
+  LocalSlice home{};    // in a region to put from, where the peer is not mapped
+  uint64_t offset = 0;  // in the heap
+};
+
+class Port {
+ public:
+  Port(const Layout& layout, const Link& link, const Region& my_block, uint8_t channel,
+       uint32_t my_rank, uint32_t peer_rank);
+
+  // --- out ------------------------------------------------------------------------------------
+  // Whether the next message has a place; only then may it be written and announced.
+  bool can_send() const;
+  // Whether what is written here is in the peer's memory at once.
+  bool is_mapped() const { return link_.mapped != nullptr; }
+  // Where the next message of so many bytes is to be written.
+  std::byte* outgoing(uint64_t bytes);
+  // Announces what was written, or is lent instead; at a peer that is not mapped it goes to where
+  // it is to land, if anywhere. False: the transport is full, call again with the same message.
+  // `word` is for the reader's eyes, Line::bytes.
+  bool announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan = nullptr,
+                const RemoteSlice* landing = nullptr);
+  bool announce(uint64_t bytes) { return announce(0, bytes, static_cast<uint32_t>(bytes)); }
+
+  // --- in -------------------------------------------------------------------------------------
+  // The next message if it has come, else nullptr. It stays the newest until the next take().
+  const Line* take();
+  // The same without taking it.
+  const Line* peek() const;
+  // Messages that have come and are not taken yet.
+  uint64_t arrived() const;
+  // Where the newest message's bytes are, unless they are borrowed.
+  const std::byte* incoming(uint64_t bytes) const;
+  // Whether the newest message, of so many bytes, is lent; where its bytes are then.
+  bool is_borrowed(uint64_t bytes) const;
+  const std::byte* borrowed(uint64_t bytes) const;
+  // Whether it is where this rank has granted it to land.
+  bool has_landed(uint64_t bytes) const;
+  // Gives the newest message's place back to the peer. If the transport is full, the next take()
+  // tells the peer: it is the one that the peer's next message needs. What was borrowed goes back
+  // at once, or else in settle(): the peer's operation waits for it.
+  void consume(bool was_borrowed = false);
+
+  // --- loans ----------------------------------------------------------------------------------
+  // Returns what this rank has borrowed and consumed, where that was put off. Whether the peer
+  // needs nothing more of what this rank lent, nor this rank of what it borrowed.
+  bool settle();
+  // Whether no put of this rank is under way here any more.
+  bool puts_done() const;
+
+  // --- stages ---------------------------------------------------------------------------------
+  // Which of my stages the next message announces; which of the peer's the newest one did.
+  uint32_t outgoing_index() const { return static_cast<uint32_t>(sent_ % depth_); }
+  uint32_t incoming_index() const { return static_cast<uint32_t>((received_ - 1) % depth_); }
+
+ private:
+  bool has_room() const { return sent_ - returned_ < depth_; }
+  void look_for_credit() const;
+  void advance_returned(uint32_t credit) const;
+  void pay_credit();
+  bool put_message(uint64_t bytes, const Loan* loan, const RemoteSlice* landing);
+  void write_header(uint64_t bytes, const Loan* loan);
+  uint64_t newest_home() const;
+  bool travels_inline(uint64_t bytes) const { return has_slots_ && bytes <= kInlineBytes; }
+  RemoteSlice remote(uint64_t offset, uint64_t bytes) const {
+    return {link_.region, offset, bytes};
+  }
+
+  Link link_;
+  uint8_t channel_;
+  bool has_slots_;
+  uint32_t depth_;
+  uint64_t slot_bytes_;
+  // Mine.
+  Line* lines_;
+  Line* credit_;
+  std::byte* slots_;
+  std::byte* bounce_;
+  RegionId my_region_;
+  // The peer's, as offsets in its block.
+  uint64_t peer_lines_;
+  uint64_t peer_credit_;
+  uint64_t peer_slots_;
+
+  uint64_t sent_ = 0;
+  mutable uint64_t returned_ = 0;  // of these, what the peer is known to have consumed
+  uint64_t received_ = 0;
+  uint64_t consumed_ = 0;
+  uint64_t credited_ = 0;
+  uint64_t lent_ = 0;        // messages sent up to the last that was lent
+  uint64_t borrowed_ = 0;    // messages consumed up to the last that was borrowed
+  bool put_posted_ = false;  // the next message's put is out, its signal is not
+  bool put_lands_ = false;   // and it is one that lands
+  // Of the last put into each of the peer's slots; empty where the peer is mapped.
+  std::vector<Ticket> tickets_;
+  Header header_;
+};
+
+}  // namespace rdmacoll

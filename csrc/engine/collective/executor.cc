@@ -1,0 +1,343 @@
+// Executor: the interpreter of plans. Floor: engine. Thread: the driver.
+#include "csrc/engine/collective/executor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/check.h"
+#include "csrc/memory/copy.h"
+
+namespace rdmacoll {
+namespace {
+
+// A grant costs a line and the wait for it, so it takes more to be worth it than a loan.
+constexpr uint64_t kLandingTimesLending = 8;
+
+// A message's word: its bytes, and above them the low bits of its collective's number.
+constexpr int kWordBytesBits = 20;
+constexpr uint32_t kWordSequenceMask = ~0u << kWordBytesBits;
+
+constexpr uint32_t word_sequence(uint64_t sequence) {
+  return static_cast<uint32_t>(sequence) << kWordBytesBits;
+}
+
+Tiling tiling_of(const Operation& operation, const Layout& layout) {
+  const Plan& plan = *operation.plan;
+  if (operation.contiguous) {
+    return Tiling::contiguous(operation.bytes, plan, layout.slot_bytes(), layout.stage_bytes(),
+                              operation.grain);
+  }
+  return Tiling::scattered(operation.block_bytes, plan, layout.slot_bytes(), layout.stage_bytes(),
+                           operation.grain);
+}
+
+}  // namespace
+
+Executor::Executor(const Layout& layout, uint32_t rank, std::byte* my_block,
+                   std::vector<Link>& links, std::vector<std::vector<Port>>& ports,
+                   const Heap* heap, const Config& config, const Clock& clock)
+    : layout_(layout),
+      my_block_(my_block),
+      links_(links),
+      ports_(ports),
+      heap_(heap),
+      maps_mine_(
+          std::all_of(links.begin(), links.end(),
+                      [](const Link& link) { return link.mapped == nullptr || link.maps_mine; })),
+      store_choice_(config.stores, clock),
+      landing_(layout, rank, my_block, links, heap, clock,
+               kLandingTimesLending * static_cast<uint64_t>(config.lend_remote_bytes)) {}
+
+void Executor::start(const Operation& operation) {
+  RDMACOLL_CHECK(!running());
+  operation_ = &operation;
+  status_ = Status();
+  tiling_ = tiling_of(operation, layout_);
+  const uint64_t bytes = operation.total_bytes();
+  choose_lending(bytes);
+  landing_.begin(operation, bytes);
+  const bool in_heap = results_in_heap();  // where peers read them
+  to_peers_ = store_choice_.begin(operation.plan->collective, bytes, in_heap);
+  to_output_ = bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
+  if (in_heap) to_output_ = to_peers_.stores;
+  const Plan& plan = *operation.plan;
+  lanes_.assign(plan.lanes.size(), LaneState{});
+  lanes_left_ = 0;
+  for (size_t lane = 0; lane < plan.lanes.size(); ++lane) {
+    const Step* first = plan.steps.data() + plan.lanes[lane].first_step;
+    uint64_t& tiles = lanes_[lane].tiles;
+    for (const Step* step = first; step != first + plan.lanes[lane].steps; ++step) {
+      tiles = std::max(tiles, tiling_->tiles(step->blocks));
+      if (tiles == tiling_->most_tiles()) break;
+    }
+    lanes_left_ += tiles > 0;
+  }
+}
+
+bool Executor::advance() {
+  bool moved = false;
+  landing_.send_grants();
+  // Later lanes first: they take what earlier ones left in the caches, and free its place.
+  for (uint32_t lane = static_cast<uint32_t>(lanes_.size()); lane-- > 0 && status_.ok();) {
+    moved |= advance_lane(lane);
+  }
+  if (lanes_left_ == 0 && !unsettled_.empty()) moved |= settle();
+  return moved;
+}
+
+bool Executor::advance_lane(uint32_t lane) {
+  LaneState& state = lanes_[lane];
+  if (state.tile == state.tiles) return false;
+  const Lane& range = operation_->plan->lanes[lane];
+  const Step* steps = operation_->plan->steps.data() + range.first_step;
+  const uint32_t first = state.step;
+  while (state.step < range.steps) {
+    const Step& step = steps[state.step];
+    const bool token = step.blocks.count == 0;
+    const uint64_t bytes = token ? 0 : tiling_->piece(step.blocks, state.tile).bytes;
+    const bool due = token ? state.tile == 0 : bytes > 0;
+    if (due && !run(step, state.tile, bytes)) return state.step != first;
+    ++state.step;
+  }
+  state.step = 0;
+  if (++state.tile == state.tiles && --lanes_left_ == 0) store_choice_.end(to_peers_);
+  return true;
+}
+
+bool Executor::run(const Step& step, uint64_t tile, uint64_t bytes) {
+  switch (step.kind) {
+    case StepKind::Wait:
+      return wait(step, bytes);
+    case StepKind::Signal:
+      return step.counter == Counter::Data ? signal_data(step, tile, bytes)
+                                           : signal_credit(step, bytes);
+    case StepKind::Copy:
+      store_choice_.time(to_peers_, [&] { copy(step, tile); });
+      return true;
+    case StepKind::Reduce:
+      store_choice_.time(to_peers_, [&] { fold(step, tile); });
+      return true;
+  }
+  return false;
+}
+
+bool Executor::wait(const Step& step, uint64_t bytes) {
+  Port& from = port(step.channel, step.peer);
+  if (step.counter == Counter::Credit) return from.can_send();
+  const Line* line = from.take();
+  if (line == nullptr) return false;
+  if (line->signature != operation_->message_signature(step.blocks) ||
+      line->bytes != message_word(bytes)) {
+    status_ = mismatch(step.peer);
+    return false;
+  }
+  return true;
+}
+
+bool Executor::signal_data(const Step& step, uint64_t tile, uint64_t bytes) {
+  std::optional<Loan> loan;
+  if (lends() && step.operands != 0) {
+    loan = loan_of(operation_->plan->operands[step.first_operand], step.peer, tile);
+  }
+  std::optional<RemoteSlice> landing;
+  if (step.lands) {
+    if (landing_.is_undecided(step.peer)) return false;
+    // Where one that has given up wants it, its user may soon write something else.
+    if (!has_given_up(step.peer)) {
+      landing = landing_.place(step.peer, step.blocks, tiling_->piece(step.blocks, tile));
+    }
+  }
+  Port& to = port(step.channel, step.peer);
+  if (!to.announce(operation_->message_signature(step.blocks), bytes, message_word(bytes),
+                   loan ? &*loan : nullptr, landing ? &*landing : nullptr)) {
+    return false;
+  }
+  if (loan) keep_unsettled(step.channel, step.peer);
+  return true;
+}
+
+bool Executor::signal_credit(const Step& step, uint64_t bytes) {
+  Port& from = port(step.channel, step.peer);
+  const bool borrowed = from.is_borrowed(bytes);
+  if (borrowed && has_given_up(step.peer)) return false;
+  from.consume(borrowed);
+  if (borrowed) keep_unsettled(step.channel, step.peer);
+  return true;
+}
+
+void Executor::copy(const Step& step, uint64_t tile) {
+  const Operand* operands = &operation_->plan->operands[step.first_operand];
+  const Piece from_piece = tiling_->piece(operands[0].blocks, tile);
+  const std::byte* from = source(operands[0], from_piece, tile);
+  for (uint32_t i = 1; i < step.operands; ++i) {
+    if (is_lent(step, operands[i], tile)) continue;
+    std::byte* to = destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile);
+    if (to == from) continue;
+    copy_bytes(to, from, from_piece.bytes, stores_for(operands[i]));
+  }
+}
+
+void Executor::fold(const Step& step, uint64_t tile) {
+  const Operand* operands = &operation_->plan->operands[step.first_operand];
+  const uint32_t source_count = step.operands - step.destinations;
+  const Piece first_piece = tiling_->piece(operands[0].blocks, tile);
+  sources_.clear();
+  destinations_.clear();
+  for (uint32_t i = 0; i < source_count; ++i) {
+    sources_.push_back(source(operands[i], tiling_->piece(operands[i].blocks, tile), tile));
+  }
+  uint32_t streamed = 0;
+  for (uint32_t i = source_count; i < step.operands; ++i) {
+    if (is_lent(step, operands[i], tile)) continue;
+    const size_t number = destinations_.size();
+    if (number < kStreamedMax && stores_for(operands[i]) == Stores::Streamed) {
+      streamed |= 1u << number;
+    }
+    destinations_.push_back(
+        destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile));
+  }
+  Reduction reduction = operation_->reduction;
+  if (!step.finishes) reduction.divisor = 1;
+  reduce(reduction, sources_.data(), sources_.size(), destinations_.data(), destinations_.size(),
+         first_piece.bytes, streamed);
+}
+
+Stores Executor::stores_for(const Operand& destination) const {
+  switch (destination.buffer) {
+    case Buffer::Output:
+      return to_output_;
+    case Buffer::PeerSlot:
+      return links_[destination.rank].mapped != nullptr ? to_peers_.stores : Stores::Cached;
+    default:
+      return to_peers_.stores;
+  }
+}
+
+const std::byte* Executor::source(const Operand& operand, const Piece& piece, uint64_t tile) const {
+  switch (operand.buffer) {
+    case Buffer::Input:
+      return in_input(operand.blocks, piece);
+    case Buffer::Output:
+      return in_output(operand.blocks, piece);
+    case Buffer::Slot:
+    case Buffer::PeerStage:
+      return received(operand, piece, tile);
+    case Buffer::PeerSlot:
+    case Buffer::Stage:
+      break;
+  }
+  RDMACOLL_CHECK(!"a plan reads only inputs, outputs, slots and peers' stages");
+  return nullptr;
+}
+
+const std::byte* Executor::received(const Operand& operand, const Piece& piece,
+                                    uint64_t tile) const {
+  const Port& from = port(operand.channel, operand.rank);
+  if (from.is_borrowed(piece.bytes)) return from.borrowed(piece.bytes);
+  if (from.has_landed(piece.bytes)) return in_output(operand.blocks, piece);
+  if (operand.buffer == Buffer::Slot) return from.incoming(piece.bytes);
+  return links_[operand.rank].mapped + layout_.stages(operand.channel) +
+         from.incoming_index() * layout_.stage_bytes() +
+         tiling_->stage_offset(operand.blocks.first, tile);
+}
+
+const std::byte* Executor::in_input(BlockRange range, const Piece& piece) const {
+  return (operation_->contiguous ? operation_->input : operation_->inputs[range.first]) +
+         piece.offset;
+}
+
+std::byte* Executor::in_output(BlockRange range, const Piece& piece) const {
+  return (operation_->contiguous ? operation_->output : operation_->outputs[range.first]) +
+         piece.offset;
+}
+
+std::byte* Executor::destination(const Operand& operand, const Piece& piece, uint64_t tile) {
+  switch (operand.buffer) {
+    case Buffer::Output:
+      return in_output(operand.blocks, piece);
+    case Buffer::PeerSlot:
+      return port(operand.channel, operand.rank).outgoing(piece.bytes);
+    case Buffer::Stage:
+      return my_block_ + layout_.stages(operand.channel) +
+             port(operand.channel, any_peer()).outgoing_index() * layout_.stage_bytes() +
+             tiling_->stage_offset(operand.blocks.first, tile);
+    case Buffer::Input:
+    case Buffer::Slot:
+    case Buffer::PeerStage:
+      break;
+  }
+  RDMACOLL_CHECK(!"a plan writes only outputs, peers' slots and its own stages");
+  return nullptr;
+}
+
+uint32_t Executor::message_word(uint64_t bytes) const {
+  static_assert(kStageBytesMax < 1 << kWordBytesBits && kSlotBytesMax < 1 << kWordBytesBits);
+  return static_cast<uint32_t>(bytes) | word_sequence(operation_->sequence);
+}
+
+Status Executor::mismatch(uint32_t peer) const {
+  return Status(StatusCode::Mismatch,
+                "rank " + std::to_string(peer) + " is in another operation than this rank's " +
+                    describe(operation_->call()) +
+                    "; all ranks of a group must start the same collectives in the same order, "
+                    "with equal dtype, operation, root and sizes");
+}
+
+Status Executor::compare_with(uint32_t peer) const {
+  for (uint8_t channel = 0; running() && channel < kPlanChannels; ++channel) {
+    const Line* line = port(channel, peer).peek();
+    if (line == nullptr) continue;
+    const bool same_number =
+        (line->bytes & kWordSequenceMask) == word_sequence(operation_->sequence);
+    const bool same_operation = ((line->signature ^ operation_->signature) & 0xFFFF) == 0;
+    if (same_number && !same_operation) return mismatch(peer);
+  }
+  return Status();
+}
+
+uint64_t Executor::messages_due(uint32_t lane, uint8_t channel, uint32_t peer) const {
+  const LaneState& state = lanes_[lane];
+  const Lane& range = operation_->plan->lanes[lane];
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < range.steps; ++i) {
+    const Step& step = operation_->plan->steps[range.first_step + i];
+    if (step.kind != StepKind::Wait || step.counter != Counter::Data || step.peer != peer ||
+        step.channel != channel) {
+      continue;
+    }
+    const uint64_t tiles = tiling_->tiles(step.blocks);
+    const uint64_t next = state.tile + (i < state.step ? 1 : 0);
+    count += tiles > next ? tiles - next : 0;
+  }
+  return count;
+}
+
+bool Executor::may_land_from(uint32_t peer) const {
+  if (!landing_.is_granted_to(peer)) return false;
+  uint64_t due = 0;
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    due += messages_due(lane, kLandingChannel, peer);
+  }
+  return due > port(kLandingChannel, peer).arrived();
+}
+
+bool Executor::needs(uint32_t peer) const {
+  if (lanes_left_ == 0) return is_unsettled_with(peer);
+  for (uint32_t lane = 0; running() && lane < lanes_.size(); ++lane) {
+    const LaneState& state = lanes_[lane];
+    if (state.tile == state.tiles) continue;
+    for (uint8_t channel = 0; channel < kPlanChannels; ++channel) {
+      if (messages_due(lane, channel, peer) > port(channel, peer).arrived()) return true;
+    }
+    const Step& step =
+        operation_->plan->steps[operation_->plan->lanes[lane].first_step + state.step];
+    const bool for_credit = step.kind == StepKind::Wait && step.counter == Counter::Credit;
+    if (for_credit && step.peer == peer && !port(step.channel, peer).can_send()) return true;
+    // Stuck for good: what was borrowed is not to be trusted (signal_credit).
+    const bool returns = step.kind == StepKind::Signal && step.counter == Counter::Credit;
+    if (returns && step.peer == peer && has_given_up(peer)) return true;
+  }
+  return false;
+}
+
+}  // namespace rdmacoll

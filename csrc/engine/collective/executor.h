@@ -1,0 +1,126 @@
+// Executor: runs one operation's plan on this rank, without ever blocking. Where an operand is, how
+// a message travels and how far each lane has come are decided here; what to do next is the plan's.
+// Floor: engine. Thread: the driver.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/base/config.h"
+#include "csrc/base/status.h"
+#include "csrc/engine/channel/heap.h"
+#include "csrc/engine/channel/layout.h"
+#include "csrc/engine/channel/port.h"
+#include "csrc/engine/channel/store_choice.h"
+#include "csrc/engine/collective/landing.h"
+#include "csrc/engine/collective/operation.h"
+
+namespace rdmacoll {
+
+class Executor {
+ public:
+  // ports[channel][peer]; the entry of the own rank is unused. The block is this rank's own, as is
+  // the heap, which may be nullptr.
+  Executor(const Layout& layout, uint32_t rank, std::byte* my_block, std::vector<Link>& links,
+           std::vector<std::vector<Port>>& ports, const Heap* heap, const Config& config,
+           const Clock& clock);
+
+  // The operation must outlive its run; one at a time.
+  void start(const Operation& operation);
+  // One round over the lanes, each at most to the end of its tile; whether anything moved.
+  bool advance();
+  bool running() const { return lanes_left_ > 0 || !unsettled_.empty(); }
+  // Forgets the operation where it stands; the ports are of no use after it.
+  void stop();
+  // The peer is gone: what was lent to it need not be returned.
+  void forgive(uint32_t peer);
+  // Whether the peer may still write into the operation's output: it has leave to, and not all of
+  // its messages have come.
+  bool may_land_from(uint32_t peer) const;
+  // Ok, or Mismatch: a message that belongs to another operation came in.
+  const Status& status() const { return status_; }
+  // Whether the operation cannot end without more from this peer than has come.
+  bool needs(uint32_t peer) const;
+  // Whether a device still reads, in this rank's memory, what goes to the peer.
+  bool is_sending_to(uint32_t peer) const;
+  // Whether the peer has said its last word to the group: nothing that it wrote comes behind it.
+  bool has_given_up(uint32_t peer) const;
+  // Ok, or Mismatch: the peer is in the collective of the same number, but in another one. Seen
+  // where its messages come on a channel that this rank's plan does not read.
+  Status compare_with(uint32_t peer) const;
+  // The error for a peer that is in another collective than this rank.
+  Status mismatch(uint32_t peer) const;
+
+ private:
+  struct LaneState {
+    uint64_t tile = 0;
+    uint64_t tiles = 0;
+    uint32_t step = 0;
+  };
+
+  // A direction of a channel in which something was lent or borrowed that is not settled yet.
+  struct Unsettled {
+    uint8_t channel;
+    uint32_t peer;
+    bool operator==(const Unsettled&) const = default;
+  };
+
+  bool advance_lane(uint32_t lane);
+  // `bytes`: of the message that the step waits for or announces.
+  bool run(const Step& step, uint64_t tile, uint64_t bytes);
+  bool wait(const Step& step, uint64_t bytes);
+  bool signal_data(const Step& step, uint64_t tile, uint64_t bytes);
+  bool signal_credit(const Step& step, uint64_t bytes);
+  void copy(const Step& step, uint64_t tile);
+  void fold(const Step& step, uint64_t tile);
+  const std::byte* source(const Operand& operand, const Piece& piece, uint64_t tile) const;
+  std::byte* destination(const Operand& operand, const Piece& piece, uint64_t tile);
+  const std::byte* received(const Operand& operand, const Piece& piece, uint64_t tile) const;
+  const std::byte* in_input(BlockRange range, const Piece& piece) const;
+  std::byte* in_output(BlockRange range, const Piece& piece) const;
+  Stores stores_for(const Operand& destination) const;
+  // A message of a stage goes to all alike, so what holds for any peer holds for it.
+  uint32_t any_peer() const { return operation_->plan->rank == 0 ? 1 : 0; }
+
+  // Loans (executor_loans.cc).
+  void choose_lending(uint64_t operation_bytes);
+  bool results_in_heap() const;
+  bool lends() const { return lends_local_ || lends_remote_; }
+  bool is_lent(const Step& step, const Operand& destination, uint64_t tile) const;
+  std::optional<Loan> loan_of(const Operand& home, uint32_t peer, uint64_t tile) const;
+  void keep_unsettled(uint8_t channel, uint32_t peer);
+  bool is_unsettled_with(uint32_t peer) const;
+  bool settle();
+  uint32_t message_word(uint64_t bytes) const;
+  uint64_t messages_due(uint32_t lane, uint8_t channel, uint32_t peer) const;
+  Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }
+  const Port& port(uint8_t channel, uint32_t peer) const { return ports_[channel][peer]; }
+
+  const Layout& layout_;
+  std::byte* my_block_;
+  std::vector<Link>& links_;
+  std::vector<std::vector<Port>>& ports_;
+  const Heap* heap_;
+  // Whether every peer that maps this rank's block maps its heap, too: what is lent in place of a
+  // stage is lent to all of them.
+  const bool maps_mine_;
+  StoreChoice store_choice_;
+  Landing landing_;
+
+  const Operation* operation_ = nullptr;
+  std::optional<Tiling> tiling_;
+  std::vector<LaneState> lanes_;
+  uint32_t lanes_left_ = 0;
+  Stores to_output_ = Stores::Cached;
+  StoreChoice::Use to_peers_;
+  bool lends_local_ = false;  // the operation is large enough to lend to mapped peers
+  bool lends_remote_ = false;
+  std::vector<Unsettled> unsettled_;
+  std::vector<const void*> sources_;  // of the fold at hand; kept for its capacity
+  std::vector<void*> destinations_;
+  Status status_;
+};
+
+}  // namespace rdmacoll

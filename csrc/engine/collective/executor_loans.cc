@@ -1,0 +1,91 @@
+// Executor: messages that are lent (plan.h, "Loans"), and when their operation is over.
+// Floor: engine. Thread: the driver.
+#include <algorithm>
+#include <atomic>
+
+#include "csrc/engine/collective/executor.h"
+
+namespace rdmacoll {
+
+void Executor::choose_lending(uint64_t operation_bytes) {
+  lends_local_ = maps_mine_ && heap_ != nullptr && operation_bytes >= heap_->lend_local_bytes();
+  lends_remote_ = heap_ != nullptr && operation_bytes >= heap_->lend_remote_bytes();
+}
+
+// Whether peers may read results where this rank writes them.
+bool Executor::results_in_heap() const {
+  if (!lends_local_) return false;
+  if (operation_->contiguous) return heap_->holds(operation_->output, 1);
+  const std::vector<std::byte*>& outputs = operation_->outputs;
+  const auto any = std::find_if(outputs.begin(), outputs.end(),
+                                [](const std::byte* output) { return output != nullptr; });
+  return any != outputs.end() && heap_->holds(*any, 1);
+}
+
+// Whether the message that this destination is for goes as a loan, so that the destination is not
+// to be written. signal_data() comes to the same answer.
+bool Executor::is_lent(const Step& step, const Operand& destination, uint64_t tile) const {
+  if (!lends() || !destination.at_home) return false;
+  const uint32_t peer = destination.buffer == Buffer::Stage ? any_peer() : destination.rank;
+  return loan_of(*home_of(*operation_->plan, step), peer, tile).has_value();
+}
+
+std::optional<Loan> Executor::loan_of(const Operand& home, uint32_t peer, uint64_t tile) const {
+  const bool is_local = links_[peer].mapped != nullptr;
+  if (is_local ? !lends_local_ : !lends_remote_) return std::nullopt;
+  const Piece piece = tiling_->piece(home.blocks, tile);
+  if (piece.bytes <= kInlineBytes) return std::nullopt;
+  const std::byte* data =
+      home.buffer == Buffer::Input ? in_input(home.blocks, piece) : in_output(home.blocks, piece);
+  if (!heap_->holds(data, piece.bytes)) return std::nullopt;
+  Loan loan{.offset = static_cast<uint64_t>(data - heap_->base())};
+  if (is_local) return loan;
+  const std::optional<Heap::Part> part = heap_->part_of(data, piece.bytes);
+  if (!part) return std::nullopt;
+  loan.home = {const_cast<std::byte*>(data), piece.bytes, part->region};  // put() only reads it
+  return loan;
+}
+
+void Executor::keep_unsettled(uint8_t channel, uint32_t peer) {
+  const Unsettled added{channel, peer};
+  if (std::find(unsettled_.begin(), unsettled_.end(), added) == unsettled_.end()) {
+    unsettled_.push_back(added);
+  }
+}
+
+bool Executor::is_unsettled_with(uint32_t peer) const {
+  return std::any_of(unsettled_.begin(), unsettled_.end(),
+                     [&](const Unsettled& left) { return left.peer == peer; });
+}
+
+bool Executor::settle() {
+  return std::erase_if(unsettled_, [&](const Unsettled& left) {
+           return port(left.channel, left.peer).settle();
+         }) > 0;
+}
+
+bool Executor::is_sending_to(uint32_t peer) const {
+  for (uint8_t channel = 0; channel < kSlotChannels; ++channel) {
+    if (!port(channel, peer).puts_done()) return true;
+  }
+  return false;
+}
+
+void Executor::forgive(uint32_t peer) {
+  std::erase_if(unsettled_, [&](const Unsettled& left) { return left.peer == peer; });
+}
+
+void Executor::stop() {
+  lanes_left_ = 0;
+  unsettled_.clear();
+}
+
+// What was read from the peer's heap is good if the peer had not left or failed the group by then:
+// after that its user may write there. It says so before its user hears of it.
+bool Executor::has_given_up(uint32_t peer) const {
+  std::atomic_thread_fence(std::memory_order_acquire);  // the bytes first, then its word
+  const auto& line = *reinterpret_cast<const Line*>(my_block_ + layout_.status(peer));
+  return line.counter.load(std::memory_order_acquire) != 0;
+}
+
+}  // namespace rdmacoll

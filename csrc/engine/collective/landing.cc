@@ -1,0 +1,181 @@
+// Landing. Floor: engine. Thread: the driver.
+#include "csrc/engine/collective/landing.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace rdmacoll {
+namespace {
+
+// Several times the way of a line over a network, and little to what is worth a grant.
+constexpr int64_t kPatienceNs = 100'000;
+
+}  // namespace
+
+Landing::Landing(const Layout& layout, uint32_t rank, std::byte* my_block,
+                 const std::vector<Link>& links, const Heap* heap, const Clock& clock,
+                 uint64_t least_bytes)
+    : layout_(layout),
+      rank_(rank),
+      my_block_(my_block),
+      links_(links),
+      heap_(heap),
+      clock_(clock),
+      least_bytes_(least_bytes),
+      given_(links.size()),
+      expected_(links.size()) {
+  for (const Link& link : links_) {
+    has_remote_peers_ |= link.transport != nullptr && link.mapped == nullptr;
+  }
+}
+
+void Landing::begin(const Operation& operation, uint64_t bytes) {
+  operation_ = &operation;
+  unsent_ = 0;
+  if (!has_remote_peers_ || bytes < least_bytes_) return;
+  for (const Step& step : operation.plan->steps) {
+    if (!lands(step)) continue;
+    if (step.kind == StepKind::Wait) {
+      give(step);
+    } else {
+      expect(step);
+    }
+  }
+  for (Given& given : given_) {
+    if (!is_due(given)) continue;
+    fill_in(given, *links_[&given - given_.data()].transport);
+    ++unsent_;
+  }
+  send_grants();
+  patient_until_ns_ = clock_.now_ns() + kPatienceNs;
+}
+
+// Both ends of a direction come to the same sum of these.
+uint64_t Landing::bytes_of(BlockRange blocks) const {
+  if (operation_->contiguous) return operation_->bytes * blocks.count / operation_->plan->blocks;
+  return operation_->block_bytes[blocks.first];
+}
+
+bool Landing::lands(const Step& step) const {
+  return step.lands && links_[step.peer].mapped == nullptr && bytes_of(step.blocks) != 0;
+}
+
+bool Landing::is_due(const Direction& direction) const {
+  return direction.sequence == operation_->sequence && direction.bytes >= least_bytes_;
+}
+
+void Landing::count(const Step& step, Direction& direction) const {
+  direction.sequence = operation_->sequence;
+  direction.bytes += bytes_of(step.blocks);
+  direction.signature += operation_->message_signature(step.blocks);
+}
+
+void Landing::expect(const Step& step) {
+  Expected& expected = expected_[step.peer];
+  if (expected.sequence != operation_->sequence) expected = Expected{};
+  count(step, expected);
+}
+
+void Landing::give(const Step& step) {
+  Given& given = given_[step.peer];
+  if (given.sequence != operation_->sequence) given = Given{};
+  count(step, given);
+  if (operation_->contiguous) {
+    given.begin = given.block_at = operation_->output;
+    given.end = operation_->output + operation_->bytes;
+  } else {
+    add_block(given, step.blocks.first, bytes_of(step.blocks));
+  }
+}
+
+void Landing::add_block(Given& given, uint16_t block, uint64_t bytes) {
+  const std::byte* at = operation_->outputs[block];
+  Grant& grant = given.grant;
+  if (given.block_at == nullptr) {
+    given.begin = given.block_at = at;
+    given.end = at + bytes;
+    grant.block = block;
+    return;
+  }
+  const int64_t blocks = int64_t{block} - grant.block;
+  const int64_t distance_bytes = at - given.block_at;
+  if (grant.stride_bytes == 0 && blocks != 0) grant.stride_bytes = distance_bytes / blocks;
+  given.is_even &= distance_bytes == blocks * grant.stride_bytes;
+  given.begin = std::min(given.begin, at);
+  given.end = std::max(given.end, at + bytes);
+}
+
+void Landing::fill_in(Given& given, const Transport& transport) const {
+  if (heap_ == nullptr || !given.is_even) return;
+  const auto bytes = static_cast<uint64_t>(given.end - given.begin);
+  const std::optional<Heap::Part> part = heap_->part_of(given.begin, bytes);
+  if (!part || !transport.short_key(part->region, &given.grant.key)) return;
+  given.grant.region = part->region;
+  given.grant.offset = part->offset + static_cast<uint64_t>(given.block_at - given.begin);
+}
+
+void Landing::send_grants() {
+  for (uint32_t peer = 0; unsent_ > 0 && peer < given_.size(); ++peer) {
+    Given& given = given_[peer];
+    if (!is_due(given) || given.sent) continue;
+    const Link& link = links_[peer];
+    Header header;
+    header.signature = given.signature;
+    header.inline_bytes = sizeof(Grant);
+    std::memcpy(header.inline_data, &given.grant, sizeof(Grant));
+    const RemoteSlice line{link.region, layout_.grant(rank_), kLineBytes};
+    if (link.transport->signal(link.peer, kLandingChannel, line, given.sequence, header) ==
+        Posted::Full) {
+      return;
+    }
+    given.sent = true;
+    --unsent_;
+  }
+}
+
+bool Landing::is_undecided(uint32_t peer) {
+  Expected& expected = expected_[peer];
+  if (!is_due(expected)) return false;
+  if (expected.answer == Answer::None) read_answer(peer, expected);
+  return expected.answer == Answer::None && clock_.now_ns() < patient_until_ns_;
+}
+
+void Landing::read_answer(uint32_t peer, Expected& expected) {
+  const auto& line = *reinterpret_cast<const Line*>(my_block_ + layout_.grant(peer));
+  if (line.counter.load(std::memory_order_acquire) != expected.sequence) return;
+  std::memcpy(&expected.grant, line.inline_data, sizeof(Grant));
+  const Link& link = links_[peer];
+  const bool granted =
+      line.signature == expected.signature && expected.grant.region != kNoRegion &&
+      link.transport->open_by_short_key(link.peer, expected.grant.region, expected.grant.key);
+  expected.answer = granted ? Answer::Granted : Answer::Slots;
+  if (granted) expected.held_bytes = link.transport->opened_bytes(link.peer, expected.grant.region);
+}
+
+std::optional<RemoteSlice> Landing::place(uint32_t peer, BlockRange blocks,
+                                          const Piece& piece) const {
+  const Expected& expected = expected_[peer];
+  const bool granted =
+      expected.sequence == operation_->sequence && expected.answer == Answer::Granted;
+  if (!granted || piece.bytes <= kInlineBytes) return std::nullopt;
+  const Grant& grant = expected.grant;
+  // Unsigned, because the peer may have written anything: sums wrap, and end where it holds
+  // nothing.
+  const uint64_t from_block =
+      operation_->contiguous
+          ? 0
+          : (uint64_t{blocks.first} - grant.block) * static_cast<uint64_t>(grant.stride_bytes);
+  const uint64_t offset = grant.offset + from_block + piece.offset;
+  const uint64_t held_bytes = expected.held_bytes;
+  if (offset > held_bytes || piece.bytes > held_bytes - offset) return std::nullopt;
+  return RemoteSlice{grant.region, offset, piece.bytes};
+}
+
+bool Landing::is_granted_to(uint32_t peer) const {
+  const Given& given = given_[peer];
+  return operation_ != nullptr && given.sequence == operation_->sequence && given.sent &&
+         given.grant.region != kNoRegion;
+}
+
+}  // namespace rdmacoll

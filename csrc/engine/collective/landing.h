@@ -1,0 +1,107 @@
+// Landing: leave that this rank gives peers to write results where they belong, and leave that it
+// has from them (plan.h, "Landing"). Only between ranks that do not map each other's memory: to
+// those, loans save the same copy.
+// Floor: engine. Thread: the driver.
+//
+// At the start of an operation the receiver writes one line to each peer from which enough bytes
+// land: where in its heap they belong, or that they do not lie there. A sender waits for that line
+// a little, for it is under way if the receiver has started, and else begins with the slots; it may
+// turn to landing at any message, since each says which it is. So nothing waits for a receiver that
+// comes late, and ranks need not agree about anything.
+//
+// What a peer may write after a failure is the group's affair (group_failure.cc).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/engine/channel/heap.h"
+#include "csrc/engine/channel/layout.h"
+#include "csrc/engine/channel/port.h"
+#include "csrc/engine/collective/operation.h"
+
+namespace rdmacoll {
+
+class Landing {
+ public:
+  // From a peer, or to one, at least so many bytes land.
+  Landing(const Layout& layout, uint32_t rank, std::byte* my_block, const std::vector<Link>& links,
+          const Heap* heap, const Clock& clock, uint64_t least_bytes);
+
+  // The operation, of so many bytes on this rank, must outlive its run.
+  void begin(const Operation& operation, uint64_t bytes);
+  // Sends what found the transport full.
+  void send_grants();
+
+  // --- as the sender --------------------------------------------------------------------------
+  // Whether it is too early to say where a message to the peer goes.
+  bool is_undecided(uint32_t peer);
+  // Where the peer wants a message that lands; nullopt: in its slot.
+  std::optional<RemoteSlice> place(uint32_t peer, BlockRange blocks, const Piece& piece) const;
+
+  // --- as the receiver ------------------------------------------------------------------------
+  // Whether the peer has leave to write into this operation's output.
+  bool is_granted_to(uint32_t peer) const;
+
+ private:
+  // In the inline data of a grant's line, whose counter is the operation's number. Block b lies at
+  // offset + (b - block) * stride.
+  struct Grant {
+    uint64_t offset = 0;
+    int64_t stride_bytes = 0;
+    RegionId region = kNoRegion;  // kNoRegion: use the slots
+    uint32_t block = 0;
+    ShortKey key{};
+  };
+  static_assert(sizeof(Grant) <= kInlineBytes);
+
+  // What lands between this rank and a peer one way, in the operation of this number.
+  struct Direction {
+    uint64_t sequence = 0;
+    uint64_t bytes = 0;
+    uint32_t signature = 0;  // of all its messages: grants and sends must mean the same
+  };
+  struct Given : Direction {
+    bool sent = false;
+    Grant grant;
+    const std::byte* block_at = nullptr;  // of grant.block
+    const std::byte* begin = nullptr;     // of all blocks
+    const std::byte* end = nullptr;
+    bool is_even = true;  // the blocks lie at even distances
+  };
+  enum class Answer : uint8_t { None, Slots, Granted };
+  struct Expected : Direction {
+    Answer answer = Answer::None;
+    uint64_t held_bytes = 0;  // by the region of the grant
+    Grant grant;
+  };
+
+  bool lands(const Step& step) const;
+  bool is_due(const Direction& direction) const;
+  void count(const Step& step, Direction& direction) const;
+  uint64_t bytes_of(BlockRange blocks) const;
+  void expect(const Step& step);
+  void give(const Step& step);
+  void add_block(Given& given, uint16_t block, uint64_t bytes);
+  void fill_in(Given& given, const Transport& transport) const;
+  void read_answer(uint32_t peer, Expected& expected);
+
+  const Layout& layout_;
+  const uint32_t rank_;
+  std::byte* const my_block_;
+  const std::vector<Link>& links_;
+  const Heap* const heap_;
+  const Clock& clock_;
+  const uint64_t least_bytes_;
+  bool has_remote_peers_ = false;
+
+  const Operation* operation_ = nullptr;
+  std::vector<Given> given_;        // by peer
+  std::vector<Expected> expected_;  // by peer
+  uint32_t unsent_ = 0;
+  int64_t patient_until_ns_ = 0;
+};
+
+}  // namespace rdmacoll

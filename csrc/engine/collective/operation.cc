@@ -1,0 +1,30 @@
+// Operation: what ranks compare. Floor: engine.
+#include "csrc/engine/collective/operation.h"
+
+#include <numeric>
+
+namespace rdmacoll {
+
+uint64_t Operation::total_bytes() const {
+  return std::accumulate(block_bytes.begin(), block_bytes.end(), bytes);
+}
+
+uint32_t Operation::message_signature(BlockRange blocks) const {
+  if (contiguous || blocks.count == 0) return signature;
+  const auto first = block_bytes.begin() + blocks.first;
+  const uint64_t message_bytes = std::accumulate(first, first + blocks.count, uint64_t{0});
+  return signature ^ static_cast<uint32_t>(message_bytes * 0x9E3779B97F4A7C15ull >> 48 << 16);
+}
+
+CollectiveCall Operation::call() const {
+  return {.sequence = sequence,
+          .bytes = total_bytes(),
+          .root = root,
+          .signature = static_cast<uint16_t>(signature),  // the half that all messages share
+          .collective = plan->collective,
+          .algorithm = plan->algorithm,
+          .dtype = reduction.dtype,
+          .op = reduction.op};
+}
+
+}  // namespace rdmacoll

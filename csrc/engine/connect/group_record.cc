@@ -1,0 +1,76 @@
+// GroupRecord as bytes: a fixed part, then card and key. Floor: engine.
+#include "csrc/engine/connect/group_record.h"
+
+#include <cstring>
+#include <string_view>
+
+#include "csrc/base/printable.h"
+#include "csrc/engine/connect/sections.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '3'};
+constexpr std::string_view kDeclined = "rdmadecl";  // and the reason
+
+struct FixedPart {
+  char magic[sizeof(kMagic)];
+  uint64_t agreement;
+  uint32_t rank;
+  uint32_t world;
+  uint32_t region;
+  uint32_t card_bytes;
+  uint32_t key_bytes;
+  uint32_t reserved;
+};
+static_assert(sizeof(FixedPart) == 40);
+
+}  // namespace
+
+std::string GroupRecord::encode() const {
+  FixedPart fixed{};
+  std::memcpy(fixed.magic, kMagic, sizeof(kMagic));
+  fixed.agreement = agreement;
+  fixed.rank = rank;
+  fixed.world = world;
+  fixed.region = region;
+  fixed.card_bytes = static_cast<uint32_t>(card.size());
+  fixed.key_bytes = static_cast<uint32_t>(key.size());
+  return std::string(reinterpret_cast<const char*>(&fixed), sizeof(fixed)) + card + key;
+}
+
+Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
+  if (is_declined(bytes)) {
+    return Status(
+        StatusCode::PeerFailed,
+        "it could not take part: " + printable(std::string_view(bytes).substr(kDeclined.size())));
+  }
+  FixedPart fixed;
+  if (bytes.size() < sizeof(fixed)) {
+    return Status(StatusCode::InvalidArgument, "its record is cut short");
+  }
+  std::memcpy(&fixed, bytes.data(), sizeof(fixed));
+  if (std::memcmp(fixed.magic, kMagic, sizeof(kMagic)) != 0) {
+    return Status(StatusCode::InvalidArgument,
+                  "its record is of another version of rdmacoll; install the same on all hosts");
+  }
+  if (fixed.reserved != 0 || fixed.card_bytes > kMaxSectionsBytes ||
+      fixed.key_bytes > kMaxSectionsBytes ||
+      bytes.size() != sizeof(fixed) + fixed.card_bytes + fixed.key_bytes) {
+    return Status(StatusCode::InvalidArgument, "its record has sizes that do not add up");
+  }
+  GroupRecord record;
+  record.agreement = fixed.agreement;
+  record.rank = fixed.rank;
+  record.world = fixed.world;
+  record.region = fixed.region;
+  record.card = bytes.substr(sizeof(fixed), fixed.card_bytes);
+  record.key = bytes.substr(sizeof(fixed) + fixed.card_bytes);
+  return record;
+}
+
+std::string decline_record(const std::string& why) { return std::string(kDeclined) + why; }
+
+bool is_declined(const std::string& bytes) { return bytes.starts_with(kDeclined); }
+
+}  // namespace rdmacoll

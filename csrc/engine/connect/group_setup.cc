@@ -1,0 +1,157 @@
+// Group set-up. Floor: engine. Thread: the one that makes the group.
+#include "csrc/engine/connect/group_setup.h"
+
+#include <algorithm>
+
+#include "csrc/engine/work/who.h"
+
+namespace rdmacoll {
+namespace {
+
+Status with_rank(const Status& status, uint32_t rank) {
+  return Status(status.code(), "cannot reach " + who(rank) + ": " + status.message());
+}
+
+}  // namespace
+
+Result<GroupSetup> GroupSetup::begin(Transports& transports, const Clock& clock,
+                                     const Config& config, Layout layout, uint32_t rank,
+                                     uint32_t world) {
+  auto block = transports.create_region(layout.total_bytes());
+  if (!block.ok()) return block.status();
+  const RegionId region = block.value().id;
+  GroupRecord mine{config.agreement_hash(),       rank,  world, transports.local_card(),
+                   transports.region_key(region), region};
+  return GroupSetup(transports, clock, config, layout, block.value(), std::move(mine));
+}
+
+GroupSetup::GroupSetup(Transports& transports, const Clock& clock, const Config& config,
+                       Layout layout, Region block, GroupRecord mine)
+    : transports_(transports),
+      clock_(clock),
+      config_(config),
+      layout_(layout),
+      block_(block),
+      mine_(std::move(mine)),
+      paths_(mine_.world) {}
+
+Status GroupSetup::check(const GroupRecord& theirs, uint32_t rank) const {
+  if (theirs.rank != rank || theirs.world != mine_.world) {
+    return Status(StatusCode::Mismatch,
+                  who(rank) + " says that it is rank " + std::to_string(theirs.rank) + " of " +
+                      std::to_string(theirs.world) + ", this rank is of a group of " +
+                      std::to_string(mine_.world) + "; all ranks must name the same members");
+  }
+  if (theirs.agreement != mine_.agreement) {
+    return Status(StatusCode::Mismatch,
+                  who(rank) +
+                      " runs with another RDMACOLL_ALGO (or Options(algorithm=...)), another "
+                      "table in RDMACOLL_TUNING, another RDMACOLL_DETERMINISTIC, "
+                      "RDMACOLL_BLOCK_BYTES, RDMACOLL_TRANSPORT or RDMACOLL_IB_QPS than " +
+                      who(mine_.rank) + "; set them alike on all ranks");
+  }
+  return Status();
+}
+
+Status GroupSetup::meet(const std::vector<std::string>& records, Deadline deadline) {
+  if (records.size() != mine_.world) {
+    return Status(StatusCode::Mismatch, "the rendezvous gave " + std::to_string(records.size()) +
+                                            " records for " + std::to_string(mine_.world) +
+                                            " ranks");
+  }
+  for (uint32_t peer = 0; peer < mine_.world; ++peer) {
+    auto record = GroupRecord::decode(records[peer]);
+    if (!record.ok()) return with_rank(record.status(), peer);
+    RDMACOLL_RETURN_IF_ERROR(check(record.value(), peer));
+    theirs_.push_back(record.take());
+  }
+  // A connection waits until the other side turns to it as well. All in ascending order is without
+  // deadlock: suppose a circle in which each waits for the next, a for b, b for c. As b is not yet
+  // at a, c comes before a: every rank of the circle is lower than the one two places before, all
+  // the way round, which cannot be.
+  // One that is not reached is no reason to leave the others waiting: each finds out for itself.
+  Status first_failure;
+  for (uint32_t peer = 0; peer < mine_.world; ++peer) {
+    if (peer == mine_.rank) continue;
+    const Status met = meet_peer(peer, deadline);
+    if (!met.ok() && first_failure.ok()) first_failure = with_rank(met, peer);
+  }
+  return first_failure;
+}
+
+Status GroupSetup::meet_peer(uint32_t peer, Deadline deadline) {
+  auto path = transports_.connect(theirs_[peer].card, deadline);
+  if (!path.ok()) return path.status();
+  paths_[peer] = path.take();
+  RDMACOLL_RETURN_IF_ERROR(transports_.offer_region(paths_[peer], block_.id));
+  return transports_.offer_heap(paths_[peer]);
+}
+
+Result<NewGroup> GroupSetup::finish(Deadline deadline) {
+  std::vector<Link> links(mine_.world);
+  for (uint32_t peer = 0; peer < mine_.world; ++peer) {
+    if (peer == mine_.rank) continue;
+    const Path& path = paths_[peer];
+    const RegionId region = theirs_[peer].region;
+    const Status opened = transports_.open_region(path, theirs_[peer].key, deadline);
+    if (!opened.ok()) return with_rank(opened, peer);
+    if (path.transport->opened_bytes(path.peer, region) < layout_.total_bytes()) {
+      return Status(StatusCode::InvalidArgument,
+                    who(peer) + " names as its block a region that is not open or has fewer than " +
+                        std::to_string(layout_.total_bytes()) + " bytes");
+    }
+    auto heap = transports_.open_heap(path, deadline);
+    if (!heap.ok()) return with_rank(heap.status(), peer);
+    links[peer] = {path.transport, path.peer,
+                   region,         path.transport->map(path.peer, region),
+                   heap.value(),   transports_.heap_is_mapped_by(path)};
+  }
+  return NewGroup{std::make_unique<Group>(clock_, mine_.rank, layout_, block_, std::move(links),
+                                          transports_.heap(), config_),
+                  std::move(paths_)};
+}
+
+void GroupSetup::give_up() {
+  transports_.withdraw_region(block_.id);
+  transports_.release_region(block_.id);
+  // An owner that has the group keeps its block until this rank has closed it. So all blocks are
+  // closed here, and those that were offered but not opened are opened for that. This comes after
+  // the withdrawal: so one of two ranks always sees what the other does (docs/ARCHITECTURE.md,
+  // "Region ids").
+  for (uint32_t peer = 0; peer < theirs_.size(); ++peer) {
+    const Path& path = paths_[peer];
+    if (path.transport == nullptr) continue;
+    [[maybe_unused]] const Status opened =
+        transports_.open_region(path, theirs_[peer].key, Deadline::after_ms(clock_, 0));
+    path.transport->close_region(path.peer, theirs_[peer].region);
+  }
+}
+
+Result<NewGroup> set_up_group(Transports& transports, const Clock& clock, const Config& config,
+                              uint32_t rank, uint32_t world, Bootstrap& bootstrap,
+                              int64_t timeout_ms) {
+  auto begun = GroupSetup::begin(transports, clock, config,
+                                 Layout::within(world, config.block_bytes), rank, world);
+  if (!begun.ok()) {
+    decline_group(bootstrap, begun.status());
+    return begun.status();
+  }
+  GroupSetup& setup = begun.value();
+  auto records = bootstrap.all_gather(setup.record(), Deadline::after_ms(clock, timeout_ms));
+  const Deadline deadline =
+      Deadline::after_ms(clock, std::min(timeout_ms, config.connect_timeout_ms));
+  const Status met = records.ok() ? setup.meet(records.value(), deadline) : records.status();
+  if (!met.ok()) {
+    setup.give_up();
+    return met;
+  }
+  auto group = setup.finish(deadline);
+  if (!group.ok()) setup.give_up();
+  return group;
+}
+
+void decline_group(Bootstrap& bootstrap, const Status& why) {
+  bootstrap.decline(decline_record(why.message()));
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,48 @@
+// Paths in words. Floor: engine.
+#include "csrc/engine/connect/path.h"
+
+#include <algorithm>
+#include <set>
+
+namespace rdmacoll {
+namespace {
+
+std::string count(size_t number, const std::string& thing) {
+  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string summarize(const std::vector<Path>& paths) {
+  struct Reached {
+    Transport* transport;
+    size_t here = 0;
+    size_t elsewhere = 0;
+    std::set<std::string> hosts = {};
+  };
+  std::vector<Reached> by_transport;
+  for (const Path& path : paths) {
+    if (path.transport == nullptr) continue;
+    auto found = std::find_if(by_transport.begin(), by_transport.end(),
+                              [&](const Reached& r) { return r.transport == path.transport; });
+    if (found == by_transport.end()) {
+      found = by_transport.insert(found, Reached{.transport = path.transport});
+    }
+    ++(path.same_host ? found->here : found->elsewhere);
+    if (!path.same_host) found->hosts.insert(path.host);
+  }
+  std::string text;
+  for (const Reached& reached : by_transport) {
+    const std::string device = reached.transport->describe();
+    if (!text.empty()) text += "; ";
+    text += reached.transport->name() + (device.empty() ? "" : " (" + device + ")") + " to ";
+    if (reached.here > 0) text += count(reached.here, "rank") + " of this host";
+    if (reached.here > 0 && reached.elsewhere > 0) text += " and ";
+    if (reached.elsewhere > 0) {
+      text += count(reached.elsewhere, "rank") + " on " + count(reached.hosts.size(), "other host");
+    }
+  }
+  return text;
+}
+
+}  // namespace rdmacoll

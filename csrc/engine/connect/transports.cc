@@ -1,0 +1,216 @@
+// Transports: opening them, and the choice among them. Floor: engine. Thread: any.
+#include "csrc/engine/connect/transports.h"
+
+#include <algorithm>
+
+#include "csrc/base/check.h"
+#include "csrc/base/host_name.h"
+#include "csrc/base/memory_limits.h"
+#include "csrc/base/printable.h"
+#include "csrc/engine/channel/heap_size.h"
+#include "csrc/transport/shm/host_id.h"
+#include "csrc/transport/shm/shm_transport.h"
+#include "csrc/transport/verbs/open_verbs.h"
+
+namespace rdmacoll {
+namespace {
+
+// Sections of a card beside the transports' own.
+constexpr const char* kHostId = "host id";
+constexpr const char* kHostName = "host name";
+constexpr const char* kHeap = "heap";
+constexpr const char* kLargestHeap = "largest heap";  // of another that it maps; missing: any
+constexpr size_t kMaxHostNameBytes = 256;             // of another host, in errors
+
+// How long one waits in a transport before one looks whether the peer calls over a later one.
+constexpr int64_t kLookForCallsMs = 150;
+
+void add_reason(std::string* reasons, const std::string& transport, const std::string& why) {
+  *reasons += (reasons->empty() ? "" : "; ") + transport + ": " + why;
+}
+
+}  // namespace
+
+// --- opening -------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Transports>> Transports::open(const Config& config, const Clock& clock,
+                                                     std::shared_ptr<Heap> heap) {
+  Result<std::string> id = host_id(config);
+  if (!id.ok()) return id.status();
+  const std::string name = config.host_id.empty() ? host_name() : config.host_id;
+  std::unique_ptr<Transports> opened(new Transports({}, Host{id.take(), name}, config, clock));
+  RDMACOLL_RETURN_IF_ERROR(opened->open_shm(config));
+  RDMACOLL_RETURN_IF_ERROR(opened->open_verbs(config));
+  RDMACOLL_RETURN_IF_ERROR(opened->adopt_heap(std::move(heap)));
+  opened->largest_peer_heap_ = rdmacoll::largest_peer_heap(config, MemoryLimits::of_this_process());
+  return opened;
+}
+
+Transports::Transports(std::vector<Transport*> transports, Host host, const Config& config,
+                       const Clock& clock)
+    : host_(std::move(host)),
+      setting_(config.transport),
+      require_(config.require),
+      clock_(clock),
+      log_(config.log_level, "heap") {
+  for (Transport* transport : transports) add(transport);
+}
+
+Transports::~Transports() {
+  if (heap_ == nullptr) return;
+  for (const Transport* transport : in_use()) heap_->forget(*transport);
+}
+
+void Transports::add(Transport* transport) {
+  RDMACOLL_CHECK(transports_.size() < kMaxTransports);
+  transports_.push_back(transport);
+  // Somebody must be there to sleep on, and to be woken by, before anyone is met.
+  if (transports_.size() == 1) use(transport);
+}
+
+Status Transports::open_shm(const Config& config) {
+  if (setting_ == "verbs") {
+    absent_["shm"] = "RDMACOLL_TRANSPORT=verbs";
+    return Status();
+  }
+  auto shm = ShmTransport::open(config, clock_);
+  if (!shm.ok()) return shm.status();
+  owned_.push_back(shm.take());
+  add(owned_.back().get());
+  return Status();
+}
+
+Status Transports::open_verbs(const Config& config) {
+  if (setting_ == "shm") {
+    absent_["verbs"] = "RDMACOLL_TRANSPORT=shm";
+    return Status();
+  }
+  auto verbs = rdmacoll::open_verbs(config, clock_);
+  if (verbs.ok()) {
+    owned_.push_back(verbs.take());
+    add(owned_.back().get());
+    return Status();
+  }
+  const Status& why = verbs.status();
+  if (setting_ == "verbs") return Status(why.code(), "RDMACOLL_TRANSPORT=verbs: " + why.message());
+  if (why.code() != StatusCode::Unsupported) return why;
+  absent_["verbs"] = why.message();
+  return Status();
+}
+
+void Transports::shutdown() {
+  for (Transport* transport : transports_) transport->shutdown();
+}
+
+TransportCounters Transports::counters() const {
+  TransportCounters sum;
+  for (const Transport* transport : transports_) {
+    const TransportCounters one = transport->counters();
+    sum.registrations += one.registrations;
+    sum.control_messages += one.control_messages;
+  }
+  return sum;
+}
+
+void Transports::use(Transport* transport) {
+  const std::span<Transport* const> used = in_use();
+  if (std::find(used.begin(), used.end(), transport) != used.end()) return;
+  used_[used.size()] = transport;
+  used_count_.store(used.size() + 1, std::memory_order_release);
+  if (heap_ != nullptr) heap_->register_with(*transport);
+}
+
+// --- choosing ------------------------------------------------------------------------------------
+
+std::string Transports::local_card() const {
+  Sections card{{kHostId, host_.id}, {kHostName, host_.name}};
+  for (const Transport* transport : transports_) card[transport->name()] = transport->local_card();
+  if (heap_ != nullptr) card[kHeap] = heap_section();
+  if (largest_peer_heap_ != UINT64_MAX) card[kLargestHeap] = largest_heap_section();
+  return encode(card);
+}
+
+Result<Path> Transports::connect(const std::string& bytes, Deadline deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = known_.find(bytes); known != known_.end()) {
+      const Path& path = known->second;
+      RDMACOLL_RETURN_IF_ERROR(path.transport->peer_status(path.peer));
+      return path;
+    }
+  }
+  Result<Sections> card = parse_sections(bytes);
+  if (!card.ok()) return card.status();
+  Sections sections = card.take();
+  sections[kHostName] = printable(sections[kHostName], kMaxHostNameBytes);
+  Result<Path> path = choose(std::move(sections), deadline);
+  if (!path.ok()) return path.status();
+  const std::lock_guard lock(mutex_);
+  known_.emplace(bytes, path.value());
+  use(path.value().transport);
+  return path;
+}
+
+Result<Path> Transports::choose(Sections card, Deadline deadline) const {
+  Path path{.same_host = card[kHostId] == host_.id, .host = card[kHostId]};
+  std::string passed_over;
+  for (size_t i = 0; i < transports_.size(); ++i) {
+    const std::string name = transports_[i]->name();
+    if (!path.same_host && !require_.empty() && name != require_) {
+      add_reason(&passed_over, name, "RDMACOLL_REQUIRE=" + require_);
+      continue;
+    }
+    Result<PeerId> peer = connect_over(i, card, deadline);
+    if (peer.ok()) {
+      path.transport = transports_[i];
+      path.peer = peer.value();
+      path.heap = card[kHeap];
+      path.largest_heap = card[kLargestHeap];
+      path.reason = setting_ != "auto" ? "RDMACOLL_TRANSPORT=" + setting_
+                    : !path.same_host  ? "on host " + card[kHostName]
+                    : i == 0           ? "same host"
+                                       : "same host, but " + passed_over;
+      return path;
+    }
+    const Status& why = peer.status();
+    if (why.code() != StatusCode::Unsupported) {
+      return Status(why.code(), name + ": " + why.message());
+    }
+    add_reason(&passed_over, name, why.message());
+  }
+  for (const auto& [name, why] : absent_) add_reason(&passed_over, name, why);
+  const bool forbidden = !path.same_host && !require_.empty();
+  return Status(StatusCode::Unsupported,
+                (forbidden ? "RDMACOLL_REQUIRE=" + require_ + " asks for " + require_ + " to host '"
+                           : "nothing here reaches host '") +
+                    card[kHostName] + "' (" + passed_over + ")");
+}
+
+Result<PeerId> Transports::connect_over(size_t index, const Sections& card,
+                                        Deadline deadline) const {
+  Transport& transport = *transports_[index];
+  const auto section = card.find(transport.name());
+  if (section == card.end()) {
+    return Status(StatusCode::Unsupported, "the other process has it not open");
+  }
+  std::vector<std::pair<Transport*, std::string>> later;  // that both have
+  for (size_t i = index + 1; i < transports_.size(); ++i) {
+    const auto theirs = card.find(transports_[i]->name());
+    if (theirs != card.end()) later.emplace_back(transports_[i], theirs->second);
+  }
+  if (later.empty()) return transport.connect(section->second, deadline);
+  while (true) {
+    const Deadline look = Deadline::after_ms(clock_, kLookForCallsMs);
+    const bool last = look.at_ns >= deadline.at_ns;
+    Result<PeerId> peer = transport.connect(section->second, last ? deadline : look);
+    if (peer.ok() || peer.status().code() != StatusCode::Timeout || last) return peer;
+    for (const auto& [other, theirs] : later) {
+      if (!other->called_by(theirs)) continue;
+      return Status(
+          StatusCode::Unsupported,
+          std::string("the other process could not use it, and calls over ") + other->name());
+    }
+  }
+}
+
+}  // namespace rdmacoll

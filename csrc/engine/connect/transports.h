@@ -1,0 +1,140 @@
+// Transports: those that this process has open, and which of them reaches whom. Meeting a process
+// chooses; from then on its path is used as it is, so the data path has no choice to make.
+// Floor: engine. Thread: any; what transport.h says of its verbs holds.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/config.h"
+#include "csrc/base/log.h"
+#include "csrc/base/status.h"
+#include "csrc/engine/channel/heap.h"
+#include "csrc/engine/connect/path.h"
+#include "csrc/engine/connect/sections.h"
+#include "csrc/memory/region.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+// How two processes come to the same choice. Both go through the transports that both have open, in
+// the same order, and connect over the first that does not answer Unsupported. Most know that at
+// once (another host, another kind of network); but one may learn by a handshake that only it sees
+// refused. It goes on to the next transport and calls from there: so whoever waits in one transport
+// looks now and then whether the peer calls over a later one, and follows.
+class Transports {
+ public:
+  static constexpr size_t kMaxTransports = 4;
+
+  // Where this process runs.
+  struct Host {
+    std::string id;    // equal for all processes of one host, and only for them
+    std::string name;  // for people
+  };
+
+  // Opens what config.transport asks for: auto opens what there is. The clock outlives this and
+  // runs in real time.
+  static Result<std::unique_ptr<Transports>> open(const Config& config, const Clock& clock,
+                                                  std::shared_ptr<Heap> heap);
+  // Those given, the best first; they and the clock outlive this. There is no heap yet.
+  Transports(std::vector<Transport*> transports, Host host, const Config& config,
+             const Clock& clock);
+  Transports(const Transports&) = delete;
+  Transports& operator=(const Transports&) = delete;
+  ~Transports();
+
+  // Those that a driver must poll: peers have been met over them. Never empty, only grows.
+  std::span<Transport* const> in_use() const {
+    return {used_.data(), used_count_.load(std::memory_order_acquire)};
+  }
+  // Leaves all peers.
+  void shutdown();
+  TransportCounters counters() const;
+
+  // --- this process ---------------------------------------------------------------------------
+  // How others reach it, over any transport.
+  std::string local_card() const;
+  // Zeroed memory under an id of its own, for every transport that can reach into it; the reasons
+  // of the others are kept for whoever needs them (transports_regions.cc). Where all ids are taken
+  // it waits a while for one that peers are about to give back.
+  Result<Region> create_region(uint64_t bytes);
+  std::string region_key(RegionId region) const;
+  void release_region(RegionId region);
+  // Before that, where the group could not be made: a peer that has not opened it cannot any more.
+  void withdraw_region(RegionId region);
+  // What makes the driver do a round, for create_region() to call while it waits. Without it that
+  // does not wait.
+  void drive_by(std::function<void()> drive) { drive_ = std::move(drive); }
+  // Makes the heap known to all transports, and to others by the card: before anything else.
+  Status adopt_heap(std::shared_ptr<Heap> heap);
+  // nullptr: there is none.
+  Heap* heap() const { return heap_.get(); }
+
+  // --- others ---------------------------------------------------------------------------------
+  // Meets the process behind a card over the first transport that reaches it; both sides must call
+  // it before their deadlines. Unsupported says of each transport why not.
+  Result<Path> connect(const std::string& card, Deadline deadline);
+  Status offer_region(const Path& path, RegionId region);
+  Status open_region(const Path& path, const std::string& key, Deadline deadline);
+  // Lets the peer map my heap, if the path's transport shares memory; the other side's open_heap()
+  // waits for it.
+  Status offer_heap(const Path& path);
+  // Whether my heap is small enough for the peer to map.
+  bool heap_is_mapped_by(const Path& path) const;
+  // The peer's heap in this address space. Empty where the peer has none or does not share it, and
+  // where it is too large for this process to map (heap_size.h), of which the log warns once.
+  Result<std::span<const std::byte>> open_heap(const Path& path, Deadline deadline);
+
+ private:
+  Status open_shm(const Config& config);
+  Status open_verbs(const Config& config);
+  void add(Transport* transport);
+  void use(Transport* transport);  // under the mutex, once there are threads
+
+  Result<Path> choose(Sections card, Deadline deadline) const;
+  Result<PeerId> connect_over(size_t index, const Sections& card, Deadline deadline) const;
+  Status registered(const Transport* transport, RegionId region) const;
+  Result<RegionId> new_region();
+  std::optional<RegionId> free_region();  // under the mutex
+  std::string heap_section() const;
+  std::string largest_heap_section() const;
+  void warn_of_heap(uint64_t bytes);
+
+  const Host host_;
+  const std::string setting_;  // RDMACOLL_TRANSPORT
+  const std::string require_;  // RDMACOLL_REQUIRE
+  const Clock& clock_;
+  const Log log_;
+  std::shared_ptr<Heap> heap_;
+  uint64_t largest_peer_heap_ = UINT64_MAX;
+  std::vector<std::unique_ptr<Transport>> owned_;
+  std::vector<Transport*> transports_;         // the best first
+  std::map<std::string, std::string> absent_;  // why one is not open, by name
+
+  std::function<void()> drive_;
+
+  std::array<Transport*, kMaxTransports> used_{};
+  std::atomic<size_t> used_count_{0};
+
+  mutable std::mutex mutex_;           // what follows
+  std::map<std::string, Path> known_;  // by card
+  RegionId next_region_ = 0;           // never used so far
+  std::deque<RegionId> released_{};    // to be reused when all are done with them, the oldest first
+  // Of each region of mine, until its id is reused: how registering it went, by transport.
+  std::map<RegionId, std::vector<Status>> registered_;
+  std::set<std::pair<Transport*, PeerId>> offered_heap_;  // to whom
+  bool warned_of_heaps_ = false;
+};
+
+}  // namespace rdmacoll

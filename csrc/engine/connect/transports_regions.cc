@@ -1,0 +1,144 @@
+// Transports: memory of this process for all of them, and memory of others over one of them.
+// Floor: engine. Thread: any.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "csrc/base/check.h"
+#include "csrc/base/printable.h"
+#include "csrc/engine/connect/transports.h"
+
+namespace rdmacoll {
+namespace {
+
+// The first byte of a transport's section of a key: its key follows, or why it has none.
+constexpr char kOpens = '+';
+constexpr char kRefused = '-';
+constexpr size_t kMaxRefusalBytes = 512;
+
+// A peer that runs gives an id back within a round of its driver.
+constexpr int64_t kIdWaitMs = 2'000;
+constexpr std::chrono::milliseconds kIdPause(1);
+
+}  // namespace
+
+Result<Region> Transports::create_region(uint64_t bytes) {
+  Result<SharedSegment> made = SharedSegment::create(bytes);
+  if (!made.ok()) return made.status();
+  const auto memory = std::make_shared<SharedSegment>(made.take());
+  Result<RegionId> id = new_region();
+  if (!id.ok()) return id.status();
+  const Region region{id.value(), memory->data(), bytes};
+  std::vector<Status> outcomes;
+  bool reachable = false;
+  for (Transport* transport : transports_) {
+    outcomes.push_back(transport->register_region(region.id, memory));
+    reachable |= outcomes.back().ok();
+  }
+  const Status first = outcomes.front();
+  const std::lock_guard lock(mutex_);
+  registered_.insert_or_assign(region.id, std::move(outcomes));
+  if (reachable) return region;
+  released_.push_back(region.id);
+  return first;
+}
+
+Result<RegionId> Transports::new_region() {
+  const Deadline deadline = Deadline::after_ms(clock_, kIdWaitMs);
+  while (true) {
+    size_t waiting = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto free = free_region()) return *free;
+      waiting = released_.size();
+    }
+    if (drive_ == nullptr || waiting == 0 || deadline.passed(clock_)) {
+      std::string why = "this process has as many groups as it can have at a time (" +
+                        std::to_string(kMaxRegions) + ", fewer with a heap)";
+      if (waiting > 0) {
+        why +=
+            ", counting " + std::to_string(waiting) +
+            " that are destroyed here, but that another rank still holds, as it is stopped or has "
+            "not destroyed its own";
+      }
+      return Status(StatusCode::Unsupported, why + "; destroy groups that are not needed");
+    }
+    drive_();
+    std::this_thread::sleep_for(kIdPause);
+  }
+}
+
+// The first of the released ids that everybody is done with; a new id only where there is none. The
+// longer an id has rested, the less harm can an oversight about its old use do.
+std::optional<RegionId> Transports::free_region() {
+  const auto reusable = [&](RegionId region) {
+    const std::vector<Status>& outcomes = registered_.at(region);
+    for (size_t i = 0; i < transports_.size(); ++i) {
+      if (outcomes[i].ok() && !transports_[i]->is_reusable(region)) return false;
+    }
+    return true;
+  };
+  const auto found = std::find_if(released_.begin(), released_.end(), reusable);
+  if (found != released_.end()) {
+    const RegionId region = *found;
+    released_.erase(found);
+    return region;
+  }
+  return next_region_ < kMaxRegions ? std::optional(next_region_++) : std::nullopt;
+}
+
+Status Transports::registered(const Transport* transport, RegionId region) const {
+  const auto at = std::find(transports_.begin(), transports_.end(), transport);
+  const std::lock_guard lock(mutex_);
+  const auto outcomes = registered_.find(region);
+  RDMACOLL_CHECK(at != transports_.end() && outcomes != registered_.end());
+  return outcomes->second[static_cast<size_t>(at - transports_.begin())];
+}
+
+std::string Transports::region_key(RegionId region) const {
+  Sections key;
+  for (const Transport* transport : transports_) {
+    const Status outcome = registered(transport, region);
+    key[transport->name()] = outcome.ok()
+                                 ? kOpens + transport->region_key(region)
+                                 : kRefused + outcome.message().substr(0, kMaxRefusalBytes);
+  }
+  return encode(key);
+}
+
+void Transports::withdraw_region(RegionId region) {
+  for (Transport* transport : transports_) {
+    if (registered(transport, region).ok()) transport->withdraw_region(region);
+  }
+}
+
+void Transports::release_region(RegionId region) {
+  for (Transport* transport : transports_) {
+    if (registered(transport, region).ok()) transport->release_region(region);
+  }
+  const std::lock_guard lock(mutex_);
+  released_.push_back(region);
+}
+
+Status Transports::offer_region(const Path& path, RegionId region) {
+  RDMACOLL_RETURN_IF_ERROR(registered(path.transport, region));
+  return path.transport->offer_region(path.peer, region);
+}
+
+Status Transports::open_region(const Path& path, const std::string& bytes, Deadline deadline) {
+  Result<Sections> key = parse_sections(bytes);
+  if (!key.ok()) return key.status();
+  const std::string name = path.transport->name();
+  const std::string& section = key.value()[name];
+  if (section.empty() || (section[0] != kOpens && section[0] != kRefused)) {
+    return Status(StatusCode::InvalidArgument, "its memory has no key for " + name);
+  }
+  const std::string rest = section.substr(1);
+  if (section[0] == kRefused) {
+    return Status(StatusCode::Unsupported,
+                  "its memory cannot be reached by " + name + ": " + printable(rest));
+  }
+  return path.transport->open_region(path.peer, rest, deadline);
+}
+
+}  // namespace rdmacoll

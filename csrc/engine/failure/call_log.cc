@@ -1,0 +1,107 @@
+// CallLog. Floor: engine. Thread: see call_log.h.
+#include "csrc/engine/failure/call_log.h"
+
+#include <array>
+#include <atomic>
+#include <bit>
+
+namespace rdmacoll {
+namespace {
+
+// An entry is whole where both numbers are the same: the writer changes the last word first, and a
+// reader begins with the first. All are atomic, as peers of the host read them while they change.
+struct alignas(kLineBytes) Entry {
+  static constexpr size_t kCallWords = 4;
+
+  std::atomic<uint64_t> number;  // of what is in it; 0: nothing
+  std::array<std::atomic<uint64_t>, kCallWords> call;
+  std::atomic<uint64_t> ended;  // 0: not yet
+  std::atomic<uint64_t> number_again;
+
+  template <typename Call>
+  void write(uint64_t new_number, const Call& new_call) {
+    const auto words = std::bit_cast<std::array<uint64_t, kCallWords>>(new_call);
+    number_again.store(new_number, std::memory_order_release);
+    for (size_t i = 0; i < kCallWords; ++i) call[i].store(words[i], std::memory_order_release);
+    ended.store(0, std::memory_order_release);
+    number.store(new_number, std::memory_order_release);
+  }
+
+  template <typename Call>
+  Call read() const {
+    std::array<uint64_t, kCallWords> words;
+    for (size_t i = 0; i < kCallWords; ++i) words[i] = call[i].load(std::memory_order_relaxed);
+    return std::bit_cast<Call>(words);
+  }
+
+  bool is_whole() const {
+    const uint64_t its_number = number.load(std::memory_order_relaxed);
+    return its_number != 0 && its_number == number_again.load(std::memory_order_relaxed);
+  }
+};
+static_assert(sizeof(Entry) == kLineBytes);
+
+const Entry& entry_at(const std::byte* bytes, uint64_t place) {
+  return reinterpret_cast<const Entry*>(bytes)[place];
+}
+
+CallLogView::Collective collective_in(const Entry& entry) {
+  return {entry.read<CollectiveCall>(), entry.ended.load(std::memory_order_relaxed) != 0};
+}
+
+}  // namespace
+
+struct CallLog::Lines {
+  Entry collectives[kLoggedCollectives];
+  Entry message;
+};
+
+CallLog::CallLog(std::byte* bytes) : lines_(reinterpret_cast<Lines*>(bytes)) {
+  static_assert(sizeof(Lines) == kCallLogBytes);
+}
+
+void CallLog::begin(const CollectiveCall& call) {
+  lines_->collectives[call.sequence % kLoggedCollectives].write(call.sequence, call);
+}
+
+void CallLog::end(uint64_t sequence) {
+  lines_->collectives[sequence % kLoggedCollectives].ended.store(1, std::memory_order_release);
+}
+
+void CallLog::set_message(const std::optional<MessageCall>& message) {
+  has_message_ = message.has_value();
+  Entry& entry = lines_->message;
+  if (message) {
+    entry.write(entry.number_again.load(std::memory_order_relaxed) + 1, *message);
+  } else {
+    entry.number.store(0, std::memory_order_release);
+  }
+}
+
+CallLogView::CallLogView(const std::byte* bytes) : bytes_(bytes) {}
+
+std::optional<CallLogView::Collective> CallLogView::newest() const {
+  std::optional<Collective> newest;
+  for (uint64_t place = 0; place < kLoggedCollectives; ++place) {
+    const Entry& entry = entry_at(bytes_, place);
+    if (!entry.is_whole()) continue;
+    const Collective found = collective_in(entry);
+    if (!newest || found.call.sequence > newest->call.sequence) newest = found;
+  }
+  return newest;
+}
+
+std::optional<CallLogView::Collective> CallLogView::at(uint64_t sequence) const {
+  const Entry& entry = entry_at(bytes_, sequence % kLoggedCollectives);
+  if (!entry.is_whole()) return std::nullopt;
+  const Collective found = collective_in(entry);
+  return found.call.sequence == sequence ? std::optional(found) : std::nullopt;
+}
+
+std::optional<MessageCall> CallLogView::message() const {
+  const Entry& entry = entry_at(bytes_, kLoggedCollectives);
+  if (!entry.is_whole()) return std::nullopt;
+  return entry.read<MessageCall>();
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,54 @@
+// Stall: tells a peer whose process does not run from one that is only late. Every process counts
+// its heartbeats in its blocks, by a thread that needs nothing but a core; who waits for a peer
+// reads its count, one-sidedly, now and then. A count that stands still for as long as the bound
+// says belongs to a process that is stopped, in a debugger, or in a paused container.
+// Floor: engine. Thread: the driver; beat() any.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "csrc/engine/channel/layout.h"
+#include "csrc/engine/channel/port.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+// How often a process beats. Bounds are many times as long.
+inline constexpr int64_t kBeatNs = 500'000'000;
+
+class Stall {
+ public:
+  // bound_ns: how long a count may stand still; 0: for ever.
+  Stall(const Layout& layout, const Region& block, const std::vector<Link>& links,
+        int64_t bound_ns);
+
+  int64_t bound_ns() const { return bound_ns_; }
+
+  // One heartbeat of this rank.
+  void beat();
+  // A peer that has stood still for the bound, of those that are waited for. Only time counts in
+  // which this rank looks: one that was stopped itself knows nothing of the others.
+  std::optional<uint32_t> look(int64_t now_ns, const std::function<bool(uint32_t)>& waits_for);
+
+ private:
+  struct Seen {
+    bool pending = false;
+    Ticket ticket{};
+    uint64_t beats = 0;
+    int64_t still_ns = 0;
+  };
+  bool still(uint32_t peer, int64_t passed_ns);
+  void read(uint32_t peer);
+
+  const Layout& layout_;
+  const Region& block_;
+  const std::vector<Link>& links_;
+  const int64_t bound_ns_;
+  int64_t looked_ns_ = 0;
+  std::vector<Seen> seen_;  // by rank
+};
+
+}  // namespace rdmacoll

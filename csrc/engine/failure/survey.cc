@@ -1,0 +1,79 @@
+// Survey. Floor: engine. Thread: the driver.
+#include "csrc/engine/failure/survey.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll {
+
+Survey::Survey(const Clock& clock, const Layout& layout, const Region& block,
+               const std::vector<Link>& links)
+    : clock_(clock),
+      layout_(layout),
+      block_(block),
+      links_(links),
+      places_(layout.survey_places()) {}
+
+std::byte* Survey::bytes_of(size_t place) const {
+  return block_.base + layout_.surveyed(static_cast<uint32_t>(place));
+}
+
+void Survey::begin(SurveyOp op) {
+  RDMACOLL_CHECK(!op_);
+  op_ = std::move(op);
+  asked_ = 0;
+}
+
+bool Survey::advance(std::vector<Completion>& finished) {
+  if (!op_) return false;
+  bool moved = false;
+  bool reading = false;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[i];
+    if (place.pending && links_[place.rank].transport->done(place.ticket)) {
+      take(i);
+      moved = true;
+    }
+    if (!place.pending && asked_ < op_->ranks.size()) moved |= post(i);
+    reading |= place.pending && place.counts;
+  }
+  const bool all = asked_ == op_->ranks.size() && !reading;
+  if (!all && clock_.now_ns() < op_->deadline_ns) return moved;
+  end(Status(), finished);
+  return true;
+}
+
+// Reads what the next rank says. A dead one's get may be over at once, with nothing read.
+bool Survey::post(size_t index) {
+  Place& place = places_[index];
+  const uint32_t rank = op_->ranks[asked_];
+  const Link& link = links_[rank];
+  std::memset(bytes_of(index), 0, kStatementBytes);
+  Ticket ticket;
+  const Posted posted = link.read(layout_.statement(), kStatementBytes, block_,
+                                  layout_.surveyed(static_cast<uint32_t>(index)), &ticket);
+  if (posted == Posted::Full) return false;
+  place = {.pending = true, .counts = true, .rank = rank, .ticket = ticket};
+  ++asked_;
+  if (posted == Posted::Done) take(index);
+  return true;
+}
+
+void Survey::take(size_t index) {
+  Place& place = places_[index];
+  place.pending = false;
+  if (!place.counts) return;
+  (*op_->found)[place.rank] =
+      Statement::read(bytes_of(index), place.rank, static_cast<uint32_t>(links_.size()));
+}
+
+void Survey::end(const Status& status, std::vector<Completion>& finished) {
+  if (!op_) return;
+  finished.push_back({std::move(op_->work), status});
+  op_.reset();
+  for (Place& place : places_) place.counts = false;
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,290 @@
+// PointToPoint: matching, grants and the data behind them. Floor: engine. Thread: the driver.
+#include "csrc/engine/p2p/p2p.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/check.h"
+#include "csrc/base/limits.h"
+
+namespace rdmacoll {
+namespace {
+
+// What the inline data of an envelope and of a grant hold.
+struct EnvelopeWire {
+  uint64_t bytes;
+  uint32_t number;
+  int32_t tag;
+  std::byte data[kEnvelopeBytes];  // of a larger message the first says whether it is beside
+};
+struct GrantWire {
+  uint64_t bytes;  // that the receiver has room for; data follow only if the sender's are as many
+  uint32_t number;
+  uint32_t accepted;
+};
+static_assert(sizeof(EnvelopeWire) <= kInlineBytes && sizeof(GrantWire) <= kInlineBytes);
+constexpr std::byte kIsEager{1};
+
+}  // namespace
+
+Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t room) {
+  return Status(StatusCode::Mismatch,
+                "rank " + std::to_string(sender) + " sends " + std::to_string(sent) +
+                    " bytes but rank " + std::to_string(receiver) + " receives " +
+                    std::to_string(room) + "; send and recv need tensors of equal size and dtype");
+}
+
+bool RecvOp::matches(uint32_t from, int32_t with_tag) const {
+  return (source == kAnySource || static_cast<uint32_t>(source) == from) && tag == with_tag;
+}
+
+PointToPoint::PointToPoint(uint32_t rank, const Layout& layout,
+                           std::vector<std::vector<Port>>& ports, const Config& config,
+                           const Clock& clock, FlightLog& log)
+    : rank_(rank),
+      ports_(ports),
+      slot_bytes_(layout.slot_bytes()),
+      eager_bytes_(layout.slot_bytes(kEagerChannel)),
+      store_choice_(config.stores, clock),
+      log_(log) {
+  for (Port& eager : ports_[kEagerChannel]) peers_.emplace_back(eager);
+}
+
+void PointToPoint::send(SendOp op, std::vector<Completion>& finished) {
+  ++pending_;
+  op.record =
+      log_.point_to_point(kFlightSend, op.bytes, static_cast<int>(op.peer), op.tag, op.started_ns);
+  if (op.peer == rank_) return send_to_self(std::move(op), finished);
+  peers_[op.peer].unannounced.push(std::move(op));
+}
+
+void PointToPoint::recv(RecvOp op, std::vector<Completion>& finished) {
+  ++pending_;
+  op.record = log_.point_to_point(kFlightRecv, op.bytes, op.source, op.tag, op.started_ns);
+  const size_t found =
+      unexpected_.find([&](const Envelope& e) { return op.matches(e.source, e.tag); });
+  if (found == unexpected_.size()) {
+    posted_.push(std::move(op));
+  } else {
+    match(std::move(op), unexpected_.take_out(found), finished);
+  }
+}
+
+bool PointToPoint::advance(std::vector<Completion>& finished) {
+  bool moved = false;
+  for (uint32_t peer = 0; peer < peers_.size(); ++peer) {
+    if (peer == rank_) continue;
+    moved |= pull_data(peer, finished);
+    moved |= take_grants(peer, finished);
+    moved |= push_data(peer, finished);
+    moved |= take_expected(peer, finished);
+    moved |= take_envelopes(peer, finished);
+    moved |= grant_receives(peer);
+    moved |= announce_sends(peer, finished);
+  }
+  return moved;
+}
+
+bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finished) {
+  Peer& state = peers_[peer];
+  Port& out = port(kEnvelopeChannel, peer);
+  bool moved = false;
+  while (!state.unannounced.empty() && out.can_send()) {
+    SendOp& op = state.unannounced.front();
+    if (!choose_way(op)) break;
+    EnvelopeWire wire{op.bytes, state.envelopes, op.tag, {}};
+    if (op.way == Way::Eager) wire.data[0] = kIsEager;
+    if (op.way == Way::Inline && op.bytes > 0) std::memcpy(wire.data, op.data, op.bytes);
+    std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
+    if (!out.announce(sizeof(wire))) break;
+    op.number = state.envelopes++;
+    if (op.way == Way::Rendezvous) {
+      state.announced.push(state.unannounced.pop());
+    } else {
+      finish(op, Status(), finished);
+      static_cast<void>(state.unannounced.pop());
+    }
+    moved = true;
+  }
+  return moved;
+}
+
+// Puts the bytes beside the envelope where they fit and a slot is free. False: the transport is
+// full, come again with the same message.
+bool PointToPoint::choose_way(SendOp& op) {
+  if (op.bytes <= kEnvelopeBytes) op.way = Way::Inline;
+  if (op.way != Way::Rendezvous || op.bytes > eager_bytes_) return true;
+  Port& out = port(kEagerChannel, op.peer);
+  if (!op.in_slot) {
+    if (!out.can_send()) return true;
+    std::memcpy(out.outgoing(op.bytes), op.data, op.bytes);
+    op.in_slot = true;
+  }
+  if (!out.announce(op.bytes)) return false;
+  op.way = Way::Eager;
+  return true;
+}
+
+bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finished) {
+  Port& in = port(kEnvelopeChannel, peer);
+  bool moved = false;
+  while (in.take() != nullptr) {
+    EnvelopeWire wire;
+    std::memcpy(&wire, in.incoming(sizeof(wire)), sizeof(wire));
+    in.consume();
+    moved = true;
+    Envelope envelope{.source = peer, .number = wire.number, .tag = wire.tag, .bytes = wire.bytes};
+    if (wire.bytes <= kEnvelopeBytes) {
+      envelope.way = Way::Inline;
+      std::memcpy(envelope.data, wire.data, kEnvelopeBytes);
+    } else if (wire.bytes <= eager_bytes_ && wire.data[0] == kIsEager) {
+      envelope.way = Way::Eager;
+      envelope.eager = peers_[peer].inbox.expect();
+    }
+    const size_t found = posted_.find([&](const RecvOp& op) { return op.matches(peer, wire.tag); });
+    if (found == posted_.size()) {
+      unexpected_.push(envelope);
+    } else {
+      match(posted_.take_out(found), envelope, finished);
+    }
+  }
+  return moved;
+}
+
+void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Completion>& finished) {
+  op.work->set_source_rank(static_cast<int>(envelope.source));
+  op.number = envelope.number;
+  op.sent_bytes = envelope.bytes;
+  op.eager = envelope.eager;
+  if (envelope.way == Way::Rendezvous || op.source == kAnySource) {
+    log_.start_point_to_point(op.record, static_cast<int>(envelope.source));
+  }
+  if (envelope.source == rank_) return take_from_self(op, envelope, finished);
+  Peer& state = peers_[envelope.source];
+  if (envelope.way == Way::Eager) {
+    if (!take_eager(envelope.source, op, finished)) state.expected.push(std::move(op));
+    return;
+  }
+  if (envelope.way == Way::Inline && op.fits()) {
+    if (op.bytes > 0) std::memcpy(op.data, envelope.data, op.bytes);
+    finish(op, Status(), finished);
+    return;
+  }
+  if (!op.fits()) {
+    finish(op, size_mismatch(envelope.source, op.sent_bytes, rank_, op.bytes), finished);
+    if (envelope.way == Way::Inline) return;
+    ++pending_;  // the sender must still hear of it
+  }
+  state.matched.push(std::move(op));
+}
+
+bool PointToPoint::take_expected(uint32_t peer, std::vector<Completion>& finished) {
+  Fifo<RecvOp>& expected = peers_[peer].expected;
+  bool moved = false;
+  for (size_t i = 0; i < expected.size();) {
+    if (take_eager(peer, expected[i], finished)) {
+      static_cast<void>(expected.take_out(i));
+      moved = true;
+    } else {
+      ++i;
+    }
+  }
+  return moved;
+}
+
+// False: the bytes are not here yet.
+bool PointToPoint::take_eager(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished) {
+  EagerInbox& inbox = peers_[peer].inbox;
+  const std::byte* data = inbox.look(op.eager);
+  if (data == nullptr) return false;
+  if (op.fits()) std::memcpy(op.data, data, op.bytes);
+  inbox.release(op.eager);
+  Status status;
+  if (!op.fits()) status = size_mismatch(peer, op.sent_bytes, rank_, op.bytes);
+  finish(op, std::move(status), finished);
+  return true;
+}
+
+bool PointToPoint::grant_receives(uint32_t peer) {
+  Peer& state = peers_[peer];
+  Port& out = port(kGrantChannel, peer);
+  bool moved = false;
+  while (!state.matched.empty() && out.can_send()) {
+    const RecvOp& op = state.matched.front();
+    const GrantWire wire{op.bytes, op.number, op.fits()};
+    std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
+    if (!out.announce(sizeof(wire))) break;
+    if (op.fits()) {
+      state.incoming.push(state.matched.pop());
+    } else {
+      --pending_;
+      static_cast<void>(state.matched.pop());
+    }
+    moved = true;
+  }
+  return moved;
+}
+
+bool PointToPoint::take_grants(uint32_t peer, std::vector<Completion>& finished) {
+  Peer& state = peers_[peer];
+  Port& in = port(kGrantChannel, peer);
+  bool moved = false;
+  while (in.take() != nullptr) {
+    GrantWire wire;
+    std::memcpy(&wire, in.incoming(sizeof(wire)), sizeof(wire));
+    in.consume();
+    moved = true;
+    SendOp op = state.announced.take_out(
+        state.announced.find([&](const SendOp& sent) { return sent.number == wire.number; }));
+    if (wire.accepted != 0) {
+      log_.start_point_to_point(op.record, static_cast<int>(peer));
+      if (port(kDataChannel, peer).is_mapped()) op.stores = store_choice_.begin_message(op.bytes);
+      state.granted.push(std::move(op));
+    } else {
+      finish(op, size_mismatch(rank_, op.bytes, peer, wire.bytes), finished);
+    }
+  }
+  return moved;
+}
+
+bool PointToPoint::push_data(uint32_t peer, std::vector<Completion>& finished) {
+  Peer& state = peers_[peer];
+  Port& out = port(kDataChannel, peer);
+  bool moved = false;
+  while (!state.granted.empty() && out.can_send()) {
+    SendOp& op = state.granted.front();
+    const uint64_t chunk = std::min(slot_bytes_, op.bytes - op.moved);
+    std::byte* to = out.outgoing(chunk);
+    store_choice_.time(op.stores,
+                       [&] { copy_bytes(to, op.data + op.moved, chunk, op.stores.stores); });
+    if (!out.announce(chunk)) break;
+    op.moved += chunk;
+    moved = true;
+    if (op.moved < op.bytes) continue;
+    store_choice_.end(op.stores);
+    finish(op, Status(), finished);
+    static_cast<void>(state.granted.pop());
+  }
+  return moved;
+}
+
+bool PointToPoint::pull_data(uint32_t peer, std::vector<Completion>& finished) {
+  Peer& state = peers_[peer];
+  Port& in = port(kDataChannel, peer);
+  bool moved = false;
+  while (!state.incoming.empty() && in.take() != nullptr) {
+    RecvOp& op = state.incoming.front();
+    const uint64_t chunk = std::min(slot_bytes_, op.bytes - op.moved);
+    const Stores stores = op.bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
+    copy_bytes(op.data + op.moved, in.incoming(chunk), chunk, stores);
+    in.consume();
+    op.moved += chunk;
+    moved = true;
+    if (op.moved < op.bytes) continue;
+    finish(op, Status(), finished);
+    static_cast<void>(state.incoming.pop());
+  }
+  return moved;
+}
+
+}  // namespace rdmacoll

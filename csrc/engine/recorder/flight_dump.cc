@@ -1,0 +1,153 @@
+// The flight recorder as JSON. Floor: engine. Thread: any.
+#include "csrc/engine/recorder/flight_dump.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/host_name.h"
+#include "csrc/base/private_file.h"
+#include "csrc/reduce/types.h"
+
+namespace rdmacoll {
+namespace {
+
+// A JSON object under construction. Texts are escaped; what is not ASCII is taken to be UTF-8.
+class Object {
+ public:
+  Object& number(const char* key, int64_t value) { return raw(key, std::to_string(value)); }
+  Object& text(const char* key, const std::string& value) { return raw(key, quoted(value)); }
+  Object& raw(const char* key, const std::string& json) {
+    text_ += (text_.empty() ? "{\"" : ", \"") + std::string(key) + "\": " + json;
+    return *this;
+  }
+  std::string str() const { return text_ + "}"; }
+
+ private:
+  static std::string quoted(const std::string& value) {
+    std::string out = "\"";
+    for (const char c : value) {
+      if (c == '"' || c == '\\') out += '\\';
+      if (static_cast<unsigned char>(c) >= 0x20) {
+        out += c;
+      } else {
+        char code[8];
+        std::snprintf(code, sizeof(code), "\\u%04x", c);
+        out += code;
+      }
+    }
+    return out + '"';
+  }
+  std::string text_;
+};
+
+template <typename Items, typename ToJson>
+std::string list(const Items& items, const char* separator, ToJson&& to_json) {
+  std::string text;
+  for (const auto& item : items) text += (text.empty() ? "" : separator) + to_json(item);
+  return "[" + text + "]";
+}
+
+bool is_collective(const FlightRecord& record) { return record.kind < kCollectives; }
+
+std::string kind_of(const FlightRecord& record) {
+  if (is_collective(record)) return collective_name(static_cast<Collective>(record.kind));
+  return record.kind == kFlightSend ? "send" : "recv";
+}
+
+const char* state_of(const FlightRecord& record) {
+  switch (record.state) {
+    case FlightState::Queued:
+      return "queued";
+    case FlightState::Running:
+      return "running";
+    case FlightState::Done:
+      return "done";
+    case FlightState::Failed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+std::string to_json(const FlightRecord& record) {
+  Object object;
+  object.number("group", record.group)
+      .number("sequence", static_cast<int64_t>(record.sequence))
+      .text("operation", kind_of(record))
+      .text("state", state_of(record))
+      .number("bytes", static_cast<int64_t>(record.bytes));
+  if (is_collective(record)) {
+    object.number("root", record.peer)
+        .text("algorithm", algorithm_name(static_cast<Algorithm>(record.algorithm)));
+    if (folds(static_cast<Collective>(record.kind))) {
+      object.text("dtype", dtype_name(static_cast<DType>(record.dtype)))
+          .text("op", reduce_op_name(static_cast<ReduceOp>(record.op)));
+    }
+  } else {
+    object.number("peer", record.peer).number("tag", record.tag);
+  }
+  return object.number("queued_ns", record.queued_ns)
+      .number("started_ns", record.started_ns)
+      .number("ended_ns", record.ended_ns)
+      .str();
+}
+
+std::string to_json(const FlightGroup& group) {
+  std::vector<uint64_t> ranks = group.name.ranks;
+  for (int rank = 0; group.name.ranks.empty() && rank < group.size; ++rank) {
+    ranks.push_back(static_cast<uint64_t>(rank));
+  }
+  return Object()
+      .number("id", group.id)
+      .text("name", group.name.name)
+      .number("rank", group.rank)
+      .raw("ranks", list(ranks, ", ", [](uint64_t rank) { return std::to_string(rank); }))
+      .text("reach", group.reach)
+      .text("failure", group.failure)
+      .raw("left", group.left ? "true" : "false")
+      .str();
+}
+
+std::string records_json(const std::vector<FlightRecord>& records, bool ended) {
+  std::vector<FlightRecord> chosen;
+  for (const FlightRecord& record : records) {
+    if ((record.ended_ns != 0) == ended) chosen.push_back(record);
+  }
+  return list(chosen, ",\n  ", [](const FlightRecord& record) { return to_json(record); });
+}
+
+}  // namespace
+
+std::string flight_dump(const FlightRecorder& recorder, const std::string& reason) {
+  const FlightSnapshot snapshot = recorder.snapshot();
+  const SteadyClock clock;
+  const int64_t now_ns = clock.now_ns();
+  return Object()
+             .text("format", "rdmacoll flight recorder 1")
+             .text("reason", reason)
+             .number("pid", ::getpid())
+             .number("rank", recorder.rank())
+             .text("host", host_name())
+             .number("clock_ns", now_ns)
+             .number("wall_ns", now_ns + clock.to_time_of_day_ns())
+             .number("left_out", static_cast<int64_t>(snapshot.left_out))
+             .raw("groups", list(snapshot.groups, ",\n  ",
+                                 [](const FlightGroup& group) { return to_json(group); }))
+             .raw("in_flight", records_json(snapshot.records, false))
+             .raw("ended", records_json(snapshot.records, true))
+             .str() +
+         "\n";
+}
+
+Result<std::string> write_flight_dump(const FlightRecorder& recorder, const std::string& reason,
+                                      const std::string& suffix) {
+  const std::string who = recorder.rank() < 0 ? "" : "rank" + std::to_string(recorder.rank()) + "-";
+  const std::string name =
+      "rdmacoll-" + who + "pid" + std::to_string(::getpid()) + suffix + ".json";
+  RDMACOLL_RETURN_IF_ERROR(
+      write_private_file(recorder.dump_dir(), name, flight_dump(recorder, reason)));
+  return recorder.dump_dir() + "/" + name;
+}
+
+}  // namespace rdmacoll
