@@ -99,12 +99,13 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
 
 std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_group,
                                               const GroupName& name, int64_t timeout_ms) {
-  auto& [group, paths] = made;
-  const int rank = static_cast<int>(group->rank()), size = static_cast<int>(group->world());
+  auto& [blocks, paths] = made;
+  const int rank = static_cast<int>(blocks.rank), size = static_cast<int>(blocks.links.size());
   const std::string reach = summarize(paths);
   Log(config_.log_level, "rank " + std::to_string(rank))
       .write(LogLevel::Info,
              "joined a group of " + std::to_string(size) + (size > 1 ? "; " : "") + reach);
+  auto group = std::make_unique<Group>(clock_, std::move(blocks), transports_->heap(), of_group);
   if (recorder_ != nullptr) {
     group->record_in(
         FlightLog(clock_, recorder_, {.name = name, .rank = rank, .size = size, .reach = reach}));

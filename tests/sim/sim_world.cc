@@ -65,7 +65,9 @@ Ground SimWorld::ground(int r) {
 }
 
 std::shared_ptr<Communicator> SimWorld::adopt(int r, NewGroup made) {
-  return std::make_shared<Communicator>(std::move(made.group), std::move(made.paths), ground(r),
+  auto group = std::make_unique<Group>(network_.clock(), std::move(made.blocks),
+                                       transports_[static_cast<size_t>(r)]->heap(), config_);
+  return std::make_shared<Communicator>(std::move(group), std::move(made.paths), ground(r),
                                         kTimeoutMs, nullptr);
 }
 

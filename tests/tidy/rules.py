@@ -37,7 +37,7 @@ SEES: dict[str, set[str]] = {
     "csrc/engine/p2p": ON_CHANNELS | {"csrc/engine/recorder"},
     "csrc/engine/failure": ON_CHANNELS,
     "csrc/engine/connect": ON_CHANNELS
-    | {"csrc/transport/shm", "csrc/transport/verbs", "csrc/transport/ofi", "csrc/engine/group"},
+    | {"csrc/transport/shm", "csrc/transport/verbs", "csrc/transport/ofi"},
     "csrc/engine/group": ON_CHANNELS | TRAFFIC,
     "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect", "csrc/engine/group"},
     "csrc/engine": ON_CHANNELS

@@ -29,6 +29,14 @@ struct Link {
   }
 };
 
+// Where the blocks of a group's ranks are: this rank's own, and how it reaches the others'.
+struct GroupBlocks {
+  uint32_t rank = 0;
+  Layout layout;
+  Region mine{};            // zeroed
+  std::vector<Link> links;  // by rank; the own entry is unused
+};
+
 // The bytes of a message that is lent (plan.h, "Loans"): they are in this rank's heap.
 struct Loan {
   LocalSlice home{};    // in a region to put from, where the peer is not mapped

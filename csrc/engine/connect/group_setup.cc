@@ -106,9 +106,7 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
                    region,         path.transport->map(path.peer, region),
                    heap.value(),   transports_.heap_is_mapped_by(path)};
   }
-  return NewGroup{std::make_unique<Group>(clock_, mine_.rank, layout_, block_, std::move(links),
-                                          transports_.heap(), config_),
-                  std::move(paths_)};
+  return NewGroup{{mine_.rank, layout_, block_, std::move(links)}, std::move(paths_)};
 }
 
 void GroupSetup::give_up() {

@@ -3,24 +3,24 @@
 // Floor: engine. Thread: the one that makes the group.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
 #include "csrc/base/status.h"
+#include "csrc/engine/channel/port.h"
 #include "csrc/engine/connect/bootstrap.h"
 #include "csrc/engine/connect/group_record.h"
 #include "csrc/engine/connect/path.h"
 #include "csrc/engine/connect/transports.h"
-#include "csrc/engine/group/group.h"
 
 namespace rdmacoll {
 
-// A group with the path by which each of its ranks is reached; the own entry is empty.
+// What a group is made of, with the path by which each of its ranks is reached; the own entry is
+// empty.
 struct NewGroup {
-  std::unique_ptr<Group> group;
+  GroupBlocks blocks;
   std::vector<Path> paths;
 };
 

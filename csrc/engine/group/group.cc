@@ -21,19 +21,18 @@ std::vector<std::vector<Port>> make_ports(const Layout& layout, const std::vecto
 
 }  // namespace
 
-Group::Group(const Clock& clock, uint32_t rank, Layout layout, Region block,
-             std::vector<Link> links, const Heap* heap, const Config& config)
+Group::Group(const Clock& clock, GroupBlocks blocks, const Heap* heap, const Config& config)
     : clock_(clock),
       to_time_of_day_ns_(clock.to_time_of_day_ns()),
-      rank_(rank),
-      layout_(layout),
-      block_(block),
-      links_(std::move(links)),
-      ports_(make_ports(layout_, links_, block_, rank)),
-      executor_(layout_, rank, block_.base, links_, ports_, heap, config, clock),
-      p2p_(rank, layout_, ports_, config, clock, log_),
+      rank_(blocks.rank),
+      layout_(blocks.layout),
+      block_(blocks.mine),
+      links_(std::move(blocks.links)),
+      ports_(make_ports(layout_, links_, block_, rank_)),
+      executor_(layout_, rank_, block_.base, links_, ports_, heap, config, clock),
+      p2p_(rank_, layout_, ports_, config, clock, log_),
       call_log_(block_.base + layout_.call_log()),
-      inquiry_(layout_, rank, block_, links_),
+      inquiry_(layout_, rank_, block_, links_),
       comparison_(inquiry_, world()),
       survey_(clock, layout_, block_, links_),
       stall_(layout_, block_, links_, config.stall_timeout_ms * 1'000'000) {

@@ -54,10 +54,8 @@ struct CollectiveOp {
 
 class Group {
  public:
-  // links[p] reaches rank p's block; the own entry is unused. `block` is this rank's, zeroed. The
-  // heap is this rank's, or nullptr.
-  Group(const Clock& clock, uint32_t rank, Layout layout, Region block, std::vector<Link> links,
-        const Heap* heap, const Config& config);
+  // The heap is this rank's, or nullptr.
+  Group(const Clock& clock, GroupBlocks blocks, const Heap* heap, const Config& config);
   ~Group();
 
   uint32_t rank() const { return rank_; }
