@@ -25,7 +25,7 @@ WITHOUT_VERBS = os.environ.get("RDMACOLL_WITHOUT_VERBS") == "1"
 SOURCES = [
     *glob("csrc/[!t]*/**/*.cc", recursive=True),  # every floor but the transports
     *glob("csrc/transport/shm/*.cc"),
-    *glob("csrc/transport/no_verbs/*.cc" if WITHOUT_VERBS else "csrc/transport/verbs/*.cc"),
+    *glob(f"csrc/transport/{'no_verbs' if WITHOUT_VERBS else 'verbs'}/**/*.cc", recursive=True),
 ]
 TORCH_UNITS = 2
 

@@ -11,8 +11,8 @@
 
 #include "csrc/base/config.h"
 #include "csrc/engine/recorder/flight_dump.h"
-#include "csrc/plan/select.h"
-#include "csrc/plan/tuning.h"
+#include "csrc/plan/selection/select.h"
+#include "csrc/plan/selection/tuning.h"
 #include "csrc/transport/verbs/open_verbs.h"
 #include "torch_ext/backend.h"
 #include "torch_ext/create.h"

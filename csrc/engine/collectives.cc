@@ -5,7 +5,7 @@
 
 #include "csrc/base/check.h"
 #include "csrc/engine/communicator.h"
-#include "csrc/plan/select.h"
+#include "csrc/plan/selection/select.h"
 
 namespace rdmacoll {
 namespace {

@@ -24,8 +24,8 @@
 #include "csrc/engine/group/group.h"
 #include "csrc/engine/work/work.h"
 #include "csrc/engine/work/work_pool.h"
-#include "csrc/plan/choices.h"
 #include "csrc/plan/plan.h"
+#include "csrc/plan/selection/choices.h"
 #include "csrc/reduce/types.h"
 
 namespace rdmacoll {

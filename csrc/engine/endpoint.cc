@@ -7,7 +7,7 @@
 
 #include "csrc/engine/connect/sealed_bootstrap.h"
 #include "csrc/engine/shrinking.h"
-#include "csrc/plan/select.h"
+#include "csrc/plan/selection/select.h"
 
 namespace rdmacoll {
 namespace {

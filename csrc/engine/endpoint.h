@@ -15,7 +15,7 @@
 #include "csrc/engine/connect/transports.h"
 #include "csrc/engine/drive/progress.h"
 #include "csrc/engine/recorder/flight_recorder.h"
-#include "csrc/plan/tuning.h"
+#include "csrc/plan/selection/tuning.h"
 
 namespace rdmacoll {
 

@@ -1,5 +1,5 @@
 // The contract on shared memory.
-#include "csrc/transport/shm/shm_transport.h"
+#include "csrc/transport/shm/transport.h"
 #include "tests/contract/contract.h"
 
 namespace rdmacoll {

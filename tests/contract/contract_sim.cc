@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "csrc/transport/sim/sim_network.h"
+#include "csrc/transport/sim/network.h"
 #include "tests/contract/contract.h"
 
 namespace rdmacoll {

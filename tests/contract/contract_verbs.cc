@@ -1,6 +1,6 @@
 // The contract on verbs over an emulated network of two devices; even ranks are on one, odd ones on
 // the other.
-#include "csrc/transport/verbs/verbs_transport.h"
+#include "csrc/transport/verbs/transport.h"
 #include "tests/contract/contract.h"
 #include "tests/fake_verbs/network.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "csrc/transport/shm/shm_transport.h"
+#include "csrc/transport/shm/transport.h"
 #include "tests/contract/make_region.h"
 
 namespace rdmacoll {

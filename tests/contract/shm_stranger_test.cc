@@ -1,7 +1,7 @@
 // shm: how a process proves that it knows the job's secret, and what is no proof.
 #include <gtest/gtest.h>
 
-#include "csrc/transport/shm/stranger.h"
+#include "csrc/transport/shm/handshake.h"
 
 namespace rdmacoll {
 namespace {

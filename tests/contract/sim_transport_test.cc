@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "csrc/transport/sim/sim_network.h"
+#include "csrc/transport/sim/network.h"
 #include "tests/contract/make_region.h"
 
 namespace rdmacoll {

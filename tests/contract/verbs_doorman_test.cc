@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "csrc/transport/verbs/doorman.h"
+#include "csrc/transport/verbs/connection/listener.h"
 #include "tests/contract/verbs_pair.h"
 
 namespace rdmacoll {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "csrc/transport/verbs/verbs_card.h"
+#include "csrc/transport/verbs/connection/address.h"
 #include "tests/contract/verbs_pair.h"
 
 namespace rdmacoll {

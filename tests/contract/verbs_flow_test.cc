@@ -2,7 +2,7 @@
 // the hardest one, and counts receivers that were not ready; VerbsPair expects none.
 #include <cstring>
 
-#include "csrc/transport/verbs/verbs_limits.h"
+#include "csrc/transport/verbs/device/limits.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/stream.h"
 #include "tests/contract/verbs_pair.h"

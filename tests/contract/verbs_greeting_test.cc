@@ -2,8 +2,8 @@
 #include <bit>
 #include <thread>
 
-#include "csrc/transport/verbs/doorman.h"
-#include "csrc/transport/verbs/queue_pair.h"
+#include "csrc/transport/verbs/connection/listener.h"
+#include "csrc/transport/verbs/connection/queue_pair.h"
 #include "tests/contract/verbs_pair.h"
 
 namespace rdmacoll {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "csrc/transport/verbs/verbs_transport.h"
+#include "csrc/transport/verbs/transport.h"
 #include "tests/contract/make_region.h"
 #include "tests/fake_verbs/network.h"
 

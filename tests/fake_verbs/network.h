@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "csrc/transport/verbs/verbs_table.h"
+#include "csrc/transport/verbs/device/table.h"
 #include "tests/fake_verbs/registry.h"
 #include "tests/fake_verbs/specs.h"
 #include "tests/fake_verbs/wire.h"

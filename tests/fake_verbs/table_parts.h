@@ -1,7 +1,7 @@
 // The functions of the table, by what they are about.
 #pragma once
 
-#include "csrc/transport/verbs/verbs_table.h"
+#include "csrc/transport/verbs/device/table.h"
 
 namespace rdmacoll::fake {
 

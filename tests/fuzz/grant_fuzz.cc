@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "csrc/engine/collective/landing.h"
-#include "csrc/plan/select.h"
+#include "csrc/plan/selection/select.h"
 #include "tests/fuzz/target.h"
 #include "tests/unit/engine/fake_transport.h"
 

@@ -1,5 +1,5 @@
 // The key of a region in shared memory: what parses is what was encoded, byte by byte.
-#include "csrc/transport/shm/card.h"
+#include "csrc/transport/shm/address.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

@@ -2,7 +2,7 @@
 // whoever has dialled. An input is a byte, whether this side has, then whole messages.
 #include <cstring>
 
-#include "csrc/transport/shm/stranger.h"
+#include "csrc/transport/shm/handshake.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

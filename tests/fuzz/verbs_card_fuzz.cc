@@ -1,5 +1,5 @@
 // The card of the verbs transport: what parses is encoded to what parses to the same.
-#include "csrc/transport/verbs/verbs_card.h"
+#include "csrc/transport/verbs/connection/address.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

@@ -1,5 +1,5 @@
 // The greeting that comes by datagram, from anybody who knows the number and key of the door.
-#include "csrc/transport/verbs/wire.h"
+#include "csrc/transport/verbs/connection/wire.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

@@ -1,5 +1,5 @@
 // The key of a region over verbs: what parses is what was encoded, byte by byte.
-#include "csrc/transport/verbs/verbs_card.h"
+#include "csrc/transport/verbs/connection/address.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

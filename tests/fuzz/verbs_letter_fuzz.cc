@@ -2,7 +2,7 @@
 // line of this process, and not beside it; the window moves forward, if at all.
 #include <cstring>
 
-#include "csrc/transport/verbs/wire.h"
+#include "csrc/transport/verbs/connection/wire.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

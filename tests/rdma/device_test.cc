@@ -1,5 +1,5 @@
 // Device::open() on the host's real RDMA devices, which must be RoCE and active: one or more.
-#include "csrc/transport/verbs/device.h"
+#include "csrc/transport/verbs/device/device.h"
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "csrc/memory/shared_segment.h"
-#include "csrc/transport/verbs/verbs_errors.h"
+#include "csrc/transport/verbs/device/errors.h"
 
 namespace rdmacoll {
 namespace {

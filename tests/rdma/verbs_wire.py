@@ -1,5 +1,5 @@
 """What goes over the wire, and the cards and keys, written down a second time: a reader of
-csrc/transport/verbs/wire.h and verbs_card.cc must come to the same bytes.
+csrc/transport/verbs/connection/wire.h and address.cc must come to the same bytes.
 
 Floor: tests.
 """

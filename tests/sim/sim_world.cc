@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "csrc/plan/select.h"
+#include "csrc/plan/selection/select.h"
 
 namespace rdmacoll {
 namespace {

@@ -14,7 +14,7 @@
 #include "csrc/engine/communicator.h"
 #include "csrc/engine/connect/group_setup.h"
 #include "csrc/engine/shrinking.h"
-#include "csrc/transport/sim/sim_network.h"
+#include "csrc/transport/sim/network.h"
 
 namespace rdmacoll {
 

@@ -23,10 +23,16 @@ SEES: dict[str, set[str]] = {
     "csrc/base": set(),
     "csrc/memory": {"csrc/base"},
     "csrc/plan": {"csrc/base"},
+    "csrc/plan/algorithms": {"csrc/base", "csrc/plan"},
+    "csrc/plan/selection": {"csrc/base", "csrc/plan", "csrc/plan/algorithms"},
+    "csrc/plan/verify": {"csrc/base", "csrc/plan", "csrc/plan/selection"},  # seen by tests only
     "csrc/reduce": {"csrc/base", "csrc/memory"},
     "csrc/transport": BELOW_TRANSPORT,
     "csrc/transport/shm": ON_TRANSPORT,
-    "csrc/transport/verbs": ON_TRANSPORT,
+    "csrc/transport/verbs/device": ON_TRANSPORT,
+    "csrc/transport/verbs/connection": ON_TRANSPORT | {"csrc/transport/verbs/device"},
+    "csrc/transport/verbs": ON_TRANSPORT
+    | {"csrc/transport/verbs/device", "csrc/transport/verbs/connection"},
     "csrc/transport/no_verbs": ON_TRANSPORT | {"csrc/transport/verbs"},  # for one header
     "csrc/transport/ofi": ON_TRANSPORT,
     "csrc/transport/sim": ON_TRANSPORT,  # seen by tests only
@@ -42,10 +48,11 @@ SEES: dict[str, set[str]] = {
     "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect", "csrc/engine/group"},
     "csrc/engine": ON_CHANNELS
     | TRAFFIC
+    | {"csrc/plan/selection"}
     | {"csrc/engine/connect", "csrc/engine/group", "csrc/engine/drive"},
     "torch_ext": BASIS
     | {f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect", "drive")}
-    | {"csrc/engine", "csrc/transport/verbs"},
+    | {"csrc/engine", "csrc/plan/selection", "csrc/transport/verbs"},
 }
 
 

@@ -9,7 +9,7 @@
 #include "csrc/base/printable.h"
 #include "csrc/engine/channel/heap_size.h"
 #include "csrc/transport/shm/host_id.h"
-#include "csrc/transport/shm/shm_transport.h"
+#include "csrc/transport/shm/transport.h"
 #include "csrc/transport/verbs/open_verbs.h"
 
 namespace rdmacoll {

@@ -16,7 +16,7 @@
 #include "csrc/memory/shared_segment.h"
 #include "csrc/memory/unique_fd.h"
 #include "csrc/transport/lease.h"
-#include "csrc/transport/shm/card.h"
+#include "csrc/transport/shm/address.h"
 #include "csrc/transport/shm/peer_socket.h"
 
 namespace rdmacoll {

@@ -15,7 +15,7 @@
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
 #include "csrc/memory/unique_fd.h"
-#include "csrc/transport/shm/card.h"
+#include "csrc/transport/shm/address.h"
 
 namespace rdmacoll {
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "csrc/transport/shm/shm_transport.h"
+#include "csrc/transport/shm/transport.h"
 
 namespace rdmacoll {
 

@@ -2,8 +2,8 @@
 // Floor: transport/verbs. Thread: any.
 #include "csrc/transport/verbs/open_verbs.h"
 
-#include "csrc/transport/verbs/device.h"
-#include "csrc/transport/verbs/verbs_transport.h"
+#include "csrc/transport/verbs/device/device.h"
+#include "csrc/transport/verbs/transport.h"
 
 namespace rdmacoll {
 

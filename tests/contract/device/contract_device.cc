@@ -1,6 +1,6 @@
 // The contract on verbs over the RDMA devices of this machine; without one, it fails. Ranks are
 // spread over the devices.
-#include "csrc/transport/verbs/verbs_transport.h"
+#include "csrc/transport/verbs/transport.h"
 #include "tests/contract/contract.h"
 
 namespace rdmacoll {

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "csrc/plan/select.h"
+#include "csrc/plan/selection/select.h"
 #include "tests/unit/engine/fake_transport.h"
 
 namespace rdmacoll {

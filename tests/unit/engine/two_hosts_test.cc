@@ -4,8 +4,8 @@
 
 #include "csrc/engine/connect/group_setup.h"
 #include "csrc/engine/shrinking.h"
-#include "csrc/plan/select.h"
-#include "csrc/transport/shm/shm_transport.h"
+#include "csrc/plan/selection/select.h"
+#include "csrc/transport/shm/transport.h"
 #include "tests/unit/engine/in_heap.h"
 #include "tests/unit/engine/world_of_threads.h"
 

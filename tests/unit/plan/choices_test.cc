@@ -1,9 +1,9 @@
 // Choices: what is taken by default, by preference and by a tuned table, and that each has a plan.
-#include "csrc/plan/choices.h"
+#include "csrc/plan/selection/choices.h"
 
 #include <gtest/gtest.h>
 
-#include "csrc/plan/select.h"
+#include "csrc/plan/selection/select.h"
 
 namespace rdmacoll {
 namespace {

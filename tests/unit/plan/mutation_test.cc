@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "csrc/plan/builder.h"
-#include "csrc/plan/verify_shape.h"
+#include "csrc/plan/verify/shape.h"
 #include "tests/unit/plan/worlds.h"
 
 namespace rdmacoll {

@@ -1,5 +1,5 @@
 // Select: what exists, and under which names.
-#include "csrc/plan/select.h"
+#include "csrc/plan/selection/select.h"
 
 #include <gtest/gtest.h>
 

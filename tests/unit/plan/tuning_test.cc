@@ -1,5 +1,5 @@
 // Tuning: what a table may look like, and what is said of one that is wrong.
-#include "csrc/plan/tuning.h"
+#include "csrc/plan/selection/tuning.h"
 
 #include <gtest/gtest.h>
 

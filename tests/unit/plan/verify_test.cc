@@ -1,6 +1,6 @@
 // The prover's own tests: small wrong worlds, one per thing that it promises to find, and what it
 // says about them.
-#include "csrc/plan/verify.h"
+#include "csrc/plan/verify/verify.h"
 
 #include <gtest/gtest.h>
 

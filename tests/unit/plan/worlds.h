@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/plan/select.h"
-#include "csrc/plan/verify.h"
+#include "csrc/plan/selection/select.h"
+#include "csrc/plan/verify/verify.h"
 
 namespace rdmacoll {
 

@@ -1,5 +1,5 @@
 // Which device, port and GID are chosen, and what is said when none can be.
-#include "csrc/transport/verbs/device_choice.h"
+#include "csrc/transport/verbs/device/device_choice.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Device::open(): what it opens and leaves open, and what it says of a host without a usable one.
-#include "csrc/transport/verbs/device.h"
+#include "csrc/transport/verbs/device/device.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "csrc/transport/verbs/verbs_table.h"
+#include "csrc/transport/verbs/device/table.h"
 
 namespace rdmacoll {
 

@@ -1,5 +1,5 @@
 // Nearness, on a made-up /sys: two sockets of two NUMA nodes each, the third node is missing.
-#include "csrc/transport/verbs/nearness.h"
+#include "csrc/transport/verbs/device/nearness.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The card of the verbs transport: what comes back is what was said, and nothing else is a card.
-#include "csrc/transport/verbs/verbs_card.h"
-
 #include <gtest/gtest.h>
+
+#include "csrc/transport/verbs/connection/address.h"
 
 namespace rdmacoll::verbs {
 namespace {

@@ -1,6 +1,4 @@
 // Completions, events and failed calls in words: where, what, and the remedy.
-#include "csrc/transport/verbs/verbs_errors.h"
-
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/resource.h>
@@ -11,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "csrc/transport/verbs/device/errors.h"
 #include "tests/unit/verbs/fake_host.h"
 
 namespace rdmacoll {

@@ -1,12 +1,12 @@
 // load_libibverbs(): complete where the machine has the library, and a remedy where it has not.
-#include "csrc/transport/verbs/verbs_table.h"
-
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+
+#include "csrc/transport/verbs/device/table.h"
 
 namespace rdmacoll {
 namespace {

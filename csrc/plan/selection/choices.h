@@ -1,0 +1,41 @@
+// Choices: which algorithm an operation takes: the defaults, or what a tuned table says instead. A
+// function of values that are equal on all ranks of a group, so that all choose alike.
+// Floor: plan. Thread: a value, immutable once built.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "csrc/plan/plan.h"
+#include "csrc/plan/selection/tuning.h"
+
+namespace rdmacoll {
+
+// What a group wants of its algorithms, whatever the tables say.
+struct Preference {
+  std::optional<Algorithm> algorithm;  // taken wherever it exists
+  bool in_rank_order = false;          // of reductions only what folds so (select.h)
+};
+
+// Of one group: its world and reach are fixed, so only collective and bytes are left to look at.
+class Choices {
+ public:
+  Choices(const Tuning& tuning, uint32_t world, Reach reach, Preference preference);
+
+  // bytes: of the whole buffer for all_reduce, reduce and broadcast, of all blocks together for
+  // all_gather and reduce_scatter; the other collectives do not look at it, since their ranks do
+  // not know the same sizes.
+  Algorithm choose(Collective collective, uint64_t bytes) const {
+    const auto& rows = rows_[static_cast<size_t>(collective)];
+    size_t row = 0;
+    while (bytes > rows[row].up_to_bytes) ++row;  // the last is up to any
+    return rows[row].algorithm;
+  }
+
+ private:
+  std::array<std::vector<TunedRow>, kCollectives> rows_;
+};
+
+}  // namespace rdmacoll

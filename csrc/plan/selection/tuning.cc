@@ -1,0 +1,186 @@
+// Tuning: parsing, with errors for the person who edits the table.
+#include "csrc/plan/selection/tuning.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "csrc/base/limits.h"
+#include "csrc/plan/selection/select.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+constexpr size_t kWords = 5;
+constexpr size_t kShownBytes = 40;
+
+Status wrong(const std::string& what) { return Status(StatusCode::InvalidArgument, what); }
+
+Status at_line(size_t line, const Status& status) {
+  return Status(status.code(), "line " + std::to_string(line) + ": " + status.message());
+}
+
+// Of the file, which may be anything: errors are read as text.
+std::string quoted(std::string_view word) {
+  std::string shown(word.substr(0, kShownBytes));
+  for (char& c : shown) c = c >= ' ' && c <= '~' ? c : '?';
+  return "'" + shown + (word.size() > kShownBytes ? "...'" : "'");
+}
+
+std::vector<std::string_view> split(std::string_view row) {
+  std::vector<std::string_view> words;
+  for (size_t first; (first = row.find_first_not_of(kBlanks)) != row.npos;) {
+    row.remove_prefix(first);
+    const size_t end = std::min(row.find_first_of(kBlanks), row.size());
+    words.push_back(row.substr(0, end));
+    row.remove_prefix(end);
+  }
+  return words;
+}
+
+std::optional<uint64_t> integer(std::string_view digits) {
+  uint64_t value = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stopped, error] = std::from_chars(digits.data(), end, value);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  return value;
+}
+
+// 16384, 16K, 4M, 1G or any.
+std::optional<uint64_t> size_bytes(std::string_view text) {
+  if (text == "any") return kAnyBytes;
+  constexpr std::string_view kUnits = "KMG";
+  const size_t unit = text.empty() ? kUnits.npos : kUnits.find(text.back());
+  const uint32_t shift = unit == kUnits.npos ? 0 : 10 * (static_cast<uint32_t>(unit) + 1);
+  const auto value = integer(text.substr(0, text.size() - (shift != 0)));
+  if (!value || *value >= kAnyBytes >> shift) return std::nullopt;
+  return *value << shift;
+}
+
+std::optional<std::string_view> value_of(std::string_view name, std::string_view word) {
+  if (!word.starts_with(name)) return std::nullopt;
+  return word.substr(name.size());
+}
+
+// Mapped peers can take all that the others can.
+bool tunable(Collective collective) { return algorithms_of(collective, 2, {true}).size() > 1; }
+
+std::string tunable_collectives() {
+  std::string list;
+  for (size_t index = 0; index < kCollectives; ++index) {
+    const auto collective = static_cast<Collective>(index);
+    if (!tunable(collective)) continue;
+    list += (list.empty() ? "" : ", ") + std::string(collective_name(collective));
+  }
+  return list;
+}
+
+std::string group_name(Collective collective, bool mapped, uint32_t world) {
+  return std::string(collective_name(collective)) + " " + reach_name({mapped}) +
+         " world=" + std::to_string(world);
+}
+
+std::string bound_name(uint64_t bytes) {
+  return "up_to=" + (bytes == kAnyBytes ? "any" : std::to_string(bytes));
+}
+
+}  // namespace
+
+const char* reach_name(Reach reach) { return reach.all_mapped ? "mapped" : "unmapped"; }
+
+Result<Tuning::Group> Tuning::parse_row(std::string_view row) {
+  const std::vector<std::string_view> words = split(row);
+  if (words.size() != kWords) {
+    return wrong("there are " + std::to_string(words.size()) +
+                 " words; a row is: collective mapped|unmapped world=N up_to=BYTES|any algorithm");
+  }
+  const auto collective = collective_by_name(words[0]);
+  if (!collective || !tunable(*collective)) {
+    return wrong(quoted(words[0]) + " is no collective that can be tuned; there are " +
+                 tunable_collectives());
+  }
+  const bool mapped = words[1] == reach_name({true});
+  if (!mapped && words[1] != reach_name({false})) {
+    return wrong(quoted(words[1]) +
+                 " is no reach; give mapped (all peers share memory) or unmapped");
+  }
+  const uint64_t world = integer(value_of("world=", words[2]).value_or("")).value_or(0);
+  if (world < 2 || world > kMaxWorld) {
+    return wrong(quoted(words[2]) +
+                 " is not valid; give world=2 to world=" + std::to_string(kMaxWorld));
+  }
+  const auto up_to = size_bytes(value_of("up_to=", words[3]).value_or(""));
+  if (!up_to) {
+    return wrong(quoted(words[3]) +
+                 " is not valid; give bytes, as in up_to=16384 or up_to=16K, or up_to=any");
+  }
+  const auto ranks = static_cast<uint32_t>(world);
+  const auto algorithm = algorithm_by_name(words[4]);
+  if (!algorithm || !exists(*collective, *algorithm, ranks, {mapped})) {
+    std::string list;
+    for (const Algorithm other : algorithms_of(*collective, ranks, {mapped})) {
+      list += (list.empty() ? "" : ", ") + std::string(algorithm_name(other));
+    }
+    return wrong(quoted(words[4]) + " is no algorithm of " +
+                 group_name(*collective, mapped, ranks) + "; there are " + list);
+  }
+  return Group{*collective, mapped, ranks, {{*up_to, *algorithm}}, 0};
+}
+
+Status Tuning::add(Group row) {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
+    return group.collective == row.collective && group.mapped == row.mapped &&
+           group.world == row.world;
+  });
+  if (found == groups_.end()) {
+    groups_.push_back(std::move(row));
+    return Status();
+  }
+  const uint64_t before = found->rows.back().up_to_bytes, now = row.rows.front().up_to_bytes;
+  if (now <= before) {
+    return wrong(bound_name(now) + " is not above " + bound_name(before) + " of line " +
+                 std::to_string(found->last_line) + "; order the rows of " +
+                 group_name(row.collective, row.mapped, row.world) + " by size, each size once");
+  }
+  found->rows.push_back(row.rows.front());
+  found->last_line = row.last_line;
+  return Status();
+}
+
+Result<Tuning> Tuning::parse(std::string_view text) {
+  Tuning tuning;
+  for (size_t line = 1; !text.empty(); ++line) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view row = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    row = row.substr(0, row.find('#'));
+    if (row.find_first_not_of(kBlanks) == row.npos) continue;
+    auto parsed = parse_row(row);
+    if (!parsed.ok()) return at_line(line, parsed.status());
+    parsed.value().last_line = line;
+    const Status added = tuning.add(parsed.take());
+    if (!added.ok()) return at_line(line, added);
+  }
+  for (const Group& group : tuning.groups_) {
+    const uint64_t last = group.rows.back().up_to_bytes;
+    if (last == kAnyBytes) continue;
+    return at_line(group.last_line,
+                   wrong("the rows of " + group_name(group.collective, group.mapped, group.world) +
+                         " end at " + bound_name(last) + "; the last must say up_to=any"));
+  }
+  return tuning;
+}
+
+std::vector<TunedRow> Tuning::rows(Collective collective, uint32_t world, Reach reach) const {
+  for (const Group& group : groups_) {
+    if (group.collective == collective && group.mapped == reach.all_mapped &&
+        group.world == world) {
+      return group.rows;
+    }
+  }
+  return {};
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,22 @@
+// verify(): each plan by itself first, then the world.
+#include "csrc/plan/verify/verify.h"
+
+#include "csrc/base/check.h"
+#include "csrc/plan/verify/shape.h"
+#include "csrc/plan/verify/world.h"
+
+namespace rdmacoll {
+
+std::string verify(const std::vector<WorldPlan>& operations, const Bounds& bounds) {
+  for (const WorldPlan& operation : operations) {
+    RDMACOLL_CHECK(operation.plans.size() == operations.front().plans.size());
+    RDMACOLL_CHECK(!operation.plans.empty() && operation.plans.size() <= kMaxVerifiedWorld);
+    for (const Plan& plan : operation.plans) {
+      const std::string why = malformed(plan, operation.reach);
+      if (!why.empty()) return "rank " + std::to_string(plan.rank) + ", " + why;
+    }
+  }
+  return SymbolicWorld(operations, bounds).run();
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,293 @@
+// ShmTransport: how two processes meet. Floor: transport/shm.
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "csrc/base/printable.h"
+#include "csrc/base/same_user.h"
+#include "csrc/transport/shm/host_id.h"
+#include "csrc/transport/shm/serve_until.h"
+#include "csrc/transport/shm/transport.h"
+
+namespace rdmacoll {
+namespace {
+
+// How often one that waits to be dialled looks whether the other process still is there, and how
+// soon one that was turned away, or found the other busy, dials again.
+constexpr int64_t kLookNs = 200'000'000;
+constexpr int64_t kRedialNs = 5'000'000;
+
+// A process that connects again and again must not keep this one from its deadline, nor use up its
+// descriptors by connections on which it says nothing.
+constexpr int kAcceptsAtOnce = 32;
+constexpr size_t kMaxStrangers = 256;
+
+// The name of the host may come from another process.
+std::string process_name(uint32_t pid, const std::string& host) {
+  return "process " + std::to_string(pid) + " on host '" + printable(host, kMaxHostIdBytes) + "'";
+}
+
+}  // namespace
+
+Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline) {
+  Result<Card> parsed = parse_card(bytes);
+  if (!parsed.ok()) return parsed.status();
+  const Card card = parsed.take();
+  RDMACOLL_RETURN_IF_ERROR(reachable(card));
+
+  PeerId id = 0;
+  Status outcome;
+  int64_t look_at_ns = clock_.now_ns() + kLookNs, dial_at_ns = 0;
+  const bool in_time = serve_until(deadline, [&] {
+    if (closed_) {
+      outcome = Status(StatusCode::Aborted, "this process has left");
+    } else if (const auto known = ids_.find(card.process); known != ids_.end()) {
+      id = known->second;
+      outcome = peer_status(id);
+      return true;
+    } else if (const auto refused = refused_.find(card.process); refused != refused_.end()) {
+      outcome = refused->second;
+    } else if (card_.process < card.process && !dialling(card.process)) {
+      if (clock_.now_ns() < dial_at_ns) return false;
+      outcome = dial(card);
+      dial_at_ns = clock_.now_ns() + kRedialNs;
+    } else if (clock_.now_ns() >= look_at_ns) {
+      look_at_ns = clock_.now_ns() + kLookNs;
+      outcome = listener_of(card).status();
+    }
+    return !outcome.ok();
+  });
+  if (!in_time) {
+    const std::lock_guard lock(mutex_);
+    return Status(StatusCode::Timeout,
+                  process_name(card.pid, card.host) +
+                      " did not connect in time; it may be late, stuck or dead" + why_not(card));
+  }
+  if (!outcome.ok()) return outcome;
+  return id;
+}
+
+// A peer that dialled me and said Hello; of one that waits for me to dial nothing is heard.
+bool ShmTransport::called_by(const std::string& bytes) const {
+  Result<Card> card = parse_card(bytes);
+  const std::lock_guard lock(mutex_);
+  return card.ok() && ids_.count(card.value().process) > 0;
+}
+
+Status ShmTransport::reachable(const Card& card) const {
+  if (card.host != card_.host) {
+    return Status(StatusCode::Unsupported,
+                  "shared memory reaches one host only: this process is on host '" + card_.host +
+                      "', " + process_name(card.pid, card.host) +
+                      "; if these are one machine, set RDMACOLL_HOST_ID to the same value there");
+  }
+  if (card.network_namespace != card_.network_namespace) {
+    return Status(StatusCode::Unsupported,
+                  process_name(card.pid, card.host) +
+                      " is in another container than this one: shared memory needs all ranks of a "
+                      "host in one network namespace (docker run --network=host)");
+  }
+  return Status();
+}
+
+bool ShmTransport::dialling(const ProcessId& process) const {
+  return std::any_of(strangers_.begin(), strangers_.end(), [&](const Stranger& stranger) {
+    return stranger.dialled && stranger.process == process;
+  });
+}
+
+Result<PeerSocket> ShmTransport::listener_of(const Card& card) const {
+  Result<PeerSocket> socket = PeerSocket::dial(card.socket);
+  if (socket.status().code() != StatusCode::PeerFailed) return socket;
+  return Status(StatusCode::PeerFailed,
+                process_name(card.pid, card.host) +
+                    " does not listen: it has ended, or it is on another machine that was given "
+                    "the same RDMACOLL_HOST_ID" +
+                    why_not(card));
+}
+
+// What may be the reason that the two processes did not meet.
+std::string ShmTransport::why_not(const Card& card) const {
+  std::string text;
+  if (hung_up_.contains(card.process)) {
+    text +=
+        "; it closed the connection that this process had made before the two had met: it turned "
+        "this process away (another user, another version of rdmacoll), or was ending, and its "
+        "own error says which";
+  }
+  if (!turned_away_.empty()) text += "; meanwhile this process turned one away: " + turned_away_;
+  return text;
+}
+
+Status ShmTransport::dial(const Card& card) {
+  Result<PeerSocket> socket = listener_of(card);
+  if (!socket.ok()) return socket.status();
+  if (!socket.value().valid()) return Status();  // busy: the waiting loop tries again
+  Status greeted = greet(socket.take(), &card);
+  if (greeted.code() != StatusCode::PeerFailed) return greeted;
+  hung_up_.insert(card.process);  // the waiting loop tries again here, too
+  return Status();
+}
+
+void ShmTransport::serve() {
+  epoll_event events[32];
+  const int count = ::epoll_wait(meeting_set_.get(), events, std::size(events), 0);
+  for (int i = 0; i < count; ++i) {
+    const WatchTag tag = WatchTag::unpack(events[i].data.u64);
+    if (tag.what == Watched::Listener) accept_strangers();
+    if (tag.what == Watched::Stranger) hear_stranger(static_cast<int>(tag.index));
+    if (tag.what == Watched::PeerSocket) hear_peer(peers_.at(tag.index));
+  }
+  std::erase_if(blocked_, [&](PeerId id) {
+    Result<bool> sent = send_unsent(peers_.at(id));
+    return sent.ok() && sent.value();
+  });
+}
+
+void ShmTransport::accept_strangers() {
+  for (int i = 0; i < kAcceptsAtOnce; ++i) {
+    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.valid()) return;
+    // Whoever cannot be greeted is not let in; the side that wants to meet me notices by its
+    // socket's end and says so. One that has hung up by then only looked whether I listen.
+    const Status status = greet(PeerSocket(std::move(fd)), nullptr);
+    if (!status.ok() && status.code() != StatusCode::PeerFailed) turned_away_ = status.message();
+    if (strangers_.size() > kMaxStrangers) drop_the_oldest();
+  }
+}
+
+// The oldest of those that have dialled me. An honest one dials again.
+void ShmTransport::drop_the_oldest() {
+  const auto oldest = std::find_if(strangers_.begin(), strangers_.end(),
+                                   [](const Stranger& stranger) { return !stranger.dialled; });
+  if (oldest == strangers_.end()) return;
+  unwatch(meeting_set_, oldest->socket.fd());
+  strangers_.erase(oldest);
+}
+
+// Challenges it and remembers the socket until the other side's Hello comes.
+Status ShmTransport::greet(PeerSocket socket, const Card* dialled) {
+  Result<ucred> other = socket.credentials();
+  if (!other.ok()) return other.status();
+  if (!same_user(other.value().uid)) {
+    return Status(StatusCode::Unsupported, "process " + std::to_string(other.value().pid) +
+                                               " belongs to " + user_text(other.value().uid) +
+                                               ", this one to " + user_text(::geteuid()) +
+                                               "; run all ranks of a host as one user");
+  }
+  Result<ProcessId> nonce = random_process_id();
+  if (!nonce.ok()) return nonce.status();
+  Stranger stranger(std::move(socket), nonce.value());
+  if (dialled != nullptr) {
+    stranger.dialled = true;
+    stranger.process = dialled->process;
+  }
+  RDMACOLL_RETURN_IF_ERROR(stranger.socket.send(stranger.challenge(card_.process), {}));
+  RDMACOLL_RETURN_IF_ERROR(watch(meeting_set_, stranger.socket.fd(), EPOLLIN,
+                                 {Watched::Stranger, static_cast<uint32_t>(stranger.socket.fd())}));
+  strangers_.push_back(std::move(stranger));
+  return Status();
+}
+
+void ShmTransport::hear_stranger(int fd) {
+  const auto found = std::find_if(strangers_.begin(), strangers_.end(),
+                                  [&](const Stranger& s) { return s.socket.fd() == fd; });
+  if (found == strangers_.end()) return;
+  Incoming incoming;
+  const PeerSocket::Received received = found->socket.receive(&incoming);
+  if (received == PeerSocket::Received::Nothing) return;
+  const Stranger::Next next = received == PeerSocket::Received::One
+                                  ? found->hear(incoming.message, key_, card_.process)
+                                  : Stranger::Next::Drop;
+  if (reply(*found, next)) return;
+  Stranger stranger = std::move(*found);
+  strangers_.erase(found);
+  unwatch(meeting_set_, fd);
+  if (next == Stranger::Next::Refuse) {
+    refuse(stranger,
+           "did not prove that it knows the secret of this job; " + std::string(kAboutSecrets));
+  }
+  if (received == PeerSocket::Received::Broken) {
+    refuse(stranger,
+           "does not keep to the protocol of this version of rdmacoll; install the same "
+           "one for all ranks");
+  }
+  if (received == PeerSocket::Received::Closed && stranger.dialled) {
+    hung_up_.insert(stranger.process);
+  }
+  if (next == Stranger::Next::Admit && ids_.count(stranger.process) == 0) {
+    // As in accept_strangers: not admitted, the socket closes and both sides notice.
+    const Status status = admit(std::move(incoming), std::move(stranger.socket));
+    if (!status.ok()) turned_away_ = status.message();
+  }
+}
+
+// Whether there was something to say, and it was said.
+bool ShmTransport::reply(const Stranger& stranger, Stranger::Next next) {
+  if (next == Stranger::Next::Prove) {
+    auto proof = stranger.proof(key_, card_.process);
+    if (!proof.ok()) turned_away_ = proof.status().message();
+    return proof.ok() && stranger.socket.send(proof.value(), {}).ok();
+  }
+  if (next != Stranger::Next::SayHello) return false;
+  Message hello;
+  hello.kind = MessageKind::Hello;
+  hello.sender = card_.process;
+  return stranger.socket.send(hello, {control_segment_.fd(), wake_fd_.get()}).ok();
+}
+
+// Whoever waits for that process hears of it at once. Another process of this user may have lied
+// about who it is; but that could as well end this process. Of a stranger that has not said who it
+// is only the text of later errors tells.
+void ShmTransport::refuse(const Stranger& stranger, const std::string& why) {
+  Result<ucred> other = stranger.socket.credentials();
+  const auto pid = other.ok() ? static_cast<uint32_t>(other.value().pid) : 0;
+  turned_away_ = process_name(pid, card_.host) + " " + why;
+  const bool named = stranger.dialled || stranger.process != ProcessId{};
+  if (!named || refused_.size() >= kMaxWorld) return;
+  refused_[stranger.process] = Status(StatusCode::Mismatch, turned_away_);
+}
+
+Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
+  if (peer_count_ == kMaxWorld) {
+    return Status(StatusCode::Unsupported,
+                  "a process can meet " + std::to_string(kMaxWorld - 1) + " others");
+  }
+  Result<ucred> other = socket.credentials();
+  if (!other.ok()) return other.status();
+  RDMACOLL_RETURN_IF_ERROR(make_bell(hello.descriptors[1]));
+  Result<SharedSegment> control = SharedSegment::map(hello.descriptors[0], sizeof(Control));
+  if (!control.ok()) return control.status();
+  const pid_t pid = other.value().pid;
+  auto peer =
+      std::make_unique<Peer>(control.take(), std::move(hello.descriptors[1]), std::move(socket));
+  peer->id = peer_count_;
+  peer->process = hello.message.sender;
+  peer->name = process_name(static_cast<uint32_t>(pid), card_.host);
+  peer->same_process = pid == pid_;
+  RDMACOLL_RETURN_IF_ERROR(watch_peer(peer_count_, peer.get(), pid));
+  ids_[peer->process] = peer_count_;
+  peers_.set(peer_count_++, std::move(peer));
+  return Status();
+}
+
+Status ShmTransport::watch_peer(PeerId id, Peer* peer, pid_t pid) {
+  // A pidfd is a second sign of the end, where the kernel has it (5.3) and the pid is of my
+  // namespace (else 0).
+  if (pid > 0 && !peer->same_process) {
+    peer->process_fd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  }
+  RDMACOLL_RETURN_IF_ERROR(
+      watch(meeting_set_, peer->socket.fd(), EPOLLIN, {Watched::PeerSocket, id}));
+  RDMACOLL_RETURN_IF_ERROR(
+      watch(wake_set_, peer->socket.fd(), EPOLLRDHUP, {Watched::PeerSocket, id}));
+  if (!peer->process_fd.valid()) return Status();
+  return watch(wake_set_, peer->process_fd.get(), EPOLLIN, {Watched::PeerProcess, id});
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,110 @@
+// ShmTransport: what peers say, and how they end. Floor: transport/shm.
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "csrc/transport/shm/transport.h"
+
+namespace rdmacoll {
+namespace {
+
+// Nothing more can come, but what has come may hold references.
+void end(const PeerSocket& socket, bool same_process) {
+  socket.hang_up();
+  Incoming incoming;
+  while (socket.receive(&incoming) == PeerSocket::Received::One) {
+    if (same_process) take_reference(incoming.message);
+    incoming = Incoming();
+  }
+}
+
+}  // namespace
+
+void ShmTransport::hear_peer(Peer* peer) {
+  while (peer->alive()) {
+    Incoming incoming;
+    switch (peer->socket.receive(&incoming)) {
+      case PeerSocket::Received::Nothing:
+        return;
+      case PeerSocket::Received::Closed:
+        return lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer->name + " ended"));
+      case PeerSocket::Received::One:
+        if (incoming.message.kind == MessageKind::Bye) {
+          return lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer->name + " left"));
+        }
+        if (hear_of_region(peer, std::move(incoming))) break;
+        [[fallthrough]];
+      case PeerSocket::Received::Broken:
+        return lose(peer, PeerState::Broken,
+                    Status(StatusCode::PeerFailed,
+                           peer->name + " sent a set-up message that makes no sense"));
+    }
+  }
+}
+
+void ShmTransport::lose(Peer* peer, PeerState state, Status why) {
+  // A descriptor that stays readable would let nobody sleep.
+  unwatch(meeting_set_, peer->socket.fd());
+  unwatch(wake_set_, peer->socket.fd());
+  if (peer->process_fd.valid()) unwatch(wake_set_, peer->process_fd.get());
+  end(peer->socket, peer->same_process);
+  peer->failure = std::move(why);
+  peer->state.store(state, std::memory_order_release);
+}
+
+void ShmTransport::check_failures() {
+  epoll_event events[16];
+  const int count = ::epoll_wait(wake_set_.get(), events, std::size(events), 0);
+  for (int i = 0; i < count; ++i) {
+    const WatchTag tag = WatchTag::unpack(events[i].data.u64);
+    if (tag.what == Watched::Wake) continue;
+    const std::lock_guard lock(mutex_);
+    Peer* peer = peers_.at(tag.index);
+    if (peer == nullptr) continue;  // its meeting is not over
+    hear_peer(peer);                // it may have said goodbye before
+    if (tag.what == Watched::PeerProcess && peer->alive()) {
+      lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer->name + " ended"));
+    }
+  }
+}
+
+Status ShmTransport::peer_status(PeerId id) const {
+  const Peer& peer = peer_at(id);
+  return peer.alive() ? Status() : peer.failure;
+}
+
+Status ShmTransport::fence(PeerId id, Deadline) {
+  const Peer& peer = peer_at(id);
+  if (peer.state.load(std::memory_order_acquire) == PeerState::Gone) return Status();
+  return Status(StatusCode::Unsupported,
+                peer.name +
+                    " may still write: a live peer's mapping cannot be taken away; release "
+                    "the region instead of reusing it");
+}
+
+void ShmTransport::shutdown() {
+  if (::getpid() != pid_) return;  // a forked child: sockets and epoll sets are the parent's
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
+  closed_ = true;
+  ::shutdown(listener_.get(), SHUT_RDWR);
+  unwatch(meeting_set_, listener_.get());
+  for (const Stranger& stranger : strangers_) {
+    Result<ucred> other = stranger.socket.credentials();
+    end(stranger.socket, other.ok() && other.value().pid == pid_);
+  }
+  for (PeerId id = 0; id < peer_count_; ++id) {
+    Peer* peer = peers_.at(id);
+    if (!peer->alive() || !peer->socket.valid()) continue;
+    Message bye;
+    bye.kind = MessageKind::Bye;
+    bye.sender = card_.process;
+    // If it cannot be sent, the peer reads the end of the socket as my end, which is as good.
+    [[maybe_unused]] const Status status = peer->socket.send(bye, {});
+    lose(peer, PeerState::Broken, Status(StatusCode::Aborted, "this process has left"));
+  }
+}
+
+}  // namespace rdmacoll

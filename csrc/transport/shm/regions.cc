@@ -1,0 +1,248 @@
+// ShmTransport: regions, mine and peers', and what is said of them. Floor: transport/shm. Thread:
+// set-up; all under the mutex but for what the driver looks up.
+#include <utility>
+
+#include "csrc/transport/shm/serve_until.h"
+#include "csrc/transport/shm/transport.h"
+
+namespace rdmacoll {
+
+Status ShmTransport::register_region(RegionId region, std::shared_ptr<SharedSegment> memory) {
+  const std::lock_guard lock(mutex_);
+  RDMACOLL_CHECK(region < kMaxRegions && memory != nullptr);
+  MyRegion mine{{.generation = ++generations_}, std::move(memory)};
+  const bool added = regions_.emplace(region, std::move(mine)).second;
+  RDMACOLL_CHECK(added);
+  return Status();
+}
+
+std::string ShmTransport::region_key(RegionId region) const {
+  const std::lock_guard lock(mutex_);
+  const MyRegion& mine = my_region(region);
+  return encode(RegionKey{card_.process, region, mine.lease.generation, mine.memory->bytes()});
+}
+
+const ShmTransport::MyRegion& ShmTransport::my_region(RegionId region) const {
+  const auto found = regions_.find(region);
+  RDMACOLL_CHECK(found != regions_.end() && !found->second.lease.released);
+  return found->second;
+}
+
+Status ShmTransport::offer_region(PeerId id, RegionId region) {
+  const std::lock_guard lock(mutex_);
+  const MyRegion& mine = my_region(region);
+  Peer& peer = peer_at(id);
+  if (!peer.alive()) return peer.failure;
+  regions_.at(region).lease.offered(id);
+  if (peer.socket.valid()) {
+    return tell(&peer, MessageKind::Region, region, mine.lease.generation, mine.memory);
+  }
+  peer.offers.insert_or_assign(region, OfferedRegion{mine.lease.generation, mine.memory});
+  return Status();
+}
+
+Status ShmTransport::open_region(PeerId id, const std::string& key_bytes, Deadline deadline) {
+  Result<RegionKey> parsed = parse_region_key(key_bytes);
+  if (!parsed.ok()) return parsed.status();
+  const RegionKey key = parsed.value();
+  Peer& peer = peer_at(id);
+  if (key.owner != peer.process || key.region >= kMaxRegions) {
+    return Status(StatusCode::InvalidArgument, "the region key is not one of " + peer.name);
+  }
+  Status outcome;
+  const bool in_time = serve_until(deadline, [&] {
+    Result<bool> open = open_offered(&peer, key);
+    outcome = open.status();
+    return !open.ok() || open.value();
+  });
+  if (in_time) return outcome;
+  return Status(StatusCode::Timeout,
+                peer.name + " did not offer its region " + std::to_string(key.region) + " in time");
+}
+
+// Whether it is open; false: the offer has not come yet.
+Result<bool> ShmTransport::open_offered(Peer* peer, const RegionKey& key) {
+  if (const OpenRegion* open = peer->regions.at(key.region)) {
+    if (open->generation == key.generation) return true;
+    return Status(StatusCode::InvalidArgument,
+                  "the key of a region of " + peer->name +
+                      " belongs to an earlier or later use of its id than the region that is open");
+  }
+  if (peer->withdrawn.has(key.region, key.generation)) return withdrawn_by(peer->name);
+  const auto offer = peer->offers.find(key.region);
+  if (offer == peer->offers.end() || offer->second.generation != key.generation) {
+    if (!peer->alive()) return peer->failure;
+    return false;
+  }
+  Result<std::shared_ptr<SharedSegment>> offered = std::move(offer->second.memory);
+  peer->offers.erase(offer);
+  if (!offered.ok()) return offered.status();
+  if (offered.value()->bytes() != key.bytes) {
+    return Status(StatusCode::InvalidArgument,
+                  "the key of a region of " + peer->name + " says " + std::to_string(key.bytes) +
+                      " bytes, its memory has " + std::to_string(offered.value()->bytes()));
+  }
+  const Region view{key.region, offered.value()->data(), key.bytes};
+  peer->regions.set(key.region,
+                    std::make_unique<OpenRegion>(OpenRegion{view, key.generation, offered.take()}));
+  return true;
+}
+
+uint64_t ShmTransport::opened_bytes(PeerId peer, RegionId region) const {
+  const OpenRegion* open = peer_at(peer).regions.at(region);
+  return open != nullptr ? open->view.bytes : 0;
+}
+
+void ShmTransport::close_region(PeerId id, RegionId region) {
+  const std::lock_guard lock(mutex_);
+  Peer& peer = peer_at(id);
+  if (const auto open = peer.regions.take(region)) tell_closed(&peer, region, open->generation);
+}
+
+void ShmTransport::release_region(RegionId region) {
+  const std::lock_guard lock(mutex_);
+  RDMACOLL_CHECK(!my_region(region).lease.released);
+  MyRegion& mine = regions_.at(region);
+  mine.lease.released = true;
+  mine.memory.reset();
+  forget_if_unread(region);
+}
+
+void ShmTransport::withdraw_region(RegionId region) {
+  const std::lock_guard lock(mutex_);
+  const Generation generation = my_region(region).lease.generation;
+  // A copy: where a reader is this process itself, its answer takes it out of the list at once.
+  const std::vector<PeerId> readers = my_region(region).lease.readers;
+  for (const PeerId id : readers) {
+    Peer& peer = peer_at(id);
+    if (peer.socket.valid()) {
+      // Where this fails the peer has ended, which is as good.
+      [[maybe_unused]] const Status told = tell(&peer, MessageKind::Withdrawn, region, generation);
+    } else {
+      hear_withdrawn(&peer, region, generation);
+    }
+  }
+}
+
+bool ShmTransport::is_reusable(RegionId region) {
+  const std::lock_guard lock(mutex_);
+  if (forget_if_unread(region)) return true;
+  serve();
+  return forget_if_unread(region);
+}
+
+// Forgets a region that is released and that no living peer has; whether it is forgotten. A peer
+// that has ended writes no more. One that was given up because it sent nonsense may have this
+// region mapped still, but never gets the next one of the same id.
+bool ShmTransport::forget_if_unread(RegionId region) {
+  const auto found = regions_.find(region);
+  if (found == regions_.end()) return true;
+  Lease& lease = found->second.lease;
+  std::erase_if(lease.readers, [&](PeerId id) { return !peer_at(id).alive(); });
+  if (!lease.released || !lease.readers.empty()) return false;
+  regions_.erase(found);
+  return true;
+}
+
+// --- what is said of regions ---------------------------------------------------------------------
+
+// False: the message makes no sense.
+bool ShmTransport::hear_of_region(Peer* peer, Incoming incoming) {
+  const Message& message = incoming.message;
+  if (message.region >= kMaxRegions) return false;
+  switch (message.kind) {
+    case MessageKind::Region:
+      return keep_offer(peer, std::move(incoming));
+    case MessageKind::Closed:
+      hear_closed(peer->id, message.region, message.generation);
+      return true;
+    case MessageKind::Withdrawn:
+      hear_withdrawn(peer, message.region, message.generation);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Regions may be offered before they are asked for. They are mapped at once: descriptors are
+// scarce.
+bool ShmTransport::keep_offer(Peer* peer, Incoming incoming) {
+  const Message& message = incoming.message;
+  if (message.reference != 0) {
+    if (!peer->same_process) return false;
+    peer->offers.insert_or_assign(
+        message.region, OfferedRegion{message.generation, std::move(*take_reference(message))});
+    return true;
+  }
+  Result<SharedSegment> segment = SharedSegment::map(incoming.descriptors[0], message.bytes);
+  using Memory = Result<std::shared_ptr<SharedSegment>>;
+  Memory memory = segment.ok() ? Memory(std::make_shared<SharedSegment>(segment.take()))
+                               : Memory(segment.status());
+  peer->offers.insert_or_assign(message.region,
+                                OfferedRegion{message.generation, std::move(memory)});
+  return true;
+}
+
+// Where the region is open, the answer comes when it is closed.
+void ShmTransport::hear_withdrawn(Peer* peer, RegionId region, Generation generation) {
+  const OpenRegion* open = peer->regions.at(region);
+  if (open != nullptr && open->generation == generation) return;
+  const auto offer = peer->offers.find(region);
+  if (offer != peer->offers.end() && offer->second.generation <= generation) {
+    peer->offers.erase(offer);
+  }
+  peer->withdrawn.add(region, generation);
+  tell_closed(peer, region, generation);
+}
+
+void ShmTransport::hear_closed(PeerId peer, RegionId region, Generation generation) {
+  const auto found = regions_.find(region);
+  if (found != regions_.end()) found->second.lease.closed(peer, generation);
+}
+
+void ShmTransport::tell_closed(Peer* peer, RegionId region, Generation generation) {
+  if (!peer->socket.valid()) return hear_closed(peer->id, region, generation);  // loopback
+  [[maybe_unused]] const Status told = tell(peer, MessageKind::Closed, region, generation);
+}
+
+// What the socket has no room for is sent later, in the same order, by serve().
+Status ShmTransport::tell(Peer* peer, MessageKind kind, RegionId region, Generation generation,
+                          std::shared_ptr<SharedSegment> memory) {
+  Message message;
+  message.kind = kind;
+  message.region = region;
+  message.generation = generation;
+  message.bytes = memory != nullptr ? memory->bytes() : 0;
+  message.sender = card_.process;
+  peer->unsent.push_back({message, std::move(memory)});
+  if (peer->unsent.size() > 1) return Status();  // behind others
+  Result<bool> sent = send_unsent(peer);
+  if (sent.ok() && !sent.value()) blocked_.push_back(peer->id);
+  return sent.status();
+}
+
+// Whether nothing is left to be sent.
+Result<bool> ShmTransport::send_unsent(Peer* peer) {
+  while (!peer->unsent.empty() && peer->alive()) {
+    auto& [message, memory] = peer->unsent.front();
+    Reference reference;
+    Result<bool> sent = false;
+    if (memory == nullptr) {
+      sent = peer->socket.try_send(message, {});
+    } else if (peer->same_process) {
+      reference = std::make_unique<std::shared_ptr<SharedSegment>>(memory);
+      message.reference = reinterpret_cast<uint64_t>(reference.get());
+      sent = peer->socket.try_send(message, {});
+    } else {
+      sent = peer->socket.try_send(message, {memory->fd()});
+    }
+    if (sent.ok() && !sent.value()) return false;
+    peer->unsent.pop_front();
+    if (!sent.ok()) return sent.status();
+    static_cast<void>(reference.release());  // the receiver's now
+  }
+  peer->unsent.clear();
+  return true;
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,100 @@
+// ShmTransport: opening it. Floor: transport/shm.
+#include "csrc/transport/shm/transport.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "csrc/transport/shm/host_id.h"
+
+namespace rdmacoll {
+namespace {
+
+Result<Card> make_card(const Config& config) {
+  Result<std::string> host = host_id(config);
+  if (!host.ok()) return host.status();
+  Result<ProcessId> process = random_process_id();
+  if (!process.ok()) return process.status();
+  Result<ProcessId> socket = random_process_id();
+  if (!socket.ok()) return socket.status();
+  Card card;
+  card.host = host.take();
+  card.process = process.value();
+  card.pid = static_cast<uint32_t>(::getpid());
+  card.network_namespace = network_namespace();
+  card.socket = "rdmacoll-" + hex(socket.value());
+  return card;
+}
+
+}  // namespace
+
+Status watch(const UniqueFd& set, int fd, uint32_t events, WatchTag tag) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = tag.pack();
+  if (::epoll_ctl(set.get(), EPOLL_CTL_ADD, fd, &event) == 0) return Status();
+  return Status::from_errno("watching a descriptor", errno);
+}
+
+void unwatch(const UniqueFd& set, int fd) { ::epoll_ctl(set.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, const Clock& clock) {
+  Result<JobKey> key = JobKey::load(config.secret);
+  if (!key.ok()) return key.status();
+  Result<Card> card = make_card(config);
+  if (!card.ok()) return card.status();
+  Result<SharedSegment> control = SharedSegment::create(sizeof(Control));
+  if (!control.ok()) return control.status();
+  UniqueFd wake_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_fd.valid()) return Status::from_errno("eventfd", errno);
+  Result<UniqueFd> listener = PeerSocket::listen(card.value().socket);
+  if (!listener.ok()) return listener.status();
+
+  std::unique_ptr<ShmTransport> transport(new ShmTransport(
+      clock, key.take(), card.take(), control.take(), std::move(wake_fd), listener.take()));
+  RDMACOLL_RETURN_IF_ERROR(transport->watch_own_descriptors());
+  RDMACOLL_RETURN_IF_ERROR(transport->add_loopback());
+  return transport;
+}
+
+ShmTransport::ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegment control,
+                           UniqueFd wake_fd, UniqueFd listener)
+    : clock_(clock),
+      key_(std::move(key)),
+      card_(std::move(card)),
+      pid_(::getpid()),
+      control_segment_(std::move(control)),
+      control_(*reinterpret_cast<Control*>(control_segment_.data())),
+      wake_fd_(std::move(wake_fd)),
+      listener_(std::move(listener)),
+      meeting_set_(::epoll_create1(EPOLL_CLOEXEC)),
+      wake_set_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
+ShmTransport::~ShmTransport() { shutdown(); }
+
+Status ShmTransport::watch_own_descriptors() {
+  if (!meeting_set_.valid() || !wake_set_.valid()) return Status::from_errno("epoll_create", errno);
+  RDMACOLL_RETURN_IF_ERROR(watch(meeting_set_, listener_.get(), EPOLLIN, {Watched::Listener}));
+  return watch(wake_set_, wake_fd_.get(), EPOLLIN, {Watched::Wake});
+}
+
+// This process is its own peer 0, so that a group may name all its ranks alike.
+Status ShmTransport::add_loopback() {
+  UniqueFd wake_fd(::dup(wake_fd_.get()));
+  if (!wake_fd.valid()) return Status::from_errno("dup", errno);
+  Result<SharedSegment> control =
+      SharedSegment::map(UniqueFd(::dup(control_segment_.fd())), sizeof(Control));
+  if (!control.ok()) return control.status();
+  auto self = std::make_unique<Peer>(control.take(), std::move(wake_fd), PeerSocket(UniqueFd()));
+  self->process = card_.process;
+  self->name = "this process";
+  self->same_process = true;
+  ids_[card_.process] = peer_count_;
+  peers_.set(peer_count_++, std::move(self));
+  return Status();
+}
+
+}  // namespace rdmacoll

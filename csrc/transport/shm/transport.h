@@ -1,0 +1,186 @@
+// ShmTransport: processes of one host through shared memory. A put is a memcpy into memory that the
+// peer also maps; a signal is a store. The kernel is asked only at set-up, to sleep, and to notice
+// a peer's end.
+// Floor: transport/shm. Thread: transport.h.
+#pragma once
+
+#include <sys/types.h>
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/config.h"
+#include "csrc/base/job_key.h"
+#include "csrc/transport/shm/handshake.h"
+#include "csrc/transport/shm/peer.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+// How THE PROMISE is kept: a put is complete, as stores of this CPU, when it returns. A signal
+// writes the line's header, then the counter with release; whoever loads the counter with acquire
+// and sees the value sees all that this thread stored before. That is stronger than promised (it
+// orders channels too); nothing may rely on more than the promise.
+//
+// How processes meet: each listens on an abstract unix socket whose random name is in its card. Of
+// two, the one with the smaller process id dials. Each has the other prove that it knows the job's
+// secret (stranger.h); then both say Hello and pass their control segment and an eventfd; later
+// each region passes as a descriptor too. So shm is used only where memory really can be shared,
+// and nothing has a name that would outlive a kill -9.
+//
+// Sleep: arm() raises a flag in the control segment; a signaller looks at it after its store and
+// rings the eventfd. A peer's end shows on its socket and, should a forked child of it hold the
+// socket open, on its pidfd.
+//
+// Ranks may be threads of one process: regions between them are handed over by reference, not
+// mapped twice, so that ThreadSanitizer sees both sides of a race.
+//
+// fork(): a child must not use the transport of its parent, and its exit does not disturb it: the
+// destructor in another process only closes descriptors.
+class ShmTransport final : public Transport {
+ public:
+  // `clock` must outlive the transport and run in real time.
+  static Result<std::unique_ptr<ShmTransport>> open(const Config& config, const Clock& clock);
+  ~ShmTransport() override;
+
+  const char* name() const override { return "shm"; }
+  bool shares_memory() const override { return true; }
+
+  std::string local_card() const override { return encode(card_); }
+  Result<PeerId> connect(const std::string& card, Deadline deadline) override;
+  bool called_by(const std::string& card) const override;
+  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
+  std::string region_key(RegionId region) const override;
+  Status offer_region(PeerId peer, RegionId region) override;
+  Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
+  uint64_t opened_bytes(PeerId peer, RegionId region) const override;
+  void close_region(PeerId peer, RegionId region) override;
+  void withdraw_region(RegionId region) override;
+  // The memory itself stays until the last peer closed it: a late write of a live peer lands in
+  // pages that nobody reads, and never in those of another region of the same id.
+  void release_region(RegionId region) override;
+  bool is_reusable(RegionId region) override;
+
+  Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
+             Ticket* ticket) override;
+  Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
+             Ticket* ticket) override;
+  Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
+                const Header& header) override;
+  bool done(Ticket) override { return true; }
+  void poll() override;
+
+  int arm() override;
+  void disarm() override;
+  void wake() override;
+
+  std::byte* map(PeerId peer, RegionId region) override;
+
+  Status peer_status(PeerId peer) const override;
+  // Ok for a peer that is gone. Unsupported for one that lives: it has my pages mapped and nobody
+  // can take them away. Memory that such a peer may still write is not reused but released.
+  Status fence(PeerId peer, Deadline deadline) override;
+  void shutdown() override;
+
+ private:
+  ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegment control, UniqueFd wake_fd,
+               UniqueFd listener);
+  Status watch_own_descriptors();
+  Status add_loopback();
+
+  // Meeting (shm_meeting.cc). All of it under the mutex but for serve_until.
+  Status reachable(const Card& card) const;
+  Result<PeerSocket> listener_of(const Card& card) const;  // not valid(): busy
+  Status dial(const Card& card);
+  bool dialling(const ProcessId& process) const;
+  void serve();
+  void accept_strangers();
+  Status greet(PeerSocket socket, const Card* dialled);
+  void hear_stranger(int fd);
+  bool reply(const Stranger& stranger, Stranger::Next next);
+  void drop_the_oldest();
+  void refuse(const Stranger& stranger, const std::string& why);
+  std::string why_not(const Card& card) const;  // empty: nothing is known
+  Status admit(Incoming hello, PeerSocket socket);
+  Status watch_peer(PeerId id, Peer* peer, pid_t pid);
+  // Serves sockets until ready() is true (called under the mutex); false: the deadline passed.
+  template <typename Ready>
+  bool serve_until(Deadline deadline, Ready ready);
+
+  // Peers' messages and ends (shm_peers.cc), under the mutex.
+  void hear_peer(Peer* peer);
+  void lose(Peer* peer, PeerState state, Status why);
+  void check_failures();
+
+  // Regions (shm_regions.cc), under the mutex.
+  struct MyRegion {
+    Lease lease;
+    std::shared_ptr<SharedSegment> memory;  // nullptr once it is released
+  };
+  const MyRegion& my_region(RegionId region) const;
+  Result<bool> open_offered(Peer* peer, const RegionKey& key);
+  bool keep_offer(Peer* peer, Incoming incoming);
+  bool hear_of_region(Peer* peer, Incoming incoming);
+  void hear_withdrawn(Peer* peer, RegionId region, Generation generation);
+  void hear_closed(PeerId peer, RegionId region, Generation generation);
+  void tell_closed(Peer* peer, RegionId region, Generation generation);
+  Status tell(Peer* peer, MessageKind kind, RegionId region, Generation generation,
+              std::shared_ptr<SharedSegment> memory = nullptr);
+  Result<bool> send_unsent(Peer* peer);
+  bool forget_if_unread(RegionId region);
+
+  Peer& peer_at(PeerId id) const;
+  OpenRegion& opened(PeerId peer, RegionId region) const;
+
+  const Clock& clock_;
+  const JobKey key_;
+  const Card card_;
+  const pid_t pid_;
+  SharedSegment control_segment_;
+  Control& control_;
+  UniqueFd wake_fd_;
+  UniqueFd listener_;
+  UniqueFd meeting_set_;  // epoll: what set-up serves
+  UniqueFd wake_set_;     // epoll: what ends a sleep
+
+  Published<Peer, kMaxWorld> peers_;
+
+  mutable std::mutex mutex_;  // what follows, down to the driver's
+  uint32_t peer_count_ = 0;
+  std::map<ProcessId, PeerId> ids_;
+  std::list<Stranger> strangers_;         // connected, Hello not yet heard
+  std::map<ProcessId, Status> refused_;   // whoever claimed to be them did not prove itself
+  std::set<ProcessId> hung_up_;           // were dialled, and hung up before we had met
+  std::string turned_away_;               // the last process that was not let in, and why
+  std::map<RegionId, MyRegion> regions_;  // mine, while peers may have them
+  Generation generations_ = 0;
+  std::vector<PeerId> blocked_;  // peers with unsent messages
+  bool closed_ = false;
+
+  uint32_t polls_ = 0;  // the driver's
+  int64_t next_check_ns_ = 0;
+};
+
+// Tags of the epoll sets: what an event is about.
+enum class Watched : uint32_t { Listener, Wake, Stranger, PeerSocket, PeerProcess };
+
+struct WatchTag {
+  Watched what;
+  uint32_t index = 0;  // PeerId; of a stranger its descriptor
+
+  uint64_t pack() const { return uint64_t{static_cast<uint32_t>(what)} << 32 | index; }
+  static WatchTag unpack(uint64_t packed) {
+    return {static_cast<Watched>(packed >> 32), static_cast<uint32_t>(packed)};
+  }
+};
+
+Status watch(const UniqueFd& set, int fd, uint32_t events, WatchTag tag);
+void unwatch(const UniqueFd& set, int fd);
+
+}  // namespace rdmacoll

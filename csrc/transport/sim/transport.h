@@ -1,0 +1,153 @@
+// SimTransport: one rank's door into a SimNetwork. connect() and open_region() do not wait for the
+// other side: all ranks are in one thread. Sleep is virtual: arm() gives no descriptor (-1), and
+// awake() says whether a real sleeper would have been woken.
+// Floor: transport/sim. Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/transport/sim/region.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+class SimNetwork;
+
+class SimTransport final : public Transport {
+ public:
+  SimTransport(SimNetwork& network, int rank);
+
+  const char* name() const override { return "sim"; }
+  bool shares_memory() const override;
+
+  std::string local_card() const override;
+  Result<PeerId> connect(const std::string& card, Deadline deadline) override;
+  bool called_by(const std::string&) const override { return true; }
+  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
+  Status register_part(RegionId part, std::shared_ptr<SharedSegment> memory, uint64_t offset,
+                       uint64_t bytes) override;
+  std::string region_key(RegionId region) const override;
+  Status offer_region(PeerId peer, RegionId region) override;
+  Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
+  uint64_t opened_bytes(PeerId peer, RegionId region) const override;
+  void close_region(PeerId peer, RegionId region) override;
+  void withdraw_region(RegionId region) override;
+  void release_region(RegionId region) override;
+  bool is_reusable(RegionId region) override;
+
+  Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
+             Ticket* ticket) override;
+  Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
+             Ticket* ticket) override;
+  Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
+                const Header& header) override;
+  bool short_key(RegionId part, ShortKey* key) const override;
+  bool open_by_short_key(PeerId peer, RegionId part, const ShortKey& key) override;
+  bool done(Ticket ticket) override { return unfinished_.count(ticket.value) == 0; }
+  void poll() override {}
+
+  int arm() override;
+  void disarm() override { awake_ = true; }
+  void wake() override { awake_ = true; }
+  bool awake() const { return awake_; }
+
+  std::byte* map(PeerId peer, RegionId region) override;
+
+  Status peer_status(PeerId peer) const override;
+  // Ok, but for a live peer with a mapping (Unsupported, as in shm).
+  Status fence(PeerId peer, Deadline deadline) override;
+  void shutdown() override;
+
+ private:
+  friend class SimNetwork;
+
+  struct Open {
+    std::shared_ptr<SimRegion> region;
+    std::shared_ptr<SimShadow> shadow;  // mapped peers
+  };
+  struct Peer {
+    int rank;
+    std::map<RegionId, Open> regions;
+  };
+
+  struct Piece {
+    uint64_t offset;  // from the start of the flight
+    uint64_t bytes;
+  };
+  // Bytes under way: a put, a get or a mapped store.
+  struct Flight {
+    uint64_t issued = 0;  // place in the order of all that this rank issued
+    uint64_t ticket = 0;  // 0: none
+    std::byte* destination = nullptr;
+    const std::byte* source = nullptr;  // read when a piece is delivered
+    std::vector<std::byte> taken;       // where `source` lies if it was taken at once
+    std::shared_ptr<SimRegion> memory;  // of the remote side; keeps it alive
+    std::shared_ptr<SimRegion> local;   // of this side; nullptr: it is not needed any more
+    std::shared_ptr<SimShadow> shadow;  // of a mapped store
+    std::vector<Piece> pieces;          // not delivered
+  };
+  struct Notice {
+    uint64_t issued = 0;
+    std::shared_ptr<SimRegion> memory;
+    uint64_t offset = 0;
+    uint64_t counter = 0;
+    Header header;
+    std::vector<std::shared_ptr<Flight>> before;  // the promise
+    bool dropped = false;
+    bool delivered = false;
+    bool again = false;  // a second time, unless the line has been signalled anew
+  };
+  // What is under way to a peer on a channel, in the order of issue.
+  struct Flow {
+    std::vector<std::shared_ptr<Flight>> flights;
+    std::vector<std::shared_ptr<Notice>> notices;
+  };
+  static constexpr int kMappedStores =
+      -1;  // a flow of its own: every signal to the peer follows it
+
+  Open& opened(PeerId peer, RegionId region);
+  // Whether it lies where the transport's promise lets it: in a region of mine.
+  bool mine(const LocalSlice& slice) const;
+  bool refused();
+  bool is_cut_off(const Peer& peer) const;
+  Flow& flow(int rank, int channel) { return flows_[{rank, channel}]; }
+  void launch(Flow* flow, std::shared_ptr<Flight> flight);
+  void deliver_piece(Flight* flight);
+  void schedule(Flow* way, std::shared_ptr<Notice> notice, int rank, int64_t at_ns);
+  void deliver(Notice* notice, int rank);
+  std::vector<Notice*> pending_to(int rank) const;
+  void bring(Notice* notice);
+  void finish(Flight* flight);
+  void drop(Flight* flight);
+  void send_mapped_stores(Peer* peer);
+
+  // Regions (sim_leases.cc).
+  bool under_way(const SimRegion& region) const;
+  void tell_closed(int owner, std::shared_ptr<SimRegion> region);
+  void hear_withdrawn(int owner, const std::shared_ptr<SimRegion>& region);
+
+  void die();
+  void see_end(int rank, Status why);
+  void drop_all_to(int rank);
+
+  SimNetwork& network_;
+  const int rank_;
+  bool alive_ = true;
+  bool awake_ = true;
+  std::map<RegionId, std::shared_ptr<SimRegion>> regions_;  // mine, until their ids are reusable
+  Generation generations_ = 0;
+  std::vector<Peer> peers_;    // by PeerId, in the order of connect()
+  std::vector<Status> ended_;  // by rank: Ok, or how it ended
+  std::set<int> cut_off_;      // ranks of which nothing lands here any more
+  std::map<std::pair<int, int>, Flow> flows_;
+  std::set<uint64_t> unfinished_;  // tickets
+  uint64_t issued_ = 0;
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,164 @@
+// VerbsTransport: what poll() takes from the completion queue. No lock, no allocation; a system
+// call only when a peer is lost. Floor: transport/verbs. Thread: the driver.
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "csrc/base/check.h"
+#include "csrc/transport/verbs/device/errors.h"
+#include "csrc/transport/verbs/transport.h"
+
+namespace rdmacoll {
+
+using verbs::Immediate;
+using verbs::Letter;
+using verbs::QueuePair;
+using verbs::WindowWord;
+using verbs::WorkId;
+
+namespace {
+
+constexpr uint32_t kPollsPerClock = 64;
+
+}  // namespace
+
+void VerbsTransport::poll() {
+  ibv_wc completions[verbs::kCompletionsPerPoll];
+  const int count = table_.poll_cq(completions_, verbs::kCompletionsPerPoll, completions);
+  for (int i = 0; i < count; ++i) take(completions[i]);
+  if (!chained_.empty()) {
+    for (Peer* peer : chained_) {
+      peer->chained = false;
+      for (const auto& stripe : peer->stripes) {
+        if (peer->alive() && stripe->chained()) ring(*peer, *stripe);
+      }
+    }
+    chained_.clear();
+  }
+  if (errands_.load(std::memory_order_relaxed) || ++polls_ % kPollsPerClock == 0) run_errands();
+}
+
+void VerbsTransport::take(const ibv_wc& completion) {
+  const WorkId id = WorkId::unpack(completion.wr_id);
+  Peer* peer = peers_.at(id.peer);
+  const PeerState state = peer->state.load(std::memory_order_acquire);
+  if (state == PeerState::Broken) return;
+  if (completion.status != IBV_WC_SUCCESS) [[unlikely]] {
+    // Of a peer that has left, queue pairs break as they may.
+    if (state != PeerState::Gone) {
+      lose(*peer, PeerState::Broken,
+           completion_error(completion, peer->card.who(), *device_, config_));
+    }
+    return;
+  }
+  peer->heard = true;
+  if (id.receive) {
+    take_receive(*peer, id.stripe, ntohl(completion.imm_data));
+  } else {
+    peer->stripes[id.stripe]->retire(id.sequence);
+  }
+  tell_window(*peer);
+}
+
+void VerbsTransport::take_receive(Peer& peer, uint8_t stripe, uint32_t immediate) {
+  if (stripe == 0) {
+    peer.deferred.push(immediate);
+  } else {
+    ++peer.marks[stripe];
+    make_room(peer, stripe);
+  }
+  take_deferred(peer);
+}
+
+void VerbsTransport::take_deferred(Peer& peer) {
+  while (!peer.deferred.empty()) {
+    const Immediate immediate = Immediate::unpack(peer.deferred.front());
+    if (immediate.is_notice()) {
+      take_notice(peer, immediate.line);
+    } else if (!take_letter(peer, immediate)) {
+      return;
+    }
+    peer.deferred.pop();
+    ++peer.taken;
+    make_room(peer, 0);
+  }
+}
+
+// False: marks on other stripes, that come before it, are not here yet.
+bool VerbsTransport::take_letter(Peer& peer, Immediate immediate) {
+  const Letter& letter = peer.mailbox().letters[peer.taken % verbs::kReceiveDepth];
+  for (size_t i = 1; letter.stripes >> i != 0; ++i) {
+    if ((letter.stripes >> i & 1) != 0 && peer.marks[i] == 0) return false;
+  }
+  for (size_t i = 1; letter.stripes >> i != 0; ++i) peer.marks[i] -= letter.stripes >> i & 1;
+  peer.signals_returned = verbs::advance_to(peer.signals_returned, letter.returned);
+  const verbs::VerbsRegion* region = regions_.at(immediate.region);
+  const uint64_t offset = uint64_t{immediate.line} * kLineBytes;
+  // Of a region that was released meanwhile nobody looks at the lines; nothing else is trusted.
+  if (region == nullptr || region->is_part || offset + kLineBytes > region->bytes) return true;
+  letter.write_to(*reinterpret_cast<Line*>(region->base + offset));
+  return true;
+}
+
+void VerbsTransport::take_notice(Peer& peer, uint32_t notice) {
+  if (notice == Immediate::kGoodbye) {
+    lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer.card.who() + " has left"));
+    return;
+  }
+  if (notice != Immediate::kRegionClosed && notice != Immediate::kRegionWithdrawn) return;
+  const Letter& letter = peer.mailbox().letters[peer.taken % verbs::kReceiveDepth];
+  hear_of_region(peer, notice, verbs::RegionNotice::of(letter));
+}
+
+// Posts receives again by the batch. Of stripe 0, one that a signal has used counts only when the
+// signal was taken, so that no more than the window's are ever deferred.
+void VerbsTransport::make_room(Peer& peer, uint8_t stripe) {
+  if (++peer.consumed[stripe] < verbs::kReceiveBatch) return;
+  const int error = peer.stripes[stripe]->post_receive_batch();
+  if (error != 0) {
+    lose(peer, PeerState::Broken,
+         call_error("posting receives for " + peer.card.who(), error, *device_));
+    return;
+  }
+  peer.consumed[stripe] = 0;
+  if (stripe == 0) peer.returned += verbs::kReceiveBatch;
+}
+
+void VerbsTransport::tell_window(Peer& peer) {
+  if (peer.returned - peer.told < verbs::kTellEvery) [[likely]]
+    return;
+  QueuePair& first = *peer.stripes[0];
+  if (!peer.alive() || !first.has_room(1)) return;  // the next completion comes here again
+  const uint64_t room = peer.words_told++ % verbs::Mailbox::kRooms;
+  first.write_word(
+      WindowWord::of(peer.returned),
+      {peer.its_mailbox.address + offsetof(verbs::Mailbox, rooms) + room * sizeof(WindowWord),
+       peer.its_mailbox.rkey});
+  ++control_messages_;
+  peer.told = peer.returned;
+  ring(peer, first);
+}
+
+void VerbsTransport::lose(Peer& peer, PeerState state, Status why) {
+  {
+    const std::lock_guard lock(mutex_);
+    const PeerState before = peer.state.load(std::memory_order_relaxed);
+    if (before == PeerState::Gone || before == PeerState::Broken) return;
+    if (!trouble_.empty() && state == PeerState::Broken) {
+      why = Status(why.code(), why.message() + "; before that the device reported: " + trouble_);
+    }
+    peer.failure = std::move(why);
+    peer.state.store(state, std::memory_order_release);
+    errands_.store(true,
+                   std::memory_order_relaxed);  // regions may have had it as their last reader
+    log_.write(state == PeerState::Gone ? LogLevel::Debug : LogLevel::Warn, peer.failure.message());
+    met_.notify_all();
+  }
+  if (state == PeerState::Broken) {
+    for (const auto& stripe : peer.stripes) stripe->give_up();
+  }
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,44 @@
+// Card and region key: the bytes by which others reach a process and its regions over verbs. They
+// come from outside, so parsing trusts nothing.
+// Floor: transport/verbs. Thread: values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "csrc/base/printable.h"
+#include "csrc/base/process_id.h"
+#include "csrc/base/status.h"
+#include "csrc/memory/region.h"
+#include "csrc/transport/verbs/device/device.h"
+
+namespace rdmacoll::verbs {
+
+struct VerbsCard {
+  ProcessId process{};
+  uint32_t pid = 0;  // with the host's name, for people
+  std::string host;
+  PortAddress port;
+  uint32_t door = 0;  // the number of the queue pair that takes greetings
+  uint32_t door_key = 0;
+
+  std::string who() const { return "pid " + std::to_string(pid) + " on host " + printable(host); }
+};
+
+struct VerbsKey {
+  ProcessId owner{};
+  RegionId region = kNoRegion;
+  uint64_t generation = 0;  // of the id (transport/lease.h)
+  uint64_t address = 0;     // in the owner's address space
+  uint64_t bytes = 0;
+  uint32_t rkey = 0;
+};
+
+std::string encode(const VerbsCard& card);
+std::string encode(const VerbsKey& key);
+
+// InvalidArgument when the bytes are not a card (a key) of this version of the transport.
+Result<VerbsCard> parse_verbs_card(const std::string& bytes);
+Result<VerbsKey> parse_verbs_key(const std::string& bytes);
+
+}  // namespace rdmacoll::verbs

@@ -1,0 +1,125 @@
+// VerbsPeer: what the verbs transport keeps of another process; VerbsRegion: of its own memory.
+// Floor: transport/verbs. Thread: see each field.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/base/published.h"
+#include "csrc/base/status.h"
+#include "csrc/memory/region.h"
+#include "csrc/memory/shared_segment.h"
+#include "csrc/transport/lease.h"
+#include "csrc/transport/verbs/connection/address.h"
+#include "csrc/transport/verbs/connection/queue_pair.h"
+
+namespace rdmacoll::verbs {
+
+// A region of a peer that may be put to.
+struct OpenedRegion {
+  uint64_t address;
+  uint64_t bytes;
+  uint32_t rkey;
+  Generation generation;
+
+  bool holds(uint64_t offset, uint64_t count) const {
+    return offset <= bytes && count <= bytes - offset;
+  }
+};
+
+enum class VerbsPeerState : uint8_t {
+  Meeting,  // greetings go to and fro
+  Alive,
+  Gone,    // it said goodbye: it will write no more
+  Broken,  // the connection ended
+};
+
+// Signals whose marks on other stripes have not all come, and those behind them, in order.
+class DeferredSignals {
+ public:
+  bool empty() const { return head_ == tail_; }
+  void push(uint32_t immediate) {
+    RDMACOLL_CHECK(tail_ - head_ < kSize);
+    ring_[tail_++ % kSize] = immediate;
+  }
+  uint32_t front() const { return ring_[head_ % kSize]; }
+  void pop() { ++head_; }
+
+ private:
+  static constexpr uint64_t kSize = kReceiveDepth + kReceiveBatch;
+  std::array<uint32_t, kSize> ring_{};
+  uint64_t head_ = 0;
+  uint64_t tail_ = 0;
+};
+
+// Tickets: the peer, counted from 1, above the number of its put.
+inline constexpr int kPutBits = 40;
+inline Ticket ticket_of(PeerId peer, uint64_t put) { return {(peer + 1ull) << kPutBits | put}; }
+
+struct VerbsPeer {
+  // Fixed once published.
+  uint32_t id = 0;
+  VerbsCard card;
+  bool is_self = false;
+  std::vector<std::unique_ptr<QueuePair>> stripes;
+
+  // The driver reads, others write.
+  Published<OpenedRegion, kMaxRegions> regions;
+  std::atomic<VerbsPeerState> state{VerbsPeerState::Meeting};
+  Status failure;                                 // written before `state` becomes Gone or Broken
+  std::unique_ptr<SharedSegment> mailbox_memory;  // written by the peer
+  ibv_mr* mailbox_registered = nullptr;
+  QueuePair::Remote its_mailbox{};  // before Alive
+
+  // The driver's. Out:
+  uint64_t signals_sent = 0;
+  uint64_t signals_returned = 0;  // that it has made room for again
+  uint64_t puts = 0;              // the number of the newest
+  uint8_t dirty_stripes = 0;      // put to since the last signal; bit 0 is not used
+  bool chained = false;           // requests that no call has handed over yet
+  // In:
+  DeferredSignals deferred;
+  std::array<uint32_t, kMaxStripes> marks{};     // come, and no signal has asked for them yet
+  std::array<uint32_t, kMaxStripes> consumed{};  // receives to be posted again
+  uint64_t taken = 0;                            // signals
+  uint64_t returned = 0;                         // of those, what I have made room for again
+  uint64_t told = 0;                             // of those, what the peer knows of
+  uint64_t words_told = 0;                       // by a word of its own
+  bool said_goodbye = false;
+  bool heard = true;  // something, since the last look
+
+  // Under the transport's mutex.
+  Withdrawals withdrawn;
+  ibv_ah* door = nullptr;
+  uint32_t packet_sequence = 0;  // my first
+  bool forged = false;           // somebody greeted as it without knowing the job's secret
+  bool greeted = false;          // its queue pair numbers have come
+  bool knows_me = false;         // and it has joined its own to mine
+
+  const Mailbox& mailbox() const {
+    return *reinterpret_cast<const Mailbox*>(mailbox_memory->data());
+  }
+  bool alive() const { return state.load(std::memory_order_acquire) == VerbsPeerState::Alive; }
+};
+
+// Memory of this process, registered with the device.
+struct VerbsRegion {
+  RegionId id = kNoRegion;
+  std::shared_ptr<SharedSegment> memory;
+  // Of the memory, what is registered.
+  std::byte* base = nullptr;
+  uint64_t bytes = 0;
+  bool is_part = false;  // holds no lines
+  ibv_mr* registered = nullptr;
+
+  // Under the transport's mutex.
+  Lease lease;
+  // The driver's, once it is released: puts and gets of this process that may still use it.
+  std::optional<std::vector<Ticket>> uses;
+};
+
+}  // namespace rdmacoll::verbs

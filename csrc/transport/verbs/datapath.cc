@@ -1,0 +1,186 @@
+// VerbsTransport: put, get, signal. No lock, no allocation, no system call.
+// Floor: transport/verbs. Thread: the driver.
+#include <algorithm>
+#include <cstring>
+
+#include "csrc/base/check.h"
+#include "csrc/transport/verbs/device/errors.h"
+#include "csrc/transport/verbs/transport.h"
+
+namespace rdmacoll {
+
+using verbs::Immediate;
+using verbs::kPutBits;
+using verbs::Letter;
+using verbs::Mailbox;
+using verbs::OpenedRegion;
+using verbs::QueuePair;
+using verbs::RegionNotice;
+using verbs::ticket_of;
+
+struct VerbsTransport::Transfer {
+  bool is_get;
+  LocalSlice local;
+  QueuePair::Remote remote;
+};
+
+VerbsTransport::Peer& VerbsTransport::peer_at(PeerId id) const {
+  Peer* peer = peers_.at(id);
+  RDMACOLL_CHECK(peer != nullptr);
+  return *peer;
+}
+
+const OpenedRegion& VerbsTransport::opened(const Peer& peer, RegionId region) const {
+  const OpenedRegion* open = peer.regions.at(region);
+  RDMACOLL_CHECK(open != nullptr);
+  return *open;
+}
+
+uint32_t VerbsTransport::local_key(const LocalSlice& slice) const {
+  const verbs::VerbsRegion* region = regions_.at(slice.region);
+  RDMACOLL_CHECK(region != nullptr && slice.data >= region->base &&
+                 slice.data + slice.bytes <= region->base + region->bytes);
+  return region->registered->lkey;
+}
+
+Posted VerbsTransport::put(PeerId id, uint8_t, LocalSlice source, RemoteSlice destination,
+                           Ticket* ticket) {
+  Peer& peer = peer_at(id);
+  const OpenedRegion& region = opened(peer, destination.region);
+  RDMACOLL_CHECK(source.bytes == destination.bytes &&
+                 region.holds(destination.offset, destination.bytes));
+  return transfer(peer, {false, source, {region.address + destination.offset, region.rkey}},
+                  ticket);
+}
+
+Posted VerbsTransport::get(PeerId id, uint8_t, RemoteSlice source, LocalSlice destination,
+                           Ticket* ticket) {
+  Peer& peer = peer_at(id);
+  const OpenedRegion& region = opened(peer, source.region);
+  RDMACOLL_CHECK(source.bytes == destination.bytes && region.holds(source.offset, source.bytes));
+  return transfer(peer, {true, destination, {region.address + source.offset, region.rkey}}, ticket);
+}
+
+// Large ones are cut into one part per stripe.
+Posted VerbsTransport::transfer(Peer& peer, const Transfer& what, Ticket* ticket) {
+  const uint64_t bytes = what.local.bytes;
+  if (!peer.alive() || bytes == 0) return Posted::Done;
+  const uint64_t stripes = bytes >= verbs::kStripeBytes ? peer.stripes.size() : 1;
+  const uint64_t part = (bytes + stripes - 1) / stripes + verbs::kStripeAlignment - 1;
+  const uint64_t part_bytes =
+      stripes == 1 ? bytes : part / verbs::kStripeAlignment * verbs::kStripeAlignment;
+  for (uint64_t i = 0; i < stripes; ++i) {
+    if (!peer.stripes[i]->has_room(1)) return Posted::Full;
+  }
+  const uint32_t lkey = local_key(what.local);
+  ++peer.puts;
+  for (uint64_t i = 0, offset = 0; offset < bytes; ++i, offset += part_bytes) {
+    const auto piece = static_cast<uint32_t>(std::min(part_bytes, bytes - offset));
+    const QueuePair::Remote remote{what.remote.address + offset, what.remote.rkey};
+    QueuePair& stripe = *peer.stripes[i];
+    if (what.is_get) {
+      stripe.read(what.local.data + offset, piece, lkey, remote, peer.puts);
+    } else {
+      stripe.write(what.local.data + offset, piece, lkey, remote, peer.puts);
+      if (i > 0) peer.dirty_stripes |= static_cast<uint8_t>(1u << i);
+    }
+  }
+  to_ring(peer);
+  *ticket = ticket_of(peer.id, peer.puts);
+  return Posted::Pending;
+}
+
+bool VerbsTransport::done(Ticket ticket) {
+  if (ticket.value == 0) return true;
+  const Peer& peer = peer_at(static_cast<PeerId>((ticket.value >> kPutBits) - 1));
+  if (!peer.alive()) return true;
+  return puts_done(peer, ticket.value & ((uint64_t{1} << kPutBits) - 1));
+}
+
+bool VerbsTransport::puts_done(const Peer& peer, uint64_t up_to) const {
+  return std::all_of(peer.stripes.begin(), peer.stripes.end(),
+                     [&](const auto& stripe) { return stripe->put_done(up_to); });
+}
+
+// Room in the peer's receive queue, and in my send queues for the signal and its marks.
+bool VerbsTransport::may_signal(Peer& peer) {
+  if (peer.signals_sent - peer.signals_returned >= verbs::kReceiveDepth) {
+    peer.signals_returned = peer.mailbox().told_room(peer.signals_returned);
+    if (peer.signals_sent - peer.signals_returned >= verbs::kReceiveDepth) return false;
+  }
+  if (!peer.stripes[0]->has_room(1)) return false;
+  for (size_t i = 1; i < peer.stripes.size(); ++i) {
+    if ((peer.dirty_stripes >> i & 1) != 0 && !peer.stripes[i]->has_room(1)) return false;
+  }
+  return true;
+}
+
+Posted VerbsTransport::signal(PeerId id, uint8_t, RemoteSlice slice, uint64_t counter,
+                              const Header& header) {
+  Peer& peer = peer_at(id);
+  const OpenedRegion& region = opened(peer, slice.region);
+  RDMACOLL_CHECK(slice.offset % kLineBytes == 0 && region.holds(slice.offset, kLineBytes));
+  RDMACOLL_CHECK(header.inline_bytes <= kInlineBytes);
+  if (!peer.alive()) return Posted::Done;
+  if (!may_signal(peer)) {
+    to_ring(peer);  // what fills the queues may still wait for its call
+    return Posted::Full;
+  }
+  for (size_t i = 1; peer.dirty_stripes >> i != 0; ++i) {
+    if ((peer.dirty_stripes >> i & 1) == 0) continue;
+    peer.stripes[i]->notify({Immediate::kNoticeRegion, Immediate::kMark});
+    if (!ring(peer, *peer.stripes[i])) return Posted::Done;
+  }
+  Letter letter;
+  letter.counter = counter;
+  letter.signature = header.signature;
+  letter.bytes = header.bytes;
+  letter.returned = static_cast<uint32_t>(peer.returned);
+  letter.stripes = peer.dirty_stripes;
+  letter.inline_bytes = static_cast<uint8_t>(header.inline_bytes);
+  letter.credit = header.credit;
+  letter.reserved = 0;
+  std::memcpy(letter.inline_data, header.inline_data, header.inline_bytes);
+  const uint64_t place = peer.signals_sent % verbs::kReceiveDepth * sizeof(Letter);
+  const Immediate immediate{slice.region, static_cast<uint32_t>(slice.offset / kLineBytes)};
+  peer.stripes[0]->write_letter(letter, {peer.its_mailbox.address + place, peer.its_mailbox.rkey},
+                                immediate);
+  peer.told = peer.returned;
+  peer.dirty_stripes = 0;
+  ++peer.signals_sent;
+  ring(peer, *peer.stripes[0]);
+  return Posted::Done;
+}
+
+bool VerbsTransport::send_notice(Peer& peer, uint32_t notice, const RegionNotice* about) {
+  if (!may_signal(peer)) return false;
+  const Immediate immediate{Immediate::kNoticeRegion, notice};
+  if (about != nullptr) {
+    const uint64_t place = peer.signals_sent % verbs::kReceiveDepth * sizeof(Letter);
+    peer.stripes[0]->write_letter(
+        about->letter(), {peer.its_mailbox.address + place, peer.its_mailbox.rkey}, immediate);
+  } else {
+    peer.stripes[0]->notify(immediate);
+    peer.stripes[0]->want_completion();  // as nothing follows that would ask for one
+  }
+  ++control_messages_;
+  ++peer.signals_sent;
+  ring(peer, *peer.stripes[0]);
+  return true;
+}
+
+void VerbsTransport::to_ring(Peer& peer) {
+  if (peer.chained) return;
+  peer.chained = true;
+  chained_.push_back(&peer);
+}
+
+bool VerbsTransport::ring(Peer& peer, QueuePair& queue_pair) {
+  const int error = queue_pair.ring();
+  if (error == 0) [[likely]]
+    return true;
+  lose(peer, PeerState::Broken, call_error("sending to " + peer.card.who(), error, *device_));
+  return false;
+}
+
+}  // namespace rdmacoll

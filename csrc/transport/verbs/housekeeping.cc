@@ -1,0 +1,147 @@
+// VerbsTransport: what the driver does now and then, and the end.
+// Floor: transport/verbs. Thread: the driver; shutdown() after it.
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/transport/verbs/transport.h"
+
+namespace rdmacoll {
+
+using verbs::Immediate;
+using verbs::ticket_of;
+using verbs::VerbsRegion;
+
+namespace {
+
+constexpr int64_t kProbeEveryNs = 1'000'000'000;
+// For what is on its way when this process leaves; a live peer's device takes it in microseconds.
+constexpr int64_t kLeaveMs = 2'000;
+constexpr unsigned kLookAgainUs = 50;
+
+}  // namespace
+
+void VerbsTransport::run_errands() {
+  if (errands_.exchange(false)) {
+    send_notices();
+    deregister_released();
+    Status failure;
+    {
+      const std::lock_guard lock(mutex_);
+      failure = device_failure_;
+    }
+    for (PeerId id = 0; !failure.ok() && peers_.at(id) != nullptr; ++id) {
+      lose(*peers_.at(id), PeerState::Broken, failure);
+    }
+  }
+  const int64_t now_ns = clock_.now_ns();
+  if (now_ns < next_probe_ns_) return;
+  next_probe_ns_ = now_ns + kProbeEveryNs;
+  probe_silent_peers();
+}
+
+// A notice comes after everything that was sent to the peer or read from it. It follows by itself
+// what went over its own stripe; what went over others, and what is read, must be done before.
+void VerbsTransport::send_notices() {
+  std::vector<Notice> due;
+  {
+    const std::lock_guard lock(mutex_);
+    due.swap(notices_);
+  }
+  for (Notice& notice : due) {
+    Peer& peer = peer_at(notice.peer);
+    if (!peer.alive()) continue;
+    if (!notice.after_put) notice.after_put = peer.puts;
+    if (puts_done(peer, *notice.after_put) && send_notice(peer, notice.kind, &notice.about)) {
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    notices_.push_back(notice);
+    errands_.store(true, std::memory_order_relaxed);
+  }
+}
+
+void VerbsTransport::deregister_released() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(released_, [&](RegionId id) {
+    if (is_in_use(*regions_.at(id))) return false;
+    const auto region = regions_.take(id);
+    table_.dereg_mr(region->registered);
+    return true;
+  });
+}
+
+// Whether a living peer may still write to a released region, or a put or get of this process that
+// was under way when it was released still uses it.
+bool VerbsTransport::is_in_use(VerbsRegion& region) {
+  std::erase_if(region.lease.readers, [&](PeerId reader) { return !peers_.at(reader)->alive(); });
+  if (!region.uses) {
+    region.uses.emplace();
+    for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
+      region.uses->push_back(ticket_of(id, peers_.at(id)->puts));
+    }
+  }
+  std::erase_if(*region.uses, [&](Ticket use) { return done(use); });
+  if (!region.uses->empty()) errands_.store(true, std::memory_order_relaxed);
+  return !region.lease.readers.empty() || !region.uses->empty();
+}
+
+// A peer that has died says nothing, and a wait for it sends nothing: ask its device.
+void VerbsTransport::probe_silent_peers() {
+  for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
+    Peer& peer = *peers_.at(id);
+    verbs::QueuePair* first = peer.stripes[0].get();
+    if (!std::exchange(peer.heard, false) && peer.alive() && !peer.is_self && first->has_room(1)) {
+      first->probe(peer.its_mailbox);
+      ring(peer, *first);
+    }
+  }
+}
+
+// Behind all that was sent to the peers. Whether all of them have it, or have left themselves.
+bool VerbsTransport::say_goodbye() {
+  bool all_have_it = true;
+  for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
+    Peer& peer = *peers_.at(id);
+    if (!peer.alive() || peer.is_self) continue;
+    if (!peer.said_goodbye && puts_done(peer, peer.puts)) {
+      peer.said_goodbye = send_notice(peer, Immediate::kGoodbye);
+    }
+    all_have_it &= peer.said_goodbye && peer.stripes[0]->idle();
+  }
+  return all_have_it;
+}
+
+void VerbsTransport::close_device() {
+  doorman_.reset();
+  for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
+    const std::unique_ptr<Peer> peer = peers_.take(id);
+    peer->stripes.clear();
+    discard(*peer);
+  }
+  for (RegionId id = 0; id < kMaxRegions; ++id) {
+    if (const auto region = regions_.take(id)) table_.dereg_mr(region->registered);
+  }
+  if (completions_ != nullptr) table_.destroy_cq(std::exchange(completions_, nullptr));
+  if (channel_ != nullptr) table_.destroy_comp_channel(std::exchange(channel_, nullptr));
+  device_.reset();
+}
+
+void VerbsTransport::shutdown() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    closed_ = true;
+  }
+  if (completions_ != nullptr) {
+    const Deadline deadline = Deadline::after_ms(clock_, kLeaveMs);
+    while (!say_goodbye() && !deadline.passed(clock_)) {
+      poll();
+      ::usleep(kLookAgainUs);
+    }
+  }
+  close_device();
+}
+
+}  // namespace rdmacoll

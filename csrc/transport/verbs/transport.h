@@ -1,0 +1,209 @@
+// VerbsTransport: processes that an RDMA network joins, by one-sided writes over reliable
+// connections (RC) of libibverbs: InfiniBand, RoCE, and Soft-RoCE.
+// Floor: transport/verbs. Thread: transport.h.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/config.h"
+#include "csrc/base/job_key.h"
+#include "csrc/base/log.h"
+#include "csrc/base/published.h"
+#include "csrc/memory/unique_fd.h"
+#include "csrc/transport/transport.h"
+#include "csrc/transport/verbs/connection/listener.h"
+#include "csrc/transport/verbs/connection/peer.h"
+
+namespace rdmacoll {
+
+// How THE PROMISE is kept: a put is an RDMA WRITE, a signal a WRITE_WITH_IMM of a letter, behind
+// the puts on the same queue pair. RC delivers in order, and a completion at the receiver says that
+// all before it is in memory, even where the device orders writes relaxedly. Only then poll()
+// copies the letter into its line and stores the counter, with release. Puts that went over other
+// queue pairs (stripes) are followed by a mark on each of them, an empty WRITE_WITH_IMM, and the
+// signal says on which: poll() keeps it, and all behind it, until they have come. It orders all
+// channels of a pair together, which is more than promised.
+//
+// Back-pressure: work requests that the device has not reported done are counted against the send
+// queue, signals against the receives that the peer has posted (the window, told with every signal,
+// or by a write of its own when there is none); beyond either, Full. So a message never finds the
+// receiver not ready, however long it sleeps.
+//
+// How processes meet: the card holds the address of a datagram queue pair, the door. Of two that
+// connect(), each sends the other the numbers of its own RC queue pairs, signed with the job's
+// secret, until both know that both are joined. The doorman thread answers, also when nobody
+// drives.
+//
+// A peer's end: its goodbye, or that it answers nothing: what is sent to it fails after the retries
+// of VerbsConfig. To a peer that nothing is sent to and nothing comes from, poll() sends an empty
+// write each second.
+//
+// fork(): a child must not use the transport of its parent; in it the destructor leaves everything
+// as it is, the device belongs to the parent.
+class VerbsTransport final : public Transport {
+ public:
+  // Copies the table. The clock must outlive the transport and run in real time.
+  static Result<std::unique_ptr<VerbsTransport>> open(const VerbsTable& table, const Config& config,
+                                                      const Clock& clock);
+  ~VerbsTransport() override;
+
+  const char* name() const override { return "verbs"; }
+  std::string describe() const override { return device_->describe(); }
+  TransportCounters counters() const override;
+
+  std::string local_card() const override { return encode(card_); }
+  Result<PeerId> connect(const std::string& card, Deadline deadline) override;
+  bool called_by(const std::string& card) const override;
+  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
+  Status register_part(RegionId part, std::shared_ptr<SharedSegment> memory, uint64_t offset,
+                       uint64_t bytes) override;
+  std::string region_key(RegionId region) const override;
+  // Nothing is sent: the key is enough.
+  Status offer_region(PeerId peer, RegionId region) override;
+  Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
+  uint64_t opened_bytes(PeerId peer, RegionId region) const override;
+  void close_region(PeerId peer, RegionId region) override;
+  void withdraw_region(RegionId region) override;
+  // Deregistered by poll(), once every living peer that it was offered to has closed it.
+  void release_region(RegionId region) override;
+  bool is_reusable(RegionId region) override { return regions_.at(region) == nullptr; }
+
+  Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
+             Ticket* ticket) override;
+  Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
+             Ticket* ticket) override;
+  Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
+                const Header& header) override;
+  bool done(Ticket ticket) override;
+  bool short_key(RegionId part, ShortKey* key) const override;
+  bool open_by_short_key(PeerId peer, RegionId part, const ShortKey& key) override;
+  void poll() override;
+
+  int arm() override;
+  void disarm() override;
+  void wake() override;
+
+  std::byte* map(PeerId, RegionId) override { return nullptr; }
+
+  Status peer_status(PeerId peer) const override;
+  // Puts the connection into its error state: nothing lands any more.
+  Status fence(PeerId peer, Deadline deadline) override;
+  // Sends what is still queued, says goodbye, and waits a bounded time for both to be taken.
+  void shutdown() override;
+
+ private:
+  using Peer = verbs::VerbsPeer;
+  using PeerState = verbs::VerbsPeerState;
+
+  VerbsTransport(std::unique_ptr<const VerbsTable> table, const Config& config, JobKey key,
+                 const Clock& clock, std::unique_ptr<Device> device);
+  Status open_queues();
+  Status open_door();
+
+  // Meeting (verbs_meeting.cc), under the mutex.
+  Result<Peer*> admit(const verbs::VerbsCard& card);
+  Status equip(Peer* peer);
+  void discard(Peer& peer);
+  Status reserve_completions();
+  void hear_datagram(const std::byte* data, size_t bytes);
+  void hear(Peer* peer, const verbs::Hello& hello);
+  Status join(Peer* peer, const verbs::Hello& hello);
+  void greet(const Peer& peer);
+  void hear_event(const ibv_async_event& event);
+  void hear_closed(const Status& why);
+  Status timed_out(const Peer& peer) const;
+
+  // Regions (verbs_regions.cc).
+  Status add_region(std::unique_ptr<verbs::VerbsRegion> region, unsigned access);
+
+  // The data path (verbs_datapath.cc).
+  Peer& peer_at(PeerId id) const;
+  const verbs::OpenedRegion& opened(const Peer& peer, RegionId region) const;
+  uint32_t local_key(const LocalSlice& slice) const;
+  struct Transfer;
+  Posted transfer(Peer& peer, const Transfer& what, Ticket* ticket);
+  bool may_signal(Peer& peer);
+  void to_ring(Peer& peer);
+  bool ring(Peer& peer, verbs::QueuePair& queue_pair);
+  bool send_notice(Peer& peer, uint32_t notice, const verbs::RegionNotice* about = nullptr);
+  bool puts_done(const Peer& peer, uint64_t up_to) const;
+
+  // Completions (verbs_completions.cc): the driver's.
+  void take(const ibv_wc& completion);
+  void take_receive(Peer& peer, uint8_t stripe, uint32_t immediate);
+  void take_deferred(Peer& peer);
+  bool take_letter(Peer& peer, verbs::Immediate immediate);
+  void take_notice(Peer& peer, uint32_t notice);
+  void hear_of_region(Peer& peer, uint32_t notice, const verbs::RegionNotice& about);
+  void make_room(Peer& peer, uint8_t stripe);
+  void tell_window(Peer& peer);
+  void lose(Peer& peer, PeerState state, Status why);
+
+  // Now and then (verbs_errands.cc): the driver's.
+  void run_errands();
+  void send_notices();
+  void probe_silent_peers();
+  void deregister_released();
+  bool is_in_use(verbs::VerbsRegion& region);
+  bool say_goodbye();
+  void close_device();
+
+  const std::unique_ptr<const VerbsTable> owned_table_;
+  const VerbsTable& table_;
+  const VerbsConfig config_;
+  const JobKey key_;
+  const Clock& clock_;
+  const Log log_;
+  const pid_t pid_;
+  std::unique_ptr<Device> device_;
+  verbs::VerbsCard card_;
+
+  ibv_comp_channel* channel_ = nullptr;
+  ibv_cq* completions_ = nullptr;
+  int completion_capacity_ = 0;
+  UniqueFd wake_fd_;
+  UniqueFd wake_set_;  // epoll: what ends a sleep
+
+  Published<Peer, verbs::kMaxPeers> peers_;
+  Published<verbs::VerbsRegion, kMaxRegions> regions_;  // mine
+
+  mutable std::mutex mutex_;  // the fields down to the blank line
+  std::condition_variable met_;
+  uint32_t peer_count_ = 0;
+  std::map<ProcessId, PeerId> ids_;
+  std::map<ProcessId, verbs::Hello> strangers_;  // greeted, not yet connected to
+  struct Notice {
+    PeerId peer;
+    uint32_t kind;  // Immediate's
+    verbs::RegionNotice about;
+    std::optional<uint64_t> after_put{};  // this put to the peer, and all before it, must be done
+  };
+  std::vector<Notice> notices_;
+  std::vector<RegionId> released_;  // mine, and not yet deregistered
+  Generation generations_ = 0;
+  Status device_failure_;
+  Status door_failure_;
+  std::string trouble_;  // that the device has reported and that is not known to be over
+  bool closed_ = false;
+
+  std::atomic<uint64_t> registrations_{0};
+  std::atomic<uint64_t> control_messages_{0};
+  std::atomic<bool> errands_{false};  // something under the mutex is for the driver
+  std::vector<Peer*> chained_;        // the driver's, down to here
+  uint32_t polls_ = 0;
+  int64_t next_probe_ns_ = 0;
+
+  std::unique_ptr<verbs::Doorman> doorman_;  // last: it ends before what it uses
+};
+
+}  // namespace rdmacoll
