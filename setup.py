@@ -43,7 +43,7 @@ def torch_units() -> list[str]:
     """Few units that include all of torch_ext/: to parse torch's headers takes ten times as long as
     what one file adds to them."""
     Path("build/units").mkdir(parents=True, exist_ok=True)
-    sources = sorted(glob("torch_ext/*.cc"))
+    sources = sorted(glob("torch_ext/**/*.cc", recursive=True))
     units = [Path(f"build/units/torch_ext_{i}.cc") for i in range(TORCH_UNITS)]
     for i, unit in enumerate(units):
         text = "".join(f'#include "{source}"\n' for source in sources[i::TORCH_UNITS])
@@ -76,7 +76,9 @@ def extension() -> Extension:
         "rdmacoll._C",
         [*torch_units(), *sorted(SOURCES)],  # the longest first
         include_dirs=[os.getcwd()],  # an absolute path: ninja runs elsewhere
-        depends=sorted(glob("csrc/**/*.h", recursive=True) + glob("torch_ext/*.h")),
+        depends=sorted(
+            glob("csrc/**/*.h", recursive=True) + glob("torch_ext/**/*.h", recursive=True)
+        ),
         libraries=["dl"],
         extra_compile_args=[*flags, "-Wno-psabi", *(f"-isystem{path}" for path in others)],
     )

@@ -14,13 +14,13 @@
 #include "csrc/plan/selection/select.h"
 #include "csrc/plan/selection/tuning.h"
 #include "csrc/transport/verbs/open_verbs.h"
-#include "torch_ext/backend.h"
-#include "torch_ext/create.h"
-#include "torch_ext/errors.h"
-#include "torch_ext/heap_allocator.h"
-#include "torch_ext/operand_trace.h"
-#include "torch_ext/pins.h"
-#include "torch_ext/process.h"
+#include "torch_ext/backend/backend.h"
+#include "torch_ext/backend/create.h"
+#include "torch_ext/base/errors.h"
+#include "torch_ext/heap/heap_allocator.h"
+#include "torch_ext/join/process.h"
+#include "torch_ext/tensors/operand_trace.h"
+#include "torch_ext/tensors/pins.h"
 
 namespace rdmacoll::torch_ext {
 namespace {

@@ -1,4 +1,4 @@
-"""Asks the ranks of this host for their flight recorders (torch_ext/flight_service.h answers).
+"""Asks the ranks of this host for their flight recorders (torch_ext/join/flight_service.h answers).
 
 A rank listens on an abstract unix socket, so it is found in /proc/net/unix, and answers from a
 thread of its own: its main thread may be stuck in a wait, with the GIL. Any process may listen
@@ -19,7 +19,7 @@ from rdmacoll._printable import printable
 from .dumps import MOST_BYTES, BadDump, Dump, parse
 from .processes import Job, environ_of, job_of, stat_of
 
-# As torch_ext/flight_service.cc makes names. The name is the last word of a line.
+# As torch_ext/join/flight_service.cc makes names. The name is the last word of a line.
 NAME = re.compile(rb" @(rdmacoll-debug/([0-9]{1,9})/[0-9a-f]{32})$", re.MULTILINE)
 PAUSE_MS = 20  # before the next attempt to connect to those whose queue was full
 PART_BYTES = 1 << 16

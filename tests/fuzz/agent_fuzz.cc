@@ -11,7 +11,7 @@
 #include "csrc/base/limits.h"
 #include "csrc/memory/unique_fd.h"
 #include "tests/fuzz/target.h"
-#include "torch_ext/agent_bootstrap.h"
+#include "torch_ext/join/agent_bootstrap.h"
 
 namespace rdmacoll::fuzz {
 namespace {

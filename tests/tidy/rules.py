@@ -19,6 +19,11 @@ ON_TRANSPORT = BELOW_TRANSPORT | {"csrc/transport"}
 BASIS = ON_TRANSPORT | {"csrc/plan", "csrc/reduce"}
 ON_CHANNELS = BASIS | {"csrc/engine/work", "csrc/engine/channel"}
 TRAFFIC = {f"csrc/engine/{room}" for room in ("collective", "p2p", "failure", "recorder")}
+# What torch_ext takes from the engine: its face, and the values that pass through it.
+ENGINE = BASIS | {
+    "csrc/engine",
+    *(f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect", "drive")),
+}
 SEES: dict[str, set[str]] = {
     "csrc/base": set(),
     "csrc/memory": {"csrc/base"},
@@ -50,9 +55,15 @@ SEES: dict[str, set[str]] = {
     | TRAFFIC
     | {"csrc/plan/selection"}
     | {"csrc/engine/connect", "csrc/engine/group", "csrc/engine/drive"},
-    "torch_ext": BASIS
-    | {f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect", "drive")}
-    | {"csrc/engine", "csrc/plan/selection", "csrc/transport/verbs"},
+    "torch_ext/base": ENGINE,
+    "torch_ext/tensors": ENGINE | {"torch_ext/base"},
+    "torch_ext/join": ENGINE | {"torch_ext/base", "torch_ext/tensors"},
+    "torch_ext/heap": ENGINE | {"torch_ext/base", "torch_ext/tensors", "torch_ext/join"},
+    "torch_ext/backend": ENGINE
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap")},
+    "torch_ext": ENGINE
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap", "backend")}
+    | {"csrc/plan/selection", "csrc/transport/verbs"},
 }
 
 

@@ -1,0 +1,35 @@
+// The GIL and Python's signals. Floor: torch_ext.
+#include "torch_ext/base/interrupt.h"
+
+#include <pybind11/pybind11.h>
+#include <unistd.h>
+
+#include "torch_ext/base/in_flight.h"
+#include "torch_ext/base/process_life.h"
+
+namespace rdmacoll::torch_ext {
+
+// Also entered when Python is gone: a group may outlive it.
+WithoutGil::WithoutGil()
+    : saved_(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
+
+WithoutGil::~WithoutGil() {
+  if (saved_ != nullptr) PyEval_RestoreThread(saved_);
+}
+
+Status PythonInterrupt::check() {
+  // Python runs handlers in the main thread only, and while it finalizes, no other may ask for the
+  // GIL.
+  if (gettid() != getpid() || !Py_IsInitialized()) return Status();
+  const pybind11::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() == 0) return Status();
+  raised_ = std::make_exception_ptr(pybind11::error_already_set());
+  return Status(StatusCode::Interrupted, "a signal handler raised an exception");
+}
+
+void stay_if_leaving() {
+  if (!ProcessLife::instance().leaving() || InCallbacks::here() || gettid() == getpid()) return;
+  for (;;) pause();
+}
+
+}  // namespace rdmacoll::torch_ext

@@ -1,0 +1,40 @@
+// Python's part in a wait: nobody waits holding the GIL, and Ctrl-C ends a wait.
+// Floor: torch_ext. Thread: any; with or without the GIL.
+#pragma once
+
+#include <exception>
+
+#include "csrc/base/status.h"
+
+struct _ts;  // PyThreadState; Python.h stays out of the headers
+
+namespace rdmacoll::torch_ext {
+
+// Gives the GIL up for a scope, if this thread holds it.
+class WithoutGil {
+ public:
+  WithoutGil();
+  ~WithoutGil();
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  _ts* saved_;
+};
+
+// Runs Python's signal handlers during a wait and carries out what they raise.
+class PythonInterrupt {
+ public:
+  // For Communicator::wait. Interrupted if a handler raised.
+  Status check();
+  [[noreturn]] void rethrow() const { std::rethrow_exception(raised_); }
+
+ private:
+  std::exception_ptr raised_;
+};
+
+// A daemon thread that comes back from a wait while Python finalizes is unwound by force, which
+// no destructor survives: keeps it here for the little time the process still has.
+void stay_if_leaving();
+
+}  // namespace rdmacoll::torch_ext
