@@ -13,18 +13,18 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from .job import Job
-from .key import Key
-from .key_sharing import KeyNotShared, KeySharing
-from .launch import Launch, say
-from .limits import make_room
-from .mpi_command import mpi_command
-from .mpi_env import mpi_environment
-from .mpi_find import Mpi, MpiError, find_mpi
-from .options import Options, parse
-from .processes import own_module
-from .rank_env import sets_one_thread
-from .secret_file import SecretFileError, read_secret_file
+from rdmacoll.launcher.agent.rank_env import sets_one_thread
+from rdmacoll.launcher.base.job import Job
+from rdmacoll.launcher.base.limits import make_room
+from rdmacoll.launcher.base.processes import own_module
+from rdmacoll.launcher.command.launch import Launch, say
+from rdmacoll.launcher.command.mpi_command import mpi_command
+from rdmacoll.launcher.command.mpi_env import mpi_environment
+from rdmacoll.launcher.command.mpi_find import Mpi, MpiError, find_mpi
+from rdmacoll.launcher.command.options import Options, parse
+from rdmacoll.launcher.keys.key import Key
+from rdmacoll.launcher.keys.key_sharing import KeyNotShared, KeySharing
+from rdmacoll.launcher.keys.secret_file import SecretFileError, read_secret_file
 
 KEY_BYTES = 32
 
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(options: Options) -> int:
     """Runs the job and returns its status. OSError if it cannot be started."""
     if options.check_build:
-        from .check_build import check_build
+        from rdmacoll.launcher.command.check_build import check_build
 
         return check_build(version())
     if not options.module and not Path(options.script).is_file():
@@ -54,7 +54,7 @@ def run(options: Options) -> int:
     job = _job(options)
     if sets_one_thread(job):
         say("OMP_NUM_THREADS is not set: each rank gets 1 thread (-x OMP_NUM_THREADS=N for more)")
-    agent = [*own_module("agent"), ",".join(host.name for host in job.hosts)]
+    agent = [*own_module("rdmacoll.launcher.agent.main"), ",".join(host.name for host in job.hosts)]
     if job.all_local and len(job.hosts) == 1:
         # mpiexec would listen on all interfaces, for anybody who can reach them.
         if options.verbose:

@@ -50,9 +50,9 @@ if "torch" in sys.modules or os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1"
 
 def build_info() -> dict[str, str]:
     """What the compiled module was built from, by what it is; ImportError if it does not load."""
-    from ._extension import extension
+    from .info.build import build_facts
 
-    return {"rdmacoll": __getattr__("__version__"), **extension().build_info()}
+    return build_facts()
 
 
 def __getattr__(name: str) -> Any:

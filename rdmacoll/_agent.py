@@ -2,7 +2,7 @@
 
 Children of a rank, and jobs that it starts, are not of the rank's job, but inherit RDMACOLL_AGENT,
 RANK and the like. So the variables prove nothing. Whether a process is a rank, and which, it learns
-from its parent, if that is the agent; launcher/rendezvous.py has the protocol.
+from its parent, if that is the agent; launcher/agent/rendezvous.py has the protocol.
 Floor: rdmacoll/. Thread: any.
 """
 
@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from .launcher.ask_agent import Identity, ask_identity, pid_of_agent
+from rdmacoll.base.agent_protocol import Identity, ask_identity, pid_of_agent
 
 
 @dataclass(frozen=True)

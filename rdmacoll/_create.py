@@ -3,9 +3,10 @@
 import os
 from typing import TYPE_CHECKING, Any
 
+from rdmacoll.base.agent_protocol import JOINS
+
 from ._agent import own_agent
 from ._extension import extension
-from .launcher.rank_env import JOINS
 
 if TYPE_CHECKING:
     from ._C import RdmaBackend

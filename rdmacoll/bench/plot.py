@@ -4,8 +4,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from rdmacoll import _files
-from rdmacoll.launcher.byte_sizes import text_of_size
+from rdmacoll.base import files
+from rdmacoll.base.byte_sizes import text_of_size
 
 from .result import Result, Row
 
@@ -34,7 +34,7 @@ def draw(result: Result, path: Path) -> None:
     with rc_context({"svg.fonttype": "none"}):  # text stays text
         drawn = io.BytesIO()
         figure.savefig(drawn, dpi=150, format=path.suffix.removeprefix("."))
-    _files.write(path, drawn.getvalue(), _files.SHARED)
+    files.write(path, drawn.getvalue(), files.SHARED)
 
 
 def _draw_times(panel: Any, rows: list[Row], copy_gb_per_s: float) -> None:

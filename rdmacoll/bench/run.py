@@ -9,7 +9,7 @@ from importlib.metadata import version
 import torch
 import torch.distributed as dist
 
-from rdmacoll import _files
+from rdmacoll.base import files
 
 from .case import ROOT, Case, Place, WrongResult
 from .machine import measure_machine
@@ -37,7 +37,7 @@ def run(options: Options) -> None:
     dist.destroy_process_group()
     watch()
     if at_root and options.json:
-        _files.write(options.json, json.dumps(result.as_data(), indent=1) + "\n", _files.SHARED)
+        files.write(options.json, json.dumps(result.as_data(), indent=1) + "\n", files.SHARED)
     if at_root and options.plot:
         from .plot import draw
 

@@ -1,6 +1,6 @@
 """Lists of sizes in bytes, as people write them: 4:256M:4, or 4,64K,1M. Pure."""
 
-from rdmacoll.launcher.byte_sizes import parse_size
+from rdmacoll.base.byte_sizes import parse_size
 
 
 def parse_sizes(text: str) -> list[int]:

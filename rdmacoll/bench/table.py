@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rdmacoll.launcher.byte_sizes import text_of_size
+from rdmacoll.base.byte_sizes import text_of_size
 
 from .result import Result, Row
 

@@ -12,7 +12,7 @@ import tempfile
 import time
 import traceback
 
-from rdmacoll.launcher.processes import die_with_parent
+from rdmacoll.launcher.base.processes import die_with_parent
 
 from .options import Options, checked, describe
 

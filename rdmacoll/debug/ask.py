@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from rdmacoll._peer_user import peer_of, same_user
-from rdmacoll._printable import printable
+from rdmacoll.base.peer_user import peer_of, same_user
+from rdmacoll.base.printable import printable
 
 from .dumps import MOST_BYTES, BadDump, Dump, parse
 from .processes import Job, environ_of, job_of, stat_of

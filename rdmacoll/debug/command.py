@@ -5,8 +5,8 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from rdmacoll import _files
-from rdmacoll._printable import printable
+from rdmacoll.base import files
+from rdmacoll.base.printable import printable
 
 from .ask import Asked, ask_all
 from .dumps import Dump, read_folder
@@ -86,12 +86,12 @@ def _absent(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
 def _keep(arguments: argparse.Namespace, asked: Sequence[Asked]) -> None:
     if arguments.out is None:
         return
-    _files.make_folder(arguments.out)
+    files.make_folder(arguments.out)
     for one in asked:
         if one.dump is not None:
             host = NOT_IN_A_NAME.sub("_", one.dump.host)[:MOST_OF_A_NAME]
             name = f"rdmacoll-rank{one.dump.rank}-{host}-pid{one.pid}.json"
-            _files.write(arguments.out / name, one.text)
+            files.write(arguments.out / name, one.text)
 
 
 def _show(arguments: argparse.Namespace) -> int:

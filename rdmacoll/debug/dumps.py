@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rdmacoll import _files
-from rdmacoll._printable import MOST, printable
+from rdmacoll.base import files
+from rdmacoll.base.printable import MOST, printable
 
 FORMAT = "rdmacoll flight recorder 1"
 # More than the largest recorder's: 2**20 operations of some 300 bytes.
@@ -189,7 +189,7 @@ def read_folder(folder: Path) -> tuple[list[Dump], list[str]]:
     problems = []
     for path in sorted(folder.glob("rdmacoll-*.json")):
         try:
-            dump = parse(_files.read(path, MOST_BYTES).decode())
+            dump = parse(files.read(path, MOST_BYTES).decode())
         except (OSError, UnicodeDecodeError, BadDump) as error:
             problems.append(printable(f"{path}: {error}"))
             continue

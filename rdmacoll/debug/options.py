@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from rdmacoll.launcher.options import seconds
+from rdmacoll.base.arguments import seconds
 
 DESCRIPTION = "What the ranks of a job are doing, when it hangs or has failed."
 DUMP = """\

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rdmacoll.launcher.byte_sizes import text_of_size
+from rdmacoll.base.byte_sizes import text_of_size
 
 from .dumps import Dump, Operation
 from .verdict import GroupVerdict, Member, Message, Stuck, judge, messages

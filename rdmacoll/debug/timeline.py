@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rdmacoll import _files
+from rdmacoll.base import files
 
 from .dumps import Dump, Group, Operation
 
@@ -24,7 +24,7 @@ def write_timeline(dumps: Sequence[Dump], path: Path) -> None:
         for number, operation in enumerate(dump.operations):
             if (group := dump.groups.get(operation.group)) is not None:
                 events += slices(dump, group, operation, f"{dump.rank}.{number}")
-    _files.write(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}) + "\n")
+    files.write(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}) + "\n")
 
 
 def process_events(dump: Dump) -> Iterator[Event]:

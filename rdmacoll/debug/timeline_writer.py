@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from rdmacoll import _files
+from rdmacoll.base import files
 
 from .dumps import BadDump, Dump, Operation, parse
 from .timeline import Event, process_events, slices, track_event
@@ -109,7 +109,7 @@ class TimelineWriter:
         path = Path(self._name)
         if "{rank}" not in self._name:
             path = path.with_name(f"{path.stem}-{{rank}}{path.suffix}")
-        return _files.create(Path(str(path).replace("{rank}", str(rank))))
+        return files.create(Path(str(path).replace("{rank}", str(rank))))
 
     def _count_missing(self, new: list[Operation]) -> None:
         for operation in new:

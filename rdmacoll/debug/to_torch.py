@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rdmacoll import _files
+from rdmacoll.base import files
 
 from .dumps import Dump, Group, Operation
 
@@ -36,10 +36,10 @@ GroupKey = tuple[str, tuple[int, ...]]
 
 def write_for_torch(dumps: Sequence[Dump], folder: Path) -> None:
     """One file per rank; `torchfrtrace FOLDER` reads them."""
-    _files.make_folder(folder)
+    files.make_folder(folder)
     first = _first_sequences(dumps)
     for dump in dumps:
-        _files.write(folder / f"{PREFIX}{dump.rank}", pickle.dumps(_as_torch(dump, first)))
+        files.write(folder / f"{PREFIX}{dump.rank}", pickle.dumps(_as_torch(dump, first)))
 
 
 def _first_sequences(dumps: Sequence[Dump]) -> dict[GroupKey, int]:

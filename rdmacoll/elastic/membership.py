@@ -7,9 +7,10 @@ import os
 import torch
 import torch.distributed as dist
 
+from rdmacoll.base.agent_protocol import JOINS
+
 from .._agent import own_agent
 from ..failure import dead_ranks, shrink_group
-from ..launcher.rank_env import JOINS
 from .board import Board
 from .grown import make_backend, put_in_place
 from .newcomer import join, tell_agent

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import torch.distributed as dist
 
+from rdmacoll.base.agent_protocol import tell_joined
+
 from .._agent import own_agent
 from .._create import leave_agent_out
-from ..launcher.ask_agent import tell_joined
 from .board import Board, TrainingIsOver
 from .grown import make_backend, put_in_place
 

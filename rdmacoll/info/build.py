@@ -1,6 +1,7 @@
 """What is compiled in and which device it chooses, asked of the extension: loads torch."""
 
 from dataclasses import dataclass
+from importlib.metadata import version
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,19 @@ def ask_build(local_ranks: int) -> Build:
     """ImportError says what to do if there is no torch or the extension does not load into it."""
     import torch
 
-    from rdmacoll import build_info
-
-    facts = build_info()
+    facts = build_facts()
     return Build(
         torch=torch.__version__,
         facts=facts,
         transports=facts["transports"].split(", "),
         choices=[_choice(rank) for rank in range(local_ranks)],
     )
+
+
+def build_facts() -> dict[str, str]:
+    from rdmacoll._extension import extension
+
+    return {"rdmacoll": version("rdmacoll"), **extension().build_info()}
 
 
 def _choice(local_rank: int) -> Choice:

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 import rdmacoll
-from rdmacoll import _files
+from rdmacoll.base import files
 from rdmacoll.bench.case import ROOT, Case, Place
 from rdmacoll.bench.measure import STEP_TIMEOUT_S, Meter, System, watch
 from rdmacoll.bench.torch_calls import Call, torch_call
@@ -44,9 +44,7 @@ def run(options: Options) -> None:
         measured.append(tuner.measure(collective))
         tuner.say(*screen_lines(measured[-1]))
     if tuner.place.rank == ROOT:
-        _files.write(
-            options.out, "\n".join(file_lines(tuner.group, measured)) + "\n", _files.SHARED
-        )
+        files.write(options.out, "\n".join(file_lines(tuner.group, measured)) + "\n", files.SHARED)
     tuner.say("", f"written; use it with RDMACOLL_TUNING={options.out.absolute()}")
     dist.destroy_process_group()
 

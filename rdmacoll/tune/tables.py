@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rdmacoll.launcher.byte_sizes import SHIFTS, text_of_size
+from rdmacoll.base.byte_sizes import SHIFTS, text_of_size
 
 from .choice import Measured, best_algorithms, rows_of
 from .model import fit

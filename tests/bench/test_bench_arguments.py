@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from bench_process import bench, run
-from rdmacoll.launcher.byte_sizes import text_of_size
 
+from rdmacoll.base.byte_sizes import text_of_size
 from rdmacoll.bench.options import BadArgument, Options, checked, describe
 from rdmacoll.bench.sizes import parse_sizes
 

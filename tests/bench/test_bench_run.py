@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from bench_process import BIN, bench, run
-from rdmacoll.launcher.hosts import Host
-from rdmacoll.launcher.mpi_command import mpi_command
-from rdmacoll.launcher.mpi_find import find_mpi
+from rdmacoll.launcher.base.hosts import Host
+from rdmacoll.launcher.command.mpi_command import mpi_command
+from rdmacoll.launcher.command.mpi_find import find_mpi
 
 from rdmacoll.bench.operations import OPERATIONS
 

@@ -14,7 +14,7 @@ from as_root import only_as_root
 from made_dumps import collective, dump_of, text_of
 from other_user import LIMIT_S, NOBODY
 
-from rdmacoll import _files
+from rdmacoll.base import files
 from rdmacoll.bench.options import BadArgument, writable
 from rdmacoll.debug.dumps import read_folder
 from rdmacoll.debug.timeline import write_timeline
@@ -37,21 +37,21 @@ def mode_of(path: Path) -> int:
 def test_a_file_appears_whole_and_for_this_user_alone(folder: Path) -> None:
     path = folder / "file"
     for text in ("a longer text", "text"):
-        _files.write(path, text)
+        files.write(path, text)
         assert path.read_text() == text
         assert mode_of(path) == 0o600
     assert list(folder.iterdir()) == [path]
     umask = os.umask(0o022)
     try:
-        _files.write(path, "for all", _files.SHARED)
+        files.write(path, "for all", files.SHARED)
     finally:
         os.umask(umask)
     assert mode_of(path) == 0o644
 
 
 def test_folders_are_made_for_this_user_alone(tmp_path: Path) -> None:
-    _files.make_folder(tmp_path / "one" / "two")
-    _files.make_folder(tmp_path / "one" / "two")
+    files.make_folder(tmp_path / "one" / "two")
+    files.make_folder(tmp_path / "one" / "two")
     assert [mode_of(tmp_path / "one"), mode_of(tmp_path / "one" / "two")] == [0o700, 0o700]
 
 
@@ -59,7 +59,7 @@ def test_a_link_is_refused_and_what_it_names_is_left_alone(folder: Path) -> None
     victim, path = folder / "victim", folder / "file"
     victim.write_text("dear")
     path.symlink_to(victim)
-    for write in (lambda: _files.write(path, "text"), lambda: _files.create(path)):
+    for write in (lambda: files.write(path, "text"), lambda: files.create(path)):
         with pytest.raises(OSError, match="something else than a regular file"):
             write()
     assert victim.read_text() == "dear"
@@ -70,7 +70,7 @@ def test_a_pipe_is_refused_and_not_waited_for(folder: Path) -> None:
     path = folder / "file"
     os.mkfifo(path)
     with pytest.raises(OSError, match=str(path)):
-        _files.write(path, "text")
+        files.write(path, "text")
     with pytest.raises(OSError, match=str(path)):
         write_timeline([dump_of(0, 1)], path)
     with pytest.raises(BadArgument, match="--json .* something else than a regular file"):
@@ -85,8 +85,8 @@ def test_what_the_user_has_opened_is_written_as_it_is(
     name: str, arrives: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
     writable("--json", Path(name))
-    _files.write(Path(name), "te")
-    _files.write(Path(name), "xt")
+    files.write(Path(name), "te")
+    files.write(Path(name), "xt")
     assert "".join(capfd.readouterr()) == ("text" if arrives else "")
 
 
@@ -96,7 +96,7 @@ def test_what_the_user_has_not_opened_is_refused(folder: Path) -> None:
     with pytest.raises(BadArgument, match=f"--json {path}: it is not open here"):
         writable("--json", path)
     with pytest.raises(OSError, match=str(path)):
-        _files.write(path, "text")
+        files.write(path, "text")
 
 
 def test_a_file_of_another_user_is_refused(folder: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_file_of_another_user_is_refused(folder: Path) -> None:
     path.write_text("theirs")
     os.chown(path, NOBODY, -1)
     with pytest.raises(OSError, match=f"belongs to user {NOBODY}"):
-        _files.write(path, "text")
+        files.write(path, "text")
     assert path.read_text() == "theirs"
 
 

@@ -16,8 +16,8 @@ import pytest
 from made_dumps import collective, dump_of, moved, text_of
 from other_user import acting, in_user_namespace
 
-from rdmacoll._peer_user import is_ambiguous, same_user
-from rdmacoll._printable import printable
+from rdmacoll.base.peer_user import is_ambiguous, same_user
+from rdmacoll.base.printable import printable
 from rdmacoll.debug.ask import Asked, ask_all, listening
 from rdmacoll.debug.command import _keep
 from rdmacoll.debug.dumps import BadDump, parse
@@ -117,7 +117,7 @@ threading.Thread(target=serve, daemon=True).start()
 
 
 def test_in_a_namespace_without_a_map_nobody_is_this_user() -> None:
-    code = "import os; from rdmacoll._peer_user import *; print(same_user(os.geteuid()))"
+    code = "import os; from rdmacoll.base.peer_user import *; print(same_user(os.geteuid()))"
     done = in_user_namespace(code)
     assert done.stdout == "False\n", done
     assert same_user(os.geteuid())
@@ -128,8 +128,8 @@ def test_in_a_namespace_without_a_map_nobody_is_this_user() -> None:
 def test_in_a_namespace_without_a_map_the_agent_lets_nobody_in() -> None:
     code = """
 import selectors, socket
-from rdmacoll.launcher.rank_env import Attempt, Master
-from rdmacoll.launcher.rendezvous import Rendezvous
+from rdmacoll.launcher.agent.rank_env import Attempt, Master
+from rdmacoll.launcher.agent.rendezvous import Rendezvous
 selector = selectors.DefaultSelector()
 attempt = Attempt(0, Master("127.0.0.1", 1), b"s" * 32)
 agent = Rendezvous(range(1), 1, attempt, lambda pid: 0, selector)

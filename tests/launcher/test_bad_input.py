@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from job_runner import LIMIT_S, TWO_HOSTS, Jobs
 from namespaces import in_namespace
-from rdmacoll.launcher.hosts import MOST_RANKS
+from rdmacoll.launcher.base.hosts import MOST_RANKS
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from job_runner import Jobs, wait_for
-from rdmacoll.launcher.cause import Why
-from rdmacoll.launcher.hosts import Host
-from rdmacoll.launcher.job import Job
-from rdmacoll.launcher.losses import Losses
-from rdmacoll.launcher.report import Failure
+from rdmacoll.launcher.agent.losses import Losses
+from rdmacoll.launcher.base.cause import Why
+from rdmacoll.launcher.base.hosts import Host
+from rdmacoll.launcher.base.job import Job
+from rdmacoll.launcher.base.report import Failure
 
 ONE_HOST = ["-np", "3"]
 TWO_HOSTS = ["-np", "3", "-H", "localhost:1,127.0.0.1:2"]

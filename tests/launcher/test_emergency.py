@@ -9,13 +9,13 @@ import subprocess
 import psutil
 import pytest
 from job_runner import Jobs, wait_for
-from rdmacoll.launcher import processes
+from rdmacoll.launcher.base import processes
 
 CHILDREN = 20
 AGENT = f"""
     import ctypes, os, subprocess, sys
-    from rdmacoll.launcher.emergency import watch_signals
-    from rdmacoll.launcher.processes import become_subreaper, reap
+    from rdmacoll.launcher.agent.emergency import watch_signals
+    from rdmacoll.launcher.base.processes import become_subreaper, reap
     become_subreaper()
     watch_signals()
     for _ in range({CHILDREN}):  # each with a child that has a child

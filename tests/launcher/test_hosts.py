@@ -6,7 +6,7 @@ Floor: tests.
 import socket
 
 import pytest
-from rdmacoll.launcher.hosts import Host, HostError, parse_hostfile, parse_hosts, place
+from rdmacoll.launcher.base.hosts import Host, HostError, parse_hostfile, parse_hosts, place
 
 
 def test_hosts_option() -> None:

@@ -14,8 +14,8 @@ import pytest
     ("module", "absent"),
     [
         ("rdmarun", ["torch", "mpi4py"]),
-        ("agent", ["torch", "mpi4py"]),  # before it forks: the keeper
-        ("supervisor", ["torch", "mpi4py"]),
+        ("agent.main", ["torch", "mpi4py"]),  # before it forks: the keeper
+        ("agent.supervisor", ["torch", "mpi4py"]),
     ],
 )
 def test_not_loaded(module: str, absent: list[str], tmp_path: Path) -> None:

@@ -11,14 +11,15 @@ import time
 from contextlib import ExitStack, suppress
 
 import pytest
-from rdmacoll.launcher import key_sharing, rdmarun
-from rdmacoll.launcher.hosts import Host
-from rdmacoll.launcher.job import Job
-from rdmacoll.launcher.key import Key
-from rdmacoll.launcher.key_holder import _serve, ask_for_key, key_address
-from rdmacoll.launcher.key_sharing import KeyNotShared, KeySharing, is_here
-from rdmacoll.launcher.mpi_command import Flavour
-from rdmacoll.launcher.mpi_find import Mpi
+from rdmacoll.launcher import rdmarun
+from rdmacoll.launcher.base.hosts import Host
+from rdmacoll.launcher.base.job import Job
+from rdmacoll.launcher.command.mpi_command import Flavour
+from rdmacoll.launcher.command.mpi_find import Mpi
+from rdmacoll.launcher.keys import key_sharing
+from rdmacoll.launcher.keys.key import Key
+from rdmacoll.launcher.keys.key_holder import _serve, ask_for_key, key_address
+from rdmacoll.launcher.keys.key_sharing import KeyNotShared, KeySharing, is_here
 
 KEY = Key(b"k" * 32, "run")
 JOB = Job([Host("nodeA", 1), Host("nodeB", 1)], [], "/", {}, "run", start_timeout_s=7.0)

@@ -8,7 +8,7 @@ import signal
 import psutil
 import pytest
 from job_runner import Jobs, wait_for
-from rdmacoll.launcher.table import SILENCE_S
+from rdmacoll.launcher.agent.table import SILENCE_S
 
 # Each rank has a child in its own group, one in a session of its own, and its own child's child.
 FAMILY = """

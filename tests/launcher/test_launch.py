@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from job_runner import LIMIT_S
-from rdmacoll.launcher.hosts import Host
-from rdmacoll.launcher.job import PIECE_BYTES, Job
-from rdmacoll.launcher.key import Key
-from rdmacoll.launcher.launch import Launch
+from rdmacoll.launcher.base.hosts import Host
+from rdmacoll.launcher.base.job import PIECE_BYTES, Job
+from rdmacoll.launcher.command.launch import Launch
+from rdmacoll.launcher.keys.key import Key
 
 KEY = Key(b"k" * 32, "run")
 

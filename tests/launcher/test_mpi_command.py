@@ -4,8 +4,8 @@ Floor: tests.
 """
 
 import pytest
-from rdmacoll.launcher.hosts import Host
-from rdmacoll.launcher.mpi_command import Flavour, mpi_command
+from rdmacoll.launcher.base.hosts import Host
+from rdmacoll.launcher.command.mpi_command import Flavour, mpi_command
 
 AGENT = ["python", "agent"]
 HERE = [Host("localhost", 2)]

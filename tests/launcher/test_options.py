@@ -4,7 +4,7 @@ Floor: tests.
 """
 
 import pytest
-from rdmacoll.launcher.options import parse
+from rdmacoll.launcher.command.options import parse
 
 
 def env_of(*argv: str, **environ: str) -> dict[str, str]:

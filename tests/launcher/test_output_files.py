@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from as_root import only_as_root
 from job_runner import Jobs
-from rdmacoll.launcher.rank_files import FileError, open_rank_files
+from rdmacoll.launcher.agent.rank_files import FileError, open_rank_files
 
 STRANGER = 4321  # a uid
 

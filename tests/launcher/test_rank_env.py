@@ -5,9 +5,9 @@ Floor: tests.
 
 from dataclasses import replace
 
-from rdmacoll.launcher.hosts import Host
-from rdmacoll.launcher.job import Job
-from rdmacoll.launcher.rank_env import Attempt, Master, master_address, rank_env
+from rdmacoll.launcher.agent.rank_env import Attempt, Master, master_address, rank_env
+from rdmacoll.launcher.base.hosts import Host
+from rdmacoll.launcher.base.job import Job
 
 FIRST = Attempt(0, Master("a", 1234), b"secret")
 JOB = Job(

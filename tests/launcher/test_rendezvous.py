@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from job_runner import LIMIT_S, Jobs
-from rdmacoll.launcher import caller
-from rdmacoll.launcher.rank_env import Attempt, Master
-from rdmacoll.launcher.rendezvous import Rendezvous
+from rdmacoll.launcher.agent import caller
+from rdmacoll.launcher.agent.rank_env import Attempt, Master
+from rdmacoll.launcher.agent.rendezvous import Rendezvous
 
 TWO_HOSTS = ["-np", "3", "-H", "localhost:2,127.0.0.1:1"]
 BOTH = pytest.mark.parametrize("options", [["-np", "3"], TWO_HOSTS], ids=["one host", "two hosts"])

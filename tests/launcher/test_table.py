@@ -6,10 +6,10 @@ Floor: tests.
 from collections.abc import Sequence
 
 import pytest
-from rdmacoll.launcher import table
-from rdmacoll.launcher.cause import Cause
-from rdmacoll.launcher.comm import Alone, Gathering
-from rdmacoll.launcher.table import AgentsSilent, Record, Table
+from rdmacoll.launcher.agent import table
+from rdmacoll.launcher.agent.table import AgentsSilent, Record, Table
+from rdmacoll.launcher.base.cause import Cause
+from rdmacoll.launcher.base.comm import Alone, Gathering
 
 MINE = Record(
     live=2,

@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 from job_runner import LIMIT_S, Jobs, command_of, wait_for
-from rdmacoll.launcher.comm import Comm, Gathering
-from rdmacoll.launcher.key import Key, NotOfTheJob, Trust, establish_trust
-from rdmacoll.launcher.key_sharing import remote_shell
-from rdmacoll.launcher.mpi_env import mpi_environment
+from rdmacoll.launcher.base.comm import Comm, Gathering
+from rdmacoll.launcher.command.mpi_env import mpi_environment
+from rdmacoll.launcher.keys.key import Key, NotOfTheJob, Trust, establish_trust
+from rdmacoll.launcher.keys.key_sharing import remote_shell
 from test_mpi import HYDRA, TWO_AGENTS, bare_python
 
 TWO_HOSTS = ["-np", "2", "-H", "nodeA:1,nodeB:1"]

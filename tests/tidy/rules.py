@@ -1,11 +1,12 @@
-"""The rules of the house. A rule takes the tree and yields complaints, "path:line: what is wrong".
+"""The rules of the house: CONTRIBUTING.md as code. What may see what is in floors.py.
 
-What may see what is docs/ARCHITECTURE.md as a table; the rest is CONTRIBUTING.md as code.
+A rule takes the tree and yields complaints, "path:line: what is wrong".
 """
 
 import re
 from collections.abc import Callable, Iterator
 
+from floors import floors, link_edges, python_floors
 from source import CODE, CPP, Tree, cpp_functions, python_functions
 
 Rule = Callable[[Tree], Iterator[str]]
@@ -13,85 +14,6 @@ Rule = Callable[[Tree], Iterator[str]]
 FILE_LINES = 400
 FUNCTION_LINES = 69
 COLUMNS = 100
-
-BELOW_TRANSPORT = {"csrc/memory", "csrc/base"}
-ON_TRANSPORT = BELOW_TRANSPORT | {"csrc/transport"}
-BASIS = ON_TRANSPORT | {"csrc/plan", "csrc/reduce"}
-ON_CHANNELS = BASIS | {"csrc/engine/work", "csrc/engine/channel"}
-TRAFFIC = {f"csrc/engine/{room}" for room in ("collective", "p2p", "failure", "recorder")}
-# What torch_ext takes from the engine: its face, and the values that pass through it.
-ENGINE = BASIS | {
-    "csrc/engine",
-    *(f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect", "drive")),
-}
-SEES: dict[str, set[str]] = {
-    "csrc/base": set(),
-    "csrc/memory": {"csrc/base"},
-    "csrc/plan": {"csrc/base"},
-    "csrc/plan/algorithms": {"csrc/base", "csrc/plan"},
-    "csrc/plan/selection": {"csrc/base", "csrc/plan", "csrc/plan/algorithms"},
-    "csrc/plan/verify": {"csrc/base", "csrc/plan", "csrc/plan/selection"},  # seen by tests only
-    "csrc/reduce": {"csrc/base", "csrc/memory"},
-    "csrc/transport": BELOW_TRANSPORT,
-    "csrc/transport/shm": ON_TRANSPORT,
-    "csrc/transport/verbs/device": ON_TRANSPORT,
-    "csrc/transport/verbs/connection": ON_TRANSPORT | {"csrc/transport/verbs/device"},
-    "csrc/transport/verbs": ON_TRANSPORT
-    | {"csrc/transport/verbs/device", "csrc/transport/verbs/connection"},
-    "csrc/transport/no_verbs": ON_TRANSPORT | {"csrc/transport/verbs"},  # for one header
-    "csrc/transport/ofi": ON_TRANSPORT,
-    "csrc/transport/sim": ON_TRANSPORT,  # seen by tests only
-    "csrc/engine/work": BASIS,
-    "csrc/engine/recorder": BASIS | {"csrc/engine/work"},
-    "csrc/engine/channel": BASIS,
-    "csrc/engine/collective": ON_CHANNELS,
-    "csrc/engine/p2p": ON_CHANNELS | {"csrc/engine/recorder"},
-    "csrc/engine/failure": ON_CHANNELS,
-    "csrc/engine/connect": ON_CHANNELS
-    | {"csrc/transport/shm", "csrc/transport/verbs", "csrc/transport/ofi"},
-    "csrc/engine/group": ON_CHANNELS | TRAFFIC,
-    "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect", "csrc/engine/group"},
-    "csrc/engine": ON_CHANNELS
-    | TRAFFIC
-    | {"csrc/plan/selection"}
-    | {"csrc/engine/connect", "csrc/engine/group", "csrc/engine/drive"},
-    "torch_ext/base": ENGINE,
-    "torch_ext/tensors": ENGINE | {"torch_ext/base"},
-    "torch_ext/join": ENGINE | {"torch_ext/base", "torch_ext/tensors"},
-    "torch_ext/heap": ENGINE | {"torch_ext/base", "torch_ext/tensors", "torch_ext/join"},
-    "torch_ext/backend": ENGINE
-    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap")},
-    "torch_ext": ENGINE
-    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap", "backend")}
-    | {"csrc/plan/selection", "csrc/transport/verbs"},
-}
-
-
-def floors(tree: Tree) -> Iterator[str]:
-    """Includes point down, and name the header from the root."""
-    for path in tree.select(CPP, "csrc/", "torch_ext/"):
-        floor = path.parent.as_posix()
-        if floor not in SEES:
-            yield f"{path}:1: {floor} is no floor; see SEES in {__file__}"
-            continue
-        for line, header, quoted in tree.includes(path):
-            below = header.rpartition("/")[0]
-            if quoted and not (tree.root / header).is_file():
-                yield f"{path}:{line}: {header} does not exist (name it from the root)"
-            elif quoted and below != floor and below not in SEES[floor]:
-                yield f"{path}:{line}: {floor} may not see {below}"
-
-
-def link_edges(tree: Tree) -> Iterator[str]:
-    """CMake links what the table lets include, no more."""
-    folder_of: dict[str, str] = {}
-    for line, text in tree.lines(tree.root / "CMakeLists.txt"):
-        if match := re.match(r"\s*floor\((\w+) (\S+) ([^)]*)\)", text):
-            name, folder = match[1], "csrc/" + match[2]
-            folder_of[name] = folder
-            for other in match[3].split():
-                if other in folder_of and folder_of[other] not in SEES[folder]:
-                    yield f"CMakeLists.txt:{line}: {folder} may not link {folder_of[other]}"
 
 
 def engine_is_alone(tree: Tree) -> Iterator[str]:
@@ -105,12 +27,11 @@ def engine_is_alone(tree: Tree) -> Iterator[str]:
 # Where a name may occur in C++ or Python, and how it is recognised there.
 CONFINED = {
     "ibv_": (CPP, r"\bibv_\w+", ("csrc/transport/verbs/", "tests/")),
-    "fi_": (CPP, r"\bfi_\w+\s*\(", ("csrc/transport/ofi/", "tests/")),
     "getenv": (CPP, r"\b(?:secure_)?getenv\b", ("csrc/base/config.cc", "tests/")),
     "torch": (
         {".py"},
         r"^\s*(?:import|from) torch\b",
-        ("rdmacoll/", "launcher/store.py", "tests/", "examples/", "benchmarks/", "setup.py"),
+        ("rdmacoll/", "launcher/agent/store.py", "tests/", "examples/", "benchmarks/", "setup.py"),
     ),
     "mpi4py": (
         {".py"},
@@ -233,6 +154,7 @@ def packages(tree: Tree) -> Iterator[str]:
 RULES: list[Rule] = [
     floors,
     link_edges,
+    python_floors,
     engine_is_alone,
     confined,
     header_comments,

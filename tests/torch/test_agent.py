@@ -15,9 +15,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from rdmacoll.launcher.ask_agent import Identity, address_of, ask_identity
-from rdmacoll.launcher.caller import HELLO, packed
+from rdmacoll.launcher.agent.caller import HELLO, packed
 from world import LOOPBACK, backend, host_store
+
+from rdmacoll.base.agent_protocol import Identity, address_of, ask_identity
 
 LIMIT_S = 60
 JOIN = """

@@ -1,4 +1,4 @@
-// RdmaBackend's life, options and failure, and how a blocking call ends. Floor: torch_ext.
+// RdmaBackend's life, options and failure, and how a blocking call ends. Floor: torch_ext/backend.
 #include "torch_ext/backend/backend.h"
 
 #include <utility>

@@ -4,7 +4,7 @@
 // backend.cc: life, options, failure, the end of a blocking call · regroup.cc: groups made of
 // another · reconfigure.cc: groups that are given their ranks · collectives.cc, lists.cc,
 // coalesced.cc, p2p.cc: the operations · sparse.cc, monitored_barrier.cc: those made of others.
-// Floor: torch_ext. Thread: any.
+// Floor: torch_ext/backend. Thread: any.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // Several operations as one work: one operation of the engine per tensor, without copies; but small
-// all_reduces together are one, as each would cost its latency. Floor: torch_ext.
+// all_reduces together are one, as each would cost its latency. Floor: torch_ext/backend.
 #include <c10/util/StringUtil.h>
 #include <c10/util/hash.h>
 

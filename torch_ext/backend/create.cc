@@ -1,4 +1,4 @@
-// create_backend. Floor: torch_ext.
+// create_backend. Floor: torch_ext/backend.
 #include "torch_ext/backend/create.h"
 
 #include "torch_ext/base/interrupt.h"

@@ -1,5 +1,5 @@
 // What makes this process a member of a new group.
-// Floor: torch_ext. Thread: the one that makes the group.
+// Floor: torch_ext/backend. Thread: the one that makes the group.
 #pragma once
 
 #include <memory>

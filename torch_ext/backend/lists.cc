@@ -1,4 +1,4 @@
-// Collectives over one tensor per rank, of any sizes. Floor: torch_ext.
+// Collectives over one tensor per rank, of any sizes. Floor: torch_ext/backend.
 #include <c10/util/StringUtil.h>
 
 #include "torch_ext/backend/backend.h"

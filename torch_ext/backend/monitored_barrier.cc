@@ -1,6 +1,6 @@
 // monitored_barrier: a barrier that names who does not come. Every rank reports to rank 0, which
 // answers once all are there. If some stay away the group fails everywhere, with their names.
-// Floor: torch_ext.
+// Floor: torch_ext/backend.
 #include <ATen/ops/empty.h>
 #include <c10/util/StringUtil.h>
 

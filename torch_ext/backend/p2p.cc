@@ -1,4 +1,4 @@
-// Point to point. Floor: torch_ext.
+// Point to point. Floor: torch_ext/backend.
 #include "torch_ext/backend/backend.h"
 #include "torch_ext/tensors/validate.h"
 

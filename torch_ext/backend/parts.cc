@@ -1,4 +1,4 @@
-// Parts. Floor: torch_ext.
+// Parts. Floor: torch_ext/backend.
 #include "torch_ext/backend/parts.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Parts: the works of the engine that one operation of torch consists of, mostly one.
-// Floor: torch_ext. Thread: added by one; then any.
+// Floor: torch_ext/backend. Thread: added by one; then any.
 #pragma once
 
 #include <c10/util/SmallVector.h>

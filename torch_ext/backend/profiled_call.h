@@ -1,5 +1,5 @@
 // ProfiledCall: a blocking operation as torch's profiler sees it (works show themselves).
-// Floor: torch_ext. Thread: one.
+// Floor: torch_ext/backend. Thread: one.
 #pragma once
 
 #include <ATen/record_function.h>

@@ -1,5 +1,5 @@
 // RdmaBackend: a group whose ranks are given to it, and given anew when they have changed: the
-// reconfigure interface of torch 2.15. Floor: torch_ext.
+// reconfigure interface of torch 2.15. Floor: torch_ext/backend.
 #include <numeric>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // RdmaBackend: groups made of some ranks of another: split() of those that are named, shrink() of
-// those that are left. Floor: torch_ext.
+// those that are left. Floor: torch_ext/backend.
 #include <algorithm>
 #include <limits>
 #include <utility>

@@ -1,7 +1,7 @@
 // all_reduce of sparse COO tensors: everybody's indices and values are gathered, and summed by
 // every rank in the order of the ranks. How much to gather is known only after a first exchange,
 // so the call returns when all is done, asynchronous or not.
-// Floor: torch_ext.
+// Floor: torch_ext/backend.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/_sparse_coo_tensor_unsafe.h>
 #include <ATen/ops/cat.h>

@@ -1,4 +1,4 @@
-// TorchWork's life. Floor: torch_ext.
+// TorchWork's life. Floor: torch_ext/backend.
 #include "torch_ext/backend/torch_work.h"
 
 #include <ATen/record_function.h>

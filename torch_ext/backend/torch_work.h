@@ -4,7 +4,8 @@
 // An operation is settled once all its parts are done: then the results are unpacked and the status
 // is final. Whoever comes first settles it: a waiter, or the callback of its last part. The thread
 // may have other operations to serve, so what is thrown meanwhile becomes this one's failure.
-// Floor: torch_ext. Thread: any; futures complete in the thread that settles, which holds no lock.
+// Floor: torch_ext/backend. Thread: any; futures complete in the thread that settles, which holds
+// no lock.
 #pragma once
 
 #include <ATen/core/ivalue.h>

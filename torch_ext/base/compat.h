@@ -1,5 +1,5 @@
 // The one header that knows torch's versions: 2.11, 2.13 and 2.15.
-// Floor: torch_ext. Thread: n/a.
+// Floor: torch_ext/base. Thread: n/a.
 #pragma once
 
 #include <torch/headeronly/version.h>

@@ -1,4 +1,4 @@
-// Status to exception. Floor: torch_ext.
+// Status to exception. Floor: torch_ext/base.
 #include "torch_ext/base/errors.h"
 
 #include <c10/util/Exception.h>

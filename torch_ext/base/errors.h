@@ -8,7 +8,7 @@
 // Those of a group that has lost ranks are rdmacoll.DeadRankError, which is both of the last two,
 // and carries the ranks; but not in futures, whose errors are made in threads without Python.
 //
-// Floor: torch_ext. Thread: any.
+// Floor: torch_ext/base. Thread: any.
 #pragma once
 
 #include <exception>

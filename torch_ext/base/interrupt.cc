@@ -1,4 +1,4 @@
-// The GIL and Python's signals. Floor: torch_ext.
+// The GIL and Python's signals. Floor: torch_ext/base.
 #include "torch_ext/base/interrupt.h"
 
 #include <pybind11/pybind11.h>

@@ -1,5 +1,5 @@
 // Python's part in a wait: nobody waits holding the GIL, and Ctrl-C ends a wait.
-// Floor: torch_ext. Thread: any; with or without the GIL.
+// Floor: torch_ext/base. Thread: any; with or without the GIL.
 #pragma once
 
 #include <exception>

@@ -1,4 +1,4 @@
-// HeapAllocator. Floor: torch_ext. Thread: any.
+// HeapAllocator. Floor: torch_ext/heap. Thread: any.
 #include "torch_ext/heap/heap_allocator.h"
 
 #include <ATen/EmptyTensor.h>

@@ -1,6 +1,6 @@
 // HeapAllocator: torch's tensors in the engine's heap: those asked for one by one, those that are
 // moved there, and all that torch's CPU allocator makes while it is told to serve from it.
-// Floor: torch_ext. Thread: any. In a forked child all of it is ordinary memory.
+// Floor: torch_ext/heap. Thread: any. In a forked child all of it is ordinary memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>

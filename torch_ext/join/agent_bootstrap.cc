@@ -1,4 +1,4 @@
-// The client of the agent. Floor: torch_ext.
+// The client of the agent. Floor: torch_ext/join.
 #include "torch_ext/join/agent_bootstrap.h"
 
 #include <endian.h>

@@ -1,6 +1,6 @@
 // AgentBootstrap: the ranks of the world meet at their hosts' agents, over a unix socket; the
-// agents exchange over MPI. The protocol is described in launcher/rendezvous.py. Floor: torch_ext.
-// Thread: the one that makes the group.
+// agents exchange over MPI. The protocol is described in launcher/agent/rendezvous.py. Floor:
+// torch_ext. Thread: the one that makes the group.
 #pragma once
 
 #include <string>

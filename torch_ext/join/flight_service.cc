@@ -1,4 +1,4 @@
-// The thread that hands out the flight recorder, and the signal handler. Floor: torch_ext.
+// The thread that hands out the flight recorder, and the signal handler. Floor: torch_ext/join.
 #include "torch_ext/join/flight_service.h"
 
 #include <poll.h>

@@ -4,7 +4,7 @@
 //
 // The socket has an abstract name, "rdmacoll-debug/<pid>/<random>", which vanishes with the process
 // and which rdmacoll/debug/ask.py finds in /proc/net/unix. It answers this process's user and root.
-// Floor: torch_ext. Thread: any.
+// Floor: torch_ext/join. Thread: any.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Membership. Floor: torch_ext.
+// Membership. Floor: torch_ext/join.
 #include "torch_ext/join/membership.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // Membership: how a group that reconfigure() makes finds its ranks. Each process has a handle;
 // those that are given the same handles under the same number are its ranks, and meet in the store
-// that all of them have. Floor: torch_ext. Thread: the one that makes the group; handle() any.
+// that all of them have. Floor: torch_ext/join. Thread: the one that makes the group; handle() any.
 #pragma once
 
 #include <cstdint>

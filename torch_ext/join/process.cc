@@ -1,4 +1,4 @@
-// The endpoint's life, forks and the way out. Floor: torch_ext.
+// The endpoint's life, forks and the way out. Floor: torch_ext/join.
 #include "torch_ext/join/process.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// Session's life. Floor: torch_ext.
+// Session's life. Floor: torch_ext/join.
 #include "torch_ext/join/session.h"
 
 #include <new>

@@ -5,7 +5,7 @@
 // Whoever lets go of the last Session ends the communicator, and with the last communicator the
 // endpoint and its thread. The engine's own thread must never be that one, so a backend lets go
 // only after nothing is in flight any more; and what a callback lets go of ends in another thread.
-// Floor: torch_ext. Thread: any.
+// Floor: torch_ext/join. Thread: any.
 #pragma once
 
 #include <atomic>

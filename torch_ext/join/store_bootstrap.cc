@@ -1,4 +1,4 @@
-// One exchange: a key per rank. Floor: torch_ext.
+// One exchange: a key per rank. Floor: torch_ext/join.
 #include "torch_ext/join/store_bootstrap.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // StoreBootstrap: the ranks of a new group meet in torch's key-value store.
-// Floor: torch_ext. Thread: the one that makes the group.
+// Floor: torch_ext/join. Thread: the one that makes the group.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>

@@ -1,4 +1,4 @@
-// OperandTrace. Floor: torch_ext. Thread: any.
+// OperandTrace. Floor: torch_ext/tensors. Thread: any.
 #include "torch_ext/tensors/operand_trace.h"
 
 #include <algorithm>

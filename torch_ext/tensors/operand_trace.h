@@ -1,6 +1,6 @@
 // OperandTrace: which storages meet operations of the backend, learnt while somebody traces: what
 // rdmacoll/placement.py places by. Storages are watched, not kept alive.
-// Floor: torch_ext. Thread: any.
+// Floor: torch_ext/tensors. Thread: any.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Packing and unpacking. Floor: torch_ext.
+// Packing and unpacking. Floor: torch_ext/tensors.
 #include "torch_ext/tensors/operands.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>

@@ -1,6 +1,6 @@
 // Operands: the tensors of one operation as the engine's buffers: what is not plain memory in C
 // order is packed before the operation and unpacked after it, and all of it is kept alive between.
-// Floor: torch_ext. Thread: one at a time.
+// Floor: torch_ext/tensors. Thread: one at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Who shares memory with whom. Floor: torch_ext.
+// Who shares memory with whom. Floor: torch_ext/tensors.
 #include "torch_ext/tensors/overlap.h"
 
 #include <c10/util/SmallVector.h>

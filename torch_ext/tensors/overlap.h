@@ -1,5 +1,5 @@
 // Overlap: whether memory is shared, by the elements of one tensor or by several buffers.
-// Floor: torch_ext. Thread: any.
+// Floor: torch_ext/tensors. Thread: any.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Pins, and how many of them each storage has. Floor: torch_ext. Thread: any.
+// Pins, and how many of them each storage has. Floor: torch_ext/tensors. Thread: any.
 #include "torch_ext/tensors/pins.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
 // It is held, because a tensor may be given other memory meanwhile. And torch is made to refuse to
 // resize it, which would free it, as it does for memory that numpy holds. Blocking calls need no
 // pins, as their caller waits.
-// Floor: torch_ext. Thread: one at a time.
+// Floor: torch_ext/tensors. Thread: one at a time.
 #pragma once
 
 #include <c10/core/Storage.h>

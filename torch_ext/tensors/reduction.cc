@@ -1,4 +1,4 @@
-// The two translations. Floor: torch_ext.
+// The two translations. Floor: torch_ext/tensors.
 #include "torch_ext/tensors/reduction.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>

@@ -1,5 +1,5 @@
 // TorchReduction: torch's dtypes and reduce ops in the engine's words.
-// Floor: torch_ext. Thread: values.
+// Floor: torch_ext/tensors. Thread: values.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// The rules of split sizes, in torch's words. Floor: torch_ext.
+// The rules of split sizes, in torch's words. Floor: torch_ext/tensors.
 #include "torch_ext/tensors/splits.h"
 
 #include <c10/util/StringUtil.h>

@@ -1,5 +1,5 @@
 // The split sizes of all_to_all_single: rows of dimension 0 per rank, as buffers.
-// Floor: torch_ext. Thread: any.
+// Floor: torch_ext/tensors. Thread: any.
 #pragma once
 
 #include <ATen/core/Tensor.h>

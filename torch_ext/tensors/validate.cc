@@ -1,4 +1,4 @@
-// The checks and their words. Floor: torch_ext.
+// The checks and their words. Floor: torch_ext/tensors.
 #include "torch_ext/tensors/validate.h"
 
 #include <c10/util/Exception.h>

@@ -1,7 +1,7 @@
 // Check: what an operation asks of its arguments. A failure is a RuntimeError that names the
 // operation, the argument, its value and the remedy, in the words of torch's own backends where
 // they have words for it.
-// Floor: torch_ext. Thread: a value.
+// Floor: torch_ext/tensors. Thread: a value.
 #pragma once
 
 #include <ATen/core/Tensor.h>

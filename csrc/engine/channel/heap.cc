@@ -1,4 +1,4 @@
-// Heap. Floor: engine. Thread: any.
+// Heap. Floor: engine/channel. Thread: any.
 #include "csrc/engine/channel/heap.h"
 
 #include <sys/mman.h>

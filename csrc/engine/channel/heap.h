@@ -1,7 +1,7 @@
 // Heap: memory of this process that peers of the same host map and network devices know, so that
 // operations on it copy nothing. An endpoint has one, and may have it from an endpoint before it:
 // what lies in it outlives them.
-// Floor: engine. Thread: any, but where it says the driver.
+// Floor: engine/channel. Thread: any, but where it says the driver.
 //
 // It is one shared segment, mapped by peers when they are met. It is as large as it may ever get,
 // but takes pages only where it is used, and never returns them to the system. Devices, to which

@@ -1,4 +1,4 @@
-// How large a heap is. Floor: engine.
+// How large a heap is. Floor: engine/channel.
 #include "csrc/engine/channel/heap_size.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // How large a heap is, and how large a peer's may be for this process to map it, from what the user
 // asks for and what the process may have.
-// Floor: engine. Thread: any; values.
+// Floor: engine/channel. Thread: any; values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Layout: computed once per communicator. Lines first, so that a line's index stays small.
-// Floor: engine.
+// Floor: engine/channel.
 #include "csrc/engine/channel/layout.h"
 
 #include <algorithm>

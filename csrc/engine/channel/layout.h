@@ -1,6 +1,6 @@
 // Layout: where lines, slots and stages lie in a rank's block. A function of the world and the
 // configuration alone, so that every rank knows the offsets in everybody's block.
-// Floor: engine. Thread: a value.
+// Floor: engine/channel. Thread: a value.
 //
 // The block of a rank, for each channel and each writer p:
 //   lines   `depth` lines in which p announces its messages to me

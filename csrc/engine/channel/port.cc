@@ -1,4 +1,4 @@
-// Port: the hot path of every message. Floor: engine. Thread: the driver.
+// Port: the hot path of every message. Floor: engine/channel. Thread: the driver.
 #include "csrc/engine/channel/port.h"
 
 #include <algorithm>

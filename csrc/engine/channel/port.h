@@ -1,6 +1,6 @@
 // Port: this rank's end of one channel to one peer, both directions: messages out, messages in, and
 // the credits that bound them. What the executor and p2p are written in.
-// Floor: engine. Thread: the driver.
+// Floor: engine/channel. Thread: the driver.
 #pragma once
 
 #include <cstdint>

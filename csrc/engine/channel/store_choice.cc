@@ -1,4 +1,4 @@
-// StoreChoice. Floor: engine. Thread: the driver.
+// StoreChoice. Floor: engine/channel. Thread: the driver.
 #include "csrc/engine/channel/store_choice.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 // All ranks of a group try the same in the same collective, as they start the same ones: what is
 // timed is one's own writing and the reading of what others wrote alike. Of a message its sender
 // times the writing. What a rank then takes is its own affair.
-// Floor: engine. Thread: the driver.
+// Floor: engine/channel. Thread: the driver.
 #pragma once
 
 #include <algorithm>

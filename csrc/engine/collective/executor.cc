@@ -1,4 +1,4 @@
-// Executor: the interpreter of plans. Floor: engine. Thread: the driver.
+// Executor: the interpreter of plans. Floor: engine/collective. Thread: the driver.
 #include "csrc/engine/collective/executor.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Executor: runs one operation's plan on this rank, without ever blocking. Where an operand is, how
 // a message travels and how far each lane has come are decided here; what to do next is the plan's.
-// Floor: engine. Thread: the driver.
+// Floor: engine/collective. Thread: the driver.
 #pragma once
 
 #include <cstdint>

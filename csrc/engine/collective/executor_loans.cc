@@ -1,5 +1,5 @@
 // Executor: messages that are lent (plan.h, "Loans"), and when their operation is over.
-// Floor: engine. Thread: the driver.
+// Floor: engine/collective. Thread: the driver.
 #include <algorithm>
 #include <atomic>
 

@@ -1,4 +1,4 @@
-// Landing. Floor: engine. Thread: the driver.
+// Landing. Floor: engine/collective. Thread: the driver.
 #include "csrc/engine/collective/landing.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Landing: leave that this rank gives peers to write results where they belong, and leave that it
 // has from them (plan.h, "Landing"). Only between ranks that do not map each other's memory: to
 // those, loans save the same copy.
-// Floor: engine. Thread: the driver.
+// Floor: engine/collective. Thread: the driver.
 //
 // At the start of an operation the receiver writes one line to each peer from which enough bytes
 // land: where in its heap they belong, or that they do not lie there. A sender waits for that line

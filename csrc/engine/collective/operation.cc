@@ -1,4 +1,4 @@
-// Operation: what ranks compare. Floor: engine.
+// Operation: what ranks compare. Floor: engine/collective.
 #include "csrc/engine/collective/operation.h"
 
 #include <numeric>

@@ -1,5 +1,5 @@
 // Operation: a collective bound to memory: which plan, cut how, over whose bytes.
-// Floor: engine. Thread: made by the thread that starts it, then the driver's.
+// Floor: engine/collective. Thread: made by the thread that starts it, then the driver's.
 #pragma once
 
 #include <cstdint>

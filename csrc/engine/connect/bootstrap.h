@@ -1,6 +1,6 @@
 // Bootstrap: how the processes of a new group learn of each other, once. The engine never knows
 // whether MPI, a c10d Store or a test carries it.
-// Floor: engine. Thread: the one that makes the group.
+// Floor: engine/connect. Thread: the one that makes the group.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// GroupRecord as bytes: a fixed part, then card and key. Floor: engine.
+// GroupRecord as bytes: a fixed part, then card and key. Floor: engine/connect.
 #include "csrc/engine/connect/group_record.h"
 
 #include <cstring>

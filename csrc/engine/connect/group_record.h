@@ -1,5 +1,5 @@
 // GroupRecord: what a rank tells the others of a new group, as bytes over the bootstrap. They come
-// from outside, so parsing trusts nothing. Floor: engine. Thread: values.
+// from outside, so parsing trusts nothing. Floor: engine/connect. Thread: values.
 #pragma once
 
 #include <cstdint>

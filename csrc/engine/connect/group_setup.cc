@@ -1,4 +1,4 @@
-// Group set-up. Floor: engine. Thread: the one that makes the group.
+// Group set-up. Floor: engine/connect. Thread: the one that makes the group.
 #include "csrc/engine/connect/group_setup.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Group set-up: how the ranks of a new group find each other's blocks. One exchange of records over
 // the bootstrap, then connections to processes not met before, then the regions.
-// Floor: engine. Thread: the one that makes the group.
+// Floor: engine/connect. Thread: the one that makes the group.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Paths in words. Floor: engine.
+// Paths in words. Floor: engine/connect.
 #include "csrc/engine/connect/path.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Path: how this process reaches another, and why so. What was chosen when they met.
-// Floor: engine. Thread: values.
+// Floor: engine/connect. Thread: values.
 #pragma once
 
 #include <string>

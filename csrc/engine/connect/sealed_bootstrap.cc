@@ -1,4 +1,4 @@
-// SealedBootstrap. Floor: engine.
+// SealedBootstrap. Floor: engine/connect.
 #include "csrc/engine/connect/sealed_bootstrap.h"
 
 #include <cstring>

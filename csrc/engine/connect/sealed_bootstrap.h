@@ -1,6 +1,6 @@
 // SealedBootstrap: a bootstrap whose records are signed with the job's secret, around one that is
 // not to be trusted. Without a secret it adds nothing but that a rank with one is recognised.
-// Floor: engine. Thread: the one that makes the group.
+// Floor: engine/connect. Thread: the one that makes the group.
 #pragma once
 
 #include <cstdint>

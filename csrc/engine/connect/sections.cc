@@ -1,5 +1,5 @@
 // Sections as bytes: of each the sizes of name and text in 16 bits, in the byte order of all hosts
-// that run rdmacoll (little), then both. Floor: engine.
+// that run rdmacoll (little), then both. Floor: engine/connect.
 #include "csrc/engine/connect/sections.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Sections: named strings of bytes in one, for what every transport has a part in: cards and keys
 // of regions. They come from outside, so parsing trusts nothing.
-// Floor: engine. Thread: values.
+// Floor: engine/connect. Thread: values.
 #pragma once
 
 #include <map>

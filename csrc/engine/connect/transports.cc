@@ -1,4 +1,4 @@
-// Transports: opening them, and the choice among them. Floor: engine. Thread: any.
+// Transports: opening them, and the choice among them. Floor: engine/connect. Thread: any.
 #include "csrc/engine/connect/transports.h"
 
 #include <algorithm>

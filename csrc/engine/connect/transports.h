@@ -1,6 +1,6 @@
 // Transports: those that this process has open, and which of them reaches whom. Meeting a process
 // chooses; from then on its path is used as it is, so the data path has no choice to make.
-// Floor: engine. Thread: any; what transport.h says of its verbs holds.
+// Floor: engine/connect. Thread: any; what transport.h says of its verbs holds.
 #pragma once
 
 #include <array>

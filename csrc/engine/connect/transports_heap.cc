@@ -1,4 +1,4 @@
-// Transports: the heap of this process, and those of others. Floor: engine. Thread: any.
+// Transports: the heap of this process, and those of others. Floor: engine/connect. Thread: any.
 #include <cstring>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // Transports: memory of this process for all of them, and memory of others over one of them.
-// Floor: engine. Thread: any.
+// Floor: engine/connect. Thread: any.
 #include <algorithm>
 #include <chrono>
 #include <thread>

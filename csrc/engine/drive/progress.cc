@@ -1,4 +1,4 @@
-// ThreadProgress: the role, waits and sleep. Floor: engine. Thread: any.
+// ThreadProgress: the role, waits and sleep. Floor: engine/drive. Thread: any.
 #include "csrc/engine/drive/progress.h"
 
 #include <poll.h>

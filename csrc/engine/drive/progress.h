@@ -1,7 +1,7 @@
 // Progress: who drives the engine, how a wait waits, and the pulse that shows that this process
 // runs. The only place with threads, and with sleep on an operation's way (a shrinking pauses
 // between its turns by itself); the simulator puts its own in its place.
-// Floor: engine. Thread: any.
+// Floor: engine/drive. Thread: any.
 //
 // One driver at a time, for all groups of the endpoint. Whoever starts something drives one round
 // if nobody else drives, so that what can leave at once has left, and lingers for what may end

@@ -1,4 +1,4 @@
-// CallLog. Floor: engine. Thread: see call_log.h.
+// CallLog. Floor: engine/failure. Thread: see call_log.h.
 #include "csrc/engine/failure/call_log.h"
 
 #include <array>

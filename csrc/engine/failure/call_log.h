@@ -1,7 +1,7 @@
 // CallLog: what a rank has called in a group, kept in its block, where every other rank may read it
 // without its help: a rank that fails says what the others were in, whether they wait, compute, are
 // stopped or, inside a host, are dead. Writing costs a cache line of this rank's own.
-// Floor: engine. Thread: the driver writes; copies are read by the driver of another rank.
+// Floor: engine/failure. Thread: the driver writes; copies are read by the driver of another rank.
 #pragma once
 
 #include <cstdint>

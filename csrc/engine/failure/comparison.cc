@@ -1,4 +1,4 @@
-// Comparison. Floor: engine.
+// Comparison. Floor: engine/failure.
 #include "csrc/engine/failure/comparison.h"
 
 #include <algorithm>

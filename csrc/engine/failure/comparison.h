@@ -2,7 +2,7 @@
 // which operation they are of, so a mismatch is seen when one comes. But ranks that all wait for
 // each other send none: two that take each other for the root of a broadcast, for example. So a
 // rank that has waited for a while reads what the others have called (inquiry.h), now and then.
-// Floor: engine. Thread: the driver.
+// Floor: engine/failure. Thread: the driver.
 #pragma once
 
 #include <cstdint>

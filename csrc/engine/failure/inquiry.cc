@@ -1,4 +1,4 @@
-// Inquiry. Floor: engine. Thread: the driver.
+// Inquiry. Floor: engine/failure. Thread: the driver.
 #include "csrc/engine/failure/inquiry.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Inquiry: reads one-sidedly what the ranks of a group have called (call_log.h): when the group
 // fails, to put it into words, and when this rank waits for long, to compare. Nobody has to answer;
-// where a network lies between, it takes a moment. Floor: engine. Thread: the driver.
+// where a network lies between, it takes a moment. Floor: engine/failure. Thread: the driver.
 #pragma once
 
 #include <cstdint>

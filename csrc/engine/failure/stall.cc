@@ -1,4 +1,4 @@
-// Stall. Floor: engine.
+// Stall. Floor: engine/failure.
 #include "csrc/engine/failure/stall.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // its heartbeats in its blocks, by a thread that needs nothing but a core; who waits for a peer
 // reads its count, one-sidedly, now and then. A count that stands still for as long as the bound
 // says belongs to a process that is stopped, in a debugger, or in a paused container.
-// Floor: engine. Thread: the driver; beat() any.
+// Floor: engine/failure. Thread: the driver; beat() any.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Statement as words: a sum over all that follow it, a fixed part, the set, the record. The sum
 // makes a reader see the old statement, the new one, or nothing, in whatever order words travel.
-// Floor: engine.
+// Floor: engine/failure.
 #include "csrc/engine/failure/statement.h"
 
 #include <atomic>

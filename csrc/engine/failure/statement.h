@@ -1,6 +1,6 @@
 // Statement: what a rank says while a group is shrunk (shrinking.h), kept in its block where the
 // others read it one-sidedly. It comes from outside, so reading trusts nothing.
-// Floor: engine. Thread: values; publishing and reading may overlap, on any ranks.
+// Floor: engine/failure. Thread: values; publishing and reading may overlap, on any ranks.
 #pragma once
 
 #include <cstdint>

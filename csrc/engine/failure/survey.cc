@@ -1,4 +1,4 @@
-// Survey. Floor: engine. Thread: the driver.
+// Survey. Floor: engine/failure. Thread: the driver.
 #include "csrc/engine/failure/survey.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Survey: reads what other ranks of a group say (statement.h), one-sidedly, also of a group that
-// has failed. Nobody has to answer. Floor: engine. Thread: the driver.
+// has failed. Nobody has to answer. Floor: engine/failure. Thread: the driver.
 #pragma once
 
 #include <cstdint>

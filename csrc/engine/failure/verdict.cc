@@ -1,4 +1,4 @@
-// Verdict. Floor: engine.
+// Verdict. Floor: engine/failure.
 #include "csrc/engine/failure/verdict.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Verdict: what the ranks of a group were in when it failed, in words: a line for all that were in
-// the same. Floor: engine. Thread: values.
+// the same. Floor: engine/failure. Thread: values.
 #pragma once
 
 #include <cstdint>

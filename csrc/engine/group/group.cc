@@ -1,5 +1,5 @@
 // Group: submission and the driver's round. How a group fails is in group_failure.cc.
-// Floor: engine. Thread: see group.h.
+// Floor: engine/group. Thread: see group.h.
 #include "csrc/engine/group/group.h"
 
 #include "csrc/base/check.h"

@@ -1,7 +1,7 @@
 // Group: the state of a communicator on this rank: its ports, the collective that runs and those
 // queued behind it, its point-to-point traffic, and how it fails.
-// Floor: engine. Thread: submit(), waits_for_own(), beat(), fail_soon(), failure(), is_gone() and
-// lost_ranks() any; the rest belongs to the driver.
+// Floor: engine/group. Thread: submit(), waits_for_own(), beat(), fail_soon(), failure(), is_gone()
+// and lost_ranks() any; the rest belongs to the driver.
 //
 // Failure. A group fails as a whole: what is in flight ends with the status, later submissions are
 // refused with it, and every member is told by a status line, so that nobody is left waiting for a

@@ -1,4 +1,4 @@
-// Group: how it fails and how it ends. Floor: engine. Thread: see group.h.
+// Group: how it fails and how it ends. Floor: engine/group. Thread: see group.h.
 #include <algorithm>
 #include <cstring>
 

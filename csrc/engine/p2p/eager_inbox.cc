@@ -1,4 +1,4 @@
-// EagerInbox. Floor: engine. Thread: the driver.
+// EagerInbox. Floor: engine/p2p. Thread: the driver.
 #include "csrc/engine/p2p/eager_inbox.h"
 
 namespace rdmacoll {

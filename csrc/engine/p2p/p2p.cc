@@ -1,4 +1,4 @@
-// PointToPoint: matching, grants and the data behind them. Floor: engine. Thread: the driver.
+// PointToPoint: matching, grants and the data behind them. Floor: engine/p2p. Thread: the driver.
 #include "csrc/engine/p2p/p2p.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // PointToPoint: sends and receives of one communicator, matched in order per (source, tag).
-// Floor: engine. Thread: the driver.
+// Floor: engine/p2p. Thread: the driver.
 //
 //   sender                                   receiver
 //   envelope {tag, bytes, number}  ------->  matched against posted receives, else kept aside

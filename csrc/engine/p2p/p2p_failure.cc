@@ -1,5 +1,5 @@
 // PointToPoint: what happens when time is over, and what is told of operations in flight.
-// Floor: engine. Thread: the driver.
+// Floor: engine/p2p. Thread: the driver.
 #include "csrc/base/check.h"
 #include "csrc/engine/p2p/p2p.h"
 

@@ -1,4 +1,4 @@
-// PointToPoint: what this rank sends to itself. Floor: engine. Thread: the driver.
+// PointToPoint: what this rank sends to itself. Floor: engine/p2p. Thread: the driver.
 #include <cstring>
 
 #include "csrc/base/check.h"

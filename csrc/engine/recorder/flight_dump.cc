@@ -1,4 +1,4 @@
-// The flight recorder as JSON. Floor: engine. Thread: any.
+// The flight recorder as JSON. Floor: engine/recorder. Thread: any.
 #include "csrc/engine/recorder/flight_dump.h"
 
 #include <unistd.h>

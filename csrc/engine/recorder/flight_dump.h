@@ -1,5 +1,5 @@
 // The flight recorder as JSON, for rdmacoll/debug: what is in flight first, then what has ended.
-// Floor: engine. Thread: any, also while the driver stands still.
+// Floor: engine/recorder. Thread: any, also while the driver stands still.
 #pragma once
 
 #include <string>

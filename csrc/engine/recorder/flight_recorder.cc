@@ -1,4 +1,4 @@
-// FlightRecorder and FlightLog. Floor: engine. Thread: see flight_recorder.h.
+// FlightRecorder and FlightLog. Floor: engine/recorder. Thread: see flight_recorder.h.
 #include "csrc/engine/recorder/flight_recorder.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // FlightRecorder: what this process has done and is doing, for when nobody knows why a job hangs:
 // the ring of its last operations and the groups they belong to. FlightLog: a group's hand in it.
 // flight_dump.h makes text of it.
-// Floor: engine. Thread: FlightRecorder any; FlightLog the driver's.
+// Floor: engine/recorder. Thread: FlightRecorder any; FlightLog the driver's.
 #pragma once
 
 #include <cstdint>

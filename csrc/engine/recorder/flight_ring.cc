@@ -1,4 +1,4 @@
-// FlightRing. Floor: engine. Thread: see flight_ring.h.
+// FlightRing. Floor: engine/recorder. Thread: see flight_ring.h.
 #include "csrc/engine/recorder/flight_ring.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // FlightRing: the last operations of a process, in memory taken once, so that noting one allocates
-// nothing and calls nobody. Floor: engine. Thread: snapshot() any, at any time; the rest belongs to
-// the driver, of which a process has one at a time.
+// nothing and calls nobody. Floor: engine/recorder. Thread: snapshot() any, at any time; the rest
+// belongs to the driver, of which a process has one at a time.
 //
 // A snapshot must be possible while the driver stands still, wherever that is, so there is no lock.
 // Each slot is a seqlock of atomic words: its version is odd while the driver writes, and a reader

@@ -1,4 +1,4 @@
-// Call: for people. Floor: engine.
+// Call: for people. Floor: engine/work.
 #include "csrc/engine/work/call.h"
 
 #include <algorithm>

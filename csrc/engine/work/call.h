@@ -1,5 +1,5 @@
 // Call: an operation as the user has called it, to tell people and other ranks. Plain bytes: it is
-// read from peers' memory (call_log.h). Floor: engine. Thread: values.
+// read from peers' memory (call_log.h). Floor: engine/work. Thread: values.
 #pragma once
 
 #include <cstdint>

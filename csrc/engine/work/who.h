@@ -1,4 +1,4 @@
-// How errors name a rank. Floor: engine. Thread: any.
+// How errors name a rank. Floor: engine/work. Thread: any.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Work: completion, once. Floor: engine. Thread: any.
+// Work: completion, once. Floor: engine/work. Thread: any.
 #include "csrc/engine/work/work.h"
 
 #include "csrc/base/check.h"

@@ -1,6 +1,6 @@
 // WorkPool: makes works in the memory of those that nobody holds any more, so that the steady state
 // allocates nothing. Works may outlive their pool.
-// Floor: engine. Thread: any.
+// Floor: engine/work. Thread: any.
 #pragma once
 
 #include <atomic>

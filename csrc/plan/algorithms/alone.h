@@ -1,5 +1,5 @@
 // A world of one rank: the input is the result. No messages.
-// Floor: plan.
+// Floor: plan/algorithms.
 #pragma once
 
 #include "csrc/plan/plan.h"

@@ -2,7 +2,7 @@
 // The pairwise exchange of MPI's all-to-all (Thakur, Rabenseifner, Gropp, "Optimization of
 // Collective Communication Operations in MPICH", 2005), with a lane per peer and direction, so that
 // uneven sizes and late peers do not hold each other up.
-// Floor: plan.
+// Floor: plan/algorithms.
 //
 // n ranks, S bytes of all blocks together (even sizes). Every rank sends and receives
 //   all_gather, reduce_scatter, all_to_all   n-1 messages per tile, (n-1)/n S bytes

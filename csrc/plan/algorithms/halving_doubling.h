@@ -1,6 +1,6 @@
 // Recursive halving and doubling all_reduce (Rabenseifner; Thakur, Rabenseifner, Gropp 2005): the
 // bandwidth of the ring in a logarithmic number of messages. For the middle sizes.
-// Floor: plan.
+// Floor: plan/algorithms.
 //
 // p: the largest power of two in n ranks. 2 log2 p messages per tile, 2(p-1)/p S bytes sent by
 // every participant. The n - p ranks too many hand their whole input to a neighbour first and get

@@ -1,6 +1,6 @@
 // One-shot: every rank that needs a contribution gets it in one message, then folds alone. The
 // latency path. All ranks fold in rank order, so that they hold the same bits.
-// Floor: plan.
+// Floor: plan/algorithms.
 //
 // n ranks, S bytes; one message deep. Bytes sent
 //   all_reduce   every rank (n-1) S

@@ -1,6 +1,6 @@
 // Ring: every rank talks to its two neighbours only; the bandwidth-optimal all_reduce (Patarasuk,
 // Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations", 2009).
-// Floor: plan.
+// Floor: plan/algorithms.
 //
 // n ranks, S bytes in all; messages per tile and bytes sent by every rank
 //   all_reduce                  2(n-1)   2(n-1)/n S

@@ -1,5 +1,5 @@
 // Tree: binomial, rooted anywhere. Tiles follow each other down the tree, so that large tensors
-// cost bandwidth, not depth. Floor: plan.
+// cost bandwidth, not depth. Floor: plan/algorithms.
 //
 // n ranks, S bytes; depth ceil(log2 n). Bytes sent
 //   reduce       every rank but the root S

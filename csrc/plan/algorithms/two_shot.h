@@ -1,7 +1,7 @@
 // Two-shot: each rank folds one block of everybody's input straight from the others' memory, then
 // the results are collected. For large tensors on mapped peers; Rabenseifner's reduce-scatter and
 // all-gather with loads in place of messages.
-// Floor: plan. All peers mapped.
+// Floor: plan/algorithms. All peers mapped.
 //
 // n ranks, S bytes; bytes written into shared memory and loaded from peers, by every rank
 //   all_reduce       writes (n-1)/n S + S/n, loads 2(n-1)/n S; three lanes, so that tiles overlap

@@ -1,6 +1,6 @@
 // Choices: which algorithm an operation takes: the defaults, or what a tuned table says instead. A
 // function of values that are equal on all ranks of a group, so that all choose alike.
-// Floor: plan. Thread: a value, immutable once built.
+// Floor: plan/selection. Thread: a value, immutable once built.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // Select: which algorithms there are, and the plan of each. Which one an operation takes is in
-// choices.h. Floor: plan. Thread: pure functions.
+// choices.h. Floor: plan/selection. Thread: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //   all_reduce mapped world=2 up_to=any two_shot     # 3.1 us + 14 GB/s
 //
 // Rows of a collective, reach and world are all there is for these; what has none keeps the
-// defaults (choices.h). Floor: plan. Thread: a value, immutable once built.
+// defaults (choices.h). Floor: plan/selection. Thread: a value, immutable once built.
 #pragma once
 
 #include <cstdint>

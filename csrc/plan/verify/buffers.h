@@ -1,6 +1,6 @@
 // The inputs and outputs of one rank in one operation: what is in them at first, and what the
 // collective promises at the end.
-// Floor: plan, behind verify.h only.
+// Floor: plan/verify, behind verify.h only.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// SymbolicWorld: messages that land, as in plan.h. Floor: plan, behind verify.h only.
+// SymbolicWorld: messages that land, as in plan.h. Floor: plan/verify, behind verify.h only.
 #include <algorithm>
 
 #include "csrc/plan/verify/shape.h"

@@ -1,5 +1,5 @@
 // Cells and vector clocks: who wrote and read a byte last, and whether that happened before.
-// Floor: plan, behind verify.h only.
+// Floor: plan/verify, behind verify.h only.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // What must hold of one plan by itself, whatever the sizes.
-// Floor: plan, behind verify.h only.
+// Floor: plan/verify, behind verify.h only.
 #pragma once
 
 #include <string>

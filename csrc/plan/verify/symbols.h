@@ -1,5 +1,5 @@
 // Symbols: the values of the symbolic run. Equal expressions have equal values.
-// Floor: plan, behind verify.h only.
+// Floor: plan/verify, behind verify.h only.
 #pragma once
 
 #include <cstdint>

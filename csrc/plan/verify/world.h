@@ -1,5 +1,5 @@
 // SymbolicWorld: all ranks, their lanes, counters, slots and stages, run step by step on symbols.
-// Floor: plan, behind verify.h only.
+// Floor: plan/verify, behind verify.h only.
 #pragma once
 
 #include <cstdint>

@@ -158,7 +158,7 @@ def process_of(jobs: Jobs, role: str) -> psutil.Process:
     """rdmarun, a keeper or an agent, found by its command line."""
 
     def is_agent(command: list[str]) -> bool:
-        return any("launcher.agent" in word for word in command)
+        return any("launcher.agent.main" in word for word in command)
 
     found = {}
     for process in jobs.processes():

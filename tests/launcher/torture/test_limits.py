@@ -10,8 +10,8 @@ import pytest
 from as_root import only_as_root
 from backlog import nightly
 from job_runner import LIMIT_S, TWO_HOSTS, Jobs, wait_for
-from rdmacoll.launcher import store
-from rdmacoll.launcher.rank_env import Master
+from rdmacoll.launcher.agent import store
+from rdmacoll.launcher.agent.rank_env import Master
 
 
 def run_with(

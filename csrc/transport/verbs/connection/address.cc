@@ -1,4 +1,4 @@
-// Card and region key. Floor: transport/verbs. Thread: values.
+// Card and region key. Floor: transport/verbs/connection. Thread: values.
 #include "csrc/transport/verbs/connection/address.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Card and region key: the bytes by which others reach a process and its regions over verbs. They
 // come from outside, so parsing trusts nothing.
-// Floor: transport/verbs. Thread: values.
+// Floor: transport/verbs/connection. Thread: values.
 #pragma once
 
 #include <cstdint>

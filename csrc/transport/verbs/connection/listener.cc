@@ -1,4 +1,4 @@
-// Doorman: its queues and its thread. Floor: transport/verbs.
+// Doorman: its queues and its thread. Floor: transport/verbs/connection.
 #include "csrc/transport/verbs/connection/listener.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // Doorman: the thread that answers at the door while nobody drives: it takes datagrams (UD) from
 // processes that greet, and the device's asynchronous events. It sleeps in between; no data passes
 // through it. An error, as when the link is down, ends a queue pair: the doorman starts it again.
-// Floor: transport/verbs. Thread: open, start and the end one; send() any.
+// Floor: transport/verbs/connection. Thread: open, start and the end one; send() any.
 #pragma once
 
 #include <cstddef>

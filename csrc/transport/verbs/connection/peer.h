@@ -1,5 +1,5 @@
 // VerbsPeer: what the verbs transport keeps of another process; VerbsRegion: of its own memory.
-// Floor: transport/verbs. Thread: see each field.
+// Floor: transport/verbs/connection. Thread: see each field.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // QueuePair: its send and receive queues. Bring-up is in queue_pair_setup.cc.
-// Floor: transport/verbs. Thread: the driver.
+// Floor: transport/verbs/connection. Thread: the driver.
 #include "csrc/transport/verbs/connection/queue_pair.h"
 
 #include <arpa/inet.h>

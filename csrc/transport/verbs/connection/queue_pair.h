@@ -1,6 +1,6 @@
 // QueuePair: one reliable connection (RC): its bring-up, the chain of work requests that one call
 // hands to the device, and the accounting of its queues.
-// Floor: transport/verbs. Thread: create and connect one; the rest the driver.
+// Floor: transport/verbs/connection. Thread: create and connect one; the rest the driver.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// QueuePair: its bring-up, RESET to INIT to RTR to RTS. Floor: transport/verbs.
+// QueuePair: its bring-up, RESET to INIT to RTR to RTS. Floor: transport/verbs/connection.
 #include <cerrno>
 
 #include "csrc/transport/verbs/connection/queue_pair.h"

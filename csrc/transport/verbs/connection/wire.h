@@ -1,6 +1,6 @@
 // What goes over the wire besides users' data: the immediate and the letter of a signal, the
 // window word, and the greeting by which two processes join their queue pairs.
-// Floor: transport/verbs. Thread: values.
+// Floor: transport/verbs/connection. Thread: values.
 #pragma once
 
 #include <algorithm>

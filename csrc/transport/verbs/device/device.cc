@@ -1,5 +1,5 @@
 // Device: finds the devices of the host, opens the one that is chosen (device_choice.h), and reads
-// how its port is reached. Floor: transport/verbs.
+// how its port is reached. Floor: transport/verbs/device.
 #include "csrc/transport/verbs/device/device.h"
 
 #include <algorithm>

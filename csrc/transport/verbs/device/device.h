@@ -1,5 +1,5 @@
 // Device: the RDMA device, port and address that this process uses, opened.
-// Floor: transport/verbs. Thread: any; fixed once open.
+// Floor: transport/verbs/device. Thread: any; fixed once open.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Choice of device, port and GID. Floor: transport/verbs.
+// Choice of device, port and GID. Floor: transport/verbs/device.
 #include "csrc/transport/verbs/device/device_choice.h"
 
 #include <arpa/inet.h>

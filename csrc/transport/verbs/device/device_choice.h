@@ -1,6 +1,6 @@
 // Which device, port and GID a process uses: functions of plain values, which need no device.
 // Device::open() (device.h) finds the values and does what is chosen here.
-// Floor: transport/verbs. Thread: any; values.
+// Floor: transport/verbs/device. Thread: any; values.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -1,4 +1,4 @@
-// What the device reports, in words. Floor: transport/verbs.
+// What the device reports, in words. Floor: transport/verbs/device.
 #include "csrc/transport/verbs/device/errors.h"
 
 #include <linux/capability.h>

@@ -1,6 +1,6 @@
 // What the device reports, in words: which peer, device and port, what the report means, and what
 // to do about it.
-// Floor: transport/verbs. Thread: any.
+// Floor: transport/verbs/device. Thread: any.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Asynchronous events of the device, in words. Floor: transport/verbs.
+// Asynchronous events of the device, in words. Floor: transport/verbs/device.
 #include "csrc/transport/verbs/device/errors.h"
 
 namespace rdmacoll {

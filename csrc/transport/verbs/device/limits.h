@@ -1,4 +1,4 @@
-// Depths of the queues and how they hang together. Floor: transport/verbs.
+// Depths of the queues and how they hang together. Floor: transport/verbs/device.
 #pragma once
 
 #include <cstddef>

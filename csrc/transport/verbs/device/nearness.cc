@@ -1,4 +1,4 @@
-// Nearness, out of sysfs' lists of NUMA nodes. Floor: transport/verbs.
+// Nearness, out of sysfs' lists of NUMA nodes. Floor: transport/verbs/device.
 #include "csrc/transport/verbs/device/nearness.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Nearness: how far a device is from the cores that the calling thread may run on, from sysfs.
-// Floor: transport/verbs. Thread: any; a value.
+// Floor: transport/verbs/device. Thread: any; a value.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // VerbsTable: its functions in the machine's libibverbs.so.1. Nothing else opens the library.
-// Floor: transport/verbs. Thread: any.
+// Floor: transport/verbs/device. Thread: any.
 #include "csrc/transport/verbs/device/table.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // VerbsTable: the functions of libibverbs that the transport calls, found at run time, so that one
 // build runs on machines without the library, and so that tests can put an emulated device in its
 // place. Nothing else in the tree calls libibverbs.
-// Floor: transport/verbs. Thread: a value; its functions are as thread-safe as libibverbs'.
+// Floor: transport/verbs/device. Thread: a value; its functions are as thread-safe as libibverbs'.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -1,0 +1,92 @@
+"""The environment of a rank: torchrun's variables, and the address of its agent. Pure.
+
+Floor: launcher/agent. Thread: any.
+"""
+
+import hmac
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from rdmacoll.launcher.base.job import Job
+
+from rdmacoll.base.agent_protocol import JOINS, STARTS
+
+# rdmarun may run in a rank of another job. These variables are then that job's, and no rank of this
+# one may get them.
+NOT_INHERITED: Final = {"RDMACOLL_ELASTIC"}
+
+
+@dataclass(frozen=True)
+class Master:
+    """Where the job's TCPStore listens."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What the agents agree on each time that they start the ranks."""
+
+    number: int  # 0 is the first; the others are restarts
+    master: Master
+    secret: bytes
+
+    @property
+    def id(self) -> str:
+        """A name that no other start has, in any job. It does not reveal the secret."""
+        return hmac.new(self.secret, b"id of this start", "sha256").hexdigest()
+
+    def to_text(self) -> bytes:
+        """All but the secret, which each agent derives by itself."""
+        return json.dumps([self.number, self.master.address, self.master.port]).encode()
+
+    @staticmethod
+    def from_text(text: bytes, secret: bytes) -> "Attempt":
+        number, address, port = json.loads(text)
+        return Attempt(number, Master(address, port), secret)
+
+
+def master_address(job: Job, own_name: str) -> str:
+    """A name of host 0 that every rank can reach it by; own_name is what host 0 calls itself."""
+    if job.all_local:
+        return "127.0.0.1"
+    return own_name if job.hosts[0].is_local else job.hosts[0].name
+
+
+def rank_env(
+    job: Job, agent: int, local_rank: int, attempt: Attempt, rendezvous: str, joins: bool = False
+) -> dict[str, str]:
+    """What the rank sees. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED are kept."""
+    rank, world = job.first_rank(agent) + local_rank, job.world
+    ours: dict[str, object] = {
+        "RANK": rank,
+        "WORLD_SIZE": world,
+        "LOCAL_RANK": local_rank,
+        "LOCAL_WORLD_SIZE": job.hosts[agent].slots,
+        "GROUP_RANK": agent,
+        "GROUP_WORLD_SIZE": len(job.hosts),
+        "ROLE_NAME": "default",
+        "ROLE_RANK": rank,
+        "ROLE_WORLD_SIZE": world,
+        "MASTER_ADDR": attempt.master.address,
+        "MASTER_PORT": attempt.master.port,
+        "TORCHELASTIC_RUN_ID": job.run_id,
+        "TORCHELASTIC_RESTART_COUNT": attempt.number,
+        "TORCHELASTIC_MAX_RESTARTS": job.max_restarts,
+        "TORCHELASTIC_USE_AGENT_STORE": True,
+        "RDMACOLL_AGENT": rendezvous,
+    }
+    theirs = {name: value for name, value in job.env.items() if name not in NOT_INHERITED}
+    if job.elastic:
+        ours["RDMACOLL_ELASTIC"] = JOINS if joins else STARTS
+    env = {"PYTHONUNBUFFERED": "1", **theirs, **{name: str(value) for name, value in ours.items()}}
+    if sets_one_thread(job):
+        env["OMP_NUM_THREADS"] = "1"
+    return env
+
+
+def sets_one_thread(job: Job) -> bool:
+    """As torchrun: several ranks on a host get one thread each, unless the user says otherwise."""
+    return "OMP_NUM_THREADS" not in job.env and any(host.slots > 1 for host in job.hosts)

@@ -1,0 +1,1 @@
+"""What rdmarun and its agents share."""

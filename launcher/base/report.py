@@ -1,0 +1,101 @@
+"""What a job ended with, for people, and as an exit status. Pure.
+
+Floor: launcher/base. Thread: any.
+"""
+
+import json
+import signal
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from .cause import Cause, Why
+from .job import Job
+
+REPORT_LINES = 12
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A rank that failed on its own, not ended by us."""
+
+    rank: int
+    host: str
+    pid: int
+    returncode: int
+    time_ns: int
+    tail: list[str]  # last lines of its stderr
+
+
+def pack_failures(failures: Sequence[Failure]) -> bytes:
+    """The failures on a host, as the agents send them to each other."""
+    return json.dumps([asdict(failure) for failure in failures]).encode()
+
+
+def unpack_failures(hosts: Iterable[bytes]) -> list[Failure]:
+    return [Failure(**fields) for host in hosts for fields in json.loads(host)]
+
+
+def exit_status(cause: Cause) -> int:
+    match cause.why:
+        case Why.RUNNING:
+            return 0
+        case Why.FAILED:
+            return cause.status if cause.status > 0 else 128 - cause.status
+        case Why.STOPPED:
+            return 128 + cause.status
+        case _:
+            return 1
+
+
+def describe(cause: Cause, job: Job, late: Sequence[int]) -> str:
+    """Why the job ended, in a line; `late` are the ranks that an exchange still waited for."""
+    match cause.why:
+        case Why.STOPPED:
+            return f"stopped by {signal_name(cause.status)}"
+        case Why.ABANDONED:
+            return "rdmarun is gone"
+        case Why.LATE:
+            return (
+                f"{_named(late, job)} did not open an endpoint within {job.start_timeout_s:g} s "
+                "of the first that did (--start-timeout)"
+            )
+        case Why.ABSENT:
+            ended = "failed before" if cause.status else "ended (status 0) without"
+            return (
+                f"{_named([cause.rank], job)} {ended} the group that others "
+                "wait for; every rank must make the same groups in the same order"
+            )
+        case Why.NO_STORE:
+            return "the process that hosts the TCPStore ended; its error is above"
+        case Why.NO_START:
+            return f"host {job.host_of(cause.rank)} could not start its ranks"
+        case _:
+            return ""
+
+
+def failure_lines(failures: Sequence[Failure]) -> list[str]:
+    """The first failure with its last words, then the others in a line each."""
+    first, *others = sorted(failures, key=lambda failure: failure.time_ns)
+    said = first.tail[-REPORT_LINES:]
+    lines = [f"{_what(first)}{'; the last lines of its stderr:' if said else ''}"]
+    lines += [f"    {line}" for line in said]
+    return lines + [f"then {_what(other)}" for other in others]
+
+
+def _what(failure: Failure) -> str:
+    where = f"rank {failure.rank} on {failure.host} (pid {failure.pid})"
+    if failure.returncode < 0:
+        return f"{where} was killed by {signal_name(-failure.returncode)}"
+    return f"{where} exited with status {failure.returncode}"
+
+
+def _named(ranks: Sequence[int], job: Job) -> str:
+    names = ", ".join(f"{rank} on {job.host_of(rank)}" for rank in ranks)
+    return f"rank{'s' if len(ranks) > 1 else ''} {names}"
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,1 @@
+"""rdmarun's own process: its options, mpiexec, and the output that it passes on."""

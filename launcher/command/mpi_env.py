@@ -1,0 +1,31 @@
+"""The environment that mpiexec gets: what MPI, ssh and Python need to start the agents, no more.
+
+mpiexec hands its environment to whoever connects to it as one of its own processes. The ranks' own
+comes with the job, once the agents have proved who they are.
+Floor: launcher/command. Thread: any.
+"""
+
+from collections.abc import Mapping
+
+NAMES = frozenset(
+    (
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TZ", "LANG", "LANGUAGE", "TMPDIR"),
+        *("LD_LIBRARY_PATH", "LD_PRELOAD"),
+        *("PYTHONHOME", "PYTHONPATH", "PYTHONSAFEPATH", "VIRTUAL_ENV", "CONDA_PREFIX"),
+        *("XDG_RUNTIME_DIR", "KRB5CCNAME"),  # where ssh finds what proves who the user is
+        *("JOB_ID", "PE_HOSTFILE"),  # Grid Engine
+    )
+)
+PREFIXES = (
+    "LC_",
+    "SSH_",
+    *("HYDRA_", "MPIR_", "MPICH_", "MPIEXEC_", "I_MPI_", "OMPI_", "PRTE_", "PMIX_", "OPAL_"),
+    *("MPI4PY_", "FI_", "UCX_", "PSM2_", "PSM3_", "MLX5_", "IBV_"),
+    *("SLURM_", "PBS_", "LSB_", "LSF_", "SGE_", "COBALT_", "FLUX_", "PALS_"),
+)
+
+
+def mpi_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value for name, value in environ.items() if name in NAMES or name.startswith(PREFIXES)
+    }

@@ -1,0 +1,257 @@
+"""The command line of rdmarun: argv -> Options. Touches nothing but the hostfile.
+
+Floor: launcher/command. Thread: any.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rdmacoll.launcher.base.hosts import Host, HostError, parse_hostfile, parse_hosts, place
+
+from rdmacoll.base.arguments import seconds
+from rdmacoll.base.byte_sizes import parse_size
+
+DEFAULT_START_TIMEOUT_S = 300.0
+DIGITS = 9  # that a number of ranks or of restarts may have
+HOSTFILE_LIMIT_BYTES = 16 << 20
+
+DESCRIPTION = "Starts a python script as N ranks, on this host or on several, and supervises them."
+EPILOG = """\
+The ranks get torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, ...) and the
+environment and folder that rdmarun was started in. The first rank that fails ends the job,
+unless --min-np, --elastic or --max-restarts says otherwise; rdmarun then exits with that rank's
+status (128 + the signal, if one killed it).
+
+  rdmarun -np 4 train.py --epochs 3
+  rdmarun -np 4 -m package.train
+  rdmarun -np 8 -H node1:4,node2:4 train.py"""
+
+
+@dataclass(frozen=True)
+class Options:
+    hosts: list[Host]  # with the ranks placed on them
+    script: str
+    args: list[str]
+    module: bool
+    env: dict[str, str]
+    start_timeout_s: float
+    min_np: int | None
+    max_restarts: int
+    elastic: bool
+    output_dir: str | None
+    tag_output: bool
+    verbose: bool
+    check_build: bool
+
+
+def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Options:
+    """Ends the process with status 2 and a clear line when argv is wrong, as argparse does."""
+    parser = _parser(version)
+    args = parser.parse_args(argv)
+    if args.check_build:
+        hosts: list[Host] = []
+    elif args.np is None:
+        parser.error("how many ranks? give -np N")
+    elif not args.script:
+        parser.error("what shall the ranks run? give a python script, or -m module")
+    else:
+        try:
+            hosts = place(_hosts(args), args.np)
+        except HostError as error:
+            parser.error(str(error))
+        except OSError as error:
+            parser.error(f"--hostfile {args.hostfile}: {error.strerror}")
+        if wrong := _wrong_about_failures(args):
+            parser.error(wrong)
+    try:
+        env = dict(environ) | _heap(args.heap_size) | _settings(args.env, environ)
+    except ValueError as error:
+        parser.error(str(error))
+    return Options(
+        hosts=hosts,
+        script=args.script,
+        args=args.args,
+        module=args.module,
+        env=env,
+        start_timeout_s=args.start_timeout,
+        min_np=args.min_np,
+        max_restarts=args.max_restarts,
+        elastic=args.elastic,
+        output_dir=args.output_filename,
+        tag_output=args.tag_output,
+        verbose=args.verbose,
+        check_build=args.check_build,
+    )
+
+
+def _parser(version: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "rdmarun",
+        usage="rdmarun -np N [options] script [args ...]\n       "
+        "rdmarun -np N [options] -m module [args ...]",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("-np", "-n", "--nproc", dest="np", type=_positive, metavar="N", help="ranks to start")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "-H",
+        "--hosts",
+        metavar="HOST:SLOTS,...",
+        help="hosts and how many ranks each may take, filled in this order (default: this host)",
+    )
+    where.add_argument(
+        "--hostfile", metavar="FILE", help="the same from a file: lines `host slots=N` or `host:N`"
+    )
+    add("-m", dest="module", action="store_true", help="script is a module, as python -m has it")
+    add(
+        "-x",
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="set a variable for the ranks; NAME alone asks that it be set in this environment, "
+        "which the ranks get as it is (repeatable)",
+    )
+    add(
+        "--heap-size",
+        type=_bytes,
+        metavar="SIZE",
+        help="how large each rank's heap may get, 8G or 512M (default: half of the host's memory); "
+        "sets RDMACOLL_HEAP_BYTES",
+    )
+    add(
+        "--start-timeout",
+        type=seconds,
+        default=DEFAULT_START_TIMEOUT_S,
+        metavar="SECONDS",
+        help="longest time until every host runs its agent, and, once one rank has joined the "
+        "first exchange of a group, until all have (default: %(default)g)",
+    )
+    _add_failures(parser)
+    add(
+        "--output-filename",
+        type=_folder,
+        metavar="DIR",
+        help="also write each rank's output to DIR/rank.N/stdout and DIR/rank.N/stderr",
+    )
+    add(
+        "--tag-output",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="begin each line of output with [rank]: (default: yes)",
+    )
+    add("--verbose", action="store_true", help="say what is started where, and when")
+    add("--check-build", action="store_true", help="say what this installation can do, and exit")
+    add("--version", action="version", version=f"rdmarun (rdmacoll) {version}")
+    add("script", nargs="?", help="a python script, or with -m a module")
+    add("args", nargs=argparse.REMAINDER, help="the script's own arguments")
+    return parser
+
+
+def _add_failures(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--min-np",
+        type=_positive,
+        metavar="N",
+        help="go on while no more ranks have failed than leave N: the others get "
+        "rdmacoll.DeadRankError and go on with rdmacoll.shrink_group() (default: all are needed)",
+    )
+    add(
+        "--max-restarts",
+        type=_whole,
+        default=0,
+        metavar="N",
+        help="start all ranks again when the job fails for one of them, so many times; "
+        "TORCHELASTIC_RESTART_COUNT tells the script (default: 0)",
+    )
+    add(
+        "--elastic",
+        action="store_true",
+        help="start a failed rank again alone while --min-np are left: it joins the others in "
+        "rdmacoll.elastic.run(). Each counts as one of --max-restarts; -np is the most ranks "
+        "that there are",
+    )
+
+
+def _wrong_about_failures(args: argparse.Namespace) -> str | None:
+    if args.min_np is not None and args.min_np > args.np:
+        return f"--min-np {args.min_np} is more than the {args.np} ranks of -np"
+    if args.elastic and (args.min_np is None or args.min_np == args.np):
+        given = "no --min-np" if args.min_np is None else f"--min-np {args.min_np}"
+        return (
+            f"--elastic with {given} of the {args.np} ranks of -np: say how many go on while a "
+            "lost rank comes back, with a --min-np below that"
+        )
+    if args.elastic and args.max_restarts == 0:
+        return (
+            "--elastic with --max-restarts 0: say how many times in all a rank may be started "
+            "again, with --max-restarts N"
+        )
+    return None
+
+
+def _hosts(args: argparse.Namespace) -> list[Host]:
+    if args.hosts is not None:
+        return parse_hosts(args.hosts)
+    if args.hostfile is not None:
+        return parse_hostfile(_read_hostfile(args.hostfile), args.hostfile)
+    return [Host("localhost", args.np)]
+
+
+def _read_hostfile(path: str) -> str:
+    with open(path, "rb") as file:
+        data = file.read(HOSTFILE_LIMIT_BYTES + 1)
+    if len(data) > HOSTFILE_LIMIT_BYTES:
+        raise HostError(f"--hostfile {path}: is larger than {HOSTFILE_LIMIT_BYTES >> 20} MiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise HostError(f"--hostfile {path}, line {line}: is not UTF-8 text") from None
+
+
+def _settings(settings: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    env = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not name:
+            raise ValueError(f"-x {setting}: names no variable; write -x NAME=VALUE")
+        if not equals and name not in environ:
+            raise ValueError(f"-x {name}: it is not set here; set it, or write -x {name}=VALUE")
+        env[name] = value if equals else environ[name]
+    return env
+
+
+def _heap(size_bytes: int | None) -> dict[str, str]:
+    return {} if size_bytes is None else {"RDMACOLL_HEAP_BYTES": str(size_bytes)}
+
+
+def _folder(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("'' names no folder")
+    return text
+
+
+def _bytes(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {'9' * DIGITS}")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if (value := _whole(text)) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return value

@@ -1,0 +1,1 @@
+"""The key that the agents of a job prove to each other, and the job's secret."""

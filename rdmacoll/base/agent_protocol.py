@@ -1,0 +1,88 @@
+"""A rank's side of the agent's protocol, in Python: it asks which rank it is, and says that it
+has joined. torch_ext/join/agent_bootstrap.cc exchanges cards and asks for the secret.
+
+Floor: rdmacoll/base. Thread: any.
+"""
+
+import json
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from .peer_user import peer_of, same_user_or_root
+from .reach import reach
+
+HELLO = struct.Struct("<8sIII")  # magic, rank, world, length of what follows
+# What RDMACOLL_ELASTIC says: the rank is of those that make the job's first group, or comes later.
+STARTS: Final = "starts"
+JOINS: Final = "joins"
+
+ASK_TIMEOUT_S = 60.0  # the agent answers at once, unless it is stopped
+MAGIC_IDENTITY = b"RDMACOLI"
+MAGIC_JOINED = b"RDMACOLJ"
+_ANSWER = struct.Struct("<II")  # whether it refuses, and the length of the text that follows
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which rank of which job the agent has started as this process."""
+
+    rank: int
+    world: int
+    master_addr: str  # of the job's Store
+    master_port: int
+    start: str  # differs for each start of all the job's ranks, and from those of other jobs
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+
+def address_of(agent_pid: int, name: str) -> str:
+    """What RDMACOLL_AGENT is set to."""
+    return f"@rdmacoll-{agent_pid}-{name}"
+
+
+def pid_of_agent(address: str) -> int | None:
+    """The process id that an agent's address contains; None if it contains none."""
+    prefix, _, rest = address.partition("-")
+    pid = rest.partition("-")[0]
+    return int(pid) if prefix == "@rdmacoll" and pid.isdecimal() else None
+
+
+def ask_identity(address: str) -> Identity | None:
+    """None if the agent has not started this process as a rank."""
+    with _connect(address) as agent:
+        agent.sendall(HELLO.pack(MAGIC_IDENTITY, 0, 0, 0))
+        with agent.makefile("rb") as stream:
+            answer = stream.read()
+        if len(answer) < _ANSWER.size:
+            raise ConnectionError("it hung up without an answer")
+    refused, _ = _ANSWER.unpack_from(answer)
+    return None if refused else Identity(**json.loads(answer[_ANSWER.size :]))
+
+
+def tell_joined(address: str, rank: int, world: int) -> None:
+    """From now on the agent counts this rank among those that are left."""
+    with _connect(address) as agent:
+        agent.sendall(HELLO.pack(MAGIC_JOINED, rank, world, 0))
+        if agent.recv(1):  # a refusal; else it hangs up once it has counted
+            raise ConnectionError("it refuses to count this rank")
+
+
+@contextmanager
+def _connect(address: str) -> Iterator[socket.socket]:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
+            reach(agent, "\0" + address[1:], ASK_TIMEOUT_S)
+            _, user = peer_of(agent)
+            if not same_user_or_root(user):
+                raise PermissionError(f"user {user} listens there")
+            yield agent
+    except OSError as error:
+        raise RuntimeError(
+            f"rdmarun has started this process as a rank, but its agent does not answer at "
+            f"RDMACOLL_AGENT='{address}': {error}"
+        ) from error

@@ -1,0 +1,156 @@
+"""What may see what: docs/ARCHITECTURE.md as tables, and the rules that hold the tree to them."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from source import CPP, Tree
+
+BELOW_TRANSPORT = {"csrc/memory", "csrc/base"}
+ON_TRANSPORT = BELOW_TRANSPORT | {"csrc/transport"}
+BASIS = ON_TRANSPORT | {"csrc/plan", "csrc/reduce"}
+ON_CHANNELS = BASIS | {"csrc/engine/work", "csrc/engine/channel"}
+TRAFFIC = {f"csrc/engine/{room}" for room in ("collective", "p2p", "failure", "recorder")}
+# What torch_ext takes from the engine: its face, and the values that pass through it.
+ENGINE = BASIS | {
+    "csrc/engine",
+    *(f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect", "drive")),
+}
+SEES: dict[str, set[str]] = {
+    "csrc/base": set(),
+    "csrc/memory": {"csrc/base"},
+    "csrc/plan": {"csrc/base"},
+    "csrc/plan/algorithms": {"csrc/base", "csrc/plan"},
+    "csrc/plan/selection": {"csrc/base", "csrc/plan", "csrc/plan/algorithms"},
+    "csrc/plan/verify": {"csrc/base", "csrc/plan", "csrc/plan/selection"},  # seen by tests only
+    "csrc/reduce": {"csrc/base", "csrc/memory"},
+    "csrc/transport": BELOW_TRANSPORT,
+    "csrc/transport/shm": ON_TRANSPORT,
+    "csrc/transport/verbs/device": ON_TRANSPORT,
+    "csrc/transport/verbs/connection": ON_TRANSPORT | {"csrc/transport/verbs/device"},
+    "csrc/transport/verbs": ON_TRANSPORT
+    | {"csrc/transport/verbs/device", "csrc/transport/verbs/connection"},
+    "csrc/transport/no_verbs": ON_TRANSPORT | {"csrc/transport/verbs"},  # for one header
+    "csrc/transport/sim": ON_TRANSPORT,  # seen by tests only
+    "csrc/engine/work": BASIS,
+    "csrc/engine/recorder": BASIS | {"csrc/engine/work"},
+    "csrc/engine/channel": BASIS,
+    "csrc/engine/collective": ON_CHANNELS,
+    "csrc/engine/p2p": ON_CHANNELS | {"csrc/engine/recorder"},
+    "csrc/engine/failure": ON_CHANNELS,
+    "csrc/engine/connect": ON_CHANNELS | {"csrc/transport/shm", "csrc/transport/verbs"},
+    "csrc/engine/group": ON_CHANNELS | TRAFFIC,
+    "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect", "csrc/engine/group"},
+    "csrc/engine": ON_CHANNELS
+    | TRAFFIC
+    | {"csrc/plan/selection"}
+    | {"csrc/engine/connect", "csrc/engine/group", "csrc/engine/drive"},
+    "torch_ext/base": ENGINE,
+    "torch_ext/tensors": ENGINE | {"torch_ext/base"},
+    "torch_ext/join": ENGINE | {"torch_ext/base", "torch_ext/tensors"},
+    "torch_ext/heap": ENGINE | {"torch_ext/base", "torch_ext/tensors", "torch_ext/join"},
+    "torch_ext/backend": ENGINE
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap")},
+    "torch_ext": ENGINE
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap", "backend")}
+    | {"csrc/plan/selection", "csrc/transport/verbs"},
+}
+
+
+def floors(tree: Tree) -> Iterator[str]:
+    """Includes point down, and name the header from the root."""
+    for path in tree.select(CPP, "csrc/", "torch_ext/"):
+        floor = path.parent.as_posix()
+        if floor not in SEES:
+            yield f"{path}:1: {floor} is no floor; see SEES in {__file__}"
+            continue
+        for line, header, quoted in tree.includes(path):
+            below = header.rpartition("/")[0]
+            if quoted and not (tree.root / header).is_file():
+                yield f"{path}:{line}: {header} does not exist (name it from the root)"
+            elif quoted and below != floor and below not in SEES[floor]:
+                yield f"{path}:{line}: {floor} may not see {below}"
+
+
+def link_edges(tree: Tree) -> Iterator[str]:
+    """CMake links what the table lets include, no more."""
+    folder_of: dict[str, str] = {}
+    for line, text in tree.lines(tree.root / "CMakeLists.txt"):
+        if match := re.match(r"\s*floor\((\w+) (\S+) ([^)]*)\)", text):
+            name, folder = match[1], "csrc/" + match[2]
+            folder_of[name] = folder
+            for other in match[3].split():
+                if other in folder_of and folder_of[other] not in SEES[folder]:
+                    yield f"CMakeLists.txt:{line}: {folder} may not link {folder_of[other]}"
+
+
+FACE = "rdmacoll (its face)"  # __init__.py and __main__.py
+BELOW_LAUNCHER = {"rdmacoll.base", "rdmacoll.launcher.base"}
+ON_LAUNCHER = BELOW_LAUNCHER | {FACE, "rdmacoll.launcher", "rdmacoll.launcher.command"}
+PYTHON_SEES: dict[str, set[str]] = {
+    "rdmacoll.base": set(),
+    "rdmacoll.debug": {"rdmacoll.base"},
+    "rdmacoll": {"rdmacoll.base", "rdmacoll.debug"},
+    "rdmacoll.info": {"rdmacoll.base", "rdmacoll"},
+    "rdmacoll.elastic": {"rdmacoll.base", "rdmacoll"},
+    "rdmacoll.launcher.base": {"rdmacoll.base"},
+    "rdmacoll.launcher.keys": BELOW_LAUNCHER,
+    "rdmacoll.launcher.agent": BELOW_LAUNCHER | {"rdmacoll.launcher.keys"},
+    "rdmacoll.launcher.command": BELOW_LAUNCHER | {"rdmacoll.launcher.keys", "rdmacoll.info"},
+    "rdmacoll.launcher": BELOW_LAUNCHER
+    | {f"rdmacoll.launcher.{room}" for room in ("keys", "agent", "command")},
+    "rdmacoll.bench": ON_LAUNCHER,
+    "rdmacoll.tune": ON_LAUNCHER | {"rdmacoll.bench"},
+    FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "bench", "tune")}
+    | {"rdmacoll"},
+}
+
+
+def module_of(path: Path) -> str:
+    """As Python names it: launcher/ is installed as rdmacoll.launcher."""
+    name = ".".join(path.with_suffix("").parts)
+    return "rdmacoll." + name if name.startswith("launcher") else name
+
+
+def room_of(module: str) -> str:
+    if module in ("rdmacoll.__init__", "rdmacoll.__main__"):
+        return FACE
+    return module.rpartition(".")[0]
+
+
+def imported(tree: Tree, path: Path, known: set[str]) -> Iterator[tuple[int, str]]:
+    """(line, module) of each import of this package's own modules; a package is its __init__."""
+
+    def resolved(name: str) -> str:
+        return name if name in known else name + ".__init__"
+
+    folder = module_of(path).split(".")[:-1]
+    for node in ast.walk(ast.parse(tree.text(path))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] == "rdmacoll":
+                    yield node.lineno, resolved(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            above = folder[: len(folder) + 1 - node.level] if node.level else []
+            name = ".".join([*above, *([node.module] if node.module else [])])
+            if name.partition(".")[0] != "rdmacoll":
+                continue
+            for alias in node.names:
+                inside = f"{name}.{alias.name}"
+                yield node.lineno, inside if inside in known else resolved(name)
+
+
+def python_floors(tree: Tree) -> Iterator[str]:
+    """Imports point down in Python, too."""
+    paths = list(tree.select({".py", ".pyi"}, "rdmacoll/", "launcher/"))
+    known = {module_of(path) for path in paths}
+    for path in paths:
+        room = room_of(module_of(path))
+        if room not in PYTHON_SEES:
+            yield f"{path}:1: {room} is no floor; see PYTHON_SEES in {__file__}"
+            continue
+        for line, module in imported(tree, path, known):
+            below = room_of(module)
+            if below != room and below not in PYTHON_SEES[room]:
+                yield f"{path}:{line}: {room} may not see {below}"
