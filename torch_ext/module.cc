@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/config.h"
+#include "csrc/engine/connect/transport_table.h"
 #include "csrc/engine/recorder/flight_dump.h"
 #include "csrc/plan/selection/select.h"
 #include "csrc/plan/selection/tuning.h"
@@ -37,9 +38,15 @@ void check_torch() {
 }
 
 std::map<std::string, std::string> build_info() {
+  std::string built, left_out;
+  for (const TransportRow& row : transport_table()) {
+    std::string& list = row.is_built ? built : left_out;
+    list += (list.empty() ? "" : ", ") + std::string(row.name);
+  }
   return {{"built for torch", TORCH_VERSION},
           {"compiler", "g++ " __VERSION__},
-          {"transports", built_with_verbs() ? "shm, verbs" : "shm"}};
+          {"transports", built},
+          {"left out", left_out.empty() ? "nothing" : left_out}};
 }
 
 // The device that a rank with this LOCAL_RANK would use, and why.
@@ -73,7 +80,7 @@ OptionsRef copy_of(const OptionsRef& options) {
 
 OptionsRef make_options(RdmaBackend::Milliseconds timeout, const std::string& algorithm) {
   if (!algorithm.empty()) {
-    const Status valid = Config::check_algorithm("algorithm", algorithm);
+    const Status valid = check_algorithm("algorithm", algorithm);
     if (!valid.ok()) throw py::value_error(valid.message());
   }
   return c10::make_intrusive<RdmaBackend::Options>(timeout, algorithm);

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 #include <utility>
 
 #include "csrc/base/limits.h"
@@ -17,25 +16,17 @@
 namespace rdmacoll {
 namespace {
 
-constexpr std::initializer_list<const char*> kAlgorithms = {
-    "auto", "ring", "tree", "halving_doubling", "one_shot", "two_shot", "direct"};
-
 Status bad_value(const std::string& name, const std::string& value, const std::string& allowed) {
   return Status(StatusCode::InvalidArgument,
                 name + "='" + value + "' is not valid; use " + allowed + " or unset it");
 }
 
-Status check_choice(const std::string& name, const std::string& value,
-                    std::initializer_list<const char*> allowed) {
-  std::string list;
-  for (const char* choice : allowed) {
-    if (value == choice) return Status();
-    list += (list.empty() ? "" : ", ") + std::string(choice);
-  }
-  return bad_value(name, value, (allowed.size() > 1 ? "one of " : "") + list);
+void read_name(const char* name, std::string* out) {
+  const char* value = std::getenv(name);
+  if (value != nullptr && *value != '\0') *out = value;
 }
 
-Status read_choice(const char* name, std::initializer_list<const char*> allowed, std::string* out) {
+Status read_choice(const char* name, const std::vector<std::string>& allowed, std::string* out) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return Status();
   RDMACOLL_RETURN_IF_ERROR(check_choice(name, value, allowed));
@@ -124,6 +115,16 @@ uint64_t fnv1a(const std::string& bytes) {
 
 }  // namespace
 
+Status check_choice(const std::string& setting, const std::string& value,
+                    const std::vector<std::string>& allowed) {
+  std::string list;
+  for (const std::string& choice : allowed) {
+    if (value == choice) return Status();
+    list += (list.empty() ? "" : ", ") + choice;
+  }
+  return bad_value(setting, value, (allowed.size() > 1 ? "one of " : "") + list);
+}
+
 Result<Config> Config::from_environment() {
   Config config;
   std::string level = "warn";
@@ -133,10 +134,9 @@ Result<Config> Config::from_environment() {
                      : level == "info" ? LogLevel::Info
                                        : LogLevel::Debug;
   if (const char* host = std::getenv("RDMACOLL_HOST_ID")) config.host_id = host;
-  RDMACOLL_RETURN_IF_ERROR(
-      read_choice("RDMACOLL_TRANSPORT", {"auto", "shm", "verbs"}, &config.transport));
-  RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_REQUIRE", {"verbs"}, &config.require));
-  RDMACOLL_RETURN_IF_ERROR(read_choice("RDMACOLL_ALGO", kAlgorithms, &config.algorithm));
+  read_name("RDMACOLL_TRANSPORT", &config.transport);
+  read_name("RDMACOLL_REQUIRE", &config.require);
+  read_name("RDMACOLL_ALGO", &config.algorithm);
   RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_DETERMINISTIC", 0, 1, &config.deterministic));
   RDMACOLL_RETURN_IF_ERROR(read_tuning(&config.tuning, &config.tuning_text));
   int64_t block_bytes = static_cast<int64_t>(config.block_bytes);
@@ -172,10 +172,6 @@ Result<Config> Config::from_environment() {
     [[maybe_unused]] const Status unset = read_integer(name, 0, INT32_MAX, rank);
   }
   return config;
-}
-
-Status Config::check_algorithm(const std::string& setting, const std::string& value) {
-  return check_choice(setting, value, kAlgorithms);
 }
 
 uint64_t Config::agreement_hash() const {

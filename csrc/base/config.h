@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "csrc/base/status.h"
 
@@ -37,18 +38,24 @@ struct VerbsConfig {
   int64_t queue_pairs = 1;
 };
 
+// Ok, or that the setting of this name must have another value.
+Status check_choice(const std::string& setting, const std::string& value,
+                    const std::vector<std::string>& allowed);
+
 struct Config {
   // RDMACOLL_LOG: error | warn | info | debug.
   LogLevel log_level = LogLevel::Warn;
   // RDMACOLL_HOST_ID: ranks with the same value are on one host; empty: the kernel's boot id.
   std::string host_id;
-  // RDMACOLL_TRANSPORT: auto | shm | verbs. What carries the data to every peer. Same on all ranks.
+  // RDMACOLL_TRANSPORT: auto, or the name of the one that carries the data to every peer
+  // (engine/connect/transport_table.h). Same on all ranks.
   std::string transport = "auto";
-  // RDMACOLL_REQUIRE: verbs. Any other way to a peer on another host is an error.
+  // RDMACOLL_REQUIRE: any way to a peer on another host but this transport is an error. Empty:
+  // none.
   std::string require;
-  // RDMACOLL_ALGO: auto | ring | tree | halving_doubling | one_shot | two_shot | direct. Must be
-  // the same on all ranks. An operation that the named algorithm does not exist for keeps its own
-  // choice. A group may have one of its own.
+  // RDMACOLL_ALGO: auto, or the name of an algorithm (plan/selection/select.h). Must be the same on
+  // all ranks. An operation that the named algorithm does not exist for keeps its own choice. A
+  // group may have one of its own.
   std::string algorithm = "auto";
   // RDMACOLL_DETERMINISTIC: 0 | 1. Reductions fold in rank order: their bits depend on nothing but
   // what the ranks contribute. Same on all ranks.
@@ -104,10 +111,8 @@ struct Config {
   int64_t rank = -1;
 
   // Reads the environment. InvalidArgument names the variable, its value and what is allowed.
+  // Names of transports and algorithms are checked by those who know them.
   static Result<Config> from_environment();
-
-  // Whether `algorithm` may have this value; `setting` is where it was given.
-  static Status check_algorithm(const std::string& setting, const std::string& value);
 
   // Hash of what must be equal on all ranks.
   uint64_t agreement_hash() const;

@@ -45,6 +45,7 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config) {
 }
 
 Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shared_ptr<Heap> heap) {
+  RDMACOLL_RETURN_IF_ERROR(check_algorithm("RDMACOLL_ALGO", config.algorithm));
   auto tuning = Tuning::parse(config.tuning_text);
   if (!tuning.ok()) {
     return Status(tuning.status().code(),
@@ -85,7 +86,7 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
   }
   Config of_group = config_;
   if (!algorithm.empty()) of_group.algorithm = algorithm;
-  RDMACOLL_RETURN_IF_ERROR(Config::check_algorithm("algorithm", of_group.algorithm));
+  RDMACOLL_RETURN_IF_ERROR(check_algorithm("algorithm", of_group.algorithm));
   SealedBootstrap sealed(bootstrap, key_, name.name, static_cast<uint32_t>(rank),
                          static_cast<uint32_t>(size));
   auto made = set_up_group(*transports_, clock_, of_group, static_cast<uint32_t>(rank),

@@ -66,14 +66,14 @@ def _mpi4py() -> Item:
 
 def _engine() -> tuple[Item, list[Item], Item]:
     """PyTorch with the extension in it, its transports, and the device that verbs would use."""
-    names, chosen = ("shm", "verbs", "ofi"), "RDMA device of LOCAL_RANK 0"
+    chosen = "RDMA device of LOCAL_RANK 0"
     try:
         build = ask_build(local_ranks=1)
     except ImportError as error:
-        none = [Item(name, False) for name in names]
-        return Item("PyTorch", False, str(error)), none, Item(chosen, False)
+        return Item("PyTorch", False, str(error)), [], Item(chosen, False)
     torch = Item("PyTorch", True, f"{build.torch}, built for {build.facts['built for torch']}")
-    transports = [Item(name, name in build.transports) for name in names]
+    transports = [Item(name, True) for name in build.transports]
+    transports += [Item(name, False, "left out of this build") for name in build.left_out]
     choice = build.choices[0]
     return torch, transports, Item(chosen, bool(choice.device), choice.device or choice.error)
 

@@ -17,7 +17,8 @@ class Choice:
 class Build:
     torch: str
     facts: dict[str, str]
-    transports: list[str]
+    transports: list[str]  # those in it
+    left_out: list[str]  # those that it could have
     choices: list[Choice]
 
 
@@ -30,6 +31,7 @@ def ask_build(local_ranks: int) -> Build:
         torch=torch.__version__,
         facts=facts,
         transports=facts["transports"].split(", "),
+        left_out=[name for name in facts["left out"].split(", ") if name != "nothing"],
         choices=[_choice(rank) for rank in range(local_ranks)],
     )
 

@@ -9,8 +9,6 @@
 #include "csrc/base/printable.h"
 #include "csrc/engine/channel/heap_size.h"
 #include "csrc/transport/shm/host_id.h"
-#include "csrc/transport/shm/transport.h"
-#include "csrc/transport/verbs/open_verbs.h"
 
 namespace rdmacoll {
 namespace {
@@ -35,12 +33,14 @@ void add_reason(std::string* reasons, const std::string& transport, const std::s
 
 Result<std::unique_ptr<Transports>> Transports::open(const Config& config, const Clock& clock,
                                                      std::shared_ptr<Heap> heap) {
+  RDMACOLL_RETURN_IF_ERROR(check_transport_names(config));
   Result<std::string> id = host_id(config);
   if (!id.ok()) return id.status();
   const std::string name = config.host_id.empty() ? host_name() : config.host_id;
   std::unique_ptr<Transports> opened(new Transports({}, Host{id.take(), name}, config, clock));
-  RDMACOLL_RETURN_IF_ERROR(opened->open_shm(config));
-  RDMACOLL_RETURN_IF_ERROR(opened->open_verbs(config));
+  for (const TransportRow& row : transport_table()) {
+    RDMACOLL_RETURN_IF_ERROR(opened->open_row(row, config));
+  }
   RDMACOLL_RETURN_IF_ERROR(opened->adopt_heap(std::move(heap)));
   opened->largest_peer_heap_ = rdmacoll::largest_peer_heap(config, MemoryLimits::of_this_process());
   return opened;
@@ -68,33 +68,23 @@ void Transports::add(Transport* transport) {
   if (transports_.size() == 1) use(transport);
 }
 
-Status Transports::open_shm(const Config& config) {
-  if (setting_ == "verbs") {
-    absent_["shm"] = "RDMACOLL_TRANSPORT=verbs";
+Status Transports::open_row(const TransportRow& row, const Config& config) {
+  if (setting_ != "auto" && setting_ != row.name) {
+    absent_[row.name] = "RDMACOLL_TRANSPORT=" + setting_;
     return Status();
   }
-  auto shm = ShmTransport::open(config, clock_);
-  if (!shm.ok()) return shm.status();
-  owned_.push_back(shm.take());
-  add(owned_.back().get());
-  return Status();
-}
-
-Status Transports::open_verbs(const Config& config) {
-  if (setting_ == "shm") {
-    absent_["verbs"] = "RDMACOLL_TRANSPORT=shm";
-    return Status();
-  }
-  auto verbs = rdmacoll::open_verbs(config, clock_);
-  if (verbs.ok()) {
-    owned_.push_back(verbs.take());
+  auto opened = row.open(config, clock_);
+  if (opened.ok()) {
+    owned_.push_back(opened.take());
     add(owned_.back().get());
     return Status();
   }
-  const Status& why = verbs.status();
-  if (setting_ == "verbs") return Status(why.code(), "RDMACOLL_TRANSPORT=verbs: " + why.message());
+  const Status& why = opened.status();
+  if (setting_ == row.name) {
+    return Status(why.code(), "RDMACOLL_TRANSPORT=" + setting_ + ": " + why.message());
+  }
   if (why.code() != StatusCode::Unsupported) return why;
-  absent_["verbs"] = why.message();
+  absent_[row.name] = why.message();
   return Status();
 }
 

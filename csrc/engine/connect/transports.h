@@ -23,6 +23,7 @@
 #include "csrc/engine/channel/heap.h"
 #include "csrc/engine/connect/path.h"
 #include "csrc/engine/connect/sections.h"
+#include "csrc/engine/connect/transport_table.h"
 #include "csrc/memory/region.h"
 #include "csrc/transport/transport.h"
 
@@ -97,8 +98,7 @@ class Transports {
   Result<std::span<const std::byte>> open_heap(const Path& path, Deadline deadline);
 
  private:
-  Status open_shm(const Config& config);
-  Status open_verbs(const Config& config);
+  Status open_row(const TransportRow& row, const Config& config);
   void add(Transport* transport);
   void use(Transport* transport);  // under the mutex, once there are threads
 

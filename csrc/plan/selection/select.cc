@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "csrc/base/check.h"
+#include "csrc/base/config.h"
 #include "csrc/base/limits.h"
 #include "csrc/plan/algorithms/alone.h"
 #include "csrc/plan/algorithms/direct.h"
@@ -90,6 +91,16 @@ std::optional<Collective> collective_by_name(std::string_view name) {
     if (name == collective_name(variant.collective)) return variant.collective;
   }
   return std::nullopt;
+}
+
+Status check_algorithm(const std::string& setting, const std::string& value) {
+  std::vector<std::string> names{"auto"};
+  for (const Variant& variant : kVariants) {
+    const char* name = algorithm_name(variant.algorithm);
+    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    if (!known && variant.collective != Collective::Barrier) names.push_back(name);
+  }
+  return check_choice(setting, value, names);
 }
 
 bool exists(Collective collective, Algorithm algorithm, uint32_t world, Reach reach) {

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "csrc/base/status.h"
 #include "csrc/plan/plan.h"
 
 namespace rdmacoll {
@@ -14,6 +16,8 @@ namespace rdmacoll {
 // The algorithm or collective of this name, if there is one.
 std::optional<Algorithm> algorithm_by_name(std::string_view name);
 std::optional<Collective> collective_by_name(std::string_view name);
+// Whether a user may give this name, or "auto", as the value of a setting.
+Status check_algorithm(const std::string& setting, const std::string& value);
 
 // Whether it can be taken by a group of so many ranks.
 bool exists(Collective collective, Algorithm algorithm, uint32_t world, Reach reach);

@@ -371,6 +371,13 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
                               : says(only_verbs.status(), {"RDMACOLL_TRANSPORT=verbs: "}))
       << only_verbs.status().message();
 
+  EXPECT_TRUE(says(Transports::open(with("pigeons"), clock, nullptr).status(),
+                   {"RDMACOLL_TRANSPORT='pigeons'", "one of auto, shm, verbs"}));
+  Config requires_shm;
+  requires_shm.require = "shm";
+  EXPECT_TRUE(says(Transports::open(requires_shm, clock, nullptr).status(),
+                   {"RDMACOLL_REQUIRE='shm' is not valid; use verbs or unset it"}));
+
   config.host_id = std::string(300, 'x');
   EXPECT_TRUE(says(Transports::open(config, clock, nullptr).status(), {"RDMACOLL_HOST_ID", "300"}));
 }

@@ -20,7 +20,15 @@ TEST(SelectTest, NamesAreThoseOfTheSetting) {
     const std::optional<Algorithm> algorithm = algorithm_by_name(name);
     ASSERT_TRUE(algorithm.has_value()) << name;
     EXPECT_STREQ(algorithm_name(*algorithm), name);
+    EXPECT_TRUE(check_algorithm("RDMACOLL_ALGO", name).ok());
   }
+  EXPECT_TRUE(check_algorithm("RDMACOLL_ALGO", "auto").ok());
+  const Status refused = check_algorithm("RDMACOLL_ALGO", "rings");
+  EXPECT_EQ(refused.code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused.message(),
+            "RDMACOLL_ALGO='rings' is not valid; use one of auto, one_shot, two_shot, "
+            "halving_doubling, direct, ring, tree or unset it");
+  EXPECT_FALSE(check_algorithm("RDMACOLL_ALGO", "dissemination").ok());
   EXPECT_FALSE(algorithm_by_name("auto").has_value());
   EXPECT_FALSE(algorithm_by_name("").has_value());
   EXPECT_EQ(collective_by_name("all_gather"), Collective::AllGather);

@@ -1,0 +1,39 @@
+// The transports that there are. Floor: engine/connect.
+#include "csrc/engine/connect/transport_table.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "csrc/transport/shm/transport.h"
+#include "csrc/transport/verbs/open_verbs.h"
+
+namespace rdmacoll {
+namespace {
+
+Result<std::unique_ptr<Transport>> open_shm(const Config& config, const Clock& clock) {
+  auto shm = ShmTransport::open(config, clock);
+  if (!shm.ok()) return shm.status();
+  return std::unique_ptr<Transport>(shm.take());
+}
+
+}  // namespace
+
+std::span<const TransportRow> transport_table() {
+  static const std::array table{TransportRow{"shm", true, false, open_shm},
+                                TransportRow{"verbs", built_with_verbs(), true, open_verbs}};
+  return table;
+}
+
+Status check_transport_names(const Config& config) {
+  std::vector<std::string> all{"auto"}, between_hosts;
+  for (const TransportRow& row : transport_table()) {
+    all.push_back(row.name);
+    if (row.spans_hosts) between_hosts.push_back(row.name);
+  }
+  RDMACOLL_RETURN_IF_ERROR(check_choice("RDMACOLL_TRANSPORT", config.transport, all));
+  if (config.require.empty()) return Status();
+  return check_choice("RDMACOLL_REQUIRE", config.require, between_hosts);
+}
+
+}  // namespace rdmacoll
