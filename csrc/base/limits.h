@@ -34,6 +34,9 @@ inline constexpr uint64_t kStreamBytes = 8u << 20;
 // for what comes next.
 inline constexpr uint32_t kMaxBackgroundThreads = 16;
 
+// How often a process shows that it runs (engine/drive/heartbeat.h).
+inline constexpr int64_t kHeartbeatNs = 500'000'000;
+
 // Of a tuning file (config.h): some thousand rows with their comments.
 inline constexpr uint64_t kTuningBytesMax = 1u << 20;
 

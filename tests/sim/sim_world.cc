@@ -122,11 +122,11 @@ void SimWorld::kill(int r) {
   network_.kill(r);
 }
 
-void SimWorld::Driver::remove(Group& group) {
+void SimWorld::Driver::remove(Driven& one) {
   std::vector<Completion> finished;
-  if (!dead_) group.close(finished);
+  if (!dead_) one.close(finished);
   settle(finished);
-  std::erase(groups_, &group);
+  std::erase(driven_, &one);
 }
 
 Status SimWorld::Driver::wait(std::span<Work* const>, int64_t, const InterruptCheck&) {
@@ -135,10 +135,10 @@ Status SimWorld::Driver::wait(std::span<Work* const>, int64_t, const InterruptCh
 
 void SimWorld::Driver::round(bool check) {
   std::vector<Completion> finished;
-  for (Group* group : groups_) {
-    group->beat();
-    if (!group->idle()) group->advance(finished);
-    if (check) group->check(finished);
+  for (Driven* one : driven_) {
+    one->beat();
+    if (!one->idle()) one->advance(finished);
+    if (check) one->check(finished);
   }
   settle(finished);
 }

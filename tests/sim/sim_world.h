@@ -56,8 +56,8 @@ class SimWorld {
   // In place of threads and sleep.
   class Driver final : public Progress {
    public:
-    void add(Group& group) override { groups_.push_back(&group); }
-    void remove(Group& group) override;
+    void add(Driven& one) override { driven_.push_back(&one); }
+    void remove(Driven& one) override;
     void notify(const News&) override {}
     Status wait(std::span<Work* const>, int64_t, const InterruptCheck&) override;
     void round(bool check);
@@ -67,7 +67,7 @@ class SimWorld {
 
    private:
     void settle(std::vector<Completion>& finished);
-    std::vector<Group*> groups_;
+    std::vector<Driven*> driven_;
     bool dead_ = false;
     bool stopped_ = false;
   };

@@ -15,7 +15,7 @@ TRAFFIC = {f"csrc/engine/{room}" for room in ("collective", "p2p", "failure", "r
 # What torch_ext takes from the engine: its face, and the values that pass through it.
 ENGINE = BASIS | {
     "csrc/engine",
-    *(f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect", "drive")),
+    *(f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect")),
 }
 SEES: dict[str, set[str]] = {
     "csrc/base": set(),
@@ -40,8 +40,8 @@ SEES: dict[str, set[str]] = {
     "csrc/engine/p2p": ON_CHANNELS | {"csrc/engine/recorder"},
     "csrc/engine/failure": ON_CHANNELS,
     "csrc/engine/connect": ON_CHANNELS | {"csrc/transport/shm", "csrc/transport/verbs"},
-    "csrc/engine/group": ON_CHANNELS | TRAFFIC,
-    "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect", "csrc/engine/group"},
+    "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect"},
+    "csrc/engine/group": ON_CHANNELS | TRAFFIC | {"csrc/engine/drive"},
     "csrc/engine": ON_CHANNELS
     | TRAFFIC
     | {"csrc/plan/selection"}

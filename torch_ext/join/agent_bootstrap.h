@@ -6,7 +6,7 @@
 #include <string>
 
 #include "csrc/engine/connect/bootstrap.h"
-#include "csrc/engine/drive/progress.h"
+#include "csrc/engine/work/work.h"
 
 namespace rdmacoll::torch_ext {
 

@@ -5,7 +5,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "csrc/engine/connect/bootstrap.h"
-#include "csrc/engine/drive/progress.h"
+#include "csrc/engine/work/work.h"
 
 namespace rdmacoll::torch_ext {
 

@@ -44,7 +44,6 @@ ThreadProgress::ThreadProgress(Transports& transports, const Clock& clock, int64
       patience_ns_(kPatienceMaxNs) {
   std::lock_guard<std::mutex> lock(mutex_);
   keep_one_background_thread_free();
-  pulse_thread_ = std::thread([this] { run_pulse(); });
 }
 
 ThreadProgress::~ThreadProgress() {
@@ -55,29 +54,29 @@ ThreadProgress::~ThreadProgress() {
     threads.swap(threads_);
   }
   background_.notify_all();
-  pulse_.notify_all();
-  pulse_thread_.join();
   transports_.in_use().front()->wake();
   for (std::thread& thread : threads) thread.join();
 }
 
-void ThreadProgress::add(Group& group) {
+void ThreadProgress::add(Driven& one) {
   take_role();
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    groups_.push_back(&group);
+    driven_.push_back(&one);
   }
   leave_role();
+  heartbeat_.add(one);
   hand_over();
 }
 
-void ThreadProgress::remove(Group& group) {
+void ThreadProgress::remove(Driven& one) {
+  heartbeat_.remove(one);
   take_role();
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    std::erase(groups_, &group);
+    std::erase(driven_, &one);
   }
-  group.close(finished_);
+  one.close(finished_);
   settle(finished_);
   leave_role();
   hand_over();
@@ -212,7 +211,7 @@ void ThreadProgress::wake_driver() {
 }
 
 bool ThreadProgress::anything_in_flight() const {
-  return std::any_of(groups_.begin(), groups_.end(), [](Group* group) { return !group->idle(); });
+  return std::any_of(driven_.begin(), driven_.end(), [](Driven* one) { return !one->idle(); });
 }
 
 bool ThreadProgress::background_wanted() const {
@@ -277,14 +276,6 @@ bool ThreadProgress::watch(std::unique_lock<std::mutex>& lock, int64_t ns) {
   return wanted_meanwhile_ && waiter_came_.load();
 }
 
-void ThreadProgress::run_pulse() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopping_) {
-    for (Group* group : groups_) group->beat();
-    pulse_.wait_for(lock, std::chrono::nanoseconds(kBeatNs));
-  }
-}
-
 // --- driving -------------------------------------------------------------------------------------
 
 // To wake a thread that ends the work, and to be woken by it (DDP waits for a future, so it cannot
@@ -323,8 +314,8 @@ void ThreadProgress::drive(const Work* work, int64_t now_ns, int64_t until_ns) {
 
 void ThreadProgress::round() {
   for (Transport* transport : transports_.in_use()) transport->poll();
-  for (Group* group : groups_) {
-    if (!group->idle()) moved_ |= group->advance(finished_);
+  for (Driven* one : driven_) {
+    if (!one->idle()) moved_ |= one->advance(finished_);
   }
   settle(finished_);
 }
@@ -366,7 +357,7 @@ void ThreadProgress::look_at_clock() {
   moved_ = false;
   if (now_ns_ - checked_ns_ < kCheckEveryNs) return;
   checked_ns_ = now_ns_;
-  for (Group* group : groups_) group->check(finished_);
+  for (Driven* one : driven_) one->check(finished_);
   settle(finished_);
 }
 

@@ -1,9 +1,8 @@
-// Progress: who drives the engine, how a wait waits, and the pulse that shows that this process
-// runs. The only place with threads, and with sleep on an operation's way (a shrinking pauses
-// between its turns by itself); the simulator puts its own in its place.
-// Floor: engine/drive. Thread: any.
+// Progress: who drives the engine, and how a wait waits. The only place with sleep on an
+// operation's way (a shrinking pauses between its turns by itself); the simulator puts its own in
+// its place. Floor: engine/drive. Thread: any.
 //
-// One driver at a time, for all groups of the endpoint. Whoever starts something drives one round
+// One driver at a time, for all that an endpoint drives. Whoever starts something drives one round
 // if nobody else drives, so that what can leave at once has left, and lingers for what may end
 // soon; whoever waits drives, so that a small operation costs no hand-over; while nobody waits and
 // something is in flight, a background thread does. Callbacks run in the thread that finished the
@@ -15,7 +14,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -25,19 +23,18 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/connect/transports.h"
-#include "csrc/engine/group/group.h"
+#include "csrc/engine/drive/driven.h"
+#include "csrc/engine/drive/heartbeat.h"
 #include "csrc/engine/work/work.h"
 
 namespace rdmacoll {
 
-using InterruptCheck = std::function<Status()>;
-
 class Progress {
  public:
   virtual ~Progress() = default;
-  virtual void add(Group& group) = 0;
-  // Closes the group (Group::close) and forgets it; nothing drives it afterwards.
-  virtual void remove(Group& group) = 0;
+  virtual void add(Driven& one) = 0;
+  // Closes it and forgets it; nothing drives it afterwards.
+  virtual void remove(Driven& one) = 0;
   struct News {
     // The work that was submitted, where it ends within microseconds if the other ranks are there.
     const Work* short_work = nullptr;
@@ -58,8 +55,8 @@ class ThreadProgress final : public Progress {
 
   void set_spin_us(int64_t spin_us) { spin_ns_.store(spin_us * 1000); }
 
-  void add(Group& group) override;
-  void remove(Group& group) override;
+  void add(Driven& one) override;
+  void remove(Driven& one) override;
   void notify(const News& news) override;
   Status wait(std::span<Work* const> works, int64_t timeout_ms,
               const InterruptCheck& interrupt) override;
@@ -94,14 +91,11 @@ class ThreadProgress final : public Progress {
   bool drive_in_background(std::unique_lock<std::mutex>& lock);
   bool watch(std::unique_lock<std::mutex>& lock, int64_t ns);
 
-  // The thread that shows that this process runs (stall.h), whatever else it is at.
-  void run_pulse();
-
   Transports& transports_;
   const Clock& clock_;
   std::atomic<int64_t> spin_ns_;
 
-  std::mutex mutex_;                    // this block, and changes of groups_
+  std::mutex mutex_;                    // this block, and changes of driven_
   std::condition_variable role_free_;   // for waiters and take_role()
   std::condition_variable background_;  // for background threads
   bool stopping_ = false;
@@ -121,8 +115,8 @@ class ThreadProgress final : public Progress {
   std::atomic<int> in_callbacks_{0};
   std::atomic<bool> asleep_{false};  // the driver sleeps on the transports' descriptors
 
-  // The driver's; groups_ also read under mutex_.
-  std::vector<Group*> groups_;
+  // The driver's; driven_ also read under mutex_.
+  std::vector<Driven*> driven_;
   std::vector<Completion> finished_;
   Callbacks callbacks_;  // run once the role is left
   uint32_t rounds_ = 0;
@@ -135,8 +129,7 @@ class ThreadProgress final : public Progress {
   uint32_t in_vain_ = 0;     // what that was when lingering was last in vain
   int64_t patience_ns_;      // how long the driver stays awake while nothing moves
 
-  std::condition_variable pulse_;  // for its end
-  std::thread pulse_thread_;
+  Heartbeat heartbeat_;
 };
 
 }  // namespace rdmacoll

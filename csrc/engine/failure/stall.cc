@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <atomic>
 
+#include "csrc/base/limits.h"
+
 namespace rdmacoll {
 namespace {
 
 // Between two looks; several of them make a bound.
-constexpr int64_t kLookNs = 2 * kBeatNs;
+constexpr int64_t kLookNs = 2 * kHeartbeatNs;
 
 std::atomic<uint64_t>& word_at(const Region& block, uint64_t offset) {
   return *reinterpret_cast<std::atomic<uint64_t>*>(block.base + offset);

@@ -16,9 +16,6 @@
 
 namespace rdmacoll {
 
-// How often a process beats. Bounds are many times as long.
-inline constexpr int64_t kBeatNs = 500'000'000;
-
 class Stall {
  public:
   // bound_ns: how long a count may stand still; 0: for ever.

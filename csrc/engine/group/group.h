@@ -16,7 +16,6 @@
 // hear from it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -31,6 +30,7 @@
 #include "csrc/engine/channel/port.h"
 #include "csrc/engine/collective/executor.h"
 #include "csrc/engine/collective/operation.h"
+#include "csrc/engine/drive/driven.h"
 #include "csrc/engine/failure/call_log.h"
 #include "csrc/engine/failure/comparison.h"
 #include "csrc/engine/failure/inquiry.h"
@@ -52,11 +52,11 @@ struct CollectiveOp {
   uint32_t record = FlightRing::kNone;  // in the flight recorder
 };
 
-class Group {
+class Group final : public Driven {
  public:
   // The heap is this rank's, or nullptr.
   Group(const Clock& clock, GroupBlocks blocks, const Heap* heap, const Config& config);
-  ~Group();
+  ~Group() override;
 
   uint32_t rank() const { return rank_; }
   uint32_t world() const { return static_cast<uint32_t>(links_.size()); }
@@ -81,7 +81,7 @@ class Group {
   enum class Farewell : uint16_t { Left = 1, Failed = 2 };
 
   // One heartbeat of this process (stall.h).
-  void beat() { stall_.beat(); }
+  void beat() override { stall_.beat(); }
 
   // The driver fails the group with this at its next round. The first status stays.
   void fail_soon(Status status, Farewell farewell = Farewell::Failed);
@@ -90,19 +90,11 @@ class Group {
   bool is_gone(uint32_t peer) const;
   // Those that are gone, and who others that gave the group up said was.
   RankSet lost_ranks() const;
-  // Nothing in flight and nothing for the driver to act on.
-  bool idle() const {
-    return in_flight_.load(std::memory_order_acquire) == 0 &&
-           !has_new_.load(std::memory_order_acquire);
-  }
 
   // --- the driver -----------------------------------------------------------------------------
-  // One round over everything in flight; whether anything moved.
-  bool advance(std::vector<Completion>& finished);
-  // Deadlines, peers that are gone, and status lines; now and then.
-  void check(std::vector<Completion>& finished);
-  // Leaves the group: fails what is in flight and tells the peers. Nothing may follow.
-  void close(std::vector<Completion>& finished);
+  bool advance(std::vector<Completion>& finished) override;
+  void check(std::vector<Completion>& finished) override;
+  void close(std::vector<Completion>& finished) override;
 
  private:
   template <typename Op>
@@ -161,8 +153,6 @@ class Group {
   std::optional<uint32_t> expelled_;  // the one that did not run
   std::optional<uint32_t> lost_;      // the rank whose end was the first cause
 
-  std::atomic<bool> has_new_{false};  // submissions or a failure to act on
-  std::atomic<uint64_t> in_flight_{0};
   uint64_t next_sequence_ = 1;
   Fifo<std::unique_ptr<CollectiveOp>> queue_;
   std::unique_ptr<CollectiveOp> current_;

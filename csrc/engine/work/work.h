@@ -14,6 +14,9 @@
 
 namespace rdmacoll {
 
+// What a wait asks now and then; what it returns, if that is not Ok, ends the wait.
+using InterruptCheck = std::function<Status()>;
+
 class Work {
  public:
   using Callback = std::function<void(const Status&)>;

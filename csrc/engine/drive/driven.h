@@ -1,0 +1,36 @@
+// Driven: what a driver drives, as it sees it. Floor: engine/drive. Thread: idle() and beat() any;
+// the rest belongs to the driver.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "csrc/engine/work/work.h"
+
+namespace rdmacoll {
+
+class Driven {
+ public:
+  virtual ~Driven() = default;
+
+  // Nothing in flight and nothing for the driver to act on. Asked in every round, so not virtual.
+  bool idle() const {
+    return in_flight_.load(std::memory_order_acquire) == 0 &&
+           !has_new_.load(std::memory_order_acquire);
+  }
+  // One round over everything in flight; whether anything moved.
+  virtual bool advance(std::vector<Completion>& finished) = 0;
+  // What is looked at now and then: deadlines, peers that are gone.
+  virtual void check(std::vector<Completion>& finished) = 0;
+  // Fails what is in flight and tells the peers. Nothing may follow.
+  virtual void close(std::vector<Completion>& finished) = 0;
+  // Shows that this process runs.
+  virtual void beat() = 0;
+
+ protected:
+  std::atomic<bool> has_new_{false};  // submissions or a failure to act on
+  std::atomic<uint64_t> in_flight_{0};
+};
+
+}  // namespace rdmacoll
