@@ -2,18 +2,8 @@
 // Floor: engine. Thread: any.
 #include "csrc/engine/communicator.h"
 
-#include <algorithm>
-#include <chrono>
-#include <thread>
-
-#include "csrc/engine/shrinking.h"
-
 namespace rdmacoll {
 namespace {
-
-// Between two looks at what others say, while they say nothing new.
-constexpr std::chrono::microseconds kShortestPause(100);
-constexpr std::chrono::microseconds kLongestPause(5000);
 
 // The same on all ranks: whom memory can be shared with is a matter of host, container and user, so
 // either all ranks are of one kind, or everyone has a peer of another.
@@ -27,14 +17,16 @@ bool all_mapped(const Group& group) {
 }  // namespace
 
 Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Ground ground,
-                           int64_t timeout_ms, std::shared_ptr<void> keeps)
+                           int64_t timeout_ms, std::shared_ptr<void> keeps,
+                           std::unique_ptr<Shrinking> shrinking)
     : group_(std::move(group)),
       paths_(std::move(paths)),
       ground_(ground),
       reach_{all_mapped(*group_)},
       choices_(ground.tuning, group_->world(), reach_, ground.preference),
       timeout_ms_(timeout_ms),
-      keeps_(std::move(keeps)) {
+      keeps_(std::move(keeps)),
+      shrinking_(std::move(shrinking)) {
   ground_.progress.add(*group_);
 }
 
@@ -139,38 +131,9 @@ std::vector<int> Communicator::lost_ranks() const {
   return ranks;
 }
 
-void Communicator::shrink_by(std::unique_ptr<Shrinking> shrinking) {
-  shrinking_ = std::move(shrinking);
-}
-
 Result<Smaller> Communicator::shrink(std::span<const int> excluded, int64_t timeout_ms,
                                      const InterruptCheck& interrupt) {
-  const std::unique_lock lock(shrinking_mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    return Status(StatusCode::InvalidArgument, "another thread of this rank shrinks the group");
-  }
-  const Deadline deadline = Deadline::after_ms(ground_.clock, timeout_ms);
-  RDMACOLL_RETURN_IF_ERROR(shrinking_->exclude(excluded));
-  auto pause = kShortestPause;
-  while (true) {
-    const WorkPtr reading = shrinking_->read();
-    ground_.progress.notify({.caller_waits = true});
-    RDMACOLL_RETURN_IF_ERROR(wait(*reading, -1, interrupt));
-    auto turn = shrinking_->consider();
-    if (!turn.ok()) return turn.status();
-    if (turn.value() == Shrinking::Turn::Over) return shrinking_->take();
-    const bool moved = turn.value() == Shrinking::Turn::Moved;
-    pause = moved ? kShortestPause : std::min(2 * pause, kLongestPause);
-    if (moved) continue;
-    if (deadline.passed(ground_.clock)) {
-      return Status(StatusCode::Timeout,
-                    "no smaller group after " + std::to_string(timeout_ms) +
-                        " ms: " + shrinking_->missing() +
-                        "; name them in ranks_to_exclude, or call it again to wait for them");
-    }
-    std::this_thread::sleep_for(pause);
-    RDMACOLL_RETURN_IF_ERROR(interrupt ? interrupt() : Status());
-  }
+  return shrinking_->run(excluded, timeout_ms, interrupt);
 }
 
 void Communicator::abort(const std::string& reason) {

@@ -22,6 +22,7 @@
 #include "csrc/engine/connect/transports.h"
 #include "csrc/engine/drive/progress.h"
 #include "csrc/engine/group/group.h"
+#include "csrc/engine/shrinking.h"
 #include "csrc/engine/work/work.h"
 #include "csrc/engine/work/work_pool.h"
 #include "csrc/plan/plan.h"
@@ -57,14 +58,6 @@ struct CallOptions {
   bool waits = false;
 };
 
-class Communicator;
-
-// A group made of some ranks of another, and which they are: `ranks` by rank in the new one.
-struct Smaller {
-  std::shared_ptr<Communicator> communicator;
-  std::vector<int> ranks;
-};
-
 // What a communicator stands on; all of it outlives the communicator.
 struct Ground {
   Transports& transports;
@@ -74,14 +67,13 @@ struct Ground {
   Preference preference;  // the group's own, or the config's
 };
 
-class Shrinking;
-
 class Communicator {
  public:
   // `keeps` is held as long as the communicator lives: the owner of the ground.
-  // paths: by rank, how each is reached.
+  // paths: by rank, how each is reached. shrinking: of this group; nullptr: it is never shrunk.
   Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Ground ground,
-               int64_t timeout_ms, std::shared_ptr<void> keeps);
+               int64_t timeout_ms, std::shared_ptr<void> keeps,
+               std::unique_ptr<Shrinking> shrinking);
   // Leaves the group; what is in flight fails with Aborted, here and on the peers.
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -162,9 +154,6 @@ class Communicator {
   // need not name the same. What is in flight here goes on.
   Result<Smaller> shrink(std::span<const int> excluded, int64_t timeout_ms,
                          const InterruptCheck& interrupt);
-  // Before that: what it is done with.
-  void shrink_by(std::unique_ptr<Shrinking> shrinking);
-  Group& group() { return *group_; }
 
  private:
   // An operation of this kind to fill in, its plan chosen for so many bytes.
@@ -198,8 +187,7 @@ class Communicator {
   std::vector<std::unique_ptr<const RootedPlan>> plans_;  // never taken out
   std::array<std::atomic<const RootedPlan*>, kCollectives> newest_plans_{};
 
-  std::mutex shrinking_mutex_;
-  std::unique_ptr<Shrinking> shrinking_;
+  const std::unique_ptr<Shrinking> shrinking_;
 };
 
 }  // namespace rdmacoll

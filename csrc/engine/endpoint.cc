@@ -119,15 +119,14 @@ std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_gr
                       clock_,
                       tuning_,
                       {algorithm_by_name(of_group.algorithm), config_.deterministic != 0}};
-  auto communicator = std::make_shared<Communicator>(std::move(group), std::move(paths), ground,
-                                                     timeout_ms, shared_from_this());
   const auto shrink = [this, of_group, name, timeout_ms](NewGroup smaller,
                                                          const RankSet& excluded) {
     return adopt(std::move(smaller), of_group, shrunk(name, excluded), timeout_ms);
   };
-  communicator->shrink_by(
-      std::make_unique<Shrinking>(communicator->group(), *transports_, clock_, of_group, shrink));
-  return communicator;
+  auto shrinking =
+      std::make_unique<Shrinking>(*group, *transports_, *progress_, clock_, of_group, shrink);
+  return std::make_shared<Communicator>(std::move(group), std::move(paths), ground, timeout_ms,
+                                        shared_from_this(), std::move(shrinking));
 }
 
 }  // namespace rdmacoll

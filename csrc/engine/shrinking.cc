@@ -2,8 +2,9 @@
 #include "csrc/engine/shrinking.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
-#include "csrc/engine/communicator.h"
 #include "csrc/engine/work/who.h"
 
 namespace rdmacoll {
@@ -11,13 +12,17 @@ namespace {
 
 // How long one round of reading may take; who could not be read by then is asked again.
 constexpr int64_t kReadNs = 1'000'000'000;
+// Between two looks at what others say, while they say nothing new.
+constexpr std::chrono::microseconds kShortestPause(100);
+constexpr std::chrono::microseconds kLongestPause(5000);
 
 }  // namespace
 
-Shrinking::Shrinking(Group& group, Transports& transports, const Clock& clock, Config config,
-                     Make make)
+Shrinking::Shrinking(Group& group, Transports& transports, Progress& progress, const Clock& clock,
+                     Config config, Make make)
     : group_(group),
       transports_(transports),
+      progress_(progress),
       clock_(clock),
       config_(std::move(config)),
       make_(std::move(make)),
@@ -27,6 +32,37 @@ Shrinking::Shrinking(Group& group, Transports& transports, const Clock& clock, C
 
 Shrinking::~Shrinking() {
   if (setup_) setup_->give_up();
+}
+
+Result<Smaller> Shrinking::run(std::span<const int> excluded, int64_t timeout_ms,
+                               const InterruptCheck& interrupt) {
+  const std::unique_lock lock(running_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    return Status(StatusCode::InvalidArgument, "another thread of this rank shrinks the group");
+  }
+  const Deadline deadline = Deadline::after_ms(clock_, timeout_ms);
+  RDMACOLL_RETURN_IF_ERROR(exclude(excluded));
+  auto pause = kShortestPause;
+  while (true) {
+    const WorkPtr reading = read();
+    Work* const works[] = {reading.get()};
+    progress_.notify({.caller_waits = true});
+    RDMACOLL_RETURN_IF_ERROR(progress_.wait(works, -1, interrupt));
+    auto turn = consider();
+    if (!turn.ok()) return turn.status();
+    if (turn.value() == Turn::Over) return take();
+    const bool moved = turn.value() == Turn::Moved;
+    pause = moved ? kShortestPause : std::min(2 * pause, kLongestPause);
+    if (moved) continue;
+    if (deadline.passed(clock_)) {
+      return Status(StatusCode::Timeout, "no smaller group after " + std::to_string(timeout_ms) +
+                                             " ms: " + missing() +
+                                             "; name them in ranks_to_exclude, or call it again to "
+                                             "wait for them");
+    }
+    std::this_thread::sleep_for(pause);
+    RDMACOLL_RETURN_IF_ERROR(interrupt ? interrupt() : Status());
+  }
 }
 
 Status Shrinking::exclude(std::span<const int> ranks) {

@@ -25,6 +25,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,23 +36,35 @@
 #include "csrc/base/config.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/connect/group_setup.h"
+#include "csrc/engine/drive/progress.h"
 #include "csrc/engine/failure/statement.h"
 #include "csrc/engine/group/group.h"
 
 namespace rdmacoll {
 
 class Communicator;
-struct Smaller;
+
+// A group made of some ranks of another, and which they are: `ranks` by rank in the new one.
+struct Smaller {
+  std::shared_ptr<Communicator> communicator;
+  std::vector<int> ranks;
+};
 
 class Shrinking {
  public:
   // Makes a communicator of a new group; told who of the old one is not in it.
   using Make = std::function<std::shared_ptr<Communicator>(NewGroup, const RankSet& excluded)>;
 
-  // The group, the transports and the clock outlive this.
-  Shrinking(Group& group, Transports& transports, const Clock& clock, Config config, Make make);
+  // The group, the transports, who drives them and the clock outlive this.
+  Shrinking(Group& group, Transports& transports, Progress& progress, const Clock& clock,
+            Config config, Make make);
   ~Shrinking();
 
+  // A whole call, in the caller's thread: Communicator::shrink.
+  Result<Smaller> run(std::span<const int> excluded, int64_t timeout_ms,
+                      const InterruptCheck& interrupt);
+
+  // --- its steps, one by one, for who drives by itself -------------------------------------------
   // At the start of a call, with whom the caller names.
   Status exclude(std::span<const int> ranks);
 
@@ -82,9 +95,11 @@ class Shrinking {
 
   Group& group_;
   Transports& transports_;
+  Progress& progress_;
   const Clock& clock_;
   const Config config_;
   const Make make_;
+  std::mutex running_;  // held by run()
 
   ShrinkStage stage_ = ShrinkStage::Agreeing;
   RankSet excluded_;

@@ -67,13 +67,17 @@ Ground SimWorld::ground(int r) {
 std::shared_ptr<Communicator> SimWorld::adopt(int r, NewGroup made) {
   auto group = std::make_unique<Group>(network_.clock(), std::move(made.blocks),
                                        transports_[static_cast<size_t>(r)]->heap(), config_);
-  return std::make_shared<Communicator>(std::move(group), std::move(made.paths), ground(r),
-                                        kTimeoutMs, nullptr);
+  Group& adopted = *group;
+  auto communicator = std::make_shared<Communicator>(std::move(group), std::move(made.paths),
+                                                     ground(r), kTimeoutMs, nullptr, nullptr);
+  groups_[communicator.get()] = &adopted;
+  return communicator;
 }
 
 std::unique_ptr<Shrinking> SimWorld::shrinking_of(int r, Communicator& group,
                                                   Shrinking::Make make) {
-  return std::make_unique<Shrinking>(group.group(), *transports_[static_cast<size_t>(r)],
+  const auto rank = static_cast<size_t>(r);
+  return std::make_unique<Shrinking>(*groups_.at(&group), *transports_[rank], *drivers_[rank],
                                      network_.clock(), config_, std::move(make));
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -81,6 +82,7 @@ class SimWorld {
   std::vector<std::unique_ptr<Transports>> transports_;
   std::vector<std::unique_ptr<Driver>> drivers_;
   std::vector<std::shared_ptr<Communicator>> ranks_;
+  std::map<Communicator*, Group*> groups_;  // of each communicator that was adopted
   uint64_t rounds_ = 0;
 };
 

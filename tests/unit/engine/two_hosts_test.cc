@@ -108,20 +108,19 @@ struct Rank {
   Result<std::unique_ptr<Communicator>> join(uint32_t rank, uint32_t size, Bootstrap& bootstrap) {
     auto made = set_up_group(transports, clock, Config{}, rank, size, bootstrap, kTestTimeoutMs);
     if (!made.ok()) return made.status();
-    auto communicator = adopt(made.take());
-    const auto make = [this](NewGroup smaller, const RankSet&) {
-      return adopt(std::move(smaller));
-    };
-    communicator->shrink_by(
-        std::make_unique<Shrinking>(communicator->group(), transports, clock, Config{}, make));
-    return communicator;
+    return adopt(made.take());
   }
   std::unique_ptr<Communicator> adopt(NewGroup made) {
     const Ground ground{transports, *progress, clock, tuning, algorithm_by_name("auto")};
     auto group =
         std::make_unique<Group>(clock, std::move(made.blocks), transports.heap(), Config{});
+    const auto make = [this](NewGroup smaller, const RankSet&) {
+      return adopt(std::move(smaller));
+    };
+    auto shrinking =
+        std::make_unique<Shrinking>(*group, transports, *progress, clock, Config{}, make);
     return std::make_unique<Communicator>(std::move(group), std::move(made.paths), ground,
-                                          kTestTimeoutMs, nullptr);
+                                          kTestTimeoutMs, nullptr, std::move(shrinking));
   }
 
   SteadyClock clock;
