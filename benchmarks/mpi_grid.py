@@ -1,5 +1,5 @@
 """How we stand against MPI, cell by cell: from runs of `rdmacoll bench --vs mpi,fake`, one for each
-MPI, the two tables of docs/PERFORMANCE.md.
+MPI, the two tables of docs/LABORATORY.md.
 
     rdmacoll bench -np 2 all --sizes 4:256M:4 --vs mpi,fake --json mpich.json     # and so on
     python benchmarks/mpi_grid.py mpich.json impi.json openmpi.json

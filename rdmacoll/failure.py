@@ -46,7 +46,7 @@ def shrink_group(
     and whom any of them names in ranks_to_exclude (ranks of `group`). It takes the place of
     `group`, which is destroyed; if that is the default group, all others are as well, and ranks are
     numbered anew. The timeout bounds the call and the operations of the new group; None: the old
-    one's. A call that timed out may be repeated. More in the README, "When a rank dies".
+    one's. A call that timed out may be repeated. More in docs/ELASTIC.md.
     """
     old = group or c10d._get_default_group()
     excluded = sorted(set(ranks_to_exclude or ()))

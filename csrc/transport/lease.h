@@ -1,7 +1,7 @@
 // Lease: which peers may still reach a region of this process. Its id can be given to other memory
 // once none can. Withdrawals: which regions of a peer this process must not open any more. Each
 // transport keeps its own, and has its own messages for both: see "Region ids" in
-// docs/ARCHITECTURE.md.
+// docs/TRANSPORTS.md.
 // Floor: transport. Thread: under the transport's mutex.
 #pragma once
 

@@ -1,6 +1,6 @@
 """Training that goes on from the last commit when ranks are lost or come back.
 
-Under `rdmarun --elastic`; the README, "When a rank dies", shows it.
+Under `rdmarun --elastic`; docs/ELASTIC.md shows it.
 """
 
 from .loop import run

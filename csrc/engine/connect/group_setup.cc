@@ -114,7 +114,7 @@ void GroupSetup::give_up() {
   transports_.release_region(block_.id);
   // An owner that has the group keeps its block until this rank has closed it. So all blocks are
   // closed here, and those that were offered but not opened are opened for that. This comes after
-  // the withdrawal: so one of two ranks always sees what the other does (docs/ARCHITECTURE.md,
+  // the withdrawal: so one of two ranks always sees what the other does (docs/TRANSPORTS.md,
   // "Region ids").
   for (uint32_t peer = 0; peer < theirs_.size(); ++peer) {
     const Path& path = paths_[peer];
