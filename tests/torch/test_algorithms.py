@@ -40,7 +40,7 @@ def table(text: str) -> Iterator[str]:
 
 
 def test_options_are_checked() -> None:
-    says = "algorithm='rings' is not valid; use one of auto, ring, tree, .*direct"
+    says = "algorithm='rings' is not valid; use one of auto, one_shot, .*, ring, tree or unset it"
     with pytest.raises(ValueError, match=says):
         rdmacoll.Options(algorithm="rings")
     options = rdmacoll.Options(algorithm="ring")
