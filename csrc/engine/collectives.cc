@@ -123,11 +123,11 @@ Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op, const Cal
   op->operation.also_equal = options.also_equal;
   op->operation.signature = signature_of(op->operation);
   op->work = work;
-  op->started_ns = ground_.clock.now_ns();
+  op->started_ns = context_.clock.now_ns();
   op->deadline_ns = deadline_ns(op->started_ns, options);
   const bool is_short = op->operation.total_bytes() <= kShortBytes;
   RDMACOLL_RETURN_IF_ERROR(group_->submit(std::move(op)));
-  ground_.progress.notify(
+  context_.progress.notify(
       {.short_work = is_short ? work.get() : nullptr, .caller_waits = options.waits});
   return work;
 }

@@ -16,29 +16,29 @@ bool all_mapped(const Group& group) {
 
 }  // namespace
 
-Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Ground ground,
-                           int64_t timeout_ms, std::shared_ptr<void> keeps,
+Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths,
+                           EngineContext context, int64_t timeout_ms, std::shared_ptr<void> keeps,
                            std::unique_ptr<Shrinking> shrinking)
     : group_(std::move(group)),
       paths_(std::move(paths)),
-      ground_(ground),
+      context_(context),
       reach_{all_mapped(*group_)},
-      choices_(ground.tuning, group_->world(), reach_, ground.preference),
+      choices_(context.tuning, group_->world(), reach_, context.preference),
       timeout_ms_(timeout_ms),
       keeps_(std::move(keeps)),
       shrinking_(std::move(shrinking)) {
-  ground_.progress.add(*group_);
+  context_.progress.add(*group_);
 }
 
 Communicator::~Communicator() {
-  ground_.progress.remove(*group_);
+  context_.progress.remove(*group_);
   for (uint32_t peer = 0; peer < group_->world(); ++peer) {
     if (peer == group_->rank()) continue;
     const Link& link = group_->links()[peer];
     link.transport->close_region(link.peer, link.region);
   }
-  ground_.transports.release_region(group_->block().id);
-  ground_.progress.notify({});  // some transports tell the peers in the driver's next round
+  context_.transports.release_region(group_->block().id);
+  context_.progress.notify({});  // some transports tell the peers in the driver's next round
 }
 
 int Communicator::rank() const { return static_cast<int>(group_->rank()); }
@@ -53,7 +53,7 @@ std::vector<PeerPath> Communicator::paths() const {
   return paths;
 }
 
-TransportCounters Communicator::counters() const { return ground_.transports.counters(); }
+TransportCounters Communicator::counters() const { return context_.transports.counters(); }
 
 void Communicator::set_timeout_ms(int64_t timeout_ms) { timeout_ms_.store(timeout_ms); }
 int64_t Communicator::timeout_ms() const { return timeout_ms_.load(); }
@@ -64,7 +64,7 @@ Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t ta
   auto work = works_.make();
   work->set_source_rank(rank());
   if (destination == rank()) work->set_to_self();
-  const int64_t now_ns = ground_.clock.now_ns();
+  const int64_t now_ns = context_.clock.now_ns();
   RDMACOLL_RETURN_IF_ERROR(group_->submit(SendOp{.work = work,
                                                  .data = static_cast<const std::byte*>(data.data),
                                                  .bytes = data.bytes,
@@ -72,7 +72,7 @@ Result<WorkPtr> Communicator::send(ConstBuffer data, int destination, int32_t ta
                                                  .tag = tag,
                                                  .started_ns = now_ns,
                                                  .deadline_ns = deadline_ns(now_ns, options)}));
-  ground_.progress.notify({.caller_waits = options.waits});
+  context_.progress.notify({.caller_waits = options.waits});
   return work;
 }
 
@@ -80,7 +80,7 @@ Result<WorkPtr> Communicator::recv(MutableBuffer data, int source_or_any, int32_
                                    const CallOptions& options) {
   if (source_or_any != kAnySource) RDMACOLL_RETURN_IF_ERROR(check_peer("source", source_or_any));
   auto work = works_.make();
-  const int64_t now_ns = ground_.clock.now_ns();
+  const int64_t now_ns = context_.clock.now_ns();
   RDMACOLL_RETURN_IF_ERROR(group_->submit(RecvOp{.work = work,
                                                  .data = static_cast<std::byte*>(data.data),
                                                  .bytes = data.bytes,
@@ -88,7 +88,7 @@ Result<WorkPtr> Communicator::recv(MutableBuffer data, int source_or_any, int32_
                                                  .tag = tag,
                                                  .started_ns = now_ns,
                                                  .deadline_ns = deadline_ns(now_ns, options)}));
-  ground_.progress.notify({.caller_waits = options.waits});
+  context_.progress.notify({.caller_waits = options.waits});
   return work;
 }
 
@@ -111,7 +111,7 @@ Status Communicator::wait_all(std::span<Work* const> works, int64_t timeout_ms,
     if (work->to_self()) [[unlikely]]
       group_->waits_for_own(*work);
   }
-  return ground_.progress.wait(works, timeout_ms, interrupt);
+  return context_.progress.wait(works, timeout_ms, interrupt);
 }
 
 Status Communicator::wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) {
@@ -131,19 +131,19 @@ std::vector<int> Communicator::lost_ranks() const {
   return ranks;
 }
 
-Result<Smaller> Communicator::shrink(std::span<const int> excluded, int64_t timeout_ms,
-                                     const InterruptCheck& interrupt) {
+Result<ShrinkResult> Communicator::shrink(std::span<const int> excluded, int64_t timeout_ms,
+                                          const InterruptCheck& interrupt) {
   return shrinking_->run(excluded, timeout_ms, interrupt);
 }
 
 void Communicator::abort(const std::string& reason) {
   group_->fail_soon(Status(StatusCode::Aborted, reason));
-  ground_.progress.notify({});
+  context_.progress.notify({});
 }
 
 void Communicator::leave(const std::string& reason) {
   group_->fail_soon(Status(StatusCode::Aborted, reason), Group::Farewell::Left);
-  ground_.progress.notify({});
+  context_.progress.notify({});
 }
 
 }  // namespace rdmacoll

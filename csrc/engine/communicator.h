@@ -59,7 +59,7 @@ struct CallOptions {
 };
 
 // What a communicator stands on; all of it outlives the communicator.
-struct Ground {
+struct EngineContext {
   Transports& transports;
   Progress& progress;
   const Clock& clock;
@@ -69,9 +69,9 @@ struct Ground {
 
 class Communicator {
  public:
-  // `keeps` is held as long as the communicator lives: the owner of the ground.
+  // `keeps` is held as long as the communicator lives: the owner of the context.
   // paths: by rank, how each is reached. shrinking: of this group; nullptr: it is never shrunk.
-  Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Ground ground,
+  Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, EngineContext context,
                int64_t timeout_ms, std::shared_ptr<void> keeps,
                std::unique_ptr<Shrinking> shrinking);
   // Leaves the group; what is in flight fails with Aborted, here and on the peers.
@@ -91,7 +91,7 @@ class Communicator {
   // Of the whole process, over all its transports.
   TransportCounters counters() const;
   // Of the process, too: memory on which operations copy nothing. nullptr: there is none.
-  Heap* heap() const { return ground_.transports.heap(); }
+  Heap* heap() const { return context_.transports.heap(); }
 
   // Applied to operations started from now on.
   void set_timeout_ms(int64_t timeout_ms);
@@ -152,8 +152,8 @@ class Communicator {
   // Makes a group of the ranks that are not gone and not excluded by any of them; what is
   // guaranteed is in shrinking.h. All that stay call it, whether this group has failed or not, and
   // need not name the same. What is in flight here goes on.
-  Result<Smaller> shrink(std::span<const int> excluded, int64_t timeout_ms,
-                         const InterruptCheck& interrupt);
+  Result<ShrinkResult> shrink(std::span<const int> excluded, int64_t timeout_ms,
+                              const InterruptCheck& interrupt);
 
  private:
   // An operation of this kind to fill in, its plan chosen for so many bytes.
@@ -172,7 +172,7 @@ class Communicator {
 
   std::unique_ptr<Group> group_;
   std::vector<Path> paths_;  // by rank
-  Ground ground_;
+  EngineContext context_;
   Reach reach_;
   const Choices choices_;
   std::atomic<int64_t> timeout_ms_;

@@ -114,18 +114,18 @@ std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_gr
   const auto here =
       std::count_if(paths.begin(), paths.end(), [](const Path& path) { return path.same_host; });
   if (config_.spin_us < 0 && here > usable_cores()) progress_->set_spin_us(0);
-  const Ground ground{*transports_,
-                      *progress_,
-                      clock_,
-                      tuning_,
-                      {algorithm_by_name(of_group.algorithm), config_.deterministic != 0}};
+  const EngineContext context{*transports_,
+                              *progress_,
+                              clock_,
+                              tuning_,
+                              {algorithm_by_name(of_group.algorithm), config_.deterministic != 0}};
   const auto shrink = [this, of_group, name, timeout_ms](NewGroup smaller,
                                                          const RankSet& excluded) {
     return adopt(std::move(smaller), of_group, shrunk(name, excluded), timeout_ms);
   };
   auto shrinking =
       std::make_unique<Shrinking>(*group, *transports_, *progress_, clock_, of_group, shrink);
-  return std::make_shared<Communicator>(std::move(group), std::move(paths), ground, timeout_ms,
+  return std::make_shared<Communicator>(std::move(group), std::move(paths), context, timeout_ms,
                                         shared_from_this(), std::move(shrinking));
 }
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "csrc/engine/work/who.h"
+#include "csrc/engine/work/call.h"
 
 namespace rdmacoll {
 namespace {
@@ -34,8 +34,8 @@ Shrinking::~Shrinking() {
   if (setup_) setup_->give_up();
 }
 
-Result<Smaller> Shrinking::run(std::span<const int> excluded, int64_t timeout_ms,
-                               const InterruptCheck& interrupt) {
+Result<ShrinkResult> Shrinking::run(std::span<const int> excluded, int64_t timeout_ms,
+                                    const InterruptCheck& interrupt) {
   const std::unique_lock lock(running_, std::try_to_lock);
   if (!lock.owns_lock()) {
     return Status(StatusCode::InvalidArgument, "another thread of this rank shrinks the group");
@@ -97,7 +97,7 @@ WorkPtr Shrinking::read() {
     ranks.push_back(rank);
   }
   reading_ = std::make_shared<Work>();
-  group_.submit(SurveyOp{reading_, std::move(ranks), &found_, clock_.now_ns() + kReadNs});
+  group_.submit(ShrinkStateRead{reading_, std::move(ranks), &found_, clock_.now_ns() + kReadNs});
   return reading_;
 }
 
@@ -122,7 +122,8 @@ Result<Shrinking::Turn> Shrinking::consider() {
 
 Status Shrinking::excluded_by(uint32_t rank) const {
   return Status(StatusCode::Aborted,
-                who(rank) + " makes a smaller group without this rank, " + who(group_.rank()) +
+                rank_name(rank) + " makes a smaller group without this rank, " +
+                    rank_name(group_.rank()) +
                     ": it was named in ranks_to_exclude, or could not be reached; it has no part "
                     "in the new group");
 }
@@ -135,8 +136,9 @@ Result<bool> Shrinking::adopt_decision() {
     const auto mine = std::find_if(made_.begin(), made_.end(),
                                    [&](const auto& made) { return made.first == decided; });
     if (mine == made_.end()) {
-      return fail(Status(StatusCode::Mismatch, who(rank) + " says that all have made a group that "
-                                                           "this rank has not made"));
+      return fail(Status(StatusCode::Mismatch, rank_name(rank) +
+                                                   " says that all have made a group that "
+                                                   "this rank has not made"));
     }
     excluded_ = decided;
     result_ = std::move(mine->second);
@@ -151,7 +153,7 @@ Result<RankSet> Shrinking::whom_to_exclude() const {
   RankSet excluded = excluded_;
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (rank == group_.rank() || excluded[rank]) continue;
-    const std::optional<Statement>& said = found_[rank];
+    const std::optional<ShrinkState>& said = found_[rank];
     if (gone_[rank] || (said && said->stage == ShrinkStage::Declined)) {
       excluded[rank] = true;
     } else if (said && said->excluded[group_.rank()]) {
@@ -164,7 +166,7 @@ Result<RankSet> Shrinking::whom_to_exclude() const {
 }
 
 bool Shrinking::is_with_me(uint32_t rank) const {
-  const std::optional<Statement>& said = found_[rank];
+  const std::optional<ShrinkState>& said = found_[rank];
   return said && said->excluded == excluded_ && said->stage >= stage_;
 }
 
@@ -242,11 +244,11 @@ Status Shrinking::begin_anew(RankSet excluded) {
 
 Status Shrinking::say(ShrinkStage stage) {
   stage_ = stage;
-  const Statement statement{.rank = group_.rank(),
-                            .stage = stage,
-                            .excluded = excluded_,
-                            .record = setup_ ? setup_->record() : ""};
-  return statement.publish(group_.block().base + group_.layout().statement());
+  const ShrinkState state{.rank = group_.rank(),
+                          .stage = stage,
+                          .excluded = excluded_,
+                          .record = setup_ ? setup_->record() : ""};
+  return state.publish(group_.block().base + group_.layout().shrink_state());
 }
 
 Status Shrinking::fail(Status status) {
@@ -256,8 +258,8 @@ Status Shrinking::fail(Status status) {
   return failure_ = std::move(status);
 }
 
-Smaller Shrinking::take() {
-  Smaller smaller{std::move(result_), {}};
+ShrinkResult Shrinking::take() {
+  ShrinkResult smaller{std::move(result_), {}};
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (!excluded_[rank]) smaller.ranks.push_back(static_cast<int>(rank));
   }
@@ -268,7 +270,7 @@ std::string Shrinking::missing() const {
   std::string words;
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (!is_member(rank) || is_with_me(rank)) continue;
-    words += (words.empty() ? "" : "; ") + who(rank) +
+    words += (words.empty() ? "" : "; ") + rank_name(rank) +
              (found_[rank] ? " has not gone on with it" : " has not called it");
   }
   return words.empty() ? "nobody" : words;

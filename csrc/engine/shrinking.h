@@ -1,9 +1,9 @@
 // Shrinking: makes a smaller group of some ranks of a group, over the links that this has, whether
-// it has failed or not. Nobody needs to answer: each says where it is (statement.h) and reads what
-// the others say.
-// Floor: engine. Thread: one at a time; set-up verbs run in it, reading in the driver.
+// it has failed or not. Nobody needs to answer: each says where it is (shrink_state.h) and reads
+// what the others say. Floor: engine. Thread: one at a time; set-up verbs run in it, reading in the
+// driver.
 //
-// All that are not excluded call it, and go through the stages of a Statement together. Each
+// All that are not excluded call it, and go through the stages of a ShrinkState together. Each
 // excludes whom its caller names, who is gone, who declined, and whom another excludes that it does
 // not exclude itself: so the sets grow until they are equal. When one grows, its rank begins anew
 // with the larger set. A rank goes one stage on when all that it does not exclude say the same set
@@ -37,7 +37,7 @@
 #include "csrc/base/status.h"
 #include "csrc/engine/connect/group_setup.h"
 #include "csrc/engine/drive/progress.h"
-#include "csrc/engine/failure/statement.h"
+#include "csrc/engine/failure/shrink_state.h"
 #include "csrc/engine/group/group.h"
 
 namespace rdmacoll {
@@ -45,7 +45,7 @@ namespace rdmacoll {
 class Communicator;
 
 // A group made of some ranks of another, and which they are: `ranks` by rank in the new one.
-struct Smaller {
+struct ShrinkResult {
   std::shared_ptr<Communicator> communicator;
   std::vector<int> ranks;
 };
@@ -61,8 +61,8 @@ class Shrinking {
   ~Shrinking();
 
   // A whole call, in the caller's thread: Communicator::shrink.
-  Result<Smaller> run(std::span<const int> excluded, int64_t timeout_ms,
-                      const InterruptCheck& interrupt);
+  Result<ShrinkResult> run(std::span<const int> excluded, int64_t timeout_ms,
+                           const InterruptCheck& interrupt);
 
   // --- its steps, one by one, for who drives by itself -------------------------------------------
   // At the start of a call, with whom the caller names.
@@ -75,7 +75,7 @@ class Shrinking {
   // For whom it waits, in words.
   std::string missing() const;
   // Once it is Over.
-  Smaller take();
+  ShrinkResult take();
 
  private:
   uint32_t world() const { return group_.world(); }
@@ -110,8 +110,8 @@ class Shrinking {
   Status failure_;  // for good
 
   WorkPtr reading_;
-  RankSet gone_;                                 // when it began
-  std::vector<std::optional<Statement>> found_;  // the driver's until it is done
+  RankSet gone_;                                   // when it began
+  std::vector<std::optional<ShrinkState>> found_;  // the driver's until it is done
 };
 
 }  // namespace rdmacoll

@@ -42,7 +42,7 @@ EXECUTOR = "csrc/engine/collective/executor.cc"
 LANDING = "csrc/engine/collective/landing.cc"
 FAILURE = "csrc/engine/group/group_failure.cc"
 SHRINKING = "csrc/engine/shrinking.cc"
-STATEMENT = "csrc/engine/failure/statement.cc"
+SHRINK_STATE = "csrc/engine/failure/shrink_state.cc"
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ MUTANTS = (
     ),
     Mutant(
         "half of a statement is believed",
-        STATEMENT,
+        SHRINK_STATE,
         "words[0] != sum_of(std::span(words).subspan(1, count - 1))) {",
         "false) {",
     ),

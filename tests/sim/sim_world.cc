@@ -58,7 +58,7 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
   }
 }
 
-Ground SimWorld::ground(int r) {
+EngineContext SimWorld::context(int r) {
   const auto rank = static_cast<size_t>(r);
   return {*transports_[rank], *drivers_[rank], network_.clock(), tuning_,
           algorithm_by_name(config_.algorithm)};
@@ -69,7 +69,7 @@ std::shared_ptr<Communicator> SimWorld::adopt(int r, NewGroup made) {
                                        transports_[static_cast<size_t>(r)]->heap(), config_);
   Group& adopted = *group;
   auto communicator = std::make_shared<Communicator>(std::move(group), std::move(made.paths),
-                                                     ground(r), kTimeoutMs, nullptr, nullptr);
+                                                     context(r), kTimeoutMs, nullptr, nullptr);
   groups_[communicator.get()] = &adopted;
   return communicator;
 }

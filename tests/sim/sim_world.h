@@ -73,7 +73,7 @@ class SimWorld {
     bool stopped_ = false;
   };
 
-  Ground ground(int r);
+  EngineContext context(int r);
 
   std::mt19937_64 random_;
   SimNetwork network_;

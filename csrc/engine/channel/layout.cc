@@ -37,10 +37,10 @@ Layout Layout::within(uint32_t world, uint64_t block_bytes) {
 Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
     : grants_(world * uint64_t{kLineBytes}),  // the status lines lie before them
       call_log_(2 * grants_),
-      survey_places_(std::min(world, kSurveyPlaces)),
+      shrink_state_places_(std::min(world, kShrinkStatePlaces)),
       slot_bytes_(slot_bytes),
       stage_bytes_(stage_bytes) {
-  uint64_t next = inquired(std::min(world, kMaxInquired));
+  uint64_t next = seen_call_log(std::min(world, kMaxCallLogsRead));
   for (uint8_t channel = 0; channel < kChannels; ++channel) {
     channels_[channel].depth = depth_of(channel);
     channels_[channel].lines = next;
@@ -59,7 +59,7 @@ Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
       next += depth(channel) * stage_bytes_;
     }
   }
-  statement_ = next;
+  shrink_state_ = next;
   total_bytes_ = seen_heartbeat(world);
 }
 

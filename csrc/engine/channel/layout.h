@@ -9,9 +9,9 @@
 //   bounce  `depth` slots of my own, sources of my puts to a p whose memory is not mapped
 // and for each stage channel `depth` stages of my own, for each p one status line (group.h) and one
 // in which p grants me where my messages may land (landing.h); the log of what I have called, which
-// all may read (call_log.h), and the places where I read those of others (inquiry.h); at the end
-// what I say when the group is shrunk (statement.h), and the places where I read what others say;
-// then my heartbeat (stall.h), and for each p a line where I read p's.
+// all may read (call_log.h), and the places where I read those of others (call_log_reader.h); at
+// the end what I say when the group is shrunk (shrink_state.h), and the places where I read what
+// others say; then my heartbeat (heartbeat_monitor.h), and for each p a line where I read p's.
 #pragma once
 
 #include <algorithm>
@@ -35,11 +35,11 @@ inline constexpr uint64_t kEagerShare = 8;  // a slot for eager messages is so m
 // Entries of a rank's call log: its newest collectives, and one point-to-point operation.
 inline constexpr uint32_t kLoggedCollectives = 16;
 inline constexpr uint64_t kCallLogBytes = (kLoggedCollectives + 1) * kLineBytes;
-inline constexpr uint32_t kMaxInquired = 64;  // ranks whose logs one reads at a time
+inline constexpr uint32_t kMaxCallLogsRead = 64;  // ranks whose logs one reads at a time
 
 // What a rank says when the group is shrunk, and how many of these one reads at a time.
-inline constexpr uint64_t kStatementBytes = 4096;
-inline constexpr uint32_t kSurveyPlaces = 16;
+inline constexpr uint64_t kShrinkStateBytes = 4096;
+inline constexpr uint32_t kShrinkStatePlaces = 16;
 
 class Layout {
  public:
@@ -76,11 +76,13 @@ class Layout {
   uint64_t status(uint32_t writer) const { return writer * uint64_t{kLineBytes}; }
   uint64_t grant(uint32_t writer) const { return grants_ + writer * uint64_t{kLineBytes}; }
   uint64_t call_log() const { return call_log_; }
-  uint64_t inquired(uint32_t place) const { return call_log_ + (1 + place) * kCallLogBytes; }
-  uint64_t statement() const { return statement_; }
-  uint64_t surveyed(uint32_t place) const { return statement_ + (1 + place) * kStatementBytes; }
-  uint32_t survey_places() const { return survey_places_; }
-  uint64_t heartbeat() const { return surveyed(survey_places_); }
+  uint64_t seen_call_log(uint32_t place) const { return call_log_ + (1 + place) * kCallLogBytes; }
+  uint64_t shrink_state() const { return shrink_state_; }
+  uint64_t seen_shrink_state(uint32_t place) const {
+    return shrink_state_ + (1 + place) * kShrinkStateBytes;
+  }
+  uint32_t shrink_state_places() const { return shrink_state_places_; }
+  uint64_t heartbeat() const { return seen_shrink_state(shrink_state_places_); }
   uint64_t seen_heartbeat(uint32_t peer) const { return heartbeat() + (1ull + peer) * kLineBytes; }
 
  private:
@@ -94,8 +96,8 @@ class Layout {
   std::array<Channel, kChannels> channels_;
   uint64_t grants_;
   uint64_t call_log_;
-  uint32_t survey_places_;
-  uint64_t statement_ = 0;
+  uint32_t shrink_state_places_;
+  uint64_t shrink_state_ = 0;
   uint64_t slot_bytes_;
   uint64_t stage_bytes_;
   uint64_t total_bytes_ = 0;

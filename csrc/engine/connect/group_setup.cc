@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "csrc/engine/work/who.h"
+#include "csrc/engine/work/call.h"
 
 namespace rdmacoll {
 namespace {
 
 Status with_rank(const Status& status, uint32_t rank) {
-  return Status(status.code(), "cannot reach " + who(rank) + ": " + status.message());
+  return Status(status.code(), "cannot reach " + rank_name(rank) + ": " + status.message());
 }
 
 }  // namespace
@@ -38,17 +38,17 @@ GroupSetup::GroupSetup(Transports& transports, const Clock& clock, const Config&
 Status GroupSetup::check(const GroupRecord& theirs, uint32_t rank) const {
   if (theirs.rank != rank || theirs.world != mine_.world) {
     return Status(StatusCode::Mismatch,
-                  who(rank) + " says that it is rank " + std::to_string(theirs.rank) + " of " +
-                      std::to_string(theirs.world) + ", this rank is of a group of " +
+                  rank_name(rank) + " says that it is rank " + std::to_string(theirs.rank) +
+                      " of " + std::to_string(theirs.world) + ", this rank is of a group of " +
                       std::to_string(mine_.world) + "; all ranks must name the same members");
   }
   if (theirs.agreement != mine_.agreement) {
     return Status(StatusCode::Mismatch,
-                  who(rank) +
+                  rank_name(rank) +
                       " runs with another RDMACOLL_ALGO (or Options(algorithm=...)), another "
                       "table in RDMACOLL_TUNING, another RDMACOLL_DETERMINISTIC, "
                       "RDMACOLL_BLOCK_BYTES, RDMACOLL_TRANSPORT or RDMACOLL_IB_QPS than " +
-                      who(mine_.rank) + "; set them alike on all ranks");
+                      rank_name(mine_.rank) + "; set them alike on all ranks");
   }
   return Status();
 }
@@ -97,7 +97,8 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
     if (!opened.ok()) return with_rank(opened, peer);
     if (path.transport->opened_bytes(path.peer, region) < layout_.total_bytes()) {
       return Status(StatusCode::InvalidArgument,
-                    who(peer) + " names as its block a region that is not open or has fewer than " +
+                    rank_name(peer) +
+                        " names as its block a region that is not open or has fewer than " +
                         std::to_string(layout_.total_bytes()) + " bytes");
     }
     auto heap = transports_.open_heap(path, deadline);

@@ -6,7 +6,7 @@
 
 #include "csrc/base/process_id.h"
 #include "csrc/engine/connect/group_record.h"
-#include "csrc/engine/work/who.h"
+#include "csrc/engine/work/call.h"
 
 namespace rdmacoll {
 namespace {
@@ -22,8 +22,8 @@ bool is_nonce(const std::string& bytes) {
 }
 
 Status declined(const std::string& bytes, uint32_t rank) {
-  return Status(StatusCode::PeerFailed,
-                "cannot reach " + who(rank) + ": " + GroupRecord::decode(bytes).status().message());
+  return Status(StatusCode::PeerFailed, "cannot reach " + rank_name(rank) + ": " +
+                                            GroupRecord::decode(bytes).status().message());
 }
 
 }  // namespace
@@ -61,11 +61,12 @@ Status SealedBootstrap::check_first(const std::vector<std::string>& first) const
   for (uint32_t rank = 0; rank < world_; ++rank) {
     if (is_nonce(first[rank]) == key_.given()) continue;
     if (is_declined(first[rank])) return declined(first[rank], rank);
-    return Status(StatusCode::Mismatch,
-                  who(rank) +
-                      (key_.given() ? " has no secret of the job, and " + who(rank_) + " has"
-                                    : " has a secret of the job, and " + who(rank_) + " has none") +
-                      "; " + kAboutSecrets);
+    return Status(
+        StatusCode::Mismatch,
+        rank_name(rank) +
+            (key_.given() ? " has no secret of the job, and " + rank_name(rank_) + " has"
+                          : " has a secret of the job, and " + rank_name(rank_) + " has none") +
+            "; " + kAboutSecrets);
   }
   return Status();
 }
@@ -86,7 +87,7 @@ Result<std::vector<std::string>> SealedBootstrap::opened(const std::vector<std::
     if (is_declined(bytes)) return declined(bytes, rank);
     if (!good) {
       return Status(StatusCode::Mismatch,
-                    "the record of " + who(rank) +
+                    "the record of " + rank_name(rank) +
                         " is not signed with this job's secret, for this group and now; " +
                         kAboutSecrets);
     }

@@ -1,5 +1,5 @@
-// Heartbeat: the thread that shows that this process runs (failure/stall.h), whatever else it is
-// at. Floor: engine/drive. Thread: any.
+// Heartbeat: the thread that shows that this process runs (failure/heartbeat_monitor.h), whatever
+// else it is at. Floor: engine/drive. Thread: any.
 #pragma once
 
 #include <condition_variable>

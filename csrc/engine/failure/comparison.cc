@@ -17,12 +17,12 @@ std::optional<uint32_t> Comparison::look(const CollectiveCall& mine, int64_t sta
                                          int64_t now_ns,
                                          const std::function<bool(uint32_t)>& waits_for) {
   const bool asked = asked_about_ == mine.sequence;
-  if (now_ns - (asked ? asked_ns_ : started_ns) >= kCompareNs && inquiry_.done()) {
+  if (now_ns - (asked ? asked_ns_ : started_ns) >= kCompareNs && call_logs_.done()) {
     ask(now_ns, waits_for);
     asked_about_ = mine.sequence;
   }
-  if (asked_about_ != mine.sequence || !inquiry_.done()) return std::nullopt;
-  return inquiry_.differing(mine);
+  if (asked_about_ != mine.sequence || !call_logs_.done()) return std::nullopt;
+  return call_logs_.differing(mine);
 }
 
 void Comparison::ask(int64_t now_ns, const std::function<bool(uint32_t)>& waits_for) {
@@ -30,11 +30,11 @@ void Comparison::ask(int64_t now_ns, const std::function<bool(uint32_t)>& waits_
   for (uint32_t peer = 0; peer < world_; ++peer) {
     if (waits_for(peer)) peers.push_back(peer);
   }
-  if (peers.size() > kMaxInquired) {  // as not all can be asked at once, ask others each time
-    const auto by = static_cast<size_t>(now_ns / kCompareNs) * kMaxInquired % peers.size();
+  if (peers.size() > kMaxCallLogsRead) {  // as not all can be asked at once, ask others each time
+    const auto by = static_cast<size_t>(now_ns / kCompareNs) * kMaxCallLogsRead % peers.size();
     std::rotate(peers.begin(), peers.begin() + static_cast<ptrdiff_t>(by), peers.end());
   }
-  inquiry_.begin(peers);
+  call_logs_.begin(peers);
   asked_ns_ = now_ns;
 }
 

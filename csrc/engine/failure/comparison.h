@@ -1,22 +1,22 @@
 // Comparison: finds a peer that has called another collective although nobody sends. Messages say
 // which operation they are of, so a mismatch is seen when one comes. But ranks that all wait for
 // each other send none: two that take each other for the root of a broadcast, for example. So a
-// rank that has waited for a while reads what the others have called (inquiry.h), now and then.
-// Floor: engine/failure. Thread: the driver.
+// rank that has waited for a while reads what the others have called (call_log_reader.h), now and
+// then. Floor: engine/failure. Thread: the driver.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 
-#include "csrc/engine/failure/inquiry.h"
+#include "csrc/engine/failure/call_log_reader.h"
 #include "csrc/engine/work/call.h"
 
 namespace rdmacoll {
 
 class Comparison {
  public:
-  Comparison(Inquiry& inquiry, uint32_t world) : inquiry_(inquiry), world_(world) {}
+  Comparison(CallLogReader& call_logs, uint32_t world) : call_logs_(call_logs), world_(world) {}
 
   // To be called now and then while `mine` waits. A peer that has called another collective, among
   // those for which waits_for() is true when they are asked; nullopt: none is known.
@@ -26,7 +26,7 @@ class Comparison {
  private:
   void ask(int64_t now_ns, const std::function<bool(uint32_t)>& waits_for);
 
-  Inquiry& inquiry_;
+  CallLogReader& call_logs_;
   const uint32_t world_;
   uint64_t asked_about_ = 0;  // a sequence number; 0: nothing
   int64_t asked_ns_ = 0;

@@ -32,10 +32,10 @@ Group::Group(const Clock& clock, GroupBlocks blocks, const Heap* heap, const Con
       executor_(layout_, rank_, block_.base, links_, ports_, heap, config, clock),
       p2p_(rank_, layout_, ports_, config, clock, log_),
       call_log_(block_.base + layout_.call_log()),
-      inquiry_(layout_, rank_, block_, links_),
-      comparison_(inquiry_, world()),
-      survey_(clock, layout_, block_, links_),
-      stall_(layout_, block_, links_, config.stall_timeout_ms * 1'000'000) {
+      call_logs_(layout_, rank_, block_, links_),
+      comparison_(call_logs_, world()),
+      shrink_states_(clock, layout_, block_, links_),
+      heartbeats_(layout_, block_, links_, config.stall_timeout_ms * 1'000'000) {
   RDMACOLL_CHECK(block_.bytes >= layout_.total_bytes());
 }
 
@@ -70,10 +70,10 @@ Status Group::submit(std::unique_ptr<CollectiveOp> op) {
 Status Group::submit(SendOp op) { return enqueue(new_sends_, std::move(op)); }
 Status Group::submit(RecvOp op) { return enqueue(new_recvs_, std::move(op)); }
 
-void Group::submit(SurveyOp op) {
+void Group::submit(ShrinkStateRead op) {
   std::lock_guard<std::mutex> lock(mutex_);
-  RDMACOLL_CHECK(!new_survey_);
-  new_survey_ = std::move(op);
+  RDMACOLL_CHECK(!new_shrink_read_);
+  new_shrink_read_ = std::move(op);
   in_flight_.fetch_add(1, std::memory_order_relaxed);
   has_new_.store(true, std::memory_order_release);
 }
@@ -86,7 +86,7 @@ void Group::waits_for_own(Work& work) {
 bool Group::advance(std::vector<Completion>& finished) {
   const size_t finished_before = finished.size();
   if (has_new_.load(std::memory_order_acquire)) take_submissions(finished);
-  bool moved = advance_collectives(finished) | survey_.advance(finished);
+  bool moved = advance_collectives(finished) | shrink_states_.advance(finished);
   if (!p2p_.idle() && failing_.ok()) moved |= p2p_.advance(finished);
   if (call_log_.has_message() && p2p_.idle()) call_log_.set_message(std::nullopt);
   const size_t ended = finished.size() - finished_before;
@@ -112,8 +112,8 @@ void Group::take_submissions(std::vector<Completion>& finished) {
     for (SendOp& op : new_sends_) p2p_.send(std::move(op), finished);
     for (RecvOp& op : new_recvs_) p2p_.recv(std::move(op), finished);
     p2p_.withdraw_own(finished);
-    if (new_survey_) survey_.begin(std::move(*new_survey_));
-    new_survey_.reset();
+    if (new_shrink_read_) shrink_states_.begin(std::move(*new_shrink_read_));
+    new_shrink_read_.reset();
     new_collectives_.clear();
     new_sends_.clear();
     new_recvs_.clear();

@@ -7,7 +7,7 @@
 // refused with it, and every member is told by a status line, so that nobody is left waiting for a
 // rank that has given up. A peer that is gone (left, or dead) fails the group only when an
 // operation cannot go on without it: what it had sent before is still good. Before it fails, a rank
-// reads what the others are in (inquiry.h) and puts it into the error.
+// reads what the others are in (call_log_reader.h) and puts it into the error.
 //
 // A collective whose output peers may write (landing.h) ends only when none of them can do so any
 // more: all it had to write has come, or its own last word, which comes behind all it wrote; and
@@ -32,10 +32,10 @@
 #include "csrc/engine/collective/operation.h"
 #include "csrc/engine/drive/driven.h"
 #include "csrc/engine/failure/call_log.h"
+#include "csrc/engine/failure/call_log_reader.h"
 #include "csrc/engine/failure/comparison.h"
-#include "csrc/engine/failure/inquiry.h"
-#include "csrc/engine/failure/stall.h"
-#include "csrc/engine/failure/survey.h"
+#include "csrc/engine/failure/heartbeat_monitor.h"
+#include "csrc/engine/failure/shrink_state_reader.h"
 #include "csrc/engine/p2p/p2p.h"
 #include "csrc/engine/recorder/flight_recorder.h"
 #include "csrc/engine/work/work.h"
@@ -76,12 +76,12 @@ class Group final : public Driven {
   // Somebody waits for this send to the own rank: without a posted receive it ends with an error.
   void waits_for_own(Work& work);
   // Also of a group that has failed; one at a time.
-  void submit(SurveyOp op);
+  void submit(ShrinkStateRead op);
   // What a rank's last word to the others is: they fail at once, or only where they need it.
   enum class Farewell : uint16_t { Left = 1, Failed = 2 };
 
-  // One heartbeat of this process (stall.h).
-  void beat() override { stall_.beat(); }
+  // One heartbeat of this process (heartbeat_monitor.h).
+  void beat() override { heartbeats_.beat(); }
 
   // The driver fails the group with this at its next round. The first status stays.
   void fail_soon(Status status, Farewell farewell = Farewell::Failed);
@@ -104,14 +104,14 @@ class Group final : public Driven {
   void check_deadlines(std::vector<Completion>& finished);
   void check_peers(std::vector<Completion>& finished);
   void check_calls(std::vector<Completion>& finished);
-  void check_stalls(std::vector<Completion>& finished);
+  void check_heartbeats(std::vector<Completion>& finished);
   void expel(uint32_t peer);
   bool needs(uint32_t peer) const { return executor_.needs(peer) || p2p_.needs(peer); }
   std::string missing_ranks() const;
   std::optional<MessageCall> oldest_message() const;
   int64_t time_of_day_ns(int64_t clock_ns) const { return clock_ns + to_time_of_day_ns_; }
-  std::string in_hand() const;  // for people: what is in flight
-  std::string verdict() const;  // for people: what every rank is in
+  std::string in_hand() const;         // for people: what is in flight
+  std::string failure_report() const;  // for people: what every rank is in
   const Line& status_line(uint32_t peer) const;
   std::string end_of(uint32_t peer) const;  // "": it has not ended
   void note_lost(uint32_t peer);
@@ -136,10 +136,10 @@ class Group final : public Driven {
   FlightLog log_;
   PointToPoint p2p_;
   CallLog call_log_;
-  Inquiry inquiry_;
+  CallLogReader call_logs_;
   Comparison comparison_;
-  Survey survey_;
-  Stall stall_;
+  ShrinkStateReader shrink_states_;
+  HeartbeatMonitor heartbeats_;
 
   Spares<CollectiveOp> spares_;
 
@@ -147,7 +147,7 @@ class Group final : public Driven {
   std::vector<std::unique_ptr<CollectiveOp>> new_collectives_;
   std::vector<SendOp> new_sends_;
   std::vector<RecvOp> new_recvs_;
-  std::optional<SurveyOp> new_survey_;
+  std::optional<ShrinkStateRead> new_shrink_read_;
   Status failure_;
   Farewell farewell_ = Farewell::Failed;
   std::optional<uint32_t> expelled_;  // the one that did not run
@@ -156,8 +156,8 @@ class Group final : public Driven {
   uint64_t next_sequence_ = 1;
   Fifo<std::unique_ptr<CollectiveOp>> queue_;
   std::unique_ptr<CollectiveOp> current_;
-  Status failing_;  // with this, once the inquiry is over
-  int64_t inquire_until_ns_ = 0;
+  Status failing_;  // with this, once the call_logs is over
+  int64_t report_until_ns_ = 0;
   bool failed_ = false;  // the driver has acted on failure_
   int64_t recall_until_ns_ = 0;
   std::string cause_;  // in few words, for the peers; empty: the failure's own

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "csrc/base/check.h"
-#include "csrc/engine/failure/verdict.h"
+#include "csrc/engine/failure/failure_report.h"
 #include "csrc/engine/group/group.h"
 
 namespace rdmacoll {
@@ -20,7 +20,7 @@ constexpr uint16_t kNobody = UINT16_MAX;
 static_assert(kMaxWorld < kNobody);
 
 // How long a failure waits for what other hosts' ranks are in.
-constexpr int64_t kInquiryNs = 250'000'000;
+constexpr int64_t kReportNs = 250'000'000;
 // How long a peer that may write here has to say that it knows of a failure.
 constexpr int64_t kRecallNs = 1'000'000'000;
 constexpr int64_t kFenceMs = 1000;
@@ -89,7 +89,7 @@ void Group::check(std::vector<Completion>& finished) {
   check_deadlines(finished);
   if (is_sound()) check_peers(finished);
   if (is_sound()) check_calls(finished);
-  if (is_sound()) check_stalls(finished);
+  if (is_sound()) check_heartbeats(finished);
   in_flight_.fetch_sub(finished.size() - finished_before, std::memory_order_release);
 }
 
@@ -174,8 +174,8 @@ void Group::check_calls(std::vector<Completion>& finished) {
   if (other) fail(executor_.mismatch(*other), finished);
 }
 
-void Group::check_stalls(std::vector<Completion>& finished) {
-  const auto stalled = stall_.look(clock_.now_ns(), [&](uint32_t peer) {
+void Group::check_heartbeats(std::vector<Completion>& finished) {
+  const auto stalled = heartbeats_.look(clock_.now_ns(), [&](uint32_t peer) {
     return peer != rank_ && needs(peer) &&
            links_[peer].transport->peer_status(links_[peer].peer).ok();
   });
@@ -185,7 +185,7 @@ void Group::check_stalls(std::vector<Completion>& finished) {
   note_lost(*stalled);
   fail(Status(StatusCode::PeerFailed,
               in_hand() + " cannot end: " + who + " does not run: it has had no heartbeat for " +
-                  std::to_string(stall_.bound_ns() / 1'000'000) +
+                  std::to_string(heartbeats_.bound_ns() / 1'000'000) +
                   " ms (it is stopped, in a debugger, or its container is paused; "
                   "RDMACOLL_STALL_TIMEOUT_MS sets how long that may be)"),
        finished);
@@ -205,39 +205,39 @@ void Group::expel(uint32_t peer) {
 void Group::fail(Status status, std::vector<Completion>& finished) {
   if (!is_sound()) return;
   failing_ = std::move(status);
-  inquire_until_ns_ = clock_.now_ns() + kInquiryNs;
+  report_until_ns_ = clock_.now_ns() + kReportNs;
   std::vector<uint32_t> peers;
   for (uint32_t peer = 0; peer < world(); ++peer) {
     if (peer != rank_) peers.push_back(peer);
   }
   std::stable_partition(peers.begin(), peers.end(), [&](uint32_t peer) { return needs(peer); });
-  inquiry_.begin(peers);
+  call_logs_.begin(peers);
   conclude(finished);
 }
 
-// Fails with the verdict, once there is one. Whether it did.
+// Fails with the report, once there is one. Whether it did.
 bool Group::conclude(std::vector<Completion>& finished) {
-  if (!inquiry_.done() && clock_.now_ns() < inquire_until_ns_) return false;
-  fail_soon(Status(failing_.code(), failing_.message() + verdict()));
+  if (!call_logs_.done() && clock_.now_ns() < report_until_ns_) return false;
+  fail_soon(Status(failing_.code(), failing_.message() + failure_report()));
   fail_in_flight(failure(), finished);
   return true;
 }
 
-std::string Group::verdict() const {
+std::string Group::failure_report() const {
   const int64_t now_ns = time_of_day_ns(clock_.now_ns());
   const uint64_t sequence = current_ != nullptr ? current_->operation.sequence : 0;
-  Verdict verdict;
+  FailureReport report;
   for (uint32_t rank = 0; rank < world(); ++rank) {
     const std::string end = rank == rank_ ? "" : end_of(rank);
-    const std::string finding = inquiry_.finding(rank, sequence);
+    const std::string finding = call_logs_.finding(rank, sequence);
     if (end.empty()) {
-      verdict.add(rank, finding.empty() ? "has called nothing yet" : finding,
-                  inquiry_.waited_ns(rank, now_ns));
+      report.add(rank, finding.empty() ? "has called nothing yet" : finding,
+                 call_logs_.waited_ns(rank, now_ns));
     } else {
-      verdict.add(rank, end + (finding.empty() ? "" : ", " + finding));
+      report.add(rank, end + (finding.empty() ? "" : ", " + finding));
     }
   }
-  return verdict.text();
+  return report.text();
 }
 
 std::string Group::end_of(uint32_t peer) const {
@@ -298,7 +298,7 @@ void Group::close(std::vector<Completion>& finished) {
               Farewell::Left);
   }
   take_submissions(finished);
-  survey_.end(Status(StatusCode::Aborted, "the group was destroyed"), finished);
+  shrink_states_.end(Status(StatusCode::Aborted, "the group was destroyed"), finished);
   recall_until_ns_ = 0;  // nobody comes back to hear answers
   recall(finished);
   if (!failed_) tell_peers(Farewell::Left, "");

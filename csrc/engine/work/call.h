@@ -30,6 +30,9 @@ struct MessageCall {
   uint8_t is_send = 0;  // 0 or 1, but no bool, which must not be read from any byte
 };
 
+// How errors name a rank.
+inline std::string rank_name(uint32_t rank) { return "rank " + std::to_string(rank); }
+
 // Whether its dtype and op mean something.
 bool folds(Collective collective);
 

@@ -111,7 +111,7 @@ struct Rank {
     return adopt(made.take());
   }
   std::unique_ptr<Communicator> adopt(NewGroup made) {
-    const Ground ground{transports, *progress, clock, tuning, algorithm_by_name("auto")};
+    const EngineContext context{transports, *progress, clock, tuning, algorithm_by_name("auto")};
     auto group =
         std::make_unique<Group>(clock, std::move(made.blocks), transports.heap(), Config{});
     const auto make = [this](NewGroup smaller, const RankSet&) {
@@ -119,7 +119,7 @@ struct Rank {
     };
     auto shrinking =
         std::make_unique<Shrinking>(*group, transports, *progress, clock, Config{}, make);
-    return std::make_unique<Communicator>(std::move(group), std::move(made.paths), ground,
+    return std::make_unique<Communicator>(std::move(group), std::move(made.paths), context,
                                           kTestTimeoutMs, nullptr, std::move(shrinking));
   }
 

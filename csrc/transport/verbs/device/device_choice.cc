@@ -52,7 +52,7 @@ bool is_link_local(const ibv_gid& gid) {
   return gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80;
 }
 
-// Smaller is better.
+// ShrinkResult is better.
 int preference(const ibv_gid_entry& entry) {
   const int version = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 0 : 3;
   return version + (is_link_local(entry.gid) ? 2 : is_ipv4(entry.gid) ? 0 : 1);

@@ -1,5 +1,5 @@
-// Verdict. Floor: engine/failure.
-#include "csrc/engine/failure/verdict.h"
+// FailureReport. Floor: engine/failure.
+#include "csrc/engine/failure/failure_report.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -30,7 +30,7 @@ std::string for_seconds(int64_t waited_ns) {
 
 }  // namespace
 
-void Verdict::add(uint32_t rank, const std::string& what, int64_t waited_ns) {
+void FailureReport::add(uint32_t rank, const std::string& what, int64_t waited_ns) {
   auto same = std::find_if(entries_.begin(), entries_.end(),
                            [&](const Entry& entry) { return entry.what == what; });
   if (same == entries_.end()) same = entries_.insert(same, Entry{what, 0, {}});
@@ -38,7 +38,7 @@ void Verdict::add(uint32_t rank, const std::string& what, int64_t waited_ns) {
   same->ranks.push_back(rank);
 }
 
-std::string Verdict::text() const {
+std::string FailureReport::text() const {
   std::string text;
   for (size_t i = 0; i < std::min(entries_.size(), kMaxLines); ++i) {
     const Entry& entry = entries_[i];

@@ -1,6 +1,7 @@
-// Inquiry: reads one-sidedly what the ranks of a group have called (call_log.h): when the group
-// fails, to put it into words, and when this rank waits for long, to compare. Nobody has to answer;
-// where a network lies between, it takes a moment. Floor: engine/failure. Thread: the driver.
+// CallLogReader: reads one-sidedly what the ranks of a group have called (call_log.h): when the
+// group fails, to put it into words, and when this rank waits for long, to compare. Nobody has to
+// answer; where a network lies between, it takes a moment. Floor: engine/failure. Thread: the
+// driver.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,10 @@
 
 namespace rdmacoll {
 
-class Inquiry {
+class CallLogReader {
  public:
-  Inquiry(const Layout& layout, uint32_t rank, const Region& block, const std::vector<Link>& links);
+  CallLogReader(const Layout& layout, uint32_t rank, const Region& block,
+                const std::vector<Link>& links);
 
   // Asks for as many of the ranks as there is room for, the first of them.
   void begin(const std::vector<uint32_t>& ranks);

@@ -1,7 +1,7 @@
-// Stall: tells a peer whose process does not run from one that is only late. Every process counts
-// its heartbeats in its blocks, by a thread that needs nothing but a core; who waits for a peer
-// reads its count, one-sidedly, now and then. A count that stands still for as long as the bound
-// says belongs to a process that is stopped, in a debugger, or in a paused container.
+// HeartbeatMonitor: tells a peer whose process does not run from one that is only late. Every
+// process counts its heartbeats in its blocks, by a thread that needs nothing but a core; who waits
+// for a peer reads its count, one-sidedly, now and then. A count that stands still for as long as
+// the bound says belongs to a process that is stopped, in a debugger, or in a paused container.
 // Floor: engine/failure. Thread: the driver; beat() any.
 #pragma once
 
@@ -16,11 +16,11 @@
 
 namespace rdmacoll {
 
-class Stall {
+class HeartbeatMonitor {
  public:
   // bound_ns: how long a count may stand still; 0: for ever.
-  Stall(const Layout& layout, const Region& block, const std::vector<Link>& links,
-        int64_t bound_ns);
+  HeartbeatMonitor(const Layout& layout, const Region& block, const std::vector<Link>& links,
+                   int64_t bound_ns);
 
   int64_t bound_ns() const { return bound_ns_; }
 

@@ -1,5 +1,5 @@
 // What an error says of every rank: who was in what, who is missing, who disagrees.
-#include "csrc/engine/failure/verdict.h"
+#include "csrc/engine/failure/failure_report.h"
 
 #include <algorithm>
 #include <atomic>
@@ -22,25 +22,25 @@ void expect_says(const Status& status, const std::string& text) {
   EXPECT_NE(status.message().find(text), std::string::npos) << text << "\n" << status.message();
 }
 
-TEST(Verdict, RanksInTheSameShareALine) {
-  Verdict verdict;
-  for (const uint32_t rank : {0, 1, 2, 5}) verdict.add(rank, "in x", (rank + 1) * 100'000'000);
-  verdict.add(3, "is gone");
-  verdict.add(7, "in x");
-  verdict.add(8, "in x");
-  EXPECT_EQ(verdict.text(), "\n  ranks 0-2, 5, 7, 8: in x, for 0.6 s\n  rank 3: is gone");
+TEST(FailureReport, RanksInTheSameShareALine) {
+  FailureReport report;
+  for (const uint32_t rank : {0, 1, 2, 5}) report.add(rank, "in x", (rank + 1) * 100'000'000);
+  report.add(3, "is gone");
+  report.add(7, "in x");
+  report.add(8, "in x");
+  EXPECT_EQ(report.text(), "\n  ranks 0-2, 5, 7, 8: in x, for 0.6 s\n  rank 3: is gone");
 }
 
-TEST(Verdict, IsShortWhereAllDiffer) {
-  Verdict verdict;
-  for (uint32_t rank = 0; rank < 100; ++rank) verdict.add(rank, "in #" + std::to_string(rank));
-  const std::string text = verdict.text();
+TEST(FailureReport, IsShortWhereAllDiffer) {
+  FailureReport report;
+  for (uint32_t rank = 0; rank < 100; ++rank) report.add(rank, "in #" + std::to_string(rank));
+  const std::string text = report.text();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 17);
   EXPECT_TRUE(text.ends_with("and 84 more"));
 }
 
 // Ranks 0 and 1 wait in an all_reduce, rank 2 in a recv, rank 3 comes to nothing.
-TEST(Verdict, ATimeoutSaysWhatEveryRankWasIn) {
+TEST(FailureReport, ATimeoutSaysWhatEveryRankWasIn) {
   std::atomic<int> ended{0};
   WorldOfThreads(4).run([&](Communicator& c) {
     std::vector<float> data(100);
@@ -67,7 +67,7 @@ TEST(Verdict, ATimeoutSaysWhatEveryRankWasIn) {
   });
 }
 
-TEST(Verdict, WhoHasCalledNothingIsNamed) {
+TEST(FailureReport, WhoHasCalledNothingIsNamed) {
   std::atomic<bool> over{false};
   WorldOfThreads(2).run([&](Communicator& c) {
     while (c.rank() == 1 && !over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -80,7 +80,7 @@ TEST(Verdict, WhoHasCalledNothingIsNamed) {
   });
 }
 
-TEST(Verdict, AMismatchSaysWhoCalledWhat) {
+TEST(FailureReport, AMismatchSaysWhoCalledWhat) {
   WorldOfThreads(3).run([](Communicator& c) {
     std::vector<float> data(100), out(100);
     finish(c, c.barrier());
@@ -100,7 +100,7 @@ TEST(Verdict, AMismatchSaysWhoCalledWhat) {
   });
 }
 
-TEST(Verdict, WhatARankHadCalledBeforeItWentOnIsKnown) {
+TEST(FailureReport, WhatARankHadCalledBeforeItWentOnIsKnown) {
   WorldOfThreads(2).run([](Communicator& c) {
     std::vector<float> data(8);
     int32_t value = 0;
@@ -122,7 +122,7 @@ TEST(Verdict, WhatARankHadCalledBeforeItWentOnIsKnown) {
   });
 }
 
-TEST(Verdict, WhoHasLeftIsNamedWithTheLastCall) {
+TEST(FailureReport, WhoHasLeftIsNamedWithTheLastCall) {
   WorldOfThreads(3).run([](Communicator& c) {
     finish(c, c.barrier());
     if (c.rank() == 2) return c.leave("going home");

@@ -1,30 +1,30 @@
-// Inquiry. Floor: engine/failure. Thread: the driver.
-#include "csrc/engine/failure/inquiry.h"
+// CallLogReader. Floor: engine/failure. Thread: the driver.
+#include "csrc/engine/failure/call_log_reader.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace rdmacoll {
 
-Inquiry::Inquiry(const Layout& layout, uint32_t rank, const Region& block,
-                 const std::vector<Link>& links)
+CallLogReader::CallLogReader(const Layout& layout, uint32_t rank, const Region& block,
+                             const std::vector<Link>& links)
     : layout_(layout), rank_(rank), block_(block), links_(links), asked_(links.size()) {
   asked_[rank].state = State::Read;
 }
 
-void Inquiry::begin(const std::vector<uint32_t>& ranks) {
+void CallLogReader::begin(const std::vector<uint32_t>& ranks) {
   for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
     if (rank != rank_) asked_[rank] = {};
   }
-  for (uint32_t i = 0; i < std::min<size_t>(ranks.size(), kMaxInquired); ++i) {
+  for (uint32_t i = 0; i < std::min<size_t>(ranks.size(), kMaxCallLogsRead); ++i) {
     // Nothing is read from a rank that is gone. Then the log of another rank, which was read into
     // this place before, must not pass for its own.
-    std::memset(block_.base + layout_.inquired(i), 0, kCallLogBytes);
+    std::memset(block_.base + layout_.seen_call_log(i), 0, kCallLogBytes);
     asked_[ranks[i]] = {State::Unposted, i, {}};
   }
 }
 
-bool Inquiry::done() {
+bool CallLogReader::done() {
   bool all_done = true;
   for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
     Asked& asked = asked_[rank];
@@ -37,20 +37,20 @@ bool Inquiry::done() {
   return all_done;
 }
 
-void Inquiry::post(uint32_t rank, Asked& asked) {
+void CallLogReader::post(uint32_t rank, Asked& asked) {
   const Link& link = links_[rank];
   const Posted posted = link.read(layout_.call_log(), kCallLogBytes, block_,
-                                  layout_.inquired(asked.place), &asked.ticket);
+                                  layout_.seen_call_log(asked.place), &asked.ticket);
   if (posted == Posted::Done) asked.state = State::Read;
   if (posted == Posted::Pending) asked.state = State::Pending;
 }
 
-CallLogView Inquiry::log_of(uint32_t rank) const {
-  return CallLogView(block_.base +
-                     (rank == rank_ ? layout_.call_log() : layout_.inquired(asked_[rank].place)));
+CallLogView CallLogReader::log_of(uint32_t rank) const {
+  return CallLogView(block_.base + (rank == rank_ ? layout_.call_log()
+                                                  : layout_.seen_call_log(asked_[rank].place)));
 }
 
-std::optional<uint32_t> Inquiry::differing(const CollectiveCall& mine) const {
+std::optional<uint32_t> CallLogReader::differing(const CollectiveCall& mine) const {
   for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
     if (rank == rank_ || asked_[rank].state != State::Read) continue;
     const auto theirs = log_of(rank).at(mine.sequence);
@@ -59,7 +59,7 @@ std::optional<uint32_t> Inquiry::differing(const CollectiveCall& mine) const {
   return std::nullopt;
 }
 
-uint64_t Inquiry::first_open() const {
+uint64_t CallLogReader::first_open() const {
   uint64_t first = UINT64_MAX;
   for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
     if (asked_[rank].state != State::Read) continue;
@@ -69,7 +69,7 @@ uint64_t Inquiry::first_open() const {
   return first;
 }
 
-std::string Inquiry::finding(uint32_t rank, uint64_t own_sequence) const {
+std::string CallLogReader::finding(uint32_t rank, uint64_t own_sequence) const {
   if (asked_[rank].state == State::Unasked) return "was not asked";
   if (asked_[rank].state != State::Read) return "could not be asked";
   const CallLogView log = log_of(rank);
@@ -91,7 +91,7 @@ std::string Inquiry::finding(uint32_t rank, uint64_t own_sequence) const {
   return text;
 }
 
-int64_t Inquiry::waited_ns(uint32_t rank, int64_t now_ns) const {
+int64_t CallLogReader::waited_ns(uint32_t rank, int64_t now_ns) const {
   if (asked_[rank].state != State::Read) return 0;
   const CallLogView log = log_of(rank);
   if (const auto message = log.message()) return rdmacoll::waited_ns(message->started_ns, now_ns);

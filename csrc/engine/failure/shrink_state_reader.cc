@@ -1,5 +1,5 @@
-// Survey. Floor: engine/failure. Thread: the driver.
-#include "csrc/engine/failure/survey.h"
+// ShrinkStateReader. Floor: engine/failure. Thread: the driver.
+#include "csrc/engine/failure/shrink_state_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,25 +8,25 @@
 
 namespace rdmacoll {
 
-Survey::Survey(const Clock& clock, const Layout& layout, const Region& block,
-               const std::vector<Link>& links)
+ShrinkStateReader::ShrinkStateReader(const Clock& clock, const Layout& layout, const Region& block,
+                                     const std::vector<Link>& links)
     : clock_(clock),
       layout_(layout),
       block_(block),
       links_(links),
-      places_(layout.survey_places()) {}
+      places_(layout.shrink_state_places()) {}
 
-std::byte* Survey::bytes_of(size_t place) const {
-  return block_.base + layout_.surveyed(static_cast<uint32_t>(place));
+std::byte* ShrinkStateReader::bytes_of(size_t place) const {
+  return block_.base + layout_.seen_shrink_state(static_cast<uint32_t>(place));
 }
 
-void Survey::begin(SurveyOp op) {
+void ShrinkStateReader::begin(ShrinkStateRead op) {
   RDMACOLL_CHECK(!op_);
   op_ = std::move(op);
   asked_ = 0;
 }
 
-bool Survey::advance(std::vector<Completion>& finished) {
+bool ShrinkStateReader::advance(std::vector<Completion>& finished) {
   if (!op_) return false;
   bool moved = false;
   bool reading = false;
@@ -46,14 +46,14 @@ bool Survey::advance(std::vector<Completion>& finished) {
 }
 
 // Reads what the next rank says. A dead one's get may be over at once, with nothing read.
-bool Survey::post(size_t index) {
+bool ShrinkStateReader::post(size_t index) {
   Place& place = places_[index];
   const uint32_t rank = op_->ranks[asked_];
   const Link& link = links_[rank];
-  std::memset(bytes_of(index), 0, kStatementBytes);
+  std::memset(bytes_of(index), 0, kShrinkStateBytes);
   Ticket ticket;
-  const Posted posted = link.read(layout_.statement(), kStatementBytes, block_,
-                                  layout_.surveyed(static_cast<uint32_t>(index)), &ticket);
+  const Posted posted = link.read(layout_.shrink_state(), kShrinkStateBytes, block_,
+                                  layout_.seen_shrink_state(static_cast<uint32_t>(index)), &ticket);
   if (posted == Posted::Full) return false;
   place = {.pending = true, .counts = true, .rank = rank, .ticket = ticket};
   ++asked_;
@@ -61,15 +61,15 @@ bool Survey::post(size_t index) {
   return true;
 }
 
-void Survey::take(size_t index) {
+void ShrinkStateReader::take(size_t index) {
   Place& place = places_[index];
   place.pending = false;
   if (!place.counts) return;
   (*op_->found)[place.rank] =
-      Statement::read(bytes_of(index), place.rank, static_cast<uint32_t>(links_.size()));
+      ShrinkState::read(bytes_of(index), place.rank, static_cast<uint32_t>(links_.size()));
 }
 
-void Survey::end(const Status& status, std::vector<Completion>& finished) {
+void ShrinkStateReader::end(const Status& status, std::vector<Completion>& finished) {
   if (!op_) return;
   finished.push_back({std::move(op_->work), status});
   op_.reset();

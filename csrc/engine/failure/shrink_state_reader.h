@@ -1,5 +1,5 @@
-// Survey: reads what other ranks of a group say (statement.h), one-sidedly, also of a group that
-// has failed. Nobody has to answer. Floor: engine/failure. Thread: the driver.
+// ShrinkStateReader: reads what other ranks of a group say (shrink_state.h), one-sidedly, also of a
+// group that has failed. Nobody has to answer. Floor: engine/failure. Thread: the driver.
 #pragma once
 
 #include <cstdint>
@@ -7,38 +7,38 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "csrc/engine/failure/inquiry.h"
-#include "csrc/engine/failure/statement.h"
+#include "csrc/engine/failure/call_log_reader.h"
+#include "csrc/engine/failure/shrink_state.h"
 #include "csrc/engine/work/work.h"
 
 namespace rdmacoll {
 
 // `found`, by rank, belongs to the driver until the work is done: nullopt for who said nothing, or
 // could not be read by the deadline.
-struct SurveyOp {
+struct ShrinkStateRead {
   WorkPtr work;
   std::vector<uint32_t> ranks;
-  std::vector<std::optional<Statement>>* found = nullptr;
+  std::vector<std::optional<ShrinkState>>* found = nullptr;
   int64_t deadline_ns = 0;
 };
 
-class Survey {
+class ShrinkStateReader {
  public:
-  Survey(const Clock& clock, const Layout& layout, const Region& block,
-         const std::vector<Link>& links);
+  ShrinkStateReader(const Clock& clock, const Layout& layout, const Region& block,
+                    const std::vector<Link>& links);
 
   // One at a time.
-  void begin(SurveyOp op);
+  void begin(ShrinkStateRead op);
   // Whether anything moved.
   bool advance(std::vector<Completion>& finished);
   // Ends it as it is.
   void end(const Status& status, std::vector<Completion>& finished);
 
  private:
-  // Where one statement is read to; used again only when nothing can arrive there any more.
+  // Where one state is read to; used again only when nothing can arrive there any more.
   struct Place {
     bool pending = false;
-    bool counts = false;  // it is of the survey under way
+    bool counts = false;  // it is of the reading under way
     uint32_t rank = 0;
     Ticket ticket{};
   };
@@ -51,7 +51,7 @@ class Survey {
   const Region& block_;
   const std::vector<Link>& links_;
   std::vector<Place> places_;
-  std::optional<SurveyOp> op_;
+  std::optional<ShrinkStateRead> op_;
   size_t asked_ = 0;  // of op_->ranks
 };
 

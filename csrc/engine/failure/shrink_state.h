@@ -1,4 +1,4 @@
-// Statement: what a rank says while a group is shrunk (shrinking.h), kept in its block where the
+// ShrinkState: what a rank says while a group is shrunk (shrinking.h), kept in its block where the
 // others read it one-sidedly. It comes from outside, so reading trusts nothing.
 // Floor: engine/failure. Thread: values; publishing and reading may overlap, on any ranks.
 #pragma once
@@ -26,17 +26,18 @@ enum class ShrinkStage : uint32_t {
   Declined,      // it could not take part
 };
 
-struct Statement {
+struct ShrinkState {
   uint32_t rank = 0;
   ShrinkStage stage = ShrinkStage::Agreeing;
   RankSet excluded{};    // of the old group, all its ranks
   std::string record{};  // GroupRecord, from Ready on
 
-  // Into kStatementBytes of this rank's block, a line's alignment. InvalidArgument: it is too long.
+  // Into kShrinkStateBytes of this rank's block, a line's alignment. InvalidArgument: it is too
+  // long.
   Status publish(std::byte* area) const;
   // What the rank of a group of `world` said, from a copy of its area; nullopt: nothing yet, or the
   // copy was made while it changed.
-  static std::optional<Statement> read(const std::byte* copy, uint32_t rank, uint32_t world);
+  static std::optional<ShrinkState> read(const std::byte* copy, uint32_t rank, uint32_t world);
 };
 
 }  // namespace rdmacoll

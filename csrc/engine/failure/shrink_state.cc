@@ -1,7 +1,7 @@
-// Statement as words: a sum over all that follow it, a fixed part, the set, the record. The sum
-// makes a reader see the old statement, the new one, or nothing, in whatever order words travel.
+// ShrinkState as words: a sum over all that follow it, a fixed part, the set, the record. The sum
+// makes a reader see the old state, the new one, or nothing, in whatever order words travel.
 // Floor: engine/failure.
-#include "csrc/engine/failure/statement.h"
+#include "csrc/engine/failure/shrink_state.h"
 
 #include <atomic>
 #include <cstring>
@@ -11,14 +11,14 @@ namespace rdmacoll {
 namespace {
 
 using Word = uint64_t;
-constexpr size_t kWords = kStatementBytes / sizeof(Word);
+constexpr size_t kWords = kShrinkStateBytes / sizeof(Word);
 constexpr size_t kFixedWords = 4;  // sum; words in all, rank; stage, world; bytes of the record
 
 size_t words_for(size_t count, size_t per_word) { return (count + per_word - 1) / per_word; }
 size_t set_words(uint32_t world) { return words_for(world, 64); }
 Word pair_of(uint64_t low, uint64_t high) { return low | high << 32; }
 
-// FNV-1a by words, each stirred: a word of another statement in it changes the sum.
+// FNV-1a by words, each stirred: a word of another state in it changes the sum.
 Word sum_of(std::span<const Word> words) {
   Word sum = 1469598103934665603ull;
   for (const Word word : words) {
@@ -30,13 +30,13 @@ Word sum_of(std::span<const Word> words) {
 
 }  // namespace
 
-Status Statement::publish(std::byte* area) const {
+Status ShrinkState::publish(std::byte* area) const {
   const auto world = static_cast<uint32_t>(excluded.size());
   const size_t count = kFixedWords + set_words(world) + words_for(record.size(), sizeof(Word));
   if (count > kWords) {
     return Status(StatusCode::InvalidArgument,
                   "what this rank says of itself takes " + std::to_string(count * sizeof(Word)) +
-                      " bytes, there is room for " + std::to_string(kStatementBytes));
+                      " bytes, there is room for " + std::to_string(kShrinkStateBytes));
   }
   std::vector<Word> words(count);
   words[1] = pair_of(count, rank);
@@ -52,27 +52,27 @@ Status Statement::publish(std::byte* area) const {
   return Status();
 }
 
-std::optional<Statement> Statement::read(const std::byte* copy, uint32_t rank, uint32_t world) {
+std::optional<ShrinkState> ShrinkState::read(const std::byte* copy, uint32_t rank, uint32_t world) {
   std::vector<Word> words(kWords);
-  std::memcpy(words.data(), copy, kStatementBytes);
+  std::memcpy(words.data(), copy, kShrinkStateBytes);
   const size_t count = words[1] & UINT32_MAX;
   const auto stage = static_cast<uint32_t>(words[2]);
   const uint64_t record_bytes = words[3];
   if (count < kFixedWords || count > kWords || words[1] != pair_of(count, rank) ||
-      words[2] != pair_of(stage, world) || record_bytes > kStatementBytes ||
+      words[2] != pair_of(stage, world) || record_bytes > kShrinkStateBytes ||
       count != kFixedWords + set_words(world) + words_for(record_bytes, sizeof(Word)) ||
       stage < static_cast<uint32_t>(ShrinkStage::Agreeing) ||
       stage > static_cast<uint32_t>(ShrinkStage::Declined) ||
       words[0] != sum_of(std::span(words).subspan(1, count - 1))) {
     return std::nullopt;
   }
-  Statement statement{.rank = rank, .stage = static_cast<ShrinkStage>(stage)};
+  ShrinkState state{.rank = rank, .stage = static_cast<ShrinkStage>(stage)};
   for (uint32_t r = 0; r < world; ++r) {
-    statement.excluded.push_back((words[kFixedWords + r / 64] >> r % 64 & 1) != 0);
+    state.excluded.push_back((words[kFixedWords + r / 64] >> r % 64 & 1) != 0);
   }
-  statement.record.assign(
-      reinterpret_cast<const char*>(words.data() + kFixedWords + set_words(world)), record_bytes);
-  return statement;
+  state.record.assign(reinterpret_cast<const char*>(words.data() + kFixedWords + set_words(world)),
+                      record_bytes);
+  return state;
 }
 
 }  // namespace rdmacoll

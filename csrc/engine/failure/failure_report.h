@@ -1,5 +1,5 @@
-// Verdict: what the ranks of a group were in when it failed, in words: a line for all that were in
-// the same. Floor: engine/failure. Thread: values.
+// FailureReport: what the ranks of a group were in when it failed, in words: a line for all that
+// were in the same. Floor: engine/failure. Thread: values.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace rdmacoll {
 
-class Verdict {
+class FailureReport {
  public:
   // waited_ns: so long it has been in that; 0: not known.
   void add(uint32_t rank, const std::string& what, int64_t waited_ns = 0);

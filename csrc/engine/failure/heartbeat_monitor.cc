@@ -1,5 +1,5 @@
-// Stall. Floor: engine/failure.
-#include "csrc/engine/failure/stall.h"
+// HeartbeatMonitor. Floor: engine/failure.
+#include "csrc/engine/failure/heartbeat_monitor.h"
 
 #include <algorithm>
 #include <atomic>
@@ -18,14 +18,16 @@ std::atomic<uint64_t>& word_at(const Region& block, uint64_t offset) {
 
 }  // namespace
 
-Stall::Stall(const Layout& layout, const Region& block, const std::vector<Link>& links,
-             int64_t bound_ns)
+HeartbeatMonitor::HeartbeatMonitor(const Layout& layout, const Region& block,
+                                   const std::vector<Link>& links, int64_t bound_ns)
     : layout_(layout), block_(block), links_(links), bound_ns_(bound_ns), seen_(links.size()) {}
 
-void Stall::beat() { word_at(block_, layout_.heartbeat()).fetch_add(1, std::memory_order_release); }
+void HeartbeatMonitor::beat() {
+  word_at(block_, layout_.heartbeat()).fetch_add(1, std::memory_order_release);
+}
 
-std::optional<uint32_t> Stall::look(int64_t now_ns,
-                                    const std::function<bool(uint32_t)>& waits_for) {
+std::optional<uint32_t> HeartbeatMonitor::look(int64_t now_ns,
+                                               const std::function<bool(uint32_t)>& waits_for) {
   if (bound_ns_ == 0 || now_ns - looked_ns_ < kLookNs) return std::nullopt;
   const int64_t passed_ns = std::min(now_ns - looked_ns_, 2 * kLookNs);
   looked_ns_ = now_ns;
@@ -40,7 +42,7 @@ std::optional<uint32_t> Stall::look(int64_t now_ns,
 }
 
 // Takes what was read last, and reads again.
-bool Stall::still(uint32_t peer, int64_t passed_ns) {
+bool HeartbeatMonitor::still(uint32_t peer, int64_t passed_ns) {
   Seen& seen = seen_[peer];
   if (seen.pending && links_[peer].transport->done(seen.ticket)) seen.pending = false;
   if (!seen.pending) {
@@ -54,7 +56,7 @@ bool Stall::still(uint32_t peer, int64_t passed_ns) {
   return seen.still_ns > bound_ns_;
 }
 
-void Stall::read(uint32_t peer) {
+void HeartbeatMonitor::read(uint32_t peer) {
   const Link& link = links_[peer];
   Seen& seen = seen_[peer];
   seen.pending = link.read(layout_.heartbeat(), sizeof(uint64_t), block_,
