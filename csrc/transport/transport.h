@@ -62,7 +62,7 @@ enum class Posted : uint8_t {
 // What set-up has cost so far. The steady state adds nothing to it.
 struct TransportCounters {
   uint64_t registrations = 0;  // of memory with a device
-  // Greetings, goodbyes, notices, room; not what asks, once a second, whether a silent peer lives.
+  // Handshakes, goodbyes, notices, room; not what asks, once a second, whether a silent peer lives.
   uint64_t control_messages = 0;
 };
 

@@ -105,7 +105,7 @@ TEST(VerbsRegions, ManyInTurnLeaveNothing) {
     const fake::Wire::Hold hold(pair.network.wire);
     return pair.network.registry.memory.size();
   };
-  // Of each side: its region, the letters of its peer, the buffers of its door.
+  // Of each side: its region, the records of its peer, the buffers of its listener.
   EXPECT_TRUE(pair.until([&] { return all() == 6; }));
 }
 
@@ -179,7 +179,7 @@ void exchange_signals(VerbsPair& pair, uint64_t last) {
 TEST(VerbsRegions, TheSteadyStateRegistersAndNegotiatesNothing) {
   VerbsPair pair;
   const TransportCounters met = pair.at(0).counters();
-  // The network may bring a greeting of the meeting late, and it is answered; there are few.
+  // The network may bring a handshake of the meeting late, and it is answered; there are few.
   uint64_t messages = 1;
   for (uint64_t last = 1'000; messages != 0 && last <= 5'000; last += 1'000) {
     const uint64_t before = pair.at(0).counters().control_messages;

@@ -1,4 +1,4 @@
-// The greeting that comes by datagram, from anybody who knows the number and key of the door.
+// The handshake that comes by datagram, from anybody who knows the number and key of the listener.
 #include "csrc/transport/verbs/connection/wire.h"
 #include "tests/fuzz/target.h"
 

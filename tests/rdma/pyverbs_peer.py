@@ -1,5 +1,5 @@
-"""A process that a verbs transport can meet, written with pyverbs: its own card, greetings, queue
-pairs, mailbox and letters, and nothing of ours but what verbs_wire.py says.
+"""A process that a verbs transport can meet, written with pyverbs: its own card, handshakes, queue
+pairs, signal ring and records, and nothing of ours but what verbs_wire.py says.
 
 Floor: tests.
 """
@@ -20,17 +20,17 @@ from transport_shell import TransportShell
 from verbs_wire import (
     BOTH,
     HELLO_BYTES,
-    LETTER_BYTES,
     LINE_BYTES,
     MAILBOX_BYTES,
     NOTHING,
     RECEIVE_BATCH,
     RECEIVE_DEPTH,
+    SIGNAL_BYTES,
     YOURS,
     Card,
     Hello,
     Key,
-    Letter,
+    SignalRecord,
     immediate,
 )
 
@@ -55,8 +55,8 @@ class Peer:
         attributes = self._context.query_port(PORT)
         self._gid_index, gid = self._routed_gid(attributes.gid_tbl_len)
         self._mtu = attributes.active_mtu
-        self._mailbox = MR(self._pd, MAILBOX_BYTES, ACCESS)
-        self._mailbox.write(bytes(MAILBOX_BYTES), MAILBOX_BYTES)
+        self._signal_ring = MR(self._pd, MAILBOX_BYTES, ACCESS)
+        self._signal_ring.write(bytes(MAILBOX_BYTES), MAILBOX_BYTES)
         self._scratch = MR(self._pd, SCRATCH_BYTES, ACCESS)
         self.region = MR(self._pd, size, ACCESS)
         self.region.write(bytes(size), size)
@@ -153,8 +153,8 @@ class Peer:
         hello = Hello(
             sender=self.card.process,
             receiver=self.owner.process,
-            mailbox=self._mailbox.buf,
-            mailbox_rkey=self._mailbox.rkey,
+            signal_ring=self._signal_ring.buf,
+            signal_ring_rkey=self._signal_ring.rkey,
             sequence=self._sequence,
             numbers=tuple(qp.qp_num for qp in self._queue_pairs),
             knows=BOTH if self._knows_me else YOURS if self._joined_to else NOTHING,
@@ -216,40 +216,40 @@ class Peer:
         return self._finish(), self._scratch.read(size, 0)
 
     def notify(self, number: int, stripe: int = 0) -> int:
-        """A notice, or a mark; of stripe 0 it takes the place of a letter."""
+        """A notice, or a mark; of stripe 0 it takes the place of a record."""
         self._post(e.IBV_WR_RDMA_WRITE_WITH_IMM, b"", 0, 0, stripe, number)
         self._signals_sent += stripe == 0
         return self._finish()
 
-    def post_signal(self, key: Key, offset: int, letter: Letter) -> None:
+    def post_signal(self, key: Key, offset: int, record: SignalRecord) -> None:
         """Finished by finish_signals()."""
         assert self._joined_to is not None
-        place = self._signals_sent % RECEIVE_DEPTH * LETTER_BYTES
-        address = self._joined_to.mailbox + place
+        place = self._signals_sent % RECEIVE_DEPTH * SIGNAL_BYTES
+        address = self._joined_to.signal_ring + place
         number = immediate(key.region, offset // LINE_BYTES)
         self._post(
             e.IBV_WR_RDMA_WRITE_WITH_IMM,
-            letter.pack(),
+            record.pack(),
             address,
-            self._joined_to.mailbox_rkey,
+            self._joined_to.signal_ring_rkey,
             0,
             number,
         )
         self._signals_sent += 1
 
-    def signal(self, key: Key, offset: int, letter: Letter) -> int:
-        self.post_signal(key, offset, letter)
+    def signal(self, key: Key, offset: int, record: SignalRecord) -> int:
+        self.post_signal(key, offset, record)
         return self._finish()
 
     def finish_signals(self, count: int) -> list[int]:
         return [self._finish() for _ in range(count)]
 
-    def take_letter(self) -> tuple[tuple[int, int], Letter]:
+    def take_signal(self) -> tuple[tuple[int, int], SignalRecord]:
         """The next one that has come, and the region and line that it names."""
         (place,) = self.arrivals_on(stripe=0, count=1)
-        offset = self._letters_taken % RECEIVE_DEPTH * LETTER_BYTES
+        offset = self._letters_taken % RECEIVE_DEPTH * SIGNAL_BYTES
         self._letters_taken += 1
-        return place, Letter.unpack(self._mailbox.read(LETTER_BYTES, offset))
+        return place, SignalRecord.unpack(self._signal_ring.read(SIGNAL_BYTES, offset))
 
     def arrivals_on(self, stripe: int, count: int) -> list[tuple[int, int]]:
         """What the next immediates on a queue pair name: a region and a line."""

@@ -16,7 +16,7 @@ from verbs_wire import (
     RECEIVE_DEPTH,
     REGION_CLOSED,
     Key,
-    Letter,
+    SignalRecord,
     immediate,
 )
 
@@ -95,8 +95,10 @@ def test_a_letter_shows_in_the_line(met: Met) -> None:
     """Behind a write, which is there when the line is."""
     peer, number = met.peer()
     assert peer.write(b"payload", met.key.address + 8192, met.key.rkey) == e.IBV_WC_SUCCESS
-    letter = Letter(counter=1 << 40, signature=77, size=7, inline_data=bytes(range(44)), credit=9)
-    assert peer.signal(met.key, 128, letter) == e.IBV_WC_SUCCESS
+    record = SignalRecord(
+        counter=1 << 40, signature=77, size=7, inline_data=bytes(range(44)), credit=9
+    )
+    assert peer.signal(met.key, 128, record) == e.IBV_WC_SUCCESS
     met.shell.do("await", number, REGION, 128, 1 << 40, LIMIT_MS)
     assert met.shell.line(REGION, 128) == (1 << 40, 77, 7, bytes(range(44)), 9)
     assert met.shell.show(REGION, 8192, 7) == b"payload"
@@ -108,7 +110,7 @@ def test_letters_go_round_the_mailbox(met: Met) -> None:
     peer, number = met.peer()
     count = 3 * RECEIVE_DEPTH
     for counter in range(1, count + 1):
-        assert peer.signal(met.key, 0, Letter(counter)) == e.IBV_WC_SUCCESS
+        assert peer.signal(met.key, 0, SignalRecord(counter)) == e.IBV_WC_SUCCESS
         if counter % (RECEIVE_DEPTH // 2) == 0:
             met.shell.do("await", number, REGION, 0, counter, LIMIT_MS)
     assert met.shell.line(REGION, 0).counter == count
@@ -116,10 +118,10 @@ def test_letters_go_round_the_mailbox(met: Met) -> None:
 
 def test_a_letter_waits_for_its_mark(striped: Met) -> None:
     peer, number = striped.peer(stripes=2)
-    assert peer.signal(striped.key, 0, Letter(1)) == e.IBV_WC_SUCCESS
+    assert peer.signal(striped.key, 0, SignalRecord(1)) == e.IBV_WC_SUCCESS
     striped.shell.do("await", number, REGION, 0, 1, LIMIT_MS)
-    assert peer.signal(striped.key, 0, Letter(2, stripes=0b10)) == e.IBV_WC_SUCCESS
-    assert peer.signal(striped.key, 64, Letter(9)) == e.IBV_WC_SUCCESS
+    assert peer.signal(striped.key, 0, SignalRecord(2, stripes=0b10)) == e.IBV_WC_SUCCESS
+    assert peer.signal(striped.key, 64, SignalRecord(9)) == e.IBV_WC_SUCCESS
     with pytest.raises(Refused, match="Timeout"):
         striped.shell.do("await", number, REGION, 64, 9, 300)  # nor does what is behind it
     assert striped.shell.line(REGION, 0).counter == 1
@@ -137,8 +139,8 @@ def test_our_letter_tells_of_marks(striped: Met) -> None:
     for size, stripes in ((4096, 0), (len(data), 0b10)):
         striped.shell.do("put", number, REGION, 0, 3, 0, size, 1, LIMIT_MS)
         assert striped.shell.do("signal", number, 3, 0, size, 1) == "1"
-        _, letter = peer.take_letter()
-        assert (letter.counter, letter.stripes) == (size, stripes)
+        _, record = peer.take_signal()
+        assert (record.counter, record.stripes) == (size, stripes)
         marks = [(NOTICE_REGION, MARK)] if stripes else []
         assert peer.arrivals_on(stripe=1, count=len(marks)) == marks
         assert peer.region.read(size, 0) == data[:size]
@@ -152,9 +154,9 @@ def test_our_put_and_get_move_its_memory(met: Met) -> None:
     met.shell.do("put", number, REGION, 0, 3, 4096, len(data), 1, LIMIT_MS)
     assert peer.region.read(len(data) + 2, 4095) == b"\0" + data + b"\0"
     assert met.shell.do("signal", number, 3, 640, 5, 1) == "1"
-    place, letter = peer.take_letter()
+    place, record = peer.take_signal()
     assert place == (3, 10)
-    assert (letter.counter, letter.signature, letter.size) == (5, 5, 6)
+    assert (record.counter, record.signature, record.size) == (5, 5, 6)
 
     peer.region.write(b"from pyverbs", 12, 0)
     met.shell.do("get", number, REGION, 512 * 1024, 3, 0, 12, 1, LIMIT_MS)
@@ -196,7 +198,7 @@ def test_anything_else_is_refused(met: Met, attempt: Callable[[Met, Peer], int])
     # Nothing has landed, and others go on.
     assert met.shell.show(REGION, 0, REGION_BYTES) == bytes(REGION_BYTES)
     assert good.write(b"good", met.key.address, met.key.rkey) == e.IBV_WC_SUCCESS
-    assert good.signal(met.key, 64, Letter(1)) == e.IBV_WC_SUCCESS
+    assert good.signal(met.key, 64, SignalRecord(1)) == e.IBV_WC_SUCCESS
     met.shell.do("await", good_number, REGION, 64, 1, LIMIT_MS)
     assert met.shell.show(REGION, 0, 4) == b"good"
 
@@ -210,9 +212,9 @@ def test_a_region_that_was_released_is_refused(met: Met) -> None:
 
     other = Key.unpack(met.shell.make(REGION + 1, 4096))
     notices = met.key._replace(region=NOTICE_REGION)
-    closed = Letter(met.key.generation, size=REGION)
+    closed = SignalRecord(met.key.generation, size=REGION)
     assert peer.signal(notices, REGION_CLOSED * LINE_BYTES, closed) == e.IBV_WC_SUCCESS
-    assert peer.signal(other, 0, Letter(1)) == e.IBV_WC_SUCCESS
+    assert peer.signal(other, 0, SignalRecord(1)) == e.IBV_WC_SUCCESS
     met.shell.do("await", number, REGION + 1, 0, 1, LIMIT_MS)  # so the notice was taken, too
     met.shell.do("status", number)
     assert peer.write(b"three", met.key.address, met.key.rkey) == e.IBV_WC_REM_ACCESS_ERR
@@ -227,12 +229,12 @@ def test_beyond_the_window_the_receiver_is_not_ready(met: Met) -> None:
     met.shell.stop()
     room = RECEIVE_DEPTH + RECEIVE_BATCH
     for counter in range(1, room + 2):
-        careless.post_signal(met.key, 0, Letter(counter))
+        careless.post_signal(met.key, 0, SignalRecord(counter))
     statuses = careless.finish_signals(room + 1)
     met.shell.resume()
     assert statuses == [e.IBV_WC_SUCCESS] * room + [e.IBV_WC_RNR_RETRY_EXC_ERR]
     # Its connection is over, which our side learns when it asks; the other's is not.
     with pytest.raises(Refused, match="PeerFailed"):
         met.shell.do("await", careless_number, REGION, 128, 1, LIMIT_MS)
-    assert careful.signal(met.key, 64, Letter(1)) == e.IBV_WC_SUCCESS
+    assert careful.signal(met.key, 64, SignalRecord(1)) == e.IBV_WC_SUCCESS
     met.shell.do("await", careful_number, REGION, 64, 1, LIMIT_MS)

@@ -7,10 +7,10 @@ Floor: tests.
 import struct
 from typing import NamedTuple
 
-RECEIVE_DEPTH = 256  # letters at a receiver; also the window
+RECEIVE_DEPTH = 256  # signals at a receiver; also the window
 RECEIVE_BATCH = 32
-LETTER_BYTES = 128  # apart in the mailbox
-ROOM_OFFSET = RECEIVE_DEPTH * LETTER_BYTES
+SIGNAL_BYTES = 128  # apart in the signal ring
+ROOM_OFFSET = RECEIVE_DEPTH * SIGNAL_BYTES
 MAILBOX_BYTES = ROOM_OFFSET + 64
 LINE_BYTES = 64
 
@@ -18,10 +18,10 @@ LINE_BYTES = 64
 NOTICE_REGION = 4095
 GOODBYE = 1
 MARK = 2
-REGION_CLOSED = 3  # with a letter: which one, of which generation
+REGION_CLOSED = 3  # with a record: which one, of which generation
 REGION_WITHDRAWN = 4
 
-# What the sender of a greeting knows.
+# What the sender of a handshake knows.
 NOTHING, YOURS, BOTH, REFUSES = range(4)
 
 
@@ -84,8 +84,8 @@ HELLO_BYTES = _HELLO.size
 class Hello(NamedTuple):
     sender: bytes
     receiver: bytes
-    mailbox: int
-    mailbox_rkey: int
+    signal_ring: int
+    signal_ring_rkey: int
     sequence: int
     numbers: tuple[int, ...]
     knows: int
@@ -97,18 +97,16 @@ class Hello(NamedTuple):
 
     @classmethod
     def unpack(cls, data: bytes) -> "Hello":
-        magic, sender, receiver, mailbox, rkey, sequence, stripes, places, knows = _HELLO.unpack(
-            data
-        )
+        magic, sender, receiver, ring, rkey, sequence, stripes, places, knows = _HELLO.unpack(data)
         assert magic == _HELLO_MAGIC
         numbers = struct.unpack("<8I", places)[:stripes]
-        return cls(sender, receiver, mailbox, rkey, sequence, numbers, knows)
+        return cls(sender, receiver, ring, rkey, sequence, numbers, knows)
 
 
 _LETTER = struct.Struct("<QIIIIBBxx")
 
 
-class Letter(NamedTuple):
+class SignalRecord(NamedTuple):
     counter: int
     signature: int = 0
     size: int = 0
@@ -122,7 +120,7 @@ class Letter(NamedTuple):
         return _LETTER.pack(*head) + self.inline_data
 
     @classmethod
-    def unpack(cls, data: bytes) -> "Letter":
+    def unpack(cls, data: bytes) -> "SignalRecord":
         counter, signature, size, returned, credit, stripes, count = _LETTER.unpack_from(data)
         inline_data = data[_LETTER.size : _LETTER.size + count]
         return cls(counter, signature, size, returned, stripes, inline_data, credit)

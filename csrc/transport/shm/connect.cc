@@ -96,8 +96,8 @@ Status ShmTransport::reachable(const Card& card) const {
 }
 
 bool ShmTransport::dialling(const ProcessId& process) const {
-  return std::any_of(strangers_.begin(), strangers_.end(), [&](const Stranger& stranger) {
-    return stranger.dialled && stranger.process == process;
+  return std::any_of(handshakes_.begin(), handshakes_.end(), [&](const Handshake& handshake) {
+    return handshake.dialled && handshake.process == process;
   });
 }
 
@@ -128,8 +128,8 @@ Status ShmTransport::dial(const Card& card) {
   Result<PeerSocket> socket = listener_of(card);
   if (!socket.ok()) return socket.status();
   if (!socket.value().valid()) return Status();  // busy: the waiting loop tries again
-  Status greeted = greet(socket.take(), &card);
-  if (greeted.code() != StatusCode::PeerFailed) return greeted;
+  Status heard_hello = say_hello(socket.take(), &card);
+  if (heard_hello.code() != StatusCode::PeerFailed) return heard_hello;
   hung_up_.insert(card.process);  // the waiting loop tries again here, too
   return Status();
 }
@@ -140,7 +140,7 @@ void ShmTransport::serve() {
   for (int i = 0; i < count; ++i) {
     const WatchTag tag = WatchTag::unpack(events[i].data.u64);
     if (tag.what == Watched::Listener) accept_strangers();
-    if (tag.what == Watched::Stranger) hear_stranger(static_cast<int>(tag.index));
+    if (tag.what == Watched::Handshake) hear_handshake(static_cast<int>(tag.index));
     if (tag.what == Watched::PeerSocket) hear_peer(peers_.at(tag.index));
   }
   std::erase_if(blocked_, [&](PeerId id) {
@@ -153,25 +153,25 @@ void ShmTransport::accept_strangers() {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) return;
-    // Whoever cannot be greeted is not let in; the side that wants to meet me notices by its
+    // Whoever cannot be answered is not let in; the side that wants to meet me notices by its
     // socket's end and says so. One that has hung up by then only looked whether I listen.
-    const Status status = greet(PeerSocket(std::move(fd)), nullptr);
+    const Status status = say_hello(PeerSocket(std::move(fd)), nullptr);
     if (!status.ok() && status.code() != StatusCode::PeerFailed) turned_away_ = status.message();
-    if (strangers_.size() > kMaxStrangers) drop_the_oldest();
+    if (handshakes_.size() > kMaxStrangers) drop_the_oldest();
   }
 }
 
 // The oldest of those that have dialled me. An honest one dials again.
 void ShmTransport::drop_the_oldest() {
-  const auto oldest = std::find_if(strangers_.begin(), strangers_.end(),
-                                   [](const Stranger& stranger) { return !stranger.dialled; });
-  if (oldest == strangers_.end()) return;
+  const auto oldest = std::find_if(handshakes_.begin(), handshakes_.end(),
+                                   [](const Handshake& handshake) { return !handshake.dialled; });
+  if (oldest == handshakes_.end()) return;
   unwatch(meeting_set_, oldest->socket.fd());
-  strangers_.erase(oldest);
+  handshakes_.erase(oldest);
 }
 
 // Challenges it and remembers the socket until the other side's Hello comes.
-Status ShmTransport::greet(PeerSocket socket, const Card* dialled) {
+Status ShmTransport::say_hello(PeerSocket socket, const Card* dialled) {
   Result<ucred> other = socket.credentials();
   if (!other.ok()) return other.status();
   if (!same_user(other.value().uid)) {
@@ -182,75 +182,76 @@ Status ShmTransport::greet(PeerSocket socket, const Card* dialled) {
   }
   Result<ProcessId> nonce = random_process_id();
   if (!nonce.ok()) return nonce.status();
-  Stranger stranger(std::move(socket), nonce.value());
+  Handshake handshake(std::move(socket), nonce.value());
   if (dialled != nullptr) {
-    stranger.dialled = true;
-    stranger.process = dialled->process;
+    handshake.dialled = true;
+    handshake.process = dialled->process;
   }
-  RDMACOLL_RETURN_IF_ERROR(stranger.socket.send(stranger.challenge(card_.process), {}));
-  RDMACOLL_RETURN_IF_ERROR(watch(meeting_set_, stranger.socket.fd(), EPOLLIN,
-                                 {Watched::Stranger, static_cast<uint32_t>(stranger.socket.fd())}));
-  strangers_.push_back(std::move(stranger));
+  RDMACOLL_RETURN_IF_ERROR(handshake.socket.send(handshake.challenge(card_.process), {}));
+  RDMACOLL_RETURN_IF_ERROR(
+      watch(meeting_set_, handshake.socket.fd(), EPOLLIN,
+            {Watched::Handshake, static_cast<uint32_t>(handshake.socket.fd())}));
+  handshakes_.push_back(std::move(handshake));
   return Status();
 }
 
-void ShmTransport::hear_stranger(int fd) {
-  const auto found = std::find_if(strangers_.begin(), strangers_.end(),
-                                  [&](const Stranger& s) { return s.socket.fd() == fd; });
-  if (found == strangers_.end()) return;
+void ShmTransport::hear_handshake(int fd) {
+  const auto found = std::find_if(handshakes_.begin(), handshakes_.end(),
+                                  [&](const Handshake& s) { return s.socket.fd() == fd; });
+  if (found == handshakes_.end()) return;
   Incoming incoming;
   const PeerSocket::Received received = found->socket.receive(&incoming);
   if (received == PeerSocket::Received::Nothing) return;
-  const Stranger::Next next = received == PeerSocket::Received::One
-                                  ? found->hear(incoming.message, key_, card_.process)
-                                  : Stranger::Next::Drop;
+  const Handshake::Next next = received == PeerSocket::Received::One
+                                   ? found->hear(incoming.message, key_, card_.process)
+                                   : Handshake::Next::Drop;
   if (reply(*found, next)) return;
-  Stranger stranger = std::move(*found);
-  strangers_.erase(found);
+  Handshake handshake = std::move(*found);
+  handshakes_.erase(found);
   unwatch(meeting_set_, fd);
-  if (next == Stranger::Next::Refuse) {
-    refuse(stranger,
+  if (next == Handshake::Next::Refuse) {
+    refuse(handshake,
            "did not prove that it knows the secret of this job; " + std::string(kAboutSecrets));
   }
   if (received == PeerSocket::Received::Broken) {
-    refuse(stranger,
+    refuse(handshake,
            "does not keep to the protocol of this version of rdmacoll; install the same "
            "one for all ranks");
   }
-  if (received == PeerSocket::Received::Closed && stranger.dialled) {
-    hung_up_.insert(stranger.process);
+  if (received == PeerSocket::Received::Closed && handshake.dialled) {
+    hung_up_.insert(handshake.process);
   }
-  if (next == Stranger::Next::Admit && ids_.count(stranger.process) == 0) {
+  if (next == Handshake::Next::Admit && ids_.count(handshake.process) == 0) {
     // As in accept_strangers: not admitted, the socket closes and both sides notice.
-    const Status status = admit(std::move(incoming), std::move(stranger.socket));
+    const Status status = admit(std::move(incoming), std::move(handshake.socket));
     if (!status.ok()) turned_away_ = status.message();
   }
 }
 
 // Whether there was something to say, and it was said.
-bool ShmTransport::reply(const Stranger& stranger, Stranger::Next next) {
-  if (next == Stranger::Next::Prove) {
-    auto proof = stranger.proof(key_, card_.process);
+bool ShmTransport::reply(const Handshake& handshake, Handshake::Next next) {
+  if (next == Handshake::Next::Prove) {
+    auto proof = handshake.proof(key_, card_.process);
     if (!proof.ok()) turned_away_ = proof.status().message();
-    return proof.ok() && stranger.socket.send(proof.value(), {}).ok();
+    return proof.ok() && handshake.socket.send(proof.value(), {}).ok();
   }
-  if (next != Stranger::Next::SayHello) return false;
+  if (next != Handshake::Next::SayHello) return false;
   Message hello;
   hello.kind = MessageKind::Hello;
   hello.sender = card_.process;
-  return stranger.socket.send(hello, {control_segment_.fd(), wake_fd_.get()}).ok();
+  return handshake.socket.send(hello, {control_segment_.fd(), wake_fd_.get()}).ok();
 }
 
 // Whoever waits for that process hears of it at once. Another process of this user may have lied
-// about who it is; but that could as well end this process. Of a stranger that has not said who it
+// about who it is; but that could as well end this process. Of a process that has not said who it
 // is only the text of later errors tells.
-void ShmTransport::refuse(const Stranger& stranger, const std::string& why) {
-  Result<ucred> other = stranger.socket.credentials();
+void ShmTransport::refuse(const Handshake& handshake, const std::string& why) {
+  Result<ucred> other = handshake.socket.credentials();
   const auto pid = other.ok() ? static_cast<uint32_t>(other.value().pid) : 0;
   turned_away_ = process_name(pid, card_.host) + " " + why;
-  const bool named = stranger.dialled || stranger.process != ProcessId{};
+  const bool named = handshake.dialled || handshake.process != ProcessId{};
   if (!named || refused_.size() >= kMaxWorld) return;
-  refused_[stranger.process] = Status(StatusCode::Mismatch, turned_away_);
+  refused_[handshake.process] = Status(StatusCode::Mismatch, turned_away_);
 }
 
 Status ShmTransport::admit(Incoming hello, PeerSocket socket) {

@@ -1,4 +1,4 @@
-// Stranger. Floor: transport/shm.
+// Handshake. Floor: transport/shm.
 #include "csrc/transport/shm/handshake.h"
 
 #include <cstring>
@@ -25,13 +25,13 @@ Message message_of(MessageKind kind, const ProcessId& me) {
 
 }  // namespace
 
-Message Stranger::challenge(const ProcessId& me) const {
+Message Handshake::challenge(const ProcessId& me) const {
   Message message = message_of(MessageKind::Challenge, me);
   std::memcpy(message.proof.data(), nonce_.data(), nonce_.size());
   return message;
 }
 
-Result<Message> Stranger::proof(const JobKey& key, const ProcessId& me) const {
+Result<Message> Handshake::proof(const JobKey& key, const ProcessId& me) const {
   Message message = message_of(MessageKind::Proof, me);
   const Proven proven{me, nonce_, process, its_nonce_, dialled};
   auto proof = key.sign(kPurpose, bytes_to_sign(proven));
@@ -40,7 +40,7 @@ Result<Message> Stranger::proof(const JobKey& key, const ProcessId& me) const {
   return message;
 }
 
-Stranger::Next Stranger::hear(const Message& message, const JobKey& key, const ProcessId& me) {
+Handshake::Next Handshake::hear(const Message& message, const JobKey& key, const ProcessId& me) {
   const bool names_itself = heard_ == Heard::Nothing && !dialled;
   if (!names_itself && message.sender != process) return Next::Drop;
   if (message.kind == MessageKind::Challenge && heard_ == Heard::Nothing) {

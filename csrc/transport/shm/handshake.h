@@ -1,5 +1,5 @@
-// Stranger: a process on the other end of a socket, until it is a peer: what has been said, and
-// whether it has proved to know the job's secret. It decides; the transport sends and admits.
+// Handshake: with a process on the other end of a socket, until it is a peer: what has been said,
+// and whether it has proved to know the job's secret. It decides; the transport sends and admits.
 // Floor: transport/shm. Thread: under the transport's mutex.
 #pragma once
 
@@ -15,11 +15,11 @@ namespace rdmacoll {
 // Both sides go the same way: Challenge with a nonce, Proof over both nonces, Hello. A descriptor
 // is passed only to who has proved itself. A proof names who made it for whom and which of the two
 // had dialled, so that neither one of another connection serves, nor one's own sent back.
-class Stranger {
+class Handshake {
  public:
   enum class Next { Prove, SayHello, Admit, Refuse, Drop };
 
-  Stranger(PeerSocket connection, const ProcessId& nonce)
+  Handshake(PeerSocket connection, const ProcessId& nonce)
       : socket(std::move(connection)), nonce_(nonce) {}
 
   Message challenge(const ProcessId& me) const;

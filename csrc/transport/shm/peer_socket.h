@@ -21,7 +21,7 @@ namespace rdmacoll {
 
 enum class MessageKind : uint32_t {
   Challenge = 1,  // first, both ways; `proof` begins with a nonce
-  Proof = 2,      // in answer to a Challenge: signed with the job's secret (stranger.h)
+  Proof = 2,      // in answer to a Challenge: signed with the job's secret (handshake.h)
   Hello = 3,      // in answer to a Proof; descriptors: control segment, wake eventfd
   Region = 4,     // a region is offered; descriptor: its memory, or `reference` within one process
   Bye = 5,        // last: the sender leaves on purpose

@@ -91,9 +91,9 @@ void ShmTransport::shutdown() {
   closed_ = true;
   ::shutdown(listener_.get(), SHUT_RDWR);
   unwatch(meeting_set_, listener_.get());
-  for (const Stranger& stranger : strangers_) {
-    Result<ucred> other = stranger.socket.credentials();
-    end(stranger.socket, other.ok() && other.value().pid == pid_);
+  for (const Handshake& handshake : handshakes_) {
+    Result<ucred> other = handshake.socket.credentials();
+    end(handshake.socket, other.ok() && other.value().pid == pid_);
   }
   for (PeerId id = 0; id < peer_count_; ++id) {
     Peer* peer = peers_.at(id);

@@ -30,7 +30,7 @@ namespace rdmacoll {
 //
 // How processes meet: each listens on an abstract unix socket whose random name is in its card. Of
 // two, the one with the smaller process id dials. Each has the other prove that it knows the job's
-// secret (stranger.h); then both say Hello and pass their control segment and an eventfd; later
+// secret (handshake.h); then both say Hello and pass their control segment and an eventfd; later
 // each region passes as a descriptor too. So shm is used only where memory really can be shared,
 // and nothing has a name that would outlive a kill -9.
 //
@@ -101,11 +101,11 @@ class ShmTransport final : public Transport {
   bool dialling(const ProcessId& process) const;
   void serve();
   void accept_strangers();
-  Status greet(PeerSocket socket, const Card* dialled);
-  void hear_stranger(int fd);
-  bool reply(const Stranger& stranger, Stranger::Next next);
+  Status say_hello(PeerSocket socket, const Card* dialled);
+  void hear_handshake(int fd);
+  bool reply(const Handshake& handshake, Handshake::Next next);
   void drop_the_oldest();
-  void refuse(const Stranger& stranger, const std::string& why);
+  void refuse(const Handshake& handshake, const std::string& why);
   std::string why_not(const Card& card) const;  // empty: nothing is known
   Status admit(Incoming hello, PeerSocket socket);
   Status watch_peer(PeerId id, Peer* peer, pid_t pid);
@@ -154,7 +154,7 @@ class ShmTransport final : public Transport {
   mutable std::mutex mutex_;  // what follows, down to the driver's
   uint32_t peer_count_ = 0;
   std::map<ProcessId, PeerId> ids_;
-  std::list<Stranger> strangers_;         // connected, Hello not yet heard
+  std::list<Handshake> handshakes_;       // connected, Hello not yet heard
   std::map<ProcessId, Status> refused_;   // whoever claimed to be them did not prove itself
   std::set<ProcessId> hung_up_;           // were dialled, and hung up before we had met
   std::string turned_away_;               // the last process that was not let in, and why
@@ -168,11 +168,11 @@ class ShmTransport final : public Transport {
 };
 
 // Tags of the epoll sets: what an event is about.
-enum class Watched : uint32_t { Listener, Wake, Stranger, PeerSocket, PeerProcess };
+enum class Watched : uint32_t { Listener, Wake, Handshake, PeerSocket, PeerProcess };
 
 struct WatchTag {
   Watched what;
-  uint32_t index = 0;  // PeerId; of a stranger its descriptor
+  uint32_t index = 0;  // PeerId; of a handshake its descriptor
 
   uint64_t pack() const { return uint64_t{static_cast<uint32_t>(what)} << 32 | index; }
   static WatchTag unpack(uint64_t packed) {

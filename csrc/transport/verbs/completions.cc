@@ -13,8 +13,8 @@
 namespace rdmacoll {
 
 using verbs::Immediate;
-using verbs::Letter;
 using verbs::QueuePair;
+using verbs::SignalRecord;
 using verbs::WindowWord;
 using verbs::WorkId;
 
@@ -77,7 +77,7 @@ void VerbsTransport::take_deferred(Peer& peer) {
     const Immediate immediate = Immediate::unpack(peer.deferred.front());
     if (immediate.is_notice()) {
       take_notice(peer, immediate.line);
-    } else if (!take_letter(peer, immediate)) {
+    } else if (!take_signal(peer, immediate)) {
       return;
     }
     peer.deferred.pop();
@@ -87,18 +87,18 @@ void VerbsTransport::take_deferred(Peer& peer) {
 }
 
 // False: marks on other stripes, that come before it, are not here yet.
-bool VerbsTransport::take_letter(Peer& peer, Immediate immediate) {
-  const Letter& letter = peer.mailbox().letters[peer.taken % verbs::kReceiveDepth];
-  for (size_t i = 1; letter.stripes >> i != 0; ++i) {
-    if ((letter.stripes >> i & 1) != 0 && peer.marks[i] == 0) return false;
+bool VerbsTransport::take_signal(Peer& peer, Immediate immediate) {
+  const SignalRecord& record = peer.signal_ring().records[peer.taken % verbs::kReceiveDepth];
+  for (size_t i = 1; record.stripes >> i != 0; ++i) {
+    if ((record.stripes >> i & 1) != 0 && peer.marks[i] == 0) return false;
   }
-  for (size_t i = 1; letter.stripes >> i != 0; ++i) peer.marks[i] -= letter.stripes >> i & 1;
-  peer.signals_returned = verbs::advance_to(peer.signals_returned, letter.returned);
+  for (size_t i = 1; record.stripes >> i != 0; ++i) peer.marks[i] -= record.stripes >> i & 1;
+  peer.signals_returned = verbs::advance_to(peer.signals_returned, record.returned);
   const verbs::VerbsRegion* region = regions_.at(immediate.region);
   const uint64_t offset = uint64_t{immediate.line} * kLineBytes;
   // Of a region that was released meanwhile nobody looks at the lines; nothing else is trusted.
   if (region == nullptr || region->is_part || offset + kLineBytes > region->bytes) return true;
-  letter.write_to(*reinterpret_cast<Line*>(region->base + offset));
+  record.write_to(*reinterpret_cast<Line*>(region->base + offset));
   return true;
 }
 
@@ -108,8 +108,8 @@ void VerbsTransport::take_notice(Peer& peer, uint32_t notice) {
     return;
   }
   if (notice != Immediate::kRegionClosed && notice != Immediate::kRegionWithdrawn) return;
-  const Letter& letter = peer.mailbox().letters[peer.taken % verbs::kReceiveDepth];
-  hear_of_region(peer, notice, verbs::RegionNotice::of(letter));
+  const SignalRecord& record = peer.signal_ring().records[peer.taken % verbs::kReceiveDepth];
+  hear_of_region(peer, notice, verbs::RegionNotice::of(record));
 }
 
 // Posts receives again by the batch. Of stripe 0, one that a signal has used counts only when the
@@ -131,11 +131,11 @@ void VerbsTransport::tell_window(Peer& peer) {
     return;
   QueuePair& first = *peer.stripes[0];
   if (!peer.alive() || !first.has_room(1)) return;  // the next completion comes here again
-  const uint64_t room = peer.words_told++ % verbs::Mailbox::kRooms;
-  first.write_word(
-      WindowWord::of(peer.returned),
-      {peer.its_mailbox.address + offsetof(verbs::Mailbox, rooms) + room * sizeof(WindowWord),
-       peer.its_mailbox.rkey});
+  const uint64_t room = peer.words_told++ % verbs::SignalRing::kRooms;
+  first.write_word(WindowWord::of(peer.returned),
+                   {peer.its_signal_ring.address + offsetof(verbs::SignalRing, rooms) +
+                        room * sizeof(WindowWord),
+                    peer.its_signal_ring.rkey});
   ++control_messages_;
   peer.told = peer.returned;
   ring(peer, first);

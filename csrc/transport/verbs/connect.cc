@@ -1,5 +1,5 @@
 // VerbsTransport: how two processes join their queue pairs. Floor: transport/verbs. Thread: set-up
-// and the doorman; all under the mutex.
+// and the listener; all under the mutex.
 #include <sys/random.h>
 
 #include <algorithm>
@@ -15,15 +15,15 @@
 namespace rdmacoll {
 
 using verbs::Hello;
-using verbs::Mailbox;
 using verbs::QueuePair;
+using verbs::SignalRing;
 using verbs::VerbsCard;
 
 namespace {
 
-// A greeting may be lost, or come before the other side has opened its door.
-constexpr int64_t kGreetAgainMs = 20;
-constexpr int64_t kGreetAgainMostMs = 500;
+// A handshake may be lost, or come before the other side listens.
+constexpr int64_t kHelloAgainMs = 20;
+constexpr int64_t kHelloAgainMostMs = 500;
 constexpr size_t kMaxStrangers = verbs::kMaxPeers;
 constexpr int kFirstCompletions = 1 << 12;
 
@@ -43,15 +43,15 @@ Result<PeerId> VerbsTransport::connect(const std::string& bytes, Deadline deadli
   auto admitted = admit(card.value());
   if (!admitted.ok()) return admitted.status();
   Peer& peer = *admitted.value();
-  int64_t again_ms = kGreetAgainMs;
+  int64_t again_ms = kHelloAgainMs;
   while (!peer.knows_me) {
     if (const Status failure = peer_status(peer.id); !failure.ok()) return failure;
     if (!device_failure_.ok()) return device_failure_;
     if (!door_failure_.ok()) return door_failure_;
     if (deadline.passed(clock_)) return timed_out(peer);
-    greet(peer);
+    say_hello(peer);
     met_.wait_for(lock, std::chrono::milliseconds(std::min(again_ms, deadline.left_ms(clock_))));
-    again_ms = std::min(2 * again_ms, kGreetAgainMostMs);
+    again_ms = std::min(2 * again_ms, kHelloAgainMostMs);
   }
   return peer.id;
 }
@@ -59,7 +59,7 @@ Result<PeerId> VerbsTransport::connect(const std::string& bytes, Deadline deadli
 bool VerbsTransport::called_by(const std::string& bytes) const {
   auto card = verbs::parse_verbs_card(bytes);
   const std::lock_guard lock(mutex_);
-  return card.ok() && strangers_.contains(card.value().process);
+  return card.ok() && early_hellos_.contains(card.value().process);
 }
 
 // The peer of a card, with queue pairs, but not joined yet.
@@ -93,38 +93,39 @@ Result<VerbsTransport::Peer*> VerbsTransport::admit(const VerbsCard& card) {
   if (peer->is_self) {  // joined to itself
     first.knows = Hello::Knows::Both;
     first.packet_sequence = peer->packet_sequence;
-    first.mailbox_address = reinterpret_cast<uint64_t>(peer->mailbox_memory->data());
-    first.mailbox_rkey = peer->mailbox_registered->rkey;
+    first.signal_ring_address = reinterpret_cast<uint64_t>(peer->signal_ring_memory->data());
+    first.signal_ring_rkey = peer->signal_ring_registered->rkey;
     first.stripes = static_cast<uint32_t>(peer->stripes.size());
     for (size_t i = 0; i < peer->stripes.size(); ++i) first.numbers[i] = peer->stripes[i]->number();
     hear(peer, first);
-  } else if (const auto stranger = strangers_.find(card.process); stranger != strangers_.end()) {
-    first = stranger->second;
-    strangers_.erase(stranger);
+  } else if (const auto handshake = early_hellos_.find(card.process);
+             handshake != early_hellos_.end()) {
+    first = handshake->second;
+    early_hellos_.erase(handshake);
     hear(peer, first);
   }
   return peer;
 }
 
-// Memory for its letters, the way to its door, and queue pairs.
+// Memory for its signal ring, the way to its listener, and queue pairs.
 Status VerbsTransport::equip(Peer* peer) {
   uint32_t sequence = 0;
   if (::getrandom(&sequence, sizeof(sequence), 0) != sizeof(sequence)) {
     return Status::from_errno("getrandom", errno);
   }
   peer->packet_sequence = sequence & 0xFFFFFF;  // its width on the wire
-  auto memory = SharedSegment::create(sizeof(Mailbox));
+  auto memory = SharedSegment::create(sizeof(SignalRing));
   if (!memory.ok()) return memory.status();
-  peer->mailbox_memory = std::make_unique<SharedSegment>(memory.take());
-  for (auto& room : reinterpret_cast<Mailbox*>(peer->mailbox_memory->data())->rooms) {
+  peer->signal_ring_memory = std::make_unique<SharedSegment>(memory.take());
+  for (auto& room : reinterpret_cast<SignalRing*>(peer->signal_ring_memory->data())->rooms) {
     room.store(std::bit_cast<uint64_t>(verbs::WindowWord{}));
   }
-  auto* const base = peer->mailbox_memory->data();
-  peer->mailbox_registered =
-      table_.reg_mr_iova2(device_->pd(), base, sizeof(Mailbox), reinterpret_cast<uint64_t>(base),
+  auto* const base = peer->signal_ring_memory->data();
+  peer->signal_ring_registered =
+      table_.reg_mr_iova2(device_->pd(), base, sizeof(SignalRing), reinterpret_cast<uint64_t>(base),
                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-  if (peer->mailbox_registered == nullptr) {
-    return registration_error(errno, sizeof(Mailbox), *device_);
+  if (peer->signal_ring_registered == nullptr) {
+    return registration_error(errno, sizeof(SignalRing), *device_);
   }
   ++registrations_;
   ibv_ah_attr vector = verbs::address_vector(*device_, peer->card.port, config_);
@@ -147,7 +148,7 @@ Status VerbsTransport::equip(Peer* peer) {
 // What equip() made, without the queue pairs.
 void VerbsTransport::discard(Peer& peer) {
   if (peer.door != nullptr) table_.destroy_ah(peer.door);
-  if (peer.mailbox_registered != nullptr) table_.dereg_mr(peer.mailbox_registered);
+  if (peer.signal_ring_registered != nullptr) table_.dereg_mr(peer.signal_ring_registered);
 }
 
 // Places in the completion queue for all that the queues of one peer more can complete at once.
@@ -180,17 +181,17 @@ Status VerbsTransport::reserve_completions() {
   return Status();
 }
 
-void VerbsTransport::greet(const Peer& peer) {
+void VerbsTransport::say_hello(const Peer& peer) {
   Hello hello;
   hello.from = card_.process;
   hello.to = peer.card.process;
-  hello.mailbox_address = reinterpret_cast<uint64_t>(peer.mailbox_memory->data());
-  hello.mailbox_rkey = peer.mailbox_registered->rkey;
+  hello.signal_ring_address = reinterpret_cast<uint64_t>(peer.signal_ring_memory->data());
+  hello.signal_ring_rkey = peer.signal_ring_registered->rkey;
   hello.packet_sequence = peer.packet_sequence;
   hello.stripes = static_cast<uint32_t>(peer.stripes.size());
   for (size_t i = 0; i < peer.stripes.size(); ++i) hello.numbers[i] = peer.stripes[i]->number();
   hello.knows = peer.knows_me               ? Hello::Knows::Both
-                : peer.greeted              ? Hello::Knows::Yours
+                : peer.heard_hello          ? Hello::Knows::Yours
                 : peer_status(peer.id).ok() ? Hello::Knows::Nothing
                                             : Hello::Knows::Refuses;
   if (Status signed_it = hello.sign(key_); !signed_it.ok()) {
@@ -198,7 +199,7 @@ void VerbsTransport::greet(const Peer& peer) {
     return met_.notify_all();
   }
   ++control_messages_;
-  doorman_->send(peer.door, peer.card.door, peer.card.door_key, &hello, sizeof(hello));
+  listener_->send(peer.door, peer.card.door, peer.card.door_key, &hello, sizeof(hello));
 }
 
 void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
@@ -213,8 +214,8 @@ void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
     if (peer != nullptr) peer->forged = true;
   } else if (peer != nullptr) {
     hear(peer, *hello);
-  } else if (strangers_.size() < kMaxStrangers) {
-    strangers_.insert_or_assign(hello->from, *hello);
+  } else if (early_hellos_.size() < kMaxStrangers) {
+    early_hellos_.insert_or_assign(hello->from, *hello);
   }
 }
 
@@ -224,17 +225,17 @@ void VerbsTransport::hear(Peer* peer, const Hello& hello) {
       peer->failure = std::move(joined);
       peer->state.store(PeerState::Broken, std::memory_order_release);
     }
-  } else if (peer->greeted) {
+  } else if (peer->heard_hello) {
     return;  // lost since they met
   }
   const bool heard_of_me = hello.knows == Hello::Knows::Yours || hello.knows == Hello::Knows::Both;
   if (heard_of_me && peer_status(peer->id).ok()) peer->knows_me = true;
-  if (hello.knows == Hello::Knows::Nothing || hello.knows == Hello::Knows::Yours) greet(*peer);
+  if (hello.knows == Hello::Knows::Nothing || hello.knows == Hello::Knows::Yours) say_hello(*peer);
   met_.notify_all();
 }
 
 Status VerbsTransport::join(Peer* peer, const Hello& hello) {
-  if (peer->greeted && hello.knows != Hello::Knows::Refuses) return Status();
+  if (peer->heard_hello && hello.knows != Hello::Knows::Refuses) return Status();
   if (hello.stripes != peer->stripes.size()) {
     return Status(StatusCode::Mismatch, peer->card.who() + " has " + std::to_string(hello.stripes) +
                                             " queue pairs per peer, this process " +
@@ -250,24 +251,25 @@ Status VerbsTransport::join(Peer* peer, const Hello& hello) {
     RDMACOLL_RETURN_IF_ERROR(peer->stripes[i]->connect(
         peer->card.port, hello.numbers[i], hello.packet_sequence, peer->packet_sequence, config_));
   }
-  peer->its_mailbox = {hello.mailbox_address, hello.mailbox_rkey};
-  peer->greeted = true;
+  peer->its_signal_ring = {hello.signal_ring_address, hello.signal_ring_rkey};
+  peer->heard_hello = true;
   peer->state.store(PeerState::Alive, std::memory_order_release);
   return Status();
 }
 
 Status VerbsTransport::timed_out(const Peer& peer) const {
-  if (peer.forged && !peer.greeted) {
+  if (peer.forged && !peer.heard_hello) {
     return Status(StatusCode::Mismatch, who_and_where(peer.card) +
                                             " did not answer in time with the secret of this job; "
-                                            "somebody greeted in its name without it: " +
+                                            "somebody heard_hello in its name without it: " +
                                             kAboutSecrets);
   }
   const std::string what =
-      peer.greeted ? "it has answered, but does not know this process yet"
-                   : "no answer; its process may have ended, or its address may not be reachable "
-                     "from here: compare the GIDs of both sides (rdmacoll info), see "
-                     "RDMACOLL_GID_INDEX and RDMACOLL_HCA";
+      peer.heard_hello
+          ? "it has answered, but does not know this process yet"
+          : "no answer; its process may have ended, or its address may not be reachable "
+            "from here: compare the GIDs of both sides (rdmacoll info), see "
+            "RDMACOLL_GID_INDEX and RDMACOLL_HCA";
   return Status(StatusCode::Timeout, who_and_where(peer.card) + " was not reached in time from " +
                                          device_->describe() + ": " + what);
 }

@@ -11,11 +11,11 @@ namespace rdmacoll {
 
 using verbs::Immediate;
 using verbs::kPutBits;
-using verbs::Letter;
-using verbs::Mailbox;
 using verbs::OpenedRegion;
 using verbs::QueuePair;
 using verbs::RegionNotice;
+using verbs::SignalRecord;
+using verbs::SignalRing;
 using verbs::ticket_of;
 
 struct VerbsTransport::Transfer {
@@ -105,7 +105,7 @@ bool VerbsTransport::puts_done(const Peer& peer, uint64_t up_to) const {
 // Room in the peer's receive queue, and in my send queues for the signal and its marks.
 bool VerbsTransport::may_signal(Peer& peer) {
   if (peer.signals_sent - peer.signals_returned >= verbs::kReceiveDepth) {
-    peer.signals_returned = peer.mailbox().told_room(peer.signals_returned);
+    peer.signals_returned = peer.signal_ring().told_room(peer.signals_returned);
     if (peer.signals_sent - peer.signals_returned >= verbs::kReceiveDepth) return false;
   }
   if (!peer.stripes[0]->has_room(1)) return false;
@@ -131,20 +131,20 @@ Posted VerbsTransport::signal(PeerId id, uint8_t, RemoteSlice slice, uint64_t co
     peer.stripes[i]->notify({Immediate::kNoticeRegion, Immediate::kMark});
     if (!ring(peer, *peer.stripes[i])) return Posted::Done;
   }
-  Letter letter;
-  letter.counter = counter;
-  letter.signature = header.signature;
-  letter.bytes = header.bytes;
-  letter.returned = static_cast<uint32_t>(peer.returned);
-  letter.stripes = peer.dirty_stripes;
-  letter.inline_bytes = static_cast<uint8_t>(header.inline_bytes);
-  letter.credit = header.credit;
-  letter.reserved = 0;
-  std::memcpy(letter.inline_data, header.inline_data, header.inline_bytes);
-  const uint64_t place = peer.signals_sent % verbs::kReceiveDepth * sizeof(Letter);
+  SignalRecord record;
+  record.counter = counter;
+  record.signature = header.signature;
+  record.bytes = header.bytes;
+  record.returned = static_cast<uint32_t>(peer.returned);
+  record.stripes = peer.dirty_stripes;
+  record.inline_bytes = static_cast<uint8_t>(header.inline_bytes);
+  record.credit = header.credit;
+  record.reserved = 0;
+  std::memcpy(record.inline_data, header.inline_data, header.inline_bytes);
+  const uint64_t place = peer.signals_sent % verbs::kReceiveDepth * sizeof(SignalRecord);
   const Immediate immediate{slice.region, static_cast<uint32_t>(slice.offset / kLineBytes)};
-  peer.stripes[0]->write_letter(letter, {peer.its_mailbox.address + place, peer.its_mailbox.rkey},
-                                immediate);
+  peer.stripes[0]->write_signal(
+      record, {peer.its_signal_ring.address + place, peer.its_signal_ring.rkey}, immediate);
   peer.told = peer.returned;
   peer.dirty_stripes = 0;
   ++peer.signals_sent;
@@ -156,9 +156,10 @@ bool VerbsTransport::send_notice(Peer& peer, uint32_t notice, const RegionNotice
   if (!may_signal(peer)) return false;
   const Immediate immediate{Immediate::kNoticeRegion, notice};
   if (about != nullptr) {
-    const uint64_t place = peer.signals_sent % verbs::kReceiveDepth * sizeof(Letter);
-    peer.stripes[0]->write_letter(
-        about->letter(), {peer.its_mailbox.address + place, peer.its_mailbox.rkey}, immediate);
+    const uint64_t place = peer.signals_sent % verbs::kReceiveDepth * sizeof(SignalRecord);
+    peer.stripes[0]->write_signal(about->record(),
+                                  {peer.its_signal_ring.address + place, peer.its_signal_ring.rkey},
+                                  immediate);
   } else {
     peer.stripes[0]->notify(immediate);
     peer.stripes[0]->want_completion();  // as nothing follows that would ask for one

@@ -93,7 +93,7 @@ void VerbsTransport::probe_silent_peers() {
     Peer& peer = *peers_.at(id);
     verbs::QueuePair* first = peer.stripes[0].get();
     if (!std::exchange(peer.heard, false) && peer.alive() && !peer.is_self && first->has_room(1)) {
-      first->probe(peer.its_mailbox);
+      first->probe(peer.its_signal_ring);
       ring(peer, *first);
     }
   }
@@ -114,7 +114,7 @@ bool VerbsTransport::say_goodbye() {
 }
 
 void VerbsTransport::close_device() {
-  doorman_.reset();
+  listener_.reset();
   for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
     const std::unique_ptr<Peer> peer = peers_.take(id);
     peer->stripes.clear();

@@ -37,7 +37,7 @@ Result<std::unique_ptr<VerbsTransport>> VerbsTransport::open(const VerbsTable& t
   std::unique_ptr<VerbsTransport> transport(
       new VerbsTransport(std::move(owned_table), config, key.take(), clock, device.take()));
   RDMACOLL_RETURN_IF_ERROR(transport->open_queues());
-  RDMACOLL_RETURN_IF_ERROR(transport->open_door());
+  RDMACOLL_RETURN_IF_ERROR(transport->start_queue_pair());
   return transport;
 }
 
@@ -69,16 +69,16 @@ Status VerbsTransport::open_queues() {
   return reserve_completions();
 }
 
-Status VerbsTransport::open_door() {
-  auto door = verbs::Doorman::open(table_, *device_);
+Status VerbsTransport::start_queue_pair() {
+  auto door = verbs::ConnectionListener::open(table_, *device_);
   if (!door.ok()) return door.status();
-  doorman_ = door.take();
+  listener_ = door.take();
   auto process = random_process_id();
   if (!process.ok()) return process.status();
   card_ = {process.value(),    static_cast<uint32_t>(pid_), host_name(),
-           device_->address(), doorman_->number(),          doorman_->key()};
+           device_->address(), listener_->number(),         listener_->key()};
   log_.write(LogLevel::Debug, "opened " + device_->describe());
-  return doorman_->start(
+  return listener_->start(
       {[this](const std::byte* data, size_t bytes) { hear_datagram(data, bytes); },
        [this](const ibv_async_event& event) { hear_event(event); },
        [this](const Status& why) { hear_closed(why); }});
@@ -86,7 +86,7 @@ Status VerbsTransport::open_door() {
 
 VerbsTransport::~VerbsTransport() {
   if (::getpid() != pid_) {  // a forked child: the device, and the thread, are the parent's
-    static_cast<void>(doorman_.release());
+    static_cast<void>(listener_.release());
     static_cast<void>(device_.release());
     for (PeerId id = 0; id < peer_count_; ++id) static_cast<void>(peers_.take(id).release());
     return;

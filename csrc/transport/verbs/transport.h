@@ -26,10 +26,10 @@
 
 namespace rdmacoll {
 
-// How THE PROMISE is kept: a put is an RDMA WRITE, a signal a WRITE_WITH_IMM of a letter, behind
+// How THE PROMISE is kept: a put is an RDMA WRITE, a signal a WRITE_WITH_IMM of a record, behind
 // the puts on the same queue pair. RC delivers in order, and a completion at the receiver says that
 // all before it is in memory, even where the device orders writes relaxedly. Only then poll()
-// copies the letter into its line and stores the counter, with release. Puts that went over other
+// copies the record into its line and stores the counter, with release. Puts that went over other
 // queue pairs (stripes) are followed by a mark on each of them, an empty WRITE_WITH_IMM, and the
 // signal says on which: poll() keeps it, and all behind it, until they have come. It orders all
 // channels of a pair together, which is more than promised.
@@ -41,7 +41,7 @@ namespace rdmacoll {
 //
 // How processes meet: the card holds the address of a datagram queue pair, the door. Of two that
 // connect(), each sends the other the numbers of its own RC queue pairs, signed with the job's
-// secret, until both know that both are joined. The doorman thread answers, also when nobody
+// secret, until both know that both are joined. The listener thread answers, also when nobody
 // drives.
 //
 // A peer's end: its goodbye, or that it answers nothing: what is sent to it fails after the retries
@@ -108,7 +108,7 @@ class VerbsTransport final : public Transport {
   VerbsTransport(std::unique_ptr<const VerbsTable> table, const Config& config, JobKey key,
                  const Clock& clock, std::unique_ptr<Device> device);
   Status open_queues();
-  Status open_door();
+  Status start_queue_pair();
 
   // Meeting (verbs_meeting.cc), under the mutex.
   Result<Peer*> admit(const verbs::VerbsCard& card);
@@ -118,7 +118,7 @@ class VerbsTransport final : public Transport {
   void hear_datagram(const std::byte* data, size_t bytes);
   void hear(Peer* peer, const verbs::Hello& hello);
   Status join(Peer* peer, const verbs::Hello& hello);
-  void greet(const Peer& peer);
+  void say_hello(const Peer& peer);
   void hear_event(const ibv_async_event& event);
   void hear_closed(const Status& why);
   Status timed_out(const Peer& peer) const;
@@ -142,7 +142,7 @@ class VerbsTransport final : public Transport {
   void take(const ibv_wc& completion);
   void take_receive(Peer& peer, uint8_t stripe, uint32_t immediate);
   void take_deferred(Peer& peer);
-  bool take_letter(Peer& peer, verbs::Immediate immediate);
+  bool take_signal(Peer& peer, verbs::Immediate immediate);
   void take_notice(Peer& peer, uint32_t notice);
   void hear_of_region(Peer& peer, uint32_t notice, const verbs::RegionNotice& about);
   void make_room(Peer& peer, uint8_t stripe);
@@ -181,7 +181,7 @@ class VerbsTransport final : public Transport {
   std::condition_variable met_;
   uint32_t peer_count_ = 0;
   std::map<ProcessId, PeerId> ids_;
-  std::map<ProcessId, verbs::Hello> strangers_;  // greeted, not yet connected to
+  std::map<ProcessId, verbs::Hello> early_hellos_;  // heard, not yet connected to
   struct Notice {
     PeerId peer;
     uint32_t kind;  // Immediate's
@@ -203,7 +203,7 @@ class VerbsTransport final : public Transport {
   uint32_t polls_ = 0;
   int64_t next_probe_ns_ = 0;
 
-  std::unique_ptr<verbs::Doorman> doorman_;  // last: it ends before what it uses
+  std::unique_ptr<verbs::ConnectionListener> listener_;  // last: it ends before what it uses
 };
 
 }  // namespace rdmacoll

@@ -19,7 +19,7 @@ struct VerbsCard {
   uint32_t pid = 0;  // with the host's name, for people
   std::string host;
   PortAddress port;
-  uint32_t door = 0;  // the number of the queue pair that takes greetings
+  uint32_t door = 0;  // the number of the queue pair that takes handshakes
   uint32_t door_key = 0;
 
   std::string who() const { return "pid " + std::to_string(pid) + " on host " + printable(host); }

@@ -1,4 +1,4 @@
-// Doorman: its queues and its thread. Floor: transport/verbs/connection.
+// ConnectionListener: its queues and its thread. Floor: transport/verbs/connection.
 #include "csrc/transport/verbs/connection/listener.h"
 
 #include <fcntl.h>
@@ -15,12 +15,12 @@
 namespace rdmacoll::verbs {
 namespace {
 
-constexpr size_t kReceives = 512;  // greetings that may wait for the thread
+constexpr size_t kReceives = 512;  // handshakes that may wait for the thread
 constexpr size_t kSends = 64;
 constexpr size_t kGrhBytes = 40;  // in front of every received datagram
 constexpr size_t kBufferBytes = 320;
 constexpr uint64_t kSendTag = 1u << 20;  // in work request ids: a send buffer's index
-static_assert(Doorman::kDatagramBytes + kGrhBytes <= kBufferBytes);
+static_assert(ConnectionListener::kDatagramBytes + kGrhBytes <= kBufferBytes);
 
 bool make_nonblocking(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
@@ -29,15 +29,16 @@ bool make_nonblocking(int fd) {
 
 }  // namespace
 
-Result<std::unique_ptr<Doorman>> Doorman::open(const VerbsTable& table, const Device& device) {
-  std::unique_ptr<Doorman> doorman(new Doorman(table, device));
-  RDMACOLL_RETURN_IF_ERROR(doorman->open_queues());
-  RDMACOLL_RETURN_IF_ERROR(doorman->create_queue_pair());
-  RDMACOLL_RETURN_IF_ERROR(doorman->open_door());
-  return doorman;
+Result<std::unique_ptr<ConnectionListener>> ConnectionListener::open(const VerbsTable& table,
+                                                                     const Device& device) {
+  std::unique_ptr<ConnectionListener> listener(new ConnectionListener(table, device));
+  RDMACOLL_RETURN_IF_ERROR(listener->open_queues());
+  RDMACOLL_RETURN_IF_ERROR(listener->create_queue_pair());
+  RDMACOLL_RETURN_IF_ERROR(listener->start_queue_pair());
+  return listener;
 }
 
-Status Doorman::open_queues() {
+Status ConnectionListener::open_queues() {
   if (::getrandom(&key_, sizeof(key_), 0) != sizeof(key_)) {
     return Status::from_errno("getrandom", errno);
   }
@@ -62,7 +63,7 @@ Status Doorman::open_queues() {
   return Status();
 }
 
-Status Doorman::create_queue_pair() {
+Status ConnectionListener::create_queue_pair() {
   ibv_qp_init_attr attributes{};
   attributes.send_cq = completions_;
   attributes.recv_cq = completions_;
@@ -77,7 +78,7 @@ Status Doorman::create_queue_pair() {
 }
 
 // From RESET, with all receives posted.
-Status Doorman::open_door() {
+Status ConnectionListener::start_queue_pair() {
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_INIT;
   state.port_num = device_.port();
@@ -95,15 +96,15 @@ Status Doorman::open_door() {
   return Status();
 }
 
-std::byte* Doorman::receive_buffer(size_t index) const {
+std::byte* ConnectionListener::receive_buffer(size_t index) const {
   return memory_->data() + index * kBufferBytes;
 }
 
-std::byte* Doorman::send_buffer(size_t index) const {
+std::byte* ConnectionListener::send_buffer(size_t index) const {
   return memory_->data() + (kReceives + index) * kBufferBytes;
 }
 
-bool Doorman::post_receive(size_t index) {
+bool ConnectionListener::post_receive(size_t index) {
   ibv_sge piece{reinterpret_cast<uint64_t>(receive_buffer(index)), kBufferBytes, registered_->lkey};
   ibv_recv_wr request{};
   request.wr_id = index;
@@ -113,7 +114,8 @@ bool Doorman::post_receive(size_t index) {
   return table_.post_recv(queue_pair_, &request, &bad) == 0;
 }
 
-void Doorman::send(ibv_ah* to, uint32_t number, uint32_t key, const void* data, size_t bytes) {
+void ConnectionListener::send(ibv_ah* to, uint32_t number, uint32_t key, const void* data,
+                              size_t bytes) {
   RDMACOLL_CHECK(bytes <= kDatagramBytes);
   const std::lock_guard lock(mutex_);
   if (free_sends_.empty() || broken_) return;
@@ -134,7 +136,7 @@ void Doorman::send(ibv_ah* to, uint32_t number, uint32_t key, const void* data, 
   if (table_.post_send(queue_pair_, &request, &bad) == 0) free_sends_.pop_back();
 }
 
-Status Doorman::start(Duties duties) {
+Status ConnectionListener::start(Duties duties) {
   duties_ = std::move(duties);
   const int error = table_.req_notify_cq(completions_, 0);
   if (error != 0) return call_error("asking for completion events", error, device_);
@@ -144,7 +146,7 @@ Status Doorman::start(Duties duties) {
 
 // A flood of datagrams must not keep the thread from its other duties, nor from its end. So it
 // looks at those again after as many completions as its queues can hold.
-void Doorman::run() {
+void ConnectionListener::run() {
   bool more = drain_completions();
   while (true) {
     pollfd waited[] = {{stop_.get(), POLLIN, 0},
@@ -164,7 +166,7 @@ void Doorman::run() {
   }
 }
 
-bool Doorman::drain_completions() {
+bool ConnectionListener::drain_completions() {
   ibv_wc completion;
   size_t taken = 0;
   while (taken < kReceives + kSends && table_.poll_cq(completions_, 1, &completion) == 1) {
@@ -180,12 +182,12 @@ bool Doorman::drain_completions() {
   return taken == kReceives + kSends;
 }
 
-void Doorman::take_send(const ibv_wc& completion) {
+void ConnectionListener::take_send(const ibv_wc& completion) {
   const std::lock_guard lock(mutex_);
   free_sends_.push_back(completion.wr_id & ~kSendTag);
 }
 
-void Doorman::take_receive(const ibv_wc& completion) {
+void ConnectionListener::take_receive(const ibv_wc& completion) {
   if (completion.status == IBV_WC_SUCCESS && completion.byte_len > kGrhBytes) {
     duties_.datagram(receive_buffer(completion.wr_id) + kGrhBytes, completion.byte_len - kGrhBytes);
   }
@@ -197,7 +199,7 @@ void Doorman::take_receive(const ibv_wc& completion) {
 }
 
 // After an error: all that was posted comes back, and nothing more is posted.
-void Doorman::flush() {
+void ConnectionListener::flush() {
   if (broken_) return;
   const std::lock_guard lock(mutex_);
   broken_ = true;
@@ -206,24 +208,24 @@ void Doorman::flush() {
   table_.modify_qp(queue_pair_, &state, IBV_QP_STATE);
 }
 
-bool Doorman::flushed() {
+bool ConnectionListener::flushed() {
   const std::lock_guard lock(mutex_);
   return broken_ && free_receives_ == kReceives && free_sends_.size() == kSends;
 }
 
-void Doorman::open_again() {
+void ConnectionListener::open_again() {
   free_receives_ = 0;
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_RESET;
   const int error = table_.modify_qp(queue_pair_, &state, IBV_QP_STATE);
-  const Status opened =
-      error == 0 ? open_door() : call_error("resetting a datagram queue pair", error, device_);
+  const Status opened = error == 0 ? start_queue_pair()
+                                   : call_error("resetting a datagram queue pair", error, device_);
   if (!opened.ok()) return duties_.closed(opened);
   const std::lock_guard lock(mutex_);
   broken_ = false;
 }
 
-void Doorman::take_events() {
+void ConnectionListener::take_events() {
   ibv_async_event event;
   while (table_.get_async_event(device_.context(), &event) == 0) {
     duties_.event(event);
@@ -231,7 +233,7 @@ void Doorman::take_events() {
   }
 }
 
-Doorman::~Doorman() {
+ConnectionListener::~ConnectionListener() {
   if (thread_.joinable()) {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);

@@ -1,6 +1,6 @@
-// Doorman: the thread that answers at the door while nobody drives: it takes datagrams (UD) from
+// ConnectionListener: the thread that answers while nobody drives: it takes datagrams (UD) from
 // processes that greet, and the device's asynchronous events. It sleeps in between; no data passes
-// through it. An error, as when the link is down, ends a queue pair: the doorman starts it again.
+// through it. An error, as when the link is down, ends a queue pair: the listener starts it again.
 // Floor: transport/verbs/connection. Thread: open, start and the end one; send() any.
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace rdmacoll::verbs {
 
-class Doorman {
+class ConnectionListener {
  public:
   static constexpr size_t kDatagramBytes = 256;  // fits into the smallest MTU
 
-  // What to do, in the doorman's thread.
+  // What to do, in the listener's thread.
   struct Duties {
     std::function<void(const std::byte* data, size_t bytes)> datagram;
     std::function<void(const ibv_async_event& event)> event;
@@ -31,11 +31,12 @@ class Doorman {
   };
 
   // Takes datagrams from now on, and keeps them until start().
-  static Result<std::unique_ptr<Doorman>> open(const VerbsTable& table, const Device& device);
+  static Result<std::unique_ptr<ConnectionListener>> open(const VerbsTable& table,
+                                                          const Device& device);
   // Ends the thread.
-  ~Doorman();
-  Doorman(const Doorman&) = delete;
-  Doorman& operator=(const Doorman&) = delete;
+  ~ConnectionListener();
+  ConnectionListener(const ConnectionListener&) = delete;
+  ConnectionListener& operator=(const ConnectionListener&) = delete;
 
   // Where others send to.
   uint32_t number() const { return queue_pair_->qp_num; }
@@ -46,10 +47,11 @@ class Doorman {
   void send(ibv_ah* to, uint32_t number, uint32_t key, const void* data, size_t bytes);
 
  private:
-  Doorman(const VerbsTable& table, const Device& device) : table_(table), device_(device) {}
+  ConnectionListener(const VerbsTable& table, const Device& device)
+      : table_(table), device_(device) {}
   Status open_queues();
   Status create_queue_pair();
-  Status open_door();
+  Status start_queue_pair();
   bool post_receive(size_t index);
   void run();
   bool drain_completions();  // whether there may be more

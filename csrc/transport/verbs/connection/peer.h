@@ -32,7 +32,7 @@ struct OpenedRegion {
 };
 
 enum class VerbsPeerState : uint8_t {
-  Meeting,  // greetings go to and fro
+  Meeting,  // handshakes go to and fro
   Alive,
   Gone,    // it said goodbye: it will write no more
   Broken,  // the connection ended
@@ -70,10 +70,10 @@ struct VerbsPeer {
   // The driver reads, others write.
   Published<OpenedRegion, kMaxRegions> regions;
   std::atomic<VerbsPeerState> state{VerbsPeerState::Meeting};
-  Status failure;                                 // written before `state` becomes Gone or Broken
-  std::unique_ptr<SharedSegment> mailbox_memory;  // written by the peer
-  ibv_mr* mailbox_registered = nullptr;
-  QueuePair::Remote its_mailbox{};  // before Alive
+  Status failure;  // written before `state` becomes Gone or Broken
+  std::unique_ptr<SharedSegment> signal_ring_memory;  // written by the peer
+  ibv_mr* signal_ring_registered = nullptr;
+  QueuePair::Remote its_signal_ring{};  // before Alive
 
   // The driver's. Out:
   uint64_t signals_sent = 0;
@@ -96,12 +96,12 @@ struct VerbsPeer {
   Withdrawals withdrawn;
   ibv_ah* door = nullptr;
   uint32_t packet_sequence = 0;  // my first
-  bool forged = false;           // somebody greeted as it without knowing the job's secret
-  bool greeted = false;          // its queue pair numbers have come
+  bool forged = false;           // somebody spoke in its name without knowing the job's secret
+  bool heard_hello = false;      // its queue pair numbers have come
   bool knows_me = false;         // and it has joined its own to mine
 
-  const Mailbox& mailbox() const {
-    return *reinterpret_cast<const Mailbox*>(mailbox_memory->data());
+  const SignalRing& signal_ring() const {
+    return *reinterpret_cast<const SignalRing*>(signal_ring_memory->data());
   }
   bool alive() const { return state.load(std::memory_order_acquire) == VerbsPeerState::Alive; }
 };

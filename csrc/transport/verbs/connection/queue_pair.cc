@@ -55,17 +55,17 @@ void QueuePair::read(std::byte* destination, uint32_t bytes, uint32_t lkey, Remo
   transfer(IBV_WR_RDMA_READ, destination, bytes, lkey, from, put);
 }
 
-void QueuePair::write_letter(const Letter& letter, Remote to, Immediate immediate) {
+void QueuePair::write_signal(const SignalRecord& record, Remote to, Immediate immediate) {
   ibv_send_wr& request = append(IBV_WR_RDMA_WRITE_WITH_IMM, to);
-  letters_[chained_ - 1] = letter;
-  attach(request, &letters_[chained_ - 1], letter.sent_bytes());
+  records_[chained_ - 1] = record;
+  attach(request, &records_[chained_ - 1], record.sent_bytes());
   request.imm_data = htonl(immediate.pack());
 }
 
 void QueuePair::write_word(const WindowWord& word, Remote to) {
   ibv_send_wr& request = append(IBV_WR_RDMA_WRITE, to);
-  std::memcpy(&letters_[chained_ - 1], &word, sizeof(word));
-  attach(request, &letters_[chained_ - 1], sizeof(word));
+  std::memcpy(&records_[chained_ - 1], &word, sizeof(word));
+  attach(request, &records_[chained_ - 1], sizeof(word));
 }
 
 void QueuePair::notify(Immediate immediate) {

@@ -58,7 +58,7 @@ class QueuePair {
   // Each appends one request, for which there must be room; ring() hands over what was appended.
   void write(const std::byte* source, uint32_t bytes, uint32_t lkey, Remote to, uint64_t put);
   void read(std::byte* destination, uint32_t bytes, uint32_t lkey, Remote from, uint64_t put);
-  void write_letter(const Letter& letter, Remote to, Immediate immediate);
+  void write_signal(const SignalRecord& record, Remote to, Immediate immediate);
   void write_word(const WindowWord& word, Remote to);
   void notify(Immediate immediate);  // without data
   // Asks for a completion of what is appended, and so of all before it.
@@ -104,7 +104,7 @@ class QueuePair {
   uint32_t chained_ = 0;
   std::array<ibv_send_wr, kChainMax> chain_{};
   std::array<ibv_sge, kChainMax> pieces_{};
-  std::array<Letter, kChainMax> letters_{};
+  std::array<SignalRecord, kChainMax> records_{};
   std::array<ibv_recv_wr, kReceiveBatch> receives_{};
 };
 

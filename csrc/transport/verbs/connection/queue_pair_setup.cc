@@ -49,7 +49,7 @@ Result<std::unique_ptr<QueuePair>> QueuePair::create(const VerbsTable& table, co
                                                      ibv_cq* completions, uint16_t peer,
                                                      uint8_t stripe) {
   std::unique_ptr<QueuePair> made(new QueuePair(table, device, peer, stripe));
-  for (const uint32_t inline_bytes : {kInlineBytesWanted, kLetterBytesMax}) {
+  for (const uint32_t inline_bytes : {kInlineBytesWanted, kSignalBytesMax}) {
     ibv_qp_init_attr attributes{};
     attributes.send_cq = completions;
     attributes.recv_cq = completions;
@@ -65,7 +65,7 @@ Result<std::unique_ptr<QueuePair>> QueuePair::create(const VerbsTable& table, co
   }
   if (made->queue_pair_ == nullptr) {
     return call_error("creating a queue pair of " + std::to_string(kSendDepth) + " sends of " +
-                          std::to_string(kLetterBytesMax) + " inline bytes and " +
+                          std::to_string(kSignalBytesMax) + " inline bytes and " +
                           std::to_string(kReceiveDepth) + " receives",
                       errno, device);
   }

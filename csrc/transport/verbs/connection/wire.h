@@ -1,5 +1,5 @@
-// What goes over the wire besides users' data: the immediate and the letter of a signal, the
-// window word, and the greeting by which two processes join their queue pairs.
+// What goes over the wire besides users' data: the immediate and the record of a signal, the
+// window word, and the handshake by which two processes join their queue pairs.
 // Floor: transport/verbs/connection. Thread: values.
 #pragma once
 
@@ -27,10 +27,10 @@ struct Immediate {
   static constexpr RegionId kNoticeRegion = kMaxRegions;  // never a region's id
   static constexpr uint32_t kGoodbye = 1;
   static constexpr uint32_t kMark = 2;  // the puts before it on this stripe have come
-  // With a letter (RegionNotice): the sender has closed a region of the receiver, and nothing of it
+  // With a record (RegionNotice): the sender has closed a region of the receiver, and nothing of it
   // will come there any more; or it will not open it.
   static constexpr uint32_t kRegionClosed = 3;
-  // With a letter: a region of the sender is not to be opened any more. Where it is not open the
+  // With a record: a region of the sender is not to be opened any more. Where it is not open the
   // answer is kRegionClosed.
   static constexpr uint32_t kRegionWithdrawn = 4;
 
@@ -49,7 +49,7 @@ static_assert(kMaxRegions + 1 == 1u << (32 - Immediate::kLineBits));
 // What a signal writes: into the next place of a ring at the receiver and not into the line itself,
 // because a line may be signalled again before the first signal to it was taken (credits are).
 // Sent up to its last inline byte.
-struct alignas(kLineBytes) Letter {
+struct alignas(kLineBytes) SignalRecord {
   uint64_t counter;
   uint32_t signature;
   uint32_t bytes;
@@ -71,22 +71,22 @@ struct alignas(kLineBytes) Letter {
   }
   static constexpr uint32_t kHeadBytes = 28;
 };
-static_assert(offsetof(Letter, inline_data) == Letter::kHeadBytes);
+static_assert(offsetof(SignalRecord, inline_data) == SignalRecord::kHeadBytes);
 
-// Which region a notice is about, in the letter that comes with it.
+// Which region a notice is about, in the record that comes with it.
 struct RegionNotice {
   RegionId region = kNoRegion;
   uint64_t generation = 0;
 
-  Letter letter() const {
-    Letter letter{};
-    letter.counter = generation;
-    letter.bytes = region;
-    return letter;
+  SignalRecord record() const {
+    SignalRecord record{};
+    record.counter = generation;
+    record.bytes = region;
+    return record;
   }
-  static RegionNotice of(const Letter& letter) { return {letter.bytes, letter.counter}; }
+  static RegionNotice of(const SignalRecord& record) { return {record.bytes, record.counter}; }
 };
-inline constexpr uint32_t kLetterBytesMax = Letter::kHeadBytes + kInlineBytes;
+inline constexpr uint32_t kSignalBytesMax = SignalRecord::kHeadBytes + kInlineBytes;
 
 // A count that a peer writes into this process's memory while it is read: with its complement, so
 // that half of a new one and half of an old one are told apart.
@@ -108,14 +108,15 @@ inline uint64_t advance_to(uint64_t before, uint32_t low) {
   return step < 1u << 31 ? before + step : before;
 }
 
-// What a process gives each of its peers to write to, registered: the peer's letters, and words in
-// which the peer tells of room when no letter does, by turns. Two may be on their way at once (the
-// window is two of kTellEvery), in no order: in one place they could mix for good.
-struct Mailbox {
+// What a process gives each of its peers to write to, registered: a ring of the peer's signal
+// records, and words in which the peer tells of room when no record does, by turns. Two may be on
+// their way at once (the window is two of kTellEvery), in no order: in one place they could mix for
+// good.
+struct SignalRing {
   static constexpr uint32_t kRooms = 2;
   static_assert(kRooms * kTellEvery == kReceiveDepth);
 
-  Letter letters[kReceiveDepth];
+  SignalRecord records[kReceiveDepth];
   std::atomic<uint64_t> rooms[kRooms];  // WindowWords
 
   // The newest that is whole, of a count that was `before`.
@@ -142,8 +143,8 @@ struct Hello {
   uint64_t magic = kMagic;
   ProcessId from{};
   ProcessId to{};
-  uint64_t mailbox_address = 0;  // of the Mailbox that the receiver may write to
-  uint32_t mailbox_rkey = 0;
+  uint64_t signal_ring_address = 0;  // of the SignalRing that the receiver may write to
+  uint32_t signal_ring_rkey = 0;
   uint32_t packet_sequence = 0;  // the first one of all the sender's queue pairs
   uint32_t stripes = 0;
   uint32_t numbers[kMaxStripes] = {};

@@ -1,4 +1,4 @@
-// The doorman under an endless flood of datagrams: it still ends when it is told to.
+// The listener under an endless flood of datagrams: it still ends when it is told to.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -29,12 +29,12 @@ TEST(VerbsDoorman, AFloodOfDatagramsDoesNotKeepItFromItsEnd) {
   const auto device = Device::open(table, on_device(0)).take();
   table.poll_cq = always_one;
   table.post_recv = nothing_posted;
-  auto doorman = verbs::Doorman::open(table, *device).take();
-  const Status started = doorman->start(
+  auto listener = verbs::ConnectionListener::open(table, *device).take();
+  const Status started = listener->start(
       {[](const std::byte*, size_t) {}, [](const ibv_async_event&) {}, [](const Status&) {}});
   ASSERT_TRUE(started.ok()) << started.message();
   while (taken < 10'000) std::this_thread::yield();
-  doorman.reset();  // waits for its thread
+  listener.reset();  // waits for its thread
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a peer's device leaves in the mailbox, with the immediate that announces it: it gets into a
-// line of this process, and not beside it; the window moves forward, if at all.
+// What a peer's device leaves in the signal ring, with the immediate that announces it: it gets
+// into a line of this process, and not beside it; the window moves forward, if at all.
 #include <cstring>
 
 #include "csrc/transport/verbs/connection/wire.h"
@@ -11,8 +11,8 @@ namespace {
 struct Input {
   uint32_t immediate;
   uint64_t before;
-  uint64_t rooms[verbs::Mailbox::kRooms];
-  verbs::Letter letter;
+  uint64_t rooms[verbs::SignalRing::kRooms];
+  verbs::SignalRecord record;
 };
 
 }  // namespace
@@ -23,8 +23,8 @@ std::vector<std::string> seeds() {
   input.before = 100;
   input.rooms[0] = std::bit_cast<uint64_t>(verbs::WindowWord::of(228));
   input.rooms[1] = std::bit_cast<uint64_t>(verbs::WindowWord::of(356));
-  input.letter.counter = 1;
-  input.letter.inline_bytes = kInlineBytes;
+  input.record.counter = 1;
+  input.record.inline_bytes = kInlineBytes;
   return {bytes_of(input)};
 }
 
@@ -36,14 +36,15 @@ void run(const std::string& bytes) {
   RDMACOLL_CHECK(immediate.pack() == input.immediate);
   RDMACOLL_CHECK(immediate.region <= kMaxRegions && immediate.line < kMaxLinesPerRegion);
 
-  static verbs::Mailbox mailbox;
-  for (uint32_t i = 0; i < verbs::Mailbox::kRooms; ++i) mailbox.rooms[i] = input.rooms[i];
-  RDMACOLL_CHECK(input.before > UINT64_MAX / 2 || mailbox.told_room(input.before) >= input.before);
+  static verbs::SignalRing signal_ring;
+  for (uint32_t i = 0; i < verbs::SignalRing::kRooms; ++i) signal_ring.rooms[i] = input.rooms[i];
+  RDMACOLL_CHECK(input.before > UINT64_MAX / 2 ||
+                 signal_ring.told_room(input.before) >= input.before);
 
   Line line{};
-  input.letter.write_to(line);
-  RDMACOLL_CHECK(line.counter.load() == input.letter.counter);
-  RDMACOLL_CHECK(line.credit == input.letter.credit);
+  input.record.write_to(line);
+  RDMACOLL_CHECK(line.counter.load() == input.record.counter);
+  RDMACOLL_CHECK(line.credit == input.record.credit);
 }
 
 }  // namespace rdmacoll::fuzz

@@ -1,4 +1,5 @@
-// verbs: greetings of this job are heard; those of others, and those said again elsewhere, are not.
+// verbs: handshakes of this job are heard; those of others, and those said again elsewhere, are
+// not.
 #include <bit>
 #include <thread>
 
@@ -49,7 +50,7 @@ class Rogue {
     auto device = Device::open(table_, config_);
     EXPECT_TRUE(device.ok()) << device.status().message();
     device_ = device.take();
-    door_ = verbs::Doorman::open(table_, *device_).take();
+    listener_ = verbs::ConnectionListener::open(table_, *device_).take();
   }
   ~Rogue() {
     if (way_ != nullptr) table_.destroy_ah(way_);
@@ -57,7 +58,7 @@ class Rogue {
   void send(const VerbsCard& to, const Hello& hello) {
     ibv_ah_attr vector = verbs::address_vector(*device_, to.port, config_.verbs);
     if (way_ == nullptr) way_ = table_.create_ah(device_->pd(), &vector);
-    door_->send(way_, to.door, to.door_key, &hello, sizeof(hello));
+    listener_->send(way_, to.door, to.door_key, &hello, sizeof(hello));
   }
 
  private:
@@ -65,10 +66,10 @@ class Rogue {
   const Config config_ = on_device(1);
   std::unique_ptr<Device> device_;
   ibv_ah* way_ = nullptr;
-  std::unique_ptr<verbs::Doorman> door_;
+  std::unique_ptr<verbs::ConnectionListener> listener_;
 };
 
-Hello greeting(const VerbsCard& from, const VerbsCard& to, const std::string& secret) {
+Hello handshake(const VerbsCard& from, const VerbsCard& to, const std::string& secret) {
   Hello hello;
   hello.from = from.process;
   hello.to = to.process;
@@ -84,11 +85,11 @@ TEST(VerbsGreeting, EveryByteIsSigned) {
   VerbsCard from, to;
   from.process = {1};
   to.process = {2};
-  const Hello hello = greeting(from, to, kSecret);
+  const Hello hello = handshake(from, to, kSecret);
   EXPECT_TRUE(hello.holds(key));
   EXPECT_FALSE(hello.holds(JobKey::load("the secret of another").take()));
   EXPECT_FALSE(hello.holds(JobKey()));
-  EXPECT_FALSE(greeting(from, to, "").holds(key));
+  EXPECT_FALSE(handshake(from, to, "").holds(key));
   for (size_t at = 0; at < sizeof(hello); ++at) {
     auto bytes = std::bit_cast<std::array<uint8_t, sizeof(Hello)>>(hello);
     bytes[at] ^= 1;
@@ -130,13 +131,13 @@ TEST(VerbsGreeting, OneThatIsForgedOrSaidAgainIsNotHeard) {
   const VerbsCard from = card_of(*real);
   VerbsCard earlier;  // an endpoint of an earlier job, with the same secret
   earlier.process = {1};
-  Hello redirected = greeting(from, earlier, kSecret);
+  Hello redirected = handshake(from, earlier, kSecret);
   const auto victim = open(clock, 0, kSecret);
   const VerbsCard to = card_of(*victim);
   redirected.to = to.process;
   Rogue rogue;
-  for (const Hello& hello : {greeting(from, to, "the secret of another"), greeting(from, to, ""),
-                             greeting(from, earlier, kSecret), redirected}) {
+  for (const Hello& hello : {handshake(from, to, "the secret of another"), handshake(from, to, ""),
+                             handshake(from, earlier, kSecret), redirected}) {
     Status outcome;
     std::thread waiting([&] {
       outcome = victim->connect(real->local_card(), Deadline::after_ms(clock, 200)).status();

@@ -29,18 +29,18 @@ std::vector<std::string> seeds() {
 void run(const std::string& bytes) {
   static const JobKey key = JobKey::load("the secret of the job").take();
   if (bytes.empty()) return;
-  Stranger stranger(PeerSocket(UniqueFd()), ProcessId{3});
+  Handshake handshake(PeerSocket(UniqueFd()), ProcessId{3});
   if ((bytes[0] & 1) != 0) {
-    stranger.dialled = true;
-    stranger.process = kOther;
+    handshake.dialled = true;
+    handshake.process = kOther;
   }
   for (size_t at = 1; bytes.size() - at >= sizeof(Message); at += sizeof(Message)) {
     Message message;
     std::memcpy(&message, bytes.data() + at, sizeof(message));
-    const Stranger::Next next = stranger.hear(message, key, kMe);
-    RDMACOLL_CHECK(next != Stranger::Next::SayHello && next != Stranger::Next::Admit);
-    if (next != Stranger::Next::Prove) return;
-    RDMACOLL_CHECK(stranger.proof(key, kMe).take().proof != message.proof);
+    const Handshake::Next next = handshake.hear(message, key, kMe);
+    RDMACOLL_CHECK(next != Handshake::Next::SayHello && next != Handshake::Next::Admit);
+    if (next != Handshake::Next::Prove) return;
+    RDMACOLL_CHECK(handshake.proof(key, kMe).take().proof != message.proof);
   }
 }
 

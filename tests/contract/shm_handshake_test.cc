@@ -6,7 +6,7 @@
 namespace rdmacoll {
 namespace {
 
-using Next = Stranger::Next;
+using Next = Handshake::Next;
 
 const ProcessId kDialler{1}, kListener{2};
 
@@ -24,8 +24,8 @@ struct Ends {
   Message listeners_proof() const { return at_listener.proof(key, kListener).take(); }
 
   const JobKey key = JobKey::load("the secret of the job").take();
-  Stranger at_dialler;
-  Stranger at_listener;
+  Handshake at_dialler;
+  Handshake at_listener;
 };
 
 Message hello(const ProcessId& from) {
@@ -54,7 +54,7 @@ TEST(ShmStranger, WhoeverSendsBackWhatItHearsProvesNothing) {
   echo.sender = kDialler;
   EXPECT_EQ(ends.at_listener.hear(echo, ends.key, kListener), Next::Refuse);
   // With its own name and nonce, too.
-  Stranger mirror(PeerSocket(UniqueFd()), ProcessId{4});
+  Handshake mirror(PeerSocket(UniqueFd()), ProcessId{4});
   EXPECT_EQ(mirror.hear(mirror.challenge(kListener), ends.key, kListener), Next::Prove);
   EXPECT_EQ(mirror.hear(mirror.proof(ends.key, kListener).take(), ends.key, kListener),
             Next::Refuse);
@@ -78,9 +78,9 @@ TEST(ShmStranger, WhatComesOutOfTurnOrFromAnotherIsDropped) {
   Ends again(3, 4);
   EXPECT_EQ(again.at_listener.hear(again.at_dialler.challenge(kDialler), again.key, kListener),
             Next::Drop);
-  Stranger unchallenged(PeerSocket(UniqueFd()), ProcessId{4});
+  Handshake unchallenged(PeerSocket(UniqueFd()), ProcessId{4});
   EXPECT_EQ(unchallenged.hear(proof, again.key, kListener), Next::Drop);
-  Stranger dialled(PeerSocket(UniqueFd()), ProcessId{4});
+  Handshake dialled(PeerSocket(UniqueFd()), ProcessId{4});
   dialled.dialled = true;
   dialled.process = kListener;
   EXPECT_EQ(dialled.hear(again.at_dialler.challenge(kDialler), again.key, kDialler), Next::Drop);
