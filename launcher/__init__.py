@@ -1,12 +1,12 @@
 """rdmarun: starts, supervises and ends the ranks of a job; only this and rdmacoll/bench/ see MPI.
 
-    rdmarun - mpiexec - per host: keeper - agent - ranks, each with what it starts itself
+    rdmarun - mpiexec - per host: subreaper - agent - ranks, each with what it starts itself
                                              |---- the TCPStore (on host 0)
 
 On one host there is no mpiexec, and nothing loads MPI. On several hosts, rdmarun also starts a key
 holder on each, which runs until the agents have proved who they are.
 
-Whichever of these is killed, those below it end: the agent and the keeper adopt and kill orphans.
+Whichever of these is killed, those below it end: the agent and the subreaper adopt and kill orphans.
 Floor: beside rdmacoll/, above nothing: nothing here imports torch (but store.py, a process of its
 own) or the engine, so that a launch waits for no import of torch.
 """

@@ -17,7 +17,7 @@ EMERGENCY = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
 def watch_signals() -> int:
     """A descriptor that is readable after SIGCHLD. The other signals end the process and all
-    below it: mpiexec or the keeper is gone or wants us gone, no time to agree with anybody."""
+    below it: mpiexec or the subreaper is gone or wants us gone, no time to agree with anybody."""
     heard, hear = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(hear, False)  # as set_wakeup_fd demands
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)

@@ -31,9 +31,9 @@ from rdmacoll.launcher.keys.secret_file import SecretFileError, read_secret_file
 
 from . import store
 from .emergency import watch_signals
-from .keeper import keep
 from .rank_env import Attempt, Master, master_address
 from .shm_space import lacks_shm_space
+from .subreaper import keep
 from .supervisor import Supervisor
 from .table import AgentsSilent
 
@@ -84,7 +84,9 @@ def _run() -> int:
     if lacks := lacks_shm_space(socket.gethostname()):
         _say(lacks)
         return 1
-    from . import over_mpi  # not at the top: the keeper, which imports this file, must load no MPI
+    from . import (
+        over_mpi,  # not at the top: the subreaper, which imports this file, must load no MPI
+    )
 
     comm = over_mpi.OverMpi()
     if comm.size != len(hosts):

@@ -15,7 +15,7 @@ from rdmacoll.base.printable import MOST, printable
 FORMAT = "rdmacoll flight recorder 1"
 # More than the largest recorder's: 2**20 operations of some 300 bytes.
 MOST_BYTES = 1 << 29
-# Texts that may have several lines, as the verdict on a failed group has; and how many are kept.
+# Texts that may have several lines, as the report of a failed group has; and how many are kept.
 OF_LINES, MOST_LINES = ("failure", "reason"), 32
 STATES = ("queued", "running", "done", "failed")
 

@@ -1,11 +1,11 @@
-"""The dumps and the verdict for people: every line as it is printed. Pure."""
+"""The dumps and the diagnosis for people: every line as it is printed. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from rdmacoll.base.byte_sizes import text_of_size
 
+from .diagnosis import GroupDiagnosis, Member, Message, Stuck, diagnose, messages
 from .dumps import Dump, Operation
-from .verdict import GroupVerdict, Member, Message, Stuck, judge, messages
 
 MOST_SHOWN = 3  # operations in flight of one rank; the rest are counted
 HEADING = ("rank", "pid", "host", "in flight", "state", "since")
@@ -19,10 +19,10 @@ def lines(dumps: Sequence[Dump]) -> Iterator[str]:
                 f"rank {dump.rank}: {dump.left_out} operations found no room beside those in "
                 "flight; raise RDMACOLL_FLIGHT_RECORDS"
             )
-    verdicts = judge(dumps)
-    for verdict in verdicts:
+    diagnoses = diagnose(dumps)
+    for diagnosis in diagnoses:
         yield ""
-        yield from _group(verdict)
+        yield from _group(diagnosis)
     waiting = [_message(message) for message in messages(dumps)]
     if waiting:
         yield ""
@@ -81,16 +81,16 @@ def _peer(dump: Dump, operation: Operation) -> str:
     return f"rank {group.ranks[operation.peer]}"
 
 
-def _group(verdict: GroupVerdict) -> Iterator[str]:
-    name = f"group {verdict.name}" if verdict.name else "group"
-    yield f"{name}, {ranks_text(verdict.ranks)}" + (f"; {verdict.reach}" if verdict.reach else "")
-    for rank, why in verdict.failures:
+def _group(diagnosis: GroupDiagnosis) -> Iterator[str]:
+    name = f"group {diagnosis.name}" if diagnosis.name else "group"
+    yield f"{name}, {ranks_text(diagnosis.ranks)}" + (f"; {diagnosis.reach}" if diagnosis.reach else "")
+    for rank, why in diagnosis.failures:
         yield f"  rank {rank} failed: {why}"
-    if verdict.stuck is None:
-        last = f"the last was #{verdict.last}" if verdict.last else "there was none yet"
+    if diagnosis.stuck is None:
+        last = f"the last was #{diagnosis.last}" if diagnosis.last else "there was none yet"
         yield f"  no collective is in flight; {last}"
         return
-    yield from _stuck(verdict.stuck)
+    yield from _stuck(diagnosis.stuck)
 
 
 def _stuck(stuck: Stuck) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 torch's analyser knows neither our name (it takes gloo's) nor operations whose ranks give different
 sizes (it would call them mismatched), so sizes are those of the whole operation. It matches single
-sends and receives with nothing, so these are left out; the verdict of `rdmacoll debug` has them.
+sends and receives with nothing, so these are left out; the diagnosis of `rdmacoll debug` has them.
 """
 
 import pickle

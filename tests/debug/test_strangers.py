@@ -160,7 +160,7 @@ def test_the_tables_show_no_control_characters() -> None:
     text = "\n".join(lines([dump]))
     assert "\033" not in text and "\u202e" not in text
     assert "\\x1b[2Jgone" in text
-    assert "\n  rank 1" in text  # a verdict has several lines
+    assert "\n  rank 1" in text  # a report has several lines
     assert "\033" not in dump.reason
 
 

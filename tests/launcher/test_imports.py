@@ -14,7 +14,7 @@ import pytest
     ("module", "absent"),
     [
         ("rdmarun", ["torch", "mpi4py"]),
-        ("agent.main", ["torch", "mpi4py"]),  # before it forks: the keeper
+        ("agent.main", ["torch", "mpi4py"]),  # before it forks: the subreaper
         ("agent.supervisor", ["torch", "mpi4py"]),
     ],
 )

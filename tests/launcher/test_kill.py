@@ -24,8 +24,8 @@ FAMILY = """
 
 # The processes of a job, each the parent of the next.
 ROLES = {
-    "localhost:2": ["rdmarun", "keeper", "agent"],
-    "localhost:1,127.0.0.1:1": ["rdmarun", "mpiexec", "proxy", "keeper", "agent"],
+    "localhost:2": ["rdmarun", "subreaper", "agent"],
+    "localhost:1,127.0.0.1:1": ["rdmarun", "mpiexec", "proxy", "subreaper", "agent"],
 }
 
 

@@ -70,7 +70,7 @@ def test_one_host_needs_no_mpi(jobs: Jobs) -> None:
         import os
         from pathlib import Path
         pid, loaded = os.getpid(), ""
-        while pid != int(os.environ["STOP_AT"]):  # the rank, its agent, the keeper, rdmarun
+        while pid != int(os.environ["STOP_AT"]):  # the rank, its agent, the subreaper, rdmarun
             loaded += Path(f"/proc/{pid}/maps").read_text()
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         print("libmpi" in loaded)

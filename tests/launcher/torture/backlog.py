@@ -155,7 +155,7 @@ def is_running(process: psutil.Process) -> bool:
 
 
 def process_of(jobs: Jobs, role: str) -> psutil.Process:
-    """rdmarun, a keeper or an agent, found by its command line."""
+    """rdmarun, a subreaper or an agent, found by its command line."""
 
     def is_agent(command: list[str]) -> bool:
         return any("launcher.agent.main" in word for word in command)
@@ -164,7 +164,7 @@ def process_of(jobs: Jobs, role: str) -> psutil.Process:
     for process in jobs.processes():
         command = command_of(process)
         if is_agent(command) and "mpiexec" not in command[0]:
-            found["agent" if is_agent(command_of(process.parent())) else "keeper"] = process
+            found["agent" if is_agent(command_of(process.parent())) else "subreaper"] = process
         elif "rdmacoll.launcher" in command:
             found["rdmarun"] = process
     return found[role]

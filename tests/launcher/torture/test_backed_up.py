@@ -96,7 +96,7 @@ def test_a_rank_that_fails_ends_the_others(
 
 @nightly
 @both
-@pytest.mark.parametrize("role", ["rdmarun", "keeper", "agent"])
+@pytest.mark.parametrize("role", ["rdmarun", "subreaper", "agent"])
 def test_kill(jobs: Jobs, options: list[str], role: str) -> None:
     ends = backlog.make_pipe(jobs.folder)
     process = backlog.start(jobs, [*options, jobs.script(FLOODS)], ends.write)

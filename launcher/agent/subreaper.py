@@ -1,7 +1,7 @@
-"""The keeper: what mpiexec starts. It forks the agent and leaves no process behind it.
+"""The subreaper: what mpiexec starts. It forks the agent and leaves no process behind it.
 
-If the agent dies (kill -9 included), the keeper inherits the ranks and all they started, and kills
-them. If the keeper or mpiexec dies, the agent does the same from its side.
+If the agent dies (kill -9 included), the subreaper inherits the ranks and all they started, and
+kills them. If the subreaper or mpiexec dies, the agent does the same from its side.
 Floor: launcher/agent. Thread: the main one.
 """
 
@@ -23,12 +23,12 @@ def keep(agent: Callable[[], int]) -> int:
     In the child it does not return: SystemExit carries the status out.
     """
     become_subreaper()
-    launcher, keeper = os.getppid(), os.getpid()
+    launcher, subreaper = os.getppid(), os.getpid()
     pid = os.fork()
     if pid == 0:
         become_subreaper()
-        os.setsid()  # mpiexec kills the keeper's session; the agent shall see that, not share it
-        die_with_parent(signal.SIGTERM, keeper)
+        os.setsid()  # mpiexec kills the subreaper's session; the agent sees it, as it is not in it
+        die_with_parent(signal.SIGTERM, subreaper)
         # Not os._exit(): MPICH takes its leave of Hydra in an atexit handler. Without it, Hydra
         # takes the end of the first agent for an abort and kills those that end a moment later.
         sys.exit(_run(agent))

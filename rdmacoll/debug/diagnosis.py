@@ -48,7 +48,7 @@ class Stuck:
 
 
 @dataclass(frozen=True)
-class GroupVerdict:
+class GroupDiagnosis:
     name: str
     ranks: tuple[int, ...]
     reach: str
@@ -74,8 +74,8 @@ def signature(operation: Operation) -> tuple[object, ...]:
     return operation.name, count, operation.dtype, operation.op, operation.root
 
 
-def judge(dumps: Sequence[Dump]) -> list[GroupVerdict]:
-    return [_judge(key, members) for key, members in _by_group(dumps).items()]
+def diagnose(dumps: Sequence[Dump]) -> list[GroupDiagnosis]:
+    return [_diagnose(key, members) for key, members in _by_group(dumps).items()]
 
 
 def _by_group(dumps: Sequence[Dump]) -> dict[tuple[str, tuple[int, ...]], list[Member]]:
@@ -91,10 +91,10 @@ def _by_group(dumps: Sequence[Dump]) -> dict[tuple[str, tuple[int, ...]], list[M
     return {key: sorted(members, key=lambda one: one.rank) for key, members in found.items()}
 
 
-def _judge(key: tuple[str, tuple[int, ...]], members: list[Member]) -> GroupVerdict:
+def _diagnose(key: tuple[str, tuple[int, ...]], members: list[Member]) -> GroupDiagnosis:
     name, ranks = key
     pending = [one.pending.sequence for one in members if one.pending is not None]
-    return GroupVerdict(
+    return GroupDiagnosis(
         name=name,
         ranks=ranks,
         reach=next((one.group.reach for one in members if one.group.reach), ""),
