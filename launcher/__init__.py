@@ -6,7 +6,7 @@
 On one host there is no mpiexec, and nothing loads MPI. On several hosts, rdmarun also starts a key
 holder on each, which runs until the agents have proved who they are.
 
-Whichever of these is killed, those below it end: the agent and the subreaper adopt and kill orphans.
+Whichever of these is killed, those below it end: agent and subreaper adopt and kill orphans.
 Floor: beside rdmacoll/, above nothing: nothing here imports torch (but store.py, a process of its
 own) or the engine, so that a launch waits for no import of torch.
 """

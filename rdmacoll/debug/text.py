@@ -83,7 +83,8 @@ def _peer(dump: Dump, operation: Operation) -> str:
 
 def _group(diagnosis: GroupDiagnosis) -> Iterator[str]:
     name = f"group {diagnosis.name}" if diagnosis.name else "group"
-    yield f"{name}, {ranks_text(diagnosis.ranks)}" + (f"; {diagnosis.reach}" if diagnosis.reach else "")
+    reach = f"; {diagnosis.reach}" if diagnosis.reach else ""
+    yield f"{name}, {ranks_text(diagnosis.ranks)}{reach}"
     for rank, why in diagnosis.failures:
         yield f"  rank {rank} failed: {why}"
     if diagnosis.stuck is None:
