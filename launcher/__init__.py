@@ -7,6 +7,6 @@ On one host there is no mpiexec, and nothing loads MPI. On several hosts, rdmaru
 holder on each, which runs until the agents have proved who they are.
 
 Whichever of these is killed, those below it end: agent and subreaper adopt and kill orphans.
-Floor: beside rdmacoll/, above nothing: nothing here imports torch (but store.py, a process of its
-own) or the engine, so that a launch waits for no import of torch.
+Floor: above rdmacoll/base and rdmacoll/info. Nothing here imports torch (but store.py, a process of
+its own) or the engine, so that a launch waits for no import of torch.
 """
