@@ -14,6 +14,7 @@ Rule = Callable[[Tree], Iterator[str]]
 FILE_LINES = 400
 FUNCTION_LINES = 69
 COLUMNS = 100
+FOLDER_SOURCES = 20  # x.h and x.cc are one
 
 
 def engine_is_alone(tree: Tree) -> Iterator[str]:
@@ -85,6 +86,17 @@ def sizes(tree: Tree) -> Iterator[str]:
                     f"{path}:{function.line}: a function of {function.lines} lines, "
                     f"more than {FUNCTION_LINES}"
                 )
+
+
+def rooms(tree: Tree) -> Iterator[str]:
+    """A folder of more sources than one can take in at a glance holds two subjects."""
+    sources: dict[str, set[str]] = {}
+    for path in tree.select(CPP | {".py"}):
+        if path.parts[0] != "tests":
+            sources.setdefault(path.parent.as_posix(), set()).add(path.stem)
+    for folder, names in sorted(sources.items()):
+        if len(names) > FOLDER_SOURCES:
+            yield f"{folder}:1: {len(names)} sources, more than {FOLDER_SOURCES}"
 
 
 UNFINISHED = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
@@ -159,6 +171,7 @@ RULES: list[Rule] = [
     confined,
     header_comments,
     sizes,
+    rooms,
     lines,
     links,
     dead_headers,

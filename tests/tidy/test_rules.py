@@ -115,6 +115,13 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
         None,
     ),
     (rules.python_floors, {"rdmacoll/new/a.py": ""}, "rdmacoll.new is no floor"),
+    (rules.rooms, {f"csrc/plan/a{i}.cc": "" for i in range(21)}, "csrc/plan:1: 21 sources"),
+    (
+        rules.rooms,
+        {f"csrc/plan/a{i}.{suffix}": "" for i in range(20) for suffix in ("h", "cc")},
+        None,
+    ),
+    (rules.rooms, {f"tests/unit/a{i}.cc": "" for i in range(21)}, None),
     (rules.tests_exist, {"csrc/plan/a.cc": ""}, "no test in tests/unit/plan/"),
     (rules.tests_exist, {"csrc/transport/shm/a.cc": ""}, "no test in tests/contract/"),
     (rules.tests_exist, {"csrc/plan/a.cc": "", "tests/unit/plan/a_test.cc": ""}, None),
