@@ -75,8 +75,14 @@ def registered_memory(least_bytes: int = LEAST_BYTES) -> Iterator[None]:
 
 
 def memory_stats() -> dict[str, int]:
-    """Of this process's heap: capacity_bytes, reserved_bytes (in use at some time), allocated_bytes
-    (now), peak_allocated_bytes, allocations (ever), refused (for lack of room, ever)."""
+    """Counts what this process's heap holds. Any thread.
+
+    capacity_bytes      its limit
+    reserved_bytes      in use at some time so far
+    allocated_bytes     in use now; peak_allocated_bytes is the most so far
+    allocations         how many were made so far
+    refused             how many found no room so far, and are ordinary memory
+    """
     return dict(extension().heap_stats())
 
 

@@ -86,8 +86,25 @@ OptionsRef make_options(RdmaBackend::Milliseconds timeout, const std::string& al
   return c10::make_intrusive<RdmaBackend::Options>(timeout, algorithm);
 }
 
+constexpr const char* kOptionsHelp =
+    R"(Options of one group, for pg_options of init_process_group, new_group and shrink_group.
+
+timeout: a timedelta; how long an operation may take. Default: torch's, 30 minutes.
+algorithm: which algorithm the group takes where it exists for a collective: "ring", "tree",
+    "halving_doubling", "one_shot", "two_shot" or "direct". "" follows RDMACOLL_ALGO; "auto" lets
+    rdmacoll choose. It must be the same on all ranks of the group.
+
+Raises ValueError for an algorithm of another name.)";
+
+constexpr const char* kBackendHelp =
+    R"(The process group's backend "rdma", as init_process_group and new_group make it.
+
+Its collectives and point-to-point operations are called through torch.distributed. Tensors are on
+the CPU. Any thread may call it; all ranks of a group start its collectives in the same order.)";
+
 void bind_options(py::module_& module) {
-  py::class_<RdmaBackend::Options, c10d::Backend::Options, OptionsRef>(module, "Options")
+  py::class_<RdmaBackend::Options, c10d::Backend::Options, OptionsRef>(module, "Options",
+                                                                       kOptionsHelp)
       .def(py::init(&make_options), py::arg("timeout") = kBackendDefaultTimeout,
            py::arg("algorithm") = "")
       .def_readonly("algorithm", &RdmaBackend::Options::algorithm)
@@ -137,7 +154,8 @@ std::vector<std::string> algorithms(const RdmaBackend& backend, const std::strin
 }
 
 void bind_backend(py::module_& module) {
-  py::class_<RdmaBackend, c10d::Backend, c10::intrusive_ptr<RdmaBackend>>(module, "RdmaBackend")
+  py::class_<RdmaBackend, c10d::Backend, c10::intrusive_ptr<RdmaBackend>>(module, "RdmaBackend",
+                                                                          kBackendHelp)
       .def_property_readonly("options", &RdmaBackend::getBackendOptions)
       .def("_paths", &paths)
       .def("_counters", &counters)

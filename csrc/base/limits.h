@@ -26,8 +26,8 @@ inline constexpr uint64_t kSlotBytesMax = 128 * 1024;
 inline constexpr uint64_t kStageBytesMax = 512 * 1024;
 inline constexpr uint64_t kStageBytesMin = 4096;
 
-// Results of operations of so many bytes and more are written past the caches, which such a one
-// fills with what it reads.
+// Results of operations of so many bytes and more bypass the caches: they would evict what the
+// operation itself reads.
 inline constexpr uint64_t kStreamBytes = 8u << 20;
 
 // Background threads of an endpoint: one drives, each of the others is inside a callback that waits

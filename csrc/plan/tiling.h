@@ -2,8 +2,7 @@
 // message. Floor: plan. Thread: values.
 //
 // Two shapes:
-//   contiguous  one buffer of `bytes`, cut into windows; each window is a tile and holds all
-//   blocks,
+//   contiguous  one buffer of `bytes`, cut into windows. A window is a tile and holds all blocks,
 //               split evenly in units of `grain` bytes. Neighbouring blocks are contiguous, so a
 //               range of several blocks is one piece. all_reduce, reduce, broadcast.
 //   scattered   every block has its own size and place; tile i is the i-th chunk of each block.

@@ -88,10 +88,9 @@ class Transport {
   // Lets peers reach zeroed memory under an id, new or reusable; the transport keeps the memory
   // until release_region().
   virtual Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) = 0;
-  // Lets puts read from a part of memory, named by an id of the same kind, and peers write to it to
-  // whom its short key is told. The transport keeps the memory, and knows the part, for the rest of
-  // its life. Where any memory can be read from, and peers map what is shared, nothing is to be
-  // done.
+  // Registers a part of memory under an id of the same kind. Puts can read from it from then on,
+  // and peers that are told its short key can write to it. The transport keeps it for the rest of
+  // its life. Does nothing where puts read from any memory and peers map what is shared.
   virtual Status register_part(RegionId, std::shared_ptr<SharedSegment>, uint64_t /*offset*/,
                                uint64_t /*bytes*/) {
     return Status();
@@ -103,8 +102,8 @@ class Transport {
   // Opens a peer's region by its key. From then on its slices may be put to, and its lines
   // signalled. PeerFailed: its owner has withdrawn it.
   virtual Status open_region(PeerId peer, const std::string& key, Deadline deadline) = 0;
-  // Of a peer's region that is open; 0: it is not, or there is no such. What a peer says of its
-  // memory holds only up to here.
+  // The size in bytes of a peer's region that is open, or 0 if it is not. Bounds every offset that
+  // the peer sends.
   virtual uint64_t opened_bytes(PeerId peer, RegionId region) const = 0;
   // The owner is told, after everything that this process did to the region.
   virtual void close_region(PeerId peer, RegionId region) = 0;

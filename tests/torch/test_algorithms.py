@@ -39,6 +39,12 @@ def table(text: str) -> Iterator[str]:
         yield file.name
 
 
+def test_options_explain_themselves() -> None:
+    for public in (rdmacoll.Options, rdmacoll.RdmaBackend):
+        assert public.__doc__
+    assert "algorithm" in str(rdmacoll.Options.__doc__)
+
+
 def test_options_are_checked() -> None:
     says = "algorithm='rings' is not valid; use one of auto, one_shot, .*, ring, tree or unset it"
     with pytest.raises(ValueError, match=says):

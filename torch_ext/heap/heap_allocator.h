@@ -36,7 +36,8 @@ bool is_in_heap(const at::Tensor& tensor);
 // any more. Returns what held before. It holds for the whole process.
 uint64_t serve_from_heap(uint64_t least_bytes);
 
-// The same of what has exactly one of these sizes, beside; of at most kServedSizes, the first.
+// Serves allocations of exactly these sizes, too, in addition to serve_from_heap(). Only the first
+// kServedSizes of them count.
 inline constexpr size_t kServedSizes = 64;
 void serve_sizes_from_heap(const std::vector<uint64_t>& sizes_bytes);
 

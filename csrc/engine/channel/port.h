@@ -57,7 +57,7 @@ class Port {
   std::byte* outgoing(uint64_t bytes);
   // Announces what was written, or is lent instead; at a peer that is not mapped it goes to where
   // it is to land, if anywhere. False: the transport is full, call again with the same message.
-  // `word` is for the reader's eyes, Line::bytes.
+  // `word` is stored in Line::bytes, and the receiver checks it.
   bool announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan = nullptr,
                 const RemoteSlice* landing = nullptr);
   bool announce(uint64_t bytes) { return announce(0, bytes, static_cast<uint32_t>(bytes)); }

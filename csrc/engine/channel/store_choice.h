@@ -3,7 +3,7 @@
 // ones streaming takes up to twice as long as staying in the caches, between distant ones a third
 // to a fifth. So it is learnt from the operations themselves, again and again: of one kind and size
 // a few in a row try the one, then as many the other, and the copies of the last of each are timed.
-// Not of the first: they find what they write where those before have left it, in a cache or not.
+// The first runs of a row are not timed: the caches still hold what the other mode has left there.
 //
 // All ranks of a group try the same in the same collective, as they start the same ones: what is
 // timed is one's own writing and the reading of what others wrote alike. Of a message its sender

@@ -36,7 +36,7 @@ struct Operation {
   // Of a message that holds these blocks. The size of a scattered block is known to its two ends
   // only, so it is part of this and not of the operation's, whose lower half stays as it is.
   uint32_t message_signature(BlockRange blocks) const;
-  CollectiveCall call() const;  // but for when
+  CollectiveCall call() const;  // all fields except started_ns
 };
 
 }  // namespace rdmacoll

@@ -13,8 +13,8 @@
 namespace rdmacoll {
 
 // Both sides go the same way: Challenge with a nonce, Proof over both nonces, Hello. A descriptor
-// is passed only to who has proved itself. A proof names who made it for whom and which of the two
-// had dialled, so that neither one of another connection serves, nor one's own sent back.
+// is passed only to who has proved itself. A proof names who made it, for whom, and which of the
+// two had dialled. So a proof can neither be replayed on another connection nor reflected.
 class Handshake {
  public:
   enum class Next { Prove, SayHello, Admit, Refuse, Drop };
