@@ -14,6 +14,7 @@ Rule = Callable[[Tree], Iterator[str]]
 FILE_LINES = 400
 FUNCTION_LINES = 69
 COLUMNS = 100
+PAGE_COLUMNS = 120
 FOLDER_SOURCES = 20  # x.h and x.cc are one
 
 
@@ -109,8 +110,9 @@ def lines(tree: Tree) -> Iterator[str]:
         if text and not text.endswith("\n"):
             yield f"{path}:{text.count(chr(10)) + 1}: no newline at the end of the file"
         for number, line in tree.lines(path):
-            if path.suffix in CODE and len(line) > COLUMNS:
-                yield f"{path}:{number}: {len(line)} columns, more than {COLUMNS}"
+            most = COLUMNS if path.suffix in CODE else PAGE_COLUMNS
+            if len(line) > most:
+                yield f"{path}:{number}: {len(line)} columns, more than {most}"
             if line != line.rstrip():
                 yield f"{path}:{number}: blanks at the end of the line"
             if UNFINISHED.search(line):
