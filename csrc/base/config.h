@@ -60,16 +60,16 @@ struct Config {
   // RDMACOLL_DETERMINISTIC: 0 | 1. Reductions fold in rank order: their bits depend on nothing but
   // what the ranks contribute. Same on all ranks.
   int64_t deterministic = 0;
-  // RDMACOLL_TUNING: a file that says which algorithm is taken when (plan/tuning.h), instead of the
-  // defaults. What is in it must be the same on all ranks.
+  // RDMACOLL_TUNING: a file that says which algorithm is taken when (plan/selection/tuning.h),
+  // instead of the defaults. What is in it must be the same on all ranks.
   std::string tuning;
   // What is in that file; empty without one.
   std::string tuning_text;
   // RDMACOLL_BLOCK_BYTES: bytes of slots per channel of one communicator. Same on all ranks.
   uint64_t block_bytes = 8u << 20;
-  // RDMACOLL_HEAP_BYTES: how large the heap may get (engine/heap.h); 0: there is none; -1: half of
-  // the memory that the machine and the cgroup have, less under `ulimit -v`. It takes memory only
-  // where it is used.
+  // RDMACOLL_HEAP_BYTES: how large the heap may get (engine/channel/heap.h); 0: there is none; -1:
+  // half of the memory that the machine and the cgroup have, less under `ulimit -v`. It takes
+  // memory only where it is used.
   int64_t heap_bytes = -1;
   // RDMACOLL_LEND_LOCAL_BYTES, RDMACOLL_LEND_REMOTE_BYTES: operations of so many bytes and more do
   // not copy what lies in the heap. Below, to ranks of this host, what is copied into their reach
@@ -77,7 +77,7 @@ struct Config {
   int64_t lend_local_bytes = 8u << 20;
   int64_t lend_remote_bytes = 32u << 10;
   // RDMACOLL_STORES: auto | cached | streamed. Whether what peers of this host read is written past
-  // the caches; auto: for large operations, where it was quicker (engine/store_choice.h).
+  // the caches; auto: for large operations, where it was quicker (engine/channel/store_choice.h).
   std::string stores = "auto";
   // RDMACOLL_CONNECT_TIMEOUT_MS: longest time to reach a peer when a group is made.
   int64_t connect_timeout_ms = 60'000;

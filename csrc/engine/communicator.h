@@ -50,7 +50,8 @@ struct PeerPath {
 
 // What a caller says about one operation beside its buffers.
 struct CallOptions {
-  // After this time the operation fails, and its group with it. < 0: the communicator's own.
+  // After this time the operation fails, and its group with it; a receive that nothing has matched
+  // fails alone. < 0: the communicator's own.
   int64_t timeout_ms = -1;
   // What else the ranks must agree about, or they are told of a mismatch.
   uint64_t also_equal = 0;

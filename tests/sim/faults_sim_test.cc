@@ -28,7 +28,7 @@ class Accident {
   explicit Accident(uint64_t seed) : random_(seed) {
     options_.world = 2 + static_cast<int>(random_() % 6);
     options_.mapped = random_() % 2 == 0;
-    // Bytes outlive the news of a death, or also the call_logs that follows it.
+    // Bytes outlive the news of a death, or also the reading of call logs that follows it.
     if (random_() % 3 == 0) options_.max_delay_ns = random_() % 2 == 0 ? 2'000'000 : 600'000'000;
     fault_ = static_cast<Fault>(random_() % static_cast<uint64_t>(Fault::kCount));
     if (fault_ == Fault::LostLink && options_.mapped) fault_ = Fault::Death;  // it has no link

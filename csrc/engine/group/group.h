@@ -156,7 +156,7 @@ class Group final : public Driven {
   uint64_t next_sequence_ = 1;
   Fifo<std::unique_ptr<CollectiveOp>> queue_;
   std::unique_ptr<CollectiveOp> current_;
-  Status failing_;  // with this, once the call_logs is over
+  Status failing_;  // with this, once the others' call logs are read
   int64_t report_until_ns_ = 0;
   bool failed_ = false;  // the driver has acted on failure_
   int64_t recall_until_ns_ = 0;

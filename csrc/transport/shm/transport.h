@@ -94,7 +94,7 @@ class ShmTransport final : public Transport {
   Status watch_own_descriptors();
   Status add_loopback();
 
-  // Meeting (shm_meeting.cc). All of it under the mutex but for serve_until.
+  // Meeting (connect.cc). All of it under the mutex but for serve_until.
   Status reachable(const Card& card) const;
   Result<PeerSocket> listener_of(const Card& card) const;  // not valid(): busy
   Status dial(const Card& card);

@@ -19,6 +19,7 @@ TEST(CallOptions, ATimeoutIsOfItsCallAlone) {
     EXPECT_EQ(c.timeout_ms(), usual_ms);
     const Status status = c.wait(*hasty.value(), -1, {});
     EXPECT_EQ(status.code(), StatusCode::Timeout) << status.message();
+    EXPECT_FALSE(patient.value()->done());
   });
 }
 
