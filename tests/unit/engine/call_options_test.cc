@@ -81,7 +81,7 @@ TEST(CallOptions, WaitAllGivesUpWhereOneIsLate) {
     const int sent = 7;
     if (c.rank() == 1) finish(c, c.send({&sent, 4}, 0, 0));
     ASSERT_TRUE(c.wait_all(both, -1, {}).ok());
-    if (c.rank() == 0) ASSERT_EQ(late, sent);
+    ASSERT_EQ(late, c.rank() == 0 ? sent : 0);
   });
 }
 
