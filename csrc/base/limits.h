@@ -34,6 +34,9 @@ inline constexpr uint64_t kStreamBytes = 8u << 20;
 // for what comes next.
 inline constexpr uint32_t kMaxBackgroundThreads = 16;
 
+// Open at a time in one process.
+inline constexpr size_t kMaxTransports = 4;
+
 // How often a process shows that it runs (engine/drive/heartbeat.h).
 inline constexpr int64_t kHeartbeatNs = 500'000'000;
 

@@ -37,7 +37,7 @@ Communicator::~Communicator() {
     const Link& link = group_->links()[peer];
     link.transport->close_region(link.peer, link.region);
   }
-  context_.transports.release_region(group_->block().id);
+  context_.transports.release_region(group_->block().id, Release::Keep);
   context_.progress.notify({});  // some transports tell the peers in the driver's next round
 }
 
@@ -48,7 +48,7 @@ std::vector<PeerPath> Communicator::paths() const {
   for (size_t rank = 0; rank < paths_.size(); ++rank) {
     const Path& path = paths_[rank];
     if (path.transport == nullptr) continue;
-    paths.push_back({static_cast<int>(rank), path.transport->name(), path.reason});
+    paths.push_back({static_cast<int>(rank), path.transport->info().name, path.reason});
   }
   return paths;
 }

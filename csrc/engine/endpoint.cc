@@ -59,15 +59,11 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shar
   if (!transports.ok()) return transports.status();
   endpoint->transports_ = transports.take();
   const int64_t spin_us = config.spin_us >= 0 ? config.spin_us : kSpinUs;
-  endpoint->progress_ =
-      std::make_unique<ThreadProgress>(*endpoint->transports_, endpoint->clock_, spin_us);
+  auto progress = ThreadProgress::open(*endpoint->transports_, endpoint->clock_, spin_us);
+  if (!progress.ok()) return progress.status();
+  endpoint->progress_ = progress.take();
   endpoint->transports_->drive_by([&progress = *endpoint->progress_] { progress.notify({}); });
   return endpoint;
-}
-
-Endpoint::~Endpoint() {
-  progress_.reset();
-  if (transports_ != nullptr) transports_->shutdown();
 }
 
 Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, int size,

@@ -28,7 +28,7 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
   // nullptr: without one.
   static Result<std::shared_ptr<Endpoint>> open(const Config& config, std::shared_ptr<Heap> heap);
   // Joins the progress thread and leaves the peers. Every communicator keeps its endpoint alive.
-  ~Endpoint();
+  ~Endpoint() = default;
 
   // Makes a group of `size` ranks; all of them call it. One exchange over the bootstrap, then
   // connects to peers not yet known. timeout_ms bounds this call, and is the first timeout of the

@@ -9,16 +9,17 @@
 // data verbs. The data verbs and arm() belong to one driver at a time and never block or allocate.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <utility>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/limits.h"
+#include "csrc/base/published.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
@@ -47,16 +48,39 @@ struct Header {
   uint32_t credit = 0;
 };
 
-struct Ticket {
-  uint64_t value = 0;
-};
+// Of a put or get that is Pending: its number, and up to which number its transport is done. A new
+// one is done.
+class Ticket {
+ public:
+  Ticket() = default;
+  Ticket(const std::atomic<uint64_t>& done_up_to, uint64_t number)
+      : done_up_to_(&done_up_to), number_(number) {}
+  // After poll(). A put is done when its source may be reused, a get when the bytes are here, and
+  // both when the peer has ended.
+  bool done() const {
+    return done_up_to_ == nullptr || done_up_to_->load(std::memory_order_acquire) >= number_;
+  }
 
-using ShortKey = std::array<std::byte, 16>;  // opaque
+ private:
+  const std::atomic<uint64_t>* done_up_to_ = nullptr;  // lives as long as the transport
+  uint64_t number_ = 0;
+};
 
 enum class Posted : uint8_t {
   Done,     // the source may be reused now
   Pending,  // the ticket says when
   Full,     // nothing was posted; come again after poll()
+};
+
+// What a transport is. It stays the same for the transport's life.
+struct TransportInfo {
+  std::string name;
+  std::string device{};   // for people: over what it goes; "" where the name says it all
+  std::string address{};  // how others reach this process; opaque, under 1 KiB
+  // Peers' regions that are open lie in this address space; one that is registered takes no memory
+  // until it is touched. Then what this process stores in a peer's region after a signal to the
+  // peer is not seen by it before that signal.
+  bool shares_memory = false;
 };
 
 // What set-up has cost so far. The steady state adds nothing to it.
@@ -66,52 +90,76 @@ struct TransportCounters {
   uint64_t control_messages = 0;
 };
 
+// What peers may do in a region.
+enum class Access : uint8_t {
+  Full,  // put, get and signal
+  // Puts alone, for as long as the transport lives. Its key has kShortKeyBytes, so that a signal
+  // can carry it.
+  PutOnly,
+};
+inline constexpr size_t kShortKeyBytes = 20;
+
+// Memory of this process that becomes a region: all of a segment, or a part of it.
+struct RegionMemory {
+  std::shared_ptr<SharedSegment> segment;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  Access access = Access::Full;
+
+  std::byte* base() const { return segment->data() + offset; }
+  static RegionMemory all_of(std::shared_ptr<SharedSegment> segment) {
+    const uint64_t bytes = segment->bytes();
+    return {std::move(segment), 0, bytes, Access::Full};
+  }
+};
+
+// What becomes of peers that were offered a region that is released and have not opened it.
+enum class Release : uint8_t {
+  Keep,      // they still can open it, and its id stays taken until they have closed it
+  Withdraw,  // they cannot open it any more
+};
+
 class Transport {
  public:
+  // Leaves; peers see PeerFailed from then on. Nobody uses the transport any more.
   virtual ~Transport() = default;
-  virtual const char* name() const = 0;
-  // For people: over what it goes, "" where the name says it all.
-  virtual std::string describe() const { return ""; }
-  // Peers map() regions; one that is registered takes no memory until it is touched. Then what this
-  // process stores there after a signal to a peer is not seen by it before that signal.
-  virtual bool shares_memory() const { return false; }
-  virtual TransportCounters counters() const { return {}; }
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  const TransportInfo& info() const { return info_; }
+  TransportCounters counters() const {
+    return {registrations_.load(std::memory_order_relaxed),
+            control_messages_.load(std::memory_order_relaxed)};
+  }
+  // Ok while the peer lives; else PeerFailed with what is known. Cheap; any thread.
+  Status peer_status(PeerId peer) const {
+    const Status* end = ends_.at(peer);
+    return end == nullptr ? Status() : *end;
+  }
 
   // --- set-up ---------------------------------------------------------------------------------
-  // How others reach this process; opaque, under 1 KiB, the same for the life of the transport.
-  virtual std::string local_card() const = 0;
-  // Meets the process behind a card; both sides must call it before their deadlines. The same card
-  // gives the same PeerId. Unsupported: this transport does not reach that process.
-  virtual Result<PeerId> connect(const std::string& card, Deadline deadline) = 0;
-  // Whether the process behind the card waits for this one in connect(), as far as is heard.
-  virtual bool called_by(const std::string& card) const = 0;
-  // Lets peers reach zeroed memory under an id, new or reusable; the transport keeps the memory
-  // until release_region().
-  virtual Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) = 0;
-  // Registers a part of memory under an id of the same kind. Puts can read from it from then on,
-  // and peers that are told its short key can write to it. The transport keeps it for the rest of
-  // its life. Does nothing where puts read from any memory and peers map what is shared.
-  virtual Status register_part(RegionId, std::shared_ptr<SharedSegment>, uint64_t /*offset*/,
-                               uint64_t /*bytes*/) {
-    return Status();
-  }
-  // What a peer needs to open the region; opaque, under 256 bytes.
-  virtual std::string region_key(RegionId region) const = 0;
-  // Lets `peer` open a region of mine, once; the other side's open_region() waits for it.
+  // Meets the process of an address; both sides must call it before their deadlines. The same
+  // address gives the same PeerId. Unsupported: this transport does not reach that process.
+  virtual Result<PeerId> connect(const std::string& address, Deadline deadline) = 0;
+  // Whether the process of the address waits for this one in connect(), as far as is heard.
+  virtual bool called_by(const std::string& address) const = 0;
+  // Lets peers reach zeroed memory under an id, new or reusable; puts can read from it and gets
+  // write to it. The transport keeps the memory until release_region(). Returns the key with which
+  // a peer opens the region: opaque, under 256 bytes.
+  virtual Result<std::string> register_region(RegionId region, const RegionMemory& memory) = 0;
+  // Lets `peer` open a region of mine, once; the other side's open_region() waits for it. Not
+  // needed for one with a short key.
   virtual Status offer_region(PeerId peer, RegionId region) = 0;
   // Opens a peer's region by its key. From then on its slices may be put to, and its lines
-  // signalled. PeerFailed: its owner has withdrawn it.
-  virtual Status open_region(PeerId peer, const std::string& key, Deadline deadline) = 0;
-  // The size in bytes of a peer's region that is open, or 0 if it is not. Bounds every offset that
-  // the peer sends.
-  virtual uint64_t opened_bytes(PeerId peer, RegionId region) const = 0;
+  // signalled. Returns its id and its size, which bounds every offset that the peer sends, and
+  // where it is mapped until close_region(), if it is. One that is open is returned as it is; with
+  // a short key this neither waits nor, but for the first time, allocates. PeerFailed: its owner
+  // has withdrawn it.
+  virtual Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) = 0;
   // The owner is told, after everything that this process did to the region.
   virtual void close_region(PeerId peer, RegionId region) = 0;
-  // Before release_region(): peers that have not opened it cannot do so any more. Without this they
-  // still can, and the id stays taken until they have opened and closed it.
-  virtual void withdraw_region(RegionId region) = 0;
   // The memory stays until no living peer can write to it.
-  virtual void release_region(RegionId region) = 0;
+  virtual void release_region(RegionId region, Release how) = 0;
   // Whether the id of a released region can be registered anew: every peer that it was offered to
   // has closed it, cannot open it, or is gone, and nothing of the old use can still come. A peer
   // that is stopped may hold it for ever.
@@ -127,34 +175,35 @@ class Transport {
   // Stores header and counter in a line of the peer. The value must be larger than the one before.
   virtual Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                         const Header& header) = 0;
-  virtual bool done(Ticket ticket) = 0;
   virtual void poll() = 0;
 
-  // The key of a part that is registered, short enough to tell it by a signal when it is needed;
-  // false: peers cannot put there.
-  virtual bool short_key(RegionId /*part*/, ShortKey* /*key*/) const { return false; }
-  // Whether a peer's part can be put to from now on. The first time may lock and allocate.
-  virtual bool open_by_short_key(PeerId, RegionId /*part*/, const ShortKey&) { return false; }
-
   // --- sleep ----------------------------------------------------------------------------------
-  // After arm(), a later signal or failure of a peer, or wake(), makes the descriptor readable. The
-  // caller looks once more for what it waits for, polls the descriptor, then calls disarm().
+  // After arm(), a later signal or failure of a peer makes the descriptor readable. The caller
+  // looks once more for what it waits for, polls the descriptor, then calls disarm().
   virtual int arm() = 0;
   virtual void disarm() = 0;
-  virtual void wake() = 0;  // any thread
-
-  // --- reach ----------------------------------------------------------------------------------
-  // The peer's region in this address space, or nullptr. Valid until close_region().
-  virtual std::byte* map(PeerId peer, RegionId region) = 0;
 
   // --- end ------------------------------------------------------------------------------------
-  // Ok while the peer lives; else PeerFailed with what is known. Cheap; any thread.
-  virtual Status peer_status(PeerId peer) const = 0;
   // After it nothing of the peer lands in this process, whenever it was issued, and nothing on its
   // way to the peer is read here any more; the peer has failed, here at once, there in time.
   virtual Status fence(PeerId peer, Deadline deadline) = 0;
-  // Leaves; peers see PeerFailed from then on.
-  virtual void shutdown() = 0;
+
+ protected:
+  Transport() = default;
+
+  void set_info(TransportInfo info) { info_ = std::move(info); }
+  // What peer_status() says from now on. Only the first end of a peer counts; one thread at a time.
+  void note_end(PeerId peer, Status why) {
+    if (ends_.at(peer) == nullptr) ends_.set(peer, std::make_unique<Status>(std::move(why)));
+  }
+  void count_registration() { registrations_.fetch_add(1, std::memory_order_relaxed); }
+  void count_control_message() { control_messages_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  TransportInfo info_;
+  Published<Status, kMaxWorld> ends_;
+  std::atomic<uint64_t> registrations_{0};
+  std::atomic<uint64_t> control_messages_{0};
 };
 
 }  // namespace rdmacoll

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "csrc/transport/transport.h"
+#include "tests/contract/make_region.h"
 #include "tests/contract/script.h"
 
 namespace rdmacoll {
@@ -24,7 +25,7 @@ struct Kind {
   const char* name;
   // Fails the test when a script fails or does not end.
   void (*run)(const Kind& kind, int world, uint64_t seed, const Body& body);
-  bool maps = false;       // map() shows the memory of peers
+  bool maps = false;       // the memory of peers is mapped
   bool any_order = false;  // connect() answers others while it waits for one
   bool is_simulated = false;
   uint64_t seeds = 1;       // how many are worth running: a real machine explores by itself
@@ -64,19 +65,22 @@ struct Member {
   Transport& transport;
   const Clock& clock;
   Board& board;
+  // Ends the transport, as a rank does that leaves. Nothing else can be done after it.
+  std::function<void()> leave;
   int next_round = 0;
   RegionId next_region = 0;
 
   std::vector<std::string> gathered{};  // of gather()
   std::vector<PeerId> peers{};          // by rank; of meet()
-  Region region{};                      // mine; of share()
+  MadeRegion region{};                  // mine; of share()
+  std::vector<Region> opened{};         // everybody's, as they lie here; of share()
 
   // Everybody's bytes into `gathered`.
   Script gather(std::string mine);
   // Connects to all ranks, itself included.
   Script meet();
   // Registers memory under the next id.
-  Result<Region> make(uint64_t bytes);
+  Result<MadeRegion> make(uint64_t bytes);
   // Makes a region, opens everybody's.
   Script share(uint64_t bytes);
 

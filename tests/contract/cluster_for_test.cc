@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "tests/contract/cluster.h"
-#include "tests/contract/make_region.h"
 
 namespace rdmacoll {
 namespace {
@@ -21,14 +20,15 @@ void drive(const Kind& kind, int rank, int world, uint64_t seed, Board& board, c
   const SteadyClock clock;
   auto opened = open(rank, clock);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
-  Transport& transport = *opened.value();
+  std::unique_ptr<Transport> transport = opened.take();
   Member member{.kind = kind,
                 .rank = rank,
                 .world = world,
                 .seed = seed,
-                .transport = transport,
+                .transport = *transport,
                 .clock = clock,
-                .board = board};
+                .board = board,
+                .leave = [&] { transport.reset(); }};
   Script script = body(member);
   member.resume_at = script.handle();
   const Deadline deadline = Deadline::after_ms(clock, kGiveUpMs);
@@ -36,7 +36,7 @@ void drive(const Kind& kind, int rank, int world, uint64_t seed, Board& board, c
     member.given_up = deadline.passed(clock);
     member.resume_at.resume();
     if (script.ended()) break;
-    transport.poll();
+    if (transport != nullptr) transport->poll();
     std::this_thread::yield();  // ranks outnumber cores
   }
   report(script, kind, seed, rank);
@@ -125,7 +125,7 @@ Script Member::gather(std::string mine) {
 }
 
 Script Member::meet() {
-  co_await gather(transport.local_card());
+  co_await gather(transport.info().address);
   std::vector<int> order;
   for (int other = 0; other < world; ++other) order.push_back(other);
   // The order of one peer after the other, or, where it must not be a circle, one for all ranks.
@@ -139,28 +139,32 @@ Script Member::meet() {
   }
 }
 
-Result<Region> Member::make(uint64_t bytes) { return make_region(transport, next_region++, bytes); }
+Result<MadeRegion> Member::make(uint64_t bytes) {
+  return make_region(transport, next_region++, bytes);
+}
 
 Script Member::share(uint64_t bytes) {
-  Result<Region> made = make(bytes);
+  Result<MadeRegion> made = make(bytes);
   REQUIRE_OK(made.status());
   region = made.value();
   co_await gather(std::to_string(region.id));
   for (const std::string& id : gathered) region_ids.push_back(std::stoul(id));
-  co_await gather(transport.region_key(region.id));
+  co_await gather(region.key);
+  opened.resize(gathered.size());
+  const auto open = [&](int other) {
+    Result<Region> theirs = transport.open_region(peer(other), gathered[other], deadline());
+    REQUIRE_OK(theirs.status());
+    opened[other] = theirs.value();
+  };
   // A lower rank asks a higher one before it offers its own, so both orders happen.
   for (int other = 0; other <= rank; ++other) {
     REQUIRE_OK(transport.offer_region(peer(other), region.id));
   }
-  for (int other = rank; other < world; ++other) {
-    REQUIRE_OK(transport.open_region(peer(other), gathered[other], deadline()));
-  }
+  for (int other = rank; other < world; ++other) open(other);
   for (int other = rank + 1; other < world; ++other) {
     REQUIRE_OK(transport.offer_region(peer(other), region.id));
   }
-  for (int other = 0; other < rank; ++other) {
-    REQUIRE_OK(transport.open_region(peer(other), gathered[other], deadline()));
-  }
+  for (int other = 0; other < rank; ++other) open(other);
 }
 
 }  // namespace rdmacoll

@@ -26,7 +26,8 @@ void run_sim(const Kind& kind, int world, uint64_t seed, const Body& body) {
                                     .seed = seed,
                                     .transport = network.transport(rank),
                                     .clock = network.clock(),
-                                    .board = board});
+                                    .board = board,
+                                    .leave = [&, rank] { network.transport(rank).leave(); }});
     scripts.push_back(body(*members.back()));
     members.back()->resume_at = scripts.back().handle();
   }

@@ -1,18 +1,24 @@
-// make_region: zeroed memory, registered with a transport under an id.
+// make_region: zeroed memory, registered with a transport under an id, and its key.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
 
-inline Result<Region> make_region(Transport& transport, RegionId id, uint64_t bytes) {
+struct MadeRegion : Region {
+  std::string key{};
+};
+
+inline Result<MadeRegion> make_region(Transport& transport, RegionId id, uint64_t bytes) {
   Result<SharedSegment> made = SharedSegment::create(bytes);
   if (!made.ok()) return made.status();
   const auto memory = std::make_shared<SharedSegment>(made.take());
-  RDMACOLL_RETURN_IF_ERROR(transport.register_region(id, memory));
-  return Region{id, memory->data(), bytes};
+  Result<std::string> key = transport.register_region(id, RegionMemory::all_of(memory));
+  if (!key.ok()) return key.status();
+  return MadeRegion{{id, memory->data(), bytes}, key.take()};
 }
 
 }  // namespace rdmacoll

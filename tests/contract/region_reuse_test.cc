@@ -41,18 +41,20 @@ Script put_and_signal(Member& member, int other) {
 
 // Gives the id to other memory, and opens that of all ranks.
 Script share_again(Member& member) {
-  Result<Region> again = make_region(member.transport, member.region.id, kRegionBytes);
+  Result<MadeRegion> again = make_region(member.transport, member.region.id, kRegionBytes);
   REQUIRE_OK(again.status());
   member.region = again.value();
-  co_await member.gather(member.transport.region_key(member.region.id));
+  co_await member.gather(member.region.key);
   const std::vector<std::string> keys = member.gathered;
   for (int other = 0; other < member.world; ++other) {
     REQUIRE_OK(member.transport.offer_region(member.peer(other), member.region.id));
   }
   co_await member.gather("offered");
   for (int other = 0; other < member.world; ++other) {
-    REQUIRE_OK(member.transport.open_region(member.peer(other), keys[static_cast<size_t>(other)],
-                                            member.deadline()));
+    REQUIRE_OK(
+        member.transport
+            .open_region(member.peer(other), keys[static_cast<size_t>(other)], member.deadline())
+            .status());
   }
 }
 
@@ -65,7 +67,7 @@ Script close_with_writes_under_way(Member& member) {
     co_await member.gather("open everywhere");
     std::memset(source_of(member), 0x77, kPutBytes);
     for (int other = 0; other < member.world; ++other) co_await put_and_signal(member, other);
-    member.transport.release_region(member.region.id);
+    member.transport.release_region(member.region.id, Release::Keep);
     for (int other = 0; other < member.world; ++other) {
       member.transport.close_region(member.peer(other), member.region_of(other));
     }
@@ -84,7 +86,7 @@ Script hold_it_open(Member& member) {
   co_await member.share(kRegionBytes);
   const int holder = member.world - 1;
   co_await member.gather("open everywhere");
-  member.transport.release_region(member.region.id);
+  member.transport.release_region(member.region.id, Release::Keep);
   for (int other = 0; other < member.world; ++other) {
     if (member.rank == holder) continue;
     member.transport.close_region(member.peer(other), member.region_of(other));
@@ -108,16 +110,15 @@ TEST_P(Contract, AnIdStaysTakenWhileSomebodyHasTheRegionOpen) { run(50, hold_it_
 // A group that could not be made: the ranks were offered the region, and none of them opens it.
 Script never_open_it(Member& member) {
   co_await member.meet();
-  Result<Region> made = member.make(kRegionBytes);
+  Result<MadeRegion> made = member.make(kRegionBytes);
   REQUIRE_OK(made.status());
-  co_await member.gather(member.transport.region_key(made.value().id));
+  co_await member.gather(made.value().key);
   const std::vector<std::string> keys = member.gathered;
   for (int other = 0; other < member.world; ++other) {
     REQUIRE_OK(member.transport.offer_region(member.peer(other), made.value().id));
   }
   co_await member.gather("offered");
-  member.transport.withdraw_region(made.value().id);
-  member.transport.release_region(made.value().id);
+  member.transport.release_region(made.value().id, Release::Withdraw);
   // Over shared memory a rank answers only in set-up calls, of which is_reusable() is one. So each
   // rank calls it until all ids are free.
   const int round = member.next_round++;
@@ -130,8 +131,10 @@ Script never_open_it(Member& member) {
     if (member.board.published(round, free)) ++free;
   }
   for (int other = 0; other < member.world; ++other) {
-    const Status late = member.transport.open_region(
-        member.peer(other), keys[static_cast<size_t>(other)], member.deadline());
+    const Status late =
+        member.transport
+            .open_region(member.peer(other), keys[static_cast<size_t>(other)], member.deadline())
+            .status();
     EXPECT_EQ(late.code(), StatusCode::PeerFailed) << late.message();
     EXPECT_NE(late.message().find("taken its memory back"), std::string::npos) << late.message();
   }
@@ -148,10 +151,10 @@ Script leave_it_open(Member& member) {
   if (member.rank != 0) {
     std::memset(source_of(member), 0x77, kPutBytes);
     for (int other = 0; other < member.world; ++other) co_await put_and_signal(member, other);
-    member.transport.shutdown();
+    member.leave();
     co_return;
   }
-  member.transport.release_region(member.region.id);
+  member.transport.release_region(member.region.id, Release::Keep);
   member.transport.close_region(member.peer(0), member.region.id);
   AWAIT(member, member.transport.is_reusable(member.region.id));
   const Region again = make_region(member.transport, member.region.id, kRegionBytes).take();

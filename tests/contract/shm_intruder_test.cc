@@ -25,7 +25,7 @@ constexpr uid_t kNobody = 65534;
 int open_descriptors() { return entries_of("/proc/self/fd"); }
 
 std::string socket_of(const ShmTransport& transport) {
-  return parse_card(transport.local_card()).value().socket;
+  return parse_card(transport.info().address).value().socket;
 }
 
 // A child process, which belongs to another user if this one is root. It ends with its Intruder.
@@ -52,7 +52,7 @@ class ShmIntruder : public ::testing::Test {
   // The card of a process that never dials: by the id in it the victim is the one that waits, and
   // the socket in it is the victim's own, which listens.
   std::string card_of_nobody() {
-    Card card = parse_card(victim_->local_card()).take();
+    Card card = parse_card(victim_->info().address).take();
     card.process = {};
     return encode(card);
   }
@@ -71,8 +71,9 @@ class ShmIntruder : public ::testing::Test {
     const auto other = open_shm(clock_);
     const Deadline deadline = Deadline::after_ms(clock_, 60'000);
     Status outcome;
-    std::thread thread([&] { outcome = other->connect(victim_->local_card(), deadline).status(); });
-    const Status mine = victim_->connect(other->local_card(), deadline).status();
+    std::thread thread(
+        [&] { outcome = other->connect(victim_->info().address, deadline).status(); });
+    const Status mine = victim_->connect(other->info().address, deadline).status();
     thread.join();
     EXPECT_TRUE(mine.ok()) << mine.message();
     EXPECT_TRUE(outcome.ok()) << outcome.message();
@@ -124,7 +125,7 @@ TEST_F(ShmIntruder, AnotherUserIsTurnedAwayAndNamed) {
 // The error used to say that the other may be late, stuck or dead; or, once it had ended, that it
 // does not listen.
 TEST_F(ShmIntruder, OneThatHangsUpIsSaidToHaveTurnedThisProcessAway) {
-  Card card = parse_card(victim_->local_card()).take();
+  Card card = parse_card(victim_->info().address).take();
   card.process.fill(0xFF);  // so that this process dials
   card.socket = "rdmacoll-test-" + std::to_string(::getpid());
   UniqueFd listener = PeerSocket::listen(card.socket).take();
@@ -146,7 +147,7 @@ TEST_F(ShmIntruder, OneThatHangsUpIsSaidToHaveTurnedThisProcessAway) {
 }
 
 TEST_F(ShmIntruder, OneOfAnotherVersionIsNamedAtOnce) {
-  Card card = parse_card(victim_->local_card()).take();
+  Card card = parse_card(victim_->info().address).take();
   card.process.fill(0xFF);
   card.socket = "rdmacoll-test-" + std::to_string(::getpid());
   UniqueFd listener = PeerSocket::listen(card.socket).take();
@@ -166,7 +167,7 @@ TEST_F(ShmIntruder, OneOfAnotherVersionIsNamedAtOnce) {
 }
 
 TEST_F(ShmIntruder, AHostNameIsPrintedWithoutControlCharacters) {
-  Card card = parse_card(victim_->local_card()).take();
+  Card card = parse_card(victim_->info().address).take();
   card.host = "\033[2Jgone";
   const Status status = victim_->connect(encode(card), Deadline::after_ms(clock_, 20)).status();
   EXPECT_EQ(status.message().find('\033'), std::string::npos);
@@ -195,12 +196,12 @@ TEST(ShmBell, ADescriptorThatIsNoEventfdIsRefused) {
 TEST(ShmUser, InAUserNamespaceWithoutAMapNobodyIsMet) {
   expect_in_user_namespace([] {
     const auto id_of = [](const ShmTransport& transport) {
-      return parse_card(transport.local_card()).value().process;
+      return parse_card(transport.info().address).value().process;
     };
     const SteadyClock clock;
     const auto one = open_shm(clock), other = open_shm(clock);
     ShmTransport& dials = id_of(*one) < id_of(*other) ? *one : *other;
-    const std::string card = (&dials == one.get() ? *other : *one).local_card();
+    const std::string card = (&dials == one.get() ? *other : *one).info().address;
     const Status status = dials.connect(card, Deadline::after_ms(clock, 10'000)).status();
     const bool named = status.message().find("user namespace") != std::string::npos;
     return status.code() == StatusCode::Unsupported && named;

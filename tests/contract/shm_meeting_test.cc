@@ -25,7 +25,7 @@ TEST(ShmMeeting, AnotherHostIsNotReachedAndTheErrorNamesBoth) {
   const auto mine = open_shm(clock, here);
   const auto theirs = open_shm(clock, there);
   const Status status =
-      mine->connect(theirs->local_card(), Deadline::after_ms(clock, 10'000)).status();
+      mine->connect(theirs->info().address, Deadline::after_ms(clock, 10'000)).status();
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   for (const char* word : {"alpha", "beta", "RDMACOLL_HOST_ID"}) {
     EXPECT_NE(status.message().find(word), std::string::npos) << status.message();
@@ -42,13 +42,13 @@ TEST(ShmMeeting, AHostIdThatIsTooLongIsRefused) {
 TEST(ShmMeeting, AProcessThatEndedIsAnError) {
   const SteadyClock clock;
   const auto id = [](const auto& transport) {
-    return parse_card(transport->local_card()).value().process;
+    return parse_card(transport->info().address).value().process;
   };
   for (const bool smaller_stays : {true, false}) {
     auto stays = open_shm(clock);
     auto ends = open_shm(clock);
     if ((id(stays) < id(ends)) != smaller_stays) std::swap(stays, ends);
-    const std::string card = ends->local_card();
+    const std::string card = ends->info().address;
     ends.reset();
     const Status status = stays->connect(card, Deadline::after_ms(clock, 20)).status();
     EXPECT_EQ(status.code(), smaller_stays ? StatusCode::PeerFailed : StatusCode::Timeout);
@@ -57,13 +57,12 @@ TEST(ShmMeeting, AProcessThatEndedIsAnError) {
 
 TEST(ShmMeeting, AnUnknownOrForeignRegionIsAnError) {
   ShmPair pair;
-  const std::string own_key = pair.transport[0]->region_key(pair.region[0].id);
   const Deadline soon = Deadline::after_ms(pair.clock, 20);
-  EXPECT_EQ(pair.transport[0]->open_region(pair.peer[0], own_key, soon).code(),
+  EXPECT_EQ(pair.transport[0]->open_region(pair.peer[0], pair.region[0].key, soon).status().code(),
             StatusCode::InvalidArgument);
-  const Region kept = make_region(*pair.transport[1], 1, 64).take();
-  const std::string key = pair.transport[1]->region_key(kept.id);
-  EXPECT_EQ(pair.transport[0]->open_region(pair.peer[0], key, soon).code(), StatusCode::Timeout);
+  const MadeRegion kept = make_region(*pair.transport[1], 1, 64).take();
+  EXPECT_EQ(pair.transport[0]->open_region(pair.peer[0], kept.key, soon).status().code(),
+            StatusCode::Timeout);
 }
 
 // Both hear it, soon, whoever of them dials.
@@ -77,8 +76,8 @@ TEST(ShmMeeting, AProcessWithAnotherSecretOrNoneIsRefusedOnBothSides) {
     const Deadline deadline = Deadline::after_ms(clock, 20'000);
     Status outcome[2];
     std::thread thread(
-        [&] { outcome[1] = ends[1]->connect(ends[0]->local_card(), deadline).status(); });
-    outcome[0] = ends[0]->connect(ends[1]->local_card(), deadline).status();
+        [&] { outcome[1] = ends[1]->connect(ends[0]->info().address, deadline).status(); });
+    outcome[0] = ends[0]->connect(ends[1]->info().address, deadline).status();
     thread.join();
     for (const Status& status : outcome) {
       EXPECT_EQ(status.code(), StatusCode::Mismatch) << status.message();
@@ -98,8 +97,8 @@ TEST(ShmMeeting, ProcessesWithOneSecretMeet) {
   const auto mine = open_shm(clock, config), theirs = open_shm(clock, config);
   const Deadline deadline = Deadline::after_ms(clock, 20'000);
   std::thread thread(
-      [&] { EXPECT_TRUE(theirs->connect(mine->local_card(), deadline).status().ok()); });
-  const Status met = mine->connect(theirs->local_card(), deadline).status();
+      [&] { EXPECT_TRUE(theirs->connect(mine->info().address, deadline).status().ok()); });
+  const Status met = mine->connect(theirs->info().address, deadline).status();
   thread.join();
   EXPECT_TRUE(met.ok()) << met.message();
 }
@@ -110,25 +109,25 @@ TEST(ShmMeeting, TwoThreadsMayMeetAndShareAtTheSameTime) {
   const auto b = open_shm(clock);
   const auto work = [&](ShmTransport& mine, ShmTransport& theirs) {
     const Deadline deadline = Deadline::after_ms(clock, 20'000);
-    Result<PeerId> peer = mine.connect(theirs.local_card(), deadline);
+    Result<PeerId> peer = mine.connect(theirs.info().address, deadline);
     ASSERT_TRUE(peer.ok()) << peer.status().message();
     const Region region = make_region(mine, 0, 64).take();
     EXPECT_TRUE(mine.offer_region(peer.value(), region.id).ok());
     mine.poll();
-    mine.release_region(region.id);
+    mine.release_region(region.id, Release::Keep);
   };
   std::thread threads[] = {std::thread(work, std::ref(*a), std::ref(*b)),
                            std::thread(work, std::ref(*b), std::ref(*a)), std::thread([&] {
                              const Deadline deadline = Deadline::after_ms(clock, 20'000);
-                             EXPECT_TRUE(a->connect(b->local_card(), deadline).ok());
+                             EXPECT_TRUE(a->connect(b->info().address, deadline).ok());
                            })};
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(a->connect(b->local_card(), Deadline::after_ms(clock, 1)).value(), 1u);
+  EXPECT_EQ(a->connect(b->info().address, Deadline::after_ms(clock, 1)).value(), 1u);
 }
 
 TEST(ShmMeeting, RanksOfOneProcessShareTheOwnersPointerAndItOutlivesTheOwner) {
   ShmPair pair;
-  std::byte* mapped = pair.transport[0]->map(pair.peer[0], pair.region[1].id);
+  std::byte* mapped = pair.mapped[0];
   EXPECT_EQ(mapped, pair.region[1].base);
   pair.transport[1].reset();
   mapped[100] = std::byte{1};
@@ -174,10 +173,10 @@ struct Rogue {
     control = std::make_unique<SharedSegment>(SharedSegment::create(sizeof(Control)).take());
   }
   static PeerSocket dial(ShmTransport& victim) {
-    return PeerSocket::dial(parse_card(victim.local_card()).value().socket).take();
+    return PeerSocket::dial(parse_card(victim.info().address).value().socket).take();
   }
   std::string card(ShmTransport& victim) const {
-    Card copy = parse_card(victim.local_card()).take();
+    Card copy = parse_card(victim.info().address).take();
     copy.process = id;
     copy.socket = "nobody";
     return encode(copy);
@@ -211,8 +210,8 @@ class ShmRogue : public ::testing::Test {
     return victim_->connect(rogue_.card(*victim_), Deadline::after_ms(clock_, timeout_ms));
   }
   Status open(PeerId peer, RegionId region, uint64_t bytes) {
-    return victim_->open_region(peer, encode(RegionKey{rogue_.id, region, 0, bytes}),
-                                Deadline::after_ms(clock_, 10'000));
+    const std::string key = encode(RegionKey{rogue_.id, region, 0, bytes});
+    return victim_->open_region(peer, key, Deadline::after_ms(clock_, 10'000)).status();
   }
   const SteadyClock clock_;
   const std::unique_ptr<ShmTransport> victim_ = open_shm(clock_);

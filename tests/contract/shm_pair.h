@@ -32,13 +32,14 @@ struct ShmPair {
     const Deadline deadline = Deadline::after_ms(clock, 20'000);
     const auto meet = [&](int i) {
       ShmTransport& mine = *transport[i];
-      const std::string card = transport[1 - i]->local_card();
-      const std::string key = transport[1 - i]->region_key(region[1 - i].id);
+      const std::string card = transport[1 - i]->info().address;
       Result<PeerId> met = mine.connect(card, deadline);
       EXPECT_TRUE(met.ok()) << met.status().message();
       peer[i] = met.value();
       EXPECT_TRUE(mine.offer_region(peer[i], region[i].id).ok());
-      EXPECT_TRUE(mine.open_region(peer[i], key, deadline).ok());
+      Result<Region> opened = mine.open_region(peer[i], region[1 - i].key, deadline);
+      EXPECT_TRUE(opened.ok()) << opened.status().message();
+      mapped[i] = opened.value().base;
     };
     std::thread other(meet, 1);
     meet(0);
@@ -55,8 +56,9 @@ struct ShmPair {
 
   SteadyClock clock;
   std::unique_ptr<ShmTransport> transport[2];
-  Region region[2];
-  PeerId peer[2] = {};  // the other's
+  MadeRegion region[2];
+  PeerId peer[2] = {};        // the other's
+  std::byte* mapped[2] = {};  // the other's region
 };
 
 }  // namespace rdmacoll

@@ -17,7 +17,7 @@ StreamSender::StreamSender(Member& member, const StreamLayout& layout, int to, i
       source_(member.region.base + layout.source(to, channel)) {}
 
 bool StreamSender::source_is_free() {
-  std::erase_if(pending_, [&](Ticket ticket) { return member_.transport.done(ticket); });
+  std::erase_if(pending_, [](const Ticket& ticket) { return ticket.done(); });
   return pending_.empty();
 }
 
@@ -34,7 +34,7 @@ void StreamSender::advance() {
     // The receiver may read its old slot no more, and I may write my source again.
     if (size > 0) std::memcpy(source_, message_.data.data(), size);
     started_ = true;
-    std::byte* mapped = transport.map(peer, region);
+    std::byte* mapped = member_.opened[static_cast<size_t>(to_)].base;
     if (message_.stored && mapped != nullptr && size > 0) {
       std::memcpy(mapped + layout_.slot(member_.rank, channel_, number_), source_, size);
       posted_ = size;

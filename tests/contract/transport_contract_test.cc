@@ -23,8 +23,8 @@ Script check_meeting(Member& member) {
     EXPECT_EQ(again.value(), member.peer(other));
     EXPECT_TRUE(member.transport.peer_status(member.peer(other)).ok());
   }
-  EXPECT_EQ(member.transport.local_card(), member.gathered[static_cast<size_t>(member.rank)]);
-  EXPECT_LT(member.transport.local_card().size(), 1024u);
+  EXPECT_EQ(member.transport.info().address, member.gathered[static_cast<size_t>(member.rank)]);
+  EXPECT_LT(member.transport.info().address.size(), 1024u);
   co_await member.gather("nobody leaves before all have looked");
 }
 
@@ -35,7 +35,7 @@ TEST_P(Contract, ProcessesMeetInEveryOrderAndOnce) {
 // One thread of rank 0 waits in connect(), while its driver asks who calls; rank 1 comes after
 // that.
 Script ask_who_calls(Member& member) {
-  co_await member.gather(member.transport.local_card());
+  co_await member.gather(member.transport.info().address);
   const std::vector<std::string> cards = member.gathered;
   const auto connect_to = [&](size_t other) {
     const Status status = member.transport.connect(cards[other], member.deadline()).status();
@@ -63,22 +63,21 @@ TEST_P(Contract, AskingWhoCallsDoesNotWait) {
 Script check_regions(Member& member) {
   co_await member.meet();
   co_await member.share(4096);
-  EXPECT_LT(member.transport.region_key(member.region.id).size(), 256u);
+  EXPECT_LT(member.region.key.size(), 256u);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(member.region.base) % kLineBytes, 0u);
   for (uint64_t i = 0; i < member.region.bytes; ++i) {
     if (member.region.base[i] != std::byte{0}) throw std::runtime_error("the region is not zeroed");
   }
-  std::set<std::string> keys{member.transport.region_key(member.region.id)};
+  std::set<std::string> keys{member.region.key};
   for (int i = 0; i < 3; ++i) {
-    Result<Region> another = member.make(64);
+    Result<MadeRegion> another = member.make(64);
     REQUIRE_OK(another.status());
-    EXPECT_TRUE(keys.insert(member.transport.region_key(another.value().id)).second);
-    member.transport.release_region(another.value().id);
+    EXPECT_TRUE(keys.insert(another.value().key).second);
+    member.transport.release_region(another.value().id, Release::Keep);
   }
   co_await member.gather("done");
   for (int other = 0; other < member.world; ++other) {
     member.transport.close_region(member.peer(other), member.region_of(other));
-    EXPECT_EQ(member.transport.map(member.peer(other), member.region_of(other)), nullptr);
   }
 }
 
@@ -137,7 +136,7 @@ Script read_from_owner(Member& member) {
     const Line& line = member.line(kLineBytes * static_cast<uint64_t>(other));
     AWAIT(member, line.counter.load(std::memory_order_acquire) == 1);
     const std::vector<std::byte> expected(kBytes, static_cast<std::byte>(0x40 + other));
-    const std::byte* mapped = member.transport.map(member.peer(other), member.region_of(other));
+    const std::byte* mapped = member.opened[static_cast<size_t>(other)].base;
     EXPECT_EQ(mapped != nullptr, member.kind.maps);
     if (mapped != nullptr) {
       EXPECT_EQ(std::memcmp(mapped + kLines, expected.data(), kBytes), 0);
@@ -152,7 +151,7 @@ Script read_from_owner(Member& member) {
           member.transport.get(member.peer(other), 0, {member.region_of(other), kLines, kBytes},
                                {got, kBytes, member.region.id}, &ticket);
     } while (posted == Posted::Full);
-    if (posted == Posted::Pending) AWAIT(member, member.transport.done(ticket));
+    if (posted == Posted::Pending) AWAIT(member, ticket.done());
     EXPECT_EQ(std::memcmp(got, expected.data(), kBytes), 0);
   }
   co_await member.gather("done");
@@ -166,8 +165,7 @@ Script leave_one_by_one(Member& member) {
   co_await member.gather("all have met");
   for (int leaver = 0; leaver < member.world; ++leaver) {
     if (member.rank == leaver) {
-      member.transport.shutdown();
-      member.transport.shutdown();
+      member.leave();
       break;
     }
     const PeerId peer = member.peer(leaver);
@@ -185,13 +183,14 @@ TEST_P(Contract, WhoLeavesIsMissed) { run(3, leave_one_by_one); }
 Script show_garbage(Member& member) {
   co_await member.meet();
   co_await member.share(64);
-  const std::string card = member.transport.local_card();
-  const std::string key = member.transport.region_key(member.region.id);
+  const std::string card = member.transport.info().address;
+  const std::string key = member.region.key;
   const PeerId self = member.peer(member.rank);
   const auto refuses = [&](const std::string& bytes) {
     const Deadline now{member.clock.now_ns()};
     EXPECT_EQ(member.transport.connect(bytes, now).status().code(), StatusCode::InvalidArgument);
-    EXPECT_EQ(member.transport.open_region(self, bytes, now).code(), StatusCode::InvalidArgument);
+    EXPECT_EQ(member.transport.open_region(self, bytes, now).status().code(),
+              StatusCode::InvalidArgument);
     // In a simulation everybody is heard at once.
     EXPECT_EQ(member.transport.called_by(bytes), member.kind.is_simulated);
   };

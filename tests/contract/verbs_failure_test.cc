@@ -50,7 +50,7 @@ TEST(VerbsFailure, AKilledPeerIsMissedInTheMiddleOfTheTraffic) {
     EXPECT_TRUE(misses_its_peer(pair, 0));
     // Posting to it is harmless from now on, and everything is done.
     EXPECT_NE(pair.put(0, 2'000, 4096, 8192, &ticket), Posted::Full);
-    EXPECT_TRUE(pair.at(0).done(ticket));
+    EXPECT_TRUE(ticket.done());
     EXPECT_NE(pair.signal(0, sent + 1), Posted::Full);
     EXPECT_TRUE(pair.at(0).fence(pair.peer[0], Deadline::after_ms(pair.clock, 1'000)).ok());
   }
@@ -59,7 +59,7 @@ TEST(VerbsFailure, AKilledPeerIsMissedInTheMiddleOfTheTraffic) {
 TEST(VerbsFailure, APeerThatLeavesIsMissedAndWhatItSentIsGood) {
   VerbsPair pair;
   for (uint64_t i = 1; i <= 100; ++i) ASSERT_EQ(pair.signal(1, i), Posted::Done);
-  std::thread leaver([&] { pair.at(1).shutdown(); });
+  std::thread leaver([&] { pair.transport[1].reset(); });
   EXPECT_TRUE(misses_its_peer(pair, 0));
   leaver.join();
   EXPECT_EQ(pair.counter(0), 100u);
@@ -75,7 +75,7 @@ TEST(VerbsFailure, LeavingWaitsForNobodyForEver) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     pair.clock.push_ms(60'000);
   });
-  pair.at(0).shutdown();
+  pair.transport[0].reset();
   time.join();
   EXPECT_TRUE(misses_its_peer(pair, 1));
 }
@@ -112,7 +112,7 @@ TEST(VerbsFailure, EveryStatusOfACompletionEndsThePeerByName) {
 
 TEST(VerbsFailure, AKeyThatDoesNotFitIsRefused) {
   VerbsPair pair({.region_bytes = 8192});
-  auto key = verbs::parse_verbs_key(pair.at(1).region_key(pair.region[1].id)).take();
+  auto key = verbs::parse_verbs_key(pair.region[1].key).take();
   key.region = 7;  // one of the peer's that is not open yet
   key.rkey += 1;
   const Deadline deadline = Deadline::after_ms(pair.clock, 1'000);
@@ -122,7 +122,7 @@ TEST(VerbsFailure, AKeyThatDoesNotFitIsRefused) {
             Posted::Pending);
   EXPECT_TRUE(misses_its_peer(pair, 0));
   EXPECT_TRUE(says(pair.status(0), "IBV_WC_REM_ACCESS_ERR")) << pair.status(0).message();
-  EXPECT_TRUE(pair.at(0).done(ticket));
+  EXPECT_TRUE(ticket.done());
   EXPECT_TRUE(misses_its_peer(pair, 1));
 }
 
@@ -148,7 +148,7 @@ TEST(VerbsFailure, APortThatStaysDownEndsBothSides) {
 TEST(VerbsFailure, AnEndedDeviceEndsAllPeersAndLaterMeetings) {
   VerbsPair pair;
   const PeerId self =
-      pair.at(0).connect(pair.at(0).local_card(), Deadline::after_ms(pair.clock, 20'000)).value();
+      pair.at(0).connect(pair.at(0).info().address, Deadline::after_ms(pair.clock, 20'000)).value();
   pair.network.report("fake0", IBV_EVENT_DEVICE_FATAL);
   EXPECT_TRUE(pair.until([&] { return !pair.status(0).ok(); }));
   EXPECT_TRUE(says(pair.status(0), "IBV_EVENT_DEVICE_FATAL")) << pair.status(0).message();

@@ -57,8 +57,8 @@ TEST(VerbsFlow, PutsStopWhenTheSendQueueIsFull) {
     EXPECT_EQ(pair.signal(0, 1), Posted::Full);
     const SteadyClock steady;
     const Deadline deadline = Deadline::after_ms(steady, 20'000);
-    while (!pair.at(0).done(ticket) && !deadline.passed(steady)) pair.at(0).poll();
-    EXPECT_TRUE(pair.at(0).done(ticket));
+    while (!ticket.done() && !deadline.passed(steady)) pair.at(0).poll();
+    EXPECT_TRUE(ticket.done());
     EXPECT_NE(pair.signal(0, 1), Posted::Full);
     EXPECT_TRUE(pair.until([&] { return pair.counter(1) == 1; }));
   }
@@ -94,8 +94,8 @@ TEST(VerbsFlow, ThousandsOfRequestsInAnyMix) {
       }
     }
     EXPECT_TRUE(pair.until([&] {
-      return pair.counter(0) == sent[1] && pair.counter(1) == sent[0] && pair.at(0).done(last[0]) &&
-             pair.at(1).done(last[1]);
+      return pair.counter(0) == sent[1] && pair.counter(1) == sent[0] && last[0].done() &&
+             last[1].done();
     }));
     EXPECT_TRUE(pair.status(0).ok() && pair.status(1).ok());
   }

@@ -29,15 +29,15 @@ std::unique_ptr<VerbsTransport> open(const Clock& clock, int device, const std::
 }
 
 VerbsCard card_of(const VerbsTransport& transport) {
-  return verbs::parse_verbs_card(transport.local_card()).take();
+  return verbs::parse_verbs_card(transport.info().address).take();
 }
 
 // What meeting came to on both sides.
 struct Met {
   Met(const Clock& clock, VerbsTransport& one, VerbsTransport& other, int64_t within_ms) {
     const Deadline deadline = Deadline::after_ms(clock, within_ms);
-    std::thread thread([&] { outcome[1] = other.connect(one.local_card(), deadline).status(); });
-    outcome[0] = one.connect(other.local_card(), deadline).status();
+    std::thread thread([&] { outcome[1] = other.connect(one.info().address, deadline).status(); });
+    outcome[0] = one.connect(other.info().address, deadline).status();
     thread.join();
   }
   Status outcome[2];
@@ -140,7 +140,7 @@ TEST(VerbsGreeting, OneThatIsForgedOrSaidAgainIsNotHeard) {
                              handshake(from, earlier, kSecret), redirected}) {
     Status outcome;
     std::thread waiting([&] {
-      outcome = victim->connect(real->local_card(), Deadline::after_ms(clock, 200)).status();
+      outcome = victim->connect(real->info().address, Deadline::after_ms(clock, 200)).status();
     });
     const Deadline enough = Deadline::after_ms(clock, 150);
     while (!enough.passed(clock)) {
@@ -149,7 +149,7 @@ TEST(VerbsGreeting, OneThatIsForgedOrSaidAgainIsNotHeard) {
     }
     waiting.join();
     EXPECT_FALSE(outcome.ok());
-    EXPECT_FALSE(victim->called_by(real->local_card()));
+    EXPECT_FALSE(victim->called_by(real->info().address));
   }
   for (const Status& status : Met(clock, *victim, *real, 20'000).outcome) {
     EXPECT_TRUE(status.ok()) << status.message();

@@ -29,8 +29,8 @@ struct Hall {
   // Both at once.
   void meet(VerbsTransport& one, VerbsTransport& other, Status outcome[2], int64_t within_ms) {
     const Deadline deadline = Deadline::after_ms(clock, within_ms);
-    std::thread thread([&] { outcome[1] = other.connect(one.local_card(), deadline).status(); });
-    outcome[0] = one.connect(other.local_card(), deadline).status();
+    std::thread thread([&] { outcome[1] = other.connect(one.info().address, deadline).status(); });
+    outcome[0] = one.connect(other.info().address, deadline).status();
     thread.join();
   }
 
@@ -75,15 +75,15 @@ TEST(VerbsMeeting, WhoCallsIsHeard) {
   Hall hall(two_devices(1));
   VerbsTransport& one = hall.enter(0);
   VerbsTransport& other = hall.enter(1);
-  EXPECT_FALSE(one.called_by(other.local_card()));
+  EXPECT_FALSE(one.called_by(other.info().address));
   Status met;
   std::thread caller([&] {
-    met = other.connect(one.local_card(), Deadline::after_ms(hall.clock, 20'000)).status();
+    met = other.connect(one.info().address, Deadline::after_ms(hall.clock, 20'000)).status();
   });
-  while (!one.called_by(other.local_card())) std::this_thread::yield();
-  EXPECT_FALSE(one.called_by(one.local_card()));
+  while (!one.called_by(other.info().address)) std::this_thread::yield();
+  EXPECT_FALSE(one.called_by(one.info().address));
   EXPECT_TRUE(
-      one.connect(other.local_card(), Deadline::after_ms(hall.clock, 20'000)).status().ok());
+      one.connect(other.info().address, Deadline::after_ms(hall.clock, 20'000)).status().ok());
   caller.join();
   EXPECT_TRUE(met.ok()) << met.message();
 }
@@ -92,7 +92,7 @@ TEST(VerbsMeeting, WhoDoesNotComeIsWaitedForAndMayComeLater) {
   Hall hall(two_devices(1));
   VerbsTransport& one = hall.enter(0);
   VerbsTransport& other = hall.enter(1);
-  const auto early = one.connect(other.local_card(), Deadline::after_ms(hall.clock, 50));
+  const auto early = one.connect(other.info().address, Deadline::after_ms(hall.clock, 50));
   EXPECT_EQ(early.status().code(), StatusCode::Timeout);
   EXPECT_NE(early.status().message().find("RDMACOLL_GID_INDEX"), std::string::npos)
       << early.status().message();
@@ -119,7 +119,7 @@ TEST(VerbsMeeting, WhatTheDeviceRefusesIsSaidAndLeavesNothing) {
   VerbsTransport& one = hall.enter(0);
   VerbsTransport& other = hall.enter(1);
   const auto connect = [&] {
-    return one.connect(other.local_card(), Deadline::after_ms(hall.clock, 20'000)).status();
+    return one.connect(other.info().address, Deadline::after_ms(hall.clock, 20'000)).status();
   };
   hall.network.refuse_registrations("fake0", ENOMEM);
   EXPECT_NE(connect().message().find("Cannot allocate memory"), std::string::npos)
@@ -138,7 +138,7 @@ TEST(VerbsMeeting, AnAddressThatNobodyHasIsSaid) {
   fake::NetworkSpec spec = two_devices(1);
   Hall hall(spec);
   VerbsTransport& one = hall.enter(0);
-  std::string card = hall.enter(1).local_card();
+  std::string card = hall.enter(1).info().address;
   const std::string gid("\xff\xff\x0a\x00\x00\x02", 6);
   ASSERT_NE(card.find(gid), std::string::npos);
   card[card.find(gid) + 5] = 99;
@@ -161,7 +161,7 @@ TEST(VerbsMeeting, ThreadsMayMeetAtTheSameTime) {
       threads.emplace_back([&, from, to] {
         const Deadline deadline = Deadline::after_ms(hall.clock, 60'000);
         const auto met =
-            hall.transports[from]->connect(hall.transports[to]->local_card(), deadline);
+            hall.transports[from]->connect(hall.transports[to]->info().address, deadline);
         EXPECT_TRUE(met.status().ok()) << met.status().message();
       });
     }

@@ -61,7 +61,7 @@ struct VerbsPair {
   PushedClock clock;
   fake::FakeNetwork network;
   std::unique_ptr<VerbsTransport> transport[2];
-  Region region[2];
+  MadeRegion region[2];
   PeerId peer[2] = {};  // the other's
 };
 

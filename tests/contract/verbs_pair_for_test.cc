@@ -30,12 +30,11 @@ VerbsPair::VerbsPair(VerbsPairOptions options) : network(two_devices(options.see
   }
   const Deadline deadline = Deadline::after_ms(clock, 20'000);
   const auto meet = [&](int i) {
-    Result<PeerId> met = at(i).connect(at(1 - i).local_card(), deadline);
+    Result<PeerId> met = at(i).connect(at(1 - i).info().address, deadline);
     EXPECT_TRUE(met.ok()) << met.status().message();
     peer[i] = met.value();
-    const std::string key = at(1 - i).region_key(region[1 - i].id);
     EXPECT_TRUE(at(i).offer_region(peer[i], region[i].id).ok());
-    EXPECT_TRUE(at(i).open_region(peer[i], key, deadline).ok());
+    EXPECT_TRUE(at(i).open_region(peer[i], region[1 - i].key, deadline).ok());
   };
   std::thread other(meet, 1);
   meet(0);

@@ -19,13 +19,13 @@ size_t registered(VerbsPair& pair, int rank) {
 
 TEST(VerbsRegions, StayUntilTheirReadersHaveClosedThem) {
   VerbsPair pair;
-  pair.at(1).release_region(pair.region[1].id);
+  pair.at(1).release_region(pair.region[1].id, Release::Keep);
   for (int i = 0; i < 100; ++i) pair.poll();
   ASSERT_EQ(registered(pair, 1), 1u);
   // A late write finds memory that nobody looks at.
   Ticket ticket;
   ASSERT_EQ(pair.put(0, 1000, 4096, 4096, &ticket), Posted::Pending);
-  EXPECT_TRUE(pair.until([&] { return pair.at(0).done(ticket); }));
+  EXPECT_TRUE(pair.until([&] { return ticket.done(); }));
   pair.signal(0, 1);
   pair.at(0).close_region(pair.peer[0], pair.region[1].id);
   EXPECT_TRUE(pair.until([&] { return registered(pair, 1) == 0; }));
@@ -35,7 +35,7 @@ TEST(VerbsRegions, StayUntilTheirReadersHaveClosedThem) {
 TEST(VerbsRegions, GoAtOnceWhenTheirReadersAreGone) {
   VerbsPair pair;
   pair.network.kill("fake0");
-  pair.at(1).release_region(pair.region[1].id);
+  pair.at(1).release_region(pair.region[1].id, Release::Keep);
   EXPECT_TRUE(pair.until([&] {
     pair.clock.push_ms(20);
     return !pair.status(1).ok();
@@ -52,10 +52,10 @@ TEST(VerbsRegions, AreClosedAfterThePutsOnEveryStripe) {
     std::memset(pair.region[0].base, 0x77, 1 << 20);
     Ticket ticket;
     ASSERT_EQ(pair.put(0, 1 << 20, 0, 0, &ticket), Posted::Pending);
-    pair.at(1).release_region(id);
+    pair.at(1).release_region(id, Release::Keep);
     pair.at(0).close_region(pair.peer[0], id);
     ASSERT_TRUE(pair.until([&] { return pair.at(1).is_reusable(id); }));
-    EXPECT_TRUE(pair.at(0).done(ticket));
+    EXPECT_TRUE(ticket.done());
     const Region again = make_region(pair.at(1), id, 1 << 20).take();
     for (int i = 0; i < 100; ++i) pair.poll();
     std::byte* const end = again.base + (1 << 20);
@@ -74,9 +74,9 @@ TEST(VerbsRegions, StayWhileThisProcessPutsFromThem) {
     for (int i = 0; i < 50; ++i) pair.poll();
     Ticket ticket;
     ASSERT_EQ(pair.put(0, 1 << 20, 0, 0, &ticket), Posted::Pending);
-    pair.at(0).release_region(id);
+    pair.at(0).release_region(id, Release::Keep);
     ASSERT_TRUE(pair.until([&] { return pair.at(0).is_reusable(id); }));
-    EXPECT_TRUE(pair.at(0).done(ticket));
+    EXPECT_TRUE(ticket.done());
     ASSERT_TRUE(pair.status(0).ok() && pair.status(1).ok()) << pair.status(0).message();
   }
 }
@@ -84,10 +84,9 @@ TEST(VerbsRegions, StayWhileThisProcessPutsFromThem) {
 TEST(VerbsRegions, ManyInTurnLeaveNothing) {
   VerbsPair pair;
   for (RegionId id = 1; id <= 60; ++id) {
-    const Region region = make_region(pair.at(1), id, 4096).take();
-    const std::string key = pair.at(1).region_key(id);
+    const MadeRegion region = make_region(pair.at(1), id, 4096).take();
     ASSERT_TRUE(pair.at(1).offer_region(pair.peer[1], id).ok());
-    ASSERT_TRUE(pair.at(0).open_region(pair.peer[0], key, {}).ok());
+    ASSERT_TRUE(pair.at(0).open_region(pair.peer[0], region.key, {}).ok());
     std::memset(pair.region[0].base, static_cast<int>(id), 256);
     Ticket ticket;
     ASSERT_EQ(
@@ -98,8 +97,8 @@ TEST(VerbsRegions, ManyInTurnLeaveNothing) {
     ASSERT_TRUE(pair.until([&] { return line.counter.load(std::memory_order_acquire) == 1; }));
     ASSERT_EQ(region.base[1024 + 255], static_cast<std::byte>(id));
     pair.at(0).close_region(pair.peer[0], id);
-    pair.at(1).release_region(id);
-    ASSERT_TRUE(pair.until([&] { return pair.at(0).done(ticket); }));
+    pair.at(1).release_region(id, Release::Keep);
+    ASSERT_TRUE(pair.until([&] { return ticket.done(); }));
   }
   const auto all = [&] {
     const fake::Wire::Hold hold(pair.network.wire);
@@ -113,13 +112,13 @@ TEST(VerbsRegions, ManyInTurnLeaveNothing) {
 TEST(VerbsRegions, PutsReadFromAPartOfOtherMemory) {
   VerbsPair pair;
   const auto memory = std::make_shared<SharedSegment>(SharedSegment::create(16384).take());
-  ASSERT_TRUE(pair.at(0).register_part(9, memory, 4096, 8192).ok());
+  ASSERT_TRUE(pair.at(0).register_region(9, {memory, 4096, 8192, Access::PutOnly}).ok());
   std::memset(memory->data() + 4096, 0x5A, 8192);
   Ticket ticket;
   ASSERT_EQ(pair.at(0).put(pair.peer[0], 0, {memory->data() + 5000, 256, 9},
                            {pair.region[1].id, 4096, 256}, &ticket),
             Posted::Pending);
-  EXPECT_TRUE(pair.until([&] { return pair.at(0).done(ticket); }));
+  EXPECT_TRUE(pair.until([&] { return ticket.done(); }));
   ASSERT_EQ(pair.signal(0, 1), Posted::Done);  // a put that is done need not be seen yet
   ASSERT_TRUE(pair.until([&] { return pair.counter(1) == 1; }));
   EXPECT_EQ(pair.region[1].base[4096 + 255], std::byte{0x5A});
@@ -134,13 +133,15 @@ TEST(VerbsRegions, PutsReadFromAPartOfOtherMemory) {
 TEST(VerbsRegions, APartIsPutToByItsShortKey) {
   VerbsPair pair;
   const auto memory = std::make_shared<SharedSegment>(SharedSegment::create(16384).take());
-  ASSERT_TRUE(pair.at(1).register_part(9, memory, 4096, 8192).ok());
-  ShortKey key;
-  EXPECT_FALSE(pair.at(1).short_key(pair.region[1].id, &key)) << "not a part";
-  EXPECT_FALSE(pair.at(1).short_key(77, &key)) << "not registered";
-  ASSERT_TRUE(pair.at(1).short_key(9, &key));
+  Result<std::string> key = pair.at(1).register_region(9, {memory, 4096, 8192, Access::PutOnly});
+  ASSERT_TRUE(key.ok()) << key.status().message();
+  ASSERT_EQ(key.value().size(), kShortKeyBytes);
   for (int time = 0; time < 2; ++time) {
-    ASSERT_TRUE(pair.at(0).open_by_short_key(pair.peer[0], 9, key));
+    Result<Region> open = pair.at(0).open_region(pair.peer[0], key.value(), {});
+    ASSERT_TRUE(open.ok()) << open.status().message();
+    EXPECT_EQ(open.value().id, 9u);
+    EXPECT_EQ(open.value().bytes, 8192u);
+    EXPECT_EQ(open.value().base, nullptr);
   }
   std::memset(pair.region[0].base + 512, 0x5A, 256);
   Ticket ticket;
@@ -152,7 +153,7 @@ TEST(VerbsRegions, APartIsPutToByItsShortKey) {
   EXPECT_EQ(memory->data()[4096 + 8192 - 257], std::byte{0});
   EXPECT_EQ(memory->data()[4096 + 8192 - 256], std::byte{0x5A});
   EXPECT_EQ(memory->data()[4096 + 8192 - 1], std::byte{0x5A});
-  EXPECT_TRUE(pair.until([&] { return pair.at(0).done(ticket); }));
+  EXPECT_TRUE(pair.until([&] { return ticket.done(); }));
 }
 
 TEST(VerbsRegions, ARegistrationThatFailsIsSaid) {

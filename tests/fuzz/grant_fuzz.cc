@@ -1,5 +1,6 @@
 // A grant, with which a peer says where in its heap results may land: nothing is put beside what
 // the region holds. An input is the inline data of the line that brings it.
+#include <array>
 #include <cstring>
 
 #include "csrc/engine/collective/landing.h"
@@ -19,7 +20,7 @@ constexpr uint64_t kHeldBytes = 1 << 20;
 class Sender {
  public:
   Sender() : links_(kWorld), block_(layout_.total_bytes() / kLineBytes) {
-    fake_.open_bytes = kHeldBytes;
+    fake_.open_as = {3, nullptr, kHeldBytes};
     for (uint32_t peer = 1; peer < kWorld; ++peer)
       links_[peer] = {.transport = &fake_, .peer = peer};
     operation_.plan = &plan_;
@@ -71,15 +72,15 @@ class Sender {
 struct GrantWire {
   uint64_t offset;
   int64_t stride_bytes;
-  uint32_t region;
   uint32_t block;
+  std::array<char, kShortKeyBytes> key;
 };
 
 }  // namespace
 
 std::vector<std::string> seeds() {
-  return {bytes_of(GrantWire{4096, kBlockBytes, 3, kWorld}), bytes_of(GrantWire{0, 0, 3, 0}),
-          bytes_of(GrantWire{0, 0, kNoRegion, 0})};
+  return {bytes_of(GrantWire{4096, kBlockBytes, kWorld, {'k'}}),
+          bytes_of(GrantWire{0, 0, 0, {'k'}}), bytes_of(GrantWire{0, 0, 0, {}})};
 }
 
 void run(const std::string& bytes) {

@@ -11,9 +11,8 @@ constexpr char kIsKey = '\xFF';  // no card that parses begins with it
 
 struct Side {
   Side() : transports({&fake}, {"host", "name"}, config, clock) {
-    fake.is_memory = true;
-    fake.mapped = &heap;
-    fake.open_bytes = sizeof(heap);
+    fake.share_memory();
+    fake.open_as = {Heap::kRegion, &heap, sizeof(heap)};
   }
   std::byte heap{};  // of the peer, who may say that it is larger
   FakeTransport fake{"shm", "its card"};
@@ -39,7 +38,7 @@ void run(const std::string& bytes) {
   const Deadline deadline = Deadline::after_ms(side.clock, 1);
   if (bytes.starts_with(kIsKey)) {
     const Path path{.transport = &side.fake, .peer = 7};
-    const Status opened = side.transports.open_region(path, bytes.substr(1), deadline);
+    const Status opened = side.transports.open_region(path, bytes.substr(1), deadline).status();
     if (!opened.ok()) return check_error(opened);
     RDMACOLL_CHECK(bytes.find(side.fake.opened.back()) != bytes.npos);
     return;

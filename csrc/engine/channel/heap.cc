@@ -104,22 +104,35 @@ void Heap::register_with(Transport& transport) {
 void Heap::forget(const Transport& transport) {
   const std::lock_guard lock(mutex_);
   std::erase(transports_, &transport);
+  for (Extent& extent : extents_) {
+    for (Key& key : extent.keys) {
+      if (key.transport.load() == &transport) key.transport.store(nullptr);
+    }
+  }
   if (!transports_.empty()) return;
   for (Extent& extent : extents_) extent.registered.store(true, std::memory_order_release);
 }
 
 void Heap::register_extent(uint32_t index, Transport& transport) {
   const uint64_t begin = index == 0 ? 0 : extents_[index - 1].end;
-  const Status registered =
-      transport.register_part(kFirstExtent + index, memory_, begin, extents_[index].end - begin);
-  if (registered.ok()) return;
-  extents_[index].registered.store(false, std::memory_order_release);
+  Extent& extent = extents_[index];
+  Result<std::string> registered = transport.register_region(
+      kFirstExtent + index, {memory_, begin, extent.end - begin, Access::PutOnly});
+  if (registered.ok()) {
+    const auto free = std::find_if(extent.keys.begin(), extent.keys.end(),
+                                   [](const Key& key) { return key.transport.load() == nullptr; });
+    RDMACOLL_CHECK(free != extent.keys.end());
+    free->bytes = registered.take();
+    free->transport.store(&transport, std::memory_order_release);
+    return;
+  }
+  extent.registered.store(false, std::memory_order_release);
   if (warned_of_registration_) return;
   warned_of_registration_ = true;
   log_.write(LogLevel::Warn,
-             std::string(transport.name()) +
+             transport.info().name +
                  " cannot reach the heap, so what lies there is copied on its way: " +
-                 registered.message());
+                 registered.status().message());
 }
 
 std::optional<Heap::Part> Heap::part_of(const std::byte* data, uint64_t bytes) const {
@@ -134,6 +147,13 @@ std::optional<Heap::Part> Heap::part_of(const std::byte* data, uint64_t bytes) c
     return Part{kFirstExtent + index, begin - start};
   }
   return std::nullopt;
+}
+
+std::string_view Heap::key_of(RegionId part, const Transport& transport) const {
+  for (const Key& key : extents_[part - kFirstExtent].keys) {
+    if (key.transport.load(std::memory_order_acquire) == &transport) return key.bytes;
+  }
+  return {};
 }
 
 }  // namespace rdmacoll

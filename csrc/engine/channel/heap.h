@@ -19,9 +19,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "csrc/base/config.h"
+#include "csrc/base/limits.h"
 #include "csrc/base/log.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/heap_space.h"
@@ -66,8 +69,8 @@ class Heap {
   uint64_t free(std::byte* data);
   HeapStats stats() const;
 
-  // From now on the transport knows all extents. One that cannot take an extent (locked memory) is
-  // warned of once; what lies in it is copied on the way.
+  // From now on the transport, which maps no memory of peers, knows all extents. One that cannot
+  // take an extent (locked memory) is warned of once; what lies in it is copied on the way.
   void register_with(Transport& transport);
   // The transport is about to be closed.
   void forget(const Transport& transport);
@@ -83,11 +86,18 @@ class Heap {
     uint64_t offset;
   };
   std::optional<Part> part_of(const std::byte* data, uint64_t bytes) const;
+  // With which a peer that is reached over the transport opens such a part; empty: it cannot.
+  std::string_view key_of(RegionId part, const Transport& transport) const;
 
  private:
   Heap(std::shared_ptr<SharedSegment> memory, const Config& config);
+  struct Key {
+    std::atomic<const Transport*> transport{nullptr};
+    std::string bytes;  // written before `transport`
+  };
   struct Extent {
     uint64_t end = 0;
+    std::array<Key, kMaxTransports> keys;
     // With all transports. If it becomes false, then before anybody is reached over the one that
     // refuses, so never in the middle of an operation that lends over it.
     std::atomic<bool> registered{false};

@@ -38,7 +38,7 @@ Port::Port(const Layout& layout, const Link& link, const Region& my_block, uint8
 bool Port::can_send() const {
   if (!has_room()) look_for_credit();
   if (!has_room()) return false;
-  return tickets_.empty() || link_.transport->done(tickets_[outgoing_index()]);
+  return tickets_.empty() || tickets_[outgoing_index()].done();
 }
 
 // Credit comes in a line of its own, or with the messages the other way: also with those that are
@@ -176,7 +176,7 @@ bool Port::settle() {
 
 bool Port::puts_done() const {
   return std::all_of(tickets_.begin(), tickets_.end(),
-                     [&](Ticket ticket) { return link_.transport->done(ticket); });
+                     [](const Ticket& ticket) { return ticket.done(); });
 }
 
 void Port::pay_credit() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <string_view>
 
 namespace rdmacoll {
 namespace {
@@ -110,8 +111,10 @@ void Landing::fill_in(Given& given, const Transport& transport) const {
   if (heap_ == nullptr || !given.is_even) return;
   const auto bytes = static_cast<uint64_t>(given.end - given.begin);
   const std::optional<Heap::Part> part = heap_->part_of(given.begin, bytes);
-  if (!part || !transport.short_key(part->region, &given.grant.key)) return;
-  given.grant.region = part->region;
+  if (!part) return;
+  const std::string_view key = heap_->key_of(part->region, transport);
+  if (key.size() != given.grant.key.size()) return;
+  std::copy(key.begin(), key.end(), given.grant.key.begin());
   given.grant.offset = part->offset + static_cast<uint64_t>(given.block_at - given.begin);
 }
 
@@ -145,12 +148,14 @@ void Landing::read_answer(uint32_t peer, Expected& expected) {
   const auto& line = *reinterpret_cast<const Line*>(my_block_ + layout_.grant(peer));
   if (line.counter.load(std::memory_order_acquire) != expected.sequence) return;
   std::memcpy(&expected.grant, line.inline_data, sizeof(Grant));
+  expected.answer = Answer::Slots;
+  if (line.signature != expected.signature || !expected.grant.leads_somewhere()) return;
   const Link& link = links_[peer];
-  const bool granted =
-      line.signature == expected.signature && expected.grant.region != kNoRegion &&
-      link.transport->open_by_short_key(link.peer, expected.grant.region, expected.grant.key);
-  expected.answer = granted ? Answer::Granted : Answer::Slots;
-  if (granted) expected.held_bytes = link.transport->opened_bytes(link.peer, expected.grant.region);
+  const std::string_view key(expected.grant.key.data(), expected.grant.key.size());
+  Result<Region> region = link.transport->open_region(link.peer, key, Deadline{0});
+  if (!region.ok()) return;
+  expected.answer = Answer::Granted;
+  expected.region = region.value();
 }
 
 std::optional<RemoteSlice> Landing::place(uint32_t peer, BlockRange blocks,
@@ -167,15 +172,14 @@ std::optional<RemoteSlice> Landing::place(uint32_t peer, BlockRange blocks,
           ? 0
           : (uint64_t{blocks.first} - grant.block) * static_cast<uint64_t>(grant.stride_bytes);
   const uint64_t offset = grant.offset + from_block + piece.offset;
-  const uint64_t held_bytes = expected.held_bytes;
-  if (offset > held_bytes || piece.bytes > held_bytes - offset) return std::nullopt;
-  return RemoteSlice{grant.region, offset, piece.bytes};
+  if (!expected.region.holds(offset, piece.bytes)) return std::nullopt;
+  return RemoteSlice{expected.region.id, offset, piece.bytes};
 }
 
 bool Landing::is_granted_to(uint32_t peer) const {
   const Given& given = given_[peer];
   return operation_ != nullptr && given.sequence == operation_->sequence && given.sent &&
-         given.grant.region != kNoRegion;
+         given.grant.leads_somewhere();
 }
 
 }  // namespace rdmacoll

@@ -12,6 +12,7 @@
 // What a peer may write after a failure is the group's affair (group_failure.cc).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -51,9 +52,10 @@ class Landing {
   struct Grant {
     uint64_t offset = 0;
     int64_t stride_bytes = 0;
-    RegionId region = kNoRegion;  // kNoRegion: use the slots
     uint32_t block = 0;
-    ShortKey key{};
+    std::array<char, kShortKeyBytes> key{};  // of the region; zeros: use the slots
+
+    bool leads_somewhere() const { return key != decltype(key){}; }
   };
   static_assert(sizeof(Grant) <= kInlineBytes);
 
@@ -74,7 +76,7 @@ class Landing {
   enum class Answer : uint8_t { None, Slots, Granted };
   struct Expected : Direction {
     Answer answer = Answer::None;
-    uint64_t held_bytes = 0;  // by the region of the grant
+    Region region;  // of the grant
     Grant grant;
   };
 

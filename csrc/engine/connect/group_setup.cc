@@ -93,9 +93,10 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
     if (peer == mine_.rank) continue;
     const Path& path = paths_[peer];
     const RegionId region = theirs_[peer].region;
-    const Status opened = transports_.open_region(path, theirs_[peer].key, deadline);
-    if (!opened.ok()) return with_rank(opened, peer);
-    if (path.transport->opened_bytes(path.peer, region) < layout_.total_bytes()) {
+    Result<Region> opened = transports_.open_region(path, theirs_[peer].key, deadline);
+    if (!opened.ok()) return with_rank(opened.status(), peer);
+    const Region& block = opened.value();
+    if (block.id != region || block.bytes < layout_.total_bytes()) {
       return Status(StatusCode::InvalidArgument,
                     rank_name(peer) +
                         " names as its block a region that is not open or has fewer than " +
@@ -103,16 +104,14 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
     }
     auto heap = transports_.open_heap(path, deadline);
     if (!heap.ok()) return with_rank(heap.status(), peer);
-    links[peer] = {path.transport, path.peer,
-                   region,         path.transport->map(path.peer, region),
-                   heap.value(),   transports_.heap_is_mapped_by(path)};
+    links[peer] = {path.transport, path.peer,    region,
+                   block.base,     heap.value(), transports_.heap_is_mapped_by(path)};
   }
   return NewGroup{{mine_.rank, layout_, block_, std::move(links)}, std::move(paths_)};
 }
 
 void GroupSetup::give_up() {
-  transports_.withdraw_region(block_.id);
-  transports_.release_region(block_.id);
+  transports_.release_region(block_.id, Release::Withdraw);
   // An owner that has the group keeps its block until this rank has closed it. So all blocks are
   // closed here, and those that were offered but not opened are opened for that. This comes after
   // the withdrawal: so one of two ranks always sees what the other does (docs/TRANSPORTS.md,
@@ -120,8 +119,8 @@ void GroupSetup::give_up() {
   for (uint32_t peer = 0; peer < theirs_.size(); ++peer) {
     const Path& path = paths_[peer];
     if (path.transport == nullptr) continue;
-    [[maybe_unused]] const Status opened =
-        transports_.open_region(path, theirs_[peer].key, Deadline::after_ms(clock_, 0));
+    static_cast<void>(
+        transports_.open_region(path, theirs_[peer].key, Deadline::after_ms(clock_, 0)));
     path.transport->close_region(path.peer, theirs_[peer].region);
   }
 }

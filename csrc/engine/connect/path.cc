@@ -33,9 +33,9 @@ std::string summarize(const std::vector<Path>& paths) {
   }
   std::string text;
   for (const Reached& reached : by_transport) {
-    const std::string device = reached.transport->describe();
+    const std::string device = reached.transport->info().device;
     if (!text.empty()) text += "; ";
-    text += reached.transport->name() + (device.empty() ? "" : " (" + device + ")") + " to ";
+    text += reached.transport->info().name + (device.empty() ? "" : " (" + device + ")") + " to ";
     if (reached.here > 0) text += count(reached.here, "rank") + " of this host";
     if (reached.here > 0 && reached.elsewhere > 0) text += " and ";
     if (reached.elsewhere > 0) {

@@ -20,8 +20,8 @@ Result<std::unique_ptr<Transport>> open_shm(const Config& config, const Clock& c
 }  // namespace
 
 std::span<const TransportRow> transport_table() {
-  static const std::array table{TransportRow{"shm", true, false, open_shm},
-                                TransportRow{"verbs", built_with_verbs(), true, open_verbs}};
+  static const std::array table{TransportRow{ShmTransport::kName, true, false, open_shm},
+                                TransportRow{kVerbsName, built_with_verbs(), true, open_verbs}};
   return table;
 }
 

@@ -64,8 +64,6 @@ Transports::~Transports() {
 void Transports::add(Transport* transport) {
   RDMACOLL_CHECK(transports_.size() < kMaxTransports);
   transports_.push_back(transport);
-  // Somebody must be there to sleep on, and to be woken by, before anyone is met.
-  if (transports_.size() == 1) use(transport);
 }
 
 Status Transports::open_row(const TransportRow& row, const Config& config) {
@@ -88,10 +86,6 @@ Status Transports::open_row(const TransportRow& row, const Config& config) {
   return Status();
 }
 
-void Transports::shutdown() {
-  for (Transport* transport : transports_) transport->shutdown();
-}
-
 TransportCounters Transports::counters() const {
   TransportCounters sum;
   for (const Transport* transport : transports_) {
@@ -107,14 +101,15 @@ void Transports::use(Transport* transport) {
   if (std::find(used.begin(), used.end(), transport) != used.end()) return;
   used_[used.size()] = transport;
   used_count_.store(used.size() + 1, std::memory_order_release);
-  if (heap_ != nullptr) heap_->register_with(*transport);
+  register_heap_with(*transport);
 }
 
 // --- choosing ------------------------------------------------------------------------------------
 
 std::string Transports::local_card() const {
   Sections card{{kHostId, host_.id}, {kHostName, host_.name}};
-  for (const Transport* transport : transports_) card[transport->name()] = transport->local_card();
+  for (const Transport* transport : transports_)
+    card[transport->info().name] = transport->info().address;
   if (heap_ != nullptr) card[kHeap] = heap_section();
   if (largest_peer_heap_ != UINT64_MAX) card[kLargestHeap] = largest_heap_section();
   return encode(card);
@@ -145,7 +140,7 @@ Result<Path> Transports::choose(Sections card, Deadline deadline) const {
   Path path{.same_host = card[kHostId] == host_.id, .host = card[kHostId]};
   std::string passed_over;
   for (size_t i = 0; i < transports_.size(); ++i) {
-    const std::string name = transports_[i]->name();
+    const std::string name = transports_[i]->info().name;
     if (!path.same_host && !require_.empty() && name != require_) {
       add_reason(&passed_over, name, "RDMACOLL_REQUIRE=" + require_);
       continue;
@@ -179,13 +174,13 @@ Result<Path> Transports::choose(Sections card, Deadline deadline) const {
 Result<PeerId> Transports::connect_over(size_t index, const Sections& card,
                                         Deadline deadline) const {
   Transport& transport = *transports_[index];
-  const auto section = card.find(transport.name());
+  const auto section = card.find(transport.info().name);
   if (section == card.end()) {
     return Status(StatusCode::Unsupported, "the other process has it not open");
   }
   std::vector<std::pair<Transport*, std::string>> later;  // that both have
   for (size_t i = index + 1; i < transports_.size(); ++i) {
-    const auto theirs = card.find(transports_[i]->name());
+    const auto theirs = card.find(transports_[i]->info().name);
     if (theirs != card.end()) later.emplace_back(transports_[i], theirs->second);
   }
   if (later.empty()) return transport.connect(section->second, deadline);
@@ -196,9 +191,8 @@ Result<PeerId> Transports::connect_over(size_t index, const Sections& card,
     if (peer.ok() || peer.status().code() != StatusCode::Timeout || last) return peer;
     for (const auto& [other, theirs] : later) {
       if (!other->called_by(theirs)) continue;
-      return Status(
-          StatusCode::Unsupported,
-          std::string("the other process could not use it, and calls over ") + other->name());
+      return Status(StatusCode::Unsupported,
+                    "the other process could not use it, and calls over " + other->info().name);
     }
   }
 }

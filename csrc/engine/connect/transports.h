@@ -36,8 +36,6 @@ namespace rdmacoll {
 // looks now and then whether the peer calls over a later one, and follows.
 class Transports {
  public:
-  static constexpr size_t kMaxTransports = 4;
-
   // Where this process runs.
   struct Host {
     std::string id;    // equal for all processes of one host, and only for them
@@ -55,12 +53,10 @@ class Transports {
   Transports& operator=(const Transports&) = delete;
   ~Transports();
 
-  // Those that a driver must poll: peers have been met over them. Never empty, only grows.
+  // Those that a driver must poll: peers have been met over them. Only grows.
   std::span<Transport* const> in_use() const {
     return {used_.data(), used_count_.load(std::memory_order_acquire)};
   }
-  // Leaves all peers.
-  void shutdown();
   TransportCounters counters() const;
 
   // --- this process ---------------------------------------------------------------------------
@@ -71,9 +67,7 @@ class Transports {
   // it waits a while for one that peers are about to give back.
   Result<Region> create_region(uint64_t bytes);
   std::string region_key(RegionId region) const;
-  void release_region(RegionId region);
-  // Before that, where the group could not be made: a peer that has not opened it cannot any more.
-  void withdraw_region(RegionId region);
+  void release_region(RegionId region, Release how);
   // What makes the driver do a round, for create_region() to call while it waits. Without it that
   // does not wait.
   void drive_by(std::function<void()> drive) { drive_ = std::move(drive); }
@@ -87,7 +81,7 @@ class Transports {
   // it before their deadlines. Unsupported says of each transport why not.
   Result<Path> connect(const std::string& card, Deadline deadline);
   Status offer_region(const Path& path, RegionId region);
-  Status open_region(const Path& path, const std::string& key, Deadline deadline);
+  Result<Region> open_region(const Path& path, const std::string& key, Deadline deadline);
   // Lets the peer map my heap, if the path's transport shares memory; the other side's open_heap()
   // waits for it.
   Status offer_heap(const Path& path);
@@ -104,9 +98,11 @@ class Transports {
 
   Result<Path> choose(Sections card, Deadline deadline) const;
   Result<PeerId> connect_over(size_t index, const Sections& card, Deadline deadline) const;
-  Status registered(const Transport* transport, RegionId region) const;
+  // The key of a region of mine for one transport, or why that cannot reach the region.
+  Result<std::string> key_for(const Transport* transport, RegionId region) const;
   Result<RegionId> new_region();
   std::optional<RegionId> free_region();  // under the mutex
+  void register_heap_with(Transport& transport);
   std::string heap_section() const;
   std::string largest_heap_section() const;
   void warn_of_heap(uint64_t bytes);
@@ -131,8 +127,8 @@ class Transports {
   std::map<std::string, Path> known_;  // by card
   RegionId next_region_ = 0;           // never used so far
   std::deque<RegionId> released_{};    // to be reused when all are done with them, the oldest first
-  // Of each region of mine, until its id is reused: how registering it went, by transport.
-  std::map<RegionId, std::vector<Status>> registered_;
+  // Of each region of mine, until its id is reused: its keys, or why there are none, by transport.
+  std::map<RegionId, std::vector<Result<std::string>>> keys_;
   std::set<std::pair<Transport*, PeerId>> offered_heap_;  // to whom
   bool warned_of_heaps_ = false;
 };

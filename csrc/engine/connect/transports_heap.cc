@@ -18,18 +18,24 @@ Status Transports::adopt_heap(std::shared_ptr<Heap> heap) {
   if (heap == nullptr) return Status();
   RDMACOLL_CHECK(heap_ == nullptr && next_region_ == Heap::kRegion);
   next_region_ += Heap::kRegions;
-  std::vector<Status> outcomes;
+  std::vector<Result<std::string>> keys;
   for (Transport* transport : transports_) {
-    outcomes.push_back(transport->shares_memory()
-                           ? transport->register_region(Heap::kRegion, heap->memory())
-                           : Status(StatusCode::Unsupported, "it shares no memory"));
-    if (transport->shares_memory()) RDMACOLL_RETURN_IF_ERROR(outcomes.back());
+    const bool shares_memory = transport->info().shares_memory;
+    keys.push_back(shares_memory ? transport->register_region(Heap::kRegion,
+                                                              RegionMemory::all_of(heap->memory()))
+                                 : Status(StatusCode::Unsupported, "it shares no memory"));
+    if (shares_memory) RDMACOLL_RETURN_IF_ERROR(keys.back().status());
   }
   heap_ = std::move(heap);
-  for (Transport* transport : in_use()) heap_->register_with(*transport);
+  for (Transport* transport : in_use()) register_heap_with(*transport);
   const std::lock_guard lock(mutex_);
-  registered_.emplace(Heap::kRegion, std::move(outcomes));
+  keys_.emplace(Heap::kRegion, std::move(keys));
   return Status();
+}
+
+// One that shares memory has the heap as one region.
+void Transports::register_heap_with(Transport& transport) {
+  if (heap_ != nullptr && !transport.info().shares_memory) heap_->register_with(transport);
 }
 
 // Its size, 8 bytes, and the key of its region.
@@ -40,7 +46,7 @@ std::string Transports::heap_section() const {
 std::string Transports::largest_heap_section() const { return bytes_of(largest_peer_heap_); }
 
 Status Transports::offer_heap(const Path& path) {
-  if (heap_ == nullptr || !path.transport->shares_memory()) return Status();
+  if (heap_ == nullptr || !path.transport->info().shares_memory) return Status();
   if (!heap_is_mapped_by(path)) return Status();
   const std::lock_guard lock(mutex_);
   if (!offered_heap_.emplace(path.transport, path.peer).second) return Status();
@@ -69,7 +75,8 @@ void Transports::warn_of_heap(uint64_t bytes) {
 }
 
 Result<std::span<const std::byte>> Transports::open_heap(const Path& path, Deadline deadline) {
-  if (path.heap.empty() || !path.transport->shares_memory()) return std::span<const std::byte>();
+  if (path.heap.empty() || !path.transport->info().shares_memory)
+    return std::span<const std::byte>();
   uint64_t bytes = 0;
   if (path.heap.size() < sizeof(bytes)) {
     return Status(StatusCode::InvalidArgument, "its card says nothing sensible of its heap");
@@ -79,17 +86,18 @@ Result<std::span<const std::byte>> Transports::open_heap(const Path& path, Deadl
     warn_of_heap(bytes);
     return std::span<const std::byte>();
   }
-  RDMACOLL_RETURN_IF_ERROR(open_region(path, path.heap.substr(sizeof(bytes)), deadline));
-  const std::byte* base = path.transport->map(path.peer, Heap::kRegion);
-  if (base == nullptr) {
+  Result<Region> opened = open_region(path, path.heap.substr(sizeof(bytes)), deadline);
+  if (!opened.ok()) return opened.status();
+  const Region& region = opened.value();
+  if (region.id != Heap::kRegion) {
     return Status(StatusCode::InvalidArgument, "its card names another region as its heap");
   }
-  if (const uint64_t held = path.transport->opened_bytes(path.peer, Heap::kRegion); bytes > held) {
+  if (bytes > region.bytes) {
     return Status(StatusCode::InvalidArgument,
                   "its card says that its heap has " + std::to_string(bytes) +
-                      " bytes, the region that holds it has " + std::to_string(held));
+                      " bytes, the region that holds it has " + std::to_string(region.bytes));
   }
-  return std::span<const std::byte>(base, bytes);
+  return std::span<const std::byte>(region.base, bytes);
 }
 
 }  // namespace rdmacoll

@@ -29,15 +29,15 @@ Result<Region> Transports::create_region(uint64_t bytes) {
   Result<RegionId> id = new_region();
   if (!id.ok()) return id.status();
   const Region region{id.value(), memory->data(), bytes};
-  std::vector<Status> outcomes;
+  std::vector<Result<std::string>> keys;
   bool reachable = false;
   for (Transport* transport : transports_) {
-    outcomes.push_back(transport->register_region(region.id, memory));
-    reachable |= outcomes.back().ok();
+    keys.push_back(transport->register_region(region.id, RegionMemory::all_of(memory)));
+    reachable |= keys.back().ok();
   }
-  const Status first = outcomes.front();
+  const Status first = keys.front().status();
   const std::lock_guard lock(mutex_);
-  registered_.insert_or_assign(region.id, std::move(outcomes));
+  keys_.insert_or_assign(region.id, std::move(keys));
   if (reachable) return region;
   released_.push_back(region.id);
   return first;
@@ -72,9 +72,9 @@ Result<RegionId> Transports::new_region() {
 // longer an id has rested, the less harm can an oversight about its old use do.
 std::optional<RegionId> Transports::free_region() {
   const auto reusable = [&](RegionId region) {
-    const std::vector<Status>& outcomes = registered_.at(region);
+    const std::vector<Result<std::string>>& keys = keys_.at(region);
     for (size_t i = 0; i < transports_.size(); ++i) {
-      if (outcomes[i].ok() && !transports_[i]->is_reusable(region)) return false;
+      if (keys[i].ok() && !transports_[i]->is_reusable(region)) return false;
     }
     return true;
   };
@@ -87,48 +87,43 @@ std::optional<RegionId> Transports::free_region() {
   return next_region_ < kMaxRegions ? std::optional(next_region_++) : std::nullopt;
 }
 
-Status Transports::registered(const Transport* transport, RegionId region) const {
+Result<std::string> Transports::key_for(const Transport* transport, RegionId region) const {
   const auto at = std::find(transports_.begin(), transports_.end(), transport);
   const std::lock_guard lock(mutex_);
-  const auto outcomes = registered_.find(region);
-  RDMACOLL_CHECK(at != transports_.end() && outcomes != registered_.end());
-  return outcomes->second[static_cast<size_t>(at - transports_.begin())];
+  const auto keys = keys_.find(region);
+  RDMACOLL_CHECK(at != transports_.end() && keys != keys_.end());
+  return keys->second[static_cast<size_t>(at - transports_.begin())];
 }
 
 std::string Transports::region_key(RegionId region) const {
-  Sections key;
+  Sections sections;
   for (const Transport* transport : transports_) {
-    const Status outcome = registered(transport, region);
-    key[transport->name()] = outcome.ok()
-                                 ? kOpens + transport->region_key(region)
-                                 : kRefused + outcome.message().substr(0, kMaxRefusalBytes);
+    Result<std::string> key = key_for(transport, region);
+    sections[transport->info().name] =
+        key.ok() ? kOpens + key.take()
+                 : kRefused + key.status().message().substr(0, kMaxRefusalBytes);
   }
-  return encode(key);
+  return encode(sections);
 }
 
-void Transports::withdraw_region(RegionId region) {
+void Transports::release_region(RegionId region, Release how) {
   for (Transport* transport : transports_) {
-    if (registered(transport, region).ok()) transport->withdraw_region(region);
-  }
-}
-
-void Transports::release_region(RegionId region) {
-  for (Transport* transport : transports_) {
-    if (registered(transport, region).ok()) transport->release_region(region);
+    if (key_for(transport, region).ok()) transport->release_region(region, how);
   }
   const std::lock_guard lock(mutex_);
   released_.push_back(region);
 }
 
 Status Transports::offer_region(const Path& path, RegionId region) {
-  RDMACOLL_RETURN_IF_ERROR(registered(path.transport, region));
+  RDMACOLL_RETURN_IF_ERROR(key_for(path.transport, region).status());
   return path.transport->offer_region(path.peer, region);
 }
 
-Status Transports::open_region(const Path& path, const std::string& bytes, Deadline deadline) {
+Result<Region> Transports::open_region(const Path& path, const std::string& bytes,
+                                       Deadline deadline) {
   Result<Sections> key = parse_sections(bytes);
   if (!key.ok()) return key.status();
-  const std::string name = path.transport->name();
+  const std::string name = path.transport->info().name;
   const std::string& section = key.value()[name];
   if (section.empty() || (section[0] != kOpens && section[0] != kRefused)) {
     return Status(StatusCode::InvalidArgument, "its memory has no key for " + name);

@@ -37,10 +37,20 @@ void pause_cpu() {
 
 }  // namespace
 
-ThreadProgress::ThreadProgress(Transports& transports, const Clock& clock, int64_t spin_us)
+Result<std::unique_ptr<ThreadProgress>> ThreadProgress::open(Transports& transports,
+                                                             const Clock& clock, int64_t spin_us) {
+  Result<WakeFd> wake_fd = WakeFd::create();
+  if (!wake_fd.ok()) return wake_fd.status();
+  return std::unique_ptr<ThreadProgress>(
+      new ThreadProgress(transports, clock, spin_us, wake_fd.take()));
+}
+
+ThreadProgress::ThreadProgress(Transports& transports, const Clock& clock, int64_t spin_us,
+                               WakeFd wake_fd)
     : transports_(transports),
       clock_(clock),
       spin_ns_(spin_us * 1000),
+      wake_fd_(std::move(wake_fd)),
       patience_ns_(kPatienceMaxNs) {
   std::lock_guard<std::mutex> lock(mutex_);
   keep_one_background_thread_free();
@@ -54,7 +64,7 @@ ThreadProgress::~ThreadProgress() {
     threads.swap(threads_);
   }
   background_.notify_all();
-  transports_.in_use().front()->wake();
+  wake_fd_.ring();
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -207,7 +217,7 @@ void ThreadProgress::hand_over() {
 }
 
 void ThreadProgress::wake_driver() {
-  if (asleep_.load()) transports_.in_use().front()->wake();
+  if (asleep_.load()) wake_fd_.ring();
 }
 
 bool ThreadProgress::anything_in_flight() const {
@@ -364,17 +374,19 @@ void ThreadProgress::look_at_clock() {
 void ThreadProgress::sleep(const Work* work, int64_t until_ns) {
   asleep_.store(true);
   const std::span<Transport* const> transports = transports_.in_use();
-  std::array<pollfd, Transports::kMaxTransports> waited;
-  for (size_t i = 0; i < transports.size(); ++i) waited[i] = {transports[i]->arm(), POLLIN, 0};
+  std::array<pollfd, 1 + kMaxTransports> waited{{{wake_fd_.get(), POLLIN, 0}}};
+  size_t count = 1;
+  for (Transport* transport : transports) waited[count++] = {transport->arm(), POLLIN, 0};
   std::atomic_thread_fence(std::memory_order_seq_cst);
   moved_ = false;
   round();
   const bool make_way = role_wanted_.load() > 0 || (work == nullptr && parked_.load() > 0);
   if (!moved_ && !make_way) {
     const int64_t sleep_ns = std::min(kSleepForNs, until_ns - now_ns_);
-    const int ready = ::poll(waited.data(), transports.size(),
-                             static_cast<int>((sleep_ns + 999'999) / 1'000'000));
+    const int ready =
+        ::poll(waited.data(), count, static_cast<int>((sleep_ns + 999'999) / 1'000'000));
     if (ready < 0 && errno == EINTR) interrupted_.store(true);
+    if (waited[0].revents != 0) wake_fd_.drain();
   }
   for (Transport* transport : transports) transport->disarm();
   asleep_.store(false);

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -26,6 +27,7 @@
 #include "csrc/engine/drive/driven.h"
 #include "csrc/engine/drive/heartbeat.h"
 #include "csrc/engine/work/work.h"
+#include "csrc/memory/wake_fd.h"
 
 namespace rdmacoll {
 
@@ -49,8 +51,9 @@ class Progress {
 
 class ThreadProgress final : public Progress {
  public:
-  // spin_us: how long a driver polls before it begins to yield.
-  ThreadProgress(Transports& transports, const Clock& clock, int64_t spin_us);
+  // spin_us: how long a driver polls before it begins to yield. All else outlives this.
+  static Result<std::unique_ptr<ThreadProgress>> open(Transports& transports, const Clock& clock,
+                                                      int64_t spin_us);
   ~ThreadProgress() override;
 
   void set_spin_us(int64_t spin_us) { spin_ns_.store(spin_us * 1000); }
@@ -63,6 +66,8 @@ class ThreadProgress final : public Progress {
 
  private:
   using Callbacks = std::vector<std::pair<Work::Callback, Status>>;
+
+  ThreadProgress(Transports& transports, const Clock& clock, int64_t spin_us, WakeFd wake_fd);
 
   // The role of the driver.
   bool try_take_role();
@@ -94,6 +99,7 @@ class ThreadProgress final : public Progress {
   Transports& transports_;
   const Clock& clock_;
   std::atomic<int64_t> spin_ns_;
+  const WakeFd wake_fd_;  // ends a sleep of the driver
 
   std::mutex mutex_;                    // this block, and changes of driven_
   std::condition_variable role_free_;   // for waiters and take_role()
@@ -113,7 +119,8 @@ class ThreadProgress final : public Progress {
   std::atomic<int> role_wanted_{0};       // threads in take_role()
   std::atomic<bool> waiter_came_{false};  // since a background thread was woken or is on watch
   std::atomic<int> in_callbacks_{0};
-  std::atomic<bool> asleep_{false};  // the driver sleeps on the transports' descriptors
+  std::atomic<bool> asleep_{
+      false};  // the driver sleeps on wake_fd_ and the transports' descriptors
 
   // The driver's; driven_ also read under mutex_.
   std::vector<Driven*> driven_;

@@ -44,7 +44,7 @@ std::optional<uint32_t> HeartbeatMonitor::look(int64_t now_ns,
 // Takes what was read last, and reads again.
 bool HeartbeatMonitor::still(uint32_t peer, int64_t passed_ns) {
   Seen& seen = seen_[peer];
-  if (seen.pending && links_[peer].transport->done(seen.ticket)) seen.pending = false;
+  if (seen.pending && seen.ticket.done()) seen.pending = false;
   if (!seen.pending) {
     const uint64_t beats =
         word_at(block_, layout_.seen_heartbeat(peer)).load(std::memory_order_relaxed);

@@ -32,7 +32,7 @@ bool ShrinkStateReader::advance(std::vector<Completion>& finished) {
   bool reading = false;
   for (size_t i = 0; i < places_.size(); ++i) {
     Place& place = places_[i];
-    if (place.pending && links_[place.rank].transport->done(place.ticket)) {
+    if (place.pending && place.ticket.done()) {
       take(i);
       moved = true;
     }

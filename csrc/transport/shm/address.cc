@@ -37,7 +37,7 @@ class Writer {
 // Once the bytes run out everything further fails, so one check at the end is enough.
 class Reader {
  public:
-  explicit Reader(const std::string& bytes) : bytes_(bytes) {}
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
 
   template <typename T>
   Reader& get(T* value) {
@@ -61,7 +61,7 @@ class Reader {
     return good_;
   }
 
-  const std::string& bytes_;
+  std::string_view bytes_;
   size_t at_ = 0;
   bool good_ = true;
 };
@@ -108,7 +108,7 @@ Result<Card> parse_card(const std::string& bytes) {
   return card;
 }
 
-Result<RegionKey> parse_region_key(const std::string& bytes) {
+Result<RegionKey> parse_region_key(std::string_view bytes) {
   RegionKey key;
   uint64_t tag = 0;
   Reader reader(bytes);
@@ -116,7 +116,7 @@ Result<RegionKey> parse_region_key(const std::string& bytes) {
   if (!reader.complete() || tag != kKeyTag) {
     return Status(StatusCode::InvalidArgument,
                   "region key of " + std::to_string(bytes.size()) +
-                      " bytes is not one that region_key() of this version of rdmacoll made");
+                      " bytes is not one that this version of rdmacoll made");
   }
   return key;
 }

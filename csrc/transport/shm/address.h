@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "csrc/base/process_id.h"
 #include "csrc/base/status.h"
@@ -32,6 +33,6 @@ std::string encode(const RegionKey& key);
 
 // InvalidArgument when the bytes are not a card (a key) of this version of shm.
 Result<Card> parse_card(const std::string& bytes);
-Result<RegionKey> parse_region_key(const std::string& bytes);
+Result<RegionKey> parse_region_key(std::string_view bytes);
 
 }  // namespace rdmacoll

@@ -34,8 +34,8 @@ std::string process_name(uint32_t pid, const std::string& host) {
 
 }  // namespace
 
-Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline) {
-  Result<Card> parsed = parse_card(bytes);
+Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadline) {
+  Result<Card> parsed = parse_card(address);
   if (!parsed.ok()) return parsed.status();
   const Card card = parsed.take();
   RDMACOLL_RETURN_IF_ERROR(reachable(card));
@@ -44,9 +44,7 @@ Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline
   Status outcome;
   int64_t look_at_ns = clock_.now_ns() + kLookNs, dial_at_ns = 0;
   const bool in_time = serve_until(deadline, [&] {
-    if (closed_) {
-      outcome = Status(StatusCode::Aborted, "this process has left");
-    } else if (const auto known = ids_.find(card.process); known != ids_.end()) {
+    if (const auto known = ids_.find(card.process); known != ids_.end()) {
       id = known->second;
       outcome = peer_status(id);
       return true;
@@ -73,8 +71,8 @@ Result<PeerId> ShmTransport::connect(const std::string& bytes, Deadline deadline
 }
 
 // A peer that dialled me and said Hello; of one that waits for me to dial nothing is heard.
-bool ShmTransport::called_by(const std::string& bytes) const {
-  Result<Card> card = parse_card(bytes);
+bool ShmTransport::called_by(const std::string& address) const {
+  Result<Card> card = parse_card(address);
   const std::lock_guard lock(mutex_);
   return card.ok() && ids_.count(card.value().process) > 0;
 }
@@ -265,8 +263,8 @@ Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
   Result<SharedSegment> control = SharedSegment::map(hello.descriptors[0], sizeof(Control));
   if (!control.ok()) return control.status();
   const pid_t pid = other.value().pid;
-  auto peer =
-      std::make_unique<Peer>(control.take(), std::move(hello.descriptors[1]), std::move(socket));
+  auto peer = std::make_unique<Peer>(control.take(), WakeFd(std::move(hello.descriptors[1])),
+                                     std::move(socket));
   peer->id = peer_count_;
   peer->process = hello.message.sender;
   peer->name = process_name(static_cast<uint32_t>(pid), card_.host);

@@ -1,7 +1,5 @@
 // ShmTransport: the data path. No lock, no allocation; a system call only to ring a sleeper, and
 // now and then in poll(). Floor: transport/shm.
-#include <unistd.h>
-
 #include <atomic>
 #include <cstring>
 
@@ -21,12 +19,10 @@ constexpr int64_t kCheckEveryNs = 1'000'000;
 // rejects under ThreadSanitizer.
 void full_fence() { __sync_synchronize(); }
 
-void ring_if_asleep(const Control& control, const UniqueFd& wake_fd) {
+void ring_if_asleep(const Control& control, const WakeFd& wake_fd) {
   full_fence();
-  if (control.asleep.load(std::memory_order_relaxed) == 0) [[likely]]
-    return;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_fd.get(), &one, sizeof one);
+  if (control.asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    wake_fd.ring();
 }
 
 // Of memory that its owner may be writing: word by word, from the first, so that each is whole.
@@ -107,16 +103,8 @@ int ShmTransport::arm() {
 
 void ShmTransport::disarm() {
   control_.asleep.store(0, std::memory_order_relaxed);
-  uint64_t rings;
-  [[maybe_unused]] const ssize_t drained = ::read(wake_fd_.get(), &rings, sizeof rings);
+  wake_fd_.drain();
   check_failures();
-}
-
-void ShmTransport::wake() { ring_if_asleep(control_, wake_fd_); }
-
-std::byte* ShmTransport::map(PeerId peer, RegionId region) {
-  const OpenRegion* open = peer_at(peer).regions.at(region);
-  return open != nullptr ? open->view.base : nullptr;
 }
 
 }  // namespace rdmacoll

@@ -15,6 +15,7 @@
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
 #include "csrc/memory/unique_fd.h"
+#include "csrc/memory/wake_fd.h"
 #include "csrc/transport/lease.h"
 #include "csrc/transport/shm/address.h"
 #include "csrc/transport/shm/peer_socket.h"
@@ -63,12 +64,11 @@ struct Peer {
   std::string name;           // for messages: pid and host
   bool same_process = false;  // its regions are already in this address space
   SharedSegment control_segment;
-  UniqueFd wake_fd;
+  WakeFd wake_fd;
 
   // The driver reads, set-up writes.
   Published<OpenRegion, kMaxRegions> regions;
   std::atomic<PeerState> state{PeerState::Alive};
-  Status failure;  // written before `state` leaves Alive
 
   // Under the transport's mutex.
   PeerSocket socket;
@@ -77,7 +77,7 @@ struct Peer {
   Withdrawals withdrawn;
   std::deque<UnsentMessage> unsent;  // in order; the socket had no room for them
 
-  Peer(SharedSegment control_memory, UniqueFd wake, PeerSocket connection)
+  Peer(SharedSegment control_memory, WakeFd wake, PeerSocket connection)
       : control_segment(std::move(control_memory)),
         wake_fd(std::move(wake)),
         socket(std::move(connection)) {}

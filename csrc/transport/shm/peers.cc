@@ -50,7 +50,7 @@ void ShmTransport::lose(Peer* peer, PeerState state, Status why) {
   unwatch(wake_set_, peer->socket.fd());
   if (peer->process_fd.valid()) unwatch(wake_set_, peer->process_fd.get());
   end(peer->socket, peer->same_process);
-  peer->failure = std::move(why);
+  note_end(peer->id, std::move(why));
   peer->state.store(state, std::memory_order_release);
 }
 
@@ -70,11 +70,6 @@ void ShmTransport::check_failures() {
   }
 }
 
-Status ShmTransport::peer_status(PeerId id) const {
-  const Peer& peer = peer_at(id);
-  return peer.alive() ? Status() : peer.failure;
-}
-
 Status ShmTransport::fence(PeerId id, Deadline) {
   const Peer& peer = peer_at(id);
   if (peer.state.load(std::memory_order_acquire) == PeerState::Gone) return Status();
@@ -84,11 +79,8 @@ Status ShmTransport::fence(PeerId id, Deadline) {
                     "the region instead of reusing it");
 }
 
-void ShmTransport::shutdown() {
-  if (::getpid() != pid_) return;  // a forked child: sockets and epoll sets are the parent's
+void ShmTransport::leave() {
   const std::lock_guard lock(mutex_);
-  if (closed_) return;
-  closed_ = true;
   ::shutdown(listener_.get(), SHUT_RDWR);
   unwatch(meeting_set_, listener_.get());
   for (const Handshake& handshake : handshakes_) {

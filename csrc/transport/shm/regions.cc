@@ -7,22 +7,18 @@
 
 namespace rdmacoll {
 
-Status ShmTransport::register_region(RegionId region, std::shared_ptr<SharedSegment> memory) {
+Result<std::string> ShmTransport::register_region(RegionId region, const RegionMemory& memory) {
+  RDMACOLL_CHECK(region < kMaxRegions && memory.segment != nullptr);
+  RDMACOLL_CHECK(memory.access == Access::Full && memory.bytes == memory.segment->bytes());
   const std::lock_guard lock(mutex_);
-  RDMACOLL_CHECK(region < kMaxRegions && memory != nullptr);
-  MyRegion mine{{.generation = ++generations_}, std::move(memory)};
-  const bool added = regions_.emplace(region, std::move(mine)).second;
+  const Generation generation = ++generations_;
+  const bool added =
+      regions_.emplace(region, MyRegion{{.generation = generation}, memory.segment}).second;
   RDMACOLL_CHECK(added);
-  return Status();
+  return encode(RegionKey{card_.process, region, generation, memory.bytes});
 }
 
-std::string ShmTransport::region_key(RegionId region) const {
-  const std::lock_guard lock(mutex_);
-  const MyRegion& mine = my_region(region);
-  return encode(RegionKey{card_.process, region, mine.lease.generation, mine.memory->bytes()});
-}
-
-const ShmTransport::MyRegion& ShmTransport::my_region(RegionId region) const {
+ShmTransport::MyRegion& ShmTransport::my_region(RegionId region) {
   const auto found = regions_.find(region);
   RDMACOLL_CHECK(found != regions_.end() && !found->second.lease.released);
   return found->second;
@@ -30,10 +26,10 @@ const ShmTransport::MyRegion& ShmTransport::my_region(RegionId region) const {
 
 Status ShmTransport::offer_region(PeerId id, RegionId region) {
   const std::lock_guard lock(mutex_);
-  const MyRegion& mine = my_region(region);
+  MyRegion& mine = my_region(region);
   Peer& peer = peer_at(id);
-  if (!peer.alive()) return peer.failure;
-  regions_.at(region).lease.offered(id);
+  RDMACOLL_RETURN_IF_ERROR(peer_status(id));
+  mine.lease.offered(id);
   if (peer.socket.valid()) {
     return tell(&peer, MessageKind::Region, region, mine.lease.generation, mine.memory);
   }
@@ -41,7 +37,7 @@ Status ShmTransport::offer_region(PeerId id, RegionId region) {
   return Status();
 }
 
-Status ShmTransport::open_region(PeerId id, const std::string& key_bytes, Deadline deadline) {
+Result<Region> ShmTransport::open_region(PeerId id, std::string_view key_bytes, Deadline deadline) {
   Result<RegionKey> parsed = parse_region_key(key_bytes);
   if (!parsed.ok()) return parsed.status();
   const RegionKey key = parsed.value();
@@ -49,21 +45,20 @@ Status ShmTransport::open_region(PeerId id, const std::string& key_bytes, Deadli
   if (key.owner != peer.process || key.region >= kMaxRegions) {
     return Status(StatusCode::InvalidArgument, "the region key is not one of " + peer.name);
   }
-  Status outcome;
+  Result<OpenRegion*> open = nullptr;
   const bool in_time = serve_until(deadline, [&] {
-    Result<bool> open = open_offered(&peer, key);
-    outcome = open.status();
-    return !open.ok() || open.value();
+    open = open_offered(&peer, key);
+    return !open.ok() || open.value() != nullptr;
   });
-  if (in_time) return outcome;
+  if (!open.ok()) return open.status();
+  if (in_time) return open.value()->view;
   return Status(StatusCode::Timeout,
                 peer.name + " did not offer its region " + std::to_string(key.region) + " in time");
 }
 
-// Whether it is open; false: the offer has not come yet.
-Result<bool> ShmTransport::open_offered(Peer* peer, const RegionKey& key) {
-  if (const OpenRegion* open = peer->regions.at(key.region)) {
-    if (open->generation == key.generation) return true;
+Result<OpenRegion*> ShmTransport::open_offered(Peer* peer, const RegionKey& key) {
+  if (OpenRegion* open = peer->regions.at(key.region)) {
+    if (open->generation == key.generation) return open;
     return Status(StatusCode::InvalidArgument,
                   "the key of a region of " + peer->name +
                       " belongs to an earlier or later use of its id than the region that is open");
@@ -71,8 +66,8 @@ Result<bool> ShmTransport::open_offered(Peer* peer, const RegionKey& key) {
   if (peer->withdrawn.has(key.region, key.generation)) return withdrawn_by(peer->name);
   const auto offer = peer->offers.find(key.region);
   if (offer == peer->offers.end() || offer->second.generation != key.generation) {
-    if (!peer->alive()) return peer->failure;
-    return false;
+    RDMACOLL_RETURN_IF_ERROR(peer_status(peer->id));
+    return nullptr;
   }
   Result<std::shared_ptr<SharedSegment>> offered = std::move(offer->second.memory);
   peer->offers.erase(offer);
@@ -85,12 +80,7 @@ Result<bool> ShmTransport::open_offered(Peer* peer, const RegionKey& key) {
   const Region view{key.region, offered.value()->data(), key.bytes};
   peer->regions.set(key.region,
                     std::make_unique<OpenRegion>(OpenRegion{view, key.generation, offered.take()}));
-  return true;
-}
-
-uint64_t ShmTransport::opened_bytes(PeerId peer, RegionId region) const {
-  const OpenRegion* open = peer_at(peer).regions.at(region);
-  return open != nullptr ? open->view.bytes : 0;
+  return peer->regions.at(key.region);
 }
 
 void ShmTransport::close_region(PeerId id, RegionId region) {
@@ -99,27 +89,25 @@ void ShmTransport::close_region(PeerId id, RegionId region) {
   if (const auto open = peer.regions.take(region)) tell_closed(&peer, region, open->generation);
 }
 
-void ShmTransport::release_region(RegionId region) {
+void ShmTransport::release_region(RegionId region, Release how) {
   const std::lock_guard lock(mutex_);
-  RDMACOLL_CHECK(!my_region(region).lease.released);
-  MyRegion& mine = regions_.at(region);
+  MyRegion& mine = my_region(region);
   mine.lease.released = true;
   mine.memory.reset();
+  // A copy: where a reader is this process itself, its answer changes the lease at once.
+  if (how == Release::Withdraw) withdraw(region, Lease(mine.lease));
   forget_if_unread(region);
 }
 
-void ShmTransport::withdraw_region(RegionId region) {
-  const std::lock_guard lock(mutex_);
-  const Generation generation = my_region(region).lease.generation;
-  // A copy: where a reader is this process itself, its answer takes it out of the list at once.
-  const std::vector<PeerId> readers = my_region(region).lease.readers;
-  for (const PeerId id : readers) {
+void ShmTransport::withdraw(RegionId region, const Lease& lease) {
+  for (const PeerId id : lease.readers) {
     Peer& peer = peer_at(id);
     if (peer.socket.valid()) {
       // Where this fails the peer has ended, which is as good.
-      [[maybe_unused]] const Status told = tell(&peer, MessageKind::Withdrawn, region, generation);
+      [[maybe_unused]] const Status told =
+          tell(&peer, MessageKind::Withdrawn, region, lease.generation);
     } else {
-      hear_withdrawn(&peer, region, generation);
+      hear_withdrawn(&peer, region, lease.generation);
     }
   }
 }

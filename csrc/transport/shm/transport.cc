@@ -2,7 +2,6 @@
 #include "csrc/transport/shm/transport.h"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,20 +47,20 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, c
   if (!card.ok()) return card.status();
   Result<SharedSegment> control = SharedSegment::create(sizeof(Control));
   if (!control.ok()) return control.status();
-  UniqueFd wake_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_fd.valid()) return Status::from_errno("eventfd", errno);
+  Result<WakeFd> wake_fd = WakeFd::create();
+  if (!wake_fd.ok()) return wake_fd.status();
   Result<UniqueFd> listener = PeerSocket::listen(card.value().socket);
   if (!listener.ok()) return listener.status();
 
   std::unique_ptr<ShmTransport> transport(new ShmTransport(
-      clock, key.take(), card.take(), control.take(), std::move(wake_fd), listener.take()));
+      clock, key.take(), card.take(), control.take(), wake_fd.take(), listener.take()));
   RDMACOLL_RETURN_IF_ERROR(transport->watch_own_descriptors());
   RDMACOLL_RETURN_IF_ERROR(transport->add_loopback());
   return transport;
 }
 
 ShmTransport::ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegment control,
-                           UniqueFd wake_fd, UniqueFd listener)
+                           WakeFd wake_fd, UniqueFd listener)
     : clock_(clock),
       key_(std::move(key)),
       card_(std::move(card)),
@@ -71,9 +70,14 @@ ShmTransport::ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegm
       wake_fd_(std::move(wake_fd)),
       listener_(std::move(listener)),
       meeting_set_(::epoll_create1(EPOLL_CLOEXEC)),
-      wake_set_(::epoll_create1(EPOLL_CLOEXEC)) {}
+      wake_set_(::epoll_create1(EPOLL_CLOEXEC)) {
+  set_info({.name = kName, .address = encode(card_), .shares_memory = true});
+}
 
-ShmTransport::~ShmTransport() { shutdown(); }
+// A forked child leaves everything as it is: sockets and epoll sets are the parent's.
+ShmTransport::~ShmTransport() {
+  if (::getpid() == pid_) leave();
+}
 
 Status ShmTransport::watch_own_descriptors() {
   if (!meeting_set_.valid() || !wake_set_.valid()) return Status::from_errno("epoll_create", errno);
@@ -88,7 +92,8 @@ Status ShmTransport::add_loopback() {
   Result<SharedSegment> control =
       SharedSegment::map(UniqueFd(::dup(control_segment_.fd())), sizeof(Control));
   if (!control.ok()) return control.status();
-  auto self = std::make_unique<Peer>(control.take(), std::move(wake_fd), PeerSocket(UniqueFd()));
+  auto self =
+      std::make_unique<Peer>(control.take(), WakeFd(std::move(wake_fd)), PeerSocket(UniqueFd()));
   self->process = card_.process;
   self->name = "this process";
   self->same_process = true;

@@ -49,22 +49,18 @@ class ShmTransport final : public Transport {
   static Result<std::unique_ptr<ShmTransport>> open(const Config& config, const Clock& clock);
   ~ShmTransport() override;
 
-  const char* name() const override { return "shm"; }
-  bool shares_memory() const override { return true; }
+  static constexpr const char* kName = "shm";
 
-  std::string local_card() const override { return encode(card_); }
-  Result<PeerId> connect(const std::string& card, Deadline deadline) override;
-  bool called_by(const std::string& card) const override;
-  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
-  std::string region_key(RegionId region) const override;
+  Result<PeerId> connect(const std::string& address, Deadline deadline) override;
+  bool called_by(const std::string& address) const override;
+  // Of a whole segment with full access: peers map it.
+  Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
   Status offer_region(PeerId peer, RegionId region) override;
-  Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
-  uint64_t opened_bytes(PeerId peer, RegionId region) const override;
+  Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
-  void withdraw_region(RegionId region) override;
   // The memory itself stays until the last peer closed it: a late write of a live peer lands in
   // pages that nobody reads, and never in those of another region of the same id.
-  void release_region(RegionId region) override;
+  void release_region(RegionId region, Release how) override;
   bool is_reusable(RegionId region) override;
 
   Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
@@ -73,24 +69,19 @@ class ShmTransport final : public Transport {
              Ticket* ticket) override;
   Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                 const Header& header) override;
-  bool done(Ticket) override { return true; }
   void poll() override;
 
   int arm() override;
   void disarm() override;
-  void wake() override;
 
-  std::byte* map(PeerId peer, RegionId region) override;
-
-  Status peer_status(PeerId peer) const override;
   // Ok for a peer that is gone. Unsupported for one that lives: it has my pages mapped and nobody
   // can take them away. Memory that such a peer may still write is not reused but released.
   Status fence(PeerId peer, Deadline deadline) override;
-  void shutdown() override;
 
  private:
-  ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegment control, UniqueFd wake_fd,
+  ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegment control, WakeFd wake_fd,
                UniqueFd listener);
+  void leave();
   Status watch_own_descriptors();
   Status add_loopback();
 
@@ -123,8 +114,10 @@ class ShmTransport final : public Transport {
     Lease lease;
     std::shared_ptr<SharedSegment> memory;  // nullptr once it is released
   };
-  const MyRegion& my_region(RegionId region) const;
-  Result<bool> open_offered(Peer* peer, const RegionKey& key);
+  MyRegion& my_region(RegionId region);
+  void withdraw(RegionId region, const Lease& lease);
+  // nullptr: the offer has not come yet.
+  Result<OpenRegion*> open_offered(Peer* peer, const RegionKey& key);
   bool keep_offer(Peer* peer, Incoming incoming);
   bool hear_of_region(Peer* peer, Incoming incoming);
   void hear_withdrawn(Peer* peer, RegionId region, Generation generation);
@@ -144,7 +137,7 @@ class ShmTransport final : public Transport {
   const pid_t pid_;
   SharedSegment control_segment_;
   Control& control_;
-  UniqueFd wake_fd_;
+  WakeFd wake_fd_;
   UniqueFd listener_;
   UniqueFd meeting_set_;  // epoll: what set-up serves
   UniqueFd wake_set_;     // epoll: what ends a sleep
@@ -161,7 +154,6 @@ class ShmTransport final : public Transport {
   std::map<RegionId, MyRegion> regions_;  // mine, while peers may have them
   Generation generations_ = 0;
   std::vector<PeerId> blocked_;  // peers with unsent messages
-  bool closed_ = false;
 
   uint32_t polls_ = 0;  // the driver's
   int64_t next_check_ns_ = 0;

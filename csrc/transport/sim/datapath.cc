@@ -38,6 +38,11 @@ bool SimTransport::refused() {
   return true;
 }
 
+Ticket SimTransport::ticket_for(Flight* flight) {
+  flight->done = &done_.emplace_back(0);
+  return Ticket(*flight->done, 1);
+}
+
 Posted SimTransport::put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
                          Ticket* ticket) {
   const Open& open = opened(peer, destination.region);
@@ -57,10 +62,10 @@ Posted SimTransport::put(PeerId peer, uint8_t channel, LocalSlice source, Remote
     flight->source = flight->taken.data();
     flight->local = nullptr;
   } else {
-    unfinished_.insert(flight->ticket = ticket->value = ++issued_);
+    *ticket = ticket_for(flight.get());
   }
   if (source.bytes > 0) std::memset(flight->destination, kSpoiled, source.bytes);
-  network_.counts_.to_parts += open.region->is_part;
+  network_.counts_.to_parts += open.region->access == Access::PutOnly;
   launch(&flow(peers_[peer].rank, channel), std::move(flight));
   return at_once ? Posted::Done : Posted::Pending;
 }
@@ -78,7 +83,7 @@ Posted SimTransport::get(PeerId peer, uint8_t channel, RemoteSlice source, Local
   flight->memory = open.region;
   flight->local = regions_.at(destination.region);
   flight->pieces.push_back({0, source.bytes});
-  unfinished_.insert(flight->ticket = ticket->value = ++issued_);
+  *ticket = ticket_for(flight.get());
   if (source.bytes > 0) std::memset(flight->destination, kSpoiled, source.bytes);
   launch(&flow(peers_[peer].rank, channel), std::move(flight));
   return Posted::Pending;
@@ -124,11 +129,11 @@ void SimTransport::deliver_piece(Flight* flight) {
 
 // The ticket is done some time after the last piece, as a completion has its own way to go.
 void SimTransport::finish(Flight* flight) {
-  if (flight->ticket == 0) return;
+  if (flight->done == nullptr) return;
   SimTimeline& timeline = network_.timeline_;
   timeline.at(timeline.now_ns() + timeline.delay_ns(network_.options_.max_delay_ns),
-              [this, ticket = flight->ticket] {
-                unfinished_.erase(ticket);
+              [this, done = flight->done] {
+                done->store(1, std::memory_order_release);
                 awake_ = true;
               });
 }

@@ -14,9 +14,12 @@ void SimTransport::close_region(PeerId peer, RegionId region) {
   peers_[peer].regions.erase(open);
 }
 
-void SimTransport::release_region(RegionId id) { regions_.at(id)->lease.released = true; }
+void SimTransport::release_region(RegionId id, Release how) {
+  if (how == Release::Withdraw) withdraw(id);
+  regions_.at(id)->lease.released = true;
+}
 
-void SimTransport::withdraw_region(RegionId id) {
+void SimTransport::withdraw(RegionId id) {
   const std::shared_ptr<SimRegion>& region = regions_.at(id);
   region->withdrawn = true;
   SimTimeline& timeline = network_.timeline_;

@@ -17,13 +17,13 @@
 namespace rdmacoll {
 
 struct SimRegion {
-  SimRegion(RegionId region, Generation generation, std::shared_ptr<SharedSegment> segment)
+  SimRegion(RegionId region, Generation generation, const RegionMemory& of)
       : id(region),
-        bytes(segment->bytes()),
-        memory(std::move(segment)),
+        bytes(of.bytes),
+        memory(of.segment),
+        offset(of.offset),
+        access(of.access),
         lease{.generation = generation} {}
-  SimRegion(RegionId part, std::shared_ptr<SharedSegment> segment, uint64_t at, uint64_t count)
-      : id(part), bytes(count), memory(std::move(segment)), offset(at), is_part(true) {}
 
   // Of the signals issued to a line.
   struct LineState {
@@ -35,7 +35,7 @@ struct SimRegion {
   const uint64_t bytes;
   const std::shared_ptr<SharedSegment> memory;
   const uint64_t offset = 0;  // in the memory
-  const bool is_part = false;
+  const Access access;
   std::map<uint64_t, LineState> signalled;
   Lease lease;
   bool withdrawn = false;

@@ -11,12 +11,10 @@ namespace {
 
 constexpr const char* kCardTag = "rdmacoll-sim-card:";
 constexpr const char* kKeyTag = "rdmacoll-sim-key:";
-
-// Of every part; whoever writes one with other bytes over it is found out.
-constexpr ShortKey kShortKey{std::byte{0x51}, std::byte{0x15}};
+constexpr const char* kShortKeyTag = "sim:";
 
 // The number behind a tag, below `bound`; -1: the bytes are something else.
-int64_t parse(const std::string& bytes, const std::string& tag, size_t bound) {
+int64_t parse(std::string_view bytes, std::string_view tag, size_t bound) {
   if (bytes.compare(0, tag.size(), tag) != 0) return -1;
   const char* end = bytes.data() + bytes.size();
   size_t number = 0;
@@ -24,24 +22,28 @@ int64_t parse(const std::string& bytes, const std::string& tag, size_t bound) {
   return error == std::errc() && stop == end && number < bound ? static_cast<int64_t>(number) : -1;
 }
 
-// A key holds both as one decimal number. It has the same length in all keys.
+// A key holds both as one decimal number. All keys of a kind have the same length.
 constexpr uint64_t kKeyIds = 10'000;
+constexpr size_t kKeyBytes = std::string_view(kKeyTag).size() + 18;
 static_assert(kKeyIds > kMaxRegions);
-std::string key_of(RegionId region, Generation generation) {
-  const std::string digits = std::to_string(generation * kKeyIds + region);
-  return kKeyTag + std::string(18 - digits.size(), '0') + digits;
+std::string key_of(const SimRegion& region) {
+  const std::string tag = region.access == Access::Full ? kKeyTag : kShortKeyTag;
+  const size_t bytes = region.access == Access::Full ? kKeyBytes : kShortKeyBytes;
+  const std::string digits = std::to_string(region.lease.generation * kKeyIds + region.id);
+  return tag + std::string(bytes - tag.size() - digits.size(), '0') + digits;
 }
-std::string key_of(const SimRegion& region) { return key_of(region.id, region.lease.generation); }
 
 }  // namespace
 
 SimTransport::SimTransport(SimNetwork& network, int rank)
-    : network_(network), rank_(rank), ended_(static_cast<size_t>(network.options_.world)) {}
+    : network_(network), rank_(rank), ended_(static_cast<size_t>(network.options_.world)) {
+  set_info({.name = "sim",
+            .address = kCardTag + std::to_string(rank),
+            .shares_memory = network.options_.mapped});
+}
 
-std::string SimTransport::local_card() const { return kCardTag + std::to_string(rank_); }
-
-Result<PeerId> SimTransport::connect(const std::string& card, Deadline) {
-  const int64_t rank = parse(card, kCardTag, network_.ranks_.size());
+Result<PeerId> SimTransport::connect(const std::string& address, Deadline) {
+  const int64_t rank = parse(address, kCardTag, network_.ranks_.size());
   if (rank < 0) {
     return Status(StatusCode::InvalidArgument, "not the card of a rank of this simulation");
   }
@@ -53,33 +55,11 @@ Result<PeerId> SimTransport::connect(const std::string& card, Deadline) {
   return static_cast<PeerId>(peers_.size() - 1);
 }
 
-Status SimTransport::register_region(RegionId region, std::shared_ptr<SharedSegment> memory) {
-  RDMACOLL_CHECK(region < kMaxRegions && regions_.count(region) == 0);
-  regions_[region] = std::make_shared<SimRegion>(region, ++generations_, std::move(memory));
-  return Status();
-}
-
-Status SimTransport::register_part(RegionId id, std::shared_ptr<SharedSegment> memory,
-                                   uint64_t offset, uint64_t bytes) {
+Result<std::string> SimTransport::register_region(RegionId id, const RegionMemory& memory) {
   RDMACOLL_CHECK(id < kMaxRegions && regions_.count(id) == 0);
-  regions_[id] = std::make_shared<SimRegion>(id, std::move(memory), offset, bytes);
-  return Status();
+  regions_[id] = std::make_shared<SimRegion>(id, ++generations_, memory);
+  return key_of(*regions_[id]);
 }
-
-bool SimTransport::short_key(RegionId part, ShortKey* key) const {
-  if (network_.options_.mapped) return false;
-  *key = kShortKey;
-  return regions_.count(part) > 0;
-}
-
-bool SimTransport::open_by_short_key(PeerId peer, RegionId part, const ShortKey& key) {
-  RDMACOLL_CHECK(key == kShortKey);
-  return open_region(peer, key_of(part, 0), Deadline{INT64_MAX}).ok();
-}
-
-bool SimTransport::shares_memory() const { return network_.options_.mapped; }
-
-std::string SimTransport::region_key(RegionId region) const { return key_of(*regions_.at(region)); }
 
 Status SimTransport::offer_region(PeerId peer, RegionId region) {
   Lease& lease = regions_.at(region)->lease;
@@ -89,12 +69,13 @@ Status SimTransport::offer_region(PeerId peer, RegionId region) {
   return Status();
 }
 
-Status SimTransport::open_region(PeerId id, const std::string& key, Deadline) {
+Result<Region> SimTransport::open_region(PeerId id, std::string_view key, Deadline) {
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
   Peer& peer = peers_[id];
   const auto& theirs = network_.transport(peer.rank).regions_;
-  const int64_t number = parse(key, kKeyTag, SIZE_MAX);
-  if (number < 0 || key.size() != key_of(0, 0).size()) {
+  const bool is_short = key.size() == kShortKeyBytes;
+  const int64_t number = parse(key, is_short ? kShortKeyTag : kKeyTag, SIZE_MAX);
+  if (number < 0 || (!is_short && key.size() != kKeyBytes)) {
     return Status(StatusCode::InvalidArgument, "not a region key of that rank");
   }
   const auto found = theirs.find(static_cast<RegionId>(number % kKeyIds));
@@ -102,33 +83,24 @@ Status SimTransport::open_region(PeerId id, const std::string& key, Deadline) {
     return withdrawn_by("simulated rank " + std::to_string(peer.rank));
   }
   Open& open = peer.regions[found->first];
-  if (open.region != nullptr) return Status();
-  open.region = found->second;
-  if (network_.options_.mapped && peer.rank != rank_) {
-    open.shadow = std::make_shared<SimShadow>(open.region);
+  if (open.region == nullptr) {
+    open.region = found->second;
+    if (network_.options_.mapped && peer.rank != rank_) {
+      open.shadow = std::make_shared<SimShadow>(open.region);
+    }
   }
-  return Status();
+  return view(open);
 }
 
-uint64_t SimTransport::opened_bytes(PeerId peer, RegionId region) const {
-  const auto open = peers_[peer].regions.find(region);
-  return open != peers_[peer].regions.end() ? open->second.region->bytes : 0;
+// As this rank sees it.
+Region SimTransport::view(const Open& open) const {
+  std::byte* base = open.shadow ? open.shadow->base() : open.region->base();
+  return {open.region->id, network_.options_.mapped ? base : nullptr, open.region->bytes};
 }
 
 int SimTransport::arm() {
   awake_ = false;
   return -1;
-}
-
-std::byte* SimTransport::map(PeerId peer, RegionId region) {
-  const auto open = peers_[peer].regions.find(region);
-  if (open == peers_[peer].regions.end() || !network_.options_.mapped) return nullptr;
-  return open->second.shadow ? open->second.shadow->base() : open->second.region->base();
-}
-
-Status SimTransport::peer_status(PeerId peer) const {
-  RDMACOLL_CHECK(peer < peers_.size());
-  return ended_[static_cast<size_t>(peers_[peer].rank)];
 }
 
 Status SimTransport::fence(PeerId peer, Deadline) {
@@ -155,13 +127,16 @@ Status SimTransport::fence(PeerId peer, Deadline) {
   return Status();
 }
 
-void SimTransport::shutdown() {
+void SimTransport::leave() {
   if (!alive_) return;
   alive_ = false;
   network_.announce_end(rank_, "left");
 }
 
 void SimTransport::see_end(int rank, Status why) {
+  for (PeerId id = 0; id < peers_.size(); ++id) {
+    if (peers_[id].rank == rank) note_end(id, why);
+  }
   ended_[static_cast<size_t>(rank)] = std::move(why);
   awake_ = true;
 }

@@ -4,7 +4,9 @@
 // Floor: transport/sim. Thread: one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,22 +25,13 @@ class SimTransport final : public Transport {
  public:
   SimTransport(SimNetwork& network, int rank);
 
-  const char* name() const override { return "sim"; }
-  bool shares_memory() const override;
-
-  std::string local_card() const override;
-  Result<PeerId> connect(const std::string& card, Deadline deadline) override;
+  Result<PeerId> connect(const std::string& address, Deadline deadline) override;
   bool called_by(const std::string&) const override { return true; }
-  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
-  Status register_part(RegionId part, std::shared_ptr<SharedSegment> memory, uint64_t offset,
-                       uint64_t bytes) override;
-  std::string region_key(RegionId region) const override;
+  Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
   Status offer_region(PeerId peer, RegionId region) override;
-  Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
-  uint64_t opened_bytes(PeerId peer, RegionId region) const override;
+  Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
-  void withdraw_region(RegionId region) override;
-  void release_region(RegionId region) override;
+  void release_region(RegionId region, Release how) override;
   bool is_reusable(RegionId region) override;
 
   Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
@@ -47,22 +40,16 @@ class SimTransport final : public Transport {
              Ticket* ticket) override;
   Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                 const Header& header) override;
-  bool short_key(RegionId part, ShortKey* key) const override;
-  bool open_by_short_key(PeerId peer, RegionId part, const ShortKey& key) override;
-  bool done(Ticket ticket) override { return unfinished_.count(ticket.value) == 0; }
   void poll() override {}
 
   int arm() override;
   void disarm() override { awake_ = true; }
-  void wake() override { awake_ = true; }
   bool awake() const { return awake_; }
 
-  std::byte* map(PeerId peer, RegionId region) override;
-
-  Status peer_status(PeerId peer) const override;
   // Ok, but for a live peer with a mapping (Unsupported, as in shm).
   Status fence(PeerId peer, Deadline deadline) override;
-  void shutdown() override;
+  // As the destructor of other transports: a SimNetwork keeps its own until it ends itself.
+  void leave();
 
  private:
   friend class SimNetwork;
@@ -82,8 +69,8 @@ class SimTransport final : public Transport {
   };
   // Bytes under way: a put, a get or a mapped store.
   struct Flight {
-    uint64_t issued = 0;  // place in the order of all that this rank issued
-    uint64_t ticket = 0;  // 0: none
+    uint64_t issued = 0;                    // place in the order of all that this rank issued
+    std::atomic<uint64_t>* done = nullptr;  // of its ticket, if it has one
     std::byte* destination = nullptr;
     const std::byte* source = nullptr;  // read when a piece is delivered
     std::vector<std::byte> taken;       // where `source` lies if it was taken at once
@@ -112,6 +99,9 @@ class SimTransport final : public Transport {
       -1;  // a flow of its own: every signal to the peer follows it
 
   Open& opened(PeerId peer, RegionId region);
+  Region view(const Open& open) const;
+  Ticket ticket_for(Flight* flight);
+  void withdraw(RegionId region);
   // Whether it lies where the transport's promise lets it: in a region of mine.
   bool mine(const LocalSlice& slice) const;
   bool refused();
@@ -146,7 +136,7 @@ class SimTransport final : public Transport {
   std::vector<Status> ended_;  // by rank: Ok, or how it ended
   std::set<int> cut_off_;      // ranks of which nothing lands here any more
   std::map<std::pair<int, int>, Flow> flows_;
-  std::set<uint64_t> unfinished_;  // tickets
+  std::deque<std::atomic<uint64_t>> done_;  // of each ticket, as they end in any order
   uint64_t issued_ = 0;
 };
 

@@ -58,6 +58,7 @@ void VerbsTransport::take(const ibv_wc& completion) {
     take_receive(*peer, id.stripe, ntohl(completion.imm_data));
   } else {
     peer->stripes[id.stripe]->retire(id.sequence);
+    peer->note_done();
   }
   tell_window(*peer);
 }
@@ -97,7 +98,7 @@ bool VerbsTransport::take_signal(Peer& peer, Immediate immediate) {
   const verbs::VerbsRegion* region = regions_.at(immediate.region);
   const uint64_t offset = uint64_t{immediate.line} * kLineBytes;
   // Of a region that was released meanwhile nobody looks at the lines; nothing else is trusted.
-  if (region == nullptr || region->is_part || offset + kLineBytes > region->bytes) return true;
+  if (region == nullptr || !region->holds_lines || offset + kLineBytes > region->bytes) return true;
   record.write_to(*reinterpret_cast<Line*>(region->base + offset));
   return true;
 }
@@ -136,7 +137,7 @@ void VerbsTransport::tell_window(Peer& peer) {
                    {peer.its_signal_ring.address + offsetof(verbs::SignalRing, rooms) +
                         room * sizeof(WindowWord),
                     peer.its_signal_ring.rkey});
-  ++control_messages_;
+  count_control_message();
   peer.told = peer.returned;
   ring(peer, first);
 }
@@ -149,11 +150,12 @@ void VerbsTransport::lose(Peer& peer, PeerState state, Status why) {
     if (!trouble_.empty() && state == PeerState::Broken) {
       why = Status(why.code(), why.message() + "; before that the device reported: " + trouble_);
     }
-    peer.failure = std::move(why);
+    note_end(peer.id, why);
     peer.state.store(state, std::memory_order_release);
+    peer.raise_done(UINT64_MAX);
     errands_.store(true,
                    std::memory_order_relaxed);  // regions may have had it as their last reader
-    log_.write(state == PeerState::Gone ? LogLevel::Debug : LogLevel::Warn, peer.failure.message());
+    log_.write(state == PeerState::Gone ? LogLevel::Debug : LogLevel::Warn, why.message());
     met_.notify_all();
   }
   if (state == PeerState::Broken) {

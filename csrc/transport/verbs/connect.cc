@@ -36,8 +36,8 @@ std::string who_and_where(const VerbsCard& card) {
 
 }  // namespace
 
-Result<PeerId> VerbsTransport::connect(const std::string& bytes, Deadline deadline) {
-  auto card = verbs::parse_verbs_card(bytes);
+Result<PeerId> VerbsTransport::connect(const std::string& address, Deadline deadline) {
+  auto card = verbs::parse_verbs_card(address);
   if (!card.ok()) return card.status();
   std::unique_lock lock(mutex_);
   auto admitted = admit(card.value());
@@ -56,8 +56,8 @@ Result<PeerId> VerbsTransport::connect(const std::string& bytes, Deadline deadli
   return peer.id;
 }
 
-bool VerbsTransport::called_by(const std::string& bytes) const {
-  auto card = verbs::parse_verbs_card(bytes);
+bool VerbsTransport::called_by(const std::string& address) const {
+  auto card = verbs::parse_verbs_card(address);
   const std::lock_guard lock(mutex_);
   return card.ok() && early_hellos_.contains(card.value().process);
 }
@@ -127,7 +127,7 @@ Status VerbsTransport::equip(Peer* peer) {
   if (peer->signal_ring_registered == nullptr) {
     return registration_error(errno, sizeof(SignalRing), *device_);
   }
-  ++registrations_;
+  count_registration();
   ibv_ah_attr vector = verbs::address_vector(*device_, peer->card.port, config_);
   peer->door = table_.create_ah(device_->pd(), &vector);
   if (peer->door == nullptr) {
@@ -198,7 +198,7 @@ void VerbsTransport::say_hello(const Peer& peer) {
     door_failure_ = std::move(signed_it);
     return met_.notify_all();
   }
-  ++control_messages_;
+  count_control_message();
   listener_->send(peer.door, peer.card.door, peer.card.door_key, &hello, sizeof(hello));
 }
 
@@ -207,7 +207,7 @@ void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
   if (!hello || hello->to != card_.process) return;  // before a signature is computed
   const bool of_this_job = hello->holds(key_);
   const std::lock_guard lock(mutex_);
-  if (closed_) return;
+  if (leaving_) return;
   const auto known = ids_.find(hello->from);
   Peer* const peer = known != ids_.end() ? peers_.at(known->second) : nullptr;
   if (!of_this_job) {  // anybody can send one: it changes nothing but what is said in the end
@@ -222,7 +222,7 @@ void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
 void VerbsTransport::hear(Peer* peer, const Hello& hello) {
   if (peer_status(peer->id).ok()) {
     if (Status joined = join(peer, hello); !joined.ok()) {
-      peer->failure = std::move(joined);
+      note_end(peer->id, std::move(joined));
       peer->state.store(PeerState::Broken, std::memory_order_release);
     }
   } else if (peer->heard_hello) {
@@ -261,7 +261,7 @@ Status VerbsTransport::timed_out(const Peer& peer) const {
   if (peer.forged && !peer.heard_hello) {
     return Status(StatusCode::Mismatch, who_and_where(peer.card) +
                                             " did not answer in time with the secret of this job; "
-                                            "somebody heard_hello in its name without it: " +
+                                            "somebody spoke in its name without it: " +
                                             kAboutSecrets);
   }
   const std::string what =
@@ -286,7 +286,7 @@ void VerbsTransport::hear_event(const ibv_async_event& event) {
   device_failure_ = Status(StatusCode::System, text);
   errands_.store(true, std::memory_order_relaxed);
   met_.notify_all();
-  wake();
+  wake_fd_.ring();
 }
 
 void VerbsTransport::hear_closed(const Status& why) {

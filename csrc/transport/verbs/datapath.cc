@@ -10,13 +10,11 @@
 namespace rdmacoll {
 
 using verbs::Immediate;
-using verbs::kPutBits;
 using verbs::OpenedRegion;
 using verbs::QueuePair;
 using verbs::RegionNotice;
 using verbs::SignalRecord;
 using verbs::SignalRing;
-using verbs::ticket_of;
 
 struct VerbsTransport::Transfer {
   bool is_get;
@@ -86,20 +84,8 @@ Posted VerbsTransport::transfer(Peer& peer, const Transfer& what, Ticket* ticket
     }
   }
   to_ring(peer);
-  *ticket = ticket_of(peer.id, peer.puts);
+  *ticket = peer.newest();
   return Posted::Pending;
-}
-
-bool VerbsTransport::done(Ticket ticket) {
-  if (ticket.value == 0) return true;
-  const Peer& peer = peer_at(static_cast<PeerId>((ticket.value >> kPutBits) - 1));
-  if (!peer.alive()) return true;
-  return puts_done(peer, ticket.value & ((uint64_t{1} << kPutBits) - 1));
-}
-
-bool VerbsTransport::puts_done(const Peer& peer, uint64_t up_to) const {
-  return std::all_of(peer.stripes.begin(), peer.stripes.end(),
-                     [&](const auto& stripe) { return stripe->put_done(up_to); });
 }
 
 // Room in the peer's receive queue, and in my send queues for the signal and its marks.
@@ -164,7 +150,7 @@ bool VerbsTransport::send_notice(Peer& peer, uint32_t notice, const RegionNotice
     peer.stripes[0]->notify(immediate);
     peer.stripes[0]->want_completion();  // as nothing follows that would ask for one
   }
-  ++control_messages_;
+  count_control_message();
   ++peer.signals_sent;
   ring(peer, *peer.stripes[0]);
   return true;

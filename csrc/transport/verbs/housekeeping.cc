@@ -1,5 +1,5 @@
 // VerbsTransport: what the driver does now and then, and the end.
-// Floor: transport/verbs. Thread: the driver; shutdown() after it.
+// Floor: transport/verbs. Thread: the driver; leave() after it.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 namespace rdmacoll {
 
 using verbs::Immediate;
-using verbs::ticket_of;
 using verbs::VerbsRegion;
 
 namespace {
@@ -52,8 +51,8 @@ void VerbsTransport::send_notices() {
   for (Notice& notice : due) {
     Peer& peer = peer_at(notice.peer);
     if (!peer.alive()) continue;
-    if (!notice.after_put) notice.after_put = peer.puts;
-    if (puts_done(peer, *notice.after_put) && send_notice(peer, notice.kind, &notice.about)) {
+    if (!notice.follows) notice.follows = peer.newest();
+    if (notice.follows->done() && send_notice(peer, notice.kind, &notice.about)) {
       continue;
     }
     const std::lock_guard lock(mutex_);
@@ -79,10 +78,10 @@ bool VerbsTransport::is_in_use(VerbsRegion& region) {
   if (!region.uses) {
     region.uses.emplace();
     for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
-      region.uses->push_back(ticket_of(id, peers_.at(id)->puts));
+      region.uses->push_back(peers_.at(id)->newest());
     }
   }
-  std::erase_if(*region.uses, [&](Ticket use) { return done(use); });
+  std::erase_if(*region.uses, [](const Ticket& use) { return use.done(); });
   if (!region.uses->empty()) errands_.store(true, std::memory_order_relaxed);
   return !region.lease.readers.empty() || !region.uses->empty();
 }
@@ -105,7 +104,7 @@ bool VerbsTransport::say_goodbye() {
   for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
     Peer& peer = *peers_.at(id);
     if (!peer.alive() || peer.is_self) continue;
-    if (!peer.said_goodbye && puts_done(peer, peer.puts)) {
+    if (!peer.said_goodbye && peer.newest().done()) {
       peer.said_goodbye = send_notice(peer, Immediate::kGoodbye);
     }
     all_have_it &= peer.said_goodbye && peer.stripes[0]->idle();
@@ -128,11 +127,10 @@ void VerbsTransport::close_device() {
   device_.reset();
 }
 
-void VerbsTransport::shutdown() {
+void VerbsTransport::leave() {
   {
     const std::lock_guard lock(mutex_);
-    if (closed_) return;
-    closed_ = true;
+    leaving_ = true;
   }
   if (completions_ != nullptr) {
     const Deadline deadline = Deadline::after_ms(clock_, kLeaveMs);

@@ -14,6 +14,8 @@
 
 namespace rdmacoll {
 
+inline constexpr const char* kVerbsName = "verbs";
+
 // Whether this build contains the verbs transport.
 bool built_with_verbs();
 

@@ -13,6 +13,7 @@
 namespace rdmacoll {
 
 using verbs::OpenedRegion;
+using verbs::PartKey;
 using verbs::VerbsKey;
 using verbs::VerbsRegion;
 
@@ -21,15 +22,6 @@ namespace {
 // By peers; what polls see is ordered by completions.
 constexpr unsigned kWritable = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                static_cast<unsigned>(IBV_ACCESS_RELAXED_ORDERING);
-
-// What a short key holds. Parts are whole pages.
-struct PartWire {
-  uint64_t address;
-  uint32_t rkey;
-  uint32_t pages;
-};
-static_assert(sizeof(PartWire) == sizeof(ShortKey));
-constexpr uint64_t kPageBytes = 4096;
 
 // libibverbs hides registered memory from forked children, because theirs would be a copy, or the
 // parent's. Shared memory is the same for both, and a user's child may read tensors there.
@@ -41,48 +33,32 @@ void show_to_children(std::byte* base, uint64_t bytes) {
 
 }  // namespace
 
-Status VerbsTransport::register_region(RegionId id, std::shared_ptr<SharedSegment> memory) {
-  auto region = std::make_unique<VerbsRegion>();
-  region->id = id;
-  region->base = memory->data();
-  region->bytes = memory->bytes();
-  region->memory = std::move(memory);
-  return add_region(std::move(region), kWritable | IBV_ACCESS_REMOTE_READ);
-}
-
-Status VerbsTransport::register_part(RegionId id, std::shared_ptr<SharedSegment> memory,
-                                     uint64_t offset, uint64_t bytes) {
-  auto region = std::make_unique<VerbsRegion>();
-  region->id = id;
-  region->base = memory->data() + offset;
-  region->bytes = bytes;
-  region->is_part = true;
-  region->memory = std::move(memory);
-  std::byte* const base = region->base;
-  RDMACOLL_RETURN_IF_ERROR(add_region(std::move(region), kWritable));
-  show_to_children(base, bytes);
-  return Status();
-}
-
-Status VerbsTransport::add_region(std::unique_ptr<VerbsRegion> region, unsigned access) {
-  region->registered = table_.reg_mr_iova2(device_->pd(), region->base, region->bytes,
-                                           reinterpret_cast<uint64_t>(region->base), access);
-  if (region->registered == nullptr) return registration_error(errno, region->bytes, *device_);
+Result<std::string> VerbsTransport::register_region(RegionId id, const RegionMemory& memory) {
+  const bool full = memory.access == Access::Full;
+  auto made = std::make_unique<VerbsRegion>();
+  VerbsRegion& region = *made;
+  region.id = id;
+  region.base = memory.base();
+  region.bytes = memory.bytes;
+  region.holds_lines = full;
+  region.memory = memory.segment;
+  const auto address = reinterpret_cast<uint64_t>(region.base);
+  region.registered = table_.reg_mr_iova2(device_->pd(), region.base, region.bytes, address,
+                                          full ? kWritable | IBV_ACCESS_REMOTE_READ : kWritable);
+  if (region.registered == nullptr) return registration_error(errno, region.bytes, *device_);
+  const uint32_t rkey = region.registered->rkey;
+  count_registration();
+  if (!full) show_to_children(region.base, region.bytes);
   const std::lock_guard lock(mutex_);
-  ++registrations_;
-  const RegionId id = region->id;
-  region->lease.generation = ++generations_;
-  regions_.set(id, std::move(region));
-  return Status();
-}
-
-std::string VerbsTransport::region_key(RegionId id) const {
-  const std::lock_guard lock(mutex_);
-  const VerbsRegion* region = regions_.at(id);
-  RDMACOLL_CHECK(region != nullptr && !region->lease.released);
-  return encode(VerbsKey{card_.process, id, region->lease.generation,
-                         reinterpret_cast<uint64_t>(region->base), region->bytes,
-                         region->registered->rkey});
+  region.lease.generation = ++generations_;
+  regions_.set(id, std::move(made));
+  if (full) {
+    return encode(
+        VerbsKey{card_.process, id, region.lease.generation, address, memory.bytes, rkey});
+  }
+  const uint64_t pages = memory.bytes / PartKey::kPageBytes;
+  RDMACOLL_CHECK(memory.bytes % PartKey::kPageBytes == 0 && pages <= UINT32_MAX);
+  return encode(PartKey{address, id, rkey, static_cast<uint32_t>(pages)});
 }
 
 Status VerbsTransport::offer_region(PeerId id, RegionId region_id) {
@@ -94,18 +70,39 @@ Status VerbsTransport::offer_region(PeerId id, RegionId region_id) {
   return Status();
 }
 
-Status VerbsTransport::open_region(PeerId id, const std::string& bytes, Deadline) {
+Result<Region> VerbsTransport::open_region(PeerId id, std::string_view bytes, Deadline) {
+  Peer& peer = peer_at(id);
+  if (bytes.size() == kShortKeyBytes) return open_part(peer, verbs::parse_part_key(bytes));
   auto parsed = verbs::parse_verbs_key(bytes);
   if (!parsed.ok()) return parsed.status();
   const VerbsKey& key = parsed.value();
-  Peer& peer = peer_at(id);
   if (key.owner != peer.card.process || key.region >= kMaxRegions) {
     return Status(StatusCode::InvalidArgument, "the region key is not one of " + peer.card.who());
   }
-  if (const Status status = peer_status(id); !status.ok()) return status;
+  RDMACOLL_RETURN_IF_ERROR(peer_status(id));
+  return open_whole(peer, key);
+}
+
+// In the data path: once it is open nothing is locked.
+Result<Region> VerbsTransport::open_part(Peer& peer, const PartKey& key) {
+  if (key.region >= kMaxRegions) {
+    return Status(StatusCode::InvalidArgument, "the region key is not one of " + peer.card.who());
+  }
+  if (peer.regions.at(key.region) == nullptr) {
+    const std::lock_guard lock(mutex_);
+    if (peer.regions.at(key.region) == nullptr) {
+      peer.regions.set(key.region, std::make_unique<OpenedRegion>(OpenedRegion{
+                                       key.address, key.pages * PartKey::kPageBytes, key.rkey, 0}));
+    }
+  }
+  return Region{key.region, nullptr, peer.regions.at(key.region)->bytes};
+}
+
+Result<Region> VerbsTransport::open_whole(Peer& peer, const VerbsKey& key) {
+  const Region opened{key.region, nullptr, key.bytes};
   const std::lock_guard lock(mutex_);
   if (const OpenedRegion* open = peer.regions.at(key.region)) {
-    if (open->generation == key.generation) return Status();
+    if (open->generation == key.generation) return opened;
     return Status(StatusCode::InvalidArgument,
                   "the key of a region of " + peer.card.who() +
                       " belongs to an earlier or later use of its id than the region that is open");
@@ -113,34 +110,7 @@ Status VerbsTransport::open_region(PeerId id, const std::string& bytes, Deadline
   if (peer.withdrawn.has(key.region, key.generation)) return withdrawn_by(peer.card.who());
   peer.regions.set(key.region, std::make_unique<OpenedRegion>(
                                    OpenedRegion{key.address, key.bytes, key.rkey, key.generation}));
-  return Status();
-}
-
-uint64_t VerbsTransport::opened_bytes(PeerId id, RegionId region) const {
-  const OpenedRegion* open = peer_at(id).regions.at(region);
-  return open != nullptr ? open->bytes : 0;
-}
-
-bool VerbsTransport::short_key(RegionId id, ShortKey* key) const {
-  const VerbsRegion* part = regions_.at(id);
-  if (part == nullptr || !part->is_part || part->bytes / kPageBytes > UINT32_MAX) return false;
-  *key = std::bit_cast<ShortKey>(PartWire{reinterpret_cast<uint64_t>(part->base),
-                                          part->registered->rkey,
-                                          static_cast<uint32_t>(part->bytes / kPageBytes)});
-  return true;
-}
-
-bool VerbsTransport::open_by_short_key(PeerId id, RegionId part, const ShortKey& key) {
-  Peer& peer = peer_at(id);
-  if (peer.regions.at(part) != nullptr) return true;
-  if (part >= kMaxRegions) return false;
-  const auto wire = std::bit_cast<PartWire>(key);
-  const std::lock_guard lock(mutex_);
-  if (peer.regions.at(part) == nullptr) {
-    peer.regions.set(part, std::make_unique<OpenedRegion>(
-                               OpenedRegion{wire.address, wire.pages * kPageBytes, wire.rkey, 0}));
-  }
-  return true;
+  return opened;
 }
 
 void VerbsTransport::close_region(PeerId id, RegionId region) {
@@ -151,22 +121,17 @@ void VerbsTransport::close_region(PeerId id, RegionId region) {
   errands_.store(true, std::memory_order_relaxed);
 }
 
-void VerbsTransport::release_region(RegionId id) {
+void VerbsTransport::release_region(RegionId id, Release how) {
   const std::lock_guard lock(mutex_);
   VerbsRegion* region = regions_.at(id);
   RDMACOLL_CHECK(region != nullptr && !region->lease.released);
   region->lease.released = true;
   released_.push_back(id);
-  errands_.store(true, std::memory_order_relaxed);
-}
-
-void VerbsTransport::withdraw_region(RegionId id) {
-  const std::lock_guard lock(mutex_);
-  const VerbsRegion* region = regions_.at(id);
-  RDMACOLL_CHECK(region != nullptr && !region->lease.released);
-  for (const PeerId reader : region->lease.readers) {
-    notices_.push_back(
-        {reader, verbs::Immediate::kRegionWithdrawn, {id, region->lease.generation}});
+  if (how == Release::Withdraw) {
+    for (const PeerId reader : region->lease.readers) {
+      notices_.push_back(
+          {reader, verbs::Immediate::kRegionWithdrawn, {id, region->lease.generation}});
+    }
   }
   errands_.store(true, std::memory_order_relaxed);
 }

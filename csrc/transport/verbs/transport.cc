@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +12,7 @@
 #include "csrc/base/check.h"
 #include "csrc/base/host_name.h"
 #include "csrc/transport/verbs/device/errors.h"
+#include "csrc/transport/verbs/open_verbs.h"
 
 namespace rdmacoll {
 namespace {
@@ -55,9 +55,11 @@ VerbsTransport::VerbsTransport(std::unique_ptr<const VerbsTable> table, const Co
 }
 
 Status VerbsTransport::open_queues() {
-  wake_fd_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Result<WakeFd> wake_fd = WakeFd::create();
+  if (!wake_fd.ok()) return wake_fd.status();
+  wake_fd_ = wake_fd.take();
   wake_set_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
-  if (!wake_fd_.valid() || !wake_set_.valid()) return Status::from_errno("eventfd", errno);
+  if (!wake_set_.valid()) return Status::from_errno("epoll_create", errno);
   channel_ = table_.create_comp_channel(device_->context());
   if (channel_ == nullptr) return call_error("creating a completion channel", errno, *device_);
   const int flags = ::fcntl(channel_->fd, F_GETFL);
@@ -77,6 +79,7 @@ Status VerbsTransport::start_queue_pair() {
   if (!process.ok()) return process.status();
   card_ = {process.value(),    static_cast<uint32_t>(pid_), host_name(),
            device_->address(), listener_->number(),         listener_->key()};
+  set_info({.name = kVerbsName, .device = device_->describe(), .address = encode(card_)});
   log_.write(LogLevel::Debug, "opened " + device_->describe());
   return listener_->start(
       {[this](const std::byte* data, size_t bytes) { hear_datagram(data, bytes); },
@@ -91,12 +94,7 @@ VerbsTransport::~VerbsTransport() {
     for (PeerId id = 0; id < peer_count_; ++id) static_cast<void>(peers_.take(id).release());
     return;
   }
-  shutdown();
-}
-
-TransportCounters VerbsTransport::counters() const {
-  return {registrations_.load(std::memory_order_relaxed),
-          control_messages_.load(std::memory_order_relaxed)};
+  leave();
 }
 
 int VerbsTransport::arm() {
@@ -108,19 +106,7 @@ void VerbsTransport::disarm() {
   ibv_cq* queue = nullptr;
   void* user = nullptr;
   while (table_.get_cq_event(channel_, &queue, &user) == 0) table_.ack_cq_events(queue, 1);
-  uint64_t rings;
-  [[maybe_unused]] const ssize_t drained = ::read(wake_fd_.get(), &rings, sizeof rings);
-}
-
-void VerbsTransport::wake() {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_fd_.get(), &one, sizeof one);
-}
-
-Status VerbsTransport::peer_status(PeerId id) const {
-  const Peer& peer = peer_at(id);
-  const PeerState state = peer.state.load(std::memory_order_acquire);
-  return state == PeerState::Gone || state == PeerState::Broken ? peer.failure : Status();
+  wake_fd_.drain();
 }
 
 Status VerbsTransport::fence(PeerId id, Deadline) {

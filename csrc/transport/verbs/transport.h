@@ -20,6 +20,7 @@
 #include "csrc/base/log.h"
 #include "csrc/base/published.h"
 #include "csrc/memory/unique_fd.h"
+#include "csrc/memory/wake_fd.h"
 #include "csrc/transport/transport.h"
 #include "csrc/transport/verbs/connection/listener.h"
 #include "csrc/transport/verbs/connection/peer.h"
@@ -55,27 +56,18 @@ class VerbsTransport final : public Transport {
   // Copies the table. The clock must outlive the transport and run in real time.
   static Result<std::unique_ptr<VerbsTransport>> open(const VerbsTable& table, const Config& config,
                                                       const Clock& clock);
+  // Sends what is still queued, says goodbye, and waits a bounded time for both to be taken.
   ~VerbsTransport() override;
 
-  const char* name() const override { return "verbs"; }
-  std::string describe() const override { return device_->describe(); }
-  TransportCounters counters() const override;
-
-  std::string local_card() const override { return encode(card_); }
-  Result<PeerId> connect(const std::string& card, Deadline deadline) override;
-  bool called_by(const std::string& card) const override;
-  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override;
-  Status register_part(RegionId part, std::shared_ptr<SharedSegment> memory, uint64_t offset,
-                       uint64_t bytes) override;
-  std::string region_key(RegionId region) const override;
+  Result<PeerId> connect(const std::string& address, Deadline deadline) override;
+  bool called_by(const std::string& address) const override;
+  Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
   // Nothing is sent: the key is enough.
   Status offer_region(PeerId peer, RegionId region) override;
-  Status open_region(PeerId peer, const std::string& key, Deadline deadline) override;
-  uint64_t opened_bytes(PeerId peer, RegionId region) const override;
+  Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
-  void withdraw_region(RegionId region) override;
   // Deregistered by poll(), once every living peer that it was offered to has closed it.
-  void release_region(RegionId region) override;
+  void release_region(RegionId region, Release how) override;
   bool is_reusable(RegionId region) override { return regions_.at(region) == nullptr; }
 
   Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
@@ -84,22 +76,13 @@ class VerbsTransport final : public Transport {
              Ticket* ticket) override;
   Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                 const Header& header) override;
-  bool done(Ticket ticket) override;
-  bool short_key(RegionId part, ShortKey* key) const override;
-  bool open_by_short_key(PeerId peer, RegionId part, const ShortKey& key) override;
   void poll() override;
 
   int arm() override;
   void disarm() override;
-  void wake() override;
 
-  std::byte* map(PeerId, RegionId) override { return nullptr; }
-
-  Status peer_status(PeerId peer) const override;
   // Puts the connection into its error state: nothing lands any more.
   Status fence(PeerId peer, Deadline deadline) override;
-  // Sends what is still queued, says goodbye, and waits a bounded time for both to be taken.
-  void shutdown() override;
 
  private:
   using Peer = verbs::VerbsPeer;
@@ -124,7 +107,8 @@ class VerbsTransport final : public Transport {
   Status timed_out(const Peer& peer) const;
 
   // Regions (verbs_regions.cc).
-  Status add_region(std::unique_ptr<verbs::VerbsRegion> region, unsigned access);
+  Result<Region> open_part(Peer& peer, const verbs::PartKey& key);
+  Result<Region> open_whole(Peer& peer, const verbs::VerbsKey& key);
 
   // The data path (verbs_datapath.cc).
   Peer& peer_at(PeerId id) const;
@@ -136,7 +120,6 @@ class VerbsTransport final : public Transport {
   void to_ring(Peer& peer);
   bool ring(Peer& peer, verbs::QueuePair& queue_pair);
   bool send_notice(Peer& peer, uint32_t notice, const verbs::RegionNotice* about = nullptr);
-  bool puts_done(const Peer& peer, uint64_t up_to) const;
 
   // Completions (verbs_completions.cc): the driver's.
   void take(const ibv_wc& completion);
@@ -155,6 +138,7 @@ class VerbsTransport final : public Transport {
   void probe_silent_peers();
   void deregister_released();
   bool is_in_use(verbs::VerbsRegion& region);
+  void leave();
   bool say_goodbye();
   void close_device();
 
@@ -171,7 +155,7 @@ class VerbsTransport final : public Transport {
   ibv_comp_channel* channel_ = nullptr;
   ibv_cq* completions_ = nullptr;
   int completion_capacity_ = 0;
-  UniqueFd wake_fd_;
+  WakeFd wake_fd_;     // rung where the device has failed
   UniqueFd wake_set_;  // epoll: what ends a sleep
 
   Published<Peer, verbs::kMaxPeers> peers_;
@@ -186,7 +170,7 @@ class VerbsTransport final : public Transport {
     PeerId peer;
     uint32_t kind;  // Immediate's
     verbs::RegionNotice about;
-    std::optional<uint64_t> after_put{};  // this put to the peer, and all before it, must be done
+    std::optional<Ticket> follows{};  // must be done before
   };
   std::vector<Notice> notices_;
   std::vector<RegionId> released_;  // mine, and not yet deregistered
@@ -194,10 +178,8 @@ class VerbsTransport final : public Transport {
   Status device_failure_;
   Status door_failure_;
   std::string trouble_;  // that the device has reported and that is not known to be over
-  bool closed_ = false;
+  bool leaving_ = false;
 
-  std::atomic<uint64_t> registrations_{0};
-  std::atomic<uint64_t> control_messages_{0};
   std::atomic<bool> errands_{false};  // something under the mutex is for the driver
   std::vector<Peer*> chained_;        // the driver's, down to here
   uint32_t polls_ = 0;

@@ -65,7 +65,7 @@ class Shell {
 
   // Until the other end of the input is closed.
   void run() {
-    say(hex_of(transport_->local_card()));
+    say(hex_of(transport_->info().address));
     for (std::string line; next_line(&line);) say(answer(line));
   }
 
@@ -130,8 +130,9 @@ class Shell {
     auto memory = SharedSegment::create(next<uint64_t>(arguments));
     if (!memory.ok()) return memory.status();
     memory_[region] = std::make_shared<SharedSegment>(memory.take());
-    RDMACOLL_RETURN_IF_ERROR(transport_->register_region(region, memory_[region]));
-    return hex_of(transport_->region_key(region));
+    auto key = transport_->register_region(region, RegionMemory::all_of(memory_[region]));
+    if (!key.ok()) return key.status();
+    return hex_of(key.value());
   }
   Result<std::string> store(Arguments& arguments) {  // region, offset, data
     const auto region = next<RegionId>(arguments);
@@ -146,7 +147,7 @@ class Shell {
     return hex_of(at(region, offset), next<uint64_t>(arguments));
   }
   Result<std::string> release(Arguments& arguments) {  // region
-    transport_->release_region(next<RegionId>(arguments));
+    transport_->release_region(next<RegionId>(arguments), Release::Keep);
     return std::string();
   }
 
@@ -163,8 +164,8 @@ class Shell {
   }
   Result<std::string> open(Arguments& arguments) {  // peer, key
     const auto peer = next<PeerId>(arguments);
-    return text_of(transport_->open_region(peer, bytes_of(next<std::string>(arguments)),
-                                           Deadline::after_ms(clock_, 0)));
+    const std::string key = bytes_of(next<std::string>(arguments));
+    return text_of(transport_->open_region(peer, key, Deadline::after_ms(clock_, 0)).status());
   }
   Result<std::string> close(Arguments& arguments) {  // peer, region
     const auto peer = next<PeerId>(arguments);
@@ -194,7 +195,7 @@ class Shell {
                                      : transport_->put(peer, 0, here, there, &ticket);
         if (posted == Posted::Full) return false;
       }
-      return left == 0 && transport_->done(ticket) && transport_->peer_status(peer).ok();
+      return left == 0 && ticket.done() && transport_->peer_status(peer).ok();
     };
     return text_of(wait(peer, all_done, next<int64_t>(arguments)));
   }

@@ -22,56 +22,52 @@ struct ManualClock final : Clock {
 
 class FakeTransport final : public Transport {
  public:
-  using Answer = std::function<Result<PeerId>(const std::string& card, Deadline deadline)>;
+  using Answer = std::function<Result<PeerId>(const std::string& address, Deadline deadline)>;
 
   using Signal = std::function<Posted(RemoteSlice slice, uint64_t counter, const Header& header)>;
 
-  FakeTransport(std::string name, std::string card) : name_(std::move(name)), card_(card) {}
+  FakeTransport(std::string name, std::string address) {
+    set_info({.name = std::move(name), .address = std::move(address)});
+  }
+  void set_device(const std::string& device) {
+    set_info({.name = info().name, .device = device, .address = info().address});
+  }
+  void share_memory() {
+    set_info({.name = info().name, .address = info().address, .shares_memory = true});
+  }
+  void end(PeerId peer, const Status& why) { note_end(peer, why); }
 
   // What the test sets.
   Answer on_connect = [](const std::string&, Deadline) { return PeerId{7}; };
   Signal on_signal = [](RemoteSlice, uint64_t, const Header&) { return Posted::Full; };
   Status on_register;
-  Status peer;                    // of peer_status()
-  std::set<std::string> callers;  // cards
-  std::string device;
-  bool is_memory = false;       // of shares_memory()
-  std::byte* mapped = nullptr;  // of map()
-  uint64_t open_bytes = 0;      // of opened_bytes()
-  std::set<RegionId> held;      // not is_reusable()
+  std::set<std::string> callers;  // addresses
+  Region open_as{.id = 0};        // what every key opens
+  std::set<RegionId> held;        // not is_reusable()
 
   // What it sees.
   std::vector<std::string> connected;
   std::map<RegionId, std::shared_ptr<SharedSegment>> regions;
   std::vector<std::string> opened;
   std::vector<RegionId> closed;
-  bool left = false;
 
-  const char* name() const override { return name_.c_str(); }
-  std::string describe() const override { return device; }
-  std::string local_card() const override { return card_; }
-  Result<PeerId> connect(const std::string& card, Deadline deadline) override {
-    connected.push_back(card);
-    return on_connect(card, deadline);
+  Result<PeerId> connect(const std::string& address, Deadline deadline) override {
+    connected.push_back(address);
+    return on_connect(address, deadline);
   }
-  bool called_by(const std::string& card) const override { return callers.contains(card); }
-  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override {
-    if (on_register.ok()) regions[region] = std::move(memory);
-    return on_register;
-  }
-  std::string region_key(RegionId region) const override {
-    return name_ + " key " + std::to_string(region);
+  bool called_by(const std::string& address) const override { return callers.contains(address); }
+  Result<std::string> register_region(RegionId region, const RegionMemory& memory) override {
+    if (!on_register.ok()) return on_register;
+    regions[region] = memory.segment;
+    return info().name + " key " + std::to_string(region);
   }
   Status offer_region(PeerId, RegionId) override { return Status(); }
-  Status open_region(PeerId, const std::string& key, Deadline) override {
-    opened.push_back(key);
-    return Status();
+  Result<Region> open_region(PeerId, std::string_view key, Deadline) override {
+    opened.emplace_back(key);
+    return open_as;
   }
-  uint64_t opened_bytes(PeerId, RegionId) const override { return open_bytes; }
-  bool open_by_short_key(PeerId, RegionId, const ShortKey&) override { return true; }
   void close_region(PeerId, RegionId region) override { closed.push_back(region); }
-  void withdraw_region(RegionId) override {}
-  void release_region(RegionId region) override { regions.erase(region); }
+  void release_region(RegionId region, Release) override { regions.erase(region); }
   bool is_reusable(RegionId region) override { return !held.contains(region); }
 
   Posted put(PeerId, uint8_t, LocalSlice, RemoteSlice, Ticket*) override { return Posted::Full; }
@@ -80,20 +76,10 @@ class FakeTransport final : public Transport {
                 const Header& header) override {
     return on_signal(slice, counter, header);
   }
-  bool done(Ticket) override { return true; }
   void poll() override {}
   int arm() override { return -1; }
   void disarm() override {}
-  void wake() override {}
-  bool shares_memory() const override { return is_memory; }
-  std::byte* map(PeerId, RegionId) override { return mapped; }
-  Status peer_status(PeerId) const override { return peer; }
   Status fence(PeerId, Deadline) override { return Status(); }
-  void shutdown() override { left = true; }
-
- private:
-  const std::string name_;
-  const std::string card_;
 };
 
 }  // namespace rdmacoll

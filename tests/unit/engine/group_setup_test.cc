@@ -15,7 +15,7 @@ Status finish_with_a_block_of(uint64_t missing_bytes) {
   FakeTransport fake("shm", "card");
   Transports transports({&fake}, {"host", "host"}, config, clock);
   const Layout layout = Layout::within(2, config.block_bytes);
-  fake.open_bytes = layout.total_bytes() - missing_bytes;
+  fake.open_as.bytes = layout.total_bytes() - missing_bytes;
   GroupSetup setup = GroupSetup::begin(transports, clock, config, layout, 0, 2).take();
   auto theirs = GroupRecord::decode(setup.record());
   theirs.value().rank = 1;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 
 #include "csrc/plan/selection/select.h"
@@ -18,8 +19,8 @@ constexpr uint64_t kBlockBytes = 1 << 16;
 struct GrantWire {
   uint64_t offset = 0;
   int64_t stride_bytes = 0;
-  uint32_t region = 5;
   uint32_t block = 0;
+  std::array<char, kShortKeyBytes> key{'k'};
 };
 
 // Where the only block that goes to the peer is put: 8 KiB of it, 4 KiB in.
@@ -28,7 +29,7 @@ std::optional<RemoteSlice> place(const GrantWire& grant, uint64_t held_bytes) {
   const Layout layout(2, kSlotBytesMin, kStageBytesMin);
   const Plan plan = make_plan(Collective::AllToAll, Algorithm::Direct, 0, 2, {false}, 0);
   FakeTransport fake("verbs", "");
-  fake.open_bytes = held_bytes;
+  fake.open_as = {5, nullptr, held_bytes};
   const std::vector<Link> links{{}, {.transport = &fake}};
   const SharedSegment block = SharedSegment::create(layout.total_bytes()).take();
   std::vector<std::byte> output(kBlockBytes);
@@ -63,6 +64,10 @@ TEST(Landing, IsPutWhereThePeerSays) {
 TEST(Landing, WhatDoesNotFitItsRegionGoesToTheSlots) {
   EXPECT_FALSE(place({.offset = 100, .block = 1}, 100 + 4096 + 8191));
   EXPECT_FALSE(place({.offset = UINT64_MAX / 2, .block = 1}, 1 << 20));
+}
+
+TEST(Landing, AGrantWithoutAKeySaysToUseTheSlots) {
+  EXPECT_FALSE(place({.block = 1, .key = {}}, 1 << 20));
 }
 
 // The product of these does not fit into 64 bits with a sign.

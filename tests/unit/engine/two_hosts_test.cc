@@ -14,12 +14,12 @@ namespace {
 
 class Network final : public Transport {
  public:
-  explicit Network(std::unique_ptr<ShmTransport> shm) : shm_(std::move(shm)) {}
+  explicit Network(std::unique_ptr<ShmTransport> shm) : shm_(std::move(shm)) {
+    set_info({.name = "network", .address = shm_->info().address});
+  }
   uint64_t puts() const { return puts_.load(); }
   uint64_t puts_from_sources() const { return puts_from_sources_.load(); }
 
-  const char* name() const override { return "network"; }
-  std::byte* map(PeerId, RegionId) override { return nullptr; }
   Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
              Ticket* ticket) override {
     const auto memory = known_.find(source.region);
@@ -30,34 +30,32 @@ class Network final : public Transport {
                                  memory->second.id < Heap::kRegions);
     return shm_->put(peer, channel, source, destination, ticket);
   }
-  Status register_region(RegionId region, std::shared_ptr<SharedSegment> memory) override {
-    known_[region] = {region, memory->data(), memory->bytes()};
-    return shm_->register_region(region, memory);
-  }
-  Status register_part(RegionId region, std::shared_ptr<SharedSegment> memory, uint64_t offset,
-                       uint64_t bytes) override {
+  // Extents of the heap are known here alone: nothing is put to them, as they have no key.
+  Result<std::string> register_region(RegionId region, const RegionMemory& memory) override {
+    if (memory.access == Access::Full) {
+      known_[region] = {region, memory.base(), memory.bytes};
+      return shm_->register_region(region, memory);
+    }
     if (refuses_sources) return Status(StatusCode::Unsupported, "too much locked memory");
-    known_[region] = {region, memory->data() + offset, bytes};
-    return Status();
+    known_[region] = {region, memory.base(), memory.bytes};
+    return std::string();
   }
   bool refuses_sources = false;
 
-  std::string local_card() const override { return shm_->local_card(); }
-  Result<PeerId> connect(const std::string& card, Deadline deadline) override {
-    return shm_->connect(card, deadline);
+  Result<PeerId> connect(const std::string& address, Deadline deadline) override {
+    Result<PeerId> peer = shm_->connect(address, deadline);
+    if (peer.ok()) met_.store(std::max(met_.load(), peer.value() + 1));
+    return peer;
   }
-  bool called_by(const std::string& card) const override { return shm_->called_by(card); }
-  std::string region_key(RegionId region) const override { return shm_->region_key(region); }
+  bool called_by(const std::string& address) const override { return shm_->called_by(address); }
   Status offer_region(PeerId peer, RegionId id) override { return shm_->offer_region(peer, id); }
-  Status open_region(PeerId peer, const std::string& key, Deadline deadline) override {
-    return shm_->open_region(peer, key, deadline);
-  }
-  uint64_t opened_bytes(PeerId peer, RegionId region) const override {
-    return shm_->opened_bytes(peer, region);
+  Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override {
+    Result<Region> opened = shm_->open_region(peer, key, deadline);
+    if (opened.ok()) opened.value().base = nullptr;
+    return opened;
   }
   void close_region(PeerId peer, RegionId region) override { shm_->close_region(peer, region); }
-  void withdraw_region(RegionId region) override { shm_->withdraw_region(region); }
-  void release_region(RegionId region) override { shm_->release_region(region); }
+  void release_region(RegionId region, Release how) override { shm_->release_region(region, how); }
   bool is_reusable(RegionId region) override { return shm_->is_reusable(region); }
   Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
              Ticket* ticket) override {
@@ -67,18 +65,20 @@ class Network final : public Transport {
                 const Header& header) override {
     return shm_->signal(peer, channel, line, counter, header);
   }
-  bool done(Ticket ticket) override { return shm_->done(ticket); }
-  void poll() override { shm_->poll(); }
+  void poll() override {
+    shm_->poll();
+    for (PeerId peer = 0; peer < met_.load(); ++peer) {
+      if (Status end = shm_->peer_status(peer); !end.ok()) note_end(peer, std::move(end));
+    }
+  }
   int arm() override { return shm_->arm(); }
   void disarm() override { shm_->disarm(); }
-  void wake() override { shm_->wake(); }
-  Status peer_status(PeerId peer) const override { return shm_->peer_status(peer); }
   Status fence(PeerId peer, Deadline deadline) override { return shm_->fence(peer, deadline); }
-  void shutdown() override { shm_->shutdown(); }
 
  private:
   const std::unique_ptr<ShmTransport> shm_;
   std::map<RegionId, Region> known_;
+  std::atomic<PeerId> met_{0};
   std::atomic<uint64_t> puts_{0};
   std::atomic<uint64_t> puts_from_sources_{0};
 };
@@ -95,15 +95,11 @@ struct Rank {
       : shm(open_on(host, clock)),
         network(open_on("the network", clock)),
         transports({shm.get(), &network}, {host, host}, Config{}, clock),
-        progress(std::make_unique<ThreadProgress>(transports, clock, 5)) {
+        progress(ThreadProgress::open(transports, clock, 5).take()) {
     Config config;
     config.log_level = LogLevel::Error;
     config.heap_bytes = 32 << 20;
     EXPECT_TRUE(transports.adopt_heap(Heap::create(config).take()).ok());
-  }
-  ~Rank() {
-    progress.reset();
-    transports.shutdown();
   }
   Result<std::unique_ptr<Communicator>> join(uint32_t rank, uint32_t size, Bootstrap& bootstrap) {
     auto made = set_up_group(transports, clock, Config{}, rank, size, bootstrap, kTestTimeoutMs);
@@ -123,6 +119,7 @@ struct Rank {
                                           kTestTimeoutMs, nullptr, std::move(shrinking));
   }
 
+  bool leaves = false;  // once its body has returned, before the others end
   SteadyClock clock;
   Tuning tuning;
   std::unique_ptr<ShmTransport> shm;
@@ -143,12 +140,17 @@ void run_on(
   std::vector<std::thread> threads;
   for (uint32_t r = 0; r < size; ++r) {
     threads.emplace_back([&, r] {
-      Rank rank(hosts[r]);
-      prepare(rank);
+      auto rank = std::make_unique<Rank>(hosts[r]);
+      prepare(*rank);
       auto face = bootstrap.face(static_cast<int>(r));
-      auto made = rank.join(r, size, face);
+      auto made = rank->join(r, size, face);
       EXPECT_TRUE(made.ok()) << made.status().message();
-      if (made.ok()) body(rank, *made.value());
+      std::unique_ptr<Communicator> communicator = made.take();
+      body(*rank, *communicator);
+      if (rank->leaves) {
+        communicator.reset();
+        rank.reset();
+      }
       done.arrive_and_wait();
     });
   }
@@ -225,7 +227,7 @@ TEST(TwoHosts, ThoseThatAreLeftMakeAGroupOverBoth) {
   run_on({"a", "a", "b", "b"}, [](Rank& rank, Communicator& c) {
     finish(c, c.barrier());
     if (c.rank() == 0) {
-      rank.transports.shutdown();
+      rank.leaves = true;
       return;
     }
     auto smaller = c.shrink({}, kTestTimeoutMs, {});
@@ -242,7 +244,7 @@ TEST(TwoHosts, ARankThatLeavesIsMissedOnBoth) {
   run_on({"a", "a", "b"}, [](Rank& rank, Communicator& c) {
     finish(c, c.barrier());
     if (c.rank() == 0) {
-      rank.transports.shutdown();
+      rank.leaves = true;
       return;
     }
     auto started = c.barrier();

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "csrc/base/check.h"
+#include "csrc/transport/transport.h"
+
 namespace rdmacoll::verbs {
 namespace {
 
@@ -36,13 +39,21 @@ struct KeyWire {
 };
 static_assert(sizeof(KeyWire) == 56);
 
+struct PartWire {
+  uint32_t address[2];  // the low half first
+  uint32_t region;
+  uint32_t rkey;
+  uint32_t pages;
+};
+static_assert(sizeof(PartWire) == kShortKeyBytes);
+
 template <typename Wire>
 std::string bytes_of(const Wire& wire) {
   return std::string(reinterpret_cast<const char*>(&wire), sizeof(wire));
 }
 
 template <typename Wire>
-bool read(const std::string& bytes, const char (&magic)[8], Wire* wire) {
+bool read(std::string_view bytes, const char (&magic)[8], Wire* wire) {
   if (bytes.size() != sizeof(*wire)) return false;
   std::memcpy(wire, bytes.data(), sizeof(*wire));
   return std::memcmp(wire->magic, magic, sizeof(magic)) == 0;
@@ -77,6 +88,14 @@ std::string encode(const VerbsKey& key) {
   return bytes_of(wire);
 }
 
+std::string encode(const PartKey& key) {
+  return bytes_of(
+      PartWire{{static_cast<uint32_t>(key.address), static_cast<uint32_t>(key.address >> 32)},
+               key.region,
+               key.rkey,
+               key.pages});
+}
+
 Result<VerbsCard> parse_verbs_card(const std::string& bytes) {
   CardWire wire;
   if (!read(bytes, kCardMagic, &wire) || wire.mtu < IBV_MTU_256 || wire.mtu > IBV_MTU_4096 ||
@@ -96,7 +115,14 @@ Result<VerbsCard> parse_verbs_card(const std::string& bytes) {
   return card;
 }
 
-Result<VerbsKey> parse_verbs_key(const std::string& bytes) {
+PartKey parse_part_key(std::string_view bytes) {
+  PartWire wire;
+  RDMACOLL_CHECK(bytes.size() == sizeof(wire));
+  std::memcpy(&wire, bytes.data(), sizeof(wire));
+  return {uint64_t{wire.address[1]} << 32 | wire.address[0], wire.region, wire.rkey, wire.pages};
+}
+
+Result<VerbsKey> parse_verbs_key(std::string_view bytes) {
   KeyWire wire;
   if (!read(bytes, kKeyMagic, &wire)) {
     return Status(StatusCode::InvalidArgument,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "csrc/base/printable.h"
 #include "csrc/base/process_id.h"
@@ -34,11 +35,24 @@ struct VerbsKey {
   uint32_t rkey = 0;
 };
 
+// Of a region that peers may only put to; short enough for a signal.
+struct PartKey {
+  uint64_t address = 0;
+  RegionId region = kNoRegion;
+  uint32_t rkey = 0;
+  uint32_t pages = 0;
+
+  static constexpr uint64_t kPageBytes = 4096;  // such regions are whole pages of this size
+};
+
 std::string encode(const VerbsCard& card);
 std::string encode(const VerbsKey& key);
+std::string encode(const PartKey& key);
 
 // InvalidArgument when the bytes are not a card (a key) of this version of the transport.
 Result<VerbsCard> parse_verbs_card(const std::string& bytes);
-Result<VerbsKey> parse_verbs_key(const std::string& bytes);
+Result<VerbsKey> parse_verbs_key(std::string_view bytes);
+// Any bytes of the right number are one.
+PartKey parse_part_key(std::string_view bytes);
 
 }  // namespace rdmacoll::verbs

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 
 #include <cerrno>
@@ -43,8 +42,9 @@ Status ConnectionListener::open_queues() {
     return Status::from_errno("getrandom", errno);
   }
   key_ &= 0x7FFFFFFF;  // the upper half is the privileged ones'
-  stop_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_.valid()) return Status::from_errno("eventfd", errno);
+  Result<WakeFd> stop = WakeFd::create();
+  if (!stop.ok()) return stop.status();
+  stop_ = stop.take();
   auto memory = SharedSegment::create((kReceives + kSends) * kBufferBytes);
   if (!memory.ok()) return memory.status();
   memory_ = std::make_unique<SharedSegment>(memory.take());
@@ -235,8 +235,7 @@ void ConnectionListener::take_events() {
 
 ConnectionListener::~ConnectionListener() {
   if (thread_.joinable()) {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);
+    stop_.ring();
     thread_.join();
   }
   if (queue_pair_ != nullptr) table_.destroy_qp(queue_pair_);

@@ -14,7 +14,7 @@
 
 #include "csrc/base/status.h"
 #include "csrc/memory/shared_segment.h"
-#include "csrc/memory/unique_fd.h"
+#include "csrc/memory/wake_fd.h"
 #include "csrc/transport/verbs/device/device.h"
 
 namespace rdmacoll::verbs {
@@ -72,7 +72,7 @@ class ConnectionListener {
   ibv_comp_channel* channel_ = nullptr;
   ibv_cq* completions_ = nullptr;
   ibv_qp* queue_pair_ = nullptr;
-  UniqueFd stop_;
+  WakeFd stop_;
   Duties duties_;
 
   size_t free_receives_ = 0;  // the thread's

@@ -2,6 +2,7 @@
 // Floor: transport/verbs/connection. Thread: see each field.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -56,10 +57,6 @@ class DeferredSignals {
   uint64_t tail_ = 0;
 };
 
-// Tickets: the peer, counted from 1, above the number of its put.
-inline constexpr int kPutBits = 40;
-inline Ticket ticket_of(PeerId peer, uint64_t put) { return {(peer + 1ull) << kPutBits | put}; }
-
 struct VerbsPeer {
   // Fixed once published.
   uint32_t id = 0;
@@ -70,17 +67,17 @@ struct VerbsPeer {
   // The driver reads, others write.
   Published<OpenedRegion, kMaxRegions> regions;
   std::atomic<VerbsPeerState> state{VerbsPeerState::Meeting};
-  Status failure;  // written before `state` becomes Gone or Broken
   std::unique_ptr<SharedSegment> signal_ring_memory;  // written by the peer
   ibv_mr* signal_ring_registered = nullptr;
   QueuePair::Remote its_signal_ring{};  // before Alive
 
   // The driver's. Out:
   uint64_t signals_sent = 0;
-  uint64_t signals_returned = 0;  // that it has made room for again
-  uint64_t puts = 0;              // the number of the newest
-  uint8_t dirty_stripes = 0;      // put to since the last signal; bit 0 is not used
-  bool chained = false;           // requests that no call has handed over yet
+  uint64_t signals_returned = 0;       // that it has made room for again
+  uint64_t puts = 0;                   // and gets: the number of the newest
+  std::atomic<uint64_t> puts_done{0};  // all up to this one; the largest number once it has ended
+  uint8_t dirty_stripes = 0;           // put to since the last signal; bit 0 is not used
+  bool chained = false;                // requests that no call has handed over yet
   // In:
   DeferredSignals deferred;
   std::array<uint32_t, kMaxStripes> marks{};     // come, and no signal has asked for them yet
@@ -103,6 +100,19 @@ struct VerbsPeer {
   const SignalRing& signal_ring() const {
     return *reinterpret_cast<const SignalRing*>(signal_ring_memory->data());
   }
+  // The device is done with something. A stripe whose newest is done holds back none of the others.
+  void note_done() {
+    uint64_t done = puts;
+    for (const auto& stripe : stripes) done = std::min(done, stripe->done_up_to(puts));
+    raise_done(done);
+  }
+  void raise_done(uint64_t up_to) {
+    uint64_t before = puts_done.load(std::memory_order_relaxed);
+    while (before < up_to &&
+           !puts_done.compare_exchange_weak(before, up_to, std::memory_order_release)) {
+    }
+  }
+  Ticket newest() const { return Ticket(puts_done, puts); }
   bool alive() const { return state.load(std::memory_order_acquire) == VerbsPeerState::Alive; }
 };
 
@@ -113,7 +123,7 @@ struct VerbsRegion {
   // Of the memory, what is registered.
   std::byte* base = nullptr;
   uint64_t bytes = 0;
-  bool is_part = false;  // holds no lines
+  bool holds_lines = false;
   ibv_mr* registered = nullptr;
 
   // Under the transport's mutex.

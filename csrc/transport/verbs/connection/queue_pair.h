@@ -70,8 +70,8 @@ class QueuePair {
 
   // The device is done with all requests up to this sequence.
   void retire(uint32_t sequence);
-  // Whether the part of a put (a get) that went over this queue pair is done, if there was one.
-  bool put_done(uint64_t put) const { return done_put_ >= put || done_put_ == last_put_; }
+  // Up to which put (get) all parts that went over this queue pair are done; `newest` of them all.
+  uint64_t done_up_to(uint64_t newest) const { return done_put_ == last_put_ ? newest : done_put_; }
 
   // --- receive queue --------------------------------------------------------------------------
   // 0, or the error of the call.
