@@ -133,7 +133,7 @@ test-rdma: build build-cpp $(if $(ACTIVE_RDMA),,$(STAMPS)/guest)  ## all that ne
 	$(BIN)/python tests/rdma/run.py --part $(RDMA_PART) $(RDMA_STAGES)
 
 rdma-shell: build $(STAMPS)/guest  ## a prompt on a machine with a software RDMA device
-	$(BIN)/python -m guest
+	$(BIN)/python tests/guest
 
 $(STAMPS)/debootstrap: | $(STAMPS)/system
 	command -v debootstrap >/dev/null || \

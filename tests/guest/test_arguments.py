@@ -1,4 +1,4 @@
-"""The command line of python -m guest.
+"""The command line of tests/guest.
 
 Floor: tests.
 """

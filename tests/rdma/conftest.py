@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def devices() -> list[str]:
     found = sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
-    assert found, "these tests need an RDMA device; python -m guest runs them with a software one"
+    assert found, "these tests need an RDMA device; python tests/guest has a software one"
     return found
 
 
@@ -52,7 +52,7 @@ def wired(devices: list[str]) -> list[str]:
     """Two devices whose links are ours to take down."""
     found = [device for device in devices if wire_of(device)]
     if len(found) < 2:
-        pytest.skip("no two devices on wires of their own: python -m guest --devices 2 has them")
+        pytest.skip("no two devices on wires of their own: tests/guest --devices 2 has them")
     return found[:2]
 
 

@@ -14,7 +14,7 @@ LIMIT_S = 30
 
 
 def wire_of(device: str) -> str | None:
-    """The interface of a device that guest/rxe has put on a wire of its own; else None."""
+    """The interface of a device that tests/guest/rxe has put on a wire of its own; else None."""
     attribute = Path(f"/sys/class/infiniband/{device}/ports/1/gid_attrs/ndevs/0")
     name = attribute.read_text().strip()
     return name if re.fullmatch(r"x\d+", name) else None

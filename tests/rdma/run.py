@@ -52,7 +52,7 @@ class Stage:
 @dataclass(frozen=True)
 class Group:
     name: str
-    layout: str  # an option of python -m guest
+    layout: str  # an option of python tests/guest
     stages: list[Stage]
 
 
@@ -170,7 +170,7 @@ def run_in_guest(group: Group, stages: list[Stage], build: str, part: Part) -> I
     with tempfile.TemporaryDirectory(prefix="rdma-", dir=SHARE) as folder:
         file = Path(folder, "outcomes")
         limit_s = sum(stage.limit_s + 2 * GRACE_S for stage in stages)
-        guest = [sys.executable, "-m", "guest", group.layout, f"--timeout={limit_s}"]
+        guest = [sys.executable, "tests/guest", group.layout, f"--timeout={limit_s}"]
         inside = [sys.executable, "tests/rdma/run.py", f"--build={build}", f"--part={part}"]
         inside.append(f"--outcomes={file}")
         names = [stage.name for stage in stages]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-FOLDERS = ["rdmacoll", "csrc", "torch_ext", "launcher", "guest", "tests", "examples", "benchmarks"]
+FOLDERS = ["rdmacoll", "csrc", "torch_ext", "launcher", "tests", "examples", "benchmarks"]
 FOLDERS += ["docs"]
 FILES = ["Makefile", "CMakeLists.txt", "setup.py", "pyproject.toml"]
 CPP = {".cc", ".h"}

@@ -1,4 +1,4 @@
-"""What the guest's kernel starts with: busybox, the modules, and guest/init as process 1."""
+"""What the guest's kernel starts with: busybox, the modules, and `init` as process 1."""
 
 import shutil
 from pathlib import Path

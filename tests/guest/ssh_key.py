@@ -10,7 +10,7 @@ from guest import GuestError
 
 
 def make(path: Path) -> None:
-    """Writes `path` and `path`.pub, which guest/sshd reads; GuestError if that cannot be done."""
+    """Writes `path` and `path`.pub, which `sshd` reads; GuestError if that cannot be done."""
     try:
         options = ["-q", "-t", "ed25519", "-N", "", "-C", "throw-away"]
         subprocess.run(["ssh-keygen", *options, "-f", path], check=True)

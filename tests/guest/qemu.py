@@ -34,7 +34,7 @@ class Machine:
     memory_mib: int
     tsc_khz: int
     share: Path  # the host's one folder that the guest may write, at the same path in there
-    run: str  # the folder in share that guest/up reads and writes
+    run: str  # the folder in share that `up` reads and writes
     wire: int | None  # a descriptor: one end of a socket pair that is the link to the other guest
     interactive: bool  # the console is our terminal
 
@@ -60,7 +60,7 @@ def command_line(machine: Machine) -> list[str]:
 
 
 def _kernel_command_line(machine: Machine) -> str:
-    """What the kernel does not know becomes the environment of guest/init."""
+    """What the kernel does not know becomes the environment of `init`."""
     return " ".join(
         (
             *KERNEL_OPTIONS,

@@ -6,7 +6,7 @@ and what .ci/system-packages-rdma lists. docs/SOFTROCE.md says how to use it.
 
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build/guest"
 
 

@@ -1,8 +1,11 @@
-"""The command line: python -m guest [options] [COMMAND]."""
+"""The command line: python tests/guest [options] [COMMAND]."""
 
 import argparse
 import shlex
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from guest import GuestError, boot
 
@@ -15,9 +18,9 @@ EPILOG = """\
 COMMAND is one line of bash, or a program and its arguments. It runs as root in the repository, and
 its output and status are ours; 124 says that it did not end in time, 125 that the guest failed.
 
-  python -m guest ibv_devinfo
-  python -m guest --devices 2 'ib_write_lat -d rxe1 & sleep 1; ib_write_lat -d rxe2 10.4.0.1'
-  python -m guest --guests 2 'ssh host2 hostname'
+  python tests/guest ibv_devinfo
+  python tests/guest --devices 2 'ib_write_lat -d rxe1 & sleep 1; ib_write_lat -d rxe2 10.4.0.1'
+  python tests/guest --guests 2 'ssh host2 hostname'
 
 The guest takes CI and all RDMACOLL_* from this environment. See docs/SOFTROCE.md.
 """
@@ -28,7 +31,7 @@ def parse(arguments: list[str]) -> tuple[boot.Settings, str | None]:
     """The settings and the line of shell to run; None: a shell."""
     default = boot.Settings()
     parser = argparse.ArgumentParser(
-        prog="python -m guest",
+        prog="python tests/guest",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -41,7 +41,7 @@ class Timeout(GuestError):
 
 
 class Guest:
-    """A running QEMU and the folder in which guest/up leaves its words."""
+    """A running QEMU and the folder in which `up` leaves its words."""
 
     def __init__(self, machine: qemu.Machine) -> None:
         self.name = f"host{machine.host}"
@@ -106,7 +106,7 @@ def run(settings: Settings, command: str | None) -> int:
 
 
 def _shell_settings(settings: Settings, interactive: bool) -> str:
-    """For guest/up, in the shell's language. Some of our environment is handed on."""
+    """For `up`, in the shell's language. Some of our environment is handed on."""
     handed_on = {
         name: value
         for name, value in os.environ.items()
