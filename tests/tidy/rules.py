@@ -1,4 +1,5 @@
-"""The rules of the house: CONTRIBUTING.md as code. What may see what is in floors.py.
+"""The rules of the house: CONTRIBUTING.md as code. What may see what is in floors.py,
+what classes hold in members.py.
 
 A rule takes the tree and yields complaints, "path:line: what is wrong".
 """
@@ -7,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from floors import floors, link_edges, python_floors
+from members import data_members
 from source import CODE, CPP, Tree, cpp_functions, python_functions
 
 Rule = Callable[[Tree], Iterator[str]]
@@ -180,4 +182,5 @@ RULES: list[Rule] = [
     tests_exist,
     test_names,
     packages,
+    data_members,
 ]

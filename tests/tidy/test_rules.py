@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import members
 import pytest
 import rules
+from members import cpp_classes
 from source import Function, Tree, cpp_functions, python_functions
 
 LONG_BODY = "  x();\n" * 69
@@ -16,6 +18,11 @@ def plant(root: Path, files: dict[str, str]) -> Tree:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return Tree(root)
+
+
+def cpp_class(name: str, members: int) -> str:
+    fields = "".join(f"  int a{i}_ = 0;\n" for i in range(members))
+    return f"class {name} {{\n  void f();\n{fields}}};\n"
 
 
 def include(header: str) -> str:
@@ -142,14 +149,46 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
         {"pyproject.toml": 'packages = ["rdmacoll.launcher"]\n', "launcher/a.py": ""},
         None,
     ),
+    (
+        rules.data_members,
+        {"csrc/plan/a.h": "\n" + cpp_class("A", 21)},
+        "csrc/plan/a.h:2: A has 21 data members, more than 20",
+    ),
+    (rules.data_members, {"torch_ext/a.cc": cpp_class("A", 20)}, None),
+    (rules.data_members, {"tests/a.cc": cpp_class("A", 21)}, None),
 ]
+
+
+def complaints_of(tmp_path: Path, rule: rules.Rule, files: dict[str, str], most: int) -> list[str]:
+    """With a ceiling for what is named so in place of our own ones; 0: none."""
+    known = {"known": most} if most else {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(members, "KNOWN_LARGE", known)
+        return list(rule(plant(tmp_path, files)))
 
 
 @pytest.mark.parametrize(("rule", "files", "complaint"), CASES)
 def test_planted(
     tmp_path: Path, rule: rules.Rule, files: dict[str, str], complaint: str | None
 ) -> None:
-    complaints = list(rule(plant(tmp_path, files)))
+    check(complaints_of(tmp_path, rule, files, 0), complaint)
+
+
+CEILINGS: list[tuple[rules.Rule, dict[str, str], int, str | None]] = [
+    (rules.data_members, {"csrc/base/a.h": cpp_class("known", 22)}, 22, None),
+    (rules.data_members, {"csrc/base/a.h": cpp_class("known", 23)}, 22, "23 data members"),
+    (rules.data_members, {"csrc/base/a.h": cpp_class("known", 20)}, 22, "known needs no ceiling"),
+]
+
+
+@pytest.mark.parametrize(("rule", "files", "most", "complaint"), CEILINGS)
+def test_ceiling(
+    tmp_path: Path, rule: rules.Rule, files: dict[str, str], most: int, complaint: str | None
+) -> None:
+    check(complaints_of(tmp_path, rule, files, most), complaint)
+
+
+def check(complaints: list[str], complaint: str | None) -> None:
     if complaint is None:
         assert complaints == []
     else:
@@ -180,6 +219,30 @@ def test_every_rule_is_planted() -> None:
 )
 def test_cpp_functions(text: str, functions: list[Function]) -> None:
     assert list(cpp_functions(text)) == functions
+
+
+@pytest.mark.parametrize(
+    ("text", "members"),
+    [
+        ("int a_ = 0;\n  const B& b_;\n  std::map<int, int> c_, d_{1};\n", "a_ b_ c_ d_"),
+        ("public:\n  A() : b_{1}, c_(2) { int d; }\n private:\n  int b_{1};\n  int c_;\n", "b_ c_"),
+        ("std::function<void(int)> a_{};\n  int b_[2][3] = {1};\n  uint8_t c_ : 3;\n", "a_ b_ c_"),
+        ("int f(int a = g(1), B b = {});\n  int g() const { return 1; }\n  int a_;\n", "a_"),
+        (
+            "static constexpr int kA = 1;\n  static int b_;\n  using C = D;\n  friend D;\n",
+            "",
+        ),
+        ("enum class B : int { X, Y };\n  struct C;\n  struct D { int x; };\n  D d_;\n", "d_"),
+        ("bool operator==(const A&) const = default;\n  template <class T>\n  void f(T t);\n", ""),
+        ("decltype(&::open) open = nullptr;\n  int (*close)(int);\n", "open close"),
+        ("alignas(64) std::atomic<int> a_{0};\n  [[maybe_unused]] int b_ = 1 << 2;\n", "a_ b_"),
+        ("F a_ = [](int x) { return x; };\n  int b_;  // int c_;\n", "a_ b_"),
+    ],
+)
+def test_data_members(text: str, members: str) -> None:
+    text = f"namespace n {{\ntemplate <class T>\nclass A final : public B<T> {{\n  {text}}};\n}}\n"
+    found = {one.name: one.members for one in cpp_classes(text)}
+    assert found["A"] == members.split()
 
 
 def test_python_functions() -> None:
