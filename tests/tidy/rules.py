@@ -1,5 +1,5 @@
 """The rules of the house: CONTRIBUTING.md as code. What may see what is in floors.py,
-what classes hold in members.py.
+what classes hold in members.py, who knows transports and algorithms in touches.py.
 
 A rule takes the tree and yields complaints, "path:line: what is wrong".
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from floors import floors, link_edges, python_floors
 from members import data_members
 from source import CODE, CPP, Tree, cpp_functions, python_functions
+from touches import touches
 
 Rule = Callable[[Tree], Iterator[str]]
 
@@ -183,4 +184,5 @@ RULES: list[Rule] = [
     test_names,
     packages,
     data_members,
+    touches,
 ]

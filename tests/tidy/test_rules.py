@@ -5,6 +5,7 @@ from pathlib import Path
 import members
 import pytest
 import rules
+import touches
 from members import cpp_classes
 from source import Function, Tree, cpp_functions, python_functions
 
@@ -27,6 +28,39 @@ def cpp_class(name: str, members: int) -> str:
 
 def include(header: str) -> str:
     return f'#include "{header}"\n'
+
+
+# Seven files that name the transport, six that name the algorithm, and some that only mention both.
+TRANSPORT = {
+    "csrc/transport/known/transport.h": "class KnownTransport {};\n",
+    "csrc/engine/a.cc": include("csrc/transport/known/transport.h"),
+    "csrc/engine/b.cc": 'open("known");\n',
+    "csrc/engine/c.cc": "KnownConfig config;\n",
+    "rdmacoll/d.py": "x = 'known'\n",
+    "CMakeLists.txt": "tests_of(unit transport_known)\n",
+    "setup.py": "glob(f\"csrc/transport/{'no' if x else 'known'}/*.cc\")\n",
+    ".ci/run": "RDMACOLL_TRANSPORT=known make test\n",
+}
+ALGORITHM = {
+    "csrc/plan/algorithms/known.h": "Plan known_gather();\n",
+    "csrc/plan/plan.h": "enum class Algorithm : uint8_t {\n  Ring,\n  Known,\n};\n",
+    "csrc/plan/a.cc": "return Algorithm::Known;\n",
+    "csrc/plan/b.cc": include("csrc/plan/algorithms/known.h"),
+    "torch_ext/c.cc": 'R"(takes "ring" or "known")";\n',
+    "rdmacoll/d.py": 'x = ["known"]\n',
+    "Makefile": "\tRDMACOLL_ALGO=known $(BIN)/rdmarun\n",
+}
+MENTIONS = {
+    "csrc/engine/mentions.cc": '// "known": Algorithm::Known\nint known = unknown("well known");\n',
+    "rdmacoll/mentions.py": '"""Takes "known"."""\nx = 1  # or "known"\n',
+    ".ci/mentions": "# RDMACOLL_TRANSPORT=known\n",
+    "tests/unit/a.cc": 'open("known", Algorithm::Known);\n',
+    "docs/a.md": '"known"\n',
+}
+
+
+def without(files: dict[str, str], *names: str) -> dict[str, str]:
+    return {name: text for name, text in files.items() if name not in names}
 
 
 # rule, files, what the complaint must contain (None: no complaint)
@@ -156,6 +190,18 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
     ),
     (rules.data_members, {"torch_ext/a.cc": cpp_class("A", 20)}, None),
     (rules.data_members, {"tests/a.cc": cpp_class("A", 21)}, None),
+    (
+        rules.touches,
+        TRANSPORT | MENTIONS,
+        "known/:1: 7 files elsewhere name the transport known, more than 6: .ci/run,",
+    ),
+    (rules.touches, without(TRANSPORT, "setup.py") | MENTIONS, None),
+    (
+        rules.touches,
+        ALGORITHM | MENTIONS,
+        "6 files elsewhere name the algorithm known, more than 5: Makefile, csrc/plan/a.cc,",
+    ),
+    (rules.touches, without(ALGORITHM, "csrc/plan/plan.h") | MENTIONS, None),
 ]
 
 
@@ -164,6 +210,7 @@ def complaints_of(tmp_path: Path, rule: rules.Rule, files: dict[str, str], most:
     known = {"known": most} if most else {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(members, "KNOWN_LARGE", known)
+        patch.setattr(touches, "KNOWN_TOUCHES", known)
         return list(rule(plant(tmp_path, files)))
 
 
@@ -178,6 +225,9 @@ CEILINGS: list[tuple[rules.Rule, dict[str, str], int, str | None]] = [
     (rules.data_members, {"csrc/base/a.h": cpp_class("known", 22)}, 22, None),
     (rules.data_members, {"csrc/base/a.h": cpp_class("known", 23)}, 22, "23 data members"),
     (rules.data_members, {"csrc/base/a.h": cpp_class("known", 20)}, 22, "known needs no ceiling"),
+    (rules.touches, TRANSPORT, 7, None),
+    (rules.touches, TRANSPORT | {"csrc/e.cc": 'f("known");\n'}, 7, "8 files elsewhere"),
+    (rules.touches, without(TRANSPORT, "setup.py"), 7, "known needs no ceiling"),
 ]
 
 
