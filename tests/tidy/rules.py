@@ -6,6 +6,7 @@ A rule takes the tree and yields complaints, "path:line: what is wrong".
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from floors import floors, link_edges, python_floors
 from members import data_members
@@ -19,6 +20,7 @@ FUNCTION_LINES = 69
 COLUMNS = 100
 PAGE_COLUMNS = 120
 FOLDER_SOURCES = 20  # x.h and x.cc are one
+MAX_VIRTUALS = 20  # of what every transport has to be
 
 
 def engine_is_alone(tree: Tree) -> Iterator[str]:
@@ -168,6 +170,16 @@ def packages(tree: Tree) -> Iterator[str]:
             yield f"{path}:1: package {name} is not in pyproject.toml's packages"
 
 
+def virtuals(tree: Tree) -> Iterator[str]:
+    """What every transport answers is little, so that another one is little work."""
+    path = Path("csrc/transport/transport.h")
+    if path in tree.files():
+        text = "\n".join(text for _, text in tree.code_lines(path))
+        count = len(re.findall(r"\bvirtual\b", text))
+        if count > MAX_VIRTUALS:
+            yield f"{path}:1: {count} virtual functions, more than {MAX_VIRTUALS}"
+
+
 RULES: list[Rule] = [
     floors,
     link_edges,
@@ -185,4 +197,5 @@ RULES: list[Rule] = [
     packages,
     data_members,
     touches,
+    virtuals,
 ]

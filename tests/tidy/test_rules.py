@@ -202,6 +202,16 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
         "6 files elsewhere name the algorithm known, more than 5: Makefile, csrc/plan/a.cc,",
     ),
     (rules.touches, without(ALGORITHM, "csrc/plan/plan.h") | MENTIONS, None),
+    (
+        rules.virtuals,
+        {"csrc/transport/transport.h": "  virtual void f() = 0;\n" * 21},
+        "csrc/transport/transport.h:1: 21 virtual functions, more than 20",
+    ),
+    (
+        rules.virtuals,
+        {"csrc/transport/transport.h": "// virtual\n" + "  virtual void f() = 0;\n" * 20},
+        None,
+    ),
 ]
 
 
