@@ -12,8 +12,8 @@ KNOWN_LARGE: dict[str, int] = {
     "Config": 24,
     "Group": 33,
     "Port": 24,
-    "ShmTransport": 24,
-    "ThreadProgress": 32,
+    "ShmTransport": 23,
+    "ThreadProgress": 33,
     "VerbsPeer": 30,
     "VerbsTable": 31,  # of libibverbs' functions
     "VerbsTransport": 35,
