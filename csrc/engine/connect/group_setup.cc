@@ -22,14 +22,13 @@ Result<GroupSetup> GroupSetup::begin(Transports& transports, const Clock& clock,
   const RegionId region = block.value().id;
   GroupRecord mine{config.agreement_hash(),       rank,  world, transports.local_card(),
                    transports.region_key(region), region};
-  return GroupSetup(transports, clock, config, layout, block.value(), std::move(mine));
+  return GroupSetup(transports, clock, layout, block.value(), std::move(mine));
 }
 
-GroupSetup::GroupSetup(Transports& transports, const Clock& clock, const Config& config,
-                       Layout layout, Region block, GroupRecord mine)
+GroupSetup::GroupSetup(Transports& transports, const Clock& clock, Layout layout, Region block,
+                       GroupRecord mine)
     : transports_(transports),
       clock_(clock),
-      config_(config),
       layout_(layout),
       block_(block),
       mine_(std::move(mine)),

@@ -41,14 +41,13 @@ class GroupSetup {
   void give_up();
 
  private:
-  GroupSetup(Transports& transports, const Clock& clock, const Config& config, Layout layout,
-             Region block, GroupRecord mine);
+  GroupSetup(Transports& transports, const Clock& clock, Layout layout, Region block,
+             GroupRecord mine);
   Status meet_peer(uint32_t peer, Deadline deadline);
   Status check(const GroupRecord& theirs, uint32_t rank) const;
 
   Transports& transports_;
   const Clock& clock_;
-  const Config& config_;
   Layout layout_;
   Region block_;
   GroupRecord mine_;
