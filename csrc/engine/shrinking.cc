@@ -248,7 +248,7 @@ Status Shrinking::say(ShrinkStage stage) {
                           .stage = stage,
                           .excluded = excluded_,
                           .record = setup_ ? setup_->record() : ""};
-  return state.publish(group_.block().base + group_.layout().shrink_state());
+  return state.publish(group_.block().base + group_.layout().shrink_state().own);
 }
 
 Status Shrinking::fail(Status status) {

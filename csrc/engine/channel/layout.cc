@@ -36,11 +36,10 @@ Layout Layout::within(uint32_t world, uint64_t block_bytes) {
 
 Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
     : grants_(world * uint64_t{kLineBytes}),  // the status lines lie before them
-      call_log_(2 * grants_),
-      shrink_state_places_(std::min(world, kShrinkStatePlaces)),
+      call_log_{2 * grants_, kCallLogBytes, std::min(world, kMaxCallLogsRead)},
       slot_bytes_(slot_bytes),
       stage_bytes_(stage_bytes) {
-  uint64_t next = seen_call_log(std::min(world, kMaxCallLogsRead));
+  uint64_t next = call_log_.end();
   for (uint8_t channel = 0; channel < kChannels; ++channel) {
     channels_[channel].depth = depth_of(channel);
     channels_[channel].lines = next;
@@ -59,8 +58,9 @@ Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
       next += depth(channel) * stage_bytes_;
     }
   }
-  shrink_state_ = next;
-  total_bytes_ = seen_heartbeat(world);
+  shrink_state_ = {next, kShrinkStateBytes, std::min(world, kShrinkStatePlaces)};
+  heartbeat_ = {shrink_state_.end(), kLineBytes, world};
+  total_bytes_ = heartbeat_.end();
 }
 
 }  // namespace rdmacoll

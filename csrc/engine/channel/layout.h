@@ -8,10 +8,9 @@
 //   slots   `depth` slots that p writes its messages into; smaller ones for eager messages (p2p.h)
 //   bounce  `depth` slots of my own, sources of my puts to a p whose memory is not mapped
 // and for each stage channel `depth` stages of my own, for each p one status line (group.h) and one
-// in which p grants me where my messages may land (landing.h); the log of what I have called, which
-// all may read (call_log.h), and the places where I read those of others (call_log_reader.h); at
-// the end what I say when the group is shrunk (shrink_state.h), and the places where I read what
-// others say; then my heartbeat (heartbeat_monitor.h), and for each p a line where I read p's.
+// in which p grants me where my messages may land (landing.h). Three areas are for peers to read:
+// the log of what I have called (call_log.h); at the end what I say when the group is shrunk
+// (shrink_state.h), and my heartbeat (heartbeat_monitor.h).
 #pragma once
 
 #include <algorithm>
@@ -40,6 +39,17 @@ inline constexpr uint32_t kMaxCallLogsRead = 64;  // ranks whose logs one reads 
 // What a rank says when the group is shrunk, and how many of these one reads at a time.
 inline constexpr uint64_t kShrinkStateBytes = 4096;
 inline constexpr uint32_t kShrinkStatePlaces = 16;
+
+// What all may read in a rank's block, and behind it the places where the rank reads the same of
+// others (peer_reads.h).
+struct ReadArea {
+  uint64_t own = 0;
+  uint64_t bytes = 0;
+  uint32_t places = 0;
+
+  uint64_t place(uint32_t index) const { return own + (1ull + index) * bytes; }
+  uint64_t end() const { return place(places); }
+};
 
 class Layout {
  public:
@@ -75,15 +85,9 @@ class Layout {
   uint64_t stages(uint8_t channel) const { return channels_[channel].stages; }
   uint64_t status(uint32_t writer) const { return writer * uint64_t{kLineBytes}; }
   uint64_t grant(uint32_t writer) const { return grants_ + writer * uint64_t{kLineBytes}; }
-  uint64_t call_log() const { return call_log_; }
-  uint64_t seen_call_log(uint32_t place) const { return call_log_ + (1 + place) * kCallLogBytes; }
-  uint64_t shrink_state() const { return shrink_state_; }
-  uint64_t seen_shrink_state(uint32_t place) const {
-    return shrink_state_ + (1 + place) * kShrinkStateBytes;
-  }
-  uint32_t shrink_state_places() const { return shrink_state_places_; }
-  uint64_t heartbeat() const { return seen_shrink_state(shrink_state_places_); }
-  uint64_t seen_heartbeat(uint32_t peer) const { return heartbeat() + (1ull + peer) * kLineBytes; }
+  const ReadArea& call_log() const { return call_log_; }
+  const ReadArea& shrink_state() const { return shrink_state_; }
+  const ReadArea& heartbeat() const { return heartbeat_; }  // a line; a place for each peer
 
  private:
   struct Channel {
@@ -95,9 +99,9 @@ class Layout {
   };
   std::array<Channel, kChannels> channels_;
   uint64_t grants_;
-  uint64_t call_log_;
-  uint32_t shrink_state_places_;
-  uint64_t shrink_state_ = 0;
+  ReadArea call_log_;
+  ReadArea shrink_state_;
+  ReadArea heartbeat_;
   uint64_t slot_bytes_;
   uint64_t stage_bytes_;
   uint64_t total_bytes_ = 0;

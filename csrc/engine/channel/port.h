@@ -20,13 +20,6 @@ struct Link {
   std::byte* mapped = nullptr;        // the same, if this rank can load and store it
   std::span<const std::byte> heap{};  // the peer's, if it is mapped
   bool maps_mine = true;              // whether the peer, if it maps memory, maps this rank's heap
-
-  // Reads of the peer's block, one-sidedly, into the same or another place of mine.
-  Posted read(uint64_t from, uint64_t bytes, const Region& mine, uint64_t to,
-              Ticket* ticket) const {
-    return transport->get(peer, kLandingChannel, {region, from, bytes},
-                          {mine.base + to, bytes, mine.id}, ticket);
-  }
 };
 
 // Where the blocks of a group's ranks are: this rank's own, and how it reaches the others'.

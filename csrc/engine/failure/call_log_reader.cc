@@ -2,77 +2,69 @@
 #include "csrc/engine/failure/call_log_reader.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace rdmacoll {
 
 CallLogReader::CallLogReader(const Layout& layout, uint32_t rank, const Region& block,
                              const std::vector<Link>& links)
-    : layout_(layout), rank_(rank), block_(block), links_(links), asked_(links.size()) {
-  asked_[rank].state = State::Read;
+    : one_each_(layout.call_log().places == links.size()),
+      reads_(layout.call_log(), block, links),
+      logs_(reads_.places() + 1) {
+  logs_.back() = {rank, block.base + layout.call_log().own};
 }
 
 void CallLogReader::begin(const std::vector<uint32_t>& ranks) {
-  for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
-    if (rank != rank_) asked_[rank] = {};
-  }
-  for (uint32_t i = 0; i < std::min<size_t>(ranks.size(), kMaxCallLogsRead); ++i) {
-    // Nothing is read from a rank that is gone. Then the log of another rank, which was read into
-    // this place before, must not pass for its own.
-    std::memset(block_.base + layout_.seen_call_log(i), 0, kCallLogBytes);
-    asked_[ranks[i]] = {State::Unposted, i, {}};
+  reads_.forget();
+  std::fill(logs_.begin(), logs_.end() - 1, Log{});
+  // A rank keeps its place where it can: an older read that is still under way, to a peer that does
+  // not answer, then keeps no other waiting.
+  for (uint32_t i = 0; i < std::min<size_t>(ranks.size(), reads_.places()); ++i) {
+    logs_[one_each_ ? ranks[i] : i].rank = ranks[i];
   }
 }
 
 bool CallLogReader::done() {
-  bool all_done = true;
-  for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
-    Asked& asked = asked_[rank];
-    if (asked.state == State::Unposted) post(rank, asked);
-    if (asked.state == State::Pending && asked.ticket.done()) {
-      asked.state = State::Read;
-    }
-    all_done &= asked.state != State::Unposted && asked.state != State::Pending;
+  bool all = true;
+  for (uint32_t place = 0; place < reads_.places(); ++place) {
+    Log& log = logs_[place];
+    if (!log.rank || log.bytes != nullptr) continue;
+    reads_.post(place, *log.rank);
+    log.bytes = reads_.take(place);
+    all &= log.bytes != nullptr;
   }
-  return all_done;
+  return all;
 }
 
-void CallLogReader::post(uint32_t rank, Asked& asked) {
-  const Link& link = links_[rank];
-  const Posted posted = link.read(layout_.call_log(), kCallLogBytes, block_,
-                                  layout_.seen_call_log(asked.place), &asked.ticket);
-  if (posted == Posted::Done) asked.state = State::Read;
-  if (posted == Posted::Pending) asked.state = State::Pending;
-}
-
-CallLogView CallLogReader::log_of(uint32_t rank) const {
-  return CallLogView(block_.base + (rank == rank_ ? layout_.call_log()
-                                                  : layout_.seen_call_log(asked_[rank].place)));
+const CallLogReader::Log* CallLogReader::log_of(uint32_t rank) const {
+  const auto log =
+      std::find_if(logs_.begin(), logs_.end(), [&](const Log& one) { return one.rank == rank; });
+  return log != logs_.end() ? &*log : nullptr;
 }
 
 std::optional<uint32_t> CallLogReader::differing(const CollectiveCall& mine) const {
-  for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
-    if (rank == rank_ || asked_[rank].state != State::Read) continue;
-    const auto theirs = log_of(rank).at(mine.sequence);
-    if (theirs && theirs->call.signature != mine.signature) return rank;
+  for (const Log& log : logs_) {
+    if (log.bytes == nullptr) continue;
+    const auto theirs = CallLogView(log.bytes).at(mine.sequence);
+    if (theirs && theirs->call.signature != mine.signature) return log.rank;
   }
   return std::nullopt;
 }
 
 uint64_t CallLogReader::first_open() const {
   uint64_t first = UINT64_MAX;
-  for (uint32_t rank = 0; rank < asked_.size(); ++rank) {
-    if (asked_[rank].state != State::Read) continue;
-    const auto newest = log_of(rank).newest();
+  for (const Log& log : logs_) {
+    if (log.bytes == nullptr) continue;
+    const auto newest = CallLogView(log.bytes).newest();
     if (newest) first = std::min(first, newest->call.sequence + (newest->ended ? 1 : 0));
   }
   return first;
 }
 
 std::string CallLogReader::finding(uint32_t rank, uint64_t own_sequence) const {
-  if (asked_[rank].state == State::Unasked) return "was not asked";
-  if (asked_[rank].state != State::Read) return "could not be asked";
-  const CallLogView log = log_of(rank);
+  const Log* read = log_of(rank);
+  if (read == nullptr) return "was not asked";
+  if (read->bytes == nullptr) return "could not be asked";
+  const CallLogView log(read->bytes);
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (const auto newest = log.newest()) {
@@ -92,8 +84,9 @@ std::string CallLogReader::finding(uint32_t rank, uint64_t own_sequence) const {
 }
 
 int64_t CallLogReader::waited_ns(uint32_t rank, int64_t now_ns) const {
-  if (asked_[rank].state != State::Read) return 0;
-  const CallLogView log = log_of(rank);
+  const Log* read = log_of(rank);
+  if (read == nullptr || read->bytes == nullptr) return 0;
+  const CallLogView log(read->bytes);
   if (const auto message = log.message()) return rdmacoll::waited_ns(message->started_ns, now_ns);
   const auto newest = log.newest();
   return newest && !newest->ended ? rdmacoll::waited_ns(newest->call.started_ns, now_ns) : 0;

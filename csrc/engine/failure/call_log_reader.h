@@ -1,7 +1,6 @@
 // CallLogReader: reads one-sidedly what the ranks of a group have called (call_log.h): when the
-// group fails, to put it into words, and when this rank waits for long, to compare. Nobody has to
-// answer; where a network lies between, it takes a moment. Floor: engine/failure. Thread: the
-// driver.
+// group fails, to put it into words, and when this rank waits for long, to compare.
+// Floor: engine/failure. Thread: the driver.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "csrc/engine/channel/layout.h"
-#include "csrc/engine/channel/port.h"
 #include "csrc/engine/failure/call_log.h"
-#include "csrc/transport/transport.h"
+#include "csrc/engine/failure/peer_reads.h"
 
 namespace rdmacoll {
 
@@ -23,7 +20,7 @@ class CallLogReader {
 
   // Asks for as many of the ranks as there is room for, the first of them.
   void begin(const std::vector<uint32_t>& ranks);
-  // Whether nothing is under way any more. Posts what the transports had no room for.
+  // Whether all of them are read. Posts what there was no room for.
   bool done();
 
   // A rank whose log was read and whose collective of the same number is another one than `mine`.
@@ -37,20 +34,15 @@ class CallLogReader {
   int64_t waited_ns(uint32_t rank, int64_t now_ns) const;
 
  private:
-  enum class State : uint8_t { Unasked, Unposted, Pending, Read };
-  struct Asked {
-    State state = State::Unasked;
-    uint32_t place = 0;
-    Ticket ticket;
+  struct Log {
+    std::optional<uint32_t> rank{};    // nullopt: nobody was asked
+    const std::byte* bytes = nullptr;  // nullptr: not read so far
   };
-  void post(uint32_t rank, Asked& asked);
-  CallLogView log_of(uint32_t rank) const;
+  const Log* log_of(uint32_t rank) const;
 
-  const Layout& layout_;
-  const uint32_t rank_;
-  const Region& block_;
-  const std::vector<Link>& links_;
-  std::vector<Asked> asked_;
+  const bool one_each_;  // there is a place for every rank
+  PeerReads reads_;
+  std::vector<Log> logs_;  // by place, and last this rank's own
 };
 
 }  // namespace rdmacoll

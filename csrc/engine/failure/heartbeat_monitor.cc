@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "csrc/base/limits.h"
 
@@ -12,18 +13,17 @@ namespace {
 // Between two looks; several of them make a bound.
 constexpr int64_t kLookNs = 2 * kHeartbeatNs;
 
-std::atomic<uint64_t>& word_at(const Region& block, uint64_t offset) {
-  return *reinterpret_cast<std::atomic<uint64_t>*>(block.base + offset);
-}
-
 }  // namespace
 
 HeartbeatMonitor::HeartbeatMonitor(const Layout& layout, const Region& block,
                                    const std::vector<Link>& links, int64_t bound_ns)
-    : layout_(layout), block_(block), links_(links), bound_ns_(bound_ns), seen_(links.size()) {}
+    : own_(block.base + layout.heartbeat().own),
+      reads_(layout.heartbeat(), block, links),
+      bound_ns_(bound_ns),
+      seen_(links.size()) {}
 
 void HeartbeatMonitor::beat() {
-  word_at(block_, layout_.heartbeat()).fetch_add(1, std::memory_order_release);
+  reinterpret_cast<std::atomic<uint64_t>*>(own_)->fetch_add(1, std::memory_order_release);
 }
 
 std::optional<uint32_t> HeartbeatMonitor::look(int64_t now_ns,
@@ -44,23 +44,14 @@ std::optional<uint32_t> HeartbeatMonitor::look(int64_t now_ns,
 // Takes what was read last, and reads again.
 bool HeartbeatMonitor::still(uint32_t peer, int64_t passed_ns) {
   Seen& seen = seen_[peer];
-  if (seen.pending && seen.ticket.done()) seen.pending = false;
-  if (!seen.pending) {
-    const uint64_t beats =
-        word_at(block_, layout_.seen_heartbeat(peer)).load(std::memory_order_relaxed);
-    if (beats != seen.beats) seen.still_ns = 0;
-    seen.beats = beats;
-    read(peer);
+  if (const std::byte* read = reads_.take(peer)) {
+    uint64_t beats = 0;
+    std::memcpy(&beats, read, sizeof(beats));
+    if (beats != 0 && beats != seen.beats) seen = {.beats = beats};
   }
+  reads_.post(peer, peer);
   seen.still_ns += passed_ns;
   return seen.still_ns > bound_ns_;
-}
-
-void HeartbeatMonitor::read(uint32_t peer) {
-  const Link& link = links_[peer];
-  Seen& seen = seen_[peer];
-  seen.pending = link.read(layout_.heartbeat(), sizeof(uint64_t), block_,
-                           layout_.seen_heartbeat(peer), &seen.ticket) == Posted::Pending;
 }
 
 }  // namespace rdmacoll

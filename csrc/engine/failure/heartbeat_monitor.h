@@ -10,9 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "csrc/engine/channel/layout.h"
-#include "csrc/engine/channel/port.h"
-#include "csrc/transport/transport.h"
+#include "csrc/engine/failure/peer_reads.h"
 
 namespace rdmacoll {
 
@@ -32,17 +30,13 @@ class HeartbeatMonitor {
 
  private:
   struct Seen {
-    bool pending = false;
-    Ticket ticket{};
     uint64_t beats = 0;
     int64_t still_ns = 0;
   };
   bool still(uint32_t peer, int64_t passed_ns);
-  void read(uint32_t peer);
 
-  const Layout& layout_;
-  const Region& block_;
-  const std::vector<Link>& links_;
+  std::byte* const own_;
+  PeerReads reads_;  // each peer's in a place of its own
   const int64_t bound_ns_;
   int64_t looked_ns_ = 0;
   std::vector<Seen> seen_;  // by rank

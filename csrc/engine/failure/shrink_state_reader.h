@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "csrc/engine/failure/call_log_reader.h"
+#include "csrc/engine/failure/peer_reads.h"
 #include "csrc/engine/failure/shrink_state.h"
 #include "csrc/engine/work/work.h"
 
@@ -35,24 +35,14 @@ class ShrinkStateReader {
   void end(const Status& status, std::vector<Completion>& finished);
 
  private:
-  // Where one state is read to; used again only when nothing can arrive there any more.
-  struct Place {
-    bool pending = false;
-    bool counts = false;  // it is of the reading under way
-    uint32_t rank = 0;
-    Ticket ticket{};
-  };
-  std::byte* bytes_of(size_t place) const;
-  bool post(size_t place);
-  void take(size_t place);
+  bool take(uint32_t place);
 
   const Clock& clock_;
-  const Layout& layout_;
-  const Region& block_;
-  const std::vector<Link>& links_;
-  std::vector<Place> places_;
+  const uint32_t world_;
+  PeerReads reads_;
   std::optional<ShrinkStateRead> op_;
   size_t asked_ = 0;  // of op_->ranks
+  size_t taken_ = 0;  // of these
 };
 
 }  // namespace rdmacoll

@@ -31,7 +31,7 @@ Group::Group(const Clock& clock, GroupBlocks blocks, const Heap* heap, const Con
       ports_(make_ports(layout_, links_, block_, rank_)),
       executor_(layout_, rank_, block_.base, links_, ports_, heap, config, clock),
       p2p_(rank_, layout_, ports_, config, clock, log_),
-      call_log_(block_.base + layout_.call_log()),
+      call_log_(block_.base + layout_.call_log().own),
       call_logs_(layout_, rank_, block_, links_),
       comparison_(call_logs_, world()),
       shrink_states_(clock, layout_, block_, links_),

@@ -1,5 +1,5 @@
 // FakeTransport: a transport that does what a test says when it is asked to connect or to register
-// memory or to signal, and remembers that it was asked. It moves no data by itself.
+// memory, to signal or to read, and remembers that it was asked. It moves no data by itself.
 #pragma once
 
 #include <functional>
@@ -26,6 +26,9 @@ class FakeTransport final : public Transport {
 
   using Signal = std::function<Posted(RemoteSlice slice, uint64_t counter, const Header& header)>;
 
+  using Get = std::function<Posted(PeerId peer, RemoteSlice source, LocalSlice destination,
+                                   Ticket* ticket)>;
+
   FakeTransport(std::string name, std::string address) {
     set_info({.name = std::move(name), .address = std::move(address)});
   }
@@ -40,6 +43,7 @@ class FakeTransport final : public Transport {
   // What the test sets.
   Answer on_connect = [](const std::string&, Deadline) { return PeerId{7}; };
   Signal on_signal = [](RemoteSlice, uint64_t, const Header&) { return Posted::Full; };
+  Get on_get = [](PeerId, RemoteSlice, LocalSlice, Ticket*) { return Posted::Full; };
   Status on_register;
   std::set<std::string> callers;  // addresses
   Region open_as{.id = 0};        // what every key opens
@@ -71,7 +75,10 @@ class FakeTransport final : public Transport {
   bool is_reusable(RegionId region) override { return !held.contains(region); }
 
   Posted put(PeerId, uint8_t, LocalSlice, RemoteSlice, Ticket*) override { return Posted::Full; }
-  Posted get(PeerId, uint8_t, RemoteSlice, LocalSlice, Ticket*) override { return Posted::Full; }
+  Posted get(PeerId peer, uint8_t, RemoteSlice source, LocalSlice destination,
+             Ticket* ticket) override {
+    return on_get(peer, source, destination, ticket);
+  }
   Posted signal(PeerId, uint8_t, RemoteSlice slice, uint64_t counter,
                 const Header& header) override {
     return on_signal(slice, counter, header);

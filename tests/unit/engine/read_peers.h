@@ -1,0 +1,74 @@
+// ReadPeers: the blocks of a group's ranks, rank 0's own and those that it reads through a
+// transport that answers as the test says. Floor: tests.
+#pragma once
+
+#include <cstring>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "csrc/engine/channel/port.h"
+#include "csrc/memory/shared_segment.h"
+#include "tests/unit/engine/fake_transport.h"
+
+namespace rdmacoll {
+
+class ReadPeers {
+ public:
+  enum class Answer : uint8_t { AtOnce, Later, Refuses, IsGone };
+
+  explicit ReadPeers(uint32_t world) : layout(world, kSlotBytesMin, kStageBytesMin) {
+    for (uint32_t rank = 0; rank < world; ++rank) {
+      blocks_.push_back(SharedSegment::create(layout.total_bytes()).take());
+      links.push_back(
+          {.transport = rank == 0 ? nullptr : &transport_, .peer = rank, .region = rank});
+    }
+    mine = {.id = 0, .base = blocks_[0].data(), .bytes = layout.total_bytes()};
+    transport_.on_get = [this](PeerId peer, RemoteSlice source, LocalSlice destination,
+                               Ticket* ticket) { return get(peer, source, destination, ticket); };
+  }
+  ReadPeers(const ReadPeers&) = delete;
+
+  const Layout layout;
+  Region mine;
+  std::vector<Link> links;
+
+  std::map<uint32_t, Answer> answers;  // of a rank; at once, unless it is said
+  uint64_t gets = 0;                   // that were posted
+
+  std::byte* block(uint32_t rank) { return blocks_[rank].data(); }
+  // What was asked of the ranks that answer later.
+  void deliver() {
+    for (const auto& copy : std::exchange(under_way_, {})) copy();
+    delivered_.store(gets);
+  }
+
+ private:
+  Posted get(PeerId peer, RemoteSlice source, LocalSlice destination, Ticket* ticket) {
+    const Answer answer = answers[peer];
+    if (answer == Answer::Refuses) return Posted::Full;
+    ++gets;
+    if (answer == Answer::IsGone) return Posted::Done;
+    EXPECT_EQ(source.region, peer);
+    EXPECT_EQ(source.bytes, destination.bytes);
+    const auto copy = [from = block(peer) + source.offset, destination] {
+      std::memcpy(destination.data, from, destination.bytes);
+    };
+    if (answer == Answer::AtOnce) {
+      copy();
+      return Posted::Done;
+    }
+    under_way_.push_back(copy);
+    *ticket = Ticket(delivered_, gets);
+    return Posted::Pending;
+  }
+
+  std::vector<SharedSegment> blocks_;
+  FakeTransport transport_{"fake", ""};
+  std::vector<std::function<void()>> under_way_;
+  std::atomic<uint64_t> delivered_{0};  // up to this get
+};
+
+}  // namespace rdmacoll
