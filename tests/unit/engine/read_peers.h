@@ -2,8 +2,8 @@
 // transport that answers as the test says. Floor: tests.
 #pragma once
 
-#include <cstring>
 #include <atomic>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <utility>
