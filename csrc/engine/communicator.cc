@@ -8,8 +8,9 @@ namespace {
 // The same on all ranks: whom memory can be shared with is a matter of host, container and user, so
 // either all ranks are of one kind, or everyone has a peer of another.
 bool all_mapped(const Group& group) {
-  for (uint32_t peer = 0; peer < group.world(); ++peer) {
-    if (peer != group.rank() && group.links()[peer].mapped == nullptr) return false;
+  for (uint32_t peer = 0; peer < group.members().world(); ++peer) {
+    if (peer != group.members().rank() && group.members().links()[peer].mapped == nullptr)
+      return false;
   }
   return true;
 }
@@ -23,7 +24,7 @@ Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths
       paths_(std::move(paths)),
       context_(context),
       reach_{all_mapped(*group_)},
-      choices_(context.tuning, group_->world(), reach_, context.preference),
+      choices_(context.tuning, group_->members().world(), reach_, context.preference),
       timeout_ms_(timeout_ms),
       keeps_(std::move(keeps)),
       shrinking_(std::move(shrinking)) {
@@ -32,17 +33,17 @@ Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths
 
 Communicator::~Communicator() {
   context_.progress.remove(*group_);
-  for (uint32_t peer = 0; peer < group_->world(); ++peer) {
-    if (peer == group_->rank()) continue;
-    const Link& link = group_->links()[peer];
+  for (uint32_t peer = 0; peer < group_->members().world(); ++peer) {
+    if (peer == group_->members().rank()) continue;
+    const Link& link = group_->members().links()[peer];
     link.transport->close_region(link.peer, link.region);
   }
-  context_.transports.release_region(group_->block().id, Release::Keep);
+  context_.transports.release_region(group_->members().block().id, Release::Keep);
   context_.progress.notify({});  // some transports tell the peers in the driver's next round
 }
 
-int Communicator::rank() const { return static_cast<int>(group_->rank()); }
-int Communicator::size() const { return static_cast<int>(group_->world()); }
+int Communicator::rank() const { return static_cast<int>(group_->members().rank()); }
+int Communicator::size() const { return static_cast<int>(group_->members().world()); }
 std::vector<PeerPath> Communicator::paths() const {
   std::vector<PeerPath> paths;
   for (size_t rank = 0; rank < paths_.size(); ++rank) {
@@ -123,7 +124,7 @@ Status Communicator::wait(Work& work, int64_t timeout_ms, const InterruptCheck& 
 Status Communicator::failure() const { return group_->failure(); }
 
 std::vector<int> Communicator::lost_ranks() const {
-  const RankSet lost = group_->lost_ranks();
+  const RankSet lost = group_->members().lost();
   std::vector<int> ranks;
   for (int rank = 0; rank < size(); ++rank) {
     if (lost[static_cast<size_t>(rank)]) ranks.push_back(rank);
@@ -142,7 +143,7 @@ void Communicator::abort(const std::string& reason) {
 }
 
 void Communicator::leave(const std::string& reason) {
-  group_->fail_soon(Status(StatusCode::Aborted, reason), Group::Farewell::Left);
+  group_->fail_soon(Status(StatusCode::Aborted, reason), ExitReason::Left);
   context_.progress.notify({});
 }
 

@@ -26,9 +26,9 @@ Shrinking::Shrinking(Group& group, Transports& transports, Progress& progress, c
       clock_(clock),
       config_(std::move(config)),
       make_(std::move(make)),
-      excluded_(group.world()),
-      gone_(group.world()),
-      found_(group.world()) {}
+      excluded_(group.members().world()),
+      gone_(group.members().world()),
+      found_(group.members().world()) {}
 
 Shrinking::~Shrinking() {
   if (setup_) setup_->give_up();
@@ -73,7 +73,7 @@ Status Shrinking::exclude(std::span<const int> ranks) {
   }
   RankSet excluded = excluded_;
   for (const int rank : ranks) {
-    const bool own = rank == static_cast<int>(group_.rank());
+    const bool own = rank == static_cast<int>(members().rank());
     if (rank < 0 || rank >= static_cast<int>(world()) || own) {
       return Status(StatusCode::InvalidArgument,
                     "ranks_to_exclude names rank " + std::to_string(rank) +
@@ -92,7 +92,7 @@ WorkPtr Shrinking::read() {
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (!is_member(rank)) continue;
     // Before it is read: who decides and leaves at once has said so when it is seen to be gone.
-    gone_[rank] = group_.is_gone(rank);
+    gone_[rank] = members().is_gone(rank);
     found_[rank].reset();
     ranks.push_back(rank);
   }
@@ -123,7 +123,7 @@ Result<Shrinking::Turn> Shrinking::consider() {
 Status Shrinking::excluded_by(uint32_t rank) const {
   return Status(StatusCode::Aborted,
                 rank_name(rank) + " makes a smaller group without this rank, " +
-                    rank_name(group_.rank()) +
+                    rank_name(members().rank()) +
                     ": it was named in ranks_to_exclude, or could not be reached; it has no part "
                     "in the new group");
 }
@@ -132,7 +132,7 @@ Result<bool> Shrinking::adopt_decision() {
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (!is_member(rank) || !found_[rank] || found_[rank]->stage != ShrinkStage::Decided) continue;
     const RankSet& decided = found_[rank]->excluded;
-    if (decided[group_.rank()]) return fail(excluded_by(rank));  // be it gone by now
+    if (decided[members().rank()]) return fail(excluded_by(rank));  // be it gone by now
     const auto mine = std::find_if(made_.begin(), made_.end(),
                                    [&](const auto& made) { return made.first == decided; });
     if (mine == made_.end()) {
@@ -152,11 +152,11 @@ Result<bool> Shrinking::adopt_decision() {
 Result<RankSet> Shrinking::whom_to_exclude() const {
   RankSet excluded = excluded_;
   for (uint32_t rank = 0; rank < world(); ++rank) {
-    if (rank == group_.rank() || excluded[rank]) continue;
+    if (rank == members().rank() || excluded[rank]) continue;
     const std::optional<ShrinkState>& said = found_[rank];
     if (gone_[rank] || (said && said->stage == ShrinkStage::Declined)) {
       excluded[rank] = true;
-    } else if (said && said->excluded[group_.rank()]) {
+    } else if (said && said->excluded[members().rank()]) {
       return excluded_by(rank);
     } else if (said) {
       for (uint32_t r = 0; r < world(); ++r) excluded[r] = excluded[r] || said->excluded[r];
@@ -178,7 +178,7 @@ Result<bool> Shrinking::go_on() {
   if (moved.ok()) return true;
   // One that has gone since will be excluded next time; anything else only this rank knows.
   for (uint32_t rank = 0; rank < world(); ++rank) {
-    if (is_member(rank) && group_.is_gone(rank)) return false;
+    if (is_member(rank) && members().is_gone(rank)) return false;
   }
   RDMACOLL_RETURN_IF_ERROR(say(ShrinkStage::Declined));
   return fail(moved);
@@ -216,11 +216,11 @@ Status Shrinking::make_ready() {
   uint32_t rank = 0, size = 0;
   for (uint32_t r = 0; r < world(); ++r) {
     if (excluded_[r]) continue;
-    if (r < group_.rank()) ++rank;
+    if (r < members().rank()) ++rank;
     ++size;
   }
   auto begun =
-      GroupSetup::begin(transports_, clock_, config_, group_.layout().shrunk(size), rank, size);
+      GroupSetup::begin(transports_, clock_, config_, members().layout().shrunk(size), rank, size);
   if (!begun.ok()) return begun.status();
   setup_.emplace(begun.take());
   return Status();
@@ -229,7 +229,7 @@ Status Shrinking::make_ready() {
 std::vector<std::string> Shrinking::records() const {
   std::vector<std::string> records;
   for (uint32_t rank = 0; rank < world(); ++rank) {
-    if (rank == group_.rank()) records.push_back(setup_->record());
+    if (rank == members().rank()) records.push_back(setup_->record());
     if (is_member(rank)) records.push_back(found_[rank]->record);
   }
   return records;
@@ -244,11 +244,11 @@ Status Shrinking::begin_anew(RankSet excluded) {
 
 Status Shrinking::say(ShrinkStage stage) {
   stage_ = stage;
-  const ShrinkState state{.rank = group_.rank(),
+  const ShrinkState state{.rank = members().rank(),
                           .stage = stage,
                           .excluded = excluded_,
                           .record = setup_ ? setup_->record() : ""};
-  return state.publish(group_.block().base + group_.layout().shrink_state().own);
+  return state.publish(members().block().base + members().layout().shrink_state().own);
 }
 
 Status Shrinking::fail(Status status) {

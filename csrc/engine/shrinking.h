@@ -78,8 +78,9 @@ class Shrinking {
   ShrinkResult take();
 
  private:
-  uint32_t world() const { return group_.world(); }
-  bool is_member(uint32_t rank) const { return rank != group_.rank() && !excluded_[rank]; }
+  const Members& members() const { return group_.members(); }
+  uint32_t world() const { return members().world(); }
+  bool is_member(uint32_t rank) const { return rank != members().rank() && !excluded_[rank]; }
   // Whether the rank says the same set and is no less far.
   bool is_with_me(uint32_t rank) const;
   Status say(ShrinkStage stage);

@@ -40,7 +40,8 @@ PORT = "csrc/engine/channel/port.cc"
 POINT_TO_POINT = "csrc/engine/p2p/p2p.cc"
 EXECUTOR = "csrc/engine/collective/executor.cc"
 LANDING = "csrc/engine/collective/landing.cc"
-FAILURE = "csrc/engine/group/group_failure.cc"
+LIFE = "csrc/engine/group/group_life.cc"
+MEMBERS = "csrc/engine/group/members.cc"
 SHRINKING = "csrc/engine/shrinking.cc"
 SHRINK_STATE = "csrc/engine/failure/shrink_state.cc"
 
@@ -128,19 +129,19 @@ MUTANTS = (
     ),
     Mutant(
         "a failed operation ends while peers may write",
-        FAILURE,
+        LIFE,
         "const bool writes = executor_.may_land_from(peer) && !executor_.has_given_up(peer);",
         "const bool writes = false;",
     ),
     Mutant(
         "a failed operation ends while a device reads its input",
-        FAILURE,
-        "if ((writes || executor_.is_sending_to(peer)) && !cut_off_in_time(peer)) return false;",
-        "if (writes && !cut_off_in_time(peer)) return false;",
+        LIFE,
+        "if ((writes || executor_.is_sending_to(peer)) && !lets_go(peer)) return false;",
+        "if (writes && !lets_go(peer)) return false;",
     ),
     Mutant(
         "a peer that is gone is not cut off",
-        FAILURE,
+        MEMBERS,
         "return link.transport->fence(link.peer, Deadline::after_ms(clock_, kFenceMs)).ok();",
         "return true;",
     ),

@@ -7,9 +7,9 @@
 //   credit  one line in which p says how many of my messages it has consumed
 //   slots   `depth` slots that p writes its messages into; smaller ones for eager messages (p2p.h)
 //   bounce  `depth` slots of my own, sources of my puts to a p whose memory is not mapped
-// and for each stage channel `depth` stages of my own, for each p one status line (group.h) and one
-// in which p grants me where my messages may land (landing.h). Three areas are for peers to read:
-// the log of what I have called (call_log.h); at the end what I say when the group is shrunk
+// and for each stage channel `depth` stages of my own, for each p one status line (member_status.h)
+// and one in which p grants me where my messages may land (landing.h). Three areas are for peers to
+// read: the log of what I have called (call_log.h); at the end what I say when the group is shrunk
 // (shrink_state.h), and my heartbeat (heartbeat_monitor.h).
 #pragma once
 

@@ -34,7 +34,7 @@ Tiling tiling_of(const Operation& operation, const Layout& layout) {
 }  // namespace
 
 Executor::Executor(const Layout& layout, uint32_t rank, std::byte* my_block,
-                   std::vector<Link>& links, std::vector<std::vector<Port>>& ports,
+                   const std::vector<Link>& links, std::vector<std::vector<Port>>& ports,
                    const Heap* heap, const Config& config, const Clock& clock)
     : layout_(layout),
       my_block_(my_block),

@@ -23,7 +23,7 @@ class Executor {
  public:
   // ports[channel][peer]; the entry of the own rank is unused. The block is this rank's own, as is
   // the heap, which may be nullptr.
-  Executor(const Layout& layout, uint32_t rank, std::byte* my_block, std::vector<Link>& links,
+  Executor(const Layout& layout, uint32_t rank, std::byte* my_block, const std::vector<Link>& links,
            std::vector<std::vector<Port>>& ports, const Heap* heap, const Config& config,
            const Clock& clock);
 
@@ -35,7 +35,7 @@ class Executor {
   // Forgets the operation where it stands; the ports are of no use after it.
   void stop();
   // The peer is gone: what was lent to it need not be returned.
-  void forgive(uint32_t peer);
+  void drop_loans(uint32_t peer);
   // Whether the peer may still write into the operation's output: it has leave to, and not all of
   // its messages have come.
   bool may_land_from(uint32_t peer) const;
@@ -100,7 +100,7 @@ class Executor {
 
   const Layout& layout_;
   std::byte* my_block_;
-  std::vector<Link>& links_;
+  const std::vector<Link>& links_;
   std::vector<std::vector<Port>>& ports_;
   const Heap* heap_;
   // Whether every peer that maps this rank's block maps its heap, too: what is lent in place of a

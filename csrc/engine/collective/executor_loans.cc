@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "csrc/engine/channel/member_status.h"
 #include "csrc/engine/collective/executor.h"
 
 namespace rdmacoll {
@@ -71,7 +72,7 @@ bool Executor::is_sending_to(uint32_t peer) const {
   return false;
 }
 
-void Executor::forgive(uint32_t peer) {
+void Executor::drop_loans(uint32_t peer) {
   std::erase_if(unsettled_, [&](const Unsettled& left) { return left.peer == peer; });
 }
 
@@ -84,8 +85,7 @@ void Executor::stop() {
 // after that its user may write there. It says so before its user hears of it.
 bool Executor::has_given_up(uint32_t peer) const {
   std::atomic_thread_fence(std::memory_order_acquire);  // the bytes first, then its word
-  const auto& line = *reinterpret_cast<const Line*>(my_block_ + layout_.status(peer));
-  return line.counter.load(std::memory_order_acquire) != 0;
+  return MemberStatus::is_in(my_block_ + layout_.status(peer));
 }
 
 }  // namespace rdmacoll

@@ -10,14 +10,20 @@
 
 namespace rdmacoll {
 
+// What is left to do for one that is driven.
+struct Load {
+  std::atomic<bool> has_new{false};  // submissions or a failure to act on
+  std::atomic<uint64_t> in_flight{0};
+};
+
 class Driven {
  public:
   virtual ~Driven() = default;
 
   // Nothing in flight and nothing for the driver to act on. Asked in every round, so not virtual.
   bool idle() const {
-    return in_flight_.load(std::memory_order_acquire) == 0 &&
-           !has_new_.load(std::memory_order_acquire);
+    return load_.in_flight.load(std::memory_order_acquire) == 0 &&
+           !load_.has_new.load(std::memory_order_acquire);
   }
   // One round over everything in flight; whether anything moved.
   virtual bool advance(std::vector<Completion>& finished) = 0;
@@ -29,8 +35,7 @@ class Driven {
   virtual void beat() = 0;
 
  protected:
-  std::atomic<bool> has_new_{false};  // submissions or a failure to act on
-  std::atomic<uint64_t> in_flight_{0};
+  Load load_;
 };
 
 }  // namespace rdmacoll

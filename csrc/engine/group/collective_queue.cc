@@ -1,0 +1,75 @@
+// CollectiveQueue. Floor: engine/group. Thread: see collective_queue.h.
+#include "csrc/engine/group/collective_queue.h"
+
+namespace rdmacoll {
+
+CollectiveQueue::CollectiveQueue(Executor& executor, CallLog& call_log, FlightLog& flight_log,
+                                 int64_t to_time_of_day_ns)
+    : executor_(executor),
+      call_log_(call_log),
+      flight_log_(flight_log),
+      to_time_of_day_ns_(to_time_of_day_ns) {}
+
+CollectiveQueue::~CollectiveQueue() {
+  while (CollectiveOp* op = spares_.take()) delete op;
+}
+
+std::unique_ptr<CollectiveOp> CollectiveQueue::blank() {
+  CollectiveOp* spare = spares_.take();
+  return spare != nullptr ? std::unique_ptr<CollectiveOp>(spare) : std::make_unique<CollectiveOp>();
+}
+
+void CollectiveQueue::push(std::unique_ptr<CollectiveOp> op) {
+  op->operation.sequence = next_sequence_++;
+  // Ranks that disagree about the order disagree about the number.
+  op->operation.signature ^= static_cast<uint32_t>(op->operation.sequence * 0x85EBCA6Bu);
+  op->call = op->operation.call();
+  op->call.started_ns = op->started_ns + to_time_of_day_ns_;
+  op->record = flight_log_.collective(op->call, op->started_ns);
+  queue_.push(std::move(op));
+}
+
+bool CollectiveQueue::advance(std::vector<Completion>& finished) {
+  bool moved = false;
+  while (true) {
+    if (current_ == nullptr) {
+      if (queue_.empty()) return moved;
+      start_next();
+      moved = true;
+    }
+    moved |= executor_.advance();
+    if (executor_.running() || !executor_.status().ok()) return moved;
+    end_current(finished);
+  }
+}
+
+void CollectiveQueue::start_next() {
+  current_ = queue_.pop();
+  call_log_.begin(current_->call);
+  executor_.start(current_->operation);
+  flight_log_.start_collective(current_->record, current_->call.root, current_->started_ns);
+}
+
+void CollectiveQueue::end_current(std::vector<Completion>& finished) {
+  call_log_.end(current_->operation.sequence);
+  flight_log_.end_collective(current_->record, true);
+  finished.push_back({std::move(current_->work), Status()});
+  spares_.keep(current_.release());
+}
+
+void CollectiveQueue::fail_queued(const Status& status, std::vector<Completion>& finished) {
+  while (!queue_.empty()) {
+    const auto op = queue_.pop();
+    flight_log_.end_collective(op->record, false);
+    finished.push_back({std::move(op->work), status});
+  }
+}
+
+void CollectiveQueue::fail_current(const Status& status, std::vector<Completion>& finished) {
+  flight_log_.end_collective(current_->record, false);
+  finished.push_back({std::move(current_->work), status});
+  current_.reset();
+  executor_.stop();
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,114 @@
+// Group: what fails it: deadlines, peers that are gone or have failed, mismatched calls, processes
+// that do not run. Floor: engine/group. Thread: see group.h.
+#include "csrc/engine/group/group.h"
+
+namespace rdmacoll {
+
+void Group::check(std::vector<Completion>& finished) {
+  if (life_ != Life::Sound || idle()) return;
+  const size_t finished_before = finished.size();
+  if (!p2p_.idle()) call_log_.set_message(oldest_message());
+  check_deadlines(finished);
+  if (life_ == Life::Sound) check_peers(finished);
+  if (life_ == Life::Sound) check_calls(finished);
+  if (life_ == Life::Sound) check_heartbeats(finished);
+  load_.in_flight.fetch_sub(finished.size() - finished_before, std::memory_order_release);
+}
+
+void Group::check_deadlines(std::vector<Completion>& finished) {
+  const int64_t now_ns = clock_.now_ns();
+  const CollectiveOp* current = collectives_.current();
+  if (current != nullptr && current->deadline_ns <= now_ns) {
+    const int64_t waited_ms = (now_ns - current->started_ns) / 1'000'000;
+    fail(Status(StatusCode::Timeout, "Timed out after " + std::to_string(waited_ms) + " ms in " +
+                                         describe(current->call) + "; " + missing_ranks()),
+         "it timed out; " + missing_ranks(), finished);
+    return;
+  }
+  Status p2p = p2p_.expire(now_ns, finished);
+  if (!p2p.ok()) fail(std::move(p2p), "", finished);
+}
+
+std::string Group::missing_ranks() const {
+  std::string list;
+  for (uint32_t peer = 0; peer < members_.world(); ++peer) {
+    if (peer == members_.rank() || !executor_.needs(peer)) continue;
+    list += (list.empty() ? "" : ", ") + std::to_string(peer);
+  }
+  return "rank " + std::to_string(members_.rank()) + " waits for rank(s) " +
+         (list.empty() ? "none" : list);
+}
+
+std::optional<MessageCall> Group::oldest_message() const {
+  std::optional<MessageCall> message = p2p_.oldest();
+  if (message) message->started_ns += to_time_of_day_ns_;
+  return message;
+}
+
+std::string Group::in_hand() const {
+  if (const CollectiveOp* current = collectives_.current()) return describe(current->call);
+  const std::optional<MessageCall> message = oldest_message();
+  return message ? describe(*message) : "a point-to-point operation";
+}
+
+void Group::check_peers(std::vector<Completion>& finished) {
+  for (uint32_t peer = 0; peer < members_.world() && life_ == Life::Sound; ++peer) {
+    if (peer == members_.rank()) continue;
+    const auto said = members_.status_of(peer);
+    if (said && said->reason == ExitReason::Failed) {
+      if (said->lost) members_.note_lost(*said->lost);
+      // The cause is passed on as it came, so that the last to hear still hears of the first one.
+      fail(Status(StatusCode::PeerFailed, in_hand() + " cannot end: rank " + std::to_string(peer) +
+                                              " gave the group up: " + said->cause),
+           said->cause, finished);
+      return;
+    }
+    const Status reached =
+        said ? Status(StatusCode::PeerFailed, "it has left the group") : members_.reach(peer);
+    if (!reached.ok()) {
+      go_on_without(peer, reached.message(), finished);
+    } else if (Status compared = executor_.compare_with(peer); !compared.ok()) {
+      fail(std::move(compared), "", finished);
+    }
+  }
+}
+
+void Group::go_on_without(uint32_t peer, const std::string& why,
+                          std::vector<Completion>& finished) {
+  // What it sent before is all here: take that first. What was lent to it it reads no more.
+  executor_.drop_loans(peer);
+  while (life_ == Life::Sound && advance_operations(finished)) {
+  }
+  if (life_ != Life::Sound || !needs(peer)) return;
+  const std::string gone = "rank " + std::to_string(peer) + " is gone";
+  members_.note_lost(peer);
+  fail(Status(StatusCode::PeerFailed, in_hand() + " cannot end: " + gone + " (" + why + ")"), gone,
+       finished);
+}
+
+void Group::check_calls(std::vector<Completion>& finished) {
+  const CollectiveOp* current = collectives_.current();
+  if (current == nullptr) return;
+  const auto other = comparison_.look(
+      current->call, current->started_ns, clock_.now_ns(),
+      [&](uint32_t peer) { return peer != members_.rank() && executor_.needs(peer); });
+  if (other) fail(executor_.mismatch(*other), "", finished);
+}
+
+void Group::check_heartbeats(std::vector<Completion>& finished) {
+  const auto stalled = heartbeats_.look(clock_.now_ns(), [&](uint32_t peer) {
+    return peer != members_.rank() && needs(peer) && members_.reach(peer).ok();
+  });
+  if (!stalled) return;
+  const std::string who = "rank " + std::to_string(*stalled);
+  members_.note_lost(*stalled);
+  fail(Status(StatusCode::PeerFailed,
+              in_hand() + " cannot end: " + who + " does not run: it has had no heartbeat for " +
+                  std::to_string(heartbeats_.bound_ns() / 1'000'000) +
+                  " ms (it is stopped, in a debugger, or its container is paused; "
+                  "RDMACOLL_STALL_TIMEOUT_MS sets how long that may be)"),
+       who + " does not run", finished);
+  members_.evict(*stalled);
+}
+
+}  // namespace rdmacoll

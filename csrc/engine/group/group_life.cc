@@ -1,0 +1,100 @@
+// Group: how it ends. Its life, and what happens on the way from one state to the next.
+// Floor: engine/group. Thread: see group.h.
+#include "csrc/base/check.h"
+#include "csrc/engine/group/group.h"
+
+namespace rdmacoll {
+namespace {
+
+// How long a peer that may write here has to say that it knows of a failure.
+constexpr int64_t kDrainNs = 1'000'000'000;
+
+}  // namespace
+
+void Group::enter(Life next) {
+  RDMACOLL_CHECK(next > life_);
+  const bool was_told = life_ >= Life::Draining;
+  life_ = next;
+  switch (next) {
+    case Life::Sound:
+    case Life::Inquiring:
+    case Life::Failed:
+      return;
+    case Life::Draining: {
+      const Status failure = submissions_.failure();
+      const ExitReason reason = submissions_.exit_reason();
+      members_.tell_all(reason, failure_.cause().empty() ? failure.message() : failure_.cause());
+      if (reason == ExitReason::Failed) log_.failed(failure.message());
+      drain_until_ns_ = clock_.now_ns() + kDrainNs;
+      return;
+    }
+    case Life::Closed:
+      if (!was_told) members_.tell_all(ExitReason::Left, "");
+      log_.left();
+      return;
+  }
+}
+
+void Group::fail(Status error, std::string cause, std::vector<Completion>& finished) {
+  enter(Life::Inquiring);
+  failure_.begin(std::move(error), std::move(cause), [&](uint32_t peer) { return needs(peer); });
+  finish_inquiry(finished);
+}
+
+bool Group::advance_failure(std::vector<Completion>& finished) {
+  return life_ == Life::Inquiring ? finish_inquiry(finished) : drain(finished);
+}
+
+// Fails with the report, once there is one. Whether it did.
+bool Group::finish_inquiry(std::vector<Completion>& finished) {
+  if (!failure_.is_complete()) return false;
+  const CollectiveOp* current = collectives_.current();
+  fail_soon(failure_.with_report(current != nullptr ? current->operation.sequence : 0,
+                                 to_time_of_day_ns_));
+  fail_in_flight(finished);
+  return true;
+}
+
+void Group::fail_in_flight(std::vector<Completion>& finished) {
+  if (life_ < Life::Draining) enter(Life::Draining);
+  drain(finished);
+  collectives_.fail_queued(failure(), finished);
+  p2p_.fail_all(failure(), finished);
+}
+
+// Ends the collective that failed, once its memory is the user's alone again: no peer can write
+// into its output, and no device reads for a peer what was lent.
+bool Group::drain(std::vector<Completion>& finished) {
+  if (life_ != Life::Draining) return false;
+  const bool ran = collectives_.current() != nullptr;
+  for (uint32_t peer = 0; ran && peer < members_.world(); ++peer) {
+    if (peer == members_.rank()) continue;
+    const bool writes = executor_.may_land_from(peer) && !executor_.has_given_up(peer);
+    if ((writes || executor_.is_sending_to(peer)) && !lets_go(peer)) return false;
+  }
+  if (ran) collectives_.fail_current(failure(), finished);
+  enter(Life::Failed);
+  return ran;
+}
+
+// Whether the peer is dead, or took too long and is cut off: it uses no memory from here on.
+bool Group::lets_go(uint32_t peer) const {
+  const bool may_answer = members_.reach(peer).ok() && clock_.now_ns() < drain_until_ns_;
+  return !may_answer && members_.cut_off(peer);
+}
+
+void Group::close(std::vector<Completion>& finished) {
+  const size_t finished_before = finished.size();
+  if (!idle()) {
+    fail_soon(Status(StatusCode::Aborted, "the group was destroyed with operations in flight"),
+              ExitReason::Left);
+  }
+  take_submissions(finished);
+  shrink_states_.end(Status(StatusCode::Aborted, "the group was destroyed"), finished);
+  drain_until_ns_ = 0;  // nobody comes back to hear answers
+  drain(finished);
+  enter(Life::Closed);
+  load_.in_flight.fetch_sub(finished.size() - finished_before, std::memory_order_release);
+}
+
+}  // namespace rdmacoll
