@@ -70,8 +70,8 @@ MUTANTS = (
     Mutant(
         "credit is returned too late",
         PORT,
-        "if (consumed_ - credited_ < depth_ / 2 && credited_ >= borrowed_) return;",
-        "if (consumed_ - credited_ < depth_ + 1 && credited_ >= borrowed_) return;",
+        "if (consumed_ - credited_ < memory_.depth() / 2 && credited_ >= borrowed_) return;",
+        "if (consumed_ - credited_ < memory_.depth() + 1 && credited_ >= borrowed_) return;",
     ),
     Mutant(
         "old credit counts as new",

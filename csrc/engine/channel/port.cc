@@ -17,22 +17,24 @@ constexpr uint64_t kLanded = 0;
 
 }  // namespace
 
+PortMemory::PortMemory(const Layout& layout, const Region& mine, uint8_t channel, uint32_t my_rank,
+                       uint32_t peer_rank)
+    : depth_(layout.depth(channel)),
+      slot_bytes_(layout.slot_bytes(channel)),
+      lines_(reinterpret_cast<Line*>(mine.base + layout.lines(channel, peer_rank))),
+      slots_(mine.base + layout.slots(channel, peer_rank)),
+      bounce_(mine.base + layout.bounce(channel, peer_rank)),
+      region_(mine.id),
+      peer_lines_(layout.lines(channel, my_rank)),
+      peer_slots_(layout.slots(channel, my_rank)) {}
+
 Port::Port(const Layout& layout, const Link& link, const Region& my_block, uint8_t channel,
            uint32_t my_rank, uint32_t peer_rank)
     : link_(link),
       channel_(channel),
       has_slots_(!is_stage_channel(channel)),
-      depth_(layout.depth(channel)),
-      slot_bytes_(layout.slot_bytes(channel)),
-      lines_(reinterpret_cast<Line*>(my_block.base + layout.lines(channel, peer_rank))),
-      credit_(reinterpret_cast<Line*>(my_block.base + layout.credit(channel, peer_rank))),
-      slots_(my_block.base + layout.slots(channel, peer_rank)),
-      bounce_(my_block.base + layout.bounce(channel, peer_rank)),
-      my_region_(my_block.id),
-      peer_lines_(layout.lines(channel, my_rank)),
-      peer_credit_(layout.credit(channel, my_rank)),
-      peer_slots_(layout.slots(channel, my_rank)) {
-  if (link_.mapped == nullptr) tickets_.resize(depth_);
+      memory_(layout, my_block, channel, my_rank, peer_rank) {
+  if (link_.mapped == nullptr) tickets_.resize(memory_.depth());
 }
 
 bool Port::can_send() const {
@@ -44,9 +46,9 @@ bool Port::can_send() const {
 // Credit comes in a line of its own, or with the messages the other way: also with those that are
 // here and not taken yet, as this rank may take none before it has sent.
 void Port::look_for_credit() const {
-  returned_ = std::max(returned_, credit_->counter.load(std::memory_order_acquire));
+  returned_ = std::max(returned_, memory_.credit().counter.load(std::memory_order_acquire));
   const uint64_t come = arrived();
-  for (uint64_t i = 0; i < come; ++i) advance_returned(lines_[(received_ + i) % depth_].credit);
+  for (uint64_t i = 0; i < come; ++i) advance_returned(memory_.line(received_ + i).credit);
 }
 
 // Lines do not come in the order in which they were sent: an older one says less.
@@ -57,9 +59,9 @@ void Port::advance_returned(uint32_t credit) const {
 
 std::byte* Port::outgoing(uint64_t bytes) {
   if (travels_inline(bytes)) return header_.inline_data;
-  RDMACOLL_CHECK(bytes <= slot_bytes_);
-  const uint64_t offset = outgoing_index() * slot_bytes_;
-  return link_.mapped != nullptr ? link_.mapped + peer_slots_ + offset : bounce_ + offset;
+  RDMACOLL_CHECK(bytes <= memory_.slot_bytes());
+  return link_.mapped != nullptr ? link_.mapped + memory_.peer_slot(sent_)
+                                 : memory_.bounce(sent_, bytes).data;
 }
 
 bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan,
@@ -70,7 +72,7 @@ bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loa
   header_.bytes = word;
   header_.credit = static_cast<uint32_t>(consumed_);
   write_header(bytes, loan);
-  const RemoteSlice line = remote(peer_lines_ + outgoing_index() * kLineBytes, kLineBytes);
+  const RemoteSlice line = remote(memory_.peer_line(sent_), kLineBytes);
   if (link_.transport->signal(link_.peer, channel_, line, sent_ + 1, header_) == Posted::Full)
     return false;
   ++sent_;
@@ -81,11 +83,9 @@ bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loa
 }
 
 bool Port::put_message(uint64_t bytes, const Loan* loan, const RemoteSlice* landing) {
-  const uint64_t offset = outgoing_index() * slot_bytes_;
-  const LocalSlice source =
-      loan != nullptr ? loan->home : LocalSlice{bounce_ + offset, bytes, my_region_};
+  const LocalSlice source = loan != nullptr ? loan->home : memory_.bounce(sent_, bytes);
   Ticket& ticket = tickets_[outgoing_index()];
-  const RemoteSlice place = landing != nullptr ? *landing : remote(peer_slots_ + offset, bytes);
+  const RemoteSlice place = landing != nullptr ? *landing : remote(memory_.peer_slot(sent_), bytes);
   const Posted posted = link_.transport->put(link_.peer, channel_, source, place, &ticket);
   if (posted == Posted::Full) return false;
   if (posted == Posted::Done) ticket = Ticket{};
@@ -119,22 +119,23 @@ const Line* Port::take() {
 }
 
 const Line* Port::peek() const {
-  const Line& line = lines_[received_ % depth_];
+  const Line& line = memory_.line(received_);
   return line.counter.load(std::memory_order_acquire) == received_ + 1 ? &line : nullptr;
 }
 
 uint64_t Port::arrived() const {
   uint64_t count = 0;
-  while (count < depth_ && lines_[(received_ + count) % depth_].counter.load(
-                               std::memory_order_acquire) == received_ + count + 1) {
+  while (count < memory_.depth() &&
+         memory_.line(received_ + count).counter.load(std::memory_order_acquire) ==
+             received_ + count + 1) {
     ++count;
   }
   return count;
 }
 
 const std::byte* Port::incoming(uint64_t bytes) const {
-  const uint32_t index = incoming_index();
-  return travels_inline(bytes) ? lines_[index].inline_data : slots_ + index * slot_bytes_;
+  const uint64_t newest = received_ - 1;
+  return travels_inline(bytes) ? memory_.line(newest).inline_data : memory_.slot(newest);
 }
 
 bool Port::is_borrowed(uint64_t bytes) const {
@@ -148,7 +149,7 @@ bool Port::has_landed(uint64_t bytes) const {
 
 uint64_t Port::newest_home() const {
   uint64_t home;
-  std::memcpy(&home, lines_[incoming_index()].inline_data, sizeof(home));
+  std::memcpy(&home, memory_.line(received_ - 1).inline_data, sizeof(home));
   return home;
 }
 
@@ -182,8 +183,8 @@ bool Port::puts_done() const {
 void Port::pay_credit() {
   // Half a depth at a time: one credit line for several messages, and a sender that has waited for
   // credit has half a depth of room again. What is borrowed the peer waits for.
-  if (consumed_ - credited_ < depth_ / 2 && credited_ >= borrowed_) return;
-  const RemoteSlice line = remote(peer_credit_, kLineBytes);
+  if (consumed_ - credited_ < memory_.depth() / 2 && credited_ >= borrowed_) return;
+  const RemoteSlice line = remote(memory_.peer_credit(), kLineBytes);
   if (link_.transport->signal(link_.peer, channel_, line, consumed_, Header{}) == Posted::Full)
     return;
   credited_ = consumed_;

@@ -36,6 +36,44 @@ struct Loan {
   uint64_t offset = 0;  // in the heap
 };
 
+// Where the lines, slots and bounce slots of one channel between two ranks are. Messages are
+// numbered from 0 in each direction, and take the places in turn.
+class PortMemory {
+ public:
+  PortMemory(const Layout& layout, const Region& mine, uint8_t channel, uint32_t my_rank,
+             uint32_t peer_rank);
+
+  uint32_t depth() const { return depth_; }
+  uint64_t slot_bytes() const { return slot_bytes_; }
+  uint32_t index(uint64_t message) const { return static_cast<uint32_t>(message % depth_); }
+
+  // This rank's own, for what comes in.
+  Line& line(uint64_t message) const { return lines_[message % depth_]; }
+  std::byte* slot(uint64_t message) const { return slots_ + index(message) * slot_bytes_; }
+  const Line& credit() const { return lines_[depth_]; }
+  // And for what goes out to a peer that is not mapped.
+  LocalSlice bounce(uint64_t message, uint64_t bytes) const {
+    return {bounce_ + index(message) * slot_bytes_, bytes, region_};
+  }
+
+  // The peer's, as offsets in its block.
+  uint64_t peer_line(uint64_t message) const {
+    return peer_lines_ + index(message) * uint64_t{kLineBytes};
+  }
+  uint64_t peer_slot(uint64_t message) const { return peer_slots_ + index(message) * slot_bytes_; }
+  uint64_t peer_credit() const { return peer_lines_ + depth_ * uint64_t{kLineBytes}; }
+
+ private:
+  uint32_t depth_;
+  uint64_t slot_bytes_;
+  Line* lines_;  // and the credit behind them (layout.h)
+  std::byte* slots_;
+  std::byte* bounce_;
+  RegionId region_;
+  uint64_t peer_lines_;
+  uint64_t peer_slots_;
+};
+
 class Port {
  public:
   Port(const Layout& layout, const Link& link, const Region& my_block, uint8_t channel,
@@ -83,11 +121,11 @@ class Port {
 
   // --- stages ---------------------------------------------------------------------------------
   // Which of my stages the next message announces; which of the peer's the newest one did.
-  uint32_t outgoing_index() const { return static_cast<uint32_t>(sent_ % depth_); }
-  uint32_t incoming_index() const { return static_cast<uint32_t>((received_ - 1) % depth_); }
+  uint32_t outgoing_index() const { return memory_.index(sent_); }
+  uint32_t incoming_index() const { return memory_.index(received_ - 1); }
 
  private:
-  bool has_room() const { return sent_ - returned_ < depth_; }
+  bool has_room() const { return sent_ - returned_ < memory_.depth(); }
   void look_for_credit() const;
   void advance_returned(uint32_t credit) const;
   void pay_credit();
@@ -102,18 +140,7 @@ class Port {
   Link link_;
   uint8_t channel_;
   bool has_slots_;
-  uint32_t depth_;
-  uint64_t slot_bytes_;
-  // Mine.
-  Line* lines_;
-  Line* credit_;
-  std::byte* slots_;
-  std::byte* bounce_;
-  RegionId my_region_;
-  // The peer's, as offsets in its block.
-  uint64_t peer_lines_;
-  uint64_t peer_credit_;
-  uint64_t peer_slots_;
+  PortMemory memory_;
 
   uint64_t sent_ = 0;
   mutable uint64_t returned_ = 0;  // of these, what the peer is known to have consumed
