@@ -145,10 +145,10 @@ Result<Config> Config::from_environment() {
   config.block_bytes = static_cast<uint64_t>(block_bytes);
   RDMACOLL_RETURN_IF_ERROR(
       read_integer("RDMACOLL_HEAP_BYTES", -1, int64_t{1} << 46, &config.heap_bytes));
-  RDMACOLL_RETURN_IF_ERROR(
-      read_integer("RDMACOLL_LEND_LOCAL_BYTES", 1, int64_t{1} << 46, &config.lend_local_bytes));
-  RDMACOLL_RETURN_IF_ERROR(
-      read_integer("RDMACOLL_LEND_REMOTE_BYTES", 1, int64_t{1} << 46, &config.lend_remote_bytes));
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_ZERO_COPY_LOCAL_BYTES", 1, int64_t{1} << 46,
+                                        &config.zero_copy_local_bytes));
+  RDMACOLL_RETURN_IF_ERROR(read_integer("RDMACOLL_ZERO_COPY_REMOTE_BYTES", 1, int64_t{1} << 46,
+                                        &config.zero_copy_remote_bytes));
   RDMACOLL_RETURN_IF_ERROR(
       read_choice("RDMACOLL_STORES", {"auto", "cached", "streamed"}, &config.stores));
   RDMACOLL_RETURN_IF_ERROR(

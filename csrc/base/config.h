@@ -71,11 +71,12 @@ struct Config {
   // half of the memory that the machine and the cgroup have, less under `ulimit -v`. It takes
   // memory only where it is used.
   int64_t heap_bytes = -1;
-  // RDMACOLL_LEND_LOCAL_BYTES, RDMACOLL_LEND_REMOTE_BYTES: operations of so many bytes and more do
-  // not copy what lies in the heap. Below, to ranks of this host, what is copied into their reach
-  // stays in the caches; to others the copy costs less than waiting until it has been sent.
-  int64_t lend_local_bytes = 8u << 20;
-  int64_t lend_remote_bytes = 32u << 10;
+  // RDMACOLL_ZERO_COPY_LOCAL_BYTES, RDMACOLL_ZERO_COPY_REMOTE_BYTES: operations of so many bytes
+  // and more do not copy what lies in the heap. Below, to ranks of this host, what is copied into
+  // their reach stays in the caches; to others the copy costs less than waiting until it has been
+  // sent.
+  int64_t zero_copy_local_bytes = 8u << 20;
+  int64_t zero_copy_remote_bytes = 32u << 10;
   // RDMACOLL_STORES: auto | cached | streamed. Whether what peers of this host read is written past
   // the caches; auto: for large operations, where it was quicker (engine/channel/store_choice.h).
   std::string stores = "auto";

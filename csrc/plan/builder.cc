@@ -66,9 +66,9 @@ void PlanBuilder::signal(Counter counter, uint16_t peer, uint8_t channel, BlockR
             .blocks = blocks});
 }
 
-void PlanBuilder::signal_data(uint16_t peer, uint8_t channel, BlockRange blocks, Operand home) {
+void PlanBuilder::signal_data(uint16_t peer, uint8_t channel, BlockRange blocks, Operand source) {
   const auto at = static_cast<uint32_t>(plan_.operands.size());
-  add_operand(home);
+  add_operand(source);
   add_step({.kind = StepKind::Signal,
             .counter = Counter::Data,
             .channel = channel,
@@ -88,17 +88,17 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
   for (const Operand& source : sources) {
     if (!receives(source)) continue;
     wait(Counter::Data, source.rank, source.channel, range);
-    mark_landing(source);
+    mark_placed(source);
   }
   for (const Operand& to : destinations) {
     if (to.buffer == Buffer::PeerSlot) wait(Counter::Credit, to.rank, to.channel, range);
     if (to.buffer != Buffer::Stage) continue;
     for (uint16_t peer : others_) wait(Counter::Credit, peer, to.channel, range);
   }
-  const std::optional<Operand> home = bare(step, sources, destinations);
+  const std::optional<Operand> source = bare(step, sources, destinations);
   const auto announce = [&](uint16_t peer, uint8_t channel) {
-    if (home) {
-      signal_data(peer, channel, range, *home);
+    if (source) {
+      signal_data(peer, channel, range, *source);
     } else {
       signal(Counter::Data, peer, channel, range);
     }
@@ -106,7 +106,7 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
   for (const Operand& to : destinations) {
     if (to.buffer == Buffer::PeerSlot) {
       announce(to.rank, to.channel);
-      mark_landing(to);
+      mark_placed(to);
     }
     if (to.buffer != Buffer::Stage) continue;
     for (uint16_t peer : others_) announce(peer, to.channel);
@@ -116,7 +116,7 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
   }
 }
 
-// Returns the home of what the step sends.
+// Returns the source of what the step sends.
 std::optional<Operand> PlanBuilder::bare(Step step, const Operands& sources,
                                          const Operands& destinations) {
   RDMACOLL_CHECK(destinations.size() <= UINT8_MAX);
@@ -127,12 +127,12 @@ std::optional<Operand> PlanBuilder::bare(Step step, const Operands& sources,
   for (const Operand& operand : sources) add_operand(operand);
   for (const Operand& operand : destinations) add_operand(operand);
   add_step(step);
-  const Operand* home = lends_ ? home_of(plan_, step) : nullptr;
-  if (home == nullptr) return std::nullopt;
+  const Operand* source = zero_copy_ ? source_of(plan_, step) : nullptr;
+  if (source == nullptr) return std::nullopt;
   for (auto to = plan_.operands.end() - step.destinations; to != plan_.operands.end(); ++to) {
-    to->at_home = to->buffer == Buffer::PeerSlot || to->buffer == Buffer::Stage;
+    to->zero_copy = to->buffer == Buffer::PeerSlot || to->buffer == Buffer::Stage;
   }
-  return *home;
+  return *source;
 }
 
 void PlanBuilder::add_operand(const Operand& operand) {

@@ -24,12 +24,12 @@ inline Operand slot(uint16_t from, BlockRange blocks, uint8_t channel = 0) {
 inline Operand peer_slot(uint16_t to, BlockRange blocks, uint8_t channel = 0) {
   return {Buffer::PeerSlot, channel, to, blocks};
 }
-// The same for messages that land (plan.h, "Landing").
-inline Operand landed(uint16_t from, BlockRange blocks) {
-  return {Buffer::Slot, kLandingChannel, from, blocks, false, true};
+// The same for messages that may be placed directly (plan.h, "Direct placement").
+inline Operand placed(uint16_t from, BlockRange blocks) {
+  return {Buffer::Slot, kOrderedChannel, from, blocks, false, true};
 }
 inline Operand peer_output(uint16_t to, BlockRange blocks) {
-  return {Buffer::PeerSlot, kLandingChannel, to, blocks, false, true};
+  return {Buffer::PeerSlot, kOrderedChannel, to, blocks, false, true};
 }
 inline Operand stage(BlockRange blocks, uint8_t channel = kFirstStageChannel) {
   return {Buffer::Stage, channel, 0, blocks};
@@ -62,22 +62,22 @@ class PlanBuilder {
   void reduce(const Operands& sources, const Operands& destinations);  // a partial result
   void finish(const Operands& sources, const Operands& destinations);  // every contribution
 
-  // The parts, for messages that several steps fill or read. Of a Data signal `home` is what the
-  // peer reads of the message; every copy of it into the message must come from there.
+  // The parts, for messages that several steps fill or read. The `source` of a Data signal is
+  // what the peer reads of the message; every copy of it into the message must come from there.
   void wait(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks);
   void signal(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks);
-  void signal_data(uint16_t peer, uint8_t channel, BlockRange blocks, Operand home);
+  void signal_data(uint16_t peer, uint8_t channel, BlockRange blocks, Operand source);
   void bare_copy(Operand source, Operand destination);
   void bare_finish(const Operands& sources, const Operands& destinations);
 
   // For plans that may write a user buffer before a peer has read what was sent from it: from here
-  // on no message has a home.
-  void lend_nothing() { lends_ = false; }
+  // on no message is zero-copy.
+  void forbid_zero_copy() { zero_copy_ = false; }
 
   Plan take();
 
  private:
-  void mark_landing(const Operand& operand) { plan_.steps.back().lands = operand.lands; }
+  void mark_placed(const Operand& operand) { plan_.steps.back().placed = operand.placed; }
   void whole(Step step, const Operands& sources, const Operands& destinations);
   std::optional<Operand> bare(Step step, const Operands& sources, const Operands& destinations);
   void add_operand(const Operand& operand);
@@ -85,7 +85,7 @@ class PlanBuilder {
 
   Plan plan_;
   std::vector<uint16_t> others_;
-  bool lends_ = true;
+  bool zero_copy_ = true;
 };
 
 }  // namespace rdmacoll

@@ -54,14 +54,14 @@ const char* algorithm_name(Algorithm algorithm) {
   return "?";
 }
 
-const Operand* home_of(const Plan& plan, const Step& step) {
+const Operand* source_of(const Plan& plan, const Step& step) {
   const auto first = plan.operands.begin() + step.first_operand;
   const auto last = first + step.operands;
   const auto is_output = [](const Operand& o) { return o.buffer == Buffer::Output; };
   const bool copies_it =
       step.kind == StepKind::Copy && (first->buffer == Buffer::Input || is_output(*first));
-  const auto home = copies_it ? first : std::find_if(last - step.destinations, last, is_output);
-  return home == last ? nullptr : &*home;
+  const auto source = copies_it ? first : std::find_if(last - step.destinations, last, is_output);
+  return source == last ? nullptr : &*source;
 }
 
 }  // namespace rdmacoll

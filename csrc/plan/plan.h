@@ -17,18 +17,18 @@
 //   to receive: Wait(Data, p)     Copy/Reduce Slot(p) -> ...        Signal(Credit, p)
 // All steps of one direction of a (peer, channel) are in one lane.
 //
-// Loans. What a message holds often lies in one of the sender's user buffers too, its *home*, and
-// stays there until the receiver has returned the credit. The Data signal of such a message names
-// the home, and its copies into the slot or stage say `at_home`. Who runs the plan may then lend
-// the message: leave those copies out and let the receiver (or the network device) read the bytes
-// at home. An operation that has lent is over when all it lent has been returned. Whether to lend
-// is decided edge by edge, and the other end's plan is the same; verify.h proves both.
+// Zero copy. What a message holds often lies in one of the sender's user buffers too, its *source
+// buffer*, and stays there until the receiver has returned the credit. The Data signal of such a
+// message names that buffer, and its copies into the slot or stage say `zero_copy`. Who runs the
+// plan may leave these copies out, and let the receiver (or the network device) read the source
+// buffer. The operation is then over when all such messages have been given back. Each edge decides
+// by itself, and the other end's plan is the same; verify.h proves both.
 //
-// Landing. A message that its receiver does nothing with but copy it into the same place of its
-// Output says so on both ends (`lands`). The receiver may then grant that place for the whole of
-// the operation, and the sender write there instead of into the slot, which the message occupies
-// all the same. This, too, changes no step, and verify.h proves it with and without. What lands
-// comes on kLandingChannel.
+// Direct placement. A message that its receiver only copies, into the same place of its Output,
+// says so on both ends (`placed`). The receiver may grant that place for the whole operation. The
+// sender then writes there instead of into the slot, which the message occupies all the same. This
+// changes no step either, and verify.h proves it with and without. Such messages come on
+// kOrderedChannel.
 //
 // Blocks. What a block b is, and which blocks Input and Output have on a rank of a world of n:
 //   all_reduce, reduce, broadcast: a part of the one buffer; the plan says how many (contiguous).
@@ -93,12 +93,12 @@ enum class Buffer : uint8_t {
 
 struct Operand {
   Buffer buffer;
-  uint8_t channel = 0;   // of Slot, PeerSlot, Stage, PeerStage
-  uint16_t rank = 0;     // of Slot, PeerSlot, PeerStage
-  BlockRange blocks;     // a slot holds the range from its first byte; a stage holds every block of
-                         // a tile at its own place (Tiling::stage_offset)
-  bool at_home = false;  // of PeerSlot, Stage: not written where the message is lent
-  bool lands = false;    // of PeerSlot, Slot: may be in the receiver's Output instead
+  uint8_t channel = 0;  // of Slot, PeerSlot, Stage, PeerStage
+  uint16_t rank = 0;    // of Slot, PeerSlot, PeerStage
+  BlockRange blocks;    // a slot holds the range from its first byte; a stage holds every block of
+                        // a tile at its own place (Tiling::stage_offset)
+  bool zero_copy = false;  // of PeerSlot, Stage: not written where the message is sent so
+  bool placed = false;     // of PeerSlot, Slot: may be in the receiver's Output instead
   bool operator==(const Operand&) const = default;
 };
 
@@ -113,10 +113,10 @@ struct Step {
   uint8_t channel = 0;              // Wait, Signal
   uint16_t peer = 0;                // Wait, Signal
   bool finishes = false;            // Reduce: its result has every contribution (where AVG divides)
-  bool lands = false;          // Wait, Signal of Data: the message may be in the receiver's Output
-  uint8_t destinations = 0;    // Copy, Reduce: how many of the operands are destinations, the last
-  uint16_t operands = 0;       // Copy, Reduce: sources, then destinations; Signal of Data: its home
-                               // (what of it the peer reads, in Input or Output), if it has one
+  bool placed = false;       // Wait, Signal of Data: the message may be in the receiver's Output
+  uint8_t destinations = 0;  // Copy, Reduce: how many of the operands are destinations, the last
+  uint16_t operands = 0;     // Copy, Reduce: sources, then destinations; Signal of Data: its source
+                             // (what of it the peer reads, in Input or Output), if it has one
   uint32_t first_operand = 0;  // in Plan::operands
   BlockRange blocks{};         // the step is skipped in a tile in which these hold no bytes; the
                                // two ends of a message name ranges of equal bytes
@@ -133,7 +133,7 @@ inline constexpr uint8_t kSlotChannels = 2;   // 0, 1: slots at the receiver
 inline constexpr uint8_t kStageChannels = 2;  // 2, 3: stages at the sender
 inline constexpr uint8_t kFirstStageChannel = kSlotChannels;
 inline constexpr uint8_t kPlanChannels = kSlotChannels + kStageChannels;
-inline constexpr uint8_t kLandingChannel = 0;
+inline constexpr uint8_t kOrderedChannel = 0;
 constexpr bool is_stage_channel(uint8_t channel) {
   return channel >= kFirstStageChannel && channel < kPlanChannels;
 }
@@ -153,7 +153,7 @@ struct Plan {
 
 // Where in a user's buffer the bytes that a Copy or Reduce moves lie when it is done; nullptr: not
 // in any.
-const Operand* home_of(const Plan& plan, const Step& step);
+const Operand* source_of(const Plan& plan, const Step& step);
 
 // Which peers' memory this rank can load from; all a plan may know of the transport.
 struct Reach {

@@ -58,7 +58,7 @@ class Process {
     auto config = Config::from_environment();
     if (!config.ok()) wrong(config.status().message());
     config.value().log_level = LogLevel::Error;
-    config.value().lend_local_bytes = 1024;
+    config.value().zero_copy_local_bytes = 1024;
     auto endpoint = Endpoint::open(config.value());
     if (!endpoint.ok()) wrong(endpoint.status().message());
     endpoint_ = endpoint.take();

@@ -1,9 +1,9 @@
-// A grant, with which a peer says where in its heap results may land: nothing is put beside what
+// A grant, with which a peer says where in its heap results are placed: nothing is put beside what
 // the region holds. An input is the inline data of the line that brings it.
 #include <array>
 #include <cstring>
 
-#include "csrc/engine/collective/landing.h"
+#include "csrc/engine/collective/direct_placement.h"
 #include "csrc/plan/selection/select.h"
 #include "tests/fuzz/target.h"
 #include "tests/unit/engine/fake_transport.h"
@@ -31,8 +31,8 @@ class Sender {
   }
 
   void run(const std::string& bytes) {
-    Landing landing(layout_, 0, base(), links_, nullptr, clock_, 1);
-    landing.begin(operation_, kBlockBytes * kWorld);
+    DirectPlacement placement(layout_, 0, base(), links_, nullptr, clock_, 1);
+    placement.begin(operation_, kBlockBytes * kWorld);
     Line& line = *reinterpret_cast<Line*>(base() + layout_.grant(kPeer));
     line.signature = 0;
     std::memset(line.inline_data, 0, kInlineBytes);
@@ -41,10 +41,10 @@ class Sender {
     for (const Step& step : plan_.steps) {
       if (is_sent(step)) line.signature += operation_.message_signature(step.blocks);
     }
-    RDMACOLL_CHECK(!landing.is_undecided(kPeer));
+    RDMACOLL_CHECK(!placement.is_undecided(kPeer));
     for (const Step& step : plan_.steps) {
       if (!is_sent(step)) continue;
-      const auto place = landing.place(kPeer, step.blocks, {.offset = 4096, .bytes = 8192});
+      const auto place = placement.place(kPeer, step.blocks, {.offset = 4096, .bytes = 8192});
       if (!place) continue;
       RDMACOLL_CHECK(place->bytes == 8192 && place->offset <= kHeldBytes - place->bytes);
     }
@@ -52,7 +52,7 @@ class Sender {
 
  private:
   static bool is_sent(const Step& step) {
-    return step.kind == StepKind::Signal && step.lands && step.peer == kPeer;
+    return step.kind == StepKind::Signal && step.placed && step.peer == kPeer;
   }
   std::byte* base() { return reinterpret_cast<std::byte*>(block_.data()); }
 

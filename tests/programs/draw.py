@@ -46,7 +46,7 @@ def environment(seed: int, number: int) -> dict[str, str]:
         ("RDMACOLL_DETERMINISTIC", 0.2, ("1",)),
         ("RDMACOLL_BLOCK_BYTES", 0.4, ("65536", "262144", "1048576")),
         ("RDMACOLL_HEAP_BYTES", 0.3, ("0", "65536", "4194304")),
-        ("RDMACOLL_LEND_LOCAL_BYTES", 0.6, ("1", "1024", "65536")),
+        ("RDMACOLL_ZERO_COPY_LOCAL_BYTES", 0.6, ("1", "1024", "65536")),
         ("RDMACOLL_STORES", 0.4, ("cached", "streamed")),
         ("RDMACOLL_SPIN_US", 0.3, ("0", "50")),
         ("RDMACOLL_FLIGHT_RECORDS", 0.2, ("0", "4")),

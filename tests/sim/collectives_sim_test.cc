@@ -16,13 +16,13 @@ constexpr int kOperationsOfMany = 2;     // kManyRanks and more
 constexpr uint64_t kSeedsPerMany = 200;  // they take as long as so many others
 
 struct Totals {
-  uint64_t rounds = 0, puts = 0, landed = 0, pieces = 0, signals = 0, again = 0, refused = 0;
+  uint64_t rounds = 0, puts = 0, placed = 0, pieces = 0, signals = 0, again = 0, refused = 0;
 
   void add(SimWorld& world) {
     const SimCounts& counts = world.network().counts();
     rounds += world.rounds();
     puts += counts.puts;
-    landed += counts.to_parts;
+    placed += counts.to_parts;
     pieces += counts.pieces;
     signals += counts.signals;
     again += counts.signals_again;
@@ -94,12 +94,12 @@ TEST(Simulation, RandomScriptsEndWithTheRightValues) {
   Totals totals;
   const uint64_t ran = for_each_seed(60, [&](uint64_t seed) { run_of_few(seed, &totals); });
   if (ran >= kEnoughToCount) {
-    EXPECT_GT(totals.landed, ran) << "too little lands to prove anything";
+    EXPECT_GT(totals.placed, ran) << "too little is placed to prove anything";
   }
   std::printf("scripts: %" PRIu64 " seeds, %" PRIu64 " rounds, %" PRIu64 " puts, %" PRIu64
-              " landed, %" PRIu64 " pieces, %" PRIu64 " signals, %" PRIu64 " again, %" PRIu64
+              " placed, %" PRIu64 " pieces, %" PRIu64 " signals, %" PRIu64 " again, %" PRIu64
               " refused\n",
-              ran, totals.rounds, totals.puts, totals.landed, totals.pieces, totals.signals,
+              ran, totals.rounds, totals.puts, totals.placed, totals.pieces, totals.signals,
               totals.again, totals.refused);
 }
 

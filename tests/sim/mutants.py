@@ -30,7 +30,7 @@ RUNS = (
     ("Found.*", 1),
     ("Streams.*", 200),
     ("Simulation.Random*", 400),
-    ("Landing.*", 2000),
+    ("DirectPlacement.*", 2000),
     ("Shrinking.*", 600),
     ("Simulation.Faults*", 7000),
 )
@@ -39,7 +39,7 @@ LIMIT_S = 300
 PORT = "csrc/engine/channel/port.cc"
 POINT_TO_POINT = "csrc/engine/p2p/p2p.cc"
 EXECUTOR = "csrc/engine/collective/executor.cc"
-LANDING = "csrc/engine/collective/landing.cc"
+PLACEMENT = "csrc/engine/collective/direct_placement.cc"
 LIFE = "csrc/engine/group/group_life.cc"
 MEMBERS = "csrc/engine/group/members.cc"
 SHRINKING = "csrc/engine/shrinking.cc"
@@ -70,8 +70,8 @@ MUTANTS = (
     Mutant(
         "credit is returned too late",
         PORT,
-        "if (consumed_ - credited_ < memory_.depth() / 2 && credited_ >= borrowed_) return;",
-        "if (consumed_ - credited_ < memory_.depth() + 1 && credited_ >= borrowed_) return;",
+        "if (consumed_ - credited_ < memory_.depth() / 2 && credited_ >= zero_copy_read_) return;",
+        "if (consumed_ - credited_ < memory_.depth() + 1 && credited_ >= zero_copy_read_) return;",
     ),
     Mutant(
         "old credit counts as new",
@@ -92,9 +92,9 @@ MUTANTS = (
         "const uint64_t come = 0;",
     ),
     Mutant(
-        "a message that landed is looked for in the slot",
+        "a message that was placed is looked for in the slot",
         PORT,
-        "if (put_posted_ && put_lands_) where = kLanded;",
+        "if (put_posted_ && put_placed_) where = kPlaced;",
         "",
     ),
     Mutant(
@@ -110,27 +110,27 @@ MUTANTS = (
         "copy_bytes(to, from, from_piece.bytes - 1, stores_for(operands[i]));",
     ),
     Mutant(
-        "an operation ends while what it lent is read",
+        "an operation ends while its source is read",
         EXECUTOR,
-        "if (loan) keep_unsettled(step.channel, step.peer);",
+        "if (source) keep_unsettled(step.channel, step.peer);",
         "",
     ),
     Mutant(
-        "what is borrowed is trusted after the lender gave up",
+        "a source is trusted after its rank gave up",
         EXECUTOR,
-        "if (borrowed && has_given_up(step.peer)) return false;",
+        "if (zero_copy && has_given_up(step.peer)) return false;",
         "",
     ),
     Mutant(
-        "results land one byte off",
-        LANDING,
+        "results are placed one byte off",
+        PLACEMENT,
         "given.grant.offset = part->offset + static_cast<uint64_t>(given.block_at - given.begin);",
         "given.grant.offset = part->offset + 1;",
     ),
     Mutant(
         "a failed operation ends while peers may write",
         LIFE,
-        "const bool writes = executor_.may_land_from(peer) && !executor_.has_given_up(peer);",
+        "const bool writes = executor_.may_write_output(peer) && !executor_.has_given_up(peer);",
         "const bool writes = false;",
     ),
     Mutant(

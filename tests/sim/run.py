@@ -20,10 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 CHUNK_SEEDS = 250
 CHUNK_LIMIT_S = 900  # of one process; its own bounds are in virtual time
 SUMMARY = re.compile(
-    r"^(scripts|soaks|streams|faults|landings|mismatches|shrinkings|standstills): (.*)$",
+    r"^(scripts|soaks|streams|faults|placements|mismatches|shrinkings|standstills): (.*)$",
     re.MULTILINE,
 )
-TESTS = "Simulation.*:Streams.*:Landing.*:Shrinking.*:Standstills.*"
+TESTS = "Simulation.*:Streams.*:DirectPlacement.*:Shrinking.*:Standstills.*"
 
 
 def run(program: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

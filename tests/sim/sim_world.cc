@@ -27,7 +27,7 @@ Config small_heaps() {
   Config config;
   config.log_level = LogLevel::Error;
   config.heap_bytes = 32 << 10;
-  config.lend_local_bytes = config.lend_remote_bytes = 128;
+  config.zero_copy_local_bytes = config.zero_copy_remote_bytes = 128;
   return config;
 }
 

@@ -19,7 +19,8 @@
 
 namespace rdmacoll {
 
-// Heaps so small that some buffers find no room, and messages so small that most are lent or land.
+// Heaps so small that some buffers find no room, and messages so small that most are zero-copy or
+// placed.
 Config small_heaps();
 
 inline constexpr int64_t kHourMs = 3'600'000;

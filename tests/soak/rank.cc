@@ -108,7 +108,7 @@ class Process {
   void open() {
     auto config = Config::from_environment();
     expect(config.status());
-    config.value().lend_local_bytes = config.value().lend_remote_bytes = 4096;
+    config.value().zero_copy_local_bytes = config.value().zero_copy_remote_bytes = 4096;
     auto endpoint = Endpoint::open(config.value());
     expect(endpoint.status());
     endpoint_ = endpoint.take();

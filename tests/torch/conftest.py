@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported here or in the fork server
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
-os.environ["RDMACOLL_LEND_LOCAL_BYTES"] = "1024"  # so that small tensors in the heap are lent, too
+# So that small tensors in the heap are zero-copy, too.
+os.environ["RDMACOLL_ZERO_COPY_LOCAL_BYTES"] = "1024"
 
 import pytest
 from harness import Worlds

@@ -84,7 +84,7 @@ def test_collectives(where: str) -> None:
             assert torch.equal(data, expected)
 
 
-# What a work has lent is read when it is done: its buffers may be written at once.
+# The source of a work is read when it is done: its buffers may be written at once.
 @distributed(2, 3, 4, gloo_lacks=LACKS)
 def test_buffers_are_free_when_the_work_is_done() -> None:
     rank, world = me()

@@ -36,8 +36,8 @@ Heap::Heap(std::shared_ptr<SharedSegment> memory, const Config& config)
     : memory_(std::move(memory)),
       base_(memory_->data()),
       capacity_(memory_->bytes()),
-      lend_local_bytes_(static_cast<uint64_t>(config.lend_local_bytes)),
-      lend_remote_bytes_(static_cast<uint64_t>(config.lend_remote_bytes)),
+      zero_copy_local_bytes_(static_cast<uint64_t>(config.zero_copy_local_bytes)),
+      zero_copy_remote_bytes_(static_cast<uint64_t>(config.zero_copy_remote_bytes)),
       log_(config.log_level, "heap"),
       pid_(::getpid()),
       space_(capacity_) {

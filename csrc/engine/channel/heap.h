@@ -59,8 +59,8 @@ class Heap {
   const std::shared_ptr<SharedSegment>& memory() const { return memory_; }
   std::byte* base() const { return base_; }
   uint64_t capacity() const { return capacity_; }
-  uint64_t lend_local_bytes() const { return lend_local_bytes_; }    // Config's
-  uint64_t lend_remote_bytes() const { return lend_remote_bytes_; }  // Config's
+  uint64_t zero_copy_local_bytes() const { return zero_copy_local_bytes_; }    // Config's
+  uint64_t zero_copy_remote_bytes() const { return zero_copy_remote_bytes_; }  // Config's
 
   // Cache-aligned and not zeroed. nullptr: there is no room, which is warned of once, or this is a
   // forked child.
@@ -99,7 +99,7 @@ class Heap {
     uint64_t end = 0;
     std::array<Key, kMaxTransports> keys;
     // With all transports. If it becomes false, then before anybody is reached over the one that
-    // refuses, so never in the middle of an operation that lends over it.
+    // refuses, so never in the middle of a zero-copy operation over it.
     std::atomic<bool> registered{false};
   };
 
@@ -109,8 +109,8 @@ class Heap {
   const std::shared_ptr<SharedSegment> memory_;
   std::byte* const base_;
   const uint64_t capacity_;
-  const uint64_t lend_local_bytes_;
-  const uint64_t lend_remote_bytes_;
+  const uint64_t zero_copy_local_bytes_;
+  const uint64_t zero_copy_remote_bytes_;
   const Log log_;
   const pid_t pid_;
 

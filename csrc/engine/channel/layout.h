@@ -8,9 +8,9 @@
 //   slots   `depth` slots that p writes its messages into; smaller ones for eager messages (p2p.h)
 //   bounce  `depth` slots of my own, sources of my puts to a p whose memory is not mapped
 // and for each stage channel `depth` stages of my own, for each p one status line (member_status.h)
-// and one in which p grants me where my messages may land (landing.h). Three areas are for peers to
-// read: the log of what I have called (call_log.h); at the end what I say when the group is shrunk
-// (shrink_state.h), and my heartbeat (heartbeat_monitor.h).
+// and one in which p grants me where its messages are placed (direct_placement.h). Three areas are
+// for peers to read: the log of what I have called (call_log.h); at the end what I say when the
+// group is shrunk (shrink_state.h), and my heartbeat (heartbeat_monitor.h).
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace rdmacoll {
 
 // Behind the channels of the plans, those of point-to-point (p2p.h).
 inline constexpr uint8_t kEnvelopeChannel = kPlanChannels;
-inline constexpr uint8_t kGrantChannel = kPlanChannels + 1;
+inline constexpr uint8_t kClearToSendChannel = kPlanChannels + 1;
 inline constexpr uint8_t kDataChannel = kPlanChannels + 2;
 inline constexpr uint8_t kEagerChannel = kPlanChannels + 3;
 inline constexpr uint8_t kChannels = kPlanChannels + 4;

@@ -10,10 +10,9 @@ namespace rdmacoll {
 namespace {
 
 // What a message that does not travel inline says of its bytes: that they are in the slot, or where
-// they lie in this rank's heap, to a peer that maps it; that they have landed, to one that does
-// not.
+// they are in this rank's heap, to a peer that maps it; that they are placed, to one that does not.
 constexpr uint64_t kInSlot = ~uint64_t{0};
-constexpr uint64_t kLanded = 0;
+constexpr uint64_t kPlaced = 0;
 
 }  // namespace
 
@@ -64,46 +63,47 @@ std::byte* Port::outgoing(uint64_t bytes) {
                                  : memory_.bounce(sent_, bytes).data;
 }
 
-bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan,
-                    const RemoteSlice* landing) {
+bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const ZeroCopySource* source,
+                    const RemoteSlice* placement) {
   const bool put_due = link_.mapped == nullptr && has_slots_ && bytes > kInlineBytes;
-  if (put_due && !put_posted_ && !put_message(bytes, loan, landing)) return false;
+  if (put_due && !put_posted_ && !put_message(bytes, source, placement)) return false;
   header_.signature = signature;
   header_.bytes = word;
   header_.credit = static_cast<uint32_t>(consumed_);
-  write_header(bytes, loan);
+  write_header(bytes, source);
   const RemoteSlice line = remote(memory_.peer_line(sent_), kLineBytes);
   if (link_.transport->signal(link_.peer, channel_, line, sent_ + 1, header_) == Posted::Full)
     return false;
   ++sent_;
   credited_ = consumed_;
-  if (loan != nullptr) lent_ = sent_;
+  if (source != nullptr) zero_copy_sent_ = sent_;
   put_posted_ = false;
   return true;
 }
 
-bool Port::put_message(uint64_t bytes, const Loan* loan, const RemoteSlice* landing) {
-  const LocalSlice source = loan != nullptr ? loan->home : memory_.bounce(sent_, bytes);
+bool Port::put_message(uint64_t bytes, const ZeroCopySource* source, const RemoteSlice* placement) {
+  const LocalSlice from = source != nullptr ? source->slice : memory_.bounce(sent_, bytes);
   Ticket& ticket = tickets_[outgoing_index()];
-  const RemoteSlice place = landing != nullptr ? *landing : remote(memory_.peer_slot(sent_), bytes);
-  const Posted posted = link_.transport->put(link_.peer, channel_, source, place, &ticket);
+  const RemoteSlice place =
+      placement != nullptr ? *placement : remote(memory_.peer_slot(sent_), bytes);
+  const Posted posted = link_.transport->put(link_.peer, channel_, from, place, &ticket);
   if (posted == Posted::Full) return false;
   if (posted == Posted::Done) ticket = Ticket{};
   put_posted_ = true;
-  put_lands_ = landing != nullptr;
+  put_placed_ = placement != nullptr;
   return true;
 }
 
-void Port::write_header(uint64_t bytes, const Loan* loan) {
+void Port::write_header(uint64_t bytes, const ZeroCopySource* source) {
   if (travels_inline(bytes)) {
     header_.inline_bytes = static_cast<uint32_t>(bytes);
     return;
   }
   uint64_t where = kInSlot;
   if (link_.mapped == nullptr) {
-    if (put_posted_ && put_lands_) where = kLanded;
-  } else if (loan != nullptr) {
-    where = loan->offset;
+    if (put_posted_ && put_placed_) where = kPlaced;
+  } else if (source != nullptr) {
+    where = source->offset;
   }
   std::memcpy(header_.inline_data, &where, sizeof(where));
   header_.inline_bytes = sizeof(where);
@@ -138,39 +138,39 @@ const std::byte* Port::incoming(uint64_t bytes) const {
   return travels_inline(bytes) ? memory_.line(newest).inline_data : memory_.slot(newest);
 }
 
-bool Port::is_borrowed(uint64_t bytes) const {
-  return link_.mapped != nullptr && !travels_inline(bytes) && newest_home() != kInSlot;
+bool Port::is_zero_copy(uint64_t bytes) const {
+  return link_.mapped != nullptr && !travels_inline(bytes) && newest_source() != kInSlot;
 }
 
-bool Port::has_landed(uint64_t bytes) const {
+bool Port::is_placed(uint64_t bytes) const {
   return link_.mapped == nullptr && has_slots_ && !travels_inline(bytes) &&
-         newest_home() == kLanded;
+         newest_source() == kPlaced;
 }
 
-uint64_t Port::newest_home() const {
-  uint64_t home;
-  std::memcpy(&home, memory_.line(received_ - 1).inline_data, sizeof(home));
-  return home;
+uint64_t Port::newest_source() const {
+  uint64_t offset;
+  std::memcpy(&offset, memory_.line(received_ - 1).inline_data, sizeof(offset));
+  return offset;
 }
 
-const std::byte* Port::borrowed(uint64_t bytes) const {
-  const uint64_t home = newest_home();
-  RDMACOLL_CHECK(home <= link_.heap.size() && bytes <= link_.heap.size() - home);
-  return link_.heap.data() + home;
+const std::byte* Port::in_source(uint64_t bytes) const {
+  const uint64_t offset = newest_source();
+  RDMACOLL_CHECK(offset <= link_.heap.size() && bytes <= link_.heap.size() - offset);
+  return link_.heap.data() + offset;
 }
 
-void Port::consume(bool was_borrowed) {
+void Port::consume(bool was_zero_copy) {
   ++consumed_;
-  if (was_borrowed) borrowed_ = consumed_;
+  if (was_zero_copy) zero_copy_read_ = consumed_;
   pay_credit();
 }
 
 bool Port::settle() {
   pay_credit();
-  if (credited_ < borrowed_) return false;
+  if (credited_ < zero_copy_read_) return false;
   if (link_.mapped != nullptr) {
-    if (returned_ < lent_) look_for_credit();
-    return returned_ >= lent_;
+    if (returned_ < zero_copy_sent_) look_for_credit();
+    return returned_ >= zero_copy_sent_;
   }
   return puts_done();
 }
@@ -182,8 +182,8 @@ bool Port::puts_done() const {
 
 void Port::pay_credit() {
   // Half a depth at a time: one credit line for several messages, and a sender that has waited for
-  // credit has half a depth of room again. What is borrowed the peer waits for.
-  if (consumed_ - credited_ < memory_.depth() / 2 && credited_ >= borrowed_) return;
+  // credit has half a depth of room again. The peer waits for its zero-copy messages.
+  if (consumed_ - credited_ < memory_.depth() / 2 && credited_ >= zero_copy_read_) return;
   const RemoteSlice line = remote(memory_.peer_credit(), kLineBytes);
   if (link_.transport->signal(link_.peer, channel_, line, consumed_, Header{}) == Posted::Full)
     return;

@@ -30,9 +30,9 @@ struct GroupBlocks {
   std::vector<Link> links;  // by rank; the own entry is unused
 };
 
-// The bytes of a message that is lent (plan.h, "Loans"): they are in this rank's heap.
-struct Loan {
-  LocalSlice home{};    // in a region to put from, where the peer is not mapped
+// Where the bytes of a zero-copy message are (plan.h, "Zero copy"): in this rank's heap.
+struct ZeroCopySource {
+  LocalSlice slice{};   // in a region to put from, where the peer is not mapped
   uint64_t offset = 0;  // in the heap
 };
 
@@ -86,11 +86,11 @@ class Port {
   bool is_mapped() const { return link_.mapped != nullptr; }
   // Where the next message of so many bytes is to be written.
   std::byte* outgoing(uint64_t bytes);
-  // Announces what was written, or is lent instead; at a peer that is not mapped it goes to where
-  // it is to land, if anywhere. False: the transport is full, call again with the same message.
-  // `word` is stored in Line::bytes, and the receiver checks it.
-  bool announce(uint32_t signature, uint64_t bytes, uint32_t word, const Loan* loan = nullptr,
-                const RemoteSlice* landing = nullptr);
+  // Announces what was written, or stays in its source. A peer that is not mapped gets it where it
+  // is to be placed, else in a slot. False: the transport is full, call again with the same
+  // message. `word` is stored in Line::bytes, and the receiver checks it.
+  bool announce(uint32_t signature, uint64_t bytes, uint32_t word,
+                const ZeroCopySource* source = nullptr, const RemoteSlice* placement = nullptr);
   bool announce(uint64_t bytes) { return announce(0, bytes, static_cast<uint32_t>(bytes)); }
 
   // --- in -------------------------------------------------------------------------------------
@@ -100,21 +100,21 @@ class Port {
   const Line* peek() const;
   // Messages that have come and are not taken yet.
   uint64_t arrived() const;
-  // Where the newest message's bytes are, unless they are borrowed.
+  // Where the newest message's bytes are, unless it is zero-copy.
   const std::byte* incoming(uint64_t bytes) const;
-  // Whether the newest message, of so many bytes, is lent; where its bytes are then.
-  bool is_borrowed(uint64_t bytes) const;
-  const std::byte* borrowed(uint64_t bytes) const;
-  // Whether it is where this rank has granted it to land.
-  bool has_landed(uint64_t bytes) const;
+  // Whether the newest message, of so many bytes, is to be read out of its source; where that is.
+  bool is_zero_copy(uint64_t bytes) const;
+  const std::byte* in_source(uint64_t bytes) const;
+  // Whether it is where this rank has granted its placement.
+  bool is_placed(uint64_t bytes) const;
   // Gives the newest message's place back to the peer. If the transport is full, the next take()
-  // tells the peer: it is the one that the peer's next message needs. What was borrowed goes back
-  // at once, or else in settle(): the peer's operation waits for it.
-  void consume(bool was_borrowed = false);
+  // tells the peer: it is the one that the peer's next message needs. A zero-copy message is
+  // given back at once, or else in settle(): the peer's operation waits for it.
+  void consume(bool was_zero_copy = false);
 
-  // --- loans ----------------------------------------------------------------------------------
-  // Returns what this rank has borrowed and consumed, where that was put off. Whether the peer
-  // needs nothing more of what this rank lent, nor this rank of what it borrowed.
+  // --- zero copy ------------------------------------------------------------------------------
+  // Gives back the zero-copy messages that this rank has consumed, where that was put off. Whether
+  // all are given back both ways, so that their sources may be written.
   bool settle();
   // Whether no put of this rank is under way here any more.
   bool puts_done() const;
@@ -129,9 +129,9 @@ class Port {
   void look_for_credit() const;
   void advance_returned(uint32_t credit) const;
   void pay_credit();
-  bool put_message(uint64_t bytes, const Loan* loan, const RemoteSlice* landing);
-  void write_header(uint64_t bytes, const Loan* loan);
-  uint64_t newest_home() const;
+  bool put_message(uint64_t bytes, const ZeroCopySource* source, const RemoteSlice* placement);
+  void write_header(uint64_t bytes, const ZeroCopySource* source);
+  uint64_t newest_source() const;
   bool travels_inline(uint64_t bytes) const { return has_slots_ && bytes <= kInlineBytes; }
   RemoteSlice remote(uint64_t offset, uint64_t bytes) const {
     return {link_.region, offset, bytes};
@@ -147,10 +147,10 @@ class Port {
   uint64_t received_ = 0;
   uint64_t consumed_ = 0;
   uint64_t credited_ = 0;
-  uint64_t lent_ = 0;        // messages sent up to the last that was lent
-  uint64_t borrowed_ = 0;    // messages consumed up to the last that was borrowed
-  bool put_posted_ = false;  // the next message's put is out, its signal is not
-  bool put_lands_ = false;   // and it is one that lands
+  uint64_t zero_copy_sent_ = 0;  // messages sent up to the last zero-copy one
+  uint64_t zero_copy_read_ = 0;  // messages consumed up to the last zero-copy one
+  bool put_posted_ = false;      // the next message's put is out, its signal is not
+  bool put_placed_ = false;      // and it goes where it is to be placed
   // Of the last put into each of the peer's slots; empty where the peer is mapped.
   std::vector<Ticket> tickets_;
   Header header_;

@@ -10,8 +10,9 @@
 namespace rdmacoll {
 namespace {
 
-// A grant costs a line and the wait for it, so it takes more to be worth it than a loan.
-constexpr uint64_t kLandingTimesLending = 8;
+// A grant costs a line and the wait for it, so direct placement takes more bytes to be worth it
+// than a send without a copy.
+constexpr uint64_t kPlacementTimesZeroCopy = 8;
 
 // A message's word: its bytes, and above them the low bits of its collective's number.
 constexpr int kWordBytesBits = 20;
@@ -45,8 +46,8 @@ Executor::Executor(const Layout& layout, uint32_t rank, std::byte* my_block,
           std::all_of(links.begin(), links.end(),
                       [](const Link& link) { return link.mapped == nullptr || link.maps_mine; })),
       store_choice_(config.stores, clock),
-      landing_(layout, rank, my_block, links, heap, clock,
-               kLandingTimesLending * static_cast<uint64_t>(config.lend_remote_bytes)) {}
+      placement_(layout, rank, my_block, links, heap, clock,
+                 kPlacementTimesZeroCopy * static_cast<uint64_t>(config.zero_copy_remote_bytes)) {}
 
 void Executor::start(const Operation& operation) {
   RDMACOLL_CHECK(!running());
@@ -54,8 +55,8 @@ void Executor::start(const Operation& operation) {
   status_ = Status();
   tiling_ = tiling_of(operation, layout_);
   const uint64_t bytes = operation.total_bytes();
-  choose_lending(bytes);
-  landing_.begin(operation, bytes);
+  choose_zero_copy(bytes);
+  placement_.begin(operation, bytes);
   const bool in_heap = results_in_heap();  // where peers read them
   to_peers_ = store_choice_.begin(operation.plan->collective, bytes, in_heap);
   to_output_ = bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
@@ -76,7 +77,7 @@ void Executor::start(const Operation& operation) {
 
 bool Executor::advance() {
   bool moved = false;
-  landing_.send_grants();
+  placement_.send_grants();
   // Later lanes first: they take what earlier ones left in the caches, and free its place.
   for (uint32_t lane = static_cast<uint32_t>(lanes_.size()); lane-- > 0 && status_.ok();) {
     moved |= advance_lane(lane);
@@ -135,33 +136,33 @@ bool Executor::wait(const Step& step, uint64_t bytes) {
 }
 
 bool Executor::signal_data(const Step& step, uint64_t tile, uint64_t bytes) {
-  std::optional<Loan> loan;
-  if (lends() && step.operands != 0) {
-    loan = loan_of(operation_->plan->operands[step.first_operand], step.peer, tile);
+  std::optional<ZeroCopySource> source;
+  if (has_zero_copy() && step.operands != 0) {
+    source = zero_copy_source(operation_->plan->operands[step.first_operand], step.peer, tile);
   }
-  std::optional<RemoteSlice> landing;
-  if (step.lands) {
-    if (landing_.is_undecided(step.peer)) return false;
+  std::optional<RemoteSlice> placement;
+  if (step.placed) {
+    if (placement_.is_undecided(step.peer)) return false;
     // Where one that has given up wants it, its user may soon write something else.
     if (!has_given_up(step.peer)) {
-      landing = landing_.place(step.peer, step.blocks, tiling_->piece(step.blocks, tile));
+      placement = placement_.place(step.peer, step.blocks, tiling_->piece(step.blocks, tile));
     }
   }
   Port& to = port(step.channel, step.peer);
   if (!to.announce(operation_->message_signature(step.blocks), bytes, message_word(bytes),
-                   loan ? &*loan : nullptr, landing ? &*landing : nullptr)) {
+                   source ? &*source : nullptr, placement ? &*placement : nullptr)) {
     return false;
   }
-  if (loan) keep_unsettled(step.channel, step.peer);
+  if (source) keep_unsettled(step.channel, step.peer);
   return true;
 }
 
 bool Executor::signal_credit(const Step& step, uint64_t bytes) {
   Port& from = port(step.channel, step.peer);
-  const bool borrowed = from.is_borrowed(bytes);
-  if (borrowed && has_given_up(step.peer)) return false;
-  from.consume(borrowed);
-  if (borrowed) keep_unsettled(step.channel, step.peer);
+  const bool zero_copy = from.is_zero_copy(bytes);
+  if (zero_copy && has_given_up(step.peer)) return false;
+  from.consume(zero_copy);
+  if (zero_copy) keep_unsettled(step.channel, step.peer);
   return true;
 }
 
@@ -170,7 +171,7 @@ void Executor::copy(const Step& step, uint64_t tile) {
   const Piece from_piece = tiling_->piece(operands[0].blocks, tile);
   const std::byte* from = source(operands[0], from_piece, tile);
   for (uint32_t i = 1; i < step.operands; ++i) {
-    if (is_lent(step, operands[i], tile)) continue;
+    if (is_zero_copy(step, operands[i], tile)) continue;
     std::byte* to = destination(operands[i], tiling_->piece(operands[i].blocks, tile), tile);
     if (to == from) continue;
     copy_bytes(to, from, from_piece.bytes, stores_for(operands[i]));
@@ -188,7 +189,7 @@ void Executor::fold(const Step& step, uint64_t tile) {
   }
   uint32_t streamed = 0;
   for (uint32_t i = source_count; i < step.operands; ++i) {
-    if (is_lent(step, operands[i], tile)) continue;
+    if (is_zero_copy(step, operands[i], tile)) continue;
     const size_t number = destinations_.size();
     if (number < kStreamedMax && stores_for(operands[i]) == Stores::Streamed) {
       streamed |= 1u << number;
@@ -233,8 +234,8 @@ const std::byte* Executor::source(const Operand& operand, const Piece& piece, ui
 const std::byte* Executor::received(const Operand& operand, const Piece& piece,
                                     uint64_t tile) const {
   const Port& from = port(operand.channel, operand.rank);
-  if (from.is_borrowed(piece.bytes)) return from.borrowed(piece.bytes);
-  if (from.has_landed(piece.bytes)) return in_output(operand.blocks, piece);
+  if (from.is_zero_copy(piece.bytes)) return from.in_source(piece.bytes);
+  if (from.is_placed(piece.bytes)) return in_output(operand.blocks, piece);
   if (operand.buffer == Buffer::Slot) return from.incoming(piece.bytes);
   return links_[operand.rank].mapped + layout_.stages(operand.channel) +
          from.incoming_index() * layout_.stage_bytes() +
@@ -312,13 +313,13 @@ uint64_t Executor::messages_due(uint32_t lane, uint8_t channel, uint32_t peer) c
   return count;
 }
 
-bool Executor::may_land_from(uint32_t peer) const {
-  if (!landing_.is_granted_to(peer)) return false;
+bool Executor::may_write_output(uint32_t peer) const {
+  if (!placement_.is_granted_to(peer)) return false;
   uint64_t due = 0;
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-    due += messages_due(lane, kLandingChannel, peer);
+    due += messages_due(lane, kOrderedChannel, peer);
   }
-  return due > port(kLandingChannel, peer).arrived();
+  return due > port(kOrderedChannel, peer).arrived();
 }
 
 bool Executor::needs(uint32_t peer) const {
@@ -333,7 +334,7 @@ bool Executor::needs(uint32_t peer) const {
         operation_->plan->steps[operation_->plan->lanes[lane].first_step + state.step];
     const bool for_credit = step.kind == StepKind::Wait && step.counter == Counter::Credit;
     if (for_credit && step.peer == peer && !port(step.channel, peer).can_send()) return true;
-    // Stuck for good: what was borrowed is not to be trusted (signal_credit).
+    // Stuck for good: what was read out of the source is not to be trusted (signal_credit).
     const bool returns = step.kind == StepKind::Signal && step.counter == Counter::Credit;
     if (returns && step.peer == peer && has_given_up(peer)) return true;
   }

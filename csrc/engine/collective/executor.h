@@ -14,7 +14,7 @@
 #include "csrc/engine/channel/layout.h"
 #include "csrc/engine/channel/port.h"
 #include "csrc/engine/channel/store_choice.h"
-#include "csrc/engine/collective/landing.h"
+#include "csrc/engine/collective/direct_placement.h"
 #include "csrc/engine/collective/operation.h"
 
 namespace rdmacoll {
@@ -34,11 +34,11 @@ class Executor {
   bool running() const { return lanes_left_ > 0 || !unsettled_.empty(); }
   // Forgets the operation where it stands; the ports are of no use after it.
   void stop();
-  // The peer is gone: what was lent to it need not be returned.
-  void drop_loans(uint32_t peer);
+  // The peer is gone: its zero-copy messages need not be given back.
+  void drop_zero_copy(uint32_t peer);
   // Whether the peer may still write into the operation's output: it has leave to, and not all of
   // its messages have come.
-  bool may_land_from(uint32_t peer) const;
+  bool may_write_output(uint32_t peer) const;
   // Ok, or Mismatch: a message that belongs to another operation came in.
   const Status& status() const { return status_; }
   // Whether the operation cannot end without more from this peer than has come.
@@ -60,7 +60,7 @@ class Executor {
     uint32_t step = 0;
   };
 
-  // A direction of a channel in which something was lent or borrowed that is not settled yet.
+  // A channel to a peer with zero-copy messages that are not given back yet, either way.
   struct Unsettled {
     uint8_t channel;
     uint32_t peer;
@@ -84,12 +84,13 @@ class Executor {
   // A message of a stage goes to all alike, so what holds for any peer holds for it.
   uint32_t any_peer() const { return operation_->plan->rank == 0 ? 1 : 0; }
 
-  // Loans (executor_loans.cc).
-  void choose_lending(uint64_t operation_bytes);
+  // Zero copy (executor_zero_copy.cc).
+  void choose_zero_copy(uint64_t operation_bytes);
   bool results_in_heap() const;
-  bool lends() const { return lends_local_ || lends_remote_; }
-  bool is_lent(const Step& step, const Operand& destination, uint64_t tile) const;
-  std::optional<Loan> loan_of(const Operand& home, uint32_t peer, uint64_t tile) const;
+  bool has_zero_copy() const { return zero_copy_local_ || zero_copy_remote_; }
+  bool is_zero_copy(const Step& step, const Operand& destination, uint64_t tile) const;
+  std::optional<ZeroCopySource> zero_copy_source(const Operand& operand, uint32_t peer,
+                                                 uint64_t tile) const;
   void keep_unsettled(uint8_t channel, uint32_t peer);
   bool is_unsettled_with(uint32_t peer) const;
   bool settle();
@@ -103,11 +104,11 @@ class Executor {
   const std::vector<Link>& links_;
   std::vector<std::vector<Port>>& ports_;
   const Heap* heap_;
-  // Whether every peer that maps this rank's block maps its heap, too: what is lent in place of a
-  // stage is lent to all of them.
+  // Whether every peer that maps this rank's block maps its heap, too: a zero-copy message
+  // in place of a stage is read by all of them.
   const bool maps_mine_;
   StoreChoice store_choice_;
-  Landing landing_;
+  DirectPlacement placement_;
 
   const Operation* operation_ = nullptr;
   std::optional<Tiling> tiling_;
@@ -115,8 +116,8 @@ class Executor {
   uint32_t lanes_left_ = 0;
   Stores to_output_ = Stores::Cached;
   StoreChoice::Use to_peers_;
-  bool lends_local_ = false;  // the operation is large enough to lend to mapped peers
-  bool lends_remote_ = false;
+  bool zero_copy_local_ = false;  // the operation is large enough for it with mapped peers
+  bool zero_copy_remote_ = false;
   std::vector<Unsettled> unsettled_;
   std::vector<const void*> sources_;  // of the fold at hand; kept for its capacity
   std::vector<void*> destinations_;

@@ -17,7 +17,7 @@ bool PeerReads::post(uint32_t index, uint32_t peer) {
   std::memset(destination.data, 0, destination.bytes);
   Ticket ticket;
   const Posted posted = link.transport->get(
-      link.peer, kLandingChannel, {link.region, area_.own, area_.bytes}, destination, &ticket);
+      link.peer, kOrderedChannel, {link.region, area_.own, area_.bytes}, destination, &ticket);
   if (posted == Posted::Full) return false;
   place = {true, peer, posted == Posted::Pending ? ticket : Ticket{}};
   return true;

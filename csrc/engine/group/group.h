@@ -8,11 +8,11 @@
 // left waiting for a rank that has given up. A peer that is gone (left, or dead) fails the group
 // only when an operation cannot go on without it: what it had sent before is still good.
 //
-// A collective whose output peers may write (landing.h) ends only when none of them can do so any
-// more: all it had to write has come, or its status line, which comes behind all it wrote; and one
-// whose input a device reads for peers, when it has read. A peer that this takes too long with is
-// cut off from this process: its later writes are refused, but so is all that other groups would
-// hear from it.
+// A collective whose output peers may write (direct_placement.h) ends only when none of them can do
+// so any more: all it had to write has come, or its status line, which comes behind all it wrote;
+// and one whose input a device reads for peers, when it has read. A peer that this takes too long
+// with is cut off from this process: its later writes are refused, but so is all that other groups
+// would hear from it.
 #pragma once
 
 #include <cstdint>

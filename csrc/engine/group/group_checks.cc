@@ -75,8 +75,9 @@ void Group::check_peers(std::vector<Completion>& finished) {
 
 void Group::go_on_without(uint32_t peer, const std::string& why,
                           std::vector<Completion>& finished) {
-  // What it sent before is all here: take that first. What was lent to it it reads no more.
-  executor_.drop_loans(peer);
+  // What it sent before is all here: take that first. It reads none of its zero-copy messages any
+  // more.
+  executor_.drop_zero_copy(peer);
   while (life_ == Life::Sound && advance_operations(finished)) {
   }
   if (life_ != Life::Sound || !needs(peer)) return;

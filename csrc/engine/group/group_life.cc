@@ -63,13 +63,13 @@ void Group::fail_in_flight(std::vector<Completion>& finished) {
 }
 
 // Ends the collective that failed, once its memory is the user's alone again: no peer can write
-// into its output, and no device reads for a peer what was lent.
+// into its output, and no device reads a zero-copy message out of it.
 bool Group::drain(std::vector<Completion>& finished) {
   if (life_ != Life::Draining) return false;
   const bool ran = collectives_.current() != nullptr;
   for (uint32_t peer = 0; ran && peer < members_.world(); ++peer) {
     if (peer == members_.rank()) continue;
-    const bool writes = executor_.may_land_from(peer) && !executor_.has_given_up(peer);
+    const bool writes = executor_.may_write_output(peer) && !executor_.has_given_up(peer);
     if ((writes || executor_.is_sending_to(peer)) && !lets_go(peer)) return false;
   }
   if (ran) collectives_.fail_current(failure(), finished);

@@ -207,7 +207,7 @@ bool PointToPoint::take_eager(uint32_t peer, const RecvOp& op, std::vector<Compl
 
 bool PointToPoint::grant_receives(uint32_t peer) {
   Peer& state = peers_[peer];
-  Port& out = port(kGrantChannel, peer);
+  Port& out = port(kClearToSendChannel, peer);
   bool moved = false;
   while (!state.matched.empty() && out.can_send()) {
     const RecvOp& op = state.matched.front();
@@ -227,7 +227,7 @@ bool PointToPoint::grant_receives(uint32_t peer) {
 
 bool PointToPoint::take_grants(uint32_t peer, std::vector<Completion>& finished) {
   Peer& state = peers_[peer];
-  Port& in = port(kGrantChannel, peer);
+  Port& in = port(kClearToSendChannel, peer);
   bool moved = false;
   while (in.take() != nullptr) {
     GrantWire wire;

@@ -6,7 +6,8 @@
 namespace rdmacoll {
 namespace {
 
-constexpr uint8_t kContributions = kLandingChannel + 1;  // of an all_reduce, whose results land
+constexpr uint8_t kContributions =
+    kOrderedChannel + 1;  // of an all_reduce, whose results are placed
 
 // Everybody sends each block to the rank of its number, which folds it. The lane of the fold is
 // left open.
@@ -33,7 +34,7 @@ Plan direct_all_reduce(uint16_t rank, uint16_t world) {
   }
   for (uint16_t peer : others_from(rank, world)) {
     plan.lane();
-    plan.copy(landed(peer, block(peer)), {output(block(peer))});
+    plan.copy(placed(peer, block(peer)), {output(block(peer))});
   }
   return plan.take();
 }
@@ -44,7 +45,7 @@ Plan direct_all_gather(uint16_t rank, uint16_t world) {
     plan.lane();
     plan.copy(input(block(rank)), {peer_output(peer, block(rank))});
     plan.lane();
-    plan.copy(landed(peer, block(peer)), {output(block(peer))});
+    plan.copy(placed(peer, block(peer)), {output(block(peer))});
   }
   plan.lane();
   plan.copy(input(block(rank)), {output(block(rank))});
@@ -63,7 +64,7 @@ Plan direct_all_to_all(uint16_t rank, uint16_t world) {
     plan.lane();
     plan.copy(input(block(peer)), {peer_output(peer, block(peer))});
     plan.lane();
-    plan.copy(landed(peer, block(world + peer)), {output(block(world + peer))});
+    plan.copy(placed(peer, block(world + peer)), {output(block(world + peer))});
   }
   plan.lane();
   plan.copy(input(block(rank)), {output(block(world + rank))});
@@ -80,7 +81,7 @@ Plan direct_gather(uint16_t rank, uint16_t world, uint16_t root) {
   plan.copy(input(block(rank)), {output(block(rank))});
   for (uint16_t peer : others_from(rank, world)) {
     plan.lane();
-    plan.copy(landed(peer, block(peer)), {output(block(peer))});
+    plan.copy(placed(peer, block(peer)), {output(block(peer))});
   }
   return plan.take();
 }
@@ -89,7 +90,7 @@ Plan direct_scatter(uint16_t rank, uint16_t world, uint16_t root) {
   PlanBuilder plan(Collective::Scatter, Algorithm::Direct, rank, world, world);
   if (rank != root) {
     plan.lane();
-    plan.copy(landed(root, block(rank)), {output(block(rank))});
+    plan.copy(placed(root, block(rank)), {output(block(rank))});
     return plan.take();
   }
   for (uint16_t peer : others_from(rank, world)) {

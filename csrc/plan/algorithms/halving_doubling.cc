@@ -30,7 +30,7 @@ BlockRange upper_half(BlockRange range) {
 void stand_aside(PlanBuilder& plan, uint16_t partner, BlockRange all) {
   const BlockRange halves[] = {lower_half(all), upper_half(all)};
   for (BlockRange half : halves) plan.copy(input(half), {peer_slot(partner, half)});
-  for (BlockRange half : halves) plan.copy(landed(partner, half), {output(half)});
+  for (BlockRange half : halves) plan.copy(placed(partner, half), {output(half)});
 }
 
 // Sends the half that the partner keeps, folds the other; returns the block that is left. Sums are
@@ -63,7 +63,7 @@ void double_up(PlanBuilder& plan, const Fold& fold, uint16_t index, BlockRange r
     const uint16_t partner = fold.rank_of(index ^ bit);
     const BlockRange theirs = blocks(range.first ^ bit, bit);
     plan.copy(output(range), {peer_output(partner, range)});
-    plan.copy(landed(partner, theirs), {output(theirs)});
+    plan.copy(placed(partner, theirs), {output(theirs)});
     range = blocks(std::min(range.first, theirs.first), 2 * bit);
   }
 }

@@ -18,7 +18,7 @@ Operands contributions_in_rank_order(uint16_t rank, uint16_t world) {
 
 Plan one_shot_all_reduce(uint16_t rank, uint16_t world) {
   PlanBuilder plan(Collective::AllReduce, Algorithm::OneShot, rank, world, 1);
-  plan.lend_nothing();  // in place, the result may come before the last has read the input
+  plan.forbid_zero_copy();  // in place, the result may come before the last has read the input
   plan.lane();
   for (uint16_t peer : others_from(rank, world)) {
     plan.copy(input(block(0)), {peer_slot(peer, block(0))});
@@ -42,7 +42,7 @@ Plan one_shot_broadcast(uint16_t rank, uint16_t world, uint16_t root) {
   PlanBuilder plan(Collective::Broadcast, Algorithm::OneShot, rank, world, 1);
   plan.lane();
   if (rank != root) {
-    plan.copy(landed(root, block(0)), {output(block(0))});
+    plan.copy(placed(root, block(0)), {output(block(0))});
     return plan.take();
   }
   for (uint16_t peer : others_from(rank, world)) {

@@ -17,8 +17,8 @@ struct Ring {
   // Of partial sums, and of whole blocks.
   Operand from_previous(BlockRange range) const { return slot(previous(), range); }
   Operand to_next(BlockRange range) const { return peer_slot(next(), range); }
-  Operand landed_here(BlockRange range) const { return landed(previous(), range); }
-  Operand landing_next(BlockRange range) const { return peer_output(next(), range); }
+  Operand placed_here(BlockRange range) const { return placed(previous(), range); }
+  Operand output_next(BlockRange range) const { return peer_output(next(), range); }
 
   // The hops in which partial sums travel, but for the last: it is the caller's. The sum that
   // starts here is of the block `start` away and ends at the rank before.
@@ -34,10 +34,10 @@ struct Ring {
   void pass_on(PlanBuilder& plan, int start) const {
     for (int hop = 0; hop < world - 2; ++hop) {
       const BlockRange range = at(start - hop);
-      plan.copy(landed_here(range), {output(range), landing_next(range)});
+      plan.copy(placed_here(range), {output(range), output_next(range)});
     }
     const BlockRange last = at(start - (world - 2));
-    plan.copy(landed_here(last), {output(last)});
+    plan.copy(placed_here(last), {output(last)});
   }
 };
 
@@ -49,7 +49,7 @@ Plan ring_all_reduce(uint16_t rank, uint16_t world) {
   plan.lane();
   ring.sum_up(plan, 0);
   const BlockRange done = ring.at(+1);
-  plan.finish({ring.from_previous(done), input(done)}, {output(done), ring.landing_next(done)});
+  plan.finish({ring.from_previous(done), input(done)}, {output(done), ring.output_next(done)});
   ring.pass_on(plan, 0);
   return plan.take();
 }
@@ -58,7 +58,7 @@ Plan ring_all_gather(uint16_t rank, uint16_t world) {
   const Ring ring{rank, world};
   PlanBuilder plan(Collective::AllGather, Algorithm::Ring, rank, world, world);
   plan.lane();
-  plan.copy(input(block(rank)), {output(block(rank)), ring.landing_next(block(rank))});
+  plan.copy(input(block(rank)), {output(block(rank)), ring.output_next(block(rank))});
   ring.pass_on(plan, -1);
   return plan.take();
 }

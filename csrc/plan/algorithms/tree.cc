@@ -1,4 +1,4 @@
-// Tree: sums go up on a channel of their own, results down on the one on which they may land.
+// Tree: sums go up on a channel of their own, results down on the one on which they may be placed.
 #include "csrc/plan/algorithms/tree.h"
 
 #include "csrc/plan/builder.h"
@@ -7,7 +7,7 @@ namespace rdmacoll {
 namespace {
 
 constexpr uint8_t kUp = 1;
-static_assert(kUp != kLandingChannel);
+static_assert(kUp != kOrderedChannel);
 
 // A rank's place. Counted from the root, the parent of v is v without its lowest bit, and its
 // children add a lower one.
@@ -59,7 +59,7 @@ void send_up(PlanBuilder& plan, const Place& place) {
 }
 
 void pass_down(PlanBuilder& plan, const Place& place) {
-  plan.copy(landed(place.parent, block(0)), to_output_and_children(place));
+  plan.copy(placed(place.parent, block(0)), to_output_and_children(place));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ void SymbolicWorld::move(const Step& step, uint64_t bytes) {
     }
     places.push_back(place_of(operand, bytes));
     if (!failure_.empty()) return;
-    if (operand.at_home && lends()) places.pop_back();
+    if (operand.zero_copy && sends_zero_copy()) places.pop_back();
   }
   check_overlap(step, places, bytes);
   for (uint64_t i = 0; i < bytes && failure_.empty(); ++i) move_byte(step, places, i);
@@ -23,7 +23,7 @@ void SymbolicWorld::move(const Step& step, uint64_t bytes) {
 
 void SymbolicWorld::move_byte(const Step& step, const std::vector<Place>& places, uint64_t i) {
   const size_t source_count = step.operands - step.destinations;
-  if (places.size() == source_count) return;  // every destination is lent instead
+  if (places.size() == source_count) return;  // every destination stays in its source instead
   std::vector<Value> sources;
   for (size_t s = 0; s < source_count; ++s) sources.push_back(read(places[s], i));
   if (!failure_.empty()) return;
@@ -89,9 +89,9 @@ SymbolicWorld::Place SymbolicWorld::slot_place(const Operand& operand, uint64_t 
   Queue& from = queue(operand.rank, at_.rank, operand.channel);
   if (from.waited != from.credited + 1) return refused("reads a slot that it does not hold");
   if (from.bytes.front() != bytes) return refused("reads another size than the message has");
-  if (operand.lands != from.lands.front()) return refused("reads as landed what is not, or not");
-  if (from.loans.front().landing.cells != nullptr) return from.loans.front().landing;
-  if (from.loans.front().home.cells != nullptr) return lent_place(from, bytes);
+  if (operand.placed != from.placed.front()) return refused("reads as placed what is not, or not");
+  if (from.out_of_slot.front().output.cells != nullptr) return from.out_of_slot.front().output;
+  if (from.out_of_slot.front().source.cells != nullptr) return source_place(from, bytes);
   return {&from.slots[from.credited % bounds_.slot_depth], 0};
 }
 
@@ -103,24 +103,25 @@ SymbolicWorld::Place SymbolicWorld::peer_slot_place(const Operand& operand, uint
   Cells& cells = to.slots[to.sent % bounds_.slot_depth];
   cells.resize(bounds_.slot_bytes);
   to.filled_bytes = bytes;
-  to.filled_lands = operand.lands;
-  if (operand.lands && grants(operand.rank)) {
-    return landing_place(operand.rank, operand.blocks, bytes);
+  to.filled_placed = operand.placed;
+  if (operand.placed && grants(operand.rank)) {
+    return place_in_output(operand.rank, operand.blocks, bytes);
   }
   return {&cells, 0};
 }
 
-SymbolicWorld::Loan SymbolicWorld::loan_of(const Step& step) {
-  if (step.operands == 0 || !lends()) return {};
-  const Operand& home = plan().operands[step.first_operand];
-  const uint64_t bytes = tiling().piece(home.blocks, at_.tile).bytes;
+SymbolicWorld::OutOfSlot SymbolicWorld::zero_copy_source(const Step& step) {
+  if (step.operands == 0 || !sends_zero_copy()) return {};
+  const Operand& source = plan().operands[step.first_operand];
+  const uint64_t bytes = tiling().piece(source.blocks, at_.tile).bytes;
   if (bytes == 0) return {};
-  return {.home = place_of(home, bytes), .bytes = bytes, .landing = {}};
+  return {.source = place_of(source, bytes), .bytes = bytes, .output = {}};
 }
 
-SymbolicWorld::Place SymbolicWorld::lent_place(const Queue& from, uint64_t bytes) {
-  if (from.loans.front().bytes != bytes) return refused("reads other bytes than it is lent");
-  return from.loans.front().home;
+SymbolicWorld::Place SymbolicWorld::source_place(const Queue& from, uint64_t bytes) {
+  if (from.out_of_slot.front().bytes != bytes)
+    return refused("reads other bytes than its source holds");
+  return from.out_of_slot.front().source;
 }
 
 SymbolicWorld::Place SymbolicWorld::stage_place(const Operand& operand, uint64_t bytes) {
@@ -142,7 +143,7 @@ SymbolicWorld::Place SymbolicWorld::stage_place(const Operand& operand, uint64_t
 SymbolicWorld::Place SymbolicWorld::peer_stage_place(const Operand& operand, uint64_t bytes) {
   const Queue& from = queue(operand.rank, at_.rank, operand.channel);
   if (from.waited != from.credited + 1) return refused("reads a stage that it does not hold");
-  if (from.loans.front().home.cells != nullptr) return lent_place(from, bytes);
+  if (from.out_of_slot.front().source.cells != nullptr) return source_place(from, bytes);
   const uint64_t offset = tiling().stage_offset(operand.blocks.first, at_.tile);
   if (offset + bytes > bounds_.stage_bytes) return refused("reads past a stage's end");
   const size_t channel = operand.channel - kFirstStageChannel;

@@ -34,8 +34,8 @@ class Shape {
     if (step.kind == StepKind::Wait || step.kind == StepKind::Signal) {
       if (step.channel >= kPlanChannels) refuse("no such channel");
       const bool receives = (step.kind == StepKind::Wait) == (step.counter == Counter::Data);
-      if (step.lands && (step.counter != Counter::Data || step.channel != kLandingChannel)) {
-        refuse("lands, but is no message of the channel for it");
+      if (step.placed && (step.counter != Counter::Data || step.channel != kOrderedChannel)) {
+        refuse("is placed, but is no message of the channel for it");
       }
       own(step.peer, step.channel, receives);
       check_home(step);
@@ -55,41 +55,41 @@ class Shape {
     for (uint32_t i = 0; i < step.operands; ++i) {
       check_operand(plan_.operands[step.first_operand + i], i >= sources);
     }
-    check_landed(step);
+    check_placed(step);
   }
 
-  // What has landed is where it belongs: the receiver may only name it so.
-  void check_landed(const Step& step) {
+  // What is placed is where it belongs: the receiver may only name it so.
+  void check_placed(const Step& step) {
     const auto first = plan_.operands.begin() + step.first_operand;
     const auto last = first + step.operands;
     for (auto operand = first; operand != last; ++operand) {
-      if (operand->buffer != Buffer::Slot || !operand->lands) continue;
+      if (operand->buffer != Buffer::Slot || !operand->placed) continue;
       const bool copied = std::any_of(first, last, [&](const Operand& other) {
         return other.buffer == Buffer::Output && other.blocks == operand->blocks;
       });
-      if (step.kind != StepKind::Copy || !copied) refuse("lands, but is not copied to its place");
+      if (step.kind != StepKind::Copy || !copied) refuse("is placed, but is not copied there");
     }
   }
 
   void check_home(const Step& step) {
     if (step.operands == 0) return;
     if (step.kind != StepKind::Signal || step.counter != Counter::Data || step.operands > 1) {
-      return refuse("only a Data signal has a home, and one");
+      return refuse("only a Data signal has a source, and one");
     }
     if (step.first_operand >= plan_.operands.size()) return refuse("operands out of range");
-    const Operand& home = plan_.operands[step.first_operand];
-    check_range(home.blocks);
-    if (home.buffer != Buffer::Input && home.buffer != Buffer::Output) {
-      refuse("a home that is not a user's buffer");
+    const Operand& source = plan_.operands[step.first_operand];
+    check_range(source.blocks);
+    if (source.buffer != Buffer::Input && source.buffer != Buffer::Output) {
+      refuse("a source that is not a user's buffer");
     }
   }
 
   void check_operand(const Operand& operand, bool is_destination) {
     check_range(operand.blocks);
     const bool sent = operand.buffer == Buffer::PeerSlot || operand.buffer == Buffer::Stage;
-    if (operand.at_home && !sent) refuse("lends what is not sent");
+    if (operand.zero_copy && !sent) refuse("a zero-copy message that is not sent");
     const bool in_slot = operand.buffer == Buffer::Slot || operand.buffer == Buffer::PeerSlot;
-    if (operand.lands && !in_slot) refuse("lands what does not travel in a slot");
+    if (operand.placed && !in_slot) refuse("places what does not travel in a slot");
     if (operand.blocks.count == 0) refuse("an operand without blocks");
     if (!is_contiguous(plan_.collective) && operand.blocks.count != 1) {
       refuse("an operand of several scattered blocks");

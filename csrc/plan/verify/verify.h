@@ -23,14 +23,15 @@
 // for credit is ordered after the oldest credit that could satisfy it and no later one, and
 // completion is proved with the laziest return: both hold for any way of returning credits between.
 //
-// Loans. A lent message is read at its home, between the receiver's wait and its credit; a device
-// that reads the home for a put does so before. Whether a rank lends changes no signal and no wait,
-// so happens-before is the same, and only where its receivers read differs: no race with all
-// lending and none with nobody lending is no race in between.
+// Zero copy. Such a message is read in its source buffer, between the receiver's wait and its
+// credit; a device that reads the buffer for a put does so before. Whether a rank sends without
+// copies changes no signal and no wait, so happens-before is the same, and only where its receivers
+// read differs: no race where all do and none where nobody does is no race in between.
 //
-// Landing. A message that lands is written into the receiver's output between the receiver's grant,
-// given when it starts the operation, and the message's signal. A sender that has no grant yet uses
-// the slot, so only where the bytes are in between differs, and again all or none prove the rest.
+// Direct placement. Such a message is written into the receiver's output between the receiver's
+// grant, given when it starts the operation, and the message's signal. A sender that has no grant
+// yet uses the slot, so only where the bytes are in between differs, and again all or none prove
+// the rest.
 //
 // Which depth proves the others. Of a depth d at least d/2 + 1 messages are always usable, so for
 // completion 2 is the tightest. Fewer slots order more, so for races it is a depth that is never
@@ -54,8 +55,9 @@ struct WorldPlan {
   Reach reach;
   uint16_t root = 0;
   bool in_place = false;  // outputs share the inputs' memory where an operation allows it
-  uint64_t lenders = 0;   // a bit for each rank that lends every message that has a home
-  uint64_t granters = 0;  // a bit for each rank that grants its output to all that may land there
+  uint64_t zero_copy_senders =
+      0;                  // a bit for each rank whose messages are zero-copy where they may be
+  uint64_t granters = 0;  // a bit for each rank that grants its output to all that may write it
   uint64_t bytes = 0;     // all_reduce, reduce, broadcast
   // The others: by rank, of each of the plan's blocks; 0 for blocks that the rank does not have.
   std::vector<std::vector<uint64_t>> block_bytes;

@@ -88,7 +88,7 @@ bool SymbolicWorld::advance(uint16_t rank) {
     ran |= run_lane(rank, lane);
     all_done &= state.lanes[lane].tile == state.lanes[lane].tiles;
   }
-  if (!all_done || !failure_.empty() || !loans_are_back(rank)) return ran;
+  if (!all_done || !failure_.empty() || !zero_copies_are_read(rank)) return ran;
   end_operation(rank);
   ++state.operation;
   start(rank);
@@ -111,11 +111,11 @@ bool SymbolicWorld::run_lane(uint16_t rank, uint32_t lane) {
   return ran;
 }
 
-bool SymbolicWorld::loans_are_back(uint16_t rank) {
+bool SymbolicWorld::zero_copies_are_read(uint16_t rank) {
   for (uint16_t peer = 0; peer < world_; ++peer) {
     for (uint8_t channel = 0; channel < kPlanChannels; ++channel) {
       const Queue& to = queue(rank, peer, channel);
-      if (to.credited < to.lent) return false;
+      if (to.credited < to.zero_copies) return false;
     }
   }
   return true;
@@ -127,7 +127,7 @@ void SymbolicWorld::end_operation(uint16_t rank) {
   for (uint16_t peer = 0; peer < world_; ++peer) {
     for (uint8_t channel = 0; channel < kPlanChannels; ++channel) {
       const Queue& to = queue(rank, peer, channel);
-      if (to.lent > 0) join(state.past, to.returns);
+      if (to.zero_copies > 0) join(state.past, to.returns);
     }
   }
   if (plan_of(rank).collective != Collective::Barrier) return;
@@ -171,7 +171,7 @@ bool SymbolicWorld::wait_credit(Queue& queue, uint32_t depth) {
   }
   ++queue.acquired;
   queue.filled_bytes = 0;
-  queue.filled_lands = false;
+  queue.filled_placed = false;
   return true;
 }
 
@@ -185,10 +185,10 @@ bool SymbolicWorld::wait_data(Queue& queue, const Step& step, uint64_t bytes) {
     refuse("waits for " + std::to_string(bytes) + " bytes, but the message has " +
            std::to_string(queue.bytes.front()));
   }
-  if (queue.lands.front() != step.lands) refuse("only one end says that the message lands");
+  if (queue.placed.front() != step.placed) refuse("only one end says that the message is placed");
   join(clocks_[me()], queue.data_clocks.front());
   queue.data_clocks.pop_front();
-  read_landed(queue.loans.front());
+  read_placed(queue.out_of_slot.front());
   ++queue.waited;
   return true;
 }
@@ -201,26 +201,26 @@ void SymbolicWorld::run_signal(const Step& step, uint64_t bytes) {
     if (!is_stage_channel(step.channel) && to.filled_bytes != bytes) {
       return refuse("announces other bytes than it wrote");
     }
-    if (to.filled_lands != step.lands) return refuse("announces as landing what is not, or not");
+    if (to.filled_placed != step.placed) return refuse("announces as placed what is not, or not");
     ++to.sent;
     to.bytes.push_back(bytes);
-    to.loans.push_back(loan_of(step));
-    land_lent(step, to.loans.back());
-    to.lands.push_back(step.lands);
+    to.out_of_slot.push_back(zero_copy_source(step));
+    place_zero_copy(step, to.out_of_slot.back());
+    to.placed.push_back(step.placed);
     to.data_clocks.push_back(clock);
-    if (to.loans.back().home.cells != nullptr) to.lent = to.sent;
+    if (to.out_of_slot.back().source.cells != nullptr) to.zero_copies = to.sent;
   } else {
     Queue& from = queue(step.peer, at_.rank, step.channel);
     if (from.waited != from.credited + 1) return refuse("returns what it has not waited for");
     ++from.credited;
     from.bytes.pop_front();
-    from.lands.pop_front();
+    from.placed.pop_front();
     from.credit_clocks.push_back(clock);
-    if (from.loans.front().home.cells != nullptr) {
+    if (from.out_of_slot.front().source.cells != nullptr) {
       from.returns.resize(clock.size());
       join(from.returns, clock);
     }
-    from.loans.pop_front();
+    from.out_of_slot.pop_front();
   }
   ++clock[me()];
 }

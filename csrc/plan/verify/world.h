@@ -30,28 +30,29 @@ class SymbolicWorld {
     uint64_t offset = 0;
   };
 
-  // Where a lent message lies, and one that has landed; without cells it is neither.
-  struct Loan {
-    Place home;
+  // Where a message is that is in no slot: in the sender's source buffer, or placed in the
+  // receiver's output. Without cells it is not there.
+  struct OutOfSlot {
+    Place source;
     uint64_t bytes = 0;  // that the receiver may read there
-    Place landing;
+    Place output;
   };
 
   // The messages of one (sender, receiver, channel). Most are never used: a list costs nothing.
   struct Queue {
-    uint64_t acquired = 0;           // Wait(Credit) by the sender
-    uint64_t sent = 0;               // Signal(Data) by the sender
-    uint64_t waited = 0;             // Wait(Data) by the receiver
-    uint64_t credited = 0;           // Signal(Credit) by the receiver
-    uint64_t filled_bytes = 0;       // of the message acquired last
-    bool filled_lands = false;       // what its operand said of it
-    std::list<uint64_t> bytes;       // of messages from the one waited for last
-    std::list<Clock> data_clocks;    // of signals not yet waited for
-    std::list<Clock> credit_clocks;  // of credits not yet used
-    std::list<Loan> loans;           // like `bytes`
-    std::list<bool> lands;           // like `bytes`: what its signal said
-    uint64_t lent = 0;               // messages sent up to the last that was lent
-    Clock returns;                   // of all credits for lent messages
+    uint64_t acquired = 0;             // Wait(Credit) by the sender
+    uint64_t sent = 0;                 // Signal(Data) by the sender
+    uint64_t waited = 0;               // Wait(Data) by the receiver
+    uint64_t credited = 0;             // Signal(Credit) by the receiver
+    uint64_t filled_bytes = 0;         // of the message acquired last
+    bool filled_placed = false;        // what its operand said of it
+    std::list<uint64_t> bytes;         // of messages from the one waited for last
+    std::list<Clock> data_clocks;      // of signals not yet waited for
+    std::list<Clock> credit_clocks;    // of credits not yet used
+    std::list<OutOfSlot> out_of_slot;  // like `bytes`
+    std::list<bool> placed;            // like `bytes`: what its signal said
+    uint64_t zero_copies = 0;          // messages sent up to the last zero-copy one
+    Clock returns;                     // of all credits for zero-copy messages
     std::vector<Cells> slots;
   };
 
@@ -83,11 +84,11 @@ class SymbolicWorld {
     uint32_t step = 0;  // in Plan::steps
   };
 
-  // verify_world.cc: lanes, operations, counters
+  // world.cc: lanes, operations, counters
   void start(uint16_t rank);
   bool advance(uint16_t rank);  // true: something ran
   bool run_lane(uint16_t rank, uint32_t lane);
-  bool loans_are_back(uint16_t rank);
+  bool zero_copies_are_read(uint16_t rank);
   void end_operation(uint16_t rank);
   bool run_step(const Step& step);  // false: it has to wait
   bool run_wait(const Step& step, uint64_t bytes);
@@ -99,17 +100,17 @@ class SymbolicWorld {
   void check_results();
   void refuse(const std::string& why);  // where it is, and why; keeps the first
 
-  // verify_landing.cc: messages that are written into the receiver's output
+  // direct_placement.cc: messages that are written into the receiver's output
   bool granted(const Step& step);  // false: a receiver has not come as far yet
   bool grants(uint16_t receiver) const {
     return (operations_[ranks_[at_.rank].operation].granters >> receiver & 1) != 0;
   }
-  uint16_t landing_block(const Plan& receiver, BlockRange sent) const;
-  Place landing_place(uint16_t receiver, BlockRange sent, uint64_t bytes);
-  void land_lent(const Step& step, Loan& loan);
-  void read_landed(const Loan& loan);
+  uint16_t placed_block(const Plan& receiver, BlockRange sent) const;
+  Place place_in_output(uint16_t receiver, BlockRange sent, uint64_t bytes);
+  void place_zero_copy(const Step& step, OutOfSlot& message);
+  void read_placed(const OutOfSlot& message);
 
-  // verify_move.cc: copies and reductions
+  // move.cc: copies and reductions
   void move(const Step& step, uint64_t bytes);
   void move_byte(const Step& step, const std::vector<Place>& places, uint64_t i);
   Value read(const Place& place, uint64_t i);
@@ -119,8 +120,8 @@ class SymbolicWorld {
                    uint64_t bytes);
   Place slot_place(const Operand& operand, uint64_t bytes);
   Place peer_slot_place(const Operand& operand, uint64_t bytes);
-  Place lent_place(const Queue& from, uint64_t bytes);
-  Loan loan_of(const Step& step);
+  Place source_place(const Queue& from, uint64_t bytes);
+  OutOfSlot zero_copy_source(const Step& step);
   Place stage_place(const Operand& operand, uint64_t bytes);
   Place peer_stage_place(const Operand& operand, uint64_t bytes);
   void check_overlap(const Step& step, const std::vector<Place>& places, uint64_t bytes);
@@ -131,8 +132,8 @@ class SymbolicWorld {
     return operations_[ranks_[rank].operation].plans[rank];
   }
   const Tiling& tiling() const { return seats_[ranks_[at_.rank].operation][at_.rank].tiling; }
-  bool lends() const {
-    return (operations_[ranks_[at_.rank].operation].lenders >> at_.rank & 1) != 0;
+  bool sends_zero_copy() const {
+    return (operations_[ranks_[at_.rank].operation].zero_copy_senders >> at_.rank & 1) != 0;
   }
   Buffers& buffers() { return buffers_[ranks_[at_.rank].operation][at_.rank]; }
   Queue& queue(uint16_t from, uint16_t to, uint8_t channel) {

@@ -13,7 +13,7 @@ struct Case {
   const char* algorithm;
 };
 
-// Where the buffers lie: what is in the heap is lent to the peers, not copied.
+// Where the buffers lie: what is in the heap is read by the peers, not copied.
 enum class Placement { Ordinary, Heap, EvenRanksInHeap };
 
 using Param = std::tuple<Case, Placement>;
@@ -52,7 +52,7 @@ class Collectives : public testing::TestWithParam<Param> {
     const auto [test, placement] = GetParam();
     Config config = config_of_environment();
     config.block_bytes = 64 << 10;  // small slots, so that few bytes make many tiles
-    config.lend_local_bytes = config.lend_remote_bytes = 256;
+    config.zero_copy_local_bytes = config.zero_copy_remote_bytes = 256;
     config.heap_bytes = 16 << 20;
     config.algorithm = test.algorithm;
     config.stores = placement == Placement::Ordinary ? "auto" : "streamed";

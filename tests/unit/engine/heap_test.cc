@@ -1,4 +1,4 @@
-// The heap: its memory, and what it means for operations that messages are lent. That the results
+// The heap: its memory, and what zero-copy messages mean for operations. That the results
 // are right is collectives_test.cc's and the simulation's.
 #include "csrc/engine/channel/heap.h"
 
@@ -19,7 +19,7 @@ Config config_with_heap(int64_t bytes) {
   Config config = config_of_environment();
   config.log_level = LogLevel::Error;
   config.heap_bytes = bytes;
-  config.lend_local_bytes = config.lend_remote_bytes = 1024;
+  config.zero_copy_local_bytes = config.zero_copy_remote_bytes = 1024;
   return config;
 }
 
@@ -68,8 +68,9 @@ TEST(HeapMemory, AForkedChildReadsButDoesNotAllocate) {
   });
 }
 
-// A root that lends its buffer is not done while the other has not read it; one that does not, is.
-TEST(Loans, AnOperationIsOverWhenWhatItLentIsRead) {
+// A root whose buffer is read in place is not done while the other has not read it; one that does
+// not, is.
+TEST(ZeroCopy, AnOperationIsOverWhenItsSourceIsRead) {
   std::atomic<bool> root_looked{false};
   WorldOfThreads(2, config_with_heap(16 << 20)).run([&](Communicator& c) {
     ASSERT_NE(c.heap(), nullptr);
@@ -95,12 +96,12 @@ TEST(Loans, AnOperationIsOverWhenWhatItLentIsRead) {
   });
 }
 
-// What was lent may be anything once the lender's work has failed: nobody may call it a result.
+// A source may hold anything once its sender's work has failed: nobody may call it a result.
 // (What a device has sent is a copy.)
-TEST(Loans, WhatAFailedRankLentIsNoResult) {
+TEST(ZeroCopy, ASourceOfAFailedRankIsNoResult) {
   std::atomic<bool> failed{false};
   WorldOfThreads(2, config_with_heap(16 << 20)).run([&](Communicator& c) {
-    if (c.paths()[0].transport != "shm") GTEST_SKIP() << "only what is mapped is borrowed";
+    if (c.paths()[0].transport != "shm") GTEST_SKIP() << "only what is mapped is read in place";
     heap_of_this_rank = c.heap();
     HeapVector<uint8_t> data(kBytes, static_cast<uint8_t>(1));
     if (c.rank() == 0) {
@@ -120,7 +121,7 @@ TEST(Loans, WhatAFailedRankLentIsNoResult) {
 }
 
 // It will read no more, and what this rank has to show is complete.
-TEST(Loans, ARankThatLeavesNeedNotReturnThem) {
+TEST(ZeroCopy, ARankThatLeavesNeedNotGiveThemBack) {
   std::atomic<bool> left{false};
   WorldOfThreads(2, config_with_heap(16 << 20)).run([&](Communicator& c) {
     heap_of_this_rank = c.heap();
@@ -137,10 +138,10 @@ TEST(Loans, ARankThatLeavesNeedNotReturnThem) {
   });
 }
 
-TEST(Loans, ATimeoutNamesTheRankThatHasNotReturnedThem) {
+TEST(ZeroCopy, ATimeoutNamesTheRankThatHasNotGivenThemBack) {
   std::atomic<bool> timed_out{false};
   WorldOfThreads(2, config_with_heap(16 << 20)).run([&](Communicator& c) {
-    if (c.paths()[0].transport != "shm") GTEST_SKIP() << "only what is mapped is borrowed";
+    if (c.paths()[0].transport != "shm") GTEST_SKIP() << "only what is mapped is read in place";
     heap_of_this_rank = c.heap();
     HeapVector<uint8_t> data(100'000);
     if (c.rank() == 0) {

@@ -85,7 +85,7 @@ void count_allocations(Communicator& c) {
 TEST(SteadyState, AllocatesNothing) {
   for (const bool in_heap : {false, true}) {
     Config config = config_of_environment();
-    config.lend_local_bytes = 1024;
+    config.zero_copy_local_bytes = 1024;
     WorldOfThreads(2, config).run([&](Communicator& c) {
       heap_of_this_rank = in_heap ? c.heap() : nullptr;
       count_allocations(c);

@@ -183,7 +183,7 @@ TEST(TwoHosts, EveryPairHasItsOwnWay) {
 }
 
 // Over the network a message is put from where it lies in the heap; where the network does not know
-// that memory, from a bounce slot. Inside a host it is lent without either.
+// that memory, from a bounce slot. Inside a host it is read in place without either.
 TEST(TwoHosts, WhatIsInTheHeapIsPutFromThere) {
   for (const bool refused : {false, true}) {
     const auto body = [&](Rank& rank, Communicator& c) {

@@ -25,9 +25,9 @@ bool survives(WorldPlan operation, const Bounds& bounds) {
   const Plan& plan = operation.plans[0];
   const auto proved = [&] {
     for (bool in_place : {false, true}) {
-      for (uint64_t lenders : {uint64_t{0}, ~uint64_t{0}}) {
+      for (uint64_t everybody : {uint64_t{0}, ~uint64_t{0}}) {
         operation.in_place = in_place;
-        operation.lenders = operation.granters = lenders;
+        operation.zero_copy_senders = operation.granters = everybody;
         if (!verify(twice(operation), bounds).empty()) return false;
       }
     }
@@ -109,22 +109,22 @@ void add_step_mutations(const Plan& plan, uint32_t index, Mutations& mutations) 
         [](Step& s) { s.counter = s.counter == Counter::Data ? Counter::Credit : Counter::Data; });
     add("other channel", [](Step& s) { s.channel ^= 1; });
     add("next peer", [world = plan.world](Step& s) { s.peer = (s.peer + 1) % world; });
-    if (step.counter == Counter::Data) add("lands", [](Step& s) { s.lands = !s.lands; });
-    if (step.operands != 0) add("no home", [](Step& s) { s.operands = 0; });
+    if (step.counter == Counter::Data) add("placed", [](Step& s) { s.placed = !s.placed; });
+    if (step.operands != 0) add("no source", [](Step& s) { s.operands = 0; });
     add("signal for wait",
         [](Step& s) { s.kind = s.kind == StepKind::Wait ? StepKind::Signal : StepKind::Wait; });
   }
 }
 
-// A home whose bytes the plan keeps in the output as well: either is right.
-bool is_one_of_two_homes(const Plan& plan, uint32_t index) {
-  const Operand& home = plan.operands[index];
+// A source whose bytes the plan keeps in the output as well: either is right.
+bool is_one_of_two_sources(const Plan& plan, uint32_t index) {
+  const Operand& source = plan.operands[index];
   bool is_home = false, kept = false;
   for (const Step& step : plan.steps) {
     const auto first = plan.operands.begin() + step.first_operand;
     if (step.kind == StepKind::Signal) is_home |= step.operands != 0 && step.first_operand == index;
-    if (step.kind != StepKind::Copy || !(*first == home)) continue;
-    kept |= std::find(first, first + step.operands, output(home.blocks)) != first + step.operands;
+    if (step.kind != StepKind::Copy || !(*first == source)) continue;
+    kept |= std::find(first, first + step.operands, output(source.blocks)) != first + step.operands;
   }
   return is_home && kept;
 }
@@ -140,7 +140,7 @@ void add_operand_mutations(const Plan& plan, uint32_t index, Mutations& mutation
       o.blocks.first = (o.blocks.first + 1) % (blocks - o.blocks.count + 1);
     });
   }
-  if (is_one_of_two_homes(plan, index)) return;
+  if (is_one_of_two_sources(plan, index)) return;
   if (operand.buffer == Buffer::Input) {
     add("output", [](Operand& o) { o.buffer = Buffer::Output; });
     return;
@@ -149,8 +149,8 @@ void add_operand_mutations(const Plan& plan, uint32_t index, Mutations& mutation
     add("input", [](Operand& o) { o.buffer = Buffer::Input; });
     return;
   }
-  add("lands", [](Operand& o) { o.lands = !o.lands; });
-  if (!operand.at_home) add("lent without a home", [](Operand& o) { o.at_home = true; });
+  add("placed", [](Operand& o) { o.placed = !o.placed; });
+  if (!operand.zero_copy) add("zero copy without a source", [](Operand& o) { o.zero_copy = true; });
   add("other channel", [](Operand& o) { o.channel ^= 1; });
   if (operand.buffer != Buffer::Stage) {
     add("next peer", [world = plan.world](Operand& o) { o.rank = (o.rank + 1) % world; });

@@ -7,10 +7,10 @@
 namespace rdmacoll {
 namespace {
 
-// Nobody lends or grants, or everybody, each with each. That proves what is in between (verify.h);
-// every other rank is tried all the same, where it costs little.
+// Nobody sends zero-copy or grants, or everybody, each with each. That proves what is in between
+// (verify.h); every other rank is tried all the same, where it costs little.
 struct Way {
-  uint64_t lenders, granters;
+  uint64_t zero_copy_senders, granters;
 };
 constexpr uint64_t kAll = ~uint64_t{0};
 constexpr uint64_t kEveryOther = 0x5555555555555555;
@@ -27,16 +27,16 @@ constexpr uint16_t kLargeWorlds[] = {17, 23, 32};
 
 void prove(const Subject& subject, WorldPlan operation, const Bounds& bounds) {
   for (const Way& way : kWays) {
-    const bool every_other = way.lenders == kEveryOther;
+    const bool every_other = way.zero_copy_senders == kEveryOther;
     if (every_other && (operation.plans.size() > 5 || bounds.slot_depth > 2)) continue;
-    if (way.granters == kAll && !any_lands(operation)) continue;
-    operation.lenders = way.lenders;
+    if (way.granters == kAll && !any_placed(operation)) continue;
+    operation.zero_copy_senders = way.zero_copy_senders;
     operation.granters = way.granters;
     const std::string why = verify(twice(operation), bounds);
     EXPECT_EQ(why, "") << subject.name() << ", world " << operation.plans.size() << ", "
                        << operation.bytes << " bytes, root " << operation.root
-                       << (operation.in_place ? ", in place" : "") << ", lenders " << way.lenders
-                       << ", granters " << way.granters;
+                       << (operation.in_place ? ", in place" : "") << ", zero_copy_senders "
+                       << way.zero_copy_senders << ", granters " << way.granters;
   }
 }
 

@@ -53,8 +53,9 @@ TEST(VerifyTest, ASoundExchangeIsProved) {
   EXPECT_EQ(verdict(operation), "");
 }
 
-// Why one_shot lends nothing: in place its result may come before the peer has read its input.
-TEST(VerifyTest, AHomeThatIsWrittenWhileItIsLent) {
+// Why one_shot sends nothing zero-copy: in place its result may come before the peer has read its
+// input.
+TEST(VerifyTest, ASourceThatIsWrittenWhileItIsRead) {
   WorldPlan operation = exchange([](PlanBuilder& plan, uint16_t rank) {
     Operands sources{input(kAll), slot(1 - rank, kAll)};
     if (rank == 1) std::swap(sources[0], sources[1]);
@@ -62,7 +63,7 @@ TEST(VerifyTest, AHomeThatIsWrittenWhileItIsLent) {
   });
   operation.in_place = true;
   EXPECT_EQ(verdict(operation), "");
-  operation.lenders = 0b01;
+  operation.zero_copy_senders = 0b01;
   expect_refuted(verdict(operation), "while another lane");
   operation.in_place = false;
   EXPECT_EQ(verdict(operation), "");
@@ -71,14 +72,14 @@ TEST(VerifyTest, AHomeThatIsWrittenWhileItIsLent) {
 TEST(VerifyTest, AHomeOfOtherBytesThanTheReaderTakes) {
   WorldPlan operation = plans_of({Collective::ReduceScatter, Algorithm::TwoShot, true}, 2);
   operation.block_bytes = {{1, 2}, {1, 2}};
-  operation.lenders = 0b01;
+  operation.zero_copy_senders = 0b01;
   const Bounds bounds{.stage_bytes = 8};
   EXPECT_EQ(verdict(operation, bounds), "");
   for (Step& step : operation.plans[0].steps) {
     if (step.kind != StepKind::Signal || step.operands == 0) continue;
     operation.plans[0].operands[step.first_operand].blocks = block(0);
   }
-  expect_refuted(verdict(operation, bounds), "reads other bytes than it is lent");
+  expect_refuted(verdict(operation, bounds), "reads other bytes than its source holds");
 }
 
 TEST(VerifyTest, RanksThatFoldInDifferentOrders) {

@@ -69,10 +69,10 @@ inline WorldPlan plans_of(const Subject& subject, uint16_t world, uint16_t root 
   return operation;
 }
 
-inline bool any_lands(const WorldPlan& operation) {
+inline bool any_placed(const WorldPlan& operation) {
   return std::any_of(operation.plans.begin(), operation.plans.end(), [](const Plan& plan) {
     return std::any_of(plan.steps.begin(), plan.steps.end(),
-                       [](const Step& step) { return step.lands; });
+                       [](const Step& step) { return step.placed; });
   });
 }
 

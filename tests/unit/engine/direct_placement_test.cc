@@ -1,5 +1,6 @@
-// Landing as the sender: a grant that a hostile peer has written makes no write beside its region.
-#include "csrc/engine/collective/landing.h"
+// Direct placement as the sender: a grant that a hostile peer has written makes no write beside its
+// region.
+#include "csrc/engine/collective/direct_placement.h"
 
 #include <gtest/gtest.h>
 
@@ -39,39 +40,39 @@ std::optional<RemoteSlice> place(const GrantWire& grant, uint64_t held_bytes) {
   operation.contiguous = false;
   operation.block_bytes.assign(4, kBlockBytes);
   operation.outputs.assign(4, output.data());
-  Landing landing(layout, 0, block.data(), links, nullptr, clock, 1);
-  landing.begin(operation, kBlockBytes);
+  DirectPlacement placement(layout, 0, block.data(), links, nullptr, clock, 1);
+  placement.begin(operation, kBlockBytes);
   for (const Step& step : plan.steps) {
-    if (step.kind != StepKind::Signal || !step.lands) continue;
+    if (step.kind != StepKind::Signal || !step.placed) continue;
     Line& line = *reinterpret_cast<Line*>(block.data() + layout.grant(kPeer));
     line.signature = operation.message_signature(step.blocks);
     std::memcpy(line.inline_data, &grant, sizeof(grant));
     line.counter = 1;
-    EXPECT_FALSE(landing.is_undecided(kPeer));
-    return landing.place(kPeer, step.blocks, {.offset = 4096, .bytes = 8192});
+    EXPECT_FALSE(placement.is_undecided(kPeer));
+    return placement.place(kPeer, step.blocks, {.offset = 4096, .bytes = 8192});
   }
-  ADD_FAILURE() << "nothing lands in this plan";
+  ADD_FAILURE() << "nothing is placed in this plan";
   return std::nullopt;
 }
 
-TEST(Landing, IsPutWhereThePeerSays) {
+TEST(DirectPlacement, IsPutWhereThePeerSays) {
   const auto slice = place({.offset = 100, .block = 1}, 100 + 4096 + 8192);
   ASSERT_TRUE(slice);
   EXPECT_EQ(slice->offset, 100u + 4096);
   EXPECT_EQ(slice->region, 5u);
 }
 
-TEST(Landing, WhatDoesNotFitItsRegionGoesToTheSlots) {
+TEST(DirectPlacement, WhatDoesNotFitItsRegionGoesToTheSlots) {
   EXPECT_FALSE(place({.offset = 100, .block = 1}, 100 + 4096 + 8191));
   EXPECT_FALSE(place({.offset = UINT64_MAX / 2, .block = 1}, 1 << 20));
 }
 
-TEST(Landing, AGrantWithoutAKeySaysToUseTheSlots) {
+TEST(DirectPlacement, AGrantWithoutAKeySaysToUseTheSlots) {
   EXPECT_FALSE(place({.block = 1, .key = {}}, 1 << 20));
 }
 
 // The product of these does not fit into 64 bits with a sign.
-TEST(Landing, AStrideMayBeAnyNumber) {
+TEST(DirectPlacement, AStrideMayBeAnyNumber) {
   EXPECT_FALSE(place({.stride_bytes = INT64_MAX, .block = UINT32_MAX}, 1 << 20));
   const auto wrapped = place({.stride_bytes = INT64_MIN, .block = UINT32_MAX}, 1 << 20);
   ASSERT_TRUE(wrapped);

@@ -1,4 +1,4 @@
-// Executor: messages that are lent (plan.h, "Loans"), and when their operation is over.
+// Executor: zero-copy messages (plan.h, "Zero copy"), and when their operation is over.
 // Floor: engine/collective. Thread: the driver.
 #include <algorithm>
 #include <atomic>
@@ -8,14 +8,15 @@
 
 namespace rdmacoll {
 
-void Executor::choose_lending(uint64_t operation_bytes) {
-  lends_local_ = maps_mine_ && heap_ != nullptr && operation_bytes >= heap_->lend_local_bytes();
-  lends_remote_ = heap_ != nullptr && operation_bytes >= heap_->lend_remote_bytes();
+void Executor::choose_zero_copy(uint64_t operation_bytes) {
+  zero_copy_local_ =
+      maps_mine_ && heap_ != nullptr && operation_bytes >= heap_->zero_copy_local_bytes();
+  zero_copy_remote_ = heap_ != nullptr && operation_bytes >= heap_->zero_copy_remote_bytes();
 }
 
 // Whether peers may read results where this rank writes them.
 bool Executor::results_in_heap() const {
-  if (!lends_local_) return false;
+  if (!zero_copy_local_) return false;
   if (operation_->contiguous) return heap_->holds(operation_->output, 1);
   const std::vector<std::byte*>& outputs = operation_->outputs;
   const auto any = std::find_if(outputs.begin(), outputs.end(),
@@ -23,28 +24,29 @@ bool Executor::results_in_heap() const {
   return any != outputs.end() && heap_->holds(*any, 1);
 }
 
-// Whether the message that this destination is for goes as a loan, so that the destination is not
-// to be written. signal_data() comes to the same answer.
-bool Executor::is_lent(const Step& step, const Operand& destination, uint64_t tile) const {
-  if (!lends() || !destination.at_home) return false;
+// Whether the message that this destination is for is read out of its source, so that the
+// destination is not to be written. signal_data() comes to the same answer.
+bool Executor::is_zero_copy(const Step& step, const Operand& destination, uint64_t tile) const {
+  if (!has_zero_copy() || !destination.zero_copy) return false;
   const uint32_t peer = destination.buffer == Buffer::Stage ? any_peer() : destination.rank;
-  return loan_of(*home_of(*operation_->plan, step), peer, tile).has_value();
+  return zero_copy_source(*source_of(*operation_->plan, step), peer, tile).has_value();
 }
 
-std::optional<Loan> Executor::loan_of(const Operand& home, uint32_t peer, uint64_t tile) const {
+std::optional<ZeroCopySource> Executor::zero_copy_source(const Operand& operand, uint32_t peer,
+                                                         uint64_t tile) const {
   const bool is_local = links_[peer].mapped != nullptr;
-  if (is_local ? !lends_local_ : !lends_remote_) return std::nullopt;
-  const Piece piece = tiling_->piece(home.blocks, tile);
+  if (is_local ? !zero_copy_local_ : !zero_copy_remote_) return std::nullopt;
+  const Piece piece = tiling_->piece(operand.blocks, tile);
   if (piece.bytes <= kInlineBytes) return std::nullopt;
-  const std::byte* data =
-      home.buffer == Buffer::Input ? in_input(home.blocks, piece) : in_output(home.blocks, piece);
+  const std::byte* data = operand.buffer == Buffer::Input ? in_input(operand.blocks, piece)
+                                                          : in_output(operand.blocks, piece);
   if (!heap_->holds(data, piece.bytes)) return std::nullopt;
-  Loan loan{.offset = static_cast<uint64_t>(data - heap_->base())};
-  if (is_local) return loan;
+  ZeroCopySource source{.offset = static_cast<uint64_t>(data - heap_->base())};
+  if (is_local) return source;
   const std::optional<Heap::Part> part = heap_->part_of(data, piece.bytes);
   if (!part) return std::nullopt;
-  loan.home = {const_cast<std::byte*>(data), piece.bytes, part->region};  // put() only reads it
-  return loan;
+  source.slice = {const_cast<std::byte*>(data), piece.bytes, part->region};  // put() only reads it
+  return source;
 }
 
 void Executor::keep_unsettled(uint8_t channel, uint32_t peer) {
@@ -72,7 +74,7 @@ bool Executor::is_sending_to(uint32_t peer) const {
   return false;
 }
 
-void Executor::drop_loans(uint32_t peer) {
+void Executor::drop_zero_copy(uint32_t peer) {
   std::erase_if(unsettled_, [&](const Unsettled& left) { return left.peer == peer; });
 }
 

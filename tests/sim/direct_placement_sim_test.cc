@@ -1,5 +1,6 @@
-// Messages that land in users' memory, and failures: once an operation has failed on a rank, its
-// user may do with the memory what he likes, whatever the others still do. Simulated, from seeds.
+// Messages that are placed in users' memory, and failures: once an operation has failed on a rank,
+// its user may do with the memory what he likes, whatever the others still do. Simulated, from
+// seeds.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -15,15 +16,15 @@ namespace {
 constexpr size_t kNumbers = 6000;  // of a rank's output
 constexpr int32_t kUsersOwn = 0x5EED;
 
-Config config_that_lands() {
+Config config_that_places() {
   Config config;
   config.log_level = LogLevel::Error;
   config.heap_bytes = 256 << 10;
-  config.lend_remote_bytes = 128;
+  config.zero_copy_remote_bytes = 128;
   return config;
 }
 
-// One operation of which much lands, on every rank of a world.
+// One operation of which much is placed, on every rank of a world.
 class Exchange {
  public:
   Exchange(SimWorld& world, uint64_t kind) : world_(world), kind_(kind % 4) {
@@ -111,7 +112,7 @@ void fail_in_the_middle(uint64_t seed, Seen* seen) {
   // Bytes that outlive the news of a death, and what the others ask each other then.
   constexpr int64_t kDelays[] = {20'000, 2'000'000, 20'000'000, 600'000'000};
   options.max_delay_ns = kDelays[random() % std::size(kDelays)];
-  SimWorld world(seed, options, config_that_lands());
+  SimWorld world(seed, options, config_that_places());
   Exchange exchange(world, random());
   const int victim = static_cast<int>(random() % static_cast<uint64_t>(options.world));
   const bool dies = random() % 3 == 0;
@@ -147,14 +148,14 @@ void fail_in_the_middle(uint64_t seed, Seen* seen) {
   seen->landed += world.network().counts().to_parts;
 }
 
-TEST(Landing, NothingLandsInWhatAFailedOperationHasGivenBack) {
+TEST(DirectPlacement, NothingLandsInWhatAFailedOperationHasGivenBack) {
   Seen seen;
   const uint64_t ran = for_each_seed(300, [&](uint64_t seed) { fail_in_the_middle(seed, &seen); });
   if (ran >= kEnoughToCount) {
     EXPECT_GT(seen.landed, 3 * ran);
     EXPECT_GT(seen.failed, ran);
   }
-  std::printf("landings: %" PRIu64 " seeds, %" PRIu64 " puts landed, %" PRIu64
+  std::printf("placements: %" PRIu64 " seeds, %" PRIu64 " puts landed, %" PRIu64
               " operations failed\n",
               ran, seen.landed, seen.failed);
 }

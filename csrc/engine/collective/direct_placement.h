@@ -1,15 +1,15 @@
-// Landing: leave that this rank gives peers to write results where they belong, and leave that it
-// has from them (plan.h, "Landing"). Only between ranks that do not map each other's memory: to
-// those, loans save the same copy.
+// DirectPlacement: messages that are written where they belong in the receiver's output (plan.h,
+// "Direct placement"; RFC 5040 calls it so): the grants that this rank gives and those that it has.
+// Only between ranks that do not map each other's memory: to those, zero copy saves the same copy.
 // Floor: engine/collective. Thread: the driver.
 //
-// At the start of an operation the receiver writes one line to each peer from which enough bytes
-// land: where in its heap they belong, or that they do not lie there. A sender waits for that line
-// a little, for it is under way if the receiver has started, and else begins with the slots; it may
-// turn to landing at any message, since each says which it is. So nothing waits for a receiver that
-// comes late, and ranks need not agree about anything.
+// At the start of an operation the receiver writes one line, the grant, to each peer that has
+// enough bytes for it: where in its heap they belong, or that they do not lie there. A sender waits
+// for that line a little, for it is under way if the receiver has started, and else begins with the
+// slots. It may turn to placement at any message, since each says which it is. So nothing waits for
+// a receiver that comes late, and ranks need not agree about anything.
 //
-// What a peer may write after a failure is the group's affair (group_failure.cc).
+// What a peer may write after a failure is the group's affair (group_life.cc).
 #pragma once
 
 #include <array>
@@ -25,11 +25,12 @@
 
 namespace rdmacoll {
 
-class Landing {
+class DirectPlacement {
  public:
-  // From a peer, or to one, at least so many bytes land.
-  Landing(const Layout& layout, uint32_t rank, std::byte* my_block, const std::vector<Link>& links,
-          const Heap* heap, const Clock& clock, uint64_t least_bytes);
+  // least_bytes: from or to a peer, of what fewer are, nothing is placed.
+  DirectPlacement(const Layout& layout, uint32_t rank, std::byte* my_block,
+                  const std::vector<Link>& links, const Heap* heap, const Clock& clock,
+                  uint64_t least_bytes);
 
   // The operation, of so many bytes on this rank, must outlive its run.
   void begin(const Operation& operation, uint64_t bytes);
@@ -39,11 +40,11 @@ class Landing {
   // --- as the sender --------------------------------------------------------------------------
   // Whether it is too early to say where a message to the peer goes.
   bool is_undecided(uint32_t peer);
-  // Where the peer wants a message that lands; nullopt: in its slot.
+  // Where the peer wants this message; nullopt: in its slot.
   std::optional<RemoteSlice> place(uint32_t peer, BlockRange blocks, const Piece& piece) const;
 
   // --- as the receiver ------------------------------------------------------------------------
-  // Whether the peer has leave to write into this operation's output.
+  // Whether the peer may write into this operation's output.
   bool is_granted_to(uint32_t peer) const;
 
  private:
@@ -59,7 +60,7 @@ class Landing {
   };
   static_assert(sizeof(Grant) <= kInlineBytes);
 
-  // What lands between this rank and a peer one way, in the operation of this number.
+  // What is placed between this rank and a peer one way, in the operation of this number.
   struct Direction {
     uint64_t sequence = 0;
     uint64_t bytes = 0;
@@ -80,7 +81,7 @@ class Landing {
     Grant grant;
   };
 
-  bool lands(const Step& step) const;
+  bool is_placed(const Step& step) const;
   bool is_due(const Direction& direction) const;
   void count(const Step& step, Direction& direction) const;
   uint64_t bytes_of(BlockRange blocks) const;

@@ -1,5 +1,5 @@
-// Landing. Floor: engine/collective. Thread: the driver.
-#include "csrc/engine/collective/landing.h"
+// DirectPlacement. Floor: engine/collective. Thread: the driver.
+#include "csrc/engine/collective/direct_placement.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,9 +14,9 @@ constexpr int64_t kPatienceNs = 100'000;
 
 }  // namespace
 
-Landing::Landing(const Layout& layout, uint32_t rank, std::byte* my_block,
-                 const std::vector<Link>& links, const Heap* heap, const Clock& clock,
-                 uint64_t least_bytes)
+DirectPlacement::DirectPlacement(const Layout& layout, uint32_t rank, std::byte* my_block,
+                                 const std::vector<Link>& links, const Heap* heap,
+                                 const Clock& clock, uint64_t least_bytes)
     : layout_(layout),
       rank_(rank),
       my_block_(my_block),
@@ -31,12 +31,12 @@ Landing::Landing(const Layout& layout, uint32_t rank, std::byte* my_block,
   }
 }
 
-void Landing::begin(const Operation& operation, uint64_t bytes) {
+void DirectPlacement::begin(const Operation& operation, uint64_t bytes) {
   operation_ = &operation;
   unsent_ = 0;
   if (!has_remote_peers_ || bytes < least_bytes_) return;
   for (const Step& step : operation.plan->steps) {
-    if (!lands(step)) continue;
+    if (!is_placed(step)) continue;
     if (step.kind == StepKind::Wait) {
       give(step);
     } else {
@@ -53,32 +53,32 @@ void Landing::begin(const Operation& operation, uint64_t bytes) {
 }
 
 // Both ends of a direction come to the same sum of these.
-uint64_t Landing::bytes_of(BlockRange blocks) const {
+uint64_t DirectPlacement::bytes_of(BlockRange blocks) const {
   if (operation_->contiguous) return operation_->bytes * blocks.count / operation_->plan->blocks;
   return operation_->block_bytes[blocks.first];
 }
 
-bool Landing::lands(const Step& step) const {
-  return step.lands && links_[step.peer].mapped == nullptr && bytes_of(step.blocks) != 0;
+bool DirectPlacement::is_placed(const Step& step) const {
+  return step.placed && links_[step.peer].mapped == nullptr && bytes_of(step.blocks) != 0;
 }
 
-bool Landing::is_due(const Direction& direction) const {
+bool DirectPlacement::is_due(const Direction& direction) const {
   return direction.sequence == operation_->sequence && direction.bytes >= least_bytes_;
 }
 
-void Landing::count(const Step& step, Direction& direction) const {
+void DirectPlacement::count(const Step& step, Direction& direction) const {
   direction.sequence = operation_->sequence;
   direction.bytes += bytes_of(step.blocks);
   direction.signature += operation_->message_signature(step.blocks);
 }
 
-void Landing::expect(const Step& step) {
+void DirectPlacement::expect(const Step& step) {
   Expected& expected = expected_[step.peer];
   if (expected.sequence != operation_->sequence) expected = Expected{};
   count(step, expected);
 }
 
-void Landing::give(const Step& step) {
+void DirectPlacement::give(const Step& step) {
   Given& given = given_[step.peer];
   if (given.sequence != operation_->sequence) given = Given{};
   count(step, given);
@@ -90,7 +90,7 @@ void Landing::give(const Step& step) {
   }
 }
 
-void Landing::add_block(Given& given, uint16_t block, uint64_t bytes) {
+void DirectPlacement::add_block(Given& given, uint16_t block, uint64_t bytes) {
   const std::byte* at = operation_->outputs[block];
   Grant& grant = given.grant;
   if (given.block_at == nullptr) {
@@ -107,7 +107,7 @@ void Landing::add_block(Given& given, uint16_t block, uint64_t bytes) {
   given.end = std::max(given.end, at + bytes);
 }
 
-void Landing::fill_in(Given& given, const Transport& transport) const {
+void DirectPlacement::fill_in(Given& given, const Transport& transport) const {
   if (heap_ == nullptr || !given.is_even) return;
   const auto bytes = static_cast<uint64_t>(given.end - given.begin);
   const std::optional<Heap::Part> part = heap_->part_of(given.begin, bytes);
@@ -118,7 +118,7 @@ void Landing::fill_in(Given& given, const Transport& transport) const {
   given.grant.offset = part->offset + static_cast<uint64_t>(given.block_at - given.begin);
 }
 
-void Landing::send_grants() {
+void DirectPlacement::send_grants() {
   for (uint32_t peer = 0; unsent_ > 0 && peer < given_.size(); ++peer) {
     Given& given = given_[peer];
     if (!is_due(given) || given.sent) continue;
@@ -128,7 +128,7 @@ void Landing::send_grants() {
     header.inline_bytes = sizeof(Grant);
     std::memcpy(header.inline_data, &given.grant, sizeof(Grant));
     const RemoteSlice line{link.region, layout_.grant(rank_), kLineBytes};
-    if (link.transport->signal(link.peer, kLandingChannel, line, given.sequence, header) ==
+    if (link.transport->signal(link.peer, kOrderedChannel, line, given.sequence, header) ==
         Posted::Full) {
       return;
     }
@@ -137,14 +137,14 @@ void Landing::send_grants() {
   }
 }
 
-bool Landing::is_undecided(uint32_t peer) {
+bool DirectPlacement::is_undecided(uint32_t peer) {
   Expected& expected = expected_[peer];
   if (!is_due(expected)) return false;
   if (expected.answer == Answer::None) read_answer(peer, expected);
   return expected.answer == Answer::None && clock_.now_ns() < patient_until_ns_;
 }
 
-void Landing::read_answer(uint32_t peer, Expected& expected) {
+void DirectPlacement::read_answer(uint32_t peer, Expected& expected) {
   const auto& line = *reinterpret_cast<const Line*>(my_block_ + layout_.grant(peer));
   if (line.counter.load(std::memory_order_acquire) != expected.sequence) return;
   std::memcpy(&expected.grant, line.inline_data, sizeof(Grant));
@@ -158,8 +158,8 @@ void Landing::read_answer(uint32_t peer, Expected& expected) {
   expected.region = region.value();
 }
 
-std::optional<RemoteSlice> Landing::place(uint32_t peer, BlockRange blocks,
-                                          const Piece& piece) const {
+std::optional<RemoteSlice> DirectPlacement::place(uint32_t peer, BlockRange blocks,
+                                                  const Piece& piece) const {
   const Expected& expected = expected_[peer];
   const bool granted =
       expected.sequence == operation_->sequence && expected.answer == Answer::Granted;
@@ -176,7 +176,7 @@ std::optional<RemoteSlice> Landing::place(uint32_t peer, BlockRange blocks,
   return RemoteSlice{expected.region.id, offset, piece.bytes};
 }
 
-bool Landing::is_granted_to(uint32_t peer) const {
+bool DirectPlacement::is_granted_to(uint32_t peer) const {
   const Given& given = given_[peer];
   return operation_ != nullptr && given.sequence == operation_->sequence && given.sent &&
          given.grant.leads_somewhere();
