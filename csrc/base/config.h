@@ -1,5 +1,5 @@
 // Config: every setting a user can make from the environment, read once. The only getenv() of the
-// engine is in config.cc. Settings that all ranks must share are hashed into the card.
+// engine is in config.cc. Settings that all ranks must share are hashed into the group record.
 // Floor: base. Thread: a value.
 #pragma once
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from rdmacoll.base.agent_protocol import HELLO
 
-CARD_LIMIT_BYTES = 1 << 16
+PAYLOAD_LIMIT_BYTES = 1 << 16
 SILENCE_S = 60.0  # the longest wait for a whole message, or for an answer to be read
 _U32 = struct.Struct("<I")
 
@@ -27,7 +27,7 @@ class Message:
     magic: bytes
     rank: int
     world: int
-    card: bytes
+    payload: bytes
 
 
 def packed(text: bytes) -> bytes:
@@ -86,7 +86,7 @@ class Caller:
 
     def _read(self) -> None:
         try:
-            data = self._sock.recv(CARD_LIMIT_BYTES)
+            data = self._sock.recv(PAYLOAD_LIMIT_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -109,15 +109,15 @@ class Caller:
         magic, rank, world, length = HELLO.unpack_from(self._received)
         if not magic.startswith(b"RDMACOL"):
             raise ProtocolError("this is rdmarun's rendezvous; it expects b'RDMACOL1' first")
-        if length > CARD_LIMIT_BYTES:
-            raise ProtocolError(f"a card of {length} bytes: the limit is {CARD_LIMIT_BYTES}")
-        card = bytes(self._received[HELLO.size :])
-        if len(card) > length or self._is_heard:
-            raise ProtocolError(f"rank {rank} sent more than its card of {length} bytes")
-        if len(card) == length:
+        if length > PAYLOAD_LIMIT_BYTES:
+            raise ProtocolError(f"a payload of {length} bytes: the limit is {PAYLOAD_LIMIT_BYTES}")
+        payload = bytes(self._received[HELLO.size :])
+        if len(payload) > length or self._is_heard:
+            raise ProtocolError(f"rank {rank} sent more than its payload of {length} bytes")
+        if len(payload) == length:
             self._is_heard = True
             self._deadline = None
-            self._hear(self, Message(magic, rank, world, card))
+            self._hear(self, Message(magic, rank, world, payload))
 
     def _write(self) -> None:
         try:

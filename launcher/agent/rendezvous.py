@@ -1,23 +1,23 @@
-"""The agent's unix socket, where the ranks of its host exchange their cards with the world, and
+"""The agent's unix socket, where the ranks of its host exchange their payloads with the world, and
 are told the job's secret.
 
 Protocol, for whoever writes a client (all integers little endian, u32):
   The address is in RDMACOLL_AGENT: @name is the abstract socket "\\0name", which leaves nothing
   behind; the name is rdmacoll-PID-RANDOM, with the agent's process id. A connection carries one
-  message. Exchanges of cards: the k-th of a job takes the k-th such connection of every rank of
+  message. Exchanges: the k-th of a job takes the k-th such connection of every rank of
   the world, so all ranks make them in the same order.
-  rank -> agent    "RDMACOL1"  rank  world  length  card (`length` bytes, at most 65536)
+  rank -> agent    "RDMACOL1"  rank  world  length  payload (`length` bytes, at most 65536)
                or  "RDMACOL0"  with the same behind it, and closes: for the others only
                or  "RDMACOLS"  any  any  0: it asks for the job's secret, in no exchange
                or  "RDMACOLJ"  rank  world  0: it has joined the group of the others
                or  "RDMACOLI"  0  0  0: it asks which rank it is
-  agent -> rank    0  world  then for each rank in order: length  card
+  agent -> rank    0  world  then for each rank in order: length  payload
                or  0  length  secret, for who asked for that
                or  0  length  JSON (ask_agent.py, Identity), for who asked which rank it is
                or  1  length  error text (UTF-8)
-  The agent answers when every rank of the world has sent its card (or at once if that cannot
+  The agent answers when every rank of the world has sent its payload (or at once if that cannot
   happen any more) and closes. A rank that gives up waiting closes first, and may come again; the
-  card of one that does not wait stays.
+  payload of one that does not wait stays.
 Only processes that the agent started as ranks, and that still live, are served: not their children,
 who have inherited RDMACOLL_AGENT and may be of another job. Other users are not even answered.
 Floor: launcher/agent. Thread: the agent's; nothing blocks.
@@ -45,18 +45,18 @@ CALLERS_OF_A_PROCESS = 64  # at a time
 _U32 = struct.Struct("<I")
 
 
-def pack_cards(cards: dict[int, bytes]) -> bytes:
-    """The cards of a host's ranks, as agents send them to each other."""
-    return b"".join(struct.pack("<II", r, len(card)) + card for r, card in cards.items())
+def pack(payloads: dict[int, bytes]) -> bytes:
+    """The payloads of a host's ranks, as agents send them to each other."""
+    return b"".join(struct.pack("<II", r, len(own)) + own for r, own in payloads.items())
 
 
-def unpack_cards(data: bytes) -> dict[int, bytes]:
-    cards, at = {}, 0
+def unpack(data: bytes) -> dict[int, bytes]:
+    payloads, at = {}, 0
     while at < len(data):
         rank, length = struct.unpack_from("<II", data, at)
-        cards[rank] = data[at + 8 : at + 8 + length]
+        payloads[rank] = data[at + 8 : at + 8 + length]
         at += 8 + length
-    return cards
+    return payloads
 
 
 class Rendezvous:
@@ -90,22 +90,22 @@ class Rendezvous:
 
     @property
     def arrived(self) -> frozenset[int]:
-        """The ranks whose cards for the present exchange are here."""
+        """The ranks whose payloads for the present exchange are here."""
         holds = self._waiting if self._current is None else self._current
-        return frozenset(rank for rank, cards in holds.items() if cards)
+        return frozenset(rank for rank, payloads in holds.items() if payloads)
 
-    def cards(self) -> bytes | None:
-        """The cards of all ranks of this host, once they are here; fixed from then on."""
+    def payloads(self) -> bytes | None:
+        """The payloads of all ranks of this host, once they are here; fixed from then on."""
         if self._current is None and all(self._waiting.values()):
             self._current = {rank: queue.popleft() for rank, queue in self._waiting.items()}
         if self._current is None:
             return None
-        return pack_cards({rank: card for rank, (_, card) in self._current.items()})
+        return pack({rank: payload for rank, (_, payload) in self._current.items()})
 
-    def complete(self, cards: dict[int, bytes]) -> None:
-        """Answers the present exchange with the world's cards and goes on to the next."""
+    def complete(self, payloads: dict[int, bytes]) -> None:
+        """Answers the present exchange with the world's payloads and goes on to the next."""
         assert self._current is not None
-        in_order = (cards[rank] for rank in range(self._world))
+        in_order = (payloads[rank] for rank in range(self._world))
         answer = _U32.pack(self._world) + b"".join(map(packed, in_order))
         for caller, _ in self._current.values():
             caller.give(answer)
@@ -188,7 +188,7 @@ class Rendezvous:
         if self._error is not None:
             raise ProtocolError(self._error)
         caller.may_leave = message.magic == MAGIC_ONE_WAY
-        self._waiting[message.rank].append((caller, message.card))
+        self._waiting[message.rank].append((caller, message.payload))
 
     def _on_gone(self, caller: Caller) -> None:
         for queue in self._waiting.values():

@@ -23,7 +23,7 @@ from . import store
 from .losses import Losses
 from .rank_env import Attempt
 from .ranks import Ranks
-from .rendezvous import Rendezvous, unpack_cards
+from .rendezvous import Rendezvous, unpack
 from .table import Record, Table
 
 TICK_S = 0.02  # between looks at what other agents say: MPI has nothing that a selector could watch
@@ -96,8 +96,8 @@ class Supervisor:
             self._rendezvous.poll()
             if self._late_at is not None and time.monotonic() >= self._late_at:
                 self._blame(Why.LATE)
-            if self._gather is not None and (cards := self._gather.test()) is not None:
-                self._finish_exchange(cards)
+            if self._gather is not None and (payloads := self._gather.test()) is not None:
+                self._finish_exchange(payloads)
             table = self._table.step(self._record())
             if table is not None:
                 self._told = table[self._me].cause
@@ -170,7 +170,7 @@ class Supervisor:
                 self.losses.add(failure)
 
     def _record(self) -> Record:
-        cards = self._rendezvous.cards()
+        payloads = self._rendezvous.payloads()
         self.losses.back(self._rendezvous.joined)
         self._rendezvous.joined.clear()
         return Record(
@@ -179,7 +179,7 @@ class Supervisor:
             missing=self.losses.missing,
             exchange=self._rendezvous.exchange,
             arrived=self._rendezvous.arrived,
-            cards_bytes=len(cards or b""),
+            payload_bytes=len(payloads or b""),
             cause=self._mine,
         )
 
@@ -222,10 +222,10 @@ class Supervisor:
             self._blame(Why.NO_START, rank)
 
     def _go_on_with_exchange(self, table: Sequence[Record], arrived: frozenset[int]) -> None:
-        cards = self._rendezvous.cards()
-        if cards is not None and len(arrived) == self._job.world:
-            lengths = [record.cards_bytes for record in table]
-            self._gather = self._comm.begin_gathering(cards, lengths)
+        payloads = self._rendezvous.payloads()
+        if payloads is not None and len(arrived) == self._job.world:
+            lengths = [record.payload_bytes for record in table]
+            self._gather = self._comm.begin_gathering(payloads, lengths)
             self._late_at = None
             return
         if self._late_at is None and self._rendezvous.exchange == 0:
@@ -235,13 +235,13 @@ class Supervisor:
             if rank.returncode is not None and rank.rank not in may_come:
                 self._blame(Why.ABSENT, rank.rank, rank.returncode)
 
-    def _finish_exchange(self, cards: bytes) -> None:
+    def _finish_exchange(self, payloads: bytes) -> None:
         self._gather = None
         if self._job.verbose and self._me == 0:
-            self.err.say(f"exchange {self._rendezvous.exchange}: {len(cards)} bytes of cards")
+            self.err.say(f"exchange {self._rendezvous.exchange}: {len(payloads)} bytes of payloads")
         if self._rendezvous.exchange == 0:  # who was started again before it is in the first group
             self.losses.back(rank.rank for rank in self._ranks.live)
-        self._rendezvous.complete(unpack_cards(cards))
+        self._rendezvous.complete(unpack(payloads))
 
     def _end(self, cause: Cause, arrived: frozenset[int]) -> None:
         self.cause = cause

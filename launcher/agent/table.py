@@ -1,7 +1,7 @@
 """The table of the agents: one record of each, gathered round after round.
 
 All agents see the same tables in the same order and act on nothing else, so all decide the same:
-which failure was the first, when every rank has sent its card, when the job is over.
+which failure was the first, when every rank has sent its payload, when the job is over.
 Floor: launcher/agent. Thread: the agent's; nothing blocks.
 """
 
@@ -26,9 +26,9 @@ class Record:
     live: int  # ranks of this host that have not ended
     failures: int  # so often a rank of this host has ended, and not well
     missing: int  # ranks of this host that did, and are not members again
-    exchange: int  # the exchange of cards that the next fields are about
-    arrived: frozenset[int]  # ranks whose cards this agent holds
-    cards_bytes: int  # length of their cards, final once all of the host's are there
+    exchange: int  # the exchange that the next fields are about
+    arrived: frozenset[int]  # ranks whose payloads this agent holds
+    payload_bytes: int  # length of their payloads, final once all of the host's are there
     cause: Cause
 
 
@@ -42,7 +42,7 @@ def pack(record: Record, world: int) -> bytes:
         record.failures,
         record.missing,
         record.exchange,
-        record.cards_bytes,
+        record.payload_bytes,
         cause.why,
         cause.rank,
         cause.status,
@@ -54,11 +54,11 @@ def pack(record: Record, world: int) -> bytes:
 
 def unpack(data: bytes) -> Record:
     fields = _FIXED.unpack_from(data)
-    live, failures, missing, exchange, cards_bytes, why, rank, status, time_ns = fields
+    live, failures, missing, exchange, payload_bytes, why, rank, status, time_ns = fields
     bits = int.from_bytes(data[_FIXED.size :], "little")
     arrived = frozenset(rank for rank in range(bits.bit_length()) if bits >> rank & 1)
     cause = Cause(Why(why), rank, status, time_ns)
-    return Record(live, failures, missing, exchange, arrived, cards_bytes, cause)
+    return Record(live, failures, missing, exchange, arrived, payload_bytes, cause)
 
 
 class Table:

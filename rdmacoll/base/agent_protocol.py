@@ -1,5 +1,5 @@
 """A rank's side of the agent's protocol, in Python: it asks which rank it is, and says that it
-has joined. torch_ext/join/agent_bootstrap.cc exchanges cards and asks for the secret.
+has joined. torch_ext/join/agent_bootstrap.cc exchanges payloads and asks for the secret.
 
 Floor: rdmacoll/base. Thread: any.
 """

@@ -65,7 +65,7 @@ class Process {
   }
 
   void make_group() {
-    // One that dies while they meet has given its card, but answers nobody.
+    // One that dies while they meet has given its record, but answers nobody.
     class Dying final : public Bootstrap {
      public:
       explicit Dying(Process& process) : process_(process) {}

@@ -5,7 +5,8 @@
 namespace rdmacoll::fuzz {
 
 std::vector<std::string> seeds() {
-  const GroupRecord record{.agreement = 1, .rank = 2, .world = 4, .card = "card", .key = "key"};
+  const GroupRecord record{
+      .agreement = 1, .rank = 2, .world = 4, .address = "address", .key = "key"};
   return {record.encode(), decline_record("there is no memory left")};
 }
 

@@ -1,5 +1,6 @@
-// A card and the key of a block as the engine takes them apart: what is left for the transport, and
-// how much of a peer's heap is read afterwards. An input is a card, or behind one byte a key.
+// An address and the key of a block as the engine takes them apart: what is left for the transport,
+// and how much of a peer's heap is read afterwards. An input is an address, or behind one byte a
+// key.
 #include "csrc/engine/connect/transports.h"
 #include "tests/fuzz/target.h"
 #include "tests/unit/engine/fake_transport.h"
@@ -7,7 +8,7 @@
 namespace rdmacoll::fuzz {
 namespace {
 
-constexpr char kIsKey = '\xFF';  // no card that parses begins with it
+constexpr char kIsKey = '\xFF';  // no address that parses begins with it
 
 struct Side {
   Side() : transports({&fake}, {"host", "name"}, config, clock) {
@@ -15,7 +16,7 @@ struct Side {
     fake.open_as = {Heap::kRegion, &heap, sizeof(heap)};
   }
   std::byte heap{};  // of the peer, who may say that it is larger
-  FakeTransport fake{"shm", "its card"};
+  FakeTransport fake{"shm", "its address"};
   const Config config;
   const ManualClock clock;
   Transports transports;
@@ -24,13 +25,13 @@ struct Side {
 }  // namespace
 
 std::vector<std::string> seeds() {
-  const Sections key{{"shm", "+key"}, {"verbs", "-no memory may be locked"}};
-  const Sections refused{{"shm", "-no memory may be locked"}};
-  const Sections card{{"shm", "its card"},
-                      {"host id", "host"},
-                      {"host name", "h"},
-                      {"heap", bytes_of(uint64_t{1}) + encode(key)}};
-  return {encode(card), kIsKey + encode(key), kIsKey + encode(refused)};
+  const TaggedFields key{{"shm", "+key"}, {"verbs", "-no memory may be locked"}};
+  const TaggedFields refused{{"shm", "-no memory may be locked"}};
+  const TaggedFields address{{"shm", "its address"},
+                             {"host id", "host"},
+                             {"host name", "h"},
+                             {"heap", bytes_of(uint64_t{1}) + encode(key)}};
+  return {encode(address), kIsKey + encode(key), kIsKey + encode(refused)};
 }
 
 void run(const std::string& bytes) {

@@ -21,8 +21,10 @@ def connect() -> socket.socket:
     return sock
 
 
-def hello(card: bytes, rank: int = RANK, world: int = WORLD, magic: bytes = b"RDMACOL1") -> bytes:
-    return struct.pack("<8sIII", magic, rank, world, len(card)) + card
+def hello(
+    payload: bytes, rank: int = RANK, world: int = WORLD, magic: bytes = b"RDMACOL1"
+) -> bytes:
+    return struct.pack("<8sIII", magic, rank, world, len(payload)) + payload
 
 
 def answer(sock: socket.socket) -> list[bytes]:
@@ -33,14 +35,14 @@ def answer(sock: socket.socket) -> list[bytes]:
 
     if u32() != 0:
         raise Refused(stream.read(u32()).decode())
-    cards = [stream.read(u32()) for _ in range(u32())]
+    payloads = [stream.read(u32()) for _ in range(u32())]
     assert stream.read() == b""
-    return cards
+    return payloads
 
 
-def exchange(card: bytes) -> list[bytes]:
+def exchange(payload: bytes) -> list[bytes]:
     with connect() as sock:
-        sock.sendall(hello(card))
+        sock.sendall(hello(payload))
         return answer(sock)
 
 

@@ -45,7 +45,7 @@ def run(jobs: Jobs, text: str, *options: str) -> tuple[int, list[str], str]:
 def test_a_rank_is_started_again_alone(jobs: Jobs, options: list[str]) -> None:
     text = """
     if number == 0:
-        exchange(b"card")
+        exchange(b"payload")
         if rank == 1:
             die()
         seen("back")
@@ -67,18 +67,18 @@ def test_before_the_first_group_it_is_one_of_those_who_make_it(
     text = """
     if number == 0 and rank == 1:
         die()
-    print("cards", len(exchange(b"card")))
+    print("payloads", len(exchange(b"payload")))
     """
     code, said, errors = run(jobs, text, *options, "--min-np", "2", "--max-restarts", "1")
     assert code == 0, errors
     assert "[1]: start 1 starts" in said
-    assert [f"[{rank}]: cards 3" in said for rank in range(3)] == [True] * 3
+    assert [f"[{rank}]: payloads 3" in said for rank in range(3)] == [True] * 3
 
 
 def test_no_more_than_max_restarts(jobs: Jobs) -> None:
     text = """
     if number == 0:
-        exchange(b"card")
+        exchange(b"payload")
     if rank == 1:
         Path(f"died{number}").touch()
         die()
@@ -100,7 +100,7 @@ def test_no_more_than_max_restarts(jobs: Jobs) -> None:
 # Rank 1 dies and is started again; then rank 2 dies.
 ANOTHER_LOSS = """
     if number == 0:
-        exchange(b"card")
+        exchange(b"payload")
         if rank == 1:
             die()
         seen("back")

@@ -1,4 +1,4 @@
-"""The exchange of cards through the agents, spoken by ranks that are plain python.
+"""The exchange through the agents, spoken by ranks that are plain python.
 
 Floor: tests.
 """
@@ -28,8 +28,8 @@ def _client(jobs: Jobs) -> None:
 def test_everybody_gets_every_card(jobs: Jobs, options: list[str]) -> None:
     text = """
         from client import *
-        cards = exchange(b"card of %d" % RANK)
-        assert cards == [b"card of %d" % rank for rank in range(WORLD)], cards
+        payloads = exchange(b"payload of %d" % RANK)
+        assert payloads == [b"payload of %d" % rank for rank in range(WORLD)], payloads
         print("ok")
     """
     done = jobs.run_script(text, *options)
@@ -39,15 +39,15 @@ def test_everybody_gets_every_card(jobs: Jobs, options: list[str]) -> None:
 
 @BOTH
 def test_a_sequence_of_exchanges(jobs: Jobs, options: list[str]) -> None:
-    """Cards of all sizes, the largest and the empty one too; ranks come in any order."""
+    """Payloads of all sizes, the largest and the empty one too; ranks come in any order."""
     text = """
         import random, time
         from client import *
         sizes = [0, 1, 65536, 1000, 0, 30000]
         for k, size in enumerate(sizes):
             time.sleep(random.random() * 0.02)
-            cards = exchange(bytes([RANK + k]) * (size // (RANK + 1)))
-            assert cards == [bytes([r + k]) * (size // (r + 1)) for r in range(WORLD)]
+            payloads = exchange(bytes([RANK + k]) * (size // (RANK + 1)))
+            assert payloads == [bytes([r + k]) * (size // (r + 1)) for r in range(WORLD)]
     """
     assert jobs.run_script(text, *options).returncode == 0
 
@@ -99,7 +99,7 @@ def test_a_rank_that_does_not_wait_is_heard(jobs: Jobs, options: list[str]) -> N
             with connect() as sock:
                 sock.sendall(hello(b"without me", magic=b"RDMACOL0"))
         else:
-            assert exchange(b"card")[1] == b"without me"
+            assert exchange(b"payload")[1] == b"without me"
         assert exchange(b"%d" % RANK) == [b"0", b"1", b"2"]
     """
     assert jobs.run_script(text, *options).returncode == 0
@@ -111,7 +111,7 @@ def test_a_rank_that_never_comes_is_named(jobs: Jobs, options: list[str]) -> Non
         import time
         from client import *
         if RANK == 0:
-            exchange(b"card")
+            exchange(b"payload")
         time.sleep(1000)
     """
     done = jobs.run_script(text, *options, "--start-timeout", "6")
@@ -126,7 +126,7 @@ def test_a_rank_that_ends_without_coming_is_named(jobs: Jobs, options: list[str]
     text = """
         from client import *
         if RANK != 2:
-            exchange(b"card")
+            exchange(b"payload")
     """
     done = jobs.run_script(text, *options)
     assert done.returncode == 1
@@ -141,7 +141,7 @@ def test_a_rank_that_ended_before_anybody_came_is_named(jobs: Jobs) -> None:
         from client import *
         if RANK == 0:
             time.sleep(0.5)
-            exchange(b"card")
+            exchange(b"payload")
     """
     done = jobs.run_script(text, "-np", "2")
     assert done.returncode == 1
@@ -154,8 +154,8 @@ def test_a_rank_that_ended_before_anybody_came_is_named(jobs: Jobs) -> None:
         ("b'GET / HTTP/1.1 and so on'", "expects b'RDMACOL1' first"),
         ("hello(b'', world=7)", "rank 0 says the world has 7 ranks; it has 1"),
         ("hello(b'', rank=5)", "is rank 0 and says that it is rank 5"),
-        ("hello(b'x' * 65537)", "a card of 65537 bytes: the limit is 65536"),
-        ("hello(b'card') + b'x'", "rank 0 sent more than its card of 4 bytes"),
+        ("hello(b'x' * 65537)", "a payload of 65537 bytes: the limit is 65536"),
+        ("hello(b'payload') + b'x'", "rank 0 sent more than its payload of 4 bytes"),
     ],
 )
 def test_what_a_client_gets_wrong_is_said(jobs: Jobs, sends: str, says: str) -> None:
@@ -192,7 +192,8 @@ def test_only_ranks_are_served(jobs: Jobs, options: list[str]) -> None:
             sys.exit()
         import subprocess
         subprocess.run([sys.executable, __file__, "child"], check=True)
-        assert exchange(b"card of %d" % RANK) == [b"card of %d" % rank for rank in range(WORLD)]
+        payloads = [b"payload of %d" % rank for rank in range(WORLD)]
+        assert exchange(payloads[RANK]) == payloads
         assert len(secret()) == 32
     """
     done = jobs.run_script(text, *options)

@@ -15,7 +15,7 @@ BOTH = pytest.mark.parametrize("options", [["-np", "3"], TWO_HOSTS], ids=["one h
 KEEP_IT = """
     from client import *
     told = secret()
-    assert secret() == told and exchange(b"card") == [b"card"] * WORLD and secret() == told
+    assert secret() == told and exchange(b"payload") == [b"payload"] * WORLD and secret() == told
     open(f"secret.{RANK}", "wb").write(told)
 """
 AND_STAY = """

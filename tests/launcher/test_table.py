@@ -17,7 +17,7 @@ MINE = Record(
     missing=1,
     exchange=3,
     arrived=frozenset({0, 8}),
-    cards_bytes=7,
+    payload_bytes=7,
     cause=Cause(),
 )
 

@@ -26,7 +26,7 @@ constexpr char kAskSecret[] = "RDMACOLS";
 constexpr int64_t kDeclineMs = 1000;
 constexpr int64_t kInterruptEveryMs = 100;
 constexpr int kQueueMs = 20;  // between attempts to connect while the agent's queue is full
-constexpr uint32_t kLongestAnswer = 1u << 16;  // of one rank; CARD_LIMIT_BYTES of the agent
+constexpr uint32_t kLongestAnswer = 1u << 16;  // of one rank; PAYLOAD_LIMIT_BYTES of the agent
 
 // The connection to the agent, with one deadline for all that is done on it, from connecting on.
 class Conversation {

@@ -49,7 +49,7 @@ void DirectPlacement::begin(const Operation& operation, uint64_t bytes) {
     ++unsent_;
   }
   send_grants();
-  patient_until_ns_ = clock_.now_ns() + kPatienceNs;
+  wait_until_ns_ = clock_.now_ns() + kPatienceNs;
 }
 
 // Both ends of a direction come to the same sum of these.
@@ -141,7 +141,7 @@ bool DirectPlacement::is_undecided(uint32_t peer) {
   Expected& expected = expected_[peer];
   if (!is_due(expected)) return false;
   if (expected.answer == Answer::None) read_answer(peer, expected);
-  return expected.answer == Answer::None && clock_.now_ns() < patient_until_ns_;
+  return expected.answer == Answer::None && clock_.now_ns() < wait_until_ns_;
 }
 
 void DirectPlacement::read_answer(uint32_t peer, Expected& expected) {

@@ -104,7 +104,7 @@ class DirectPlacement {
   std::vector<Given> given_;        // by peer
   std::vector<Expected> expected_;  // by peer
   uint32_t unsent_ = 0;
-  int64_t patient_until_ns_ = 0;
+  int64_t wait_until_ns_ = 0;
 };
 
 }  // namespace rdmacoll

@@ -1,11 +1,11 @@
-// GroupRecord as bytes: a fixed part, then card and key. Floor: engine/connect.
+// GroupRecord as bytes: a fixed part, then address and key. Floor: engine/connect.
 #include "csrc/engine/connect/group_record.h"
 
 #include <cstring>
 #include <string_view>
 
 #include "csrc/base/printable.h"
-#include "csrc/engine/connect/sections.h"
+#include "csrc/engine/connect/tagged_fields.h"
 
 namespace rdmacoll {
 namespace {
@@ -19,7 +19,7 @@ struct FixedPart {
   uint32_t rank;
   uint32_t world;
   uint32_t region;
-  uint32_t card_bytes;
+  uint32_t address_bytes;
   uint32_t key_bytes;
   uint32_t reserved;
 };
@@ -34,9 +34,9 @@ std::string GroupRecord::encode() const {
   fixed.rank = rank;
   fixed.world = world;
   fixed.region = region;
-  fixed.card_bytes = static_cast<uint32_t>(card.size());
+  fixed.address_bytes = static_cast<uint32_t>(address.size());
   fixed.key_bytes = static_cast<uint32_t>(key.size());
-  return std::string(reinterpret_cast<const char*>(&fixed), sizeof(fixed)) + card + key;
+  return std::string(reinterpret_cast<const char*>(&fixed), sizeof(fixed)) + address + key;
 }
 
 Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
@@ -54,9 +54,9 @@ Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
     return Status(StatusCode::InvalidArgument,
                   "its record is of another version of rdmacoll; install the same on all hosts");
   }
-  if (fixed.reserved != 0 || fixed.card_bytes > kMaxSectionsBytes ||
-      fixed.key_bytes > kMaxSectionsBytes ||
-      bytes.size() != sizeof(fixed) + fixed.card_bytes + fixed.key_bytes) {
+  if (fixed.reserved != 0 || fixed.address_bytes > kMaxTaggedFieldsBytes ||
+      fixed.key_bytes > kMaxTaggedFieldsBytes ||
+      bytes.size() != sizeof(fixed) + fixed.address_bytes + fixed.key_bytes) {
     return Status(StatusCode::InvalidArgument, "its record has sizes that do not add up");
   }
   GroupRecord record;
@@ -64,8 +64,8 @@ Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
   record.rank = fixed.rank;
   record.world = fixed.world;
   record.region = fixed.region;
-  record.card = bytes.substr(sizeof(fixed), fixed.card_bytes);
-  record.key = bytes.substr(sizeof(fixed) + fixed.card_bytes);
+  record.address = bytes.substr(sizeof(fixed), fixed.address_bytes);
+  record.key = bytes.substr(sizeof(fixed) + fixed.address_bytes);
   return record;
 }
 

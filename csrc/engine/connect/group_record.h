@@ -14,8 +14,8 @@ struct GroupRecord {
   uint64_t agreement = 0;  // Config::agreement_hash()
   uint32_t rank = 0;
   uint32_t world = 0;
-  std::string card{};  // Transports::local_card()
-  std::string key{};   // Transports::region_key() of its block
+  std::string address{};  // Transports::local_address()
+  std::string key{};      // Transports::region_key() of its block
   RegionId region = kNoRegion;
 
   std::string encode() const;

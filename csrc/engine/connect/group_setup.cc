@@ -20,7 +20,7 @@ Result<GroupSetup> GroupSetup::begin(Transports& transports, const Clock& clock,
   auto block = transports.create_region(layout.total_bytes());
   if (!block.ok()) return block.status();
   const RegionId region = block.value().id;
-  GroupRecord mine{config.agreement_hash(),       rank,  world, transports.local_card(),
+  GroupRecord mine{config.agreement_hash(),       rank,  world, transports.local_address(),
                    transports.region_key(region), region};
   return GroupSetup(transports, clock, layout, block.value(), std::move(mine));
 }
@@ -79,7 +79,7 @@ Status GroupSetup::meet(const std::vector<std::string>& records, Deadline deadli
 }
 
 Status GroupSetup::meet_peer(uint32_t peer, Deadline deadline) {
-  auto path = transports_.connect(theirs_[peer].card, deadline);
+  auto path = transports_.connect(theirs_[peer].address, deadline);
   if (!path.ok()) return path.status();
   paths_[peer] = path.take();
   RDMACOLL_RETURN_IF_ERROR(transports_.offer_region(paths_[peer], block_.id));

@@ -15,7 +15,7 @@ struct Path {
   bool same_host = true;
   std::string host{};    // the peer's id of it
   std::string reason{};  // for people, in a few words: "same host"
-  // From its card (transports_heap.cc): its heap, and how large a heap of another it maps.
+  // From its address (transports_heap.cc): its heap, and how large a heap of another it maps.
   std::string heap{};
   std::string largest_heap{};
 };

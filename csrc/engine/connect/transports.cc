@@ -13,7 +13,7 @@
 namespace rdmacoll {
 namespace {
 
-// Sections of a card beside the transports' own.
+// TaggedFields of an address beside the transports' own.
 constexpr const char* kHostId = "host id";
 constexpr const char* kHostName = "host name";
 constexpr const char* kHeap = "heap";
@@ -106,13 +106,13 @@ void Transports::use(Transport* transport) {
 
 // --- choosing ------------------------------------------------------------------------------------
 
-std::string Transports::local_card() const {
-  Sections card{{kHostId, host_.id}, {kHostName, host_.name}};
+std::string Transports::local_address() const {
+  TaggedFields address{{kHostId, host_.id}, {kHostName, host_.name}};
   for (const Transport* transport : transports_)
-    card[transport->info().name] = transport->info().address;
-  if (heap_ != nullptr) card[kHeap] = heap_section();
-  if (largest_peer_heap_ != UINT64_MAX) card[kLargestHeap] = largest_heap_section();
-  return encode(card);
+    address[transport->info().name] = transport->info().address;
+  if (heap_ != nullptr) address[kHeap] = heap_field();
+  if (largest_peer_heap_ != UINT64_MAX) address[kLargestHeap] = largest_heap_field();
+  return encode(address);
 }
 
 Result<Path> Transports::connect(const std::string& bytes, Deadline deadline) {
@@ -124,11 +124,11 @@ Result<Path> Transports::connect(const std::string& bytes, Deadline deadline) {
       return path;
     }
   }
-  Result<Sections> card = parse_sections(bytes);
-  if (!card.ok()) return card.status();
-  Sections sections = card.take();
-  sections[kHostName] = printable(sections[kHostName], kMaxHostNameBytes);
-  Result<Path> path = choose(std::move(sections), deadline);
+  Result<TaggedFields> address = parse_tagged_fields(bytes);
+  if (!address.ok()) return address.status();
+  TaggedFields fields = address.take();
+  fields[kHostName] = printable(fields[kHostName], kMaxHostNameBytes);
+  Result<Path> path = choose(std::move(fields), deadline);
   if (!path.ok()) return path.status();
   const std::lock_guard lock(mutex_);
   known_.emplace(bytes, path.value());
@@ -136,8 +136,8 @@ Result<Path> Transports::connect(const std::string& bytes, Deadline deadline) {
   return path;
 }
 
-Result<Path> Transports::choose(Sections card, Deadline deadline) const {
-  Path path{.same_host = card[kHostId] == host_.id, .host = card[kHostId]};
+Result<Path> Transports::choose(TaggedFields address, Deadline deadline) const {
+  Path path{.same_host = address[kHostId] == host_.id, .host = address[kHostId]};
   std::string passed_over;
   for (size_t i = 0; i < transports_.size(); ++i) {
     const std::string name = transports_[i]->info().name;
@@ -145,14 +145,14 @@ Result<Path> Transports::choose(Sections card, Deadline deadline) const {
       add_reason(&passed_over, name, "RDMACOLL_REQUIRE=" + require_);
       continue;
     }
-    Result<PeerId> peer = connect_over(i, card, deadline);
+    Result<PeerId> peer = connect_over(i, address, deadline);
     if (peer.ok()) {
       path.transport = transports_[i];
       path.peer = peer.value();
-      path.heap = card[kHeap];
-      path.largest_heap = card[kLargestHeap];
+      path.heap = address[kHeap];
+      path.largest_heap = address[kLargestHeap];
       path.reason = setting_ != "auto" ? "RDMACOLL_TRANSPORT=" + setting_
-                    : !path.same_host  ? "on host " + card[kHostName]
+                    : !path.same_host  ? "on host " + address[kHostName]
                     : i == 0           ? "same host"
                                        : "same host, but " + passed_over;
       return path;
@@ -168,26 +168,26 @@ Result<Path> Transports::choose(Sections card, Deadline deadline) const {
   return Status(StatusCode::Unsupported,
                 (forbidden ? "RDMACOLL_REQUIRE=" + require_ + " asks for " + require_ + " to host '"
                            : "nothing here reaches host '") +
-                    card[kHostName] + "' (" + passed_over + ")");
+                    address[kHostName] + "' (" + passed_over + ")");
 }
 
-Result<PeerId> Transports::connect_over(size_t index, const Sections& card,
+Result<PeerId> Transports::connect_over(size_t index, const TaggedFields& address,
                                         Deadline deadline) const {
   Transport& transport = *transports_[index];
-  const auto section = card.find(transport.info().name);
-  if (section == card.end()) {
+  const auto field = address.find(transport.info().name);
+  if (field == address.end()) {
     return Status(StatusCode::Unsupported, "the other process has it not open");
   }
   std::vector<std::pair<Transport*, std::string>> later;  // that both have
   for (size_t i = index + 1; i < transports_.size(); ++i) {
-    const auto theirs = card.find(transports_[i]->info().name);
-    if (theirs != card.end()) later.emplace_back(transports_[i], theirs->second);
+    const auto theirs = address.find(transports_[i]->info().name);
+    if (theirs != address.end()) later.emplace_back(transports_[i], theirs->second);
   }
-  if (later.empty()) return transport.connect(section->second, deadline);
+  if (later.empty()) return transport.connect(field->second, deadline);
   while (true) {
     const Deadline look = Deadline::after_ms(clock_, kLookForCallsMs);
     const bool last = look.at_ns >= deadline.at_ns;
-    Result<PeerId> peer = transport.connect(section->second, last ? deadline : look);
+    Result<PeerId> peer = transport.connect(field->second, last ? deadline : look);
     if (peer.ok() || peer.status().code() != StatusCode::Timeout || last) return peer;
     for (const auto& [other, theirs] : later) {
       if (!other->called_by(theirs)) continue;

@@ -22,7 +22,7 @@
 #include "csrc/base/status.h"
 #include "csrc/engine/channel/heap.h"
 #include "csrc/engine/connect/path.h"
-#include "csrc/engine/connect/sections.h"
+#include "csrc/engine/connect/tagged_fields.h"
 #include "csrc/engine/connect/transport_table.h"
 #include "csrc/memory/region.h"
 #include "csrc/transport/transport.h"
@@ -61,7 +61,7 @@ class Transports {
 
   // --- this process ---------------------------------------------------------------------------
   // How others reach it, over any transport.
-  std::string local_card() const;
+  std::string local_address() const;
   // Zeroed memory under an id of its own, for every transport that can reach into it; the reasons
   // of the others are kept for whoever needs them (transports_regions.cc). Where all ids are taken
   // it waits a while for one that peers are about to give back.
@@ -71,15 +71,15 @@ class Transports {
   // What makes the driver do a round, for create_region() to call while it waits. Without it that
   // does not wait.
   void drive_by(std::function<void()> drive) { drive_ = std::move(drive); }
-  // Makes the heap known to all transports, and to others by the card: before anything else.
+  // Makes the heap known to all transports, and to others by the address: before anything else.
   Status adopt_heap(std::shared_ptr<Heap> heap);
   // nullptr: there is none.
   Heap* heap() const { return heap_.get(); }
 
   // --- others ---------------------------------------------------------------------------------
-  // Meets the process behind a card over the first transport that reaches it; both sides must call
-  // it before their deadlines. Unsupported says of each transport why not.
-  Result<Path> connect(const std::string& card, Deadline deadline);
+  // Meets the process behind an address over the first transport that reaches it; both sides must
+  // call it before their deadlines. Unsupported says of each transport why not.
+  Result<Path> connect(const std::string& address, Deadline deadline);
   Status offer_region(const Path& path, RegionId region);
   Result<Region> open_region(const Path& path, const std::string& key, Deadline deadline);
   // Lets the peer map my heap, if the path's transport shares memory; the other side's open_heap()
@@ -96,15 +96,15 @@ class Transports {
   void add(Transport* transport);
   void use(Transport* transport);  // under the mutex, once there are threads
 
-  Result<Path> choose(Sections card, Deadline deadline) const;
-  Result<PeerId> connect_over(size_t index, const Sections& card, Deadline deadline) const;
+  Result<Path> choose(TaggedFields address, Deadline deadline) const;
+  Result<PeerId> connect_over(size_t index, const TaggedFields& address, Deadline deadline) const;
   // The key of a region of mine for one transport, or why that cannot reach the region.
   Result<std::string> key_for(const Transport* transport, RegionId region) const;
   Result<RegionId> new_region();
   std::optional<RegionId> free_region();  // under the mutex
   void register_heap_with(Transport& transport);
-  std::string heap_section() const;
-  std::string largest_heap_section() const;
+  std::string heap_field() const;
+  std::string largest_heap_field() const;
   void warn_of_heap(uint64_t bytes);
 
   const Host host_;
@@ -124,7 +124,7 @@ class Transports {
   std::atomic<size_t> used_count_{0};
 
   mutable std::mutex mutex_;           // what follows
-  std::map<std::string, Path> known_;  // by card
+  std::map<std::string, Path> known_;  // by address
   RegionId next_region_ = 0;           // never used so far
   std::deque<RegionId> released_{};    // to be reused when all are done with them, the oldest first
   // Of each region of mine, until its id is reused: its keys, or why there are none, by transport.

@@ -39,11 +39,11 @@ void Transports::register_heap_with(Transport& transport) {
 }
 
 // Its size, 8 bytes, and the key of its region.
-std::string Transports::heap_section() const {
+std::string Transports::heap_field() const {
   return bytes_of(heap_->capacity()) + region_key(Heap::kRegion);
 }
 
-std::string Transports::largest_heap_section() const { return bytes_of(largest_peer_heap_); }
+std::string Transports::largest_heap_field() const { return bytes_of(largest_peer_heap_); }
 
 Status Transports::offer_heap(const Path& path) {
   if (heap_ == nullptr || !path.transport->info().shares_memory) return Status();
@@ -79,7 +79,7 @@ Result<std::span<const std::byte>> Transports::open_heap(const Path& path, Deadl
     return std::span<const std::byte>();
   uint64_t bytes = 0;
   if (path.heap.size() < sizeof(bytes)) {
-    return Status(StatusCode::InvalidArgument, "its card says nothing sensible of its heap");
+    return Status(StatusCode::InvalidArgument, "its address says nothing sensible of its heap");
   }
   std::memcpy(&bytes, path.heap.data(), sizeof(bytes));
   if (bytes > largest_peer_heap_) {
@@ -90,11 +90,11 @@ Result<std::span<const std::byte>> Transports::open_heap(const Path& path, Deadl
   if (!opened.ok()) return opened.status();
   const Region& region = opened.value();
   if (region.id != Heap::kRegion) {
-    return Status(StatusCode::InvalidArgument, "its card names another region as its heap");
+    return Status(StatusCode::InvalidArgument, "its address names another region as its heap");
   }
   if (bytes > region.bytes) {
     return Status(StatusCode::InvalidArgument,
-                  "its card says that its heap has " + std::to_string(bytes) +
+                  "its address says that its heap has " + std::to_string(bytes) +
                       " bytes, the region that holds it has " + std::to_string(region.bytes));
   }
   return std::span<const std::byte>(region.base, bytes);

@@ -11,7 +11,7 @@
 namespace rdmacoll {
 namespace {
 
-// The first byte of a transport's section of a key: its key follows, or why it has none.
+// The first byte of a transport's field of a key: its key follows, or why it has none.
 constexpr char kOpens = '+';
 constexpr char kRefused = '-';
 constexpr size_t kMaxRefusalBytes = 512;
@@ -96,14 +96,14 @@ Result<std::string> Transports::key_for(const Transport* transport, RegionId reg
 }
 
 std::string Transports::region_key(RegionId region) const {
-  Sections sections;
+  TaggedFields fields;
   for (const Transport* transport : transports_) {
     Result<std::string> key = key_for(transport, region);
-    sections[transport->info().name] =
+    fields[transport->info().name] =
         key.ok() ? kOpens + key.take()
                  : kRefused + key.status().message().substr(0, kMaxRefusalBytes);
   }
-  return encode(sections);
+  return encode(fields);
 }
 
 void Transports::release_region(RegionId region, Release how) {
@@ -121,15 +121,15 @@ Status Transports::offer_region(const Path& path, RegionId region) {
 
 Result<Region> Transports::open_region(const Path& path, const std::string& bytes,
                                        Deadline deadline) {
-  Result<Sections> key = parse_sections(bytes);
+  Result<TaggedFields> key = parse_tagged_fields(bytes);
   if (!key.ok()) return key.status();
   const std::string name = path.transport->info().name;
-  const std::string& section = key.value()[name];
-  if (section.empty() || (section[0] != kOpens && section[0] != kRefused)) {
+  const std::string& field = key.value()[name];
+  if (field.empty() || (field[0] != kOpens && field[0] != kRefused)) {
     return Status(StatusCode::InvalidArgument, "its memory has no key for " + name);
   }
-  const std::string rest = section.substr(1);
-  if (section[0] == kRefused) {
+  const std::string rest = field.substr(1);
+  if (field[0] == kRefused) {
     return Status(StatusCode::Unsupported,
                   "its memory cannot be reached by " + name + ": " + printable(rest));
   }

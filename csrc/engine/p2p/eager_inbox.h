@@ -1,6 +1,6 @@
 // EagerInbox: the short messages of one peer whose bytes have come beside their envelopes. Each
 // stays in its slot until a receive takes it, in whatever order receives come: nothing is copied
-// aside, and a peer that finds no slot free asks for a grant instead (p2p.h). Floor: engine/p2p.
+// aside, and a peer that finds no slot free asks for clearance instead (p2p.h). Floor: engine/p2p.
 // Thread: the driver.
 #pragma once
 

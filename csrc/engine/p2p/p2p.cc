@@ -1,4 +1,5 @@
-// PointToPoint: matching, grants and the data behind them. Floor: engine/p2p. Thread: the driver.
+// PointToPoint: matching, clear-to-send and the data behind them. Floor: engine/p2p. Thread: the
+// driver.
 #include "csrc/engine/p2p/p2p.h"
 
 #include <algorithm>
@@ -10,19 +11,19 @@
 namespace rdmacoll {
 namespace {
 
-// What the inline data of an envelope and of a grant hold.
+// What the inline data of an envelope and of a clear-to-send hold.
 struct EnvelopeWire {
   uint64_t bytes;
   uint32_t number;
   int32_t tag;
   std::byte data[kEnvelopeBytes];  // of a larger message the first says whether it is beside
 };
-struct GrantWire {
+struct ClearToSendWire {
   uint64_t bytes;  // that the receiver has room for; data follow only if the sender's are as many
   uint32_t number;
   uint32_t accepted;
 };
-static_assert(sizeof(EnvelopeWire) <= kInlineBytes && sizeof(GrantWire) <= kInlineBytes);
+static_assert(sizeof(EnvelopeWire) <= kInlineBytes && sizeof(ClearToSendWire) <= kInlineBytes);
 constexpr std::byte kIsEager{1};
 
 }  // namespace
@@ -75,11 +76,11 @@ bool PointToPoint::advance(std::vector<Completion>& finished) {
   for (uint32_t peer = 0; peer < peers_.size(); ++peer) {
     if (peer == rank_) continue;
     moved |= pull_data(peer, finished);
-    moved |= take_grants(peer, finished);
+    moved |= take_clearances(peer, finished);
     moved |= push_data(peer, finished);
     moved |= take_expected(peer, finished);
     moved |= take_envelopes(peer, finished);
-    moved |= grant_receives(peer);
+    moved |= clear_receives(peer);
     moved |= announce_sends(peer, finished);
   }
   return moved;
@@ -205,13 +206,13 @@ bool PointToPoint::take_eager(uint32_t peer, const RecvOp& op, std::vector<Compl
   return true;
 }
 
-bool PointToPoint::grant_receives(uint32_t peer) {
+bool PointToPoint::clear_receives(uint32_t peer) {
   Peer& state = peers_[peer];
   Port& out = port(kClearToSendChannel, peer);
   bool moved = false;
   while (!state.matched.empty() && out.can_send()) {
     const RecvOp& op = state.matched.front();
-    const GrantWire wire{op.bytes, op.number, op.fits()};
+    const ClearToSendWire wire{op.bytes, op.number, op.fits()};
     std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
     if (!out.announce(sizeof(wire))) break;
     if (op.fits()) {
@@ -225,12 +226,12 @@ bool PointToPoint::grant_receives(uint32_t peer) {
   return moved;
 }
 
-bool PointToPoint::take_grants(uint32_t peer, std::vector<Completion>& finished) {
+bool PointToPoint::take_clearances(uint32_t peer, std::vector<Completion>& finished) {
   Peer& state = peers_[peer];
   Port& in = port(kClearToSendChannel, peer);
   bool moved = false;
   while (in.take() != nullptr) {
-    GrantWire wire;
+    ClearToSendWire wire;
     std::memcpy(&wire, in.incoming(sizeof(wire)), sizeof(wire));
     in.consume();
     moved = true;
@@ -239,7 +240,7 @@ bool PointToPoint::take_grants(uint32_t peer, std::vector<Completion>& finished)
     if (wire.accepted != 0) {
       log_.start_point_to_point(op.record, static_cast<int>(peer));
       if (port(kDataChannel, peer).is_mapped()) op.stores = store_choice_.begin_message(op.bytes);
-      state.granted.push(std::move(op));
+      state.cleared.push(std::move(op));
     } else {
       finish(op, size_mismatch(rank_, op.bytes, peer, wire.bytes), finished);
     }
@@ -251,8 +252,8 @@ bool PointToPoint::push_data(uint32_t peer, std::vector<Completion>& finished) {
   Peer& state = peers_[peer];
   Port& out = port(kDataChannel, peer);
   bool moved = false;
-  while (!state.granted.empty() && out.can_send()) {
-    SendOp& op = state.granted.front();
+  while (!state.cleared.empty() && out.can_send()) {
+    SendOp& op = state.cleared.front();
     const uint64_t chunk = std::min(slot_bytes_, op.bytes - op.moved);
     std::byte* to = out.outgoing(chunk);
     store_choice_.time(op.stores,
@@ -263,7 +264,7 @@ bool PointToPoint::push_data(uint32_t peer, std::vector<Completion>& finished) {
     if (op.moved < op.bytes) continue;
     store_choice_.end(op.stores);
     finish(op, Status(), finished);
-    static_cast<void>(state.granted.pop());
+    static_cast<void>(state.cleared.pop());
   }
   return moved;
 }

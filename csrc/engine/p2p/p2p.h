@@ -3,11 +3,11 @@
 //
 //   sender                                   receiver
 //   envelope {tag, bytes, number}  ------->  matched against posted receives, else kept aside
-//                                  <-------  grant {number}, once matched
-//   chunks through the data slots  ------->  copied out, in the order of the grants
+//                                  <-------  clear to send {number}, once matched
+//   chunks through the data slots  ------->  copied out, in the same order
 //
-// Eager messages need no grant: up to kEnvelopeBytes travel in the envelope, larger ones beside it
-// in one of a few small slots, if one is free, where they stay until they are matched
+// Eager messages need no clearance: up to kEnvelopeBytes travel in the envelope, larger ones beside
+// it in one of a few small slots, if one is free, where they stay until they are matched
 // (eager_inbox.h). So an unexpected message costs its envelope, never a copy of its data, and sends
 // and receives in any order on both sides do not block each other. Steps: 3 one-way latencies (1 if
 // eager). Bytes on the wire: the message and 2 lines (1 in the envelope).
@@ -124,10 +124,10 @@ class PointToPoint {
   struct Peer {
     explicit Peer(Port& eager) : inbox(eager) {}
     Fifo<SendOp> unannounced;
-    Fifo<SendOp> announced;  // wait for their grant; to this rank itself, for their receive
-    Fifo<SendOp> granted;    // in the order of the grants
-    Fifo<RecvOp> matched;    // wait until their grant is out
-    Fifo<RecvOp> incoming;   // in the order of the grants
+    Fifo<SendOp> announced;  // wait to be cleared; to this rank itself, for their receive
+    Fifo<SendOp> cleared;    // in the order in which they were cleared
+    Fifo<RecvOp> matched;    // wait until their clear-to-send is out
+    Fifo<RecvOp> incoming;   // in the order in which they were cleared
     Fifo<RecvOp> expected;   // matched, their bytes are on their way to the inbox
     EagerInbox inbox;
     uint32_t envelopes = 0;  // announced so far
@@ -136,8 +136,8 @@ class PointToPoint {
   bool announce_sends(uint32_t peer, std::vector<Completion>& finished);
   bool choose_way(SendOp& op);
   bool take_envelopes(uint32_t peer, std::vector<Completion>& finished);
-  bool grant_receives(uint32_t peer);
-  bool take_grants(uint32_t peer, std::vector<Completion>& finished);
+  bool clear_receives(uint32_t peer);
+  bool take_clearances(uint32_t peer, std::vector<Completion>& finished);
   bool push_data(uint32_t peer, std::vector<Completion>& finished);
   bool pull_data(uint32_t peer, std::vector<Completion>& finished);
   void match(RecvOp op, const Envelope& envelope, std::vector<Completion>& finished);

@@ -33,13 +33,13 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
   const auto overdue = [&](const auto& op) { return op.deadline_ns <= now_ns; };
   for (uint32_t peer = 0; peer < peers_.size(); ++peer) {
     const Peer& state = peers_[peer];
-    for (const auto* queue : {&state.unannounced, &state.announced, &state.granted}) {
+    for (const auto* queue : {&state.unannounced, &state.announced, &state.cleared}) {
       const size_t found = queue->find(overdue);
       if (found == queue->size()) continue;
       return Status(
           StatusCode::Timeout,
           "Timed out in " + describe((*queue)[found].call()) + ": rank " + std::to_string(peer) +
-              (queue == &state.granted ? " stopped taking the data" : " has not received it"));
+              (queue == &state.cleared ? " stopped taking the data" : " has not received it"));
     }
     for (const auto* queue : {&state.matched, &state.incoming, &state.expected}) {
       const size_t found = queue->find(overdue);
@@ -58,7 +58,7 @@ std::optional<MessageCall> PointToPoint::oldest() const {
     for (const auto* queue : {&state.incoming, &state.expected, &state.matched}) {
       if (!queue->empty()) return queue->front().call();
     }
-    for (const auto* queue : {&state.granted, &state.announced, &state.unannounced}) {
+    for (const auto* queue : {&state.cleared, &state.announced, &state.unannounced}) {
       if (!queue->empty()) return queue->front().call();
     }
   }
@@ -68,7 +68,7 @@ std::optional<MessageCall> PointToPoint::oldest() const {
 
 bool PointToPoint::needs(uint32_t peer) const {
   const Peer& state = peers_[peer];
-  if (!state.unannounced.empty() || !state.announced.empty() || !state.granted.empty() ||
+  if (!state.unannounced.empty() || !state.announced.empty() || !state.cleared.empty() ||
       !state.matched.empty() || !state.incoming.empty() || !state.expected.empty()) {
     return true;
   }
@@ -82,7 +82,7 @@ void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finis
   // With their envelopes: a receive that was submitted in time may still be taken after this.
   fail_own(status, finished);
   for (Peer& state : peers_) {
-    for (auto* queue : {&state.unannounced, &state.announced, &state.granted}) {
+    for (auto* queue : {&state.unannounced, &state.announced, &state.cleared}) {
       while (!queue->empty()) finish(queue->pop(), status, finished);
     }
     while (!state.matched.empty()) {

@@ -6,7 +6,8 @@
 namespace rdmacoll {
 namespace {
 
-const GroupRecord kRecord{.agreement = 1, .rank = 2, .world = 4, .card = "card", .key = "key"};
+const GroupRecord kRecord{
+    .agreement = 1, .rank = 2, .world = 4, .address = "address", .key = "key"};
 constexpr size_t kCardBytesAt = 28;
 constexpr size_t kReservedAt = 36;
 
@@ -17,7 +18,7 @@ TEST(GroupRecord, ComesBack) {
   ASSERT_TRUE(record.ok());
   EXPECT_EQ(record.value().rank, 2u);
   EXPECT_EQ(record.value().world, 4u);
-  EXPECT_EQ(record.value().card, "card");
+  EXPECT_EQ(record.value().address, "address");
   EXPECT_EQ(record.value().key, "key");
 }
 

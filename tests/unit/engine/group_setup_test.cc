@@ -12,7 +12,7 @@ namespace {
 Status finish_with_a_block_of(uint64_t missing_bytes) {
   const Config config;
   const ManualClock clock;
-  FakeTransport fake("shm", "card");
+  FakeTransport fake("shm", "address");
   Transports transports({&fake}, {"host", "host"}, config, clock);
   const Layout layout = Layout::within(2, config.block_bytes);
   fake.open_as.bytes = layout.total_bytes() - missing_bytes;

@@ -24,7 +24,7 @@ struct Process {
       : transports(having(has_shm, has_verbs), Host{"id of " + host, host}, config, clock) {}
 
   Result<Path> connect(const Process& other) {
-    return transports.connect(other.transports.local_card(), Deadline::after_ms(clock, 10'000));
+    return transports.connect(other.transports.local_address(), Deadline::after_ms(clock, 10'000));
   }
   std::vector<Transport*> having(bool has_shm, bool has_verbs) {
     std::vector<Transport*> list;
@@ -37,8 +37,8 @@ struct Process {
   }
 
   ManualClock clock;
-  FakeTransport shm{"shm", "shm card"};
-  FakeTransport verbs{"verbs", "verbs card"};
+  FakeTransport shm{"shm", "shm address"};
+  FakeTransport verbs{"verbs", "verbs address"};
   Transports transports;
 };
 
@@ -57,7 +57,7 @@ TEST(Transports, TheFirstThatReachesIsTaken) {
   EXPECT_EQ(path.value().peer, 7u);
   EXPECT_TRUE(path.value().same_host);
   EXPECT_EQ(path.value().reason, "same host");
-  EXPECT_EQ(mine.shm.connected, std::vector<std::string>{"shm card"});
+  EXPECT_EQ(mine.shm.connected, std::vector<std::string>{"shm address"});
   EXPECT_TRUE(mine.verbs.connected.empty());
 }
 
@@ -69,7 +69,7 @@ TEST(Transports, UnsupportedMeansTheNext) {
   EXPECT_EQ(path.value().transport, &mine.verbs);
   EXPECT_FALSE(path.value().same_host);
   EXPECT_EQ(path.value().reason, "on host b");
-  EXPECT_EQ(mine.verbs.connected, std::vector<std::string>{"verbs card"});
+  EXPECT_EQ(mine.verbs.connected, std::vector<std::string>{"verbs address"});
 }
 
 TEST(Transports, AnyOtherErrorIsTheError) {
@@ -117,7 +117,7 @@ TEST(Transports, AWaitingSideFollowsToWhereItIsCalled) {
   mine.shm.on_connect = [&](const std::string&, Deadline deadline) {
     longest_ns = std::max(longest_ns, deadline.at_ns - mine.clock.at_ns);
     mine.clock.wait_until(deadline);
-    if (mine.shm.connected.size() == 3) mine.verbs.callers.insert("verbs card");
+    if (mine.shm.connected.size() == 3) mine.verbs.callers.insert("verbs address");
     return Status(StatusCode::Timeout, "nobody came");
   };
   Result<Path> path = mine.connect(Process("a"));
@@ -131,7 +131,7 @@ TEST(Transports, AWaitingSideFollowsToWhereItIsCalled) {
 
 TEST(Transports, AWaitingSideThatNobodyCallsWaitsToItsDeadline) {
   Process mine("a");
-  mine.verbs.callers.insert("the card of another");
+  mine.verbs.callers.insert("the address of another");
   mine.shm.on_connect = [&](const std::string&, Deadline deadline) {
     mine.clock.wait_until(deadline);
     return Status(StatusCode::Timeout, "nobody came");
@@ -262,16 +262,16 @@ TEST(Transports, MemoryThatCannotBeRegisteredIsAnErrorWhereItIsNeeded) {
 
 TEST(Transports, WhatComesFromOutsideIsNotTrusted) {
   Process mine("a");
-  const std::string good = mine.transports.local_card();
+  const std::string good = mine.transports.local_address();
   for (size_t cut = 1; cut < good.size(); ++cut) {
-    Result<Sections> parsed = parse_sections(good.substr(0, cut));
+    Result<TaggedFields> parsed = parse_tagged_fields(good.substr(0, cut));
     EXPECT_TRUE(!parsed.ok() || encode(parsed.value()) == good.substr(0, cut)) << cut;
   }
-  EXPECT_FALSE(parse_sections(good + good).ok()) << "a name twice";
-  EXPECT_FALSE(parse_sections(std::string(3, '\xff')).ok());
-  EXPECT_FALSE(parse_sections(std::string(kMaxSectionsBytes + 1, 'x')).ok());
-  EXPECT_EQ(parse_sections(good).value(), parse_sections(good).value());
-  EXPECT_EQ(mine.transports.connect("no card", Deadline{0}).status().code(),
+  EXPECT_FALSE(parse_tagged_fields(good + good).ok()) << "a name twice";
+  EXPECT_FALSE(parse_tagged_fields(std::string(3, '\xff')).ok());
+  EXPECT_FALSE(parse_tagged_fields(std::string(kMaxTaggedFieldsBytes + 1, 'x')).ok());
+  EXPECT_EQ(parse_tagged_fields(good).value(), parse_tagged_fields(good).value());
+  EXPECT_EQ(mine.transports.connect("no address", Deadline{0}).status().code(),
             StatusCode::InvalidArgument);
   EXPECT_EQ(mine.transports.connect("", Deadline{0}).status().code(), StatusCode::Unsupported);
   const Path path{.transport = &mine.shm};
@@ -287,28 +287,28 @@ TEST(Transports, WhatComesFromOutsideIsNotTrusted) {
 TEST(Transports, WhatAPeerWritesIsPrintedWithoutControlCharacters) {
   const ManualClock clock;
   const Config config;
-  FakeTransport shm("shm", "its card");
+  FakeTransport shm("shm", "its address");
   Transports transports({&shm}, {"host", "name"}, config, clock);
   const Deadline deadline = Deadline::after_ms(clock, 1);
-  const std::string key = encode(Sections{{"shm", "-no\033[2J"}});
+  const std::string key = encode(TaggedFields{{"shm", "-no\033[2J"}});
   const Path path{.transport = &shm, .peer = 7};
   EXPECT_EQ(transports.open_region(path, key, deadline).status().message(),
             "its memory cannot be reached by shm: no\\x1b[2J");
-  const std::string card = encode(Sections{{"host id", "other"}, {"host name", "h\033[2J"}});
-  const Status nowhere = transports.connect(card, deadline).status();
+  const std::string address = encode(TaggedFields{{"host id", "other"}, {"host name", "h\033[2J"}});
+  const Status nowhere = transports.connect(address, deadline).status();
   EXPECT_NE(nowhere.message().find("host 'h\\x1b[2J'"), std::string::npos) << nowhere.message();
 }
 
 TEST(Transports, WhatACardSaysOfAHeapIsNotTrusted) {
   Process mine("a");
   mine.shm.share_memory();
-  const auto open = [&](const std::string& section) {
-    return mine.transports.open_heap({.transport = &mine.shm, .heap = section}, Deadline{0});
+  const auto open = [&](const std::string& field) {
+    return mine.transports.open_heap({.transport = &mine.shm, .heap = field}, Deadline{0});
   };
   const std::string size(8, '\1');
   EXPECT_EQ(open("").value().size(), 0u);
-  for (const std::string& section : {size.substr(1), size, size + "garbage"}) {
-    EXPECT_EQ(open(section).status().code(), StatusCode::InvalidArgument);
+  for (const std::string& field : {size.substr(1), size, size + "garbage"}) {
+    EXPECT_EQ(open(field).status().code(), StatusCode::InvalidArgument);
   }
   EXPECT_TRUE(mine.shm.opened.empty());
   const std::string good = size + encode({{"shm", "+key"}});
@@ -342,8 +342,8 @@ TEST(Transports, TheCardSaysHowLargeAHeapIsMapped) {
   mine.shm.share_memory();
   ASSERT_TRUE(mine.transports.adopt_heap(Heap::create(config).take()).ok());
   const auto mapped_up_to = [&](uint64_t bytes) {
-    const std::string section(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
-    return mine.transports.heap_is_mapped_by({.transport = &mine.shm, .largest_heap = section});
+    const std::string field(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
+    return mine.transports.heap_is_mapped_by({.transport = &mine.shm, .largest_heap = field});
   };
   EXPECT_TRUE(mapped_up_to(1 << 20));
   EXPECT_FALSE(mapped_up_to((1 << 20) - 1));
@@ -354,7 +354,7 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
   const SteadyClock clock;
   Result<std::unique_ptr<Transports>> only_shm = Transports::open(with("shm"), clock, nullptr);
   ASSERT_TRUE(only_shm.ok()) << only_shm.status().message();
-  auto self = only_shm.value()->connect(only_shm.value()->local_card(), Deadline{0});
+  auto self = only_shm.value()->connect(only_shm.value()->local_address(), Deadline{0});
   ASSERT_TRUE(self.ok()) << self.status().message();
   EXPECT_EQ(self.value().transport->info().name, "shm");
   Config config = with("shm");
@@ -362,7 +362,7 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
   auto elsewhere = Transports::open(config, clock, nullptr);
   ASSERT_TRUE(elsewhere.ok()) << elsewhere.status().message();
   const Status status =
-      only_shm.value()->connect(elsewhere.value()->local_card(), Deadline{0}).status();
+      only_shm.value()->connect(elsewhere.value()->local_address(), Deadline{0}).status();
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   EXPECT_TRUE(says(status, {"host 'far away'", "shm: ", "verbs: RDMACOLL_TRANSPORT=shm"}))
       << status.message();
@@ -374,7 +374,7 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
         << only_verbs.status().message();
     return;
   }
-  self = only_verbs.value()->connect(only_verbs.value()->local_card(), Deadline{0});
+  self = only_verbs.value()->connect(only_verbs.value()->local_address(), Deadline{0});
   ASSERT_TRUE(self.ok()) << self.status().message();
   EXPECT_EQ(self.value().transport->info().name, "verbs");
 

@@ -1,6 +1,6 @@
-// Sections as bytes: of each the sizes of name and text in 16 bits, in the byte order of all hosts
-// that run rdmacoll (little), then both. Floor: engine/connect.
-#include "csrc/engine/connect/sections.h"
+// TaggedFields as bytes: of each the sizes of name and text in 16 bits, in the byte order of all
+// hosts that run rdmacoll (little), then both. Floor: engine/connect.
+#include "csrc/engine/connect/tagged_fields.h"
 
 #include <cstdint>
 #include <cstring>
@@ -17,22 +17,22 @@ struct Sizes {
 
 }  // namespace
 
-std::string encode(const Sections& sections) {
+std::string encode(const TaggedFields& fields) {
   std::string bytes;
-  for (const auto& [name, text] : sections) {
-    RDMACOLL_CHECK(!name.empty() && name.size() + text.size() < kMaxSectionsBytes);
+  for (const auto& [name, text] : fields) {
+    RDMACOLL_CHECK(!name.empty() && name.size() + text.size() < kMaxTaggedFieldsBytes);
     const Sizes sizes{static_cast<uint16_t>(name.size()), static_cast<uint16_t>(text.size())};
     bytes.append(reinterpret_cast<const char*>(&sizes), sizeof sizes);
     bytes += name;
     bytes += text;
   }
-  RDMACOLL_CHECK(bytes.size() <= kMaxSectionsBytes);
+  RDMACOLL_CHECK(bytes.size() <= kMaxTaggedFieldsBytes);
   return bytes;
 }
 
-Result<Sections> parse_sections(const std::string& bytes) {
-  Sections sections;
-  bool good = bytes.size() <= kMaxSectionsBytes;
+Result<TaggedFields> parse_tagged_fields(const std::string& bytes) {
+  TaggedFields fields;
+  bool good = bytes.size() <= kMaxTaggedFieldsBytes;
   for (size_t at = 0; good && at < bytes.size();) {
     Sizes sizes{};
     good = bytes.size() - at >= sizeof sizes;
@@ -41,11 +41,11 @@ Result<Sections> parse_sections(const std::string& bytes) {
     at += sizeof sizes;
     good = sizes.name > 0 && bytes.size() - at >= size_t{sizes.name} + sizes.text;
     if (!good) break;
-    good = sections.emplace(bytes.substr(at, sizes.name), bytes.substr(at + sizes.name, sizes.text))
+    good = fields.emplace(bytes.substr(at, sizes.name), bytes.substr(at + sizes.name, sizes.text))
                .second;
     at += size_t{sizes.name} + sizes.text;
   }
-  if (good) return sections;
+  if (good) return fields;
   return Status(StatusCode::InvalidArgument, std::to_string(bytes.size()) +
                                                  " bytes that name a process or its memory are not "
                                                  "what this version of rdmacoll writes; run the "
