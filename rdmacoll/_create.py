@@ -30,7 +30,7 @@ def create(group: Any, pg_options: Any) -> "RdmaBackend":
         )
         return waiting
     if agent is not None:
-        _refuse_newcomer()
+        _refuse_joiner()
     introduces = (
         agent is not None
         and not _met_at_agent
@@ -49,7 +49,7 @@ def leave_agent_out() -> None:
     _met_at_agent = True
 
 
-def _refuse_newcomer() -> None:
+def _refuse_joiner() -> None:
     if os.environ.get("RDMACOLL_ELASTIC") == JOINS and not _met_at_agent:
         raise RuntimeError(
             "RDMACOLL_ELASTIC=joins: this rank was started again alone (rdmarun --elastic), while "

@@ -3,8 +3,8 @@
 Under `rdmarun --elastic`; docs/ELASTIC.md shows it.
 """
 
+from .joiner import Finished
 from .loop import run
-from .newcomer import Finished
 from .state import State
 
 __all__ = ["Finished", "State", "run"]

@@ -1,4 +1,4 @@
-"""A group with newcomers in it: made beside the old one, which stays until all have decided."""
+"""A group with joiners in it: made beside the old one, which stays until all have decided."""
 
 import datetime
 from typing import TYPE_CHECKING

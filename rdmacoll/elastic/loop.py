@@ -7,7 +7,7 @@ from typing import TypeVar
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import default_pg_timeout
 
-from .membership import Membership, Newcomers
+from .membership import Joiners, Membership
 from .state import State
 
 T = TypeVar("T")
@@ -36,22 +36,22 @@ def run(
     """
     _check(timeout, join_timeout, admit_timeout)
     membership = Membership(timeout, join_timeout, admit_timeout)
-    state._begin(membership.is_newcomer, membership.look_for_newcomers)
-    newcomers: Newcomers | None = None
+    state._begin(membership.is_joiner, membership.look_for_joiners)
+    joiners: Joiners | None = None
     while True:
         try:
-            if newcomers is not None:
-                membership.grow(newcomers)
+            if joiners is not None:
+                membership.grow(joiners)
             state._sync()
             membership.has_state()
             result = train(state)
             state.commit()
             membership.end(state._commits)
             return result
-        except Newcomers as found:
-            newcomers = found.with_traceback(None)  # which holds the old group
+        except Joiners as found:
+            joiners = found.with_traceback(None)  # which holds the old group
         except RuntimeError as error:
-            newcomers = None
+            joiners = None
             membership.shrink(error)
 
 

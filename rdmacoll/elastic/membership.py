@@ -11,20 +11,20 @@ from rdmacoll.base.agent_protocol import JOINS
 
 from .._agent import own_agent
 from ..failure import dead_ranks, shrink_group
-from .board import Board
 from .grown import make_backend, put_in_place
-from .newcomer import join, tell_agent
+from .join_board import JoinBoard
+from .joiner import join, tell_agent
 
 log = logging.getLogger("rdmacoll.elastic")
 
 
-class Newcomers(BaseException):
+class Joiners(BaseException):
     """Leaves train() at a commit, through whatever catches errors there: ranks are to be let in."""
 
-    def __init__(self, generation: int, tickets: list[int]) -> None:
-        super().__init__("newcomers are let in")
+    def __init__(self, generation: int, requests: list[int]) -> None:
+        super().__init__("joiners are let in")
         self.generation = generation
-        self.tickets = tickets
+        self.requests = requests
 
 
 class LostElsewhere(RuntimeError):
@@ -42,14 +42,14 @@ class Membership:
     ) -> None:
         agent = own_agent()  # None for a child of a rank, which inherits RDMACOLL_ELASTIC
         said = os.environ.get("RDMACOLL_ELASTIC") if agent is not None else None
-        self.is_newcomer = said == JOINS
+        self.is_joiner = said == JOINS
         self._timeout = timeout
         self._admit_timeout = admit_timeout
-        self._board = Board(agent, timeout) if agent is not None and said is not None else None
+        self._board = JoinBoard(agent, timeout) if agent is not None and said is not None else None
         self._generation = 0
         if self._board is None:
             dist.init_process_group("rdma", timeout=timeout)
-        elif self.is_newcomer:
+        elif self.is_joiner:
             self._generation = join(self._board, timeout, join_timeout, admit_timeout)
         else:
             dist.init_process_group(
@@ -63,17 +63,17 @@ class Membership:
 
     def has_state(self) -> None:
         """This rank is one of those that the job can go on with."""
-        if self.is_newcomer:
+        if self.is_joiner:
             tell_agent()
-            self.is_newcomer = False
+            self.is_joiner = False
 
-    def look_for_newcomers(self) -> None:
-        """Raises Newcomers, on all ranks, if somebody waits to be let in."""
+    def look_for_joiners(self) -> None:
+        """Raises Joiners, on all ranks, if somebody waits to be let in."""
         if self._board is None:
             return
-        tickets = self._board.who_is_here() if dist.get_rank() == 0 else []
-        generation = self._board.new_generation() if tickets else 0
-        found = torch.tensor([generation, len(tickets)])
+        requests = self._board.who_is_here() if dist.get_rank() == 0 else []
+        generation = self._board.new_generation() if requests else 0
+        found = torch.tensor([generation, len(requests)])
         dist.broadcast(found, 0)
         generation, count = found.tolist()
         if count == 0:
@@ -84,23 +84,23 @@ class Membership:
                 "somebody who is not of this job writes into it"
             )
         self._generation = generation
-        which = torch.tensor(tickets) if tickets else torch.zeros(count, dtype=torch.int64)
+        which = torch.tensor(requests) if requests else torch.zeros(count, dtype=torch.int64)
         dist.broadcast(which, 0)
-        raise Newcomers(generation, which.tolist())
+        raise Joiners(generation, which.tolist())
 
-    def grow(self, newcomers: Newcomers) -> None:
-        """Puts a group with the newcomers in the place of this one, or lets it stand.
+    def grow(self, joiners: Joiners) -> None:
+        """Puts a group with the joiners in the place of this one, or lets it stand.
 
         RuntimeError as from an operation, if a member is lost.
         """
-        board, generation = self._board, newcomers.generation
+        board, generation = self._board, joiners.generation
         assert board is not None
         dist.barrier()  # else who has seen no loss would wait for one who has
         rank, members = dist.get_rank(), dist.get_world_size()
-        size = members + len(newcomers.tickets)
+        size = members + len(joiners.requests)
         if rank == 0:
-            for index, ticket in enumerate(newcomers.tickets):
-                board.seat(ticket, generation, members + index, size)
+            for index, request in enumerate(joiners.requests):
+                board.assign(request, generation, members + index, size)
         store, backend = board.store_of(generation), None
         failure: RuntimeError | None = None
         loss: RuntimeError | None = None

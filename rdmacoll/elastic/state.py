@@ -60,9 +60,9 @@ class State:
         if self._at_commit is not None:
             self._at_commit()
 
-    def _begin(self, is_newcomer: bool, at_commit: Callable[[], None]) -> None:
+    def _begin(self, is_joiner: bool, at_commit: Callable[[], None]) -> None:
         self._copy = self._captured()
-        self._commits = NONE_YET if is_newcomer else 0
+        self._commits = NONE_YET if is_joiner else 0
         self._at_commit = at_commit
 
     def _sync(self) -> None:

@@ -155,7 +155,7 @@ def test_a_rank_that_ended_before_anybody_came_is_named(jobs: Jobs) -> None:
         ("hello(b'', world=7)", "rank 0 says the world has 7 ranks; it has 1"),
         ("hello(b'', rank=5)", "is rank 0 and says that it is rank 5"),
         ("hello(b'x' * 65537)", "a payload of 65537 bytes: the limit is 65536"),
-        ("hello(b'payload') + b'x'", "rank 0 sent more than its payload of 4 bytes"),
+        ("hello(b'payload') + b'x'", "rank 0 sent more than its payload of 7 bytes"),
     ],
 )
 def test_what_a_client_gets_wrong_is_said(jobs: Jobs, sends: str, says: str) -> None:

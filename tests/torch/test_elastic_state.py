@@ -70,7 +70,7 @@ def test_the_furthest_commit_counts() -> None:
     net = nn.Linear(3, 2)
     optimizer = torch.optim.SGD(net.parameters(), lr=1.0, momentum=0.9)
     state = elastic.State(net=net, optimizer=optimizer, step=0)
-    state._begin(is_newcomer=rank == 0, at_commit=lambda: None)
+    state._begin(is_joiner=rank == 0, at_commit=lambda: None)
 
     def advance() -> None:
         optimizer.zero_grad()
@@ -101,9 +101,9 @@ def test_the_furthest_commit_counts() -> None:
 
 
 @distributed(2)
-def test_newcomers_alone_hold_no_state() -> None:
+def test_joiners_alone_hold_no_state() -> None:
     state = elastic.State(step=0)
-    state._begin(is_newcomer=True, at_commit=lambda: None)
+    state._begin(is_joiner=True, at_commit=lambda: None)
     with pytest.raises(RuntimeError, match="nobody of the group holds the state"):
         state._sync()
 
@@ -171,7 +171,7 @@ def test_times() -> None:
         run(timeout=30 * SECOND)
 
 
-def test_a_process_that_inherits_the_variable_of_a_newcomer_is_none() -> None:
+def test_a_process_that_inherits_the_variable_of_a_joiner_is_none() -> None:
     text = "import torch.distributed as dist; dist.init_process_group('rdma'); dist.barrier()"
     (finished,) = run_ranks("import os; os.environ['RDMACOLL_ELASTIC'] = 'joins'; " + text, 1)
     assert finished.code == 0, finished.output

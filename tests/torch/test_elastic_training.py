@@ -115,15 +115,15 @@ def test_two_losses_change_no_bit(tmp_path: Path) -> None:
 def test_losses_while_ranks_are_let_in(tmp_path: Path) -> None:
     """First the one that joins is lost on the way, then a member is."""
     text = """
-        from rdmacoll.elastic import membership, newcomer
-        make = newcomer.make_backend
+        from rdmacoll.elastic import membership, joiner
+        make = joiner.make_backend
 
         def make_or_die(store, generation, *rest):
             if (generation, SLOT, NUMBER) in ((1, 2, 1), (2, 1, 0)):
                 die()
             return make(store, generation, *rest)
 
-        membership.make_backend = newcomer.make_backend = make_or_die
+        membership.make_backend = joiner.make_backend = make_or_die
 
         def train(state):
             state.worlds = [*state.worlds, dist.get_world_size()]
@@ -216,13 +216,13 @@ def test_a_signature_holds_for_one_key_in_one_start_of_one_job(tmp_path: Path) -
         dist.init_process_group("rdma")
         store = dist.HashStore()
         ours, later = Words(store, "start 1", _C.sign), Words(store, "start 2", _C.sign)
-        assert ours.hear("seat/1") is None
-        ours.say("seat/1", "2 3 4")
-        assert ours.hear("seat/1") == "2 3 4" and refused(later.hear, "seat/1")
+        assert ours.hear("rank/1") is None
+        ours.say("rank/1", "2 3 4")
+        assert ours.hear("rank/1") == "2 3 4" and refused(later.hear, "rank/1")
         assert ours.say_first("decided/1", "yes") == ours.say_first("decided/1", "no") == "yes"
         assert refused(later.say_first, "decided/1", "no")
-        signed = store.get("seat/1")
-        for key, value in ("seat/2", signed), ("seat/3", signed[:-1] + b"5"), ("over", b""):
+        signed = store.get("rank/1")
+        for key, value in ("rank/2", signed), ("rank/3", signed[:-1] + b"5"), ("over", b""):
             store.set(key, value)
             assert refused(ours.hear, key), key
         store.set("decided/2", "yes")
@@ -235,8 +235,8 @@ def test_a_signature_holds_for_one_key_in_one_start_of_one_job(tmp_path: Path) -
     assert output.count("all refused") == 3
 
 
-def test_a_stranger_in_the_store_cannot_end_the_job_for_a_newcomer(tmp_path: Path) -> None:
-    """It used to: the newcomer left without an error, with status 0."""
+def test_a_stranger_in_the_store_cannot_end_the_job_for_a_joiner(tmp_path: Path) -> None:
+    """It used to: the joiner left without an error, with status 0."""
     text = """
         if NUMBER == 0:
             dist.init_process_group("rdma")

@@ -10,13 +10,13 @@ from rdmacoll.base.agent_protocol import tell_joined
 
 from .._agent import own_agent
 from .._create import leave_agent_out
-from .board import Board, TrainingIsOver
 from .grown import make_backend, put_in_place
+from .join_board import JoinBoard, TrainingIsOver
 
 if TYPE_CHECKING:
     from .._C import RdmaBackend
 
-TICKETS = 3  # so often it tries: others who come with it may be lost on the way
+ATTEMPTS = 3  # so often it tries: others who come with it may be lost on the way
 
 
 class Finished(SystemExit):
@@ -27,7 +27,7 @@ class Finished(SystemExit):
 
 
 def join(
-    board: Board,
+    board: JoinBoard,
     timeout: datetime.timedelta,
     join_timeout: datetime.timedelta,
     admit_timeout: datetime.timedelta,
@@ -39,7 +39,7 @@ def join(
     began = time.monotonic()
     try:
         deadline = began + join_timeout.total_seconds()
-        backend, generation = _take_seat(board, admit_timeout, deadline)
+        backend, generation = _take_rank(board, admit_timeout, deadline)
     except TrainingIsOver:
         dist.destroy_process_group()
         raise Finished from None
@@ -56,19 +56,19 @@ def join(
 def tell_agent() -> None:
     """From now on rdmarun counts this rank among those that are left."""
     agent = own_agent()
-    assert agent is not None  # a newcomer has one (Membership)
+    assert agent is not None  # a joiner has one (Membership)
     tell_joined(agent.address, agent.identity.rank, agent.identity.world)
 
 
-def _take_seat(
-    board: Board, admit_timeout: datetime.timedelta, deadline: float
+def _take_rank(
+    board: JoinBoard, admit_timeout: datetime.timedelta, deadline: float
 ) -> tuple["RdmaBackend", int]:
     """This rank's part of a generation that is the group from now on."""
     failure: RuntimeError | None = None
-    for _ in range(TICKETS):
-        ticket = board.take_ticket()
-        board.answer_call(ticket, deadline)
-        generation, rank, size = board.wait_for_seat(ticket, deadline)
+    for _ in range(ATTEMPTS):
+        request = board.request()
+        board.answer_call(request, deadline)
+        generation, rank, size = board.wait_for_rank(request, deadline)
         store = board.store_of(generation)
         try:
             backend = make_backend(store, generation, rank, size, admit_timeout)
@@ -79,5 +79,5 @@ def _take_seat(
             return backend, generation
         backend.shutdown()
     raise RuntimeError(
-        f"this rank was started again, and {TICKETS} times no group with it could be made"
+        f"this rank was started again, and {ATTEMPTS} times no group with it could be made"
     ) from failure
