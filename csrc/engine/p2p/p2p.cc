@@ -94,12 +94,12 @@ bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finish
     SendOp& op = state.unannounced.front();
     if (!choose_way(op)) break;
     EnvelopeWire wire{op.bytes, state.envelopes, op.tag, {}};
-    if (op.way == Way::Eager) wire.data[0] = kIsEager;
-    if (op.way == Way::Inline && op.bytes > 0) std::memcpy(wire.data, op.data, op.bytes);
+    if (op.protocol == Protocol::Eager) wire.data[0] = kIsEager;
+    if (op.protocol == Protocol::Inline && op.bytes > 0) std::memcpy(wire.data, op.data, op.bytes);
     std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
     if (!out.announce(sizeof(wire))) break;
     op.number = state.envelopes++;
-    if (op.way == Way::Rendezvous) {
+    if (op.protocol == Protocol::Rendezvous) {
       state.announced.push(state.unannounced.pop());
     } else {
       finish(op, Status(), finished);
@@ -113,8 +113,8 @@ bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finish
 // Puts the bytes beside the envelope where they fit and a slot is free. False: the transport is
 // full, come again with the same message.
 bool PointToPoint::choose_way(SendOp& op) {
-  if (op.bytes <= kEnvelopeBytes) op.way = Way::Inline;
-  if (op.way != Way::Rendezvous || op.bytes > eager_bytes_) return true;
+  if (op.bytes <= kEnvelopeBytes) op.protocol = Protocol::Inline;
+  if (op.protocol != Protocol::Rendezvous || op.bytes > eager_bytes_) return true;
   Port& out = port(kEagerChannel, op.peer);
   if (!op.in_slot) {
     if (!out.can_send()) return true;
@@ -122,7 +122,7 @@ bool PointToPoint::choose_way(SendOp& op) {
     op.in_slot = true;
   }
   if (!out.announce(op.bytes)) return false;
-  op.way = Way::Eager;
+  op.protocol = Protocol::Eager;
   return true;
 }
 
@@ -136,10 +136,10 @@ bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finish
     moved = true;
     Envelope envelope{.source = peer, .number = wire.number, .tag = wire.tag, .bytes = wire.bytes};
     if (wire.bytes <= kEnvelopeBytes) {
-      envelope.way = Way::Inline;
+      envelope.protocol = Protocol::Inline;
       std::memcpy(envelope.data, wire.data, kEnvelopeBytes);
     } else if (wire.bytes <= eager_bytes_ && wire.data[0] == kIsEager) {
-      envelope.way = Way::Eager;
+      envelope.protocol = Protocol::Eager;
       envelope.eager = peers_[peer].inbox.expect();
     }
     const size_t found = posted_.find([&](const RecvOp& op) { return op.matches(peer, wire.tag); });
@@ -157,23 +157,23 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
   op.number = envelope.number;
   op.sent_bytes = envelope.bytes;
   op.eager = envelope.eager;
-  if (envelope.way == Way::Rendezvous || op.source == kAnySource) {
+  if (envelope.protocol == Protocol::Rendezvous || op.source == kAnySource) {
     log_.start_point_to_point(op.record, static_cast<int>(envelope.source));
   }
   if (envelope.source == rank_) return take_from_self(op, envelope, finished);
   Peer& state = peers_[envelope.source];
-  if (envelope.way == Way::Eager) {
+  if (envelope.protocol == Protocol::Eager) {
     if (!take_eager(envelope.source, op, finished)) state.expected.push(std::move(op));
     return;
   }
-  if (envelope.way == Way::Inline && op.fits()) {
+  if (envelope.protocol == Protocol::Inline && op.fits()) {
     if (op.bytes > 0) std::memcpy(op.data, envelope.data, op.bytes);
     finish(op, Status(), finished);
     return;
   }
   if (!op.fits()) {
     finish(op, size_mismatch(envelope.source, op.sent_bytes, rank_, op.bytes), finished);
-    if (envelope.way == Way::Inline) return;
+    if (envelope.protocol == Protocol::Inline) return;
     ++pending_;  // the sender must still hear of it
   }
   state.matched.push(std::move(op));

@@ -39,7 +39,7 @@ inline constexpr uint64_t kEnvelopeBytes = 24;
 inline constexpr int kAnySource = -1;
 
 // How the bytes of a message travel.
-enum class Way : uint8_t { Inline, Eager, Rendezvous };
+enum class Protocol : uint8_t { Inline, Eager, Rendezvous };
 
 struct SendOp {
   WorkPtr work{};
@@ -49,7 +49,7 @@ struct SendOp {
   int32_t tag = 0;
   int64_t started_ns = 0;
   int64_t deadline_ns = 0;
-  Way way = Way::Rendezvous;
+  Protocol protocol = Protocol::Rendezvous;
   bool in_slot = false;       // its bytes are in the slot beside the envelope
   uint32_t number = 0;        // of the envelopes to this peer
   uint64_t moved = 0;         // bytes handed to the data channel
@@ -69,7 +69,7 @@ struct RecvOp {
   int64_t deadline_ns = 0;
   uint64_t sent_bytes = 0;  // by the envelope it was matched with
   uint32_t number = 0;      // of that
-  uint64_t eager = 0;       // where Way::Eager: its number in the inbox
+  uint64_t eager = 0;       // where Protocol::Eager: its number in the inbox
   uint64_t moved = 0;       // bytes copied out
   uint32_t record = FlightRing::kNone;
 
@@ -111,7 +111,7 @@ class PointToPoint {
     uint32_t number = 0;
     int32_t tag = 0;
     uint64_t bytes = 0;
-    Way way = Way::Rendezvous;
+    Protocol protocol = Protocol::Rendezvous;
     uint64_t eager = 0;  // RecvOp's
     std::byte data[kEnvelopeBytes] = {};
   };

@@ -28,12 +28,12 @@ void PointToPoint::send_to_self(SendOp op, std::vector<Completion>& finished) {
 bool PointToPoint::keep(const SendOp& op, Envelope& envelope) {
   if (op.bytes > eager_bytes_) return false;
   if (op.bytes <= kEnvelopeBytes) {
-    envelope.way = Way::Inline;
+    envelope.protocol = Protocol::Inline;
     if (op.bytes > 0) std::memcpy(envelope.data, op.data, op.bytes);
     return true;
   }
   if (kept_.size() == kSlotDepth) return false;
-  envelope.way = Way::Eager;
+  envelope.protocol = Protocol::Eager;
   kept_.push({op.number, {op.data, op.data + op.bytes}});
   return true;
 }
@@ -46,10 +46,10 @@ void PointToPoint::take_from_self(const RecvOp& op, const Envelope& envelope,
   const std::byte* data = envelope.data;
   Kept kept;
   SendOp send;
-  if (envelope.way == Way::Eager) {
+  if (envelope.protocol == Protocol::Eager) {
     kept = kept_.take_out(kept_.find(is_it));
     data = kept.bytes.data();
-  } else if (envelope.way == Way::Rendezvous) {
+  } else if (envelope.protocol == Protocol::Rendezvous) {
     Fifo<SendOp>& announced = peers_[rank_].announced;
     send = announced.take_out(announced.find(is_it));
     log_.start_point_to_point(send.record, static_cast<int>(rank_));
@@ -57,7 +57,7 @@ void PointToPoint::take_from_self(const RecvOp& op, const Envelope& envelope,
   }
   // Both may be the same buffer, or overlap.
   if (op.fits() && op.bytes > 0) std::memmove(op.data, data, op.bytes);
-  if (envelope.way == Way::Rendezvous) finish(send, status, finished);
+  if (envelope.protocol == Protocol::Rendezvous) finish(send, status, finished);
   finish(op, std::move(status), finished);
 }
 
