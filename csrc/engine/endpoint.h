@@ -13,7 +13,7 @@
 #include "csrc/engine/connect/bootstrap.h"
 #include "csrc/engine/connect/group_setup.h"
 #include "csrc/engine/connect/transports.h"
-#include "csrc/engine/drive/progress.h"
+#include "csrc/engine/drive/thread_progress.h"
 #include "csrc/engine/recorder/flight_recorder.h"
 #include "csrc/plan/selection/tuning.h"
 

@@ -11,7 +11,6 @@ MEMBERS = 20
 KNOWN_LARGE: dict[str, int] = {
     "Config": 24,
     "ShmTransport": 23,
-    "ThreadProgress": 33,
     "VerbsPeer": 30,
     "VerbsTable": 31,  # of libibverbs' functions
     "VerbsTransport": 35,

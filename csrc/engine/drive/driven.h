@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "csrc/base/check.h"
+#include "csrc/engine/drive/driver_role.h"
 #include "csrc/engine/work/work.h"
 
 namespace rdmacoll {
@@ -20,6 +22,12 @@ class Driven {
  public:
   virtual ~Driven() = default;
 
+  // Whoever has this role drives it from here on. A simulated driver has none.
+  void set_role([[maybe_unused]] const DriverRole& role) {
+#ifndef NDEBUG
+    role_ = &role;
+#endif
+  }
   // Nothing in flight and nothing for the driver to act on. Asked in every round, so not virtual.
   bool idle() const {
     return load_.in_flight.load(std::memory_order_acquire) == 0 &&
@@ -35,7 +43,19 @@ class Driven {
   virtual void beat() = 0;
 
  protected:
+  // In debug builds: that the thread which calls this has the role.
+  void check_driver() const {
+#ifndef NDEBUG
+    RDMACOLL_CHECK(role_ == nullptr || role_->is_mine());
+#endif
+  }
+
   Load load_;
+
+ private:
+#ifndef NDEBUG
+  const DriverRole* role_ = nullptr;
+#endif
 };
 
 }  // namespace rdmacoll

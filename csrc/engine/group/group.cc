@@ -47,6 +47,7 @@ void Group::waits_for_own(Work& work) {
 }
 
 bool Group::advance(std::vector<Completion>& finished) {
+  check_driver();
   const size_t finished_before = finished.size();
   if (load_.has_new.load(std::memory_order_acquire)) take_submissions(finished);
   bool moved = shrink_states_.advance(finished);

@@ -5,6 +5,7 @@
 namespace rdmacoll {
 
 void Group::check(std::vector<Completion>& finished) {
+  check_driver();
   if (life_ != Life::Sound || idle()) return;
   const size_t finished_before = finished.size();
   if (!p2p_.idle()) call_log_.set_message(oldest_message());

@@ -84,6 +84,7 @@ bool Group::lets_go(uint32_t peer) const {
 }
 
 void Group::close(std::vector<Completion>& finished) {
+  check_driver();
   const size_t finished_before = finished.size();
   if (!idle()) {
     fail_soon(Status(StatusCode::Aborted, "the group was destroyed with operations in flight"),

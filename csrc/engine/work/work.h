@@ -1,6 +1,6 @@
 // Work: one operation in flight, shared by whoever issued it and the engine.
 // Floor: engine/work. Thread: any; callbacks run in a thread that waits, or in the background
-// (progress.h), with no lock of the engine held.
+// (thread_progress.h), with no lock of the engine held.
 #pragma once
 
 #include <atomic>

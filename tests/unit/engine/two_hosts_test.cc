@@ -3,6 +3,7 @@
 #include <barrier>
 
 #include "csrc/engine/connect/group_setup.h"
+#include "csrc/engine/drive/thread_progress.h"
 #include "csrc/engine/shrinking.h"
 #include "csrc/plan/selection/select.h"
 #include "csrc/transport/shm/transport.h"

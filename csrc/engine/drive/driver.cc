@@ -1,0 +1,148 @@
+// Driver. Floor: engine/drive. Thread: see driver.h.
+#include "csrc/engine/drive/driver.h"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "csrc/base/limits.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr int64_t kCheckEveryNs = 1'000'000;  // deadlines and peers
+constexpr int64_t kAwakeMinNs = 10'000;       // how long a wait stays awake
+constexpr int64_t kAwakeMaxNs = 300'000;
+constexpr int64_t kAwakeOnOwnCoreNs = 200'000;  // of a waiter, at least
+constexpr int64_t kSpinAfterStartNs = 100'000;
+constexpr int64_t kSleepForNs = 50'000'000;  // the longest sleep, for deadlines to be looked at
+constexpr uint32_t kRoundsPerLook = 32;      // rounds between two looks at the clock
+
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+Driver::Driver(DriverRole& role, Transports& transports, const Clock& clock, int64_t spin_us)
+    : role_(role),
+      transports_(transports),
+      clock_(clock),
+      spin_ns_(spin_us * 1000),
+      awake_budget_ns_(kAwakeMaxNs) {}
+
+void Driver::remove(Driven& one) {
+  std::erase(driven_, &one);
+  one.close(finished_);
+  settle();
+}
+
+bool Driver::anything_in_flight() const {
+  return std::any_of(driven_.begin(), driven_.end(), [](Driven* one) { return !one->idle(); });
+}
+
+// To wake a thread that ends the work, and to be woken by it (DDP waits for a future, so it cannot
+// drive), takes longer than a short operation.
+void Driver::spin_after_start(const Work& work) {
+  if (spin_after_start_.skips()) return;
+  if (spin_ns_.load(std::memory_order_relaxed) == 0) return;  // the others need this core
+  const int64_t now_ns = clock_.now_ns();
+  drive(&work, now_ns, now_ns + kSpinAfterStartNs);
+  spin_after_start_.note(!work.done());
+}
+
+void Driver::drive(const Work* work, int64_t now_ns, int64_t until_ns) {
+  now_ns_ = moved_ns_ = now_ns;
+  while (true) {
+    round();
+    if (work != nullptr ? work->done() : role_.has_parked() || !anything_in_flight()) return;
+    if (!callbacks_.empty() || role_.is_requested()) return;
+    if (++rounds_ % kRoundsPerLook != 0) {
+      pause_cpu();
+      continue;
+    }
+    look_at_clock();
+    if (now_ns_ >= until_ns) return;
+    stay_awake_or_sleep(work, until_ns);
+    if (interrupted_.load()) return;
+  }
+}
+
+void Driver::round() {
+  for (Transport* transport : transports_.in_use()) transport->poll();
+  for (Driven* one : driven_) {
+    if (!one->idle()) moved_ |= one->advance(finished_);
+  }
+  settle();
+}
+
+void Driver::settle() {
+  if (finished_.empty()) return;
+  for (Completion& completion : finished_) {
+    for (Work::Callback& callback : completion.work->finish(completion.status)) {
+      callbacks_.emplace_back(std::move(callback), completion.status);
+    }
+  }
+  finished_.clear();
+  role_.wake_parked();
+}
+
+// Spins, yields, sleeps, each in its time. The budget doubles when something moved while awake, and
+// halves when it came to sleep: where the peers answer at once a wait never sleeps, where they have
+// no core (or are late) it does not take theirs. Where every rank has a core a waiter keeps some of
+// it: jobs were seen in which two ranks slept in every operation, perhaps by turns on one core,
+// where the system would move those apart that are awake.
+void Driver::stay_awake_or_sleep(const Work* work, int64_t until_ns) {
+  const int64_t still_ns = now_ns_ - moved_ns_;
+  const int64_t spin_ns = spin_ns_.load(std::memory_order_relaxed);
+  const int64_t least_ns = work != nullptr && spin_ns > 0 ? kAwakeOnOwnCoreNs : 0;
+  if (still_ns == 0) {
+    awake_budget_ns_ = std::min(2 * awake_budget_ns_, kAwakeMaxNs);
+  } else if (still_ns > std::max(awake_budget_ns_, least_ns)) {
+    awake_budget_ns_ = std::max(awake_budget_ns_ / 2, kAwakeMinNs);
+    sleep(work, until_ns);
+  } else if (work == nullptr || still_ns > spin_ns) {
+    // The background thread never spins: the cores' owners compute beside it.
+    sched_yield();
+  }
+}
+
+void Driver::look_at_clock() {
+  now_ns_ = clock_.now_ns();
+  if (moved_) moved_ns_ = now_ns_;
+  moved_ = false;
+  if (now_ns_ - checked_ns_ < kCheckEveryNs) return;
+  checked_ns_ = now_ns_;
+  for (Driven* one : driven_) one->check(finished_);
+  settle();
+}
+
+void Driver::sleep(const Work* work, int64_t until_ns) {
+  role_.say_asleep();
+  const std::span<Transport* const> transports = transports_.in_use();
+  std::array<pollfd, 1 + kMaxTransports> waited{{{role_.wake_fd().get(), POLLIN, 0}}};
+  size_t count = 1;
+  for (Transport* transport : transports) waited[count++] = {transport->arm(), POLLIN, 0};
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  moved_ = false;
+  round();
+  const bool make_way = role_.is_requested() || (work == nullptr && role_.has_parked());
+  if (!moved_ && !make_way) {
+    const int64_t sleep_ns = std::min(kSleepForNs, until_ns - now_ns_);
+    const int ready =
+        ::poll(waited.data(), count, static_cast<int>((sleep_ns + 999'999) / 1'000'000));
+    if (ready < 0 && errno == EINTR) interrupted_.store(true);
+    if (waited[0].revents != 0) role_.wake_fd().drain();
+  }
+  for (Transport* transport : transports) transport->disarm();
+  role_.say_awake();
+}
+
+}  // namespace rdmacoll
