@@ -49,7 +49,10 @@ if "torch" in sys.modules or os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1"
 
 
 def build_info() -> dict[str, str]:
-    """What the compiled module was built from, by what it is; ImportError if it does not load."""
+    """What the compiled module was built from: versions and sources, by name.
+
+    Any thread. Raises ImportError if the module does not load.
+    """
     from .info.build import build_facts
 
     return build_facts()

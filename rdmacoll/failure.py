@@ -30,8 +30,12 @@ class DeadRankError(dist.DistBackendError, dist.DistNetworkError):
 
 
 def dead_ranks(group: dist.ProcessGroup | None = None) -> tuple[int, ...]:
-    """The ranks of the group that are gone, as DeadRankError has them: also for errors that come
-    without, such as those that DistributedDataParallel passes on from its futures."""
+    """The ranks of the group that are gone, numbered as in the group, as far as this rank knows.
+
+    For errors that are no DeadRankError, such as those that DistributedDataParallel passes on from
+    its futures. group: None is the default group. Any thread; does not wait.
+    Raises TypeError for a group of another backend.
+    """
     return tuple(_backend_of(group or c10d._get_default_group())._lost_ranks())
 
 
@@ -40,13 +44,17 @@ def shrink_group(
     group: dist.ProcessGroup | None = None,
     timeout: datetime.timedelta | None = None,
 ) -> dist.ProcessGroup:
-    """A group of the ranks of `group` that live, made over the links that it has, failed or not.
+    """Makes a group of the ranks of `group` that live, over the links that it has, failed or not.
 
     All that are to stay call it, and the new group is the same for all: who is gone is left out,
     and whom any of them names in ranks_to_exclude (ranks of `group`). It takes the place of
     `group`, which is destroyed; if that is the default group, all others are as well, and ranks are
-    numbered anew. The timeout bounds the call and the operations of the new group; None: the old
-    one's. A call that timed out may be repeated. More in docs/ELASTIC.md.
+    numbered anew. One thread of a rank calls it.
+
+    timeout: of the call, and of the operations of the new group; None: the old group's.
+    Raises ValueError for a rank that is not in the group, or this rank itself; RuntimeError if no
+    smaller group could be made, which names the ranks that it waited for. A call that timed out
+    may be repeated. More in docs/ELASTIC.md.
     """
     old = group or c10d._get_default_group()
     excluded = sorted(set(ranks_to_exclude or ()))

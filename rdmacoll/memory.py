@@ -23,7 +23,12 @@ LEAST_BYTES = 64 * 1024
 def empty(
     *size: int | tuple[int, ...], dtype: torch.dtype | None = None, requires_grad: bool = False
 ) -> torch.Tensor:
-    """As torch.empty(), in the heap."""
+    """A CPU tensor of this shape in the heap; its values are not set. As torch.empty().
+
+    size: integers, or one tuple of them, in elements. dtype: None is torch's default dtype.
+    Where the heap has no room, the tensor is in ordinary memory: memory_stats()["refused"] counts
+    these. Any thread. Raises ValueError for a negative dimension.
+    """
     sizes = [n for part in size for n in (part if isinstance(part, (tuple, list)) else (part,))]
     if any(n < 0 for n in sizes):
         raise ValueError(f"size={tuple(sizes)} has a negative dimension; give 0 or more of each")
@@ -34,15 +39,19 @@ def empty(
 def zeros(
     *size: int | tuple[int, ...], dtype: torch.dtype | None = None, requires_grad: bool = False
 ) -> torch.Tensor:
-    """As torch.zeros(), in the heap."""
+    """A CPU tensor of this shape in the heap, filled with zeros. As torch.zeros(); see empty()."""
     return empty(*size, dtype=dtype).zero_().requires_grad_(requires_grad)
 
 
 def place_(what: Placed) -> Placed:
     """Moves a tensor, or a module's parameters, their gradients and its buffers, into the heap.
 
-    In place, as torch's share_memory_(): views move with their tensor, but NumPy arrays made of it
-    before must not be used any more. ValueError for tensors that cannot be moved, before any is.
+    In place, as torch's share_memory_(): shape and values stay, views move with their tensor, but
+    NumPy arrays made of it before must not be used any more. Returns its argument. What the heap
+    has no room for stays where it is. No other thread may use the tensors meanwhile.
+    Raises ValueError, before anything is moved, for a tensor that is not strided, not on the CPU,
+    shared with other processes, or in an operation in flight; TypeError for anything else than a
+    tensor or a module.
     """
     tensors = list(_tensors_of(what))
     for tensor in tensors:
@@ -53,17 +62,18 @@ def place_(what: Placed) -> Placed:
 
 
 def in_heap(tensor: torch.Tensor) -> bool:
-    """Whether the tensor lies in the heap."""
+    """Whether the tensor's storage lies in this process's heap. Any thread."""
     return bool(extension().is_in_heap(tensor))
 
 
 @contextmanager
 def registered_memory(least_bytes: int = LEAST_BYTES) -> Iterator[None]:
-    """Within, tensors of at least so many bytes come from the heap, whoever makes them.
+    """A context in which tensors of `least_bytes` and more come from the heap, whoever makes them.
 
     Also those that C++ allocates (DDP's buckets, FSDP's buffers, results of operators), in every
     thread of the process. DDP makes its buckets in its constructor and once more in its second
-    iteration (its third with static_graph=True), so span both.
+    iteration (its third with static_graph=True), so the context has to span both.
+    Raises ValueError for least_bytes below 1.
     """
     if least_bytes < 1:
         raise ValueError(f"least_bytes={least_bytes}; give 1 or more")
@@ -75,13 +85,14 @@ def registered_memory(least_bytes: int = LEAST_BYTES) -> Iterator[None]:
 
 
 def memory_stats() -> dict[str, int]:
-    """Counts what this process's heap holds. Any thread.
+    """What this process's heap holds. Any thread.
 
-    capacity_bytes      its limit
-    reserved_bytes      in use at some time so far
-    allocated_bytes     in use now; peak_allocated_bytes is the most so far
-    allocations         how many were made so far
-    refused             how many found no room so far, and are ordinary memory
+    capacity_bytes         its limit
+    reserved_bytes         in use at some time so far
+    allocated_bytes        in use now
+    peak_allocated_bytes   the most that was in use so far
+    allocations            number of allocations so far
+    refused                number of allocations that found no room and are ordinary memory
     """
     return dict(extension().heap_stats())
 

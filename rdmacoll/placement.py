@@ -30,11 +30,14 @@ ANOTHER = "a tensor that is not the model's"
 def trace_placement(
     model: torch.nn.Module | None = None, least_bytes: int = LEAST_BYTES
 ) -> Iterator["Placement"]:
-    """Within, what meets operations on the backend "rdma" gets into the heap by itself.
+    """A context in which tensors that operations of the backend "rdma" meet get into the heap.
 
-    An iteration ends where `model` is called again, where step() is, and with the context. From
-    then on what has lived so long is in the heap, and what has not is made there, until the context
-    is left. What was moved stays. Tensors below `least_bytes` are left where they are.
+    An iteration ends where `model` is called again, where step() is, and with the context. What
+    has lived until then is moved into the heap, and what has not is made there in later iterations
+    of the context. What was moved stays. Tensors below `least_bytes` are left where they are.
+    The Placement that it yields says what became of each tensor.
+    Raises ValueError for least_bytes below 1, TypeError for a model that is none, RuntimeError
+    inside another such context.
     """
     if least_bytes < 1:
         raise ValueError(f"least_bytes={least_bytes}; give 1 or more")

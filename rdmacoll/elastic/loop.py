@@ -33,6 +33,10 @@ def run(
     timeout: of the group's operations, as in init_process_group
     join_timeout: so long one that comes back waits for the others to let it in
     admit_timeout: so long the others wait, in a commit, for one that was lost again on the way
+
+    Raises ValueError for times that cannot hold, RuntimeError where a default group exists already
+    or nobody holds the state any more, TimeoutError on a rank that was not let in, and whatever
+    train() raises that is no loss of ranks.
     """
     _check(timeout, join_timeout, admit_timeout)
     membership = Membership(timeout, join_timeout, admit_timeout)

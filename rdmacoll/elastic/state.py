@@ -17,7 +17,9 @@ class State:
 
         state = rdmacoll.elastic.State(model=net, optimizer=optimizer, step=0)
 
-    It is for what is the same on all ranks, as under DDP; not for shards.
+    It is for what is the same on all ranks, as under DDP; not for shards. One thread uses it.
+    Raises ValueError for a name that begins with "_" or is a method's, AttributeError where an
+    attribute is set that was not named when the state was made.
     """
 
     _names: tuple[str, ...]

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "csrc/base/limits.h"
 
 namespace rdmacoll {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kWatchMinNs = 100'000;  // how long a background thread leaves it to waiters
 constexpr int64_t kWatchMaxNs = 1'000'000;
 
@@ -94,7 +92,7 @@ void Background::run() {
 bool Background::drive(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const int64_t begin_ns = clock_.now_ns();
-  driver_.drive(nullptr, begin_ns, kNever);
+  driver_.drive(nullptr, begin_ns, Driver::kNever);
   const bool much = clock_.now_ns() - begin_ns > kWatchMinNs;
   static_cast<void>(driver_.take_interrupt());  // nobody to tell
   lock.lock();

@@ -41,6 +41,7 @@ class SpinAfterStart {
 
 class Driver {
  public:
+  static constexpr int64_t kNever = INT64_MAX;
   using Callbacks = std::vector<std::pair<Work::Callback, Status>>;
 
   // spin_us: how long a waiter polls before it begins to yield. All else outlives this.

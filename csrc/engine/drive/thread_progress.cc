@@ -2,13 +2,11 @@
 #include "csrc/engine/drive/thread_progress.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 namespace rdmacoll {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kInterruptEveryNs = 100'000'000;
 
 }  // namespace
@@ -71,7 +69,7 @@ Status ThreadProgress::wait(std::span<Work* const> works, int64_t timeout_ms,
     const bool first_turn = now_ns == 0;
     now_ns = clock_.now_ns();
     if (first_turn) {
-      end_ns = timeout_ms < 0 ? kNever : now_ns + timeout_ms * 1'000'000;
+      end_ns = timeout_ms < 0 ? Driver::kNever : now_ns + timeout_ms * 1'000'000;
       interrupt_ns = now_ns + kInterruptEveryNs;
     }
     if (now_ns >= end_ns) {
