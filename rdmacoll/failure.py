@@ -52,9 +52,9 @@ def shrink_group(
     numbered anew. One thread of a rank calls it.
 
     timeout: of the call, and of the operations of the new group; None: the old group's.
-    Raises ValueError for a rank that is not in the group, or this rank itself; RuntimeError if no
-    smaller group could be made, which names the ranks that it waited for. A call that timed out
-    may be repeated. More in docs/ELASTIC.md.
+    Raises RuntimeError for a rank that is not in the group or is this one, and if no smaller group
+    could be made: it names the ranks that it waited for. A call that timed out may be repeated.
+    More in docs/ELASTIC.md.
     """
     old = group or c10d._get_default_group()
     excluded = sorted(set(ranks_to_exclude or ()))
