@@ -52,19 +52,4 @@ ExitReason Submissions::exit_reason() const {
   return reason_;
 }
 
-Submissions::Batch& Submissions::take() {
-  taken_.collectives.clear();
-  taken_.sends.clear();
-  taken_.recvs.clear();
-  taken_.shrink_read.reset();
-  std::lock_guard<std::mutex> lock(mutex_);
-  load_.has_new.store(false, std::memory_order_relaxed);
-  new_.collectives.swap(taken_.collectives);
-  new_.sends.swap(taken_.sends);
-  new_.recvs.swap(taken_.recvs);
-  new_.shrink_read.swap(taken_.shrink_read);
-  taken_.failed = !failure_.ok();
-  return taken_;
-}
-
 }  // namespace rdmacoll

@@ -40,10 +40,21 @@ class Submissions {
     std::vector<SendOp> sends;
     std::vector<RecvOp> recvs;
     std::optional<ShrinkStateRead> shrink_read;
-    bool failed = false;  // the group is to fail, or has failed
   };
-  // Everything since the last time, to be moved out; it stays until the next. The driver's.
-  Batch& take();
+  // Has everything since the last time moved out by accept(Batch&), and returns failure(). It holds
+  // the mutex: whoever submits and then waits finds its operation accepted before what it says by
+  // waiting is looked at (PointToPoint::withdraw_own). The driver's.
+  template <typename Accept>
+  Status take(Accept accept) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    load_.has_new.store(false, std::memory_order_relaxed);
+    accept(new_);
+    new_.collectives.clear();
+    new_.sends.clear();
+    new_.recvs.clear();
+    new_.shrink_read.reset();
+    return failure_;
+  }
 
  private:
   template <typename Op>
@@ -51,11 +62,10 @@ class Submissions {
   void count_one();
 
   Load& load_;
-  mutable std::mutex mutex_;  // what follows, but for taken_
+  mutable std::mutex mutex_;  // what follows
   Batch new_;
   Status failure_;
   ExitReason reason_ = ExitReason::Failed;
-  Batch taken_;  // the driver's; the two change places, so that the steady state allocates nothing
 };
 
 }  // namespace rdmacoll
