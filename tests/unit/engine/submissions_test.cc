@@ -66,7 +66,7 @@ TEST_F(SubmissionsTest, ReadingWhatOthersSayIsAcceptedBehindAFailure) {
 // that its send to itself has no receive.
 TEST_F(SubmissionsTest, ThatComeWhileABatchIsTakenWaitForItsEnd) {
   std::future<Status> added;
-  submissions.take([&](Submissions::Batch&) {
+  failure = submissions.take([&](Submissions::Batch&) {
     added = std::async(std::launch::async, [&] { return submissions.add(RecvOp{}); });
     EXPECT_EQ(added.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   });
