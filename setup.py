@@ -25,7 +25,12 @@ WITHOUT_VERBS = os.environ.get("RDMACOLL_WITHOUT_VERBS") == "1"
 SOURCES = [
     *glob("csrc/[!t]*/**/*.cc", recursive=True),  # every floor but the transports
     *glob("csrc/transport/shm/*.cc"),
-    *glob(f"csrc/transport/{'no_verbs' if WITHOUT_VERBS else 'verbs'}/**/*.cc", recursive=True),
+    *glob("csrc/transport/verbs/settings/*.cc"),
+    *(
+        glob("csrc/transport/verbs/absent/*.cc")
+        if WITHOUT_VERBS
+        else glob("csrc/transport/verbs/*.cc") + glob("csrc/transport/verbs/[cd]*/*.cc")
+    ),
 ]
 TORCH_UNITS = 2
 

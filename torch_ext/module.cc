@@ -14,7 +14,6 @@
 #include "csrc/engine/recorder/flight_dump.h"
 #include "csrc/plan/selection/select.h"
 #include "csrc/plan/selection/tuning.h"
-#include "csrc/transport/verbs/open_verbs.h"
 #include "torch_ext/backend/backend.h"
 #include "torch_ext/backend/create.h"
 #include "torch_ext/base/errors.h"
@@ -50,10 +49,10 @@ std::map<std::string, std::string> build_info() {
 }
 
 // The device that a rank with this LOCAL_RANK would use, and why.
-std::string explain_verbs_for(int64_t local_rank) {
+std::string explain_device_of(int64_t local_rank) {
   Config config = take_or_throw(Config::from_environment());
-  config.local_rank = local_rank;
-  return take_or_throw(explain_verbs(config));
+  config.place.local_rank = local_rank;
+  return take_or_throw(explain_device(config));
 }
 
 // As JSON; empty where there is none.
@@ -239,6 +238,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("sign", &sign, py::arg("text"));
   module.def("build_info", &build_info);
   module.def("flight_dump", &flight_dump_of_process, py::call_guard<py::gil_scoped_release>());
-  module.def("explain_verbs", &explain_verbs_for, py::arg("local_rank"),
+  module.def("explain_device", &explain_device_of, py::arg("local_rank"),
              py::call_guard<py::gil_scoped_release>());
 }

@@ -1,46 +1,35 @@
-// Config: every setting a user can make from the environment, read once. The only getenv() of the
-// engine is in config.cc. Settings that all ranks must share are hashed into the group record.
+// Config: the settings that a user can make from the environment, read once and checked. Those of a
+// transport are in its folder, and stay as they were given in `settings`.
 // Floor: base. Thread: a value.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "csrc/base/settings.h"
 #include "csrc/base/status.h"
 
 namespace rdmacoll {
 
 enum class LogLevel { Error, Warn, Info, Debug };
 
-// What the verbs transport can be told; the names in brackets are NCCL's for the same.
-struct VerbsConfig {
-  // RDMACOLL_HCA [NCCL_IB_HCA]: devices to use, "mlx5_0,mlx5_1:2" (prefixes, each with its port or
-  // any), "=mlx5_1" (exact names), "^mlx5_2" (all but these). Empty: all.
-  std::string hca;
-  // RDMACOLL_GID_INDEX [NCCL_IB_GID_INDEX]; -1: the first RoCEv2 one that holds an IPv4 address.
-  int64_t gid_index = -1;
-  // RDMACOLL_IB_PORT; 0: the first active one.
-  int64_t port = 0;
-  // RDMACOLL_IB_MTU: 256 to 4096 bytes; 0: the port's active one.
-  int64_t mtu_bytes = 0;
-  // RDMACOLL_IB_TC [NCCL_IB_TC], RDMACOLL_IB_SL [NCCL_IB_SL].
-  int64_t traffic_class = 0;
-  int64_t service_level = 0;
-  // RDMACOLL_IB_TIMEOUT [NCCL_IB_TIMEOUT]: a packet is repeated after 4.096 us x 2^this;
-  // RDMACOLL_IB_RETRY_CNT [NCCL_IB_RETRY_CNT]: so often, at most 6. Both together are how long a
-  // dead peer goes unnoticed, 1.9 s as they stand.
-  int64_t timeout_exponent = 16;
-  int64_t retry_count = 6;
-  // RDMACOLL_IB_QPS [NCCL_IB_QPS_PER_CONNECTION]: queue pairs per peer; large puts use all. Must be
-  // the same on all ranks.
-  static constexpr int64_t kMaxQueuePairs = 8;
-  int64_t queue_pairs = 1;
+// What a file that a setting names holds.
+struct FileSetting {
+  std::string path;  // as it was given
+  std::string text;  // empty without one
 };
 
-// Ok, or that the setting of this name must have another value.
-Status check_choice(const std::string& setting, const std::string& value,
-                    const std::vector<std::string>& allowed);
+// Where the launcher has put this process.
+struct JobPlace {
+  // LOCAL_RANK, as launchers set it: spreads the ranks of a host over its devices. What is no rank
+  // counts as 0.
+  int64_t local_rank = 0;
+  // LOCAL_WORLD_SIZE, likewise: how many ranks of this host may have a heap to map. What is no
+  // number counts as 0.
+  int64_t local_world = 0;
+  // RANK, likewise: how the flight recorder names this process. What is no rank counts as -1.
+  int64_t rank = -1;
+};
 
 struct Config {
   // RDMACOLL_LOG: error | warn | info | debug.
@@ -62,9 +51,7 @@ struct Config {
   int64_t deterministic = 0;
   // RDMACOLL_TUNING: a file that says which algorithm is taken when (plan/selection/tuning.h),
   // instead of the defaults. What is in it must be the same on all ranks.
-  std::string tuning;
-  // What is in that file; empty without one.
-  std::string tuning_text;
+  FileSetting tuning;
   // RDMACOLL_BLOCK_BYTES: bytes of slots per channel of one communicator. Same on all ranks.
   uint64_t block_bytes = 8u << 20;
   // RDMACOLL_HEAP_BYTES: how large the heap may get (engine/channel/heap.h); 0: there is none; -1:
@@ -95,28 +82,20 @@ struct Config {
   // is not.
   std::string dump_dir;
   // RDMACOLL_SECRET_FILE: a file with the secret that all ranks of the job share, which only its
-  // owner may read (secret_file.h).
-  std::string secret_file;
-  // What is in that file, or what the launcher has handed out; empty: the job has no secret, and
-  // whoever reaches the rendezvous can join.
-  std::string secret;
+  // owner may read (secret_file.h). The text may be what the launcher has handed out instead;
+  // empty: the job has no secret, and whoever reaches the rendezvous can join.
+  FileSetting secret;
 
-  VerbsConfig verbs;
-  // LOCAL_RANK, as launchers set it: spreads the ranks of a host over its devices. What is no rank
-  // counts as 0.
-  int64_t local_rank = 0;
-  // LOCAL_WORLD_SIZE, likewise: how many ranks of this host may have a heap to map. What is no
-  // number counts as 0.
-  int64_t local_world = 0;
-  // RANK, likewise: how the flight recorder names this process. What is no rank counts as -1.
-  int64_t rank = -1;
+  JobPlace place;
+  // All as they were given.
+  Settings settings;
 
   // Reads the environment. InvalidArgument names the variable, its value and what is allowed.
   // Names of transports and algorithms are checked by those who know them.
   static Result<Config> from_environment();
 
-  // Hash of what must be equal on all ranks.
-  uint64_t agreement_hash() const;
+  // What of it must be equal on all ranks.
+  std::string agreement() const;
 };
 
 }  // namespace rdmacoll

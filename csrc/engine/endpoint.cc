@@ -46,13 +46,13 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config) {
 
 Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shared_ptr<Heap> heap) {
   RDMACOLL_RETURN_IF_ERROR(check_algorithm("RDMACOLL_ALGO", config.algorithm));
-  auto tuning = Tuning::parse(config.tuning_text);
+  auto tuning = Tuning::parse(config.tuning.text);
   if (!tuning.ok()) {
     return Status(tuning.status().code(),
-                  "RDMACOLL_TUNING='" + config.tuning + "', " + tuning.status().message() +
+                  "RDMACOLL_TUNING='" + config.tuning.path + "', " + tuning.status().message() +
                       " (mend it, have `rdmacoll tune` write it anew, or unset RDMACOLL_TUNING)");
   }
-  auto key = JobKey::load(config.secret);
+  auto key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
   std::shared_ptr<Endpoint> endpoint(new Endpoint(config, key.take(), tuning.take()));
   auto transports = Transports::open(config, endpoint->clock_, std::move(heap));

@@ -46,6 +46,6 @@ def _choice(local_rank: int) -> Choice:
     from rdmacoll._extension import extension
 
     try:
-        return Choice(local_rank, device=extension().explain_verbs(local_rank))
+        return Choice(local_rank, device=extension().explain_device(local_rank))
     except RuntimeError as error:  # what every Status becomes
         return Choice(local_rank, error=str(error).removeprefix("rdma: "))

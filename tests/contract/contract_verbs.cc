@@ -14,7 +14,7 @@ void run_verbs(const Kind& kind, int world, uint64_t seed, const Body& body) {
   fake::FakeNetwork network(spec);
   const auto open = [](int rank, const Clock& clock) -> Result<std::unique_ptr<Transport>> {
     Config config;
-    config.local_rank = rank;
+    config.place.local_rank = rank;
     auto opened = VerbsTransport::open(fake::FakeNetwork::table(), config, clock);
     if (!opened.ok()) return opened.status();
     return std::unique_ptr<Transport>(opened.take());

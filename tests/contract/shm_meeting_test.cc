@@ -69,9 +69,9 @@ TEST(ShmMeeting, AnUnknownOrForeignRegionIsAnError) {
 TEST(ShmMeeting, AProcessWithAnotherSecretOrNoneIsRefusedOnBothSides) {
   const SteadyClock clock;
   Config one, other;
-  one.secret = "the secret of the job";
+  one.secret.text = "the secret of the job";
   for (const char* secret : {"the secret of another", ""}) {
-    other.secret = secret;
+    other.secret.text = secret;
     const std::unique_ptr<ShmTransport> ends[] = {open_shm(clock, one), open_shm(clock, other)};
     const Deadline deadline = Deadline::after_ms(clock, 20'000);
     Status outcome[2];
@@ -93,7 +93,7 @@ TEST(ShmMeeting, AProcessWithAnotherSecretOrNoneIsRefusedOnBothSides) {
 TEST(ShmMeeting, ProcessesWithOneSecretMeet) {
   const SteadyClock clock;
   Config config;
-  config.secret = "the secret of the job";
+  config.secret.text = "the secret of the job";
   const auto mine = open_shm(clock, config), theirs = open_shm(clock, config);
   const Deadline deadline = Deadline::after_ms(clock, 20'000);
   std::thread thread(

@@ -105,7 +105,7 @@ TEST(VerbsMeeting, WhoDoesNotComeIsWaitedForAndMayComeLater) {
 TEST(VerbsMeeting, OtherNumbersOfQueuePairsAreAMismatch) {
   Hall hall(two_devices(1));
   Config more = on_device(1);
-  more.verbs.queue_pairs = 2;
+  more.settings.set("RDMACOLL_IB_QPS", "2");
   Status outcome[2];
   hall.meet(hall.enter(0), hall.enter(1, more), outcome, 20'000);
   for (const Status& one : outcome) {

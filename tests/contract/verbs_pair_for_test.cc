@@ -15,14 +15,14 @@ fake::NetworkSpec two_devices(uint64_t seed) {
 Config on_device(int number) {
   Config config;
   config.log_level = LogLevel::Error;  // failures are what these tests are about
-  config.verbs.hca = "=fake" + std::to_string(number);
+  config.settings.set("RDMACOLL_HCA", "=fake" + std::to_string(number));
   return config;
 }
 
 VerbsPair::VerbsPair(VerbsPairOptions options) : network(two_devices(options.seed)) {
   for (int i = 0; i < 2; ++i) {
     Config config = on_device(i);
-    config.verbs.queue_pairs = options.queue_pairs;
+    config.settings.set("RDMACOLL_IB_QPS", std::to_string(options.queue_pairs));
     auto opened = VerbsTransport::open(fake::FakeNetwork::table(), config, clock);
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     transport[i] = opened.take();

@@ -63,7 +63,7 @@ TEST_F(RealDeviceTest, TakesAnAddressThatIsRouted) {
 
 TEST_F(RealDeviceTest, GivesTheRanksOfAHostADeviceEachInTurn) {
   for (size_t rank = 0; rank < 2 * names_.size(); ++rank) {
-    config_.local_rank = static_cast<int64_t>(rank);
+    config_.place.local_rank = static_cast<int64_t>(rank);
     const auto device = open();
     ASSERT_NE(device, nullptr);
     EXPECT_EQ(device->name(), names_[rank % names_.size()]);
@@ -71,17 +71,17 @@ TEST_F(RealDeviceTest, GivesTheRanksOfAHostADeviceEachInTurn) {
 }
 
 TEST_F(RealDeviceTest, TakesTheDeviceThatIsNamed) {
-  config_.verbs.hca = "=" + names_.back() + ":1";
+  config_.settings.set("RDMACOLL_HCA", "=" + names_.back() + ":1");
   const auto device = open();
   ASSERT_NE(device, nullptr);
   EXPECT_EQ(device->name(), names_.back());
-  config_.verbs.hca = "nothing";
+  config_.settings.set("RDMACOLL_HCA", "nothing");
   EXPECT_NE(refusal().message().find(names_[0] + " is excluded by RDMACOLL_HCA='nothing'"),
             std::string::npos);
 }
 
 TEST_F(RealDeviceTest, ListsTheGidsThatThereAre) {
-  config_.verbs.gid_index = 200;
+  config_.settings.set("RDMACOLL_GID_INDEX", "200");
   const Status status = refusal();
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
   EXPECT_NE(status.message().find("its GIDs are: 0 = "), std::string::npos) << status.message();
@@ -89,7 +89,7 @@ TEST_F(RealDeviceTest, ListsTheGidsThatThereAre) {
 }
 
 TEST_F(RealDeviceTest, TakesASmallerMtu) {
-  config_.verbs.mtu_bytes = 256;
+  config_.settings.set("RDMACOLL_IB_MTU", "256");
   const auto device = open();
   ASSERT_NE(device, nullptr);
   EXPECT_EQ(device->address().mtu, IBV_MTU_256);

@@ -17,6 +17,7 @@ ENGINE = BASIS | {
     "csrc/engine",
     *(f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect")),
 }
+VERBS_DEVICE = {"csrc/transport/verbs/settings", "csrc/transport/verbs/device"}
 SEES: dict[str, set[str]] = {
     "csrc/base": set(),
     "csrc/memory": {"csrc/base"},
@@ -27,11 +28,12 @@ SEES: dict[str, set[str]] = {
     "csrc/reduce": {"csrc/base", "csrc/memory"},
     "csrc/transport": BELOW_TRANSPORT,
     "csrc/transport/shm": ON_TRANSPORT,
-    "csrc/transport/verbs/device": ON_TRANSPORT,
-    "csrc/transport/verbs/connection": ON_TRANSPORT | {"csrc/transport/verbs/device"},
-    "csrc/transport/verbs": ON_TRANSPORT
-    | {"csrc/transport/verbs/device", "csrc/transport/verbs/connection"},
-    "csrc/transport/no_verbs": ON_TRANSPORT | {"csrc/transport/verbs"},  # for one header
+    "csrc/transport/verbs/settings": {"csrc/base"},
+    "csrc/transport/verbs/device": ON_TRANSPORT | {"csrc/transport/verbs/settings"},
+    "csrc/transport/verbs/connection": ON_TRANSPORT | VERBS_DEVICE,
+    "csrc/transport/verbs": ON_TRANSPORT | VERBS_DEVICE | {"csrc/transport/verbs/connection"},
+    "csrc/transport/verbs/absent": ON_TRANSPORT
+    | {"csrc/transport/verbs", "csrc/transport/verbs/settings"},  # the first for one header
     "csrc/transport/sim": ON_TRANSPORT,  # seen by tests only
     "csrc/engine/work": BASIS,
     "csrc/engine/recorder": BASIS | {"csrc/engine/work"},
@@ -39,7 +41,8 @@ SEES: dict[str, set[str]] = {
     "csrc/engine/collective": ON_CHANNELS,
     "csrc/engine/p2p": ON_CHANNELS | {"csrc/engine/recorder"},
     "csrc/engine/failure": ON_CHANNELS,
-    "csrc/engine/connect": ON_CHANNELS | {"csrc/transport/shm", "csrc/transport/verbs"},
+    "csrc/engine/connect": ON_CHANNELS
+    | {"csrc/transport/shm", "csrc/transport/verbs", "csrc/transport/verbs/settings"},
     "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect"},
     "csrc/engine/group": ON_CHANNELS | TRAFFIC | {"csrc/engine/drive"},
     "csrc/engine": ON_CHANNELS

@@ -8,7 +8,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/ENVIRONMENT.md").read_text()
-READERS = ["csrc/base/config.cc", "setup.py"]
+# What declares settings; beside each lies the .cc that reads them.
+DECLARERS = [ROOT / "csrc/base/config.h", *ROOT.glob("csrc/transport/*/settings/settings.h")]
+READERS = [*(path.with_suffix(".cc") for path in DECLARERS), ROOT / "setup.py"]
 READER_FOLDERS = ["rdmacoll", "launcher", "tests/sim"]
 
 
@@ -23,7 +25,7 @@ def variables_of_the_page() -> dict[str, tuple[str, str]]:
 
 
 def variables_of_the_code() -> set[str]:
-    files = [ROOT / name for name in READERS]
+    files = list(READERS)
     for folder in READER_FOLDERS:
         files += [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".cc"}]
     return {
@@ -33,9 +35,9 @@ def variables_of_the_code() -> set[str]:
     }
 
 
-def settings_of_config_h() -> dict[str, tuple[str, str]]:
+def declared_settings() -> dict[str, tuple[str, str]]:
     """Name -> default and NCCL's name: a comment names as many variables as fields follow it."""
-    text = (ROOT / "csrc/base/config.h").read_text()
+    text = "\n".join(path.read_text() for path in DECLARERS)
     block = r"((?:^ *// .*\n)+)((?:^ *(?!static)[\w:]+ \w+(?: = .*)?;\n|^ *static .*\n)+)"
     found: dict[str, tuple[str, str]] = {}
     for comment, fields in re.findall(block, text, re.M):
@@ -62,14 +64,18 @@ def test_every_variable_is_on_the_page() -> None:
     assert set(variables_of_the_page()) == variables_of_the_code()
 
 
-@pytest.mark.parametrize("name", settings_of_config_h())
+@pytest.mark.parametrize("name", declared_settings())
 def test_default_and_name_elsewhere(name: str) -> None:
-    default, nccl = settings_of_config_h()[name]
+    default, nccl = declared_settings()[name]
     shown, rest = variables_of_the_page()[name]
     assert shown == default
     assert nccl in rest
 
 
 def test_the_settings_are_found() -> None:
-    read = set(re.findall(r'"(RDMACOLL_\w+)"', (ROOT / "csrc/base/config.cc").read_text()))
-    assert set(settings_of_config_h()) == read
+    read = {
+        name
+        for path in DECLARERS
+        for name in re.findall(r'"(RDMACOLL_\w+)"', path.with_suffix(".cc").read_text())
+    }
+    assert set(declared_settings()) == read

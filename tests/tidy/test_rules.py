@@ -107,7 +107,7 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
     (rules.confined, {"csrc/engine/a.cc": "// as ibv_post_send\n"}, None),
     (rules.confined, {"csrc/transport/verbs/a.cc": "ibv_post_send(q);\n"}, None),
     (rules.confined, {"torch_ext/a.cc": "\nstd::getenv(name);\n"}, "a.cc:2: getenv belongs in"),
-    (rules.confined, {"csrc/base/config.cc": "std::getenv(name);\n"}, None),
+    (rules.confined, {"csrc/base/settings.cc": "std::getenv(name);\n"}, None),
     (rules.confined, {"launcher/a.py": "import torch\n"}, "torch belongs in"),
     (rules.confined, {"rdmacoll/a.py": "    from mpi4py import MPI\n"}, "mpi4py belongs in"),
     (rules.confined, {"launcher/a.py": "from mpi4py import MPI\n"}, None),

@@ -1,6 +1,6 @@
 """Counts the files that know a transport or an algorithm by name: one more has to touch as many.
 
-Those of its own folder do not count, nor do tests and pages.
+Those of its own folder do not count, nor do tests, the checks of CI, and pages.
 """
 
 import ast
@@ -16,7 +16,7 @@ ALGORITHM_TOUCHES = 5
 TRANSPORTS = "csrc/transport/"
 ALGORITHMS = "csrc/plan/algorithms/"
 # Named in more files: a ceiling each, which may only fall. One that needs none leaves the table.
-KNOWN_TOUCHES: dict[str, int] = {"verbs": 11}
+KNOWN_TOUCHES: dict[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,9 @@ def without_words(tree: Tree, path: Path) -> str:
 def touches(tree: Tree) -> Iterator[str]:
     """One more transport or algorithm is a folder of its own, and few lines elsewhere."""
     code = {
-        path: without_words(tree, path) for path in tree.select(CODE) if path.parts[0] != "tests"
+        path: without_words(tree, path)
+        for path in tree.select(CODE)
+        if path.parts[0] != "tests" and not path.as_posix().startswith(".ci/check")
     }
     many = set()
     for subject in (*transports(tree), *algorithms(tree)):

@@ -45,16 +45,16 @@ Result<std::shared_ptr<Endpoint>> Process::endpoint(const AskSecret& ask_secret)
   }
   auto config = Config::from_environment();
   if (!config.ok()) return config.status();
-  if (config.value().secret.empty() && !launchers) {
+  if (config.value().secret.text.empty() && !launchers) {
     auto told = ask_secret();  // without the mutex: it may wait, and want the GIL
     if (!told.ok()) return told.status();
     launchers = told.take();
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (auto endpoint = open_endpoint()) return endpoint;  // of another thread
-  if (config.value().secret.empty()) {
+  if (config.value().secret.text.empty()) {
     launchers_secret_ = launchers;
-    config.value().secret = *launchers;
+    config.value().secret.text = *launchers;
   }
   auto heap = heap_for(config.value());
   if (!heap.ok()) return heap.status();
@@ -157,7 +157,7 @@ std::shared_ptr<Session> Process::enlist(std::shared_ptr<Communicator> communica
 }
 
 void Process::warn_without_secret(const Config& config, int rank, int size) {
-  if (size == 1 || met_others_.exchange(true) || rank != 0 || !config.secret.empty()) return;
+  if (size == 1 || met_others_.exchange(true) || rank != 0 || !config.secret.text.empty()) return;
   Log(config.log_level, "rank 0")
       .write(LogLevel::Warn,
              "this job has no secret: whoever reaches the store in which its ranks meet can take "

@@ -33,7 +33,7 @@ Result<HeapSize> choose_heap_size(const Config& config, const MemoryLimits& limi
   const uint64_t usual = std::min(limits.physical_bytes, limits.cgroup_bytes) / 2;
   if (left == kNone) return HeapSize{usual, ""};
   // A quarter is for the heaps of all ranks of this host, as each rank maps all of them.
-  const auto ranks = static_cast<uint64_t>(std::max<int64_t>(1, config.local_world));
+  const auto ranks = static_cast<uint64_t>(std::max<int64_t>(1, config.place.local_world));
   const uint64_t share = left / 4 / ranks / kHeapGrainBytes * kHeapGrainBytes;
   if (share >= usual) return HeapSize{usual, ""};
   const std::string remedy =
@@ -49,8 +49,8 @@ Result<HeapSize> choose_heap_size(const Config& config, const MemoryLimits& limi
 uint64_t largest_peer_heap(const Config& config, const MemoryLimits& limits) {
   const uint64_t left = limits.unmapped_bytes();
   if (left == kNone) return kNone;
-  if (config.local_world < 2) return 0;
-  return left / 2 / static_cast<uint64_t>(config.local_world - 1);
+  if (config.place.local_world < 2) return 0;
+  return left / 2 / static_cast<uint64_t>(config.place.local_world - 1);
 }
 
 }  // namespace rdmacoll

@@ -11,7 +11,7 @@
 namespace rdmacoll {
 
 struct GroupRecord {
-  uint64_t agreement = 0;  // Config::agreement_hash()
+  uint64_t agreement = 0;  // agreement_hash()
   uint32_t rank = 0;
   uint32_t world = 0;
   std::string address{};  // Transports::local_address()

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "csrc/engine/connect/agreement.h"
 #include "csrc/engine/work/call.h"
 
 namespace rdmacoll {
@@ -20,7 +21,7 @@ Result<GroupSetup> GroupSetup::begin(Transports& transports, const Clock& clock,
   auto block = transports.create_region(layout.total_bytes());
   if (!block.ok()) return block.status();
   const RegionId region = block.value().id;
-  GroupRecord mine{config.agreement_hash(),       rank,  world, transports.local_address(),
+  GroupRecord mine{agreement_hash(config),        rank,  world, transports.local_address(),
                    transports.region_key(region), region};
   return GroupSetup(transports, clock, layout, block.value(), std::move(mine));
 }

@@ -33,7 +33,7 @@ void add_reason(std::string* reasons, const std::string& transport, const std::s
 
 Result<std::unique_ptr<Transports>> Transports::open(const Config& config, const Clock& clock,
                                                      std::shared_ptr<Heap> heap) {
-  RDMACOLL_RETURN_IF_ERROR(check_transport_names(config));
+  RDMACOLL_RETURN_IF_ERROR(check_transport_settings(config));
   Result<std::string> id = host_id(config);
   if (!id.ok()) return id.status();
   const std::string name = config.host_id.empty() ? host_name() : config.host_id;

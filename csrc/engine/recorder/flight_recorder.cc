@@ -9,7 +9,7 @@
 namespace rdmacoll {
 
 FlightRecorder::FlightRecorder(const Config& config)
-    : rank_(config.rank),
+    : rank_(config.place.rank),
       dump_dir_(config.dump_dir),
       log_(config.log_level, rank_ < 0 ? "rdmacoll" : "rank " + std::to_string(rank_)),
       ring_(static_cast<size_t>(config.flight_records)) {}

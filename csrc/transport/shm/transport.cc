@@ -41,7 +41,7 @@ Status watch(const UniqueFd& set, int fd, uint32_t events, WatchTag tag) {
 void unwatch(const UniqueFd& set, int fd) { ::epoll_ctl(set.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, const Clock& clock) {
-  Result<JobKey> key = JobKey::load(config.secret);
+  Result<JobKey> key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
   Result<Card> card = make_card(config);
   if (!card.ok()) return card.status();

@@ -1,7 +1,7 @@
 // What the engine sees of this folder. It has two definitions, of which the build takes one:
-// open_verbs.cc here, and the one of transport/no_verbs for machines to build on that have no
-// libibverbs headers (RDMACOLL_WITHOUT_VERBS=1).
-// Floor: transport/verbs. Thread: any.
+// open_verbs.cc here, and the one of absent/ for machines to build on that have no libibverbs
+// headers (RDMACOLL_WITHOUT_VERBS=1). Settings are checked by both (settings/). Floor:
+// transport/verbs. Thread: any.
 #pragma once
 
 #include <memory>

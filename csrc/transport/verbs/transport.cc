@@ -29,26 +29,29 @@ Status add_to_set(const UniqueFd& set, int fd) {
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::open(const VerbsTable& table,
                                                              const Config& config,
                                                              const Clock& clock) {
-  auto key = JobKey::load(config.secret);
+  auto key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
+  auto settings = VerbsConfig::read(config.settings);
+  if (!settings.ok()) return settings.status();
   auto owned_table = std::make_unique<const VerbsTable>(table);
   auto device = Device::open(*owned_table, config);
   if (!device.ok()) return device.status();
   std::unique_ptr<VerbsTransport> transport(
-      new VerbsTransport(std::move(owned_table), config, key.take(), clock, device.take()));
+      new VerbsTransport(std::move(owned_table), settings.take(), Log(config.log_level, "verbs"),
+                         key.take(), clock, device.take()));
   RDMACOLL_RETURN_IF_ERROR(transport->open_queues());
   RDMACOLL_RETURN_IF_ERROR(transport->start_queue_pair());
   return transport;
 }
 
-VerbsTransport::VerbsTransport(std::unique_ptr<const VerbsTable> table, const Config& config,
+VerbsTransport::VerbsTransport(std::unique_ptr<const VerbsTable> table, VerbsConfig config, Log log,
                                JobKey key, const Clock& clock, std::unique_ptr<Device> device)
     : owned_table_(std::move(table)),
       table_(*owned_table_),
-      config_(config.verbs),
+      config_(std::move(config)),
       key_(std::move(key)),
       clock_(clock),
-      log_(config.log_level, "verbs"),
+      log_(std::move(log)),
       pid_(::getpid()),
       device_(std::move(device)) {
   chained_.reserve(verbs::kMaxPeers);

@@ -24,6 +24,7 @@
 #include "csrc/transport/transport.h"
 #include "csrc/transport/verbs/connection/listener.h"
 #include "csrc/transport/verbs/connection/peer.h"
+#include "csrc/transport/verbs/settings/settings.h"
 
 namespace rdmacoll {
 
@@ -88,7 +89,7 @@ class VerbsTransport final : public Transport {
   using Peer = verbs::VerbsPeer;
   using PeerState = verbs::VerbsPeerState;
 
-  VerbsTransport(std::unique_ptr<const VerbsTable> table, const Config& config, JobKey key,
+  VerbsTransport(std::unique_ptr<const VerbsTable> table, VerbsConfig config, Log log, JobKey key,
                  const Clock& clock, std::unique_ptr<Device> device);
   Status open_queues();
   Status start_queue_pair();

@@ -11,7 +11,7 @@ Result<std::unique_ptr<Transport>> open_on_device(int rank, const Clock& clock) 
   if (!table.ok()) return table.status();
   Result<Config> config = Config::from_environment();
   if (!config.ok()) return config.status();
-  config.value().local_rank = rank;
+  config.value().place.local_rank = rank;
   auto opened = VerbsTransport::open(table.value(), config.value(), clock);
   if (!opened.ok()) return opened.status();
   return std::unique_ptr<Transport>(opened.take());

@@ -24,15 +24,6 @@ constexpr const char* kVariables[] = {"RDMACOLL_LOG",
                                       "RDMACOLL_CONNECT_TIMEOUT_MS",
                                       "RDMACOLL_SPIN_US",
                                       "RDMACOLL_REQUIRE",
-                                      "RDMACOLL_HCA",
-                                      "RDMACOLL_GID_INDEX",
-                                      "RDMACOLL_IB_PORT",
-                                      "RDMACOLL_IB_MTU",
-                                      "RDMACOLL_IB_TC",
-                                      "RDMACOLL_IB_SL",
-                                      "RDMACOLL_IB_TIMEOUT",
-                                      "RDMACOLL_IB_RETRY_CNT",
-                                      "RDMACOLL_IB_QPS",
                                       "RDMACOLL_TUNING",
                                       "RDMACOLL_SECRET_FILE",
                                       "RDMACOLL_DETERMINISTIC",
@@ -95,25 +86,18 @@ TEST_F(ConfigTest, DefaultsAreThoseOfTheStruct) {
   EXPECT_EQ(config.connect_timeout_ms, defaults.connect_timeout_ms);
   EXPECT_EQ(config.spin_us, defaults.spin_us);
   EXPECT_EQ(config.require, "");
-  EXPECT_EQ(config.local_rank, 0);
-  EXPECT_EQ(config.verbs.hca, "");
-  EXPECT_EQ(config.verbs.gid_index, -1);
-  EXPECT_EQ(config.verbs.port, 0);
-  EXPECT_EQ(config.verbs.mtu_bytes, 0);
-  EXPECT_EQ(config.verbs.timeout_exponent, defaults.verbs.timeout_exponent);
-  EXPECT_EQ(config.verbs.retry_count, defaults.verbs.retry_count);
-  EXPECT_EQ(config.verbs.queue_pairs, 1);
+  EXPECT_EQ(config.place.local_rank, 0);
 }
 
 TEST_F(ConfigTest, TheSecretIsReadFromItsFile) {
   const std::string path = write_file("0123456789abcdef");
   std::filesystem::permissions(path, std::filesystem::perms::owner_read);
   const Config config = read_with("RDMACOLL_SECRET_FILE", path);
-  EXPECT_EQ(config.secret_file, path);
-  EXPECT_EQ(config.secret, "0123456789abcdef");
-  EXPECT_EQ(config.agreement_hash(), Config().agreement_hash());  // it travels in the open
+  EXPECT_EQ(config.secret.path, path);
+  EXPECT_EQ(config.secret.text, "0123456789abcdef");
+  EXPECT_EQ(config.agreement(), Config().agreement());  // it travels in the open
   std::filesystem::remove(path);
-  EXPECT_EQ(read().secret, "");
+  EXPECT_EQ(read().secret.text, "");
 }
 
 // An empty variable of a script leaves it so, and would make a job that anybody can join.
@@ -132,8 +116,6 @@ TEST_F(ConfigTest, AnEmptyVariableIsUnset) {
   EXPECT_EQ(config.block_bytes, defaults.block_bytes);
   EXPECT_EQ(config.host_id, "");
   EXPECT_EQ(config.require, "");
-  EXPECT_EQ(config.verbs.hca, "");
-  EXPECT_EQ(config.verbs.retry_count, defaults.verbs.retry_count);
 }
 
 TEST_F(ConfigTest, EverySettingIsRead) {
@@ -143,6 +125,7 @@ TEST_F(ConfigTest, EverySettingIsRead) {
   EXPECT_EQ(read_with("RDMACOLL_LOG", "debug").log_level, LogLevel::Debug);
   EXPECT_EQ(read_with("RDMACOLL_HOST_ID", "rack 7").host_id, "rack 7");
   EXPECT_EQ(read_with("RDMACOLL_TRANSPORT", "shm").transport, "shm");
+  EXPECT_EQ(read_with("RDMACOLL_REQUIRE", "verbs").require, "verbs");
   EXPECT_EQ(read_with("RDMACOLL_ALGO", "ring").algorithm, "ring");
   EXPECT_EQ(read_with("RDMACOLL_ALGO", "").algorithm, "auto");
   EXPECT_EQ(read_with("RDMACOLL_BLOCK_BYTES", "65536").block_bytes, 65536u);
@@ -153,40 +136,25 @@ TEST_F(ConfigTest, EverySettingIsRead) {
   EXPECT_EQ(read_with("RDMACOLL_SPIN_US", "0").spin_us, 0);
 }
 
-TEST_F(ConfigTest, EverySettingOfVerbsIsRead) {
-  EXPECT_EQ(read_with("RDMACOLL_TRANSPORT", "verbs").transport, "verbs");
-  EXPECT_EQ(read_with("RDMACOLL_REQUIRE", "verbs").require, "verbs");
-  EXPECT_EQ(read_with("RDMACOLL_HCA", "^mlx5_0:1").verbs.hca, "^mlx5_0:1");
-  EXPECT_EQ(read_with("RDMACOLL_GID_INDEX", "3").verbs.gid_index, 3);
-  EXPECT_EQ(read_with("RDMACOLL_IB_PORT", "2").verbs.port, 2);
-  EXPECT_EQ(read_with("RDMACOLL_IB_MTU", "4096").verbs.mtu_bytes, 4096);
-  EXPECT_EQ(read_with("RDMACOLL_IB_TC", "106").verbs.traffic_class, 106);
-  EXPECT_EQ(read_with("RDMACOLL_IB_SL", "5").verbs.service_level, 5);
-  EXPECT_EQ(read_with("RDMACOLL_IB_TIMEOUT", "31").verbs.timeout_exponent, 31);
-  EXPECT_EQ(read_with("RDMACOLL_IB_RETRY_CNT", "6").verbs.retry_count, 6);
-  EXPECT_EQ(read_with("RDMACOLL_IB_QPS", "8").verbs.queue_pairs, 8);
-}
-
 TEST_F(ConfigTest, TheLocalRankIsNotOursToRefuse) {
-  EXPECT_EQ(read_with("LOCAL_RANK", "3").local_rank, 3);
+  EXPECT_EQ(read_with("LOCAL_RANK", "3").place.local_rank, 3);
   for (const char* other : {"", "-1", "none", "3x", "99999999999999999999"})
-    EXPECT_EQ(read_with("LOCAL_RANK", other).local_rank, 0) << other;
+    EXPECT_EQ(read_with("LOCAL_RANK", other).place.local_rank, 0) << other;
 }
 
 TEST_F(ConfigTest, BadChoicesAreNamedWithWhatIsAllowed) {
   expect_refused("RDMACOLL_LOG", "verbose", "one of error, warn, info, debug");
   expect_refused("RDMACOLL_LOG", "WARN", "one of error, warn, info, debug");
-  expect_refused("RDMACOLL_IB_MTU", "1500", "one of 256, 512, 1024, 2048, 4096");
   expect_refused("RDMACOLL_STORES", "both", "one of auto, cached, streamed");
 }
 
 TEST_F(ConfigTest, TheTuningFileIsRead) {
-  EXPECT_EQ(read().tuning_text, "");
+  EXPECT_EQ(read().tuning.text, "");
   const std::string path = write_file("# as it is\n");
   const Config config = read_with("RDMACOLL_TUNING", path);
-  EXPECT_EQ(config.tuning, path);
-  EXPECT_EQ(config.tuning_text, "# as it is\n");
-  EXPECT_NE(config.agreement_hash(), read().agreement_hash());
+  EXPECT_EQ(config.tuning.path, path);
+  EXPECT_EQ(config.tuning.text, "# as it is\n");
+  EXPECT_NE(config.agreement(), read().agreement());
 }
 
 TEST_F(ConfigTest, ATuningFileThatCannotBeReadIsNamed) {
@@ -225,29 +193,25 @@ TEST_F(ConfigTest, BadIntegersAreNamedWithTheirRange) {
   expect_all_refused("RDMACOLL_STALL_TIMEOUT_MS", {"-1", "86400001"},
                      "an integer from 0 to 86400000");
   expect_refused("RDMACOLL_STALL_TIMEOUT_MS", "4999", "0 or 5000 and more");
-  expect_all_refused("RDMACOLL_GID_INDEX", {"-2", "256"}, "an integer from -1 to 255");
-  expect_all_refused("RDMACOLL_IB_PORT", {"-1", "255"}, "an integer from 0 to 254");
-  expect_all_refused("RDMACOLL_IB_TC", {"-1", "256"}, "an integer from 0 to 255");
-  expect_all_refused("RDMACOLL_IB_SL", {"-1", "16"}, "an integer from 0 to 15");
-  expect_all_refused("RDMACOLL_IB_TIMEOUT", {"0", "32"},
-                     "an integer from 1 to 31 (0 would wait for ever for a dead peer)");
-  expect_all_refused("RDMACOLL_IB_RETRY_CNT", {"0", "7"},
-                     "an integer from 1 to 6 (7 would repeat for ever on some devices)");
-  expect_all_refused("RDMACOLL_IB_QPS", {"0", "9"}, "an integer from 1 to 8");
 }
 
-TEST_F(ConfigTest, AgreementHashIsOfWhatRanksMustShare) {
-  const uint64_t defaults = read().agreement_hash();
-  EXPECT_EQ(read().agreement_hash(), defaults);
-  EXPECT_NE(read_with("RDMACOLL_ALGO", "ring").agreement_hash(), defaults);
-  EXPECT_NE(read_with("RDMACOLL_BLOCK_BYTES", "65536").agreement_hash(), defaults);
-  EXPECT_NE(read_with("RDMACOLL_TRANSPORT", "verbs").agreement_hash(), defaults);
-  EXPECT_NE(read_with("RDMACOLL_IB_QPS", "2").agreement_hash(), defaults);
-  EXPECT_NE(read_with("RDMACOLL_DETERMINISTIC", "1").agreement_hash(), defaults);
-  EXPECT_EQ(read_with("RDMACOLL_LOG", "debug").agreement_hash(), defaults);
-  EXPECT_EQ(read_with("RDMACOLL_HCA", "mlx5_1").agreement_hash(), defaults);
-  EXPECT_EQ(read_with("RDMACOLL_HOST_ID", "b").agreement_hash(), defaults);
-  EXPECT_EQ(read_with("RDMACOLL_SPIN_US", "5").agreement_hash(), defaults);
+TEST_F(ConfigTest, TheAgreementIsOfWhatRanksMustShare) {
+  const std::string defaults = read().agreement();
+  EXPECT_EQ(read().agreement(), defaults);
+  EXPECT_NE(read_with("RDMACOLL_ALGO", "ring").agreement(), defaults);
+  EXPECT_NE(read_with("RDMACOLL_BLOCK_BYTES", "65536").agreement(), defaults);
+  EXPECT_NE(read_with("RDMACOLL_TRANSPORT", "verbs").agreement(), defaults);
+  EXPECT_NE(read_with("RDMACOLL_DETERMINISTIC", "1").agreement(), defaults);
+  EXPECT_EQ(read_with("RDMACOLL_LOG", "debug").agreement(), defaults);
+  EXPECT_EQ(read_with("RDMACOLL_HOST_ID", "b").agreement(), defaults);
+  EXPECT_EQ(read_with("RDMACOLL_SPIN_US", "5").agreement(), defaults);
+}
+
+TEST_F(ConfigTest, SettingsOfTransportsStayAsTheyWereGiven) {
+  const Config config = read_with("RDMACOLL_ANY_TRANSPORTS", "own");
+  ASSERT_NE(config.settings.find("RDMACOLL_ANY_TRANSPORTS"), nullptr);
+  EXPECT_EQ(*config.settings.find("RDMACOLL_ANY_TRANSPORTS"), "own");
+  EXPECT_EQ(config.settings.find("PATH"), nullptr);
 }
 
 TEST(Log, WritesWhatItsLevelLetsThrough) {

@@ -100,7 +100,7 @@ TEST(FlightRecorder, WritesADumpWhenAGroupFails) {
   ASSERT_NE(::mkdtemp(folder), nullptr);
   Config config = config_of_environment();
   config.dump_dir = folder + std::string("/new");
-  config.rank = 3;
+  config.place.rank = 3;
   config.log_level = LogLevel::Error;
   run_two(config, [](Communicator& c, FlightRecorder&) {
     if (c.rank() == 0) return;

@@ -11,7 +11,7 @@ constexpr uint64_t kNone = MemoryLimits::kNone;
 
 Config ranks_of_host(int64_t ranks, int64_t heap_bytes = -1) {
   Config config;
-  config.local_world = ranks;
+  config.place.local_world = ranks;
   config.heap_bytes = heap_bytes;
   return config;
 }

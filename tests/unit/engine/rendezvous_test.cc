@@ -82,7 +82,7 @@ TEST(Rendezvous, RanksMustAgreeOnAlgorithmAndTable) {
   const Config plain = config_of_environment();
   Config ring = plain, tuned = plain;
   ring.algorithm = "ring";
-  tuned.tuning_text = "all_reduce mapped world=2 up_to=any ring\n";
+  tuned.tuning.text = "all_reduce mapped world=2 up_to=any ring\n";
   for (const auto& messages :
        {refusals({plain, tuned}, {"", ""}), refusals({plain, ring}, {"", ""}),
         refusals({plain, plain}, {"ring", ""}), refusals({plain, plain}, {"ring", "tree"})}) {
@@ -100,8 +100,8 @@ TEST(Rendezvous, RanksMustAgreeOnAlgorithmAndTable) {
 
 TEST(Rendezvous, RanksMustHaveTheSameSecret) {
   Config one = config_of_environment(), other = one, none = one;
-  one.secret = "the secret of the job";
-  other.secret = "the secret of another";
+  one.secret.text = "the secret of the job";
+  other.secret.text = "the secret of another";
   for (const auto& messages : {refusals({one, other}, {"", ""}), refusals({one, none}, {"", ""})}) {
     for (const std::string& message : messages) {
       EXPECT_NE(message.find("secret"), std::string::npos) << message;
@@ -113,8 +113,8 @@ TEST(Rendezvous, RanksMustHaveTheSameSecret) {
 
 TEST(Rendezvous, ATableThatDoesNotParseOpensNothing) {
   Config config = config_of_environment();
-  config.tuning = "here/table";
-  config.tuning_text = "\nall_reduce mapped world=2 up_to=any rings\n";
+  config.tuning.path = "here/table";
+  config.tuning.text = "\nall_reduce mapped world=2 up_to=any rings\n";
   const auto endpoint = Endpoint::open(config);
   ASSERT_FALSE(endpoint.ok());
   EXPECT_EQ(endpoint.status().code(), StatusCode::InvalidArgument);

@@ -193,7 +193,7 @@ TEST(SealedBootstrap, WhatARankDeclinesWithIsHeard) {
 
 TEST(SealedBootstrap, GroupsAreMadeOverIt) {
   Config config = config_of_environment();
-  config.secret = kSecret;
+  config.secret.text = kSecret;
   WorldOfThreads(kWorld, config).run([](Communicator& communicator) {
     finish(communicator, communicator.barrier());
   });

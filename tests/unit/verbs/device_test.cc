@@ -69,7 +69,7 @@ TEST_F(DeviceTest, OfInfinibandIsReachedByLid) {
 TEST_F(DeviceTest, SpreadsTheRanksOfAHostOverItsDevices) {
   host_.add("rxe1");
   host_.add("rxe2");
-  config_.local_rank = 1;
+  config_.place.local_rank = 1;
   EXPECT_EQ(opened(), "rxe2 port 1 (RoCE, GID 1 = 10.0.0.1)");
   EXPECT_EQ(device_->reason(), "by LOCAL_RANK out of the 2 nearest ports");
 }
@@ -85,28 +85,28 @@ TEST_F(DeviceTest, TakesAnActivePortBeforeAnyOther) {
 TEST_F(DeviceTest, DoesNotTouchAnExcludedDevice) {
   FakeDevice& first = host_.add("rxe1");
   host_.add("rxe2");
-  config_.verbs.hca = "^rxe1";
+  config_.settings.set("RDMACOLL_HCA", "^rxe1");
   EXPECT_EQ(opened(), "rxe2 port 1 (RoCE, GID 1 = 10.0.0.1)");
   EXPECT_EQ(first.times_opened, 0);
 }
 
 TEST_F(DeviceTest, TakesTheGidAndThePortThatAreAskedFor) {
   FakeHost::add_port(host_.add("rxe0"));
-  config_.verbs.gid_index = 0;
-  config_.verbs.port = 2;
+  config_.settings.set("RDMACOLL_GID_INDEX", "0");
+  config_.settings.set("RDMACOLL_IB_PORT", "2");
   EXPECT_EQ(opened(), "rxe0 port 2 (RoCE, GID 0 = fe80::1)");
 }
 
 TEST_F(DeviceTest, TakesNoLargerMtuThanAskedFor) {
   host_.add("rxe0");
-  config_.verbs.mtu_bytes = 256;
+  config_.settings.set("RDMACOLL_IB_MTU", "256");
   opened();
   EXPECT_EQ(device_->address().mtu, IBV_MTU_256);
 }
 
 TEST_F(DeviceTest, RefusesAnMtuThatThePortDoesNotCarry) {
   host_.add("rxe0");
-  config_.verbs.mtu_bytes = 4096;
+  config_.settings.set("RDMACOLL_IB_MTU", "4096");
   EXPECT_EQ(refused(StatusCode::InvalidArgument),
             "RDMACOLL_IB_MTU=4096 is more than the active MTU of rxe0 port 1 (RoCE, GID 1 = "
             "10.0.0.1), 1024 bytes; unset it, or raise the MTU of the network interface (ip link "
@@ -115,7 +115,7 @@ TEST_F(DeviceTest, RefusesAnMtuThatThePortDoesNotCarry) {
 
 TEST_F(DeviceTest, RefusesAGidThatThereIsNot) {
   host_.add("rxe0");
-  config_.verbs.gid_index = 7;
+  config_.settings.set("RDMACOLL_GID_INDEX", "7");
   EXPECT_EQ(refused(StatusCode::InvalidArgument),
             "RDMACOLL_GID_INDEX=7 does not exist at rxe0 port 1; its GIDs are: 0 = fe80::1 (RoCE "
             "v2), 1 = 10.0.0.1 (RoCE v2); choose one of them or unset it");
@@ -123,7 +123,7 @@ TEST_F(DeviceTest, RefusesAGidThatThereIsNot) {
 
 TEST_F(DeviceTest, RefusesABadListOfDevices) {
   host_.add("rxe0");
-  config_.verbs.hca = "rxe0,";
+  config_.settings.set("RDMACOLL_HCA", "rxe0,");
   EXPECT_NE(refused(StatusCode::InvalidArgument).find("RDMACOLL_HCA='rxe0,' is not valid"),
             std::string::npos);
 }
@@ -133,7 +133,7 @@ TEST_F(DeviceTest, ListsWhatIsWrongWithEachDevice) {
   host_.add("mlx5_0").open_error = EACCES;
   host_.add("mlx5_1");
   host_.add("rxe0").ports[0].state = IBV_PORT_DOWN;
-  config_.verbs.hca = "^mlx5_1";
+  config_.settings.set("RDMACOLL_HCA", "^mlx5_1");
   EXPECT_EQ(refused(StatusCode::Unsupported),
             "no RDMA device of this host can be used: efa0 is neither InfiniBand nor RoCE, and has "
             "no reliable connections; mlx5_0 cannot be opened (are /dev/infiniband/uverbs* there, "
@@ -144,8 +144,8 @@ TEST_F(DeviceTest, ListsWhatIsWrongWithEachDevice) {
 
 TEST_F(DeviceTest, SaysWhichPortIsLeftOutByWhichVariable) {
   FakeHost::add_port(host_.add("rxe0"));
-  config_.verbs.hca = "rxe0:1";
-  config_.verbs.port = 2;
+  config_.settings.set("RDMACOLL_HCA", "rxe0:1");
+  config_.settings.set("RDMACOLL_IB_PORT", "2");
   EXPECT_EQ(refused(StatusCode::Unsupported),
             "no RDMA device of this host can be used: rxe0 port 1 is excluded by "
             "RDMACOLL_IB_PORT=2; rxe0 port 2 is excluded by RDMACOLL_HCA='rxe0:1'");

@@ -11,6 +11,7 @@
 #include "csrc/transport/verbs/connection/wire.h"
 #include "csrc/transport/verbs/device/device.h"
 #include "csrc/transport/verbs/device/limits.h"
+#include "csrc/transport/verbs/settings/settings.h"
 
 namespace rdmacoll::verbs {
 

@@ -92,7 +92,10 @@ std::vector<Candidate> candidates_of(const VerbsTable& table, const Device& devi
 }  // namespace
 
 Result<std::unique_ptr<Device>> Device::open(const VerbsTable& table, const Config& config) {
-  auto admitted = HcaList::parse(config.verbs.hca);
+  auto settings = VerbsConfig::read(config.settings);
+  if (!settings.ok()) return settings.status();
+  const VerbsConfig& verbs = settings.value();
+  auto admitted = HcaList::parse(verbs.hca);
   if (!admitted.ok()) return admitted.status();
   prepare_for_fork(table, config.log_level);
   const DeviceList list(table);
@@ -108,14 +111,12 @@ Result<std::unique_ptr<Device>> Device::open(const VerbsTable& table, const Conf
   std::vector<Candidate> candidates;
   for (ibv_device* device : list) {
     const std::string name = table.get_device_name(device);
-    std::string problem =
-        device_problem(*device, admitted.value().admits(name, 0), config.verbs.hca);
+    std::string problem = device_problem(*device, admitted.value().admits(name, 0), verbs.hca);
     if (problem.empty()) {
       auto opened = open_one(table, device);
       if (opened.ok()) {
         devices.push_back(opened.take());
-        const auto ports =
-            candidates_of(table, *devices.back(), admitted.value(), config.verbs, nearness);
+        const auto ports = candidates_of(table, *devices.back(), admitted.value(), verbs, nearness);
         candidates.insert(candidates.end(), ports.begin(), ports.end());
         continue;
       }
@@ -123,12 +124,12 @@ Result<std::unique_ptr<Device>> Device::open(const VerbsTable& table, const Conf
     }
     candidates.push_back({name, 0, 0, std::move(problem)});
   }
-  auto index = verbs::choose_candidate(candidates, config.local_rank);
+  auto index = verbs::choose_candidate(candidates, config.place.local_rank);
   if (!index.ok()) return index.status();
   const Candidate& chosen = candidates[index.value()];
   const auto device = std::find_if(devices.begin(), devices.end(),
                                    [&](const auto& open) { return open->name() == chosen.device; });
-  RDMACOLL_RETURN_IF_ERROR((*device)->use_port(chosen.port, config.verbs));
+  RDMACOLL_RETURN_IF_ERROR((*device)->use_port(chosen.port, verbs));
   (*device)->reason_ = verbs::explain_choice(candidates, index.value());
   return std::move(*device);
 }

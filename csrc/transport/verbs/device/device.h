@@ -10,6 +10,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/status.h"
 #include "csrc/transport/verbs/device/table.h"
+#include "csrc/transport/verbs/settings/settings.h"
 
 namespace rdmacoll {
 

@@ -9,6 +9,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/status.h"
 #include "csrc/transport/verbs/device/device.h"
+#include "csrc/transport/verbs/settings/settings.h"
 
 namespace rdmacoll {
 

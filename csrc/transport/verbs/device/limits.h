@@ -6,6 +6,7 @@
 
 #include "csrc/base/config.h"
 #include "csrc/base/limits.h"
+#include "csrc/transport/verbs/settings/settings.h"
 
 namespace rdmacoll::verbs {
 

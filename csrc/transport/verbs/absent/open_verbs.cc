@@ -1,5 +1,5 @@
 // open_verbs() of a build without the verbs transport: says so.
-// Floor: transport/no_verbs. Thread: any.
+// Floor: transport/verbs/absent. Thread: any.
 #include "csrc/transport/verbs/open_verbs.h"
 
 namespace rdmacoll {
