@@ -76,7 +76,7 @@ Result<Mac> Process::sign(const std::string& text) {
   if (endpoint == nullptr) {
     return Status(StatusCode::InvalidArgument, "there is no group, and so no job to sign for");
   }
-  auto key = JobKey::load(endpoint->config().secret);
+  auto key = JobKey::load(endpoint->config().secret.text);
   if (!key.ok()) return key.status();
   return key.value().sign("python", text);
 }
