@@ -48,9 +48,10 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
       id = known->second;
       outcome = peer_status(id);
       return true;
-    } else if (const auto refused = refused_.find(card.process); refused != refused_.end()) {
-      outcome = refused->second;
-    } else if (card_.process < card.process && !dialling(card.process)) {
+    }
+    outcome = refusals_.status_of(card.process);
+    if (!outcome.ok()) return true;
+    if (card_.process < card.process && !dialling(card.process)) {
       if (clock_.now_ns() < dial_at_ns) return false;
       outcome = dial(card);
       dial_at_ns = clock_.now_ns() + kRedialNs;
@@ -64,7 +65,8 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
     const std::lock_guard lock(mutex_);
     return Status(StatusCode::Timeout,
                   process_name(card.pid, card.host) +
-                      " did not connect in time; it may be late, stuck or dead" + why_not(card));
+                      " did not connect in time; it may be late, stuck or dead" +
+                      refusals_.why_not(card.process));
   }
   if (!outcome.ok()) return outcome;
   return id;
@@ -106,20 +108,7 @@ Result<PeerSocket> ShmTransport::listener_of(const Card& card) const {
                 process_name(card.pid, card.host) +
                     " does not listen: it has ended, or it is on another machine that was given "
                     "the same RDMACOLL_HOST_ID" +
-                    why_not(card));
-}
-
-// What may be the reason that the two processes did not meet.
-std::string ShmTransport::why_not(const Card& card) const {
-  std::string text;
-  if (hung_up_.contains(card.process)) {
-    text +=
-        "; it closed the connection that this process had made before the two had met: it turned "
-        "this process away (another user, another version of rdmacoll), or was ending, and its "
-        "own error says which";
-  }
-  if (!turned_away_.empty()) text += "; meanwhile this process turned one away: " + turned_away_;
-  return text;
+                    refusals_.why_not(card.process));
 }
 
 Status ShmTransport::dial(const Card& card) {
@@ -128,7 +117,7 @@ Status ShmTransport::dial(const Card& card) {
   if (!socket.value().valid()) return Status();  // busy: the waiting loop tries again
   Status heard_hello = say_hello(socket.take(), &card);
   if (heard_hello.code() != StatusCode::PeerFailed) return heard_hello;
-  hung_up_.insert(card.process);  // the waiting loop tries again here, too
+  refusals_.note_hung_up(card.process);  // the waiting loop tries again here, too
   return Status();
 }
 
@@ -154,7 +143,8 @@ void ShmTransport::accept_strangers() {
     // Whoever cannot be answered is not let in; the side that wants to meet me notices by its
     // socket's end and says so. One that has hung up by then only looked whether I listen.
     const Status status = say_hello(PeerSocket(std::move(fd)), nullptr);
-    if (!status.ok() && status.code() != StatusCode::PeerFailed) turned_away_ = status.message();
+    if (!status.ok() && status.code() != StatusCode::PeerFailed)
+      refusals_.note_turned_away(status.message());
     if (handshakes_.size() > kMaxStrangers) drop_the_oldest();
   }
 }
@@ -217,12 +207,12 @@ void ShmTransport::hear_handshake(int fd) {
            "one for all ranks");
   }
   if (received == PeerSocket::Received::Closed && handshake.dialled) {
-    hung_up_.insert(handshake.process);
+    refusals_.note_hung_up(handshake.process);
   }
   if (next == Handshake::Next::Admit && ids_.count(handshake.process) == 0) {
     // As in accept_strangers: not admitted, the socket closes and both sides notice.
     const Status status = admit(std::move(incoming), std::move(handshake.socket));
-    if (!status.ok()) turned_away_ = status.message();
+    if (!status.ok()) refusals_.note_turned_away(status.message());
   }
 }
 
@@ -230,7 +220,7 @@ void ShmTransport::hear_handshake(int fd) {
 bool ShmTransport::reply(const Handshake& handshake, Handshake::Next next) {
   if (next == Handshake::Next::Prove) {
     auto proof = handshake.proof(key_, card_.process);
-    if (!proof.ok()) turned_away_ = proof.status().message();
+    if (!proof.ok()) refusals_.note_turned_away(proof.status().message());
     return proof.ok() && handshake.socket.send(proof.value(), {}).ok();
   }
   if (next != Handshake::Next::SayHello) return false;
@@ -240,16 +230,12 @@ bool ShmTransport::reply(const Handshake& handshake, Handshake::Next next) {
   return handshake.socket.send(hello, {control_segment_.fd(), wake_fd_.get()}).ok();
 }
 
-// Whoever waits for that process hears of it at once. Another process of this user may have lied
-// about who it is; but that could as well end this process. Of a process that has not said who it
-// is only the text of later errors tells.
+// Whoever waits for that process hears of it at once. Of a process that has not said who it is only
+// the text of later errors tells.
 void ShmTransport::refuse(const Handshake& handshake, const std::string& why) {
   Result<ucred> other = handshake.socket.credentials();
   const auto pid = other.ok() ? static_cast<uint32_t>(other.value().pid) : 0;
-  turned_away_ = process_name(pid, card_.host) + " " + why;
-  const bool named = handshake.dialled || handshake.process != ProcessId{};
-  if (!named || refused_.size() >= kMaxWorld) return;
-  refused_[handshake.process] = Status(StatusCode::Mismatch, turned_away_);
+  refusals_.refuse(handshake.process, process_name(pid, card_.host) + " " + why);
 }
 
 Status ShmTransport::admit(Incoming hello, PeerSocket socket) {

@@ -96,13 +96,13 @@ void ShmTransport::poll() {
 }
 
 int ShmTransport::arm() {
-  control_.asleep.store(1, std::memory_order_relaxed);
+  control().asleep.store(1, std::memory_order_relaxed);
   full_fence();  // see ring_if_asleep
   return wake_set_.get();
 }
 
 void ShmTransport::disarm() {
-  control_.asleep.store(0, std::memory_order_relaxed);
+  control().asleep.store(0, std::memory_order_relaxed);
   wake_fd_.drain();
   check_failures();
 }

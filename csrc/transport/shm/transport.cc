@@ -66,7 +66,6 @@ ShmTransport::ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegm
       card_(std::move(card)),
       pid_(::getpid()),
       control_segment_(std::move(control)),
-      control_(*reinterpret_cast<Control*>(control_segment_.data())),
       wake_fd_(std::move(wake_fd)),
       listener_(std::move(listener)),
       meeting_set_(::epoll_create1(EPOLL_CLOEXEC)),

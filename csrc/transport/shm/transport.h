@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "csrc/base/job_key.h"
 #include "csrc/transport/shm/handshake.h"
 #include "csrc/transport/shm/peer.h"
+#include "csrc/transport/shm/refusals.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
@@ -97,7 +97,6 @@ class ShmTransport final : public Transport {
   bool reply(const Handshake& handshake, Handshake::Next next);
   void drop_the_oldest();
   void refuse(const Handshake& handshake, const std::string& why);
-  std::string why_not(const Card& card) const;  // empty: nothing is known
   Status admit(Incoming hello, PeerSocket socket);
   Status watch_peer(PeerId id, Peer* peer, pid_t pid);
   // Serves sockets until ready() is true (called under the mutex); false: the deadline passed.
@@ -130,13 +129,13 @@ class ShmTransport final : public Transport {
 
   Peer& peer_at(PeerId id) const;
   OpenRegion& opened(PeerId peer, RegionId region) const;
+  Control& control() const { return *reinterpret_cast<Control*>(control_segment_.data()); }
 
   const Clock& clock_;
   const JobKey key_;
   const Card card_;
   const pid_t pid_;
   SharedSegment control_segment_;
-  Control& control_;
   WakeFd wake_fd_;
   UniqueFd listener_;
   UniqueFd meeting_set_;  // epoll: what set-up serves
@@ -147,10 +146,8 @@ class ShmTransport final : public Transport {
   mutable std::mutex mutex_;  // what follows, down to the driver's
   uint32_t peer_count_ = 0;
   std::map<ProcessId, PeerId> ids_;
-  std::list<Handshake> handshakes_;       // connected, Hello not yet heard
-  std::map<ProcessId, Status> refused_;   // whoever claimed to be them did not prove itself
-  std::set<ProcessId> hung_up_;           // were dialled, and hung up before we had met
-  std::string turned_away_;               // the last process that was not let in, and why
+  std::list<Handshake> handshakes_;  // connected, Hello not yet heard
+  Refusals refusals_;
   std::map<RegionId, MyRegion> regions_;  // mine, while peers may have them
   Generation generations_ = 0;
   std::vector<PeerId> blocked_;  // peers with unsent messages
