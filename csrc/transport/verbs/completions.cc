@@ -18,15 +18,9 @@ using verbs::SignalRecord;
 using verbs::WindowWord;
 using verbs::WorkId;
 
-namespace {
-
-constexpr uint32_t kPollsPerClock = 64;
-
-}  // namespace
-
 void VerbsTransport::poll() {
   ibv_wc completions[verbs::kCompletionsPerPoll];
-  const int count = table_.poll_cq(completions_, verbs::kCompletionsPerPoll, completions);
+  const int count = completions_.poll(completions, verbs::kCompletionsPerPoll);
   for (int i = 0; i < count; ++i) take(completions[i]);
   if (!chained_.empty()) {
     for (Peer* peer : chained_) {
@@ -37,7 +31,7 @@ void VerbsTransport::poll() {
     }
     chained_.clear();
   }
-  if (errands_.load(std::memory_order_relaxed) || ++polls_ % kPollsPerClock == 0) run_errands();
+  if (errands_.is_time_to_look()) run_errands();
 }
 
 void VerbsTransport::take(const ibv_wc& completion) {
@@ -82,19 +76,19 @@ void VerbsTransport::take_deferred(Peer& peer) {
       return;
     }
     peer.deferred.pop();
-    ++peer.taken;
+    ++peer.in.taken;
     make_room(peer, 0);
   }
 }
 
 // False: marks on other stripes, that come before it, are not here yet.
 bool VerbsTransport::take_signal(Peer& peer, Immediate immediate) {
-  const SignalRecord& record = peer.signal_ring().records[peer.taken % verbs::kReceiveDepth];
+  const SignalRecord& record = peer.next_record();
   for (size_t i = 1; record.stripes >> i != 0; ++i) {
     if ((record.stripes >> i & 1) != 0 && peer.marks[i] == 0) return false;
   }
   for (size_t i = 1; record.stripes >> i != 0; ++i) peer.marks[i] -= record.stripes >> i & 1;
-  peer.signals_returned = verbs::advance_to(peer.signals_returned, record.returned);
+  peer.out.returned = verbs::advance_to(peer.out.returned, record.returned);
   const verbs::VerbsRegion* region = regions_.at(immediate.region);
   const uint64_t offset = uint64_t{immediate.line} * kLineBytes;
   // Of a region that was released meanwhile nobody looks at the lines; nothing else is trusted.
@@ -109,36 +103,36 @@ void VerbsTransport::take_notice(Peer& peer, uint32_t notice) {
     return;
   }
   if (notice != Immediate::kRegionClosed && notice != Immediate::kRegionWithdrawn) return;
-  const SignalRecord& record = peer.signal_ring().records[peer.taken % verbs::kReceiveDepth];
+  const SignalRecord& record = peer.next_record();
   hear_of_region(peer, notice, verbs::RegionNotice::of(record));
 }
 
 // Posts receives again by the batch. Of stripe 0, one that a signal has used counts only when the
 // signal was taken, so that no more than the window's are ever deferred.
 void VerbsTransport::make_room(Peer& peer, uint8_t stripe) {
-  if (++peer.consumed[stripe] < verbs::kReceiveBatch) return;
+  if (++peer.in.consumed[stripe] < verbs::kReceiveBatch) return;
   const int error = peer.stripes[stripe]->post_receive_batch();
   if (error != 0) {
     lose(peer, PeerState::Broken,
          call_error("posting receives for " + peer.card.who(), error, *device_));
     return;
   }
-  peer.consumed[stripe] = 0;
-  if (stripe == 0) peer.returned += verbs::kReceiveBatch;
+  peer.in.consumed[stripe] = 0;
+  if (stripe == 0) peer.in.returned += verbs::kReceiveBatch;
 }
 
 void VerbsTransport::tell_window(Peer& peer) {
-  if (peer.returned - peer.told < verbs::kTellEvery) [[likely]]
+  if (!peer.in.is_to_be_told()) [[likely]]
     return;
   QueuePair& first = *peer.stripes[0];
   if (!peer.alive() || !first.has_room(1)) return;  // the next completion comes here again
-  const uint64_t room = peer.words_told++ % verbs::SignalRing::kRooms;
-  first.write_word(WindowWord::of(peer.returned),
-                   {peer.its_signal_ring.address + offsetof(verbs::SignalRing, rooms) +
-                        room * sizeof(WindowWord),
-                    peer.its_signal_ring.rkey});
+  const uint64_t room = peer.in.words_told++ % verbs::SignalRing::kRooms;
+  first.write_word(
+      WindowWord::of(peer.in.returned),
+      {peer.its_ring.address + offsetof(verbs::SignalRing, rooms) + room * sizeof(WindowWord),
+       peer.its_ring.rkey});
   count_control_message();
-  peer.told = peer.returned;
+  peer.in.told = peer.in.returned;
   ring(peer, first);
 }
 
@@ -147,16 +141,16 @@ void VerbsTransport::lose(Peer& peer, PeerState state, Status why) {
     const std::lock_guard lock(mutex_);
     const PeerState before = peer.state.load(std::memory_order_relaxed);
     if (before == PeerState::Gone || before == PeerState::Broken) return;
-    if (!trouble_.empty() && state == PeerState::Broken) {
-      why = Status(why.code(), why.message() + "; before that the device reported: " + trouble_);
+    if (!failures_.reported.empty() && state == PeerState::Broken) {
+      why = Status(why.code(),
+                   why.message() + "; before that the device reported: " + failures_.reported);
     }
     note_end(peer.id, why);
     peer.state.store(state, std::memory_order_release);
-    peer.raise_done(UINT64_MAX);
-    errands_.store(true,
-                   std::memory_order_relaxed);  // regions may have had it as their last reader
+    peer.transfers.raise_done(UINT64_MAX);
+    errands_.note();  // regions may have had it as their last reader
     log_.write(state == PeerState::Gone ? LogLevel::Debug : LogLevel::Warn, why.message());
-    met_.notify_all();
+    changed_.notify_all();
   }
   if (state == PeerState::Broken) {
     for (const auto& stripe : peer.stripes) stripe->give_up();

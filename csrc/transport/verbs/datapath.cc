@@ -71,28 +71,28 @@ Posted VerbsTransport::transfer(Peer& peer, const Transfer& what, Ticket* ticket
     if (!peer.stripes[i]->has_room(1)) return Posted::Full;
   }
   const uint32_t lkey = local_key(what.local);
-  ++peer.puts;
+  ++peer.transfers.posted;
   for (uint64_t i = 0, offset = 0; offset < bytes; ++i, offset += part_bytes) {
     const auto piece = static_cast<uint32_t>(std::min(part_bytes, bytes - offset));
     const QueuePair::Remote remote{what.remote.address + offset, what.remote.rkey};
     QueuePair& stripe = *peer.stripes[i];
     if (what.is_get) {
-      stripe.read(what.local.data + offset, piece, lkey, remote, peer.puts);
+      stripe.read(what.local.data + offset, piece, lkey, remote, peer.transfers.posted);
     } else {
-      stripe.write(what.local.data + offset, piece, lkey, remote, peer.puts);
+      stripe.write(what.local.data + offset, piece, lkey, remote, peer.transfers.posted);
       if (i > 0) peer.dirty_stripes |= static_cast<uint8_t>(1u << i);
     }
   }
   to_ring(peer);
-  *ticket = peer.newest();
+  *ticket = peer.transfers.newest();
   return Posted::Pending;
 }
 
 // Room in the peer's receive queue, and in my send queues for the signal and its marks.
 bool VerbsTransport::may_signal(Peer& peer) {
-  if (peer.signals_sent - peer.signals_returned >= verbs::kReceiveDepth) {
-    peer.signals_returned = peer.signal_ring().told_room(peer.signals_returned);
-    if (peer.signals_sent - peer.signals_returned >= verbs::kReceiveDepth) return false;
+  if (peer.out.is_full()) {
+    peer.out.returned = peer.own_ring.ring().told_room(peer.out.returned);
+    if (peer.out.is_full()) return false;
   }
   if (!peer.stripes[0]->has_room(1)) return false;
   for (size_t i = 1; i < peer.stripes.size(); ++i) {
@@ -121,19 +121,18 @@ Posted VerbsTransport::signal(PeerId id, uint8_t, RemoteSlice slice, uint64_t co
   record.counter = counter;
   record.signature = header.signature;
   record.bytes = header.bytes;
-  record.returned = static_cast<uint32_t>(peer.returned);
+  record.returned = static_cast<uint32_t>(peer.in.returned);
   record.stripes = peer.dirty_stripes;
   record.inline_bytes = static_cast<uint8_t>(header.inline_bytes);
   record.credit = header.credit;
   record.reserved = 0;
   std::memcpy(record.inline_data, header.inline_data, header.inline_bytes);
-  const uint64_t place = peer.signals_sent % verbs::kReceiveDepth * sizeof(SignalRecord);
   const Immediate immediate{slice.region, static_cast<uint32_t>(slice.offset / kLineBytes)};
   peer.stripes[0]->write_signal(
-      record, {peer.its_signal_ring.address + place, peer.its_signal_ring.rkey}, immediate);
-  peer.told = peer.returned;
+      record, {peer.its_ring.address + peer.out.offset(), peer.its_ring.rkey}, immediate);
+  peer.in.told = peer.in.returned;
   peer.dirty_stripes = 0;
-  ++peer.signals_sent;
+  ++peer.out.sent;
   ring(peer, *peer.stripes[0]);
   return Posted::Done;
 }
@@ -142,16 +141,15 @@ bool VerbsTransport::send_notice(Peer& peer, uint32_t notice, const RegionNotice
   if (!may_signal(peer)) return false;
   const Immediate immediate{Immediate::kNoticeRegion, notice};
   if (about != nullptr) {
-    const uint64_t place = peer.signals_sent % verbs::kReceiveDepth * sizeof(SignalRecord);
     peer.stripes[0]->write_signal(about->record(),
-                                  {peer.its_signal_ring.address + place, peer.its_signal_ring.rkey},
+                                  {peer.its_ring.address + peer.out.offset(), peer.its_ring.rkey},
                                   immediate);
   } else {
     peer.stripes[0]->notify(immediate);
     peer.stripes[0]->want_completion();  // as nothing follows that would ask for one
   }
   count_control_message();
-  ++peer.signals_sent;
+  ++peer.out.sent;
   ring(peer, *peer.stripes[0]);
   return true;
 }

@@ -22,51 +22,48 @@ constexpr unsigned kLookAgainUs = 50;
 }  // namespace
 
 void VerbsTransport::run_errands() {
-  if (errands_.exchange(false)) {
+  if (errands_.take()) {
     send_notices();
     deregister_released();
     Status failure;
     {
       const std::lock_guard lock(mutex_);
-      failure = device_failure_;
+      failure = failures_.device;
     }
     for (PeerId id = 0; !failure.ok() && peers_.at(id) != nullptr; ++id) {
       lose(*peers_.at(id), PeerState::Broken, failure);
     }
   }
-  const int64_t now_ns = clock_.now_ns();
-  if (now_ns < next_probe_ns_) return;
-  next_probe_ns_ = now_ns + kProbeEveryNs;
-  probe_silent_peers();
+  if (errands_.is_time_to_probe(clock_.now_ns(), kProbeEveryNs)) probe_silent_peers();
 }
 
 // A notice comes after everything that was sent to the peer or read from it. It follows by itself
 // what went over its own stripe; what went over others, and what is read, must be done before.
 void VerbsTransport::send_notices() {
-  std::vector<Notice> due;
+  std::vector<verbs::Notice> due;
   {
     const std::lock_guard lock(mutex_);
-    due.swap(notices_);
+    due.swap(errands_.notices);
   }
-  for (Notice& notice : due) {
+  for (verbs::Notice& notice : due) {
     Peer& peer = peer_at(notice.peer);
     if (!peer.alive()) continue;
-    if (!notice.follows) notice.follows = peer.newest();
+    if (!notice.follows) notice.follows = peer.transfers.newest();
     if (notice.follows->done() && send_notice(peer, notice.kind, &notice.about)) {
       continue;
     }
     const std::lock_guard lock(mutex_);
-    notices_.push_back(notice);
-    errands_.store(true, std::memory_order_relaxed);
+    errands_.notices.push_back(notice);
+    errands_.note();
   }
 }
 
 void VerbsTransport::deregister_released() {
   const std::lock_guard lock(mutex_);
-  std::erase_if(released_, [&](RegionId id) {
+  std::erase_if(errands_.released, [&](RegionId id) {
     if (is_in_use(*regions_.at(id))) return false;
     const auto region = regions_.take(id);
-    table_.dereg_mr(region->registered);
+    table().dereg_mr(region->registered);
     return true;
   });
 }
@@ -78,11 +75,11 @@ bool VerbsTransport::is_in_use(VerbsRegion& region) {
   if (!region.uses) {
     region.uses.emplace();
     for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
-      region.uses->push_back(peers_.at(id)->newest());
+      region.uses->push_back(peers_.at(id)->transfers.newest());
     }
   }
   std::erase_if(*region.uses, [](const Ticket& use) { return use.done(); });
-  if (!region.uses->empty()) errands_.store(true, std::memory_order_relaxed);
+  if (!region.uses->empty()) errands_.note();
   return !region.lease.readers.empty() || !region.uses->empty();
 }
 
@@ -92,7 +89,7 @@ void VerbsTransport::probe_silent_peers() {
     Peer& peer = *peers_.at(id);
     verbs::QueuePair* first = peer.stripes[0].get();
     if (!std::exchange(peer.heard, false) && peer.alive() && !peer.is_self && first->has_room(1)) {
-      first->probe(peer.its_signal_ring);
+      first->probe(peer.its_ring);
       ring(peer, *first);
     }
   }
@@ -104,7 +101,7 @@ bool VerbsTransport::say_goodbye() {
   for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
     Peer& peer = *peers_.at(id);
     if (!peer.alive() || peer.is_self) continue;
-    if (!peer.said_goodbye && peer.newest().done()) {
+    if (!peer.said_goodbye && peer.transfers.newest().done()) {
       peer.said_goodbye = send_notice(peer, Immediate::kGoodbye);
     }
     all_have_it &= peer.said_goodbye && peer.stripes[0]->idle();
@@ -120,10 +117,9 @@ void VerbsTransport::close_device() {
     discard(*peer);
   }
   for (RegionId id = 0; id < kMaxRegions; ++id) {
-    if (const auto region = regions_.take(id)) table_.dereg_mr(region->registered);
+    if (const auto region = regions_.take(id)) table().dereg_mr(region->registered);
   }
-  if (completions_ != nullptr) table_.destroy_cq(std::exchange(completions_, nullptr));
-  if (channel_ != nullptr) table_.destroy_comp_channel(std::exchange(channel_, nullptr));
+  completions_.close();
   device_.reset();
 }
 
@@ -132,7 +128,7 @@ void VerbsTransport::leave() {
     const std::lock_guard lock(mutex_);
     leaving_ = true;
   }
-  if (completions_ != nullptr) {
+  if (completions_.is_open()) {
     const Deadline deadline = Deadline::after_ms(clock_, kLeaveMs);
     while (!say_goodbye() && !deadline.passed(clock_)) {
       poll();

@@ -43,8 +43,8 @@ Result<std::string> VerbsTransport::register_region(RegionId id, const RegionMem
   region.holds_lines = full;
   region.memory = memory.segment;
   const auto address = reinterpret_cast<uint64_t>(region.base);
-  region.registered = table_.reg_mr_iova2(device_->pd(), region.base, region.bytes, address,
-                                          full ? kWritable | IBV_ACCESS_REMOTE_READ : kWritable);
+  region.registered = table().reg_mr_iova2(device_->pd(), region.base, region.bytes, address,
+                                           full ? kWritable | IBV_ACCESS_REMOTE_READ : kWritable);
   if (region.registered == nullptr) return registration_error(errno, region.bytes, *device_);
   const uint32_t rkey = region.registered->rkey;
   count_registration();
@@ -117,8 +117,8 @@ void VerbsTransport::close_region(PeerId id, RegionId region) {
   const std::lock_guard lock(mutex_);
   const auto open = peer_at(id).regions.take(region);
   if (open == nullptr) return;
-  notices_.push_back({id, verbs::Immediate::kRegionClosed, {region, open->generation}});
-  errands_.store(true, std::memory_order_relaxed);
+  errands_.notices.push_back({id, verbs::Immediate::kRegionClosed, {region, open->generation}});
+  errands_.note();
 }
 
 void VerbsTransport::release_region(RegionId id, Release how) {
@@ -126,14 +126,14 @@ void VerbsTransport::release_region(RegionId id, Release how) {
   VerbsRegion* region = regions_.at(id);
   RDMACOLL_CHECK(region != nullptr && !region->lease.released);
   region->lease.released = true;
-  released_.push_back(id);
+  errands_.released.push_back(id);
   if (how == Release::Withdraw) {
     for (const PeerId reader : region->lease.readers) {
-      notices_.push_back(
+      errands_.notices.push_back(
           {reader, verbs::Immediate::kRegionWithdrawn, {id, region->lease.generation}});
     }
   }
-  errands_.store(true, std::memory_order_relaxed);
+  errands_.note();
 }
 
 // In the driver, by a notice. Where a withdrawn region is open, the answer comes when it is closed.
@@ -149,9 +149,9 @@ void VerbsTransport::hear_of_region(Peer& peer, uint32_t notice, const verbs::Re
     const OpenedRegion* open = peer.regions.at(about.region);
     if (open != nullptr && open->generation == about.generation) return;
     peer.withdrawn.add(about.region, about.generation);
-    notices_.push_back({peer.id, verbs::Immediate::kRegionClosed, about});
+    errands_.notices.push_back({peer.id, verbs::Immediate::kRegionClosed, about});
   }
-  errands_.store(true, std::memory_order_relaxed);
+  errands_.note();
 }
 
 }  // namespace rdmacoll

@@ -22,8 +22,11 @@
 #include "csrc/memory/unique_fd.h"
 #include "csrc/memory/wake_fd.h"
 #include "csrc/transport/transport.h"
+#include "csrc/transport/verbs/connection/completion_queue.h"
 #include "csrc/transport/verbs/connection/listener.h"
+#include "csrc/transport/verbs/connection/met_processes.h"
 #include "csrc/transport/verbs/connection/peer.h"
+#include "csrc/transport/verbs/errands.h"
 #include "csrc/transport/verbs/settings/settings.h"
 
 namespace rdmacoll {
@@ -79,8 +82,8 @@ class VerbsTransport final : public Transport {
                 const Header& header) override;
   void poll() override;
 
-  int arm() override;
-  void disarm() override;
+  int arm() override { return completions_.arm(); }
+  void disarm() override { completions_.disarm(); }
 
   // Puts the connection into its error state: nothing lands any more.
   Status fence(PeerId peer, Deadline deadline) override;
@@ -91,14 +94,12 @@ class VerbsTransport final : public Transport {
 
   VerbsTransport(std::unique_ptr<const VerbsTable> table, VerbsConfig config, Log log, JobKey key,
                  const Clock& clock, std::unique_ptr<Device> device);
-  Status open_queues();
   Status start_queue_pair();
 
   // Meeting (verbs_meeting.cc), under the mutex.
   Result<Peer*> admit(const verbs::VerbsCard& card);
   Status equip(Peer* peer);
   void discard(Peer& peer);
-  Status reserve_completions();
   void hear_datagram(const std::byte* data, size_t bytes);
   void hear(Peer* peer, const verbs::Hello& hello);
   Status join(Peer* peer, const verbs::Hello& hello);
@@ -143,8 +144,9 @@ class VerbsTransport final : public Transport {
   bool say_goodbye();
   void close_device();
 
-  const std::unique_ptr<const VerbsTable> owned_table_;
-  const VerbsTable& table_;
+  const VerbsTable& table() const { return *table_; }
+
+  const std::unique_ptr<const VerbsTable> table_;  // what others refer to
   const VerbsConfig config_;
   const JobKey key_;
   const Clock& clock_;
@@ -153,38 +155,24 @@ class VerbsTransport final : public Transport {
   std::unique_ptr<Device> device_;
   verbs::VerbsCard card_;
 
-  ibv_comp_channel* channel_ = nullptr;
-  ibv_cq* completions_ = nullptr;
-  int completion_capacity_ = 0;
-  WakeFd wake_fd_;     // rung where the device has failed
-  UniqueFd wake_set_;  // epoll: what ends a sleep
-
+  verbs::CompletionQueue completions_;
   Published<Peer, verbs::kMaxPeers> peers_;
   Published<verbs::VerbsRegion, kMaxRegions> regions_;  // mine
 
-  mutable std::mutex mutex_;  // the fields down to the blank line
-  std::condition_variable met_;
-  uint32_t peer_count_ = 0;
-  std::map<ProcessId, PeerId> ids_;
-  std::map<ProcessId, verbs::Hello> early_hellos_;  // heard, not yet connected to
-  struct Notice {
-    PeerId peer;
-    uint32_t kind;  // Immediate's
-    verbs::RegionNotice about;
-    std::optional<Ticket> follows{};  // must be done before
-  };
-  std::vector<Notice> notices_;
-  std::vector<RegionId> released_;  // mine, and not yet deregistered
+  mutable std::mutex mutex_;  // what follows, and what of the errands says so
+  std::condition_variable changed_;
+  verbs::MetProcesses met_;
   Generation generations_ = 0;
-  Status device_failure_;
-  Status door_failure_;
-  std::string trouble_;  // that the device has reported and that is not known to be over
+  struct Failures {
+    Status device;
+    Status listener;
+    std::string reported;  // trouble of the device that is not known to be over
+  };
+  Failures failures_;
   bool leaving_ = false;
 
-  std::atomic<bool> errands_{false};  // something under the mutex is for the driver
-  std::vector<Peer*> chained_;        // the driver's, down to here
-  uint32_t polls_ = 0;
-  int64_t next_probe_ns_ = 0;
+  verbs::Errands errands_;
+  std::vector<Peer*> chained_;  // the driver's
 
   std::unique_ptr<verbs::ConnectionListener> listener_;  // last: it ends before what it uses
 };

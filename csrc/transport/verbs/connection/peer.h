@@ -1,5 +1,5 @@
-// VerbsPeer: what the verbs transport keeps of another process; VerbsRegion: of its own memory.
-// Floor: transport/verbs/connection. Thread: see each field.
+// VerbsPeer: what the verbs transport keeps of another process, and the parts of that; VerbsRegion:
+// of its own memory. Floor: transport/verbs/connection. Thread: see each field.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "csrc/transport/lease.h"
 #include "csrc/transport/verbs/connection/address.h"
 #include "csrc/transport/verbs/connection/queue_pair.h"
+#include "csrc/transport/verbs/connection/wire.h"
 
 namespace rdmacoll::verbs {
 
@@ -57,62 +58,100 @@ class DeferredSignals {
   uint64_t tail_ = 0;
 };
 
+// Signals to a peer, counted against the receives that it has posted for them.
+struct SendWindow {
+  uint64_t sent = 0;
+  uint64_t returned = 0;  // of these, those that it has made room for again
+
+  bool is_full() const { return sent - returned >= kReceiveDepth; }
+  // Where in the peer's ring the record of the next one goes.
+  uint64_t offset() const { return sent % kReceiveDepth * sizeof(SignalRecord); }
+};
+
+// And those that come from it.
+struct ReceiveWindow {
+  uint64_t taken = 0;
+  uint64_t returned = 0;                         // of these, what has been made room for again
+  uint64_t told = 0;                             // of these, what the peer knows of
+  uint64_t words_told = 0;                       // by a word of its own
+  std::array<uint32_t, kMaxStripes> consumed{};  // receives to be posted again
+
+  bool is_to_be_told() const { return returned - told >= kTellEvery; }
+};
+
+// The puts to a peer and the gets from it, in the order in which they were posted.
+struct Transfers {
+  uint64_t posted = 0;            // the number of the newest
+  std::atomic<uint64_t> done{0};  // all up to this one; the largest number once the peer has ended
+
+  void raise_done(uint64_t up_to) {
+    uint64_t before = done.load(std::memory_order_relaxed);
+    while (before < up_to &&
+           !done.compare_exchange_weak(before, up_to, std::memory_order_release)) {
+    }
+  }
+  Ticket newest() const { return Ticket(done, posted); }
+};
+
+// What a peer writes its signals to.
+struct OwnSignalRing {
+  std::unique_ptr<SharedSegment> memory;
+  ibv_mr* registered = nullptr;
+
+  SignalRing& ring() const { return *reinterpret_cast<SignalRing*>(memory->data()); }
+  QueuePair::Remote as_remote() const {
+    return {reinterpret_cast<uint64_t>(memory->data()), registered->rkey};
+  }
+};
+
+// How far two processes are in joining their queue pairs.
+struct PeerHandshake {
+  ibv_ah* way = nullptr;         // to the peer's listener
+  uint32_t packet_sequence = 0;  // my first
+  bool forged = false;           // somebody spoke in its name without knowing the job's secret
+  bool heard_hello = false;      // its queue pair numbers have come
+  bool knows_me = false;         // and it has joined its own to mine
+};
+
 struct VerbsPeer {
   // Fixed once published.
   uint32_t id = 0;
   VerbsCard card;
   bool is_self = false;
   std::vector<std::unique_ptr<QueuePair>> stripes;
+  OwnSignalRing own_ring;
 
   // The driver reads, others write.
   Published<OpenedRegion, kMaxRegions> regions;
   std::atomic<VerbsPeerState> state{VerbsPeerState::Meeting};
-  std::unique_ptr<SharedSegment> signal_ring_memory;  // written by the peer
-  ibv_mr* signal_ring_registered = nullptr;
-  QueuePair::Remote its_signal_ring{};  // before Alive
+  QueuePair::Remote its_ring{};  // before Alive
 
   // The driver's. Out:
-  uint64_t signals_sent = 0;
-  uint64_t signals_returned = 0;       // that it has made room for again
-  uint64_t puts = 0;                   // and gets: the number of the newest
-  std::atomic<uint64_t> puts_done{0};  // all up to this one; the largest number once it has ended
-  uint8_t dirty_stripes = 0;           // put to since the last signal; bit 0 is not used
-  bool chained = false;                // requests that no call has handed over yet
+  SendWindow out;
+  Transfers transfers;
+  uint8_t dirty_stripes = 0;  // put to since the last signal; bit 0 is not used
+  bool chained = false;       // requests that no call has handed over yet
   // In:
+  ReceiveWindow in;
   DeferredSignals deferred;
-  std::array<uint32_t, kMaxStripes> marks{};     // come, and no signal has asked for them yet
-  std::array<uint32_t, kMaxStripes> consumed{};  // receives to be posted again
-  uint64_t taken = 0;                            // signals
-  uint64_t returned = 0;                         // of those, what I have made room for again
-  uint64_t told = 0;                             // of those, what the peer knows of
-  uint64_t words_told = 0;                       // by a word of its own
+  std::array<uint32_t, kMaxStripes> marks{};  // come, and no signal has asked for them yet
   bool said_goodbye = false;
   bool heard = true;  // something, since the last look
 
   // Under the transport's mutex.
   Withdrawals withdrawn;
-  ibv_ah* door = nullptr;
-  uint32_t packet_sequence = 0;  // my first
-  bool forged = false;           // somebody spoke in its name without knowing the job's secret
-  bool heard_hello = false;      // its queue pair numbers have come
-  bool knows_me = false;         // and it has joined its own to mine
+  PeerHandshake handshake;
 
-  const SignalRing& signal_ring() const {
-    return *reinterpret_cast<const SignalRing*>(signal_ring_memory->data());
+  // The record of the signal, or notice, that is taken next.
+  const SignalRecord& next_record() const {
+    return own_ring.ring().records[in.taken % kReceiveDepth];
   }
   // The device is done with something. A stripe whose newest is done holds back none of the others.
   void note_done() {
-    uint64_t done = puts;
-    for (const auto& stripe : stripes) done = std::min(done, stripe->done_up_to(puts));
-    raise_done(done);
+    uint64_t done = transfers.posted;
+    for (const auto& stripe : stripes) done = std::min(done, stripe->done_up_to(transfers.posted));
+    transfers.raise_done(done);
   }
-  void raise_done(uint64_t up_to) {
-    uint64_t before = puts_done.load(std::memory_order_relaxed);
-    while (before < up_to &&
-           !puts_done.compare_exchange_weak(before, up_to, std::memory_order_release)) {
-    }
-  }
-  Ticket newest() const { return Ticket(puts_done, puts); }
   bool alive() const { return state.load(std::memory_order_acquire) == VerbsPeerState::Alive; }
 };
 
