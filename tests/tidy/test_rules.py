@@ -191,6 +191,11 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
     (rules.data_members, {"torch_ext/a.cc": cpp_class("A", 20)}, None),
     (rules.data_members, {"tests/a.cc": cpp_class("A", 21)}, None),
     (
+        rules.data_members,
+        {"csrc/plan/a.h": "struct A {\n" + "  int (*f)(B* b, void (*g)(int));\n" * 21 + "};\n"},
+        None,
+    ),
+    (
         rules.touches,
         TRANSPORT | MENTIONS,
         "known/:1: 7 files elsewhere name the transport known, more than 6: .ci/run,",
@@ -294,7 +299,7 @@ def test_cpp_functions(text: str, functions: list[Function]) -> None:
         ),
         ("enum class B : int { X, Y };\n  struct C;\n  struct D { int x; };\n  D d_;\n", "d_"),
         ("bool operator==(const A&) const = default;\n  template <class T>\n  void f(T t);\n", ""),
-        ("decltype(&::open) open = nullptr;\n  int (*close)(int);\n", "open close"),
+        ("decltype(&::open) open = nullptr;\n  int (*close)(int);\n", "open"),
         ("alignas(64) std::atomic<int> a_{0};\n  [[maybe_unused]] int b_ = 1 << 2;\n", "a_ b_"),
         ("F a_ = [](int x) { return x; };\n  int b_;  // int c_;\n", "a_ b_"),
     ],
