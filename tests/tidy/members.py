@@ -7,11 +7,6 @@ from dataclasses import dataclass, field
 from source import CPP, PREPROCESSOR, Tree, blank, is_member_initializer, without_comments
 
 MEMBERS = 20
-# Classes that hold more: a ceiling each, which may only fall. One that needs none leaves the table.
-KNOWN_LARGE: dict[str, int] = {
-    "VerbsPeer": 30,
-    "VerbsTransport": 35,
-}
 
 CLASS = re.compile(r"(?:class|struct|union)\b\s*([\w:]*)\s*(?:final\s*)?(?::(?!:).*)?$", re.S)
 LABEL = re.compile(r"\b(?:public|private|protected)\s*:(?!:)")
@@ -92,13 +87,8 @@ def cpp_classes(text: str) -> Iterator[Class]:
 
 def data_members(tree: Tree) -> Iterator[str]:
     """A class holds what one can keep in mind."""
-    large = set()
     for path in tree.select(CPP, "csrc/", "torch_ext/"):
         for one in cpp_classes(tree.text(path)):
-            count, most = len(one.members), KNOWN_LARGE.get(one.name, MEMBERS)
+            count = len(one.members)
             if count > MEMBERS:
-                large.add(one.name)
-            if count > most:
-                yield f"{path}:{one.line}: {one.name} has {count} data members, more than {most}"
-    for name in sorted(KNOWN_LARGE.keys() - large):
-        yield f"{__file__}:1: {name} needs no ceiling: take it from KNOWN_LARGE"
+                yield f"{path}:{one.line}: {one.name} has {count} data members, more than {MEMBERS}"

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import members
 import pytest
 import rules
-import touches
 from members import cpp_classes
 from source import Function, Tree, cpp_functions, python_functions
 
@@ -220,37 +218,11 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
 ]
 
 
-def complaints_of(tmp_path: Path, rule: rules.Rule, files: dict[str, str], most: int) -> list[str]:
-    """With a ceiling for what is named so in place of our own ones; 0: none."""
-    known = {"known": most} if most else {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(members, "KNOWN_LARGE", known)
-        patch.setattr(touches, "KNOWN_TOUCHES", known)
-        return list(rule(plant(tmp_path, files)))
-
-
 @pytest.mark.parametrize(("rule", "files", "complaint"), CASES)
 def test_planted(
     tmp_path: Path, rule: rules.Rule, files: dict[str, str], complaint: str | None
 ) -> None:
-    check(complaints_of(tmp_path, rule, files, 0), complaint)
-
-
-CEILINGS: list[tuple[rules.Rule, dict[str, str], int, str | None]] = [
-    (rules.data_members, {"csrc/base/a.h": cpp_class("known", 22)}, 22, None),
-    (rules.data_members, {"csrc/base/a.h": cpp_class("known", 23)}, 22, "23 data members"),
-    (rules.data_members, {"csrc/base/a.h": cpp_class("known", 20)}, 22, "known needs no ceiling"),
-    (rules.touches, TRANSPORT, 7, None),
-    (rules.touches, TRANSPORT | {"csrc/e.cc": 'f("known");\n'}, 7, "8 files elsewhere"),
-    (rules.touches, without(TRANSPORT, "setup.py"), 7, "known needs no ceiling"),
-]
-
-
-@pytest.mark.parametrize(("rule", "files", "most", "complaint"), CEILINGS)
-def test_ceiling(
-    tmp_path: Path, rule: rules.Rule, files: dict[str, str], most: int, complaint: str | None
-) -> None:
-    check(complaints_of(tmp_path, rule, files, most), complaint)
+    check(list(rule(plant(tmp_path, files))), complaint)
 
 
 def check(complaints: list[str], complaint: str | None) -> None:

@@ -15,8 +15,6 @@ TRANSPORT_TOUCHES = 6
 ALGORITHM_TOUCHES = 5
 TRANSPORTS = "csrc/transport/"
 ALGORITHMS = "csrc/plan/algorithms/"
-# Named in more files: a ceiling each, which may only fall. One that needs none leaves the table.
-KNOWN_TOUCHES: dict[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,6 @@ def touches(tree: Tree) -> Iterator[str]:
         for path in tree.select(CODE)
         if path.parts[0] != "tests" and not path.as_posix().startswith(".ci/check")
     }
-    many = set()
     for subject in (*transports(tree), *algorithms(tree)):
         files = [
             path.as_posix()
@@ -85,12 +82,7 @@ def touches(tree: Tree) -> Iterator[str]:
             if not path.as_posix().startswith(subject.own) and subject.named.search(text)
         ]
         if len(files) > subject.most:
-            many.add(subject.name)
-        most = KNOWN_TOUCHES.get(subject.name, subject.most)
-        if len(files) > most:
             yield (
                 f"{subject.own}:1: {len(files)} files elsewhere name the {subject.kind} "
-                f"{subject.name}, more than {most}: {', '.join(files)}"
+                f"{subject.name}, more than {subject.most}: {', '.join(files)}"
             )
-    for name in sorted(KNOWN_TOUCHES.keys() - many):
-        yield f"{__file__}:1: {name} needs no ceiling: take it from KNOWN_TOUCHES"
