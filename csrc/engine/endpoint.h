@@ -1,4 +1,4 @@
-// Endpoint: a process's one door to the others: its transports, its progress, its groups.
+// Endpoint: what a process has to reach the others: its transports, its progress, its groups.
 // Floor: engine. Thread: any.
 #pragma once
 

@@ -32,7 +32,9 @@ using PeerId = uint32_t;  // a process this transport has met; small, given by c
 struct alignas(kLineBytes) Line {
   std::atomic<uint64_t> counter;
   uint32_t signature;  // of the operation the sender is in; what must be equal on both ends
-  uint32_t bytes;      // of the message it announces
+  // Of the message that it announces: its length, and with it what the engine packs there (in a
+  // collective, the low bits of its number: executor.cc).
+  uint32_t length_and_sequence;
   std::byte inline_data[kInlineBytes];
   uint32_t credit;  // Header's
 };
@@ -40,7 +42,7 @@ static_assert(sizeof(Line) == kLineBytes);
 
 struct Header {
   uint32_t signature = 0;
-  uint32_t bytes = 0;
+  uint32_t length_and_sequence = 0;
   uint32_t inline_bytes = 0;  // how much of inline_data counts
   alignas(8) std::byte inline_data[kInlineBytes];
   // Messages of the receiver that the sender has consumed, mod 2^32. A line may be taken long after

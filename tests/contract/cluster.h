@@ -32,7 +32,8 @@ struct Kind {
   uint64_t messages = 800;  // of a stream, divided by the world
 };
 
-// How ranks tell each other their cards and keys: memory that threads and forked processes share.
+// How ranks tell each other their addresses and keys: memory that threads and forked processes
+// share.
 class Board {
  public:
   static constexpr int kRanks = 8;

@@ -25,7 +25,7 @@ constexpr uid_t kNobody = 65534;
 int open_descriptors() { return entries_of("/proc/self/fd"); }
 
 std::string socket_of(const ShmTransport& transport) {
-  return parse_card(transport.info().address).value().socket;
+  return parse_shm_address(transport.info().address).value().socket;
 }
 
 // A child process, which belongs to another user if this one is root. It ends with its Intruder.
@@ -49,15 +49,15 @@ class Intruder {
 
 class ShmIntruder : public ::testing::Test {
  protected:
-  // The card of a process that never dials: by the id in it the victim is the one that waits, and
-  // the socket in it is the victim's own, which listens.
-  std::string card_of_nobody() {
-    Card card = parse_card(victim_->info().address).take();
-    card.process = {};
-    return encode(card);
+  // The address of a process that never dials: by the id in it the victim is the one that waits,
+  // and the socket in it is the victim's own, which listens.
+  std::string address_of_nobody() {
+    ShmAddress address = parse_shm_address(victim_->info().address).take();
+    address.process = {};
+    return encode(address);
   }
   Status wait_in_vain(int64_t timeout_ms) {
-    return victim_->connect(card_of_nobody(), Deadline::after_ms(clock_, timeout_ms)).status();
+    return victim_->connect(address_of_nobody(), Deadline::after_ms(clock_, timeout_ms)).status();
   }
   // Waits in vain again and again until it holds; false when that takes too long.
   bool until(const std::function<bool()>& holds) {
@@ -125,16 +125,17 @@ TEST_F(ShmIntruder, AnotherUserIsTurnedAwayAndNamed) {
 // The error used to say that the other may be late, stuck or dead; or, once it had ended, that it
 // does not listen.
 TEST_F(ShmIntruder, OneThatHangsUpIsSaidToHaveTurnedThisProcessAway) {
-  Card card = parse_card(victim_->info().address).take();
-  card.process.fill(0xFF);  // so that this process dials
-  card.socket = "rdmacoll-test-" + std::to_string(::getpid());
-  UniqueFd listener = PeerSocket::listen(card.socket).take();
+  ShmAddress address = parse_shm_address(victim_->info().address).take();
+  address.process.fill(0xFF);  // so that this process dials
+  address.socket = "rdmacoll-test-" + std::to_string(::getpid());
+  UniqueFd listener = PeerSocket::listen(address.socket).take();
   std::atomic<bool> ends{false};
   std::thread thread([&] {
     while (!ends) UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK));
   });
   const auto why = [&](StatusCode code) {
-    const Status status = victim_->connect(encode(card), Deadline::after_ms(clock_, 300)).status();
+    const Status status =
+        victim_->connect(encode(address), Deadline::after_ms(clock_, 300)).status();
     EXPECT_EQ(status.code(), code) << status.message();
     EXPECT_NE(status.message().find("it turned this process away"), std::string::npos)
         << status.message();
@@ -147,10 +148,10 @@ TEST_F(ShmIntruder, OneThatHangsUpIsSaidToHaveTurnedThisProcessAway) {
 }
 
 TEST_F(ShmIntruder, OneOfAnotherVersionIsNamedAtOnce) {
-  Card card = parse_card(victim_->info().address).take();
-  card.process.fill(0xFF);
-  card.socket = "rdmacoll-test-" + std::to_string(::getpid());
-  UniqueFd listener = PeerSocket::listen(card.socket).take();
+  ShmAddress address = parse_shm_address(victim_->info().address).take();
+  address.process.fill(0xFF);
+  address.socket = "rdmacoll-test-" + std::to_string(::getpid());
+  UniqueFd listener = PeerSocket::listen(address.socket).take();
   UniqueFd connection;
   std::atomic<bool> over{false};
   std::thread thread([&] {
@@ -159,7 +160,8 @@ TEST_F(ShmIntruder, OneOfAnotherVersionIsNamedAtOnce) {
     }
     EXPECT_EQ(::send(connection.get(), "another version", 15, 0), 15);
   });
-  const Status status = victim_->connect(encode(card), Deadline::after_ms(clock_, 20'000)).status();
+  const Status status =
+      victim_->connect(encode(address), Deadline::after_ms(clock_, 20'000)).status();
   over = true;
   thread.join();
   EXPECT_EQ(status.code(), StatusCode::Mismatch) << status.message();
@@ -167,9 +169,9 @@ TEST_F(ShmIntruder, OneOfAnotherVersionIsNamedAtOnce) {
 }
 
 TEST_F(ShmIntruder, AHostNameIsPrintedWithoutControlCharacters) {
-  Card card = parse_card(victim_->info().address).take();
-  card.host = "\033[2Jgone";
-  const Status status = victim_->connect(encode(card), Deadline::after_ms(clock_, 20)).status();
+  ShmAddress address = parse_shm_address(victim_->info().address).take();
+  address.host = "\033[2Jgone";
+  const Status status = victim_->connect(encode(address), Deadline::after_ms(clock_, 20)).status();
   EXPECT_EQ(status.message().find('\033'), std::string::npos);
   EXPECT_NE(status.message().find("\\x1b[2Jgone"), std::string::npos) << status.message();
 }
@@ -196,13 +198,13 @@ TEST(ShmBell, ADescriptorThatIsNoEventfdIsRefused) {
 TEST(ShmUser, InAUserNamespaceWithoutAMapNobodyIsMet) {
   expect_in_user_namespace([] {
     const auto id_of = [](const ShmTransport& transport) {
-      return parse_card(transport.info().address).value().process;
+      return parse_shm_address(transport.info().address).value().process;
     };
     const SteadyClock clock;
     const auto one = open_shm(clock), other = open_shm(clock);
     ShmTransport& dials = id_of(*one) < id_of(*other) ? *one : *other;
-    const std::string card = (&dials == one.get() ? *other : *one).info().address;
-    const Status status = dials.connect(card, Deadline::after_ms(clock, 10'000)).status();
+    const std::string address = (&dials == one.get() ? *other : *one).info().address;
+    const Status status = dials.connect(address, Deadline::after_ms(clock, 10'000)).status();
     const bool named = status.message().find("user namespace") != std::string::npos;
     return status.code() == StatusCode::Unsupported && named;
   });

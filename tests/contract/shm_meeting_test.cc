@@ -42,15 +42,15 @@ TEST(ShmMeeting, AHostIdThatIsTooLongIsRefused) {
 TEST(ShmMeeting, AProcessThatEndedIsAnError) {
   const SteadyClock clock;
   const auto id = [](const auto& transport) {
-    return parse_card(transport->info().address).value().process;
+    return parse_shm_address(transport->info().address).value().process;
   };
   for (const bool smaller_stays : {true, false}) {
     auto stays = open_shm(clock);
     auto ends = open_shm(clock);
     if ((id(stays) < id(ends)) != smaller_stays) std::swap(stays, ends);
-    const std::string card = ends->info().address;
+    const std::string address = ends->info().address;
     ends.reset();
-    const Status status = stays->connect(card, Deadline::after_ms(clock, 20)).status();
+    const Status status = stays->connect(address, Deadline::after_ms(clock, 20)).status();
     EXPECT_EQ(status.code(), smaller_stays ? StatusCode::PeerFailed : StatusCode::Timeout);
   }
 }
@@ -173,10 +173,10 @@ struct Rogue {
     control = std::make_unique<SharedSegment>(SharedSegment::create(sizeof(Control)).take());
   }
   static PeerSocket dial(ShmTransport& victim) {
-    return PeerSocket::dial(parse_card(victim.info().address).value().socket).take();
+    return PeerSocket::dial(parse_shm_address(victim.info().address).value().socket).take();
   }
-  std::string card(ShmTransport& victim) const {
-    Card copy = parse_card(victim.info().address).take();
+  std::string address(ShmTransport& victim) const {
+    ShmAddress copy = parse_shm_address(victim.info().address).take();
     copy.process = id;
     copy.socket = "nobody";
     return encode(copy);
@@ -207,7 +207,7 @@ struct Rogue {
 class ShmRogue : public ::testing::Test {
  protected:
   Result<PeerId> connect(int64_t timeout_ms) {
-    return victim_->connect(rogue_.card(*victim_), Deadline::after_ms(clock_, timeout_ms));
+    return victim_->connect(rogue_.address(*victim_), Deadline::after_ms(clock_, timeout_ms));
   }
   Status open(PeerId peer, RegionId region, uint64_t bytes) {
     const std::string key = encode(RegionKey{rogue_.id, region, 0, bytes});

@@ -32,8 +32,8 @@ struct ShmPair {
     const Deadline deadline = Deadline::after_ms(clock, 20'000);
     const auto meet = [&](int i) {
       ShmTransport& mine = *transport[i];
-      const std::string card = transport[1 - i]->info().address;
-      Result<PeerId> met = mine.connect(card, deadline);
+      const std::string address = transport[1 - i]->info().address;
+      Result<PeerId> met = mine.connect(address, deadline);
       EXPECT_TRUE(met.ok()) << met.status().message();
       peer[i] = met.value();
       EXPECT_TRUE(mine.offer_region(peer[i], region[i].id).ok());

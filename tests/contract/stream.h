@@ -49,7 +49,7 @@ struct StreamMessage {
       std::memcpy(data.data() + at, &word, std::min<uint64_t>(sizeof word, data.size() - at));
     }
     header.signature = random();
-    header.bytes = static_cast<uint32_t>(data.size());
+    header.length_and_sequence = static_cast<uint32_t>(data.size());
     header.credit = static_cast<uint8_t>(random() >> 8);
     header.inline_bytes = random() % (kInlineBytes + 1);
     for (uint32_t i = 0; i < header.inline_bytes; ++i) {

@@ -96,7 +96,8 @@ void StreamReceiver::check() {
   const std::byte* slot = member_.region.base + layout_.slot(from_, channel_, number_);
   const bool right =
       line.counter.load(std::memory_order_relaxed) == number_ + 1 &&
-      line.signature == expected.header.signature && line.bytes == expected.header.bytes &&
+      line.signature == expected.header.signature &&
+      line.length_and_sequence == expected.header.length_and_sequence &&
       line.credit == expected.header.credit &&
       std::memcmp(line.inline_data, expected.header.inline_data, expected.header.inline_bytes) ==
           0 &&

@@ -17,8 +17,8 @@ Script check_meeting(Member& member) {
   co_await member.meet();
   EXPECT_EQ(std::set<PeerId>(member.peers.begin(), member.peers.end()).size(), member.peers.size());
   for (int other = 0; other < member.world; ++other) {
-    const std::string& card = member.gathered[static_cast<size_t>(other)];
-    Result<PeerId> again = member.transport.connect(card, member.deadline());
+    const std::string& address = member.gathered[static_cast<size_t>(other)];
+    Result<PeerId> again = member.transport.connect(address, member.deadline());
     REQUIRE_OK(again.status());
     EXPECT_EQ(again.value(), member.peer(other));
     EXPECT_TRUE(member.transport.peer_status(member.peer(other)).ok());
@@ -36,16 +36,17 @@ TEST_P(Contract, ProcessesMeetInEveryOrderAndOnce) {
 // that.
 Script ask_who_calls(Member& member) {
   co_await member.gather(member.transport.info().address);
-  const std::vector<std::string> cards = member.gathered;
+  const std::vector<std::string> addresses = member.gathered;
   const auto connect_to = [&](size_t other) {
-    const Status status = member.transport.connect(cards[other], member.deadline()).status();
+    const Status status = member.transport.connect(addresses[other], member.deadline()).status();
     EXPECT_TRUE(status.ok()) << status.message();
   };
   std::jthread waiting;
   if (member.rank == 0) {
     waiting = std::jthread(connect_to, 1);
     for (int i = 0; i < 100; ++i) {
-      for (const std::string& card : cards) static_cast<void>(member.transport.called_by(card));
+      for (const std::string& address : addresses)
+        static_cast<void>(member.transport.called_by(address));
       member.transport.poll();
     }
   }
@@ -183,7 +184,7 @@ TEST_P(Contract, WhoLeavesIsMissed) { run(3, leave_one_by_one); }
 Script show_garbage(Member& member) {
   co_await member.meet();
   co_await member.share(64);
-  const std::string card = member.transport.info().address;
+  const std::string address = member.transport.info().address;
   const std::string key = member.region.key;
   const PeerId self = member.peer(member.rank);
   const auto refuses = [&](const std::string& bytes) {
@@ -194,9 +195,9 @@ Script show_garbage(Member& member) {
     // In a simulation everybody is heard at once.
     EXPECT_EQ(member.transport.called_by(bytes), member.kind.is_simulated);
   };
-  for (size_t size = 0; size < card.size(); ++size) refuses(card.substr(0, size));
+  for (size_t size = 0; size < address.size(); ++size) refuses(address.substr(0, size));
   for (size_t size = 0; size < key.size(); ++size) refuses(key.substr(0, size));
-  refuses(card + "x");
+  refuses(address + "x");
   refuses(key + "x");
   std::minstd_rand random(7);
   for (int i = 0; i < 500; ++i) {
@@ -204,10 +205,10 @@ Script show_garbage(Member& member) {
     for (char& byte : noise) byte = static_cast<char>(random());
     refuses(noise);
   }
-  // A true card with one byte changed may name another process, or still this one: any answer will
-  // do, as long as it is one.
-  for (size_t i = 0; i < card.size(); ++i) {
-    std::string changed = card;
+  // A true address with one byte changed may name another process, or still this one: any answer
+  // will do, as long as it is one.
+  for (size_t i = 0; i < address.size(); ++i) {
+    std::string changed = address;
     changed[i] = static_cast<char>(changed[i] ^ 0x81);
     const Status status = member.transport.connect(changed, {member.clock.now_ns()}).status();
     EXPECT_TRUE(status.ok() || !status.message().empty());

@@ -112,7 +112,7 @@ TEST(VerbsFailure, EveryStatusOfACompletionEndsThePeerByName) {
 
 TEST(VerbsFailure, AKeyThatDoesNotFitIsRefused) {
   VerbsPair pair({.region_bytes = 8192});
-  auto key = verbs::parse_verbs_key(pair.region[1].key).take();
+  auto key = verbs::parse_region_key(pair.region[1].key).take();
   key.region = 7;  // one of the peer's that is not open yet
   key.rkey += 1;
   const Deadline deadline = Deadline::after_ms(pair.clock, 1'000);

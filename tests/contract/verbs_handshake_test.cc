@@ -10,8 +10,8 @@
 namespace rdmacoll {
 namespace {
 
+using verbs::Address;
 using verbs::Hello;
-using verbs::VerbsCard;
 
 const std::string kSecret = "the secret of the job";
 
@@ -28,8 +28,8 @@ std::unique_ptr<VerbsTransport> open(const Clock& clock, int device, const std::
   return opened.take();
 }
 
-VerbsCard card_of(const VerbsTransport& transport) {
-  return verbs::parse_verbs_card(transport.info().address).take();
+Address card_of(const VerbsTransport& transport) {
+  return verbs::parse_address(transport.info().address).take();
 }
 
 // What meeting came to on both sides.
@@ -43,7 +43,7 @@ struct Met {
   Status outcome[2];
 };
 
-// Somebody on the network who knows a door, and sends what it likes.
+// Somebody on the network who knows a listener, and sends what it likes.
 class Rogue {
  public:
   Rogue() {
@@ -55,10 +55,10 @@ class Rogue {
   ~Rogue() {
     if (way_ != nullptr) table_.destroy_ah(way_);
   }
-  void send(const VerbsCard& to, const Hello& hello) {
+  void send(const Address& to, const Hello& hello) {
     ibv_ah_attr vector = verbs::address_vector(*device_, to.port, VerbsConfig());
     if (way_ == nullptr) way_ = table_.create_ah(device_->pd(), &vector);
-    listener_->send(way_, to.door, to.door_key, &hello, sizeof(hello));
+    listener_->send(way_, to.listener, to.listener_key, &hello, sizeof(hello));
   }
 
  private:
@@ -69,7 +69,7 @@ class Rogue {
   std::unique_ptr<verbs::ConnectionListener> listener_;
 };
 
-Hello handshake(const VerbsCard& from, const VerbsCard& to, const std::string& secret) {
+Hello handshake(const Address& from, const Address& to, const std::string& secret) {
   Hello hello;
   hello.from = from.process;
   hello.to = to.process;
@@ -80,9 +80,9 @@ Hello handshake(const VerbsCard& from, const VerbsCard& to, const std::string& s
   return hello;
 }
 
-TEST(VerbsGreeting, EveryByteIsSigned) {
+TEST(VerbsHandshake, EveryByteIsSigned) {
   const JobKey key = JobKey::load(kSecret).take();
-  VerbsCard from, to;
+  Address from, to;
   from.process = {1};
   to.process = {2};
   const Hello hello = handshake(from, to, kSecret);
@@ -97,7 +97,7 @@ TEST(VerbsGreeting, EveryByteIsSigned) {
   }
 }
 
-TEST(VerbsGreeting, ProcessesWithOneSecretMeetThoughGreetingsAreLost) {
+TEST(VerbsHandshake, ProcessesWithOneSecretMeetThoughGreetingsAreLost) {
   fake::NetworkSpec spec = two_devices(1);
   spec.datagram_loss = 0.5;
   fake::FakeNetwork network(spec);
@@ -108,7 +108,7 @@ TEST(VerbsGreeting, ProcessesWithOneSecretMeetThoughGreetingsAreLost) {
   }
 }
 
-TEST(VerbsGreeting, AProcessWithAnotherSecretOrNoneIsNotMetAndBothSidesSayWhy) {
+TEST(VerbsHandshake, AProcessWithAnotherSecretOrNoneIsNotMetAndBothSidesSayWhy) {
   for (const char* secret : {"the secret of another", ""}) {
     fake::FakeNetwork network(two_devices(1));
     const SteadyClock clock;
@@ -124,16 +124,16 @@ TEST(VerbsGreeting, AProcessWithAnotherSecretOrNoneIsNotMetAndBothSidesSayWhy) {
 
 // What it sends would join queue pairs to nowhere, if it were heard; the real one meets all the
 // same.
-TEST(VerbsGreeting, OneThatIsForgedOrSaidAgainIsNotHeard) {
+TEST(VerbsHandshake, OneThatIsForgedOrSaidAgainIsNotHeard) {
   fake::FakeNetwork network(two_devices(1));
   const SteadyClock clock;
   const auto real = open(clock, 1, kSecret);
-  const VerbsCard from = card_of(*real);
-  VerbsCard earlier;  // an endpoint of an earlier job, with the same secret
+  const Address from = card_of(*real);
+  Address earlier;  // an endpoint of an earlier job, with the same secret
   earlier.process = {1};
   Hello redirected = handshake(from, earlier, kSecret);
   const auto victim = open(clock, 0, kSecret);
-  const VerbsCard to = card_of(*victim);
+  const Address to = card_of(*victim);
   redirected.to = to.process;
   Rogue rogue;
   for (const Hello& hello : {handshake(from, to, "the secret of another"), handshake(from, to, ""),

@@ -23,7 +23,7 @@ int always_one(ibv_cq*, int, ibv_wc* completion) {
 
 int nothing_posted(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) { return 0; }
 
-TEST(VerbsDoorman, AFloodOfDatagramsDoesNotKeepItFromItsEnd) {
+TEST(VerbsListener, AFloodOfDatagramsDoesNotKeepItFromItsEnd) {
   fake::FakeNetwork network(two_devices(1));
   VerbsTable table = fake::FakeNetwork::table();
   const auto device = Device::open(table, on_device(0)).take();

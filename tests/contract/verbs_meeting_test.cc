@@ -138,11 +138,11 @@ TEST(VerbsMeeting, AnAddressThatNobodyHasIsSaid) {
   fake::NetworkSpec spec = two_devices(1);
   Hall hall(spec);
   VerbsTransport& one = hall.enter(0);
-  std::string card = hall.enter(1).info().address;
+  std::string address = hall.enter(1).info().address;
   const std::string gid("\xff\xff\x0a\x00\x00\x02", 6);
-  ASSERT_NE(card.find(gid), std::string::npos);
-  card[card.find(gid) + 5] = 99;
-  const auto outcome = one.connect(card, Deadline::after_ms(hall.clock, 20'000));
+  ASSERT_NE(address.find(gid), std::string::npos);
+  address[address.find(gid) + 5] = 99;
+  const auto outcome = one.connect(address, Deadline::after_ms(hall.clock, 20'000));
   EXPECT_EQ(outcome.status().code(), StatusCode::System);
   EXPECT_NE(outcome.status().message().find("RDMACOLL_GID_INDEX"), std::string::npos)
       << outcome.status().message();

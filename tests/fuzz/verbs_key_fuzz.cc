@@ -5,11 +5,11 @@
 namespace rdmacoll::fuzz {
 
 std::vector<std::string> seeds() {
-  return {encode(verbs::VerbsKey{{1, 2, 3}, 7, 5, 0x7F0000000000, 1 << 20, 0x1234})};
+  return {encode(verbs::RegionKey{{1, 2, 3}, 7, 5, 0x7F0000000000, 1 << 20, 0x1234})};
 }
 
 void run(const std::string& bytes) {
-  Result<verbs::VerbsKey> key = verbs::parse_verbs_key(bytes);
+  Result<verbs::RegionKey> key = verbs::parse_region_key(bytes);
   if (!key.ok()) return check_error(key.status());
   RDMACOLL_CHECK(encode(key.value()) == bytes);
 }

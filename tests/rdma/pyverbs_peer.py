@@ -1,4 +1,4 @@
-"""A process that a verbs transport can meet, written with pyverbs: its own card, handshakes, queue
+"""A process that a verbs transport can meet, in pyverbs: its own address, handshakes, queue
 pairs, signal ring and records, and nothing of ours but what verbs_wire.py says.
 
 Floor: tests.
@@ -27,7 +27,7 @@ from verbs_wire import (
     RECEIVE_DEPTH,
     SIGNAL_BYTES,
     YOURS,
-    Card,
+    Address,
     Hello,
     Key,
     SignalRecord,
@@ -38,7 +38,7 @@ PORT = 1
 LIMIT_S = 30  # for any completion
 GREET_AGAIN_S = 0.05
 GRH_BYTES = 40  # in front of a datagram
-DOOR_RECEIVES = 16
+LISTENER_RECEIVES = 16
 SCRATCH_BYTES = 1 << 20
 ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ
 # A dead or deaf peer shows after 67 ms x 4, and one that is not ready after 4 tries.
@@ -69,15 +69,15 @@ class Peer:
         self._signals_sent = 0
         self._letters_taken = 0
 
-        self._door_key = secrets.randbits(31)
-        self._door_completions = CQ(self._context, 64)
-        self._door = self._make_door()
-        self.card = Card(
+        self._listener_key = secrets.randbits(31)
+        self._listener_completions = CQ(self._context, 64)
+        self._listener = self._make_listener()
+        self.address = Address(
             process=secrets.token_bytes(16),
             gid=gid,
             pid=0,
-            door=self._door.qp_num,
-            door_key=self._door_key,
+            listener=self._listener.qp_num,
+            listener_key=self._listener_key,
             lid=attributes.lid,
             mtu=self._mtu,
             is_ethernet=attributes.link_layer == e.IBV_LINK_LAYER_ETHERNET,
@@ -110,36 +110,39 @@ class Peer:
 
     # --- meeting --------------------------------------------------------------------------------
 
-    def _make_door(self) -> QP:
-        cap = QPCap(max_send_wr=16, max_recv_wr=DOOR_RECEIVES, max_send_sge=1, max_recv_sge=1)
+    def _make_listener(self) -> QP:
+        cap = QPCap(max_send_wr=16, max_recv_wr=LISTENER_RECEIVES, max_send_sge=1, max_recv_sge=1)
         made = QPInitAttr(
-            qp_type=e.IBV_QPT_UD, scq=self._door_completions, rcq=self._door_completions, cap=cap
+            qp_type=e.IBV_QPT_UD,
+            scq=self._listener_completions,
+            rcq=self._listener_completions,
+            cap=cap,
         )
         attributes = QPAttr(port_num=PORT)
-        attributes.qkey = self._door_key
-        door = QP(self._pd, made, attributes)
-        self._door_space = GRH_BYTES + HELLO_BYTES
-        self._door_memory = MR(self._pd, self._door_space * (DOOR_RECEIVES + 1), ACCESS)
-        for index in range(DOOR_RECEIVES):
-            self._post_door_receive(door, index)
-        return door
+        attributes.qkey = self._listener_key
+        listener = QP(self._pd, made, attributes)
+        self._listener_space = GRH_BYTES + HELLO_BYTES
+        self._listener_memory = MR(self._pd, self._listener_space * (LISTENER_RECEIVES + 1), ACCESS)
+        for index in range(LISTENER_RECEIVES):
+            self._post_listener_receive(listener, index)
+        return listener
 
-    def _post_door_receive(self, door: QP, index: int) -> None:
-        address = self._door_memory.buf + index * self._door_space
-        sge = SGE(address, self._door_space, self._door_memory.lkey)
-        door.post_recv(RecvWR(wr_id=index, num_sge=1, sg=[sge]))
+    def _post_listener_receive(self, listener: QP, index: int) -> None:
+        address = self._listener_memory.buf + index * self._listener_space
+        sge = SGE(address, self._listener_space, self._listener_memory.lkey)
+        listener.post_recv(RecvWR(wr_id=index, num_sge=1, sg=[sge]))
 
     def meet(self, shell: TransportShell, limit_ms: int = 20_000) -> int:
         """Both sides connect; how the shell's transport calls this peer."""
-        self.owner = Card.unpack(shell.card)
+        self.owner = Address.unpack(shell.address)
         self._joined_to: Hello | None = None
         self._knows_me = False
         self._way = AH(self._pd, attr=self._address_vector())
-        shell.ask("connect", self.card.pack().hex(), limit_ms)
+        shell.ask("connect", self.address.pack().hex(), limit_ms)
         while not shell.answered(GREET_AGAIN_S):
             self._greet()
             time.sleep(GREET_AGAIN_S)
-            self._answer_the_door()
+            self._answer_datagrams()
         peer = int(shell.answer())
         assert self._joined_to is not None
         return peer
@@ -151,7 +154,7 @@ class Peer:
 
     def _greet(self) -> None:
         hello = Hello(
-            sender=self.card.process,
+            sender=self.address.process,
             receiver=self.owner.process,
             signal_ring=self._signal_ring.buf,
             signal_ring_rkey=self._signal_ring.rkey,
@@ -159,22 +162,22 @@ class Peer:
             numbers=tuple(qp.qp_num for qp in self._queue_pairs),
             knows=BOTH if self._knows_me else YOURS if self._joined_to else NOTHING,
         )
-        offset = DOOR_RECEIVES * self._door_space
-        self._door_memory.write(hello.pack(), HELLO_BYTES, offset)
-        sge = SGE(self._door_memory.buf + offset, HELLO_BYTES, self._door_memory.lkey)
-        request = SendWR(wr_id=DOOR_RECEIVES, num_sge=1, sg=[sge])
-        request.set_wr_ud(self._way, self.owner.door, self.owner.door_key)
-        self._door.post_send(request)
+        offset = LISTENER_RECEIVES * self._listener_space
+        self._listener_memory.write(hello.pack(), HELLO_BYTES, offset)
+        sge = SGE(self._listener_memory.buf + offset, HELLO_BYTES, self._listener_memory.lkey)
+        request = SendWR(wr_id=LISTENER_RECEIVES, num_sge=1, sg=[sge])
+        request.set_wr_ud(self._way, self.owner.listener, self.owner.listener_key)
+        self._listener.post_send(request)
 
-    def _answer_the_door(self) -> None:
-        for completion in self._door_completions.poll(DOOR_RECEIVES)[1]:
+    def _answer_datagrams(self) -> None:
+        for completion in self._listener_completions.poll(LISTENER_RECEIVES)[1]:
             assert completion.status == e.IBV_WC_SUCCESS
-            if completion.wr_id == DOOR_RECEIVES:
+            if completion.wr_id == LISTENER_RECEIVES:
                 continue
-            offset = completion.wr_id * self._door_space + GRH_BYTES
-            hello = Hello.unpack(self._door_memory.read(HELLO_BYTES, offset))
-            self._post_door_receive(self._door, completion.wr_id)
-            assert hello.sender == self.owner.process and hello.receiver == self.card.process
+            offset = completion.wr_id * self._listener_space + GRH_BYTES
+            hello = Hello.unpack(self._listener_memory.read(HELLO_BYTES, offset))
+            self._post_listener_receive(self._listener, completion.wr_id)
+            assert hello.sender == self.owner.process and hello.receiver == self.address.process
             if self._joined_to is None:
                 self._join(hello)
             self._knows_me |= hello.knows != NOTHING
@@ -203,7 +206,7 @@ class Peer:
     def key(self, region: int) -> bytes:
         """Of its region, under this id."""
         return Key(
-            self.card.process, 1, self.region.buf, self.region.length, region, self.region.rkey
+            self.address.process, 1, self.region.buf, self.region.length, region, self.region.rkey
         ).pack()
 
     def write(self, data: bytes, address: int, rkey: int, stripe: int = 0) -> int:

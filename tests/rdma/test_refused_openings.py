@@ -73,8 +73,8 @@ def failures_to_connect(
     one: TransportShell, other: TransportShell, limit_ms: int = LIMIT_MS
 ) -> list[Refused]:
     failures = []
-    one.ask("connect", other.card.hex(), limit_ms)
-    other.ask("connect", one.card.hex(), limit_ms)
+    one.ask("connect", other.address.hex(), limit_ms)
+    other.ask("connect", one.address.hex(), limit_ms)
     for shell in (one, other):
         with pytest.raises(Refused) as refused:
             shell.answer()
@@ -109,7 +109,7 @@ def test_a_process_that_has_ended(start: Start, devices: list[str]) -> None:
     one, other = start(devices[0]), start(devices[-1])
     other.kill()
     with pytest.raises(Refused) as refused:
-        one.do("connect", other.card.hex(), CONNECT_MS)
+        one.do("connect", other.address.hex(), CONNECT_MS)
     assert refused.value.code == "Timeout"
     assert f"pid {other.pid} on host" in refused.value.message
     assert f"from {devices[0]} port 1" in refused.value.message
@@ -126,10 +126,10 @@ def test_different_numbers_of_queue_pairs(start: Start, devices: list[str]) -> N
 def test_a_link_that_returns_while_we_connect(start: Start, wired: list[str]) -> None:
     """What could not be sent is sent again."""
     one, other = start(wired[0]), start(wired[1])
-    one.ask("connect", other.card.hex(), LIMIT_MS)
+    one.ask("connect", other.address.hex(), LIMIT_MS)
     with link_down(wired[0]):
         assert not one.answered(within_s=1)
-    other.do("connect", one.card.hex(), LIMIT_MS)
+    other.do("connect", one.address.hex(), LIMIT_MS)
     one.answer()
     third = start(wired[1])
     connect(one, third)  # nor does it stay deaf

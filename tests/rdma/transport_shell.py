@@ -47,7 +47,7 @@ class TransportShell:
         self.pid = self._process.pid
         self._said = b""
         try:
-            self.card = bytes.fromhex(self.answer())
+            self.address = bytes.fromhex(self.answer())
         except Refused:
             self.kill()
             raise
@@ -122,8 +122,8 @@ class TransportShell:
 
 
 def connect(one: TransportShell, other: TransportShell, limit_ms: int = 20_000) -> None:
-    one.ask("connect", other.card.hex(), limit_ms)
-    other.ask("connect", one.card.hex(), limit_ms)
+    one.ask("connect", other.address.hex(), limit_ms)
+    other.ask("connect", one.address.hex(), limit_ms)
     one.answer()
     other.answer()
 

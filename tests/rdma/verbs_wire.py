@@ -1,4 +1,4 @@
-"""What goes over the wire, and the cards and keys, written down a second time: a reader of
+"""What goes over the wire, and the addresses and keys, written down a second time: a reader of
 csrc/transport/verbs/connection/wire.h and address.cc must come to the same bytes.
 
 Floor: tests.
@@ -29,28 +29,28 @@ def immediate(region: int, line: int) -> int:
     return region << 20 | line
 
 
-_CARD = struct.Struct("<8s16s16sIIIHBB64s")
-_CARD_MAGIC = b"rdmavc01"
+_ADDRESS = struct.Struct("<8s16s16sIIIHBB64s")
+_ADDRESS_MAGIC = b"rdmavc01"
 
 
-class Card(NamedTuple):
+class Address(NamedTuple):
     process: bytes
     gid: bytes
     pid: int
-    door: int
-    door_key: int
+    listener: int
+    listener_key: int
     lid: int
     mtu: int
     is_ethernet: int
     host: bytes
 
     def pack(self) -> bytes:
-        return _CARD.pack(_CARD_MAGIC, *self)
+        return _ADDRESS.pack(_ADDRESS_MAGIC, *self)
 
     @classmethod
-    def unpack(cls, data: bytes) -> "Card":
-        magic, *fields = _CARD.unpack(data)
-        assert magic == _CARD_MAGIC
+    def unpack(cls, data: bytes) -> "Address":
+        magic, *fields = _ADDRESS.unpack(data)
+        assert magic == _ADDRESS_MAGIC
         return cls(*fields)
 
 

@@ -63,12 +63,12 @@ std::byte* Port::outgoing(uint64_t bytes) {
                                  : memory_.bounce(sent_, bytes).data;
 }
 
-bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t word, const ZeroCopySource* source,
-                    const RemoteSlice* placement) {
+bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t length_and_sequence,
+                    const ZeroCopySource* source, const RemoteSlice* placement) {
   const bool put_due = link_.mapped == nullptr && has_slots_ && bytes > kInlineBytes;
   if (put_due && !put_posted_ && !put_message(bytes, source, placement)) return false;
   header_.signature = signature;
-  header_.bytes = word;
+  header_.length_and_sequence = length_and_sequence;
   header_.credit = static_cast<uint32_t>(consumed_);
   write_header(bytes, source);
   const RemoteSlice line = remote(memory_.peer_line(sent_), kLineBytes);

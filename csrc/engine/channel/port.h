@@ -88,8 +88,8 @@ class Port {
   std::byte* outgoing(uint64_t bytes);
   // Announces what was written, or stays in its source. A peer that is not mapped gets it where it
   // is to be placed, else in a slot. False: the transport is full, call again with the same
-  // message. `word` is stored in Line::bytes, and the receiver checks it.
-  bool announce(uint32_t signature, uint64_t bytes, uint32_t word,
+  // message. length_and_sequence is the line's, and the receiver checks it.
+  bool announce(uint32_t signature, uint64_t bytes, uint32_t length_and_sequence,
                 const ZeroCopySource* source = nullptr, const RemoteSlice* placement = nullptr);
   bool announce(uint64_t bytes) { return announce(0, bytes, static_cast<uint32_t>(bytes)); }
 

@@ -14,12 +14,13 @@ namespace {
 // than a send without a copy.
 constexpr uint64_t kPlacementTimesZeroCopy = 8;
 
-// A message's word: its bytes, and above them the low bits of its collective's number.
-constexpr int kWordBytesBits = 20;
-constexpr uint32_t kWordSequenceMask = ~0u << kWordBytesBits;
+// Line::length_and_sequence: a message's bytes, and above them the low bits of its collective's
+// number.
+constexpr int kLengthBits = 20;
+constexpr uint32_t kSequenceMask = ~0u << kLengthBits;
 
-constexpr uint32_t word_sequence(uint64_t sequence) {
-  return static_cast<uint32_t>(sequence) << kWordBytesBits;
+constexpr uint32_t packed_sequence(uint64_t sequence) {
+  return static_cast<uint32_t>(sequence) << kLengthBits;
 }
 
 Tiling tiling_of(const Operation& operation, const Layout& layout) {
@@ -128,7 +129,7 @@ bool Executor::wait(const Step& step, uint64_t bytes) {
   const Line* line = from.take();
   if (line == nullptr) return false;
   if (line->signature != operation_->message_signature(step.blocks) ||
-      line->bytes != message_word(bytes)) {
+      line->length_and_sequence != length_and_sequence(bytes)) {
     status_ = mismatch(step.peer);
     return false;
   }
@@ -149,7 +150,7 @@ bool Executor::signal_data(const Step& step, uint64_t tile, uint64_t bytes) {
     }
   }
   Port& to = port(step.channel, step.peer);
-  if (!to.announce(operation_->message_signature(step.blocks), bytes, message_word(bytes),
+  if (!to.announce(operation_->message_signature(step.blocks), bytes, length_and_sequence(bytes),
                    source ? &*source : nullptr, placement ? &*placement : nullptr)) {
     return false;
   }
@@ -271,9 +272,9 @@ std::byte* Executor::destination(const Operand& operand, const Piece& piece, uin
   return nullptr;
 }
 
-uint32_t Executor::message_word(uint64_t bytes) const {
-  static_assert(kStageBytesMax < 1 << kWordBytesBits && kSlotBytesMax < 1 << kWordBytesBits);
-  return static_cast<uint32_t>(bytes) | word_sequence(operation_->sequence);
+uint32_t Executor::length_and_sequence(uint64_t bytes) const {
+  static_assert(kStageBytesMax < 1 << kLengthBits && kSlotBytesMax < 1 << kLengthBits);
+  return static_cast<uint32_t>(bytes) | packed_sequence(operation_->sequence);
 }
 
 Status Executor::mismatch(uint32_t peer) const {
@@ -289,7 +290,7 @@ Status Executor::compare_with(uint32_t peer) const {
     const Line* line = port(channel, peer).peek();
     if (line == nullptr) continue;
     const bool same_number =
-        (line->bytes & kWordSequenceMask) == word_sequence(operation_->sequence);
+        (line->length_and_sequence & kSequenceMask) == packed_sequence(operation_->sequence);
     const bool same_operation = ((line->signature ^ operation_->signature) & 0xFFFF) == 0;
     if (same_number && !same_operation) return mismatch(peer);
   }

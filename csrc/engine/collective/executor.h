@@ -94,7 +94,7 @@ class Executor {
   void keep_unsettled(uint8_t channel, uint32_t peer);
   bool is_unsettled_with(uint32_t peer) const;
   bool settle();
-  uint32_t message_word(uint64_t bytes) const;
+  uint32_t length_and_sequence(uint64_t bytes) const;
   uint64_t messages_due(uint32_t lane, uint8_t channel, uint32_t peer) const;
   Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }
   const Port& port(uint8_t channel, uint32_t peer) const { return ports_[channel][peer]; }

@@ -7,7 +7,7 @@ const std::byte* EagerInbox::look(uint64_t number) {
   while (arrived_ <= number) {
     const Line* line = port_.take();
     if (line == nullptr) return nullptr;
-    slots_[arrived_++ % kSlotDepth] = {port_.incoming(line->bytes), false};
+    slots_[arrived_++ % kSlotDepth] = {port_.incoming(line->length_and_sequence), false};
   }
   return slots_[number % kSlotDepth].bytes;
 }

@@ -1,5 +1,5 @@
-// Card and region key as bytes: a tag with the version, then the fields in order, in the byte order
-// of the host: who reads them on another host stops at the host id. Floor: transport/shm.
+// ShmAddress and region key as bytes: a tag with the version, then the fields in order, in the byte
+// order of the host: who reads them on another host stops at the host id. Floor: transport/shm.
 #include "csrc/transport/shm/address.h"
 
 #include <sys/un.h>
@@ -12,8 +12,8 @@
 namespace rdmacoll {
 namespace {
 
-constexpr uint64_t kCardTag = 0x3143'6d68'7300'0001;  // "\1\0shmC1"
-constexpr uint64_t kKeyTag = 0x324b'6d68'7300'0001;   // "\1\0shmK2"
+constexpr uint64_t kAddressTag = 0x3143'6d68'7300'0001;  // "\1\0shmC1"
+constexpr uint64_t kKeyTag = 0x324b'6d68'7300'0001;      // "\1\0shmK2"
 
 class Writer {
  public:
@@ -68,14 +68,14 @@ class Reader {
 
 }  // namespace
 
-std::string encode(const Card& card) {
+std::string encode(const ShmAddress& address) {
   return Writer()
-      .add(kCardTag)
-      .add(card.process)
-      .add(card.pid)
-      .add(card.network_namespace)
-      .add_text(card.host)
-      .add_text(card.socket)
+      .add(kAddressTag)
+      .add(address.process)
+      .add(address.pid)
+      .add(address.network_namespace)
+      .add_text(address.host)
+      .add_text(address.socket)
       .take();
 }
 
@@ -89,23 +89,23 @@ std::string encode(const RegionKey& key) {
       .take();
 }
 
-Result<Card> parse_card(const std::string& bytes) {
-  Card card;
+Result<ShmAddress> parse_shm_address(const std::string& bytes) {
+  ShmAddress address;
   uint64_t tag = 0;
   Reader reader(bytes);
   reader.get(&tag)
-      .get(&card.process)
-      .get(&card.pid)
-      .get(&card.network_namespace)
-      .get_text(&card.host, kMaxHostIdBytes)
-      .get_text(&card.socket, sizeof(sockaddr_un::sun_path) - 1);
-  if (!reader.complete() || tag != kCardTag || card.socket.empty()) {
+      .get(&address.process)
+      .get(&address.pid)
+      .get(&address.network_namespace)
+      .get_text(&address.host, kMaxHostIdBytes)
+      .get_text(&address.socket, sizeof(sockaddr_un::sun_path) - 1);
+  if (!reader.complete() || tag != kAddressTag || address.socket.empty()) {
     return Status(StatusCode::InvalidArgument,
-                  "peer card of " + std::to_string(bytes.size()) +
+                  "peer address of " + std::to_string(bytes.size()) +
                       " bytes is not one that this version of rdmacoll writes; run the same "
                       "version on all ranks");
   }
-  return card;
+  return address;
 }
 
 Result<RegionKey> parse_region_key(std::string_view bytes) {

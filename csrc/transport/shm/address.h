@@ -1,6 +1,5 @@
-// Card and region key: the bytes by which others find a process and its regions. They come from
-// outside, so parsing trusts nothing.
-// Floor: transport/shm. Thread: values.
+// ShmAddress and region key: the bytes by which others find a process and its regions. They come
+// from outside, so parsing trusts nothing. Floor: transport/shm. Thread: values.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace rdmacoll {
 
-struct Card {
+struct ShmAddress {
   ProcessId process{};
   uint32_t pid = 0;  // for people: in another pid namespace it means nothing
   uint64_t network_namespace = 0;
@@ -28,11 +27,11 @@ struct RegionKey {
   uint64_t bytes = 0;
 };
 
-std::string encode(const Card& card);
+std::string encode(const ShmAddress& address);
 std::string encode(const RegionKey& key);
 
-// InvalidArgument when the bytes are not a card (a key) of this version of shm.
-Result<Card> parse_card(const std::string& bytes);
+// InvalidArgument when the bytes are not an address (a key) of this version of shm.
+Result<ShmAddress> parse_shm_address(const std::string& bytes);
 Result<RegionKey> parse_region_key(std::string_view bytes);
 
 }  // namespace rdmacoll

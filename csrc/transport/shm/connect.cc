@@ -35,38 +35,38 @@ std::string process_name(uint32_t pid, const std::string& host) {
 }  // namespace
 
 Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadline) {
-  Result<Card> parsed = parse_card(address);
+  Result<ShmAddress> parsed = parse_shm_address(address);
   if (!parsed.ok()) return parsed.status();
-  const Card card = parsed.take();
-  RDMACOLL_RETURN_IF_ERROR(reachable(card));
+  const ShmAddress theirs = parsed.take();
+  RDMACOLL_RETURN_IF_ERROR(reachable(theirs));
 
   PeerId id = 0;
   Status outcome;
   int64_t look_at_ns = clock_.now_ns() + kLookNs, dial_at_ns = 0;
   const bool in_time = serve_until(deadline, [&] {
-    if (const auto known = ids_.find(card.process); known != ids_.end()) {
+    if (const auto known = ids_.find(theirs.process); known != ids_.end()) {
       id = known->second;
       outcome = peer_status(id);
       return true;
     }
-    outcome = refusals_.status_of(card.process);
+    outcome = refusals_.status_of(theirs.process);
     if (!outcome.ok()) return true;
-    if (card_.process < card.process && !dialling(card.process)) {
+    if (own_address_.process < theirs.process && !dialling(theirs.process)) {
       if (clock_.now_ns() < dial_at_ns) return false;
-      outcome = dial(card);
+      outcome = dial(theirs);
       dial_at_ns = clock_.now_ns() + kRedialNs;
     } else if (clock_.now_ns() >= look_at_ns) {
       look_at_ns = clock_.now_ns() + kLookNs;
-      outcome = listener_of(card).status();
+      outcome = listener_of(theirs).status();
     }
     return !outcome.ok();
   });
   if (!in_time) {
     const std::lock_guard lock(mutex_);
     return Status(StatusCode::Timeout,
-                  process_name(card.pid, card.host) +
+                  process_name(theirs.pid, theirs.host) +
                       " did not connect in time; it may be late, stuck or dead" +
-                      refusals_.why_not(card.process));
+                      refusals_.why_not(theirs.process));
   }
   if (!outcome.ok()) return outcome;
   return id;
@@ -74,21 +74,21 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
 
 // A peer that dialled me and said Hello; of one that waits for me to dial nothing is heard.
 bool ShmTransport::called_by(const std::string& address) const {
-  Result<Card> card = parse_card(address);
+  Result<ShmAddress> theirs = parse_shm_address(address);
   const std::lock_guard lock(mutex_);
-  return card.ok() && ids_.count(card.value().process) > 0;
+  return theirs.ok() && ids_.count(theirs.value().process) > 0;
 }
 
-Status ShmTransport::reachable(const Card& card) const {
-  if (card.host != card_.host) {
+Status ShmTransport::reachable(const ShmAddress& theirs) const {
+  if (theirs.host != own_address_.host) {
     return Status(StatusCode::Unsupported,
-                  "shared memory reaches one host only: this process is on host '" + card_.host +
-                      "', " + process_name(card.pid, card.host) +
+                  "shared memory reaches one host only: this process is on host '" +
+                      own_address_.host + "', " + process_name(theirs.pid, theirs.host) +
                       "; if these are one machine, set RDMACOLL_HOST_ID to the same value there");
   }
-  if (card.network_namespace != card_.network_namespace) {
+  if (theirs.network_namespace != own_address_.network_namespace) {
     return Status(StatusCode::Unsupported,
-                  process_name(card.pid, card.host) +
+                  process_name(theirs.pid, theirs.host) +
                       " is in another container than this one: shared memory needs all ranks of a "
                       "host in one network namespace (docker run --network=host)");
   }
@@ -101,23 +101,23 @@ bool ShmTransport::dialling(const ProcessId& process) const {
   });
 }
 
-Result<PeerSocket> ShmTransport::listener_of(const Card& card) const {
-  Result<PeerSocket> socket = PeerSocket::dial(card.socket);
+Result<PeerSocket> ShmTransport::listener_of(const ShmAddress& theirs) const {
+  Result<PeerSocket> socket = PeerSocket::dial(theirs.socket);
   if (socket.status().code() != StatusCode::PeerFailed) return socket;
   return Status(StatusCode::PeerFailed,
-                process_name(card.pid, card.host) +
+                process_name(theirs.pid, theirs.host) +
                     " does not listen: it has ended, or it is on another machine that was given "
                     "the same RDMACOLL_HOST_ID" +
-                    refusals_.why_not(card.process));
+                    refusals_.why_not(theirs.process));
 }
 
-Status ShmTransport::dial(const Card& card) {
-  Result<PeerSocket> socket = listener_of(card);
+Status ShmTransport::dial(const ShmAddress& theirs) {
+  Result<PeerSocket> socket = listener_of(theirs);
   if (!socket.ok()) return socket.status();
   if (!socket.value().valid()) return Status();  // busy: the waiting loop tries again
-  Status heard_hello = say_hello(socket.take(), &card);
+  Status heard_hello = say_hello(socket.take(), &theirs);
   if (heard_hello.code() != StatusCode::PeerFailed) return heard_hello;
-  refusals_.note_hung_up(card.process);  // the waiting loop tries again here, too
+  refusals_.note_hung_up(theirs.process);  // the waiting loop tries again here, too
   return Status();
 }
 
@@ -159,7 +159,7 @@ void ShmTransport::drop_the_oldest() {
 }
 
 // Challenges it and remembers the socket until the other side's Hello comes.
-Status ShmTransport::say_hello(PeerSocket socket, const Card* dialled) {
+Status ShmTransport::say_hello(PeerSocket socket, const ShmAddress* dialled) {
   Result<ucred> other = socket.credentials();
   if (!other.ok()) return other.status();
   if (!same_user(other.value().uid)) {
@@ -175,7 +175,7 @@ Status ShmTransport::say_hello(PeerSocket socket, const Card* dialled) {
     handshake.dialled = true;
     handshake.process = dialled->process;
   }
-  RDMACOLL_RETURN_IF_ERROR(handshake.socket.send(handshake.challenge(card_.process), {}));
+  RDMACOLL_RETURN_IF_ERROR(handshake.socket.send(handshake.challenge(own_address_.process), {}));
   RDMACOLL_RETURN_IF_ERROR(
       watch(meeting_set_, handshake.socket.fd(), EPOLLIN,
             {Watched::Handshake, static_cast<uint32_t>(handshake.socket.fd())}));
@@ -191,7 +191,7 @@ void ShmTransport::hear_handshake(int fd) {
   const PeerSocket::Received received = found->socket.receive(&incoming);
   if (received == PeerSocket::Received::Nothing) return;
   const Handshake::Next next = received == PeerSocket::Received::One
-                                   ? found->hear(incoming.message, key_, card_.process)
+                                   ? found->hear(incoming.message, key_, own_address_.process)
                                    : Handshake::Next::Drop;
   if (reply(*found, next)) return;
   Handshake handshake = std::move(*found);
@@ -219,14 +219,14 @@ void ShmTransport::hear_handshake(int fd) {
 // Whether there was something to say, and it was said.
 bool ShmTransport::reply(const Handshake& handshake, Handshake::Next next) {
   if (next == Handshake::Next::Prove) {
-    auto proof = handshake.proof(key_, card_.process);
+    auto proof = handshake.proof(key_, own_address_.process);
     if (!proof.ok()) refusals_.note_turned_away(proof.status().message());
     return proof.ok() && handshake.socket.send(proof.value(), {}).ok();
   }
   if (next != Handshake::Next::SayHello) return false;
   Message hello;
   hello.kind = MessageKind::Hello;
-  hello.sender = card_.process;
+  hello.sender = own_address_.process;
   return handshake.socket.send(hello, {control_segment_.fd(), wake_fd_.get()}).ok();
 }
 
@@ -235,7 +235,7 @@ bool ShmTransport::reply(const Handshake& handshake, Handshake::Next next) {
 void ShmTransport::refuse(const Handshake& handshake, const std::string& why) {
   Result<ucred> other = handshake.socket.credentials();
   const auto pid = other.ok() ? static_cast<uint32_t>(other.value().pid) : 0;
-  refusals_.refuse(handshake.process, process_name(pid, card_.host) + " " + why);
+  refusals_.refuse(handshake.process, process_name(pid, own_address_.host) + " " + why);
 }
 
 Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
@@ -253,7 +253,7 @@ Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
                                      std::move(socket));
   peer->id = peer_count_;
   peer->process = hello.message.sender;
-  peer->name = process_name(static_cast<uint32_t>(pid), card_.host);
+  peer->name = process_name(static_cast<uint32_t>(pid), own_address_.host);
   peer->same_process = pid == pid_;
   RDMACOLL_RETURN_IF_ERROR(watch_peer(peer_count_, peer.get(), pid));
   ids_[peer->process] = peer_count_;

@@ -78,7 +78,7 @@ Posted ShmTransport::signal(PeerId peer_id, uint8_t, RemoteSlice slice, uint64_t
   RDMACOLL_CHECK(header.inline_bytes <= kInlineBytes);
   Line& line = *reinterpret_cast<Line*>(region.base + slice.offset);
   line.signature = header.signature;
-  line.bytes = header.bytes;
+  line.length_and_sequence = header.length_and_sequence;
   std::memcpy(line.inline_data, header.inline_data, header.inline_bytes);
   line.credit = header.credit;
   line.counter.store(counter, std::memory_order_release);

@@ -92,7 +92,7 @@ void ShmTransport::leave() {
     if (!peer->alive() || !peer->socket.valid()) continue;
     Message bye;
     bye.kind = MessageKind::Bye;
-    bye.sender = card_.process;
+    bye.sender = own_address_.process;
     // If it cannot be sent, the peer reads the end of the socket as my end, which is as good.
     [[maybe_unused]] const Status status = peer->socket.send(bye, {});
     lose(peer, PeerState::Broken, Status(StatusCode::Aborted, "this process has left"));

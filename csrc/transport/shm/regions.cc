@@ -15,7 +15,7 @@ Result<std::string> ShmTransport::register_region(RegionId region, const RegionM
   const bool added =
       regions_.emplace(region, MyRegion{{.generation = generation}, memory.segment}).second;
   RDMACOLL_CHECK(added);
-  return encode(RegionKey{card_.process, region, generation, memory.bytes});
+  return encode(RegionKey{own_address_.process, region, generation, memory.bytes});
 }
 
 ShmTransport::MyRegion& ShmTransport::my_region(RegionId region) {
@@ -201,7 +201,7 @@ Status ShmTransport::tell(Peer* peer, MessageKind kind, RegionId region, Generat
   message.region = region;
   message.generation = generation;
   message.bytes = memory != nullptr ? memory->bytes() : 0;
-  message.sender = card_.process;
+  message.sender = own_address_.process;
   peer->unsent.push_back({message, std::move(memory)});
   if (peer->unsent.size() > 1) return Status();  // behind others
   Result<bool> sent = send_unsent(peer);

@@ -12,20 +12,20 @@
 namespace rdmacoll {
 namespace {
 
-Result<Card> make_card(const Config& config) {
+Result<ShmAddress> make_address(const Config& config) {
   Result<std::string> host = host_id(config);
   if (!host.ok()) return host.status();
   Result<ProcessId> process = random_process_id();
   if (!process.ok()) return process.status();
   Result<ProcessId> socket = random_process_id();
   if (!socket.ok()) return socket.status();
-  Card card;
-  card.host = host.take();
-  card.process = process.value();
-  card.pid = static_cast<uint32_t>(::getpid());
-  card.network_namespace = network_namespace();
-  card.socket = "rdmacoll-" + hex(socket.value());
-  return card;
+  ShmAddress address;
+  address.host = host.take();
+  address.process = process.value();
+  address.pid = static_cast<uint32_t>(::getpid());
+  address.network_namespace = network_namespace();
+  address.socket = "rdmacoll-" + hex(socket.value());
+  return address;
 }
 
 }  // namespace
@@ -43,34 +43,34 @@ void unwatch(const UniqueFd& set, int fd) { ::epoll_ctl(set.get(), EPOLL_CTL_DEL
 Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, const Clock& clock) {
   Result<JobKey> key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
-  Result<Card> card = make_card(config);
-  if (!card.ok()) return card.status();
+  Result<ShmAddress> address = make_address(config);
+  if (!address.ok()) return address.status();
   Result<SharedSegment> control = SharedSegment::create(sizeof(Control));
   if (!control.ok()) return control.status();
   Result<WakeFd> wake_fd = WakeFd::create();
   if (!wake_fd.ok()) return wake_fd.status();
-  Result<UniqueFd> listener = PeerSocket::listen(card.value().socket);
+  Result<UniqueFd> listener = PeerSocket::listen(address.value().socket);
   if (!listener.ok()) return listener.status();
 
   std::unique_ptr<ShmTransport> transport(new ShmTransport(
-      clock, key.take(), card.take(), control.take(), wake_fd.take(), listener.take()));
+      clock, key.take(), address.take(), control.take(), wake_fd.take(), listener.take()));
   RDMACOLL_RETURN_IF_ERROR(transport->watch_own_descriptors());
   RDMACOLL_RETURN_IF_ERROR(transport->add_loopback());
   return transport;
 }
 
-ShmTransport::ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegment control,
-                           WakeFd wake_fd, UniqueFd listener)
+ShmTransport::ShmTransport(const Clock& clock, JobKey key, ShmAddress own_address,
+                           SharedSegment control, WakeFd wake_fd, UniqueFd listener)
     : clock_(clock),
       key_(std::move(key)),
-      card_(std::move(card)),
+      own_address_(std::move(own_address)),
       pid_(::getpid()),
       control_segment_(std::move(control)),
       wake_fd_(std::move(wake_fd)),
       listener_(std::move(listener)),
       meeting_set_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_set_(::epoll_create1(EPOLL_CLOEXEC)) {
-  set_info({.name = kName, .address = encode(card_), .shares_memory = true});
+  set_info({.name = kName, .address = encode(own_address_), .shares_memory = true});
 }
 
 // A forked child leaves everything as it is: sockets and epoll sets are the parent's.
@@ -93,10 +93,10 @@ Status ShmTransport::add_loopback() {
   if (!control.ok()) return control.status();
   auto self =
       std::make_unique<Peer>(control.take(), WakeFd(std::move(wake_fd)), PeerSocket(UniqueFd()));
-  self->process = card_.process;
+  self->process = own_address_.process;
   self->name = "this process";
   self->same_process = true;
-  ids_[card_.process] = peer_count_;
+  ids_[own_address_.process] = peer_count_;
   peers_.set(peer_count_++, std::move(self));
   return Status();
 }

@@ -28,11 +28,11 @@ namespace rdmacoll {
 // and sees the value sees all that this thread stored before. That is stronger than promised (it
 // orders channels too); nothing may rely on more than the promise.
 //
-// How processes meet: each listens on an abstract unix socket whose random name is in its card. Of
-// two, the one with the smaller process id dials. Each has the other prove that it knows the job's
-// secret (handshake.h); then both say Hello and pass their control segment and an eventfd; later
-// each region passes as a descriptor too. So shm is used only where memory really can be shared,
-// and nothing has a name that would outlive a kill -9.
+// How processes meet: each listens on an abstract unix socket whose random name is in its address.
+// Of two, the one with the smaller process id dials. Each has the other prove that it knows the
+// job's secret (handshake.h); then both say Hello and pass their control segment and an eventfd;
+// later each region passes as a descriptor too. So shm is used only where memory really can be
+// shared, and nothing has a name that would outlive a kill -9.
 //
 // Sleep: arm() raises a flag in the control segment; a signaller looks at it after its store and
 // rings the eventfd. A peer's end shows on its socket and, should a forked child of it hold the
@@ -79,20 +79,20 @@ class ShmTransport final : public Transport {
   Status fence(PeerId peer, Deadline deadline) override;
 
  private:
-  ShmTransport(const Clock& clock, JobKey key, Card card, SharedSegment control, WakeFd wake_fd,
-               UniqueFd listener);
+  ShmTransport(const Clock& clock, JobKey key, ShmAddress own_address, SharedSegment control,
+               WakeFd wake_fd, UniqueFd listener);
   void leave();
   Status watch_own_descriptors();
   Status add_loopback();
 
   // Meeting (connect.cc). All of it under the mutex but for serve_until.
-  Status reachable(const Card& card) const;
-  Result<PeerSocket> listener_of(const Card& card) const;  // not valid(): busy
-  Status dial(const Card& card);
+  Status reachable(const ShmAddress& theirs) const;
+  Result<PeerSocket> listener_of(const ShmAddress& theirs) const;  // not valid(): busy
+  Status dial(const ShmAddress& theirs);
   bool dialling(const ProcessId& process) const;
   void serve();
   void accept_strangers();
-  Status say_hello(PeerSocket socket, const Card* dialled);
+  Status say_hello(PeerSocket socket, const ShmAddress* dialled);
   void hear_handshake(int fd);
   bool reply(const Handshake& handshake, Handshake::Next next);
   void drop_the_oldest();
@@ -133,7 +133,7 @@ class ShmTransport final : public Transport {
 
   const Clock& clock_;
   const JobKey key_;
-  const Card card_;
+  const ShmAddress own_address_;
   const pid_t pid_;
   SharedSegment control_segment_;
   WakeFd wake_fd_;

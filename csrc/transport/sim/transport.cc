@@ -9,7 +9,7 @@
 namespace rdmacoll {
 namespace {
 
-constexpr const char* kCardTag = "rdmacoll-sim-card:";
+constexpr const char* kAddressTag = "rdmacoll-sim-address:";
 constexpr const char* kKeyTag = "rdmacoll-sim-key:";
 constexpr const char* kShortKeyTag = "sim:";
 
@@ -38,14 +38,14 @@ std::string key_of(const SimRegion& region) {
 SimTransport::SimTransport(SimNetwork& network, int rank)
     : network_(network), rank_(rank), ended_(static_cast<size_t>(network.options_.world)) {
   set_info({.name = "sim",
-            .address = kCardTag + std::to_string(rank),
+            .address = kAddressTag + std::to_string(rank),
             .shares_memory = network.options_.mapped});
 }
 
 Result<PeerId> SimTransport::connect(const std::string& address, Deadline) {
-  const int64_t rank = parse(address, kCardTag, network_.ranks_.size());
+  const int64_t rank = parse(address, kAddressTag, network_.ranks_.size());
   if (rank < 0) {
-    return Status(StatusCode::InvalidArgument, "not the card of a rank of this simulation");
+    return Status(StatusCode::InvalidArgument, "not the address of a rank of this simulation");
   }
   RDMACOLL_RETURN_IF_ERROR(ended_[static_cast<size_t>(rank)]);
   for (PeerId id = 0; id < peers_.size(); ++id) {
@@ -72,14 +72,14 @@ Status SimTransport::offer_region(PeerId peer, RegionId region) {
 Result<Region> SimTransport::open_region(PeerId id, std::string_view key, Deadline) {
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
   Peer& peer = peers_[id];
-  const auto& theirs = network_.transport(peer.rank).regions_;
+  const auto& address = network_.transport(peer.rank).regions_;
   const bool is_short = key.size() == kShortKeyBytes;
   const int64_t number = parse(key, is_short ? kShortKeyTag : kKeyTag, SIZE_MAX);
   if (number < 0 || (!is_short && key.size() != kKeyBytes)) {
     return Status(StatusCode::InvalidArgument, "not a region key of that rank");
   }
-  const auto found = theirs.find(static_cast<RegionId>(number % kKeyIds));
-  if (found == theirs.end() || key_of(*found->second) != key || found->second->withdrawn) {
+  const auto found = address.find(static_cast<RegionId>(number % kKeyIds));
+  if (found == address.end() || key_of(*found->second) != key || found->second->withdrawn) {
     return withdrawn_by("simulated rank " + std::to_string(peer.rank));
   }
   Open& open = peer.regions[found->first];

@@ -1,4 +1,4 @@
-// SimTransport: one rank's door into a SimNetwork. connect() and open_region() do not wait for the
+// SimTransport: one rank's end of a SimNetwork. connect() and open_region() do not wait for the
 // other side: all ranks are in one thread. Sleep is virtual: arm() gives no descriptor (-1), and
 // awake() says whether a real sleeper would have been woken.
 // Floor: transport/sim. Thread: one.

@@ -43,7 +43,7 @@ void VerbsTransport::take(const ibv_wc& completion) {
     // Of a peer that has left, queue pairs break as they may.
     if (state != PeerState::Gone) {
       lose(*peer, PeerState::Broken,
-           completion_error(completion, peer->card.who(), *device_, config_));
+           completion_error(completion, peer->address.who(), *device_, config_));
     }
     return;
   }
@@ -89,7 +89,7 @@ bool VerbsTransport::take_signal(Peer& peer, Immediate immediate) {
   }
   for (size_t i = 1; record.stripes >> i != 0; ++i) peer.marks[i] -= record.stripes >> i & 1;
   peer.out.returned = verbs::advance_to(peer.out.returned, record.returned);
-  const verbs::VerbsRegion* region = regions_.at(immediate.region);
+  const verbs::OwnRegion* region = regions_.at(immediate.region);
   const uint64_t offset = uint64_t{immediate.line} * kLineBytes;
   // Of a region that was released meanwhile nobody looks at the lines; nothing else is trusted.
   if (region == nullptr || !region->holds_lines || offset + kLineBytes > region->bytes) return true;
@@ -99,7 +99,7 @@ bool VerbsTransport::take_signal(Peer& peer, Immediate immediate) {
 
 void VerbsTransport::take_notice(Peer& peer, uint32_t notice) {
   if (notice == Immediate::kGoodbye) {
-    lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer.card.who() + " has left"));
+    lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer.address.who() + " has left"));
     return;
   }
   if (notice != Immediate::kRegionClosed && notice != Immediate::kRegionWithdrawn) return;
@@ -114,7 +114,7 @@ void VerbsTransport::make_room(Peer& peer, uint8_t stripe) {
   const int error = peer.stripes[stripe]->post_receive_batch();
   if (error != 0) {
     lose(peer, PeerState::Broken,
-         call_error("posting receives for " + peer.card.who(), error, *device_));
+         call_error("posting receives for " + peer.address.who(), error, *device_));
     return;
   }
   peer.in.consumed[stripe] = 0;

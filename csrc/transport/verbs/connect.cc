@@ -14,10 +14,10 @@
 
 namespace rdmacoll {
 
+using verbs::Address;
 using verbs::Hello;
 using verbs::QueuePair;
 using verbs::SignalRing;
-using verbs::VerbsCard;
 
 namespace {
 
@@ -26,19 +26,19 @@ constexpr int64_t kHelloAgainMs = 20;
 constexpr int64_t kHelloAgainMostMs = 500;
 
 // For people: "pid 17 on host h1 at 10.0.0.1".
-std::string who_and_where(const VerbsCard& card) {
-  return card.who() + " at " +
-         (card.port.is_ethernet ? verbs::text_of(card.port.gid)
-                                : "LID " + std::to_string(card.port.lid));
+std::string who_and_where(const Address& theirs) {
+  return theirs.who() + " at " +
+         (theirs.port.is_ethernet ? verbs::text_of(theirs.port.gid)
+                                  : "LID " + std::to_string(theirs.port.lid));
 }
 
 }  // namespace
 
 Result<PeerId> VerbsTransport::connect(const std::string& address, Deadline deadline) {
-  auto card = verbs::parse_verbs_card(address);
-  if (!card.ok()) return card.status();
+  auto theirs = verbs::parse_address(address);
+  if (!theirs.ok()) return theirs.status();
   std::unique_lock lock(mutex_);
-  auto admitted = admit(card.value());
+  auto admitted = admit(theirs.value());
   if (!admitted.ok()) return admitted.status();
   Peer& peer = *admitted.value();
   int64_t again_ms = kHelloAgainMs;
@@ -56,18 +56,18 @@ Result<PeerId> VerbsTransport::connect(const std::string& address, Deadline dead
 }
 
 bool VerbsTransport::called_by(const std::string& address) const {
-  auto card = verbs::parse_verbs_card(address);
+  auto theirs = verbs::parse_address(address);
   const std::lock_guard lock(mutex_);
-  return card.ok() && met_.has_early_hello(card.value().process);
+  return theirs.ok() && met_.has_early_hello(theirs.value().process);
 }
 
-// The peer of a card, with queue pairs, but not joined yet.
-Result<VerbsTransport::Peer*> VerbsTransport::admit(const VerbsCard& card) {
-  if (const auto known = met_.find(card.process)) return peers_.at(*known);
-  if (card.port.is_ethernet != card_.port.is_ethernet) {
-    return Status(StatusCode::Unsupported, card.who() + " is on " +
-                                               (card.port.is_ethernet ? "Ethernet" : "InfiniBand") +
-                                               ", this process on " + device_->describe());
+// The peer of this address, with queue pairs, but not joined yet.
+Result<VerbsTransport::Peer*> VerbsTransport::admit(const Address& theirs) {
+  if (const auto known = met_.find(theirs.process)) return peers_.at(*known);
+  if (theirs.port.is_ethernet != own_address_.port.is_ethernet) {
+    return Status(StatusCode::Unsupported,
+                  theirs.who() + " is on " + (theirs.port.is_ethernet ? "Ethernet" : "InfiniBand") +
+                      ", this process on " + device_->describe());
   }
   if (met_.count() == verbs::kMaxPeers) {
     return Status(StatusCode::Unsupported, "a process can meet " +
@@ -77,14 +77,14 @@ Result<VerbsTransport::Peer*> VerbsTransport::admit(const VerbsCard& card) {
   auto made = std::make_unique<Peer>();
   Peer* peer = made.get();
   peer->id = met_.count();
-  peer->card = card;
-  peer->is_self = card.process == card_.process;
+  peer->address = theirs;
+  peer->is_self = theirs.process == own_address_.process;
   if (Status equipped = equip(peer); !equipped.ok()) {
     peer->stripes.clear();
     discard(*peer);
     return equipped;
   }
-  peers_.set(met_.add(card.process), std::move(made));
+  peers_.set(met_.add(theirs.process), std::move(made));
   Hello first;
   if (peer->is_self) {  // joined to itself
     first.knows = Hello::Knows::Both;
@@ -94,7 +94,7 @@ Result<VerbsTransport::Peer*> VerbsTransport::admit(const VerbsCard& card) {
     first.stripes = static_cast<uint32_t>(peer->stripes.size());
     for (size_t i = 0; i < peer->stripes.size(); ++i) first.numbers[i] = peer->stripes[i]->number();
     hear(peer, first);
-  } else if (const auto early = met_.take_early_hello(card.process)) {
+  } else if (const auto early = met_.take_early_hello(theirs.process)) {
     hear(peer, *early);
   }
   return peer;
@@ -121,10 +121,10 @@ Status VerbsTransport::equip(Peer* peer) {
     return registration_error(errno, sizeof(SignalRing), *device_);
   }
   count_registration();
-  ibv_ah_attr vector = verbs::address_vector(*device_, peer->card.port, config_);
+  ibv_ah_attr vector = verbs::address_vector(*device_, peer->address.port, config_);
   peer->handshake.way = table().create_ah(device_->pd(), &vector);
   if (peer->handshake.way == nullptr) {
-    return call_error("addressing " + who_and_where(peer->card) +
+    return call_error("addressing " + who_and_where(peer->address) +
                           " (can that be reached from this device? see RDMACOLL_GID_INDEX)",
                       errno, *device_);
   }
@@ -146,8 +146,8 @@ void VerbsTransport::discard(Peer& peer) {
 
 void VerbsTransport::say_hello(const Peer& peer) {
   Hello hello;
-  hello.from = card_.process;
-  hello.to = peer.card.process;
+  hello.from = own_address_.process;
+  hello.to = peer.address.process;
   hello.signal_ring_address = peer.own_ring.as_remote().address;
   hello.signal_ring_rkey = peer.own_ring.as_remote().rkey;
   hello.packet_sequence = peer.handshake.packet_sequence;
@@ -162,12 +162,13 @@ void VerbsTransport::say_hello(const Peer& peer) {
     return changed_.notify_all();
   }
   count_control_message();
-  listener_->send(peer.handshake.way, peer.card.door, peer.card.door_key, &hello, sizeof(hello));
+  listener_->send(peer.handshake.way, peer.address.listener, peer.address.listener_key, &hello,
+                  sizeof(hello));
 }
 
 void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
   const std::optional<Hello> hello = verbs::parse_hello(data, bytes);
-  if (!hello || hello->to != card_.process) return;  // before a signature is computed
+  if (!hello || hello->to != own_address_.process) return;  // before a signature is computed
   const bool of_this_job = hello->holds(key_);
   const std::lock_guard lock(mutex_);
   if (leaving_) return;
@@ -200,18 +201,18 @@ void VerbsTransport::hear(Peer* peer, const Hello& hello) {
 Status VerbsTransport::join(Peer* peer, const Hello& hello) {
   if (peer->handshake.heard_hello && hello.knows != Hello::Knows::Refuses) return Status();
   if (hello.stripes != peer->stripes.size()) {
-    return Status(StatusCode::Mismatch, peer->card.who() + " has " + std::to_string(hello.stripes) +
-                                            " queue pairs per peer, this process " +
-                                            std::to_string(peer->stripes.size()) +
-                                            "; set RDMACOLL_IB_QPS alike");
+    return Status(StatusCode::Mismatch,
+                  peer->address.who() + " has " + std::to_string(hello.stripes) +
+                      " queue pairs per peer, this process " +
+                      std::to_string(peer->stripes.size()) + "; set RDMACOLL_IB_QPS alike");
   }
   if (hello.knows == Hello::Knows::Refuses) {
-    return Status(StatusCode::PeerFailed, peer->card.who() +
+    return Status(StatusCode::PeerFailed, peer->address.who() +
                                               " cannot join its queue pairs to those of this "
                                               "process; its own error says why");
   }
   for (size_t i = 0; i < peer->stripes.size(); ++i) {
-    RDMACOLL_RETURN_IF_ERROR(peer->stripes[i]->connect(peer->card.port, hello.numbers[i],
+    RDMACOLL_RETURN_IF_ERROR(peer->stripes[i]->connect(peer->address.port, hello.numbers[i],
                                                        hello.packet_sequence,
                                                        peer->handshake.packet_sequence, config_));
   }
@@ -223,7 +224,7 @@ Status VerbsTransport::join(Peer* peer, const Hello& hello) {
 
 Status VerbsTransport::timed_out(const Peer& peer) const {
   if (peer.handshake.forged && !peer.handshake.heard_hello) {
-    return Status(StatusCode::Mismatch, who_and_where(peer.card) +
+    return Status(StatusCode::Mismatch, who_and_where(peer.address) +
                                             " did not answer in time with the secret of this job; "
                                             "somebody spoke in its name without it: " +
                                             kAboutSecrets);
@@ -234,8 +235,9 @@ Status VerbsTransport::timed_out(const Peer& peer) const {
           : "no answer; its process may have ended, or its address may not be reachable "
             "from here: compare the GIDs of both sides (rdmacoll info), see "
             "RDMACOLL_GID_INDEX and RDMACOLL_HCA";
-  return Status(StatusCode::Timeout, who_and_where(peer.card) + " was not reached in time from " +
-                                         device_->describe() + ": " + what);
+  return Status(StatusCode::Timeout, who_and_where(peer.address) +
+                                         " was not reached in time from " + device_->describe() +
+                                         ": " + what);
 }
 
 void VerbsTransport::hear_event(const ibv_async_event& event) {

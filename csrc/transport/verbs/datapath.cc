@@ -35,7 +35,7 @@ const OpenedRegion& VerbsTransport::opened(const Peer& peer, RegionId region) co
 }
 
 uint32_t VerbsTransport::local_key(const LocalSlice& slice) const {
-  const verbs::VerbsRegion* region = regions_.at(slice.region);
+  const verbs::OwnRegion* region = regions_.at(slice.region);
   RDMACOLL_CHECK(region != nullptr && slice.data >= region->base &&
                  slice.data + slice.bytes <= region->base + region->bytes);
   return region->registered->lkey;
@@ -120,7 +120,7 @@ Posted VerbsTransport::signal(PeerId id, uint8_t, RemoteSlice slice, uint64_t co
   SignalRecord record;
   record.counter = counter;
   record.signature = header.signature;
-  record.bytes = header.bytes;
+  record.length_and_sequence = header.length_and_sequence;
   record.returned = static_cast<uint32_t>(peer.in.returned);
   record.stripes = peer.dirty_stripes;
   record.inline_bytes = static_cast<uint8_t>(header.inline_bytes);
@@ -164,7 +164,7 @@ bool VerbsTransport::ring(Peer& peer, QueuePair& queue_pair) {
   const int error = queue_pair.ring();
   if (error == 0) [[likely]]
     return true;
-  lose(peer, PeerState::Broken, call_error("sending to " + peer.card.who(), error, *device_));
+  lose(peer, PeerState::Broken, call_error("sending to " + peer.address.who(), error, *device_));
   return false;
 }
 

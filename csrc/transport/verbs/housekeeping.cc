@@ -10,7 +10,7 @@
 namespace rdmacoll {
 
 using verbs::Immediate;
-using verbs::VerbsRegion;
+using verbs::OwnRegion;
 
 namespace {
 
@@ -70,7 +70,7 @@ void VerbsTransport::deregister_released() {
 
 // Whether a living peer may still write to a released region, or a put or get of this process that
 // was under way when it was released still uses it.
-bool VerbsTransport::is_in_use(VerbsRegion& region) {
+bool VerbsTransport::is_in_use(OwnRegion& region) {
   std::erase_if(region.lease.readers, [&](PeerId reader) { return !peers_.at(reader)->alive(); });
   if (!region.uses) {
     region.uses.emplace();

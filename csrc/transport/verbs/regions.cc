@@ -13,9 +13,9 @@
 namespace rdmacoll {
 
 using verbs::OpenedRegion;
+using verbs::OwnRegion;
 using verbs::PartKey;
-using verbs::VerbsKey;
-using verbs::VerbsRegion;
+using verbs::RegionKey;
 
 namespace {
 
@@ -35,8 +35,8 @@ void show_to_children(std::byte* base, uint64_t bytes) {
 
 Result<std::string> VerbsTransport::register_region(RegionId id, const RegionMemory& memory) {
   const bool full = memory.access == Access::Full;
-  auto made = std::make_unique<VerbsRegion>();
-  VerbsRegion& region = *made;
+  auto made = std::make_unique<OwnRegion>();
+  OwnRegion& region = *made;
   region.id = id;
   region.base = memory.base();
   region.bytes = memory.bytes;
@@ -54,7 +54,7 @@ Result<std::string> VerbsTransport::register_region(RegionId id, const RegionMem
   regions_.set(id, std::move(made));
   if (full) {
     return encode(
-        VerbsKey{card_.process, id, region.lease.generation, address, memory.bytes, rkey});
+        RegionKey{own_address_.process, id, region.lease.generation, address, memory.bytes, rkey});
   }
   const uint64_t pages = memory.bytes / PartKey::kPageBytes;
   RDMACOLL_CHECK(memory.bytes % PartKey::kPageBytes == 0 && pages <= UINT32_MAX);
@@ -64,7 +64,7 @@ Result<std::string> VerbsTransport::register_region(RegionId id, const RegionMem
 Status VerbsTransport::offer_region(PeerId id, RegionId region_id) {
   if (const Status status = peer_status(id); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
-  VerbsRegion* region = regions_.at(region_id);
+  OwnRegion* region = regions_.at(region_id);
   RDMACOLL_CHECK(region != nullptr && !region->lease.released);
   region->lease.offered(id);
   return Status();
@@ -73,11 +73,12 @@ Status VerbsTransport::offer_region(PeerId id, RegionId region_id) {
 Result<Region> VerbsTransport::open_region(PeerId id, std::string_view bytes, Deadline) {
   Peer& peer = peer_at(id);
   if (bytes.size() == kShortKeyBytes) return open_part(peer, verbs::parse_part_key(bytes));
-  auto parsed = verbs::parse_verbs_key(bytes);
+  auto parsed = verbs::parse_region_key(bytes);
   if (!parsed.ok()) return parsed.status();
-  const VerbsKey& key = parsed.value();
-  if (key.owner != peer.card.process || key.region >= kMaxRegions) {
-    return Status(StatusCode::InvalidArgument, "the region key is not one of " + peer.card.who());
+  const RegionKey& key = parsed.value();
+  if (key.owner != peer.address.process || key.region >= kMaxRegions) {
+    return Status(StatusCode::InvalidArgument,
+                  "the region key is not one of " + peer.address.who());
   }
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
   return open_whole(peer, key);
@@ -86,7 +87,8 @@ Result<Region> VerbsTransport::open_region(PeerId id, std::string_view bytes, De
 // In the data path: once it is open nothing is locked.
 Result<Region> VerbsTransport::open_part(Peer& peer, const PartKey& key) {
   if (key.region >= kMaxRegions) {
-    return Status(StatusCode::InvalidArgument, "the region key is not one of " + peer.card.who());
+    return Status(StatusCode::InvalidArgument,
+                  "the region key is not one of " + peer.address.who());
   }
   if (peer.regions.at(key.region) == nullptr) {
     const std::lock_guard lock(mutex_);
@@ -98,16 +100,16 @@ Result<Region> VerbsTransport::open_part(Peer& peer, const PartKey& key) {
   return Region{key.region, nullptr, peer.regions.at(key.region)->bytes};
 }
 
-Result<Region> VerbsTransport::open_whole(Peer& peer, const VerbsKey& key) {
+Result<Region> VerbsTransport::open_whole(Peer& peer, const RegionKey& key) {
   const Region opened{key.region, nullptr, key.bytes};
   const std::lock_guard lock(mutex_);
   if (const OpenedRegion* open = peer.regions.at(key.region)) {
     if (open->generation == key.generation) return opened;
     return Status(StatusCode::InvalidArgument,
-                  "the key of a region of " + peer.card.who() +
+                  "the key of a region of " + peer.address.who() +
                       " belongs to an earlier or later use of its id than the region that is open");
   }
-  if (peer.withdrawn.has(key.region, key.generation)) return withdrawn_by(peer.card.who());
+  if (peer.withdrawn.has(key.region, key.generation)) return withdrawn_by(peer.address.who());
   peer.regions.set(key.region, std::make_unique<OpenedRegion>(
                                    OpenedRegion{key.address, key.bytes, key.rkey, key.generation}));
   return opened;
@@ -123,7 +125,7 @@ void VerbsTransport::close_region(PeerId id, RegionId region) {
 
 void VerbsTransport::release_region(RegionId id, Release how) {
   const std::lock_guard lock(mutex_);
-  VerbsRegion* region = regions_.at(id);
+  OwnRegion* region = regions_.at(id);
   RDMACOLL_CHECK(region != nullptr && !region->lease.released);
   region->lease.released = true;
   errands_.released.push_back(id);
@@ -141,7 +143,7 @@ void VerbsTransport::hear_of_region(Peer& peer, uint32_t notice, const verbs::Re
   if (about.region >= kMaxRegions) return;
   const std::lock_guard lock(mutex_);
   if (notice == verbs::Immediate::kRegionClosed) {
-    VerbsRegion* mine = regions_.at(about.region);
+    OwnRegion* mine = regions_.at(about.region);
     if (mine == nullptr) return;
     mine->lease.closed(peer.id, about.generation);
     if (!mine->lease.released) return;

@@ -45,14 +45,14 @@ VerbsTransport::VerbsTransport(std::unique_ptr<const VerbsTable> table, VerbsCon
 }
 
 Status VerbsTransport::start_queue_pair() {
-  auto door = verbs::ConnectionListener::open(table(), *device_);
-  if (!door.ok()) return door.status();
-  listener_ = door.take();
+  auto listener = verbs::ConnectionListener::open(table(), *device_);
+  if (!listener.ok()) return listener.status();
+  listener_ = listener.take();
   auto process = random_process_id();
   if (!process.ok()) return process.status();
-  card_ = {process.value(),    static_cast<uint32_t>(pid_), host_name(),
-           device_->address(), listener_->number(),         listener_->key()};
-  set_info({.name = kVerbsName, .device = device_->describe(), .address = encode(card_)});
+  own_address_ = {process.value(),    static_cast<uint32_t>(pid_), host_name(),
+                  device_->address(), listener_->number(),         listener_->key()};
+  set_info({.name = kVerbsName, .device = device_->describe(), .address = encode(own_address_)});
   log_.write(LogLevel::Debug, "opened " + device_->describe());
   return listener_->start(
       {[this](const std::byte* data, size_t bytes) { hear_datagram(data, bytes); },
@@ -73,7 +73,7 @@ VerbsTransport::~VerbsTransport() {
 Status VerbsTransport::fence(PeerId id, Deadline) {
   Peer& peer = peer_at(id);
   lose(peer, PeerState::Broken,
-       Status(StatusCode::PeerFailed, peer.card.who() + " was cut off from this process"));
+       Status(StatusCode::PeerFailed, peer.address.who() + " was cut off from this process"));
   for (const auto& stripe : peer.stripes) stripe->give_up();  // also of one that said goodbye
   return Status();
 }

@@ -44,8 +44,8 @@ namespace rdmacoll {
 // or by a write of its own when there is none); beyond either, Full. So a message never finds the
 // receiver not ready, however long it sleeps.
 //
-// How processes meet: the card holds the address of a datagram queue pair, the door. Of two that
-// connect(), each sends the other the numbers of its own RC queue pairs, signed with the job's
+// How processes meet: the address of a process names a datagram queue pair, its listener. Of two
+// that connect(), each sends the other the numbers of its own RC queue pairs, signed with the job's
 // secret, until both know that both are joined. The listener thread answers, also when nobody
 // drives.
 //
@@ -89,15 +89,15 @@ class VerbsTransport final : public Transport {
   Status fence(PeerId peer, Deadline deadline) override;
 
  private:
-  using Peer = verbs::VerbsPeer;
-  using PeerState = verbs::VerbsPeerState;
+  using Peer = verbs::Peer;
+  using PeerState = verbs::PeerState;
 
   VerbsTransport(std::unique_ptr<const VerbsTable> table, VerbsConfig config, Log log, JobKey key,
                  const Clock& clock, std::unique_ptr<Device> device);
   Status start_queue_pair();
 
   // Meeting (verbs_meeting.cc), under the mutex.
-  Result<Peer*> admit(const verbs::VerbsCard& card);
+  Result<Peer*> admit(const verbs::Address& theirs);
   Status equip(Peer* peer);
   void discard(Peer& peer);
   void hear_datagram(const std::byte* data, size_t bytes);
@@ -110,7 +110,7 @@ class VerbsTransport final : public Transport {
 
   // Regions (verbs_regions.cc).
   Result<Region> open_part(Peer& peer, const verbs::PartKey& key);
-  Result<Region> open_whole(Peer& peer, const verbs::VerbsKey& key);
+  Result<Region> open_whole(Peer& peer, const verbs::RegionKey& key);
 
   // The data path (verbs_datapath.cc).
   Peer& peer_at(PeerId id) const;
@@ -139,7 +139,7 @@ class VerbsTransport final : public Transport {
   void send_notices();
   void probe_silent_peers();
   void deregister_released();
-  bool is_in_use(verbs::VerbsRegion& region);
+  bool is_in_use(verbs::OwnRegion& region);
   void leave();
   bool say_goodbye();
   void close_device();
@@ -153,11 +153,11 @@ class VerbsTransport final : public Transport {
   const Log log_;
   const pid_t pid_;
   std::unique_ptr<Device> device_;
-  verbs::VerbsCard card_;
+  verbs::Address own_address_;
 
   verbs::CompletionQueue completions_;
   Published<Peer, verbs::kMaxPeers> peers_;
-  Published<verbs::VerbsRegion, kMaxRegions> regions_;  // mine
+  Published<verbs::OwnRegion, kMaxRegions> regions_;  // mine
 
   mutable std::mutex mutex_;  // what follows, and what of the errands says so
   std::condition_variable changed_;

@@ -4,7 +4,7 @@
 //
 // The device comes from the environment (RDMACOLL_HCA and others). A line is a command and its
 // arguments, bytes are hexadecimal; each is answered by one line, "ok <result>" or "<status code>
-// <message>". The first line comes unasked: the card, or why there is no transport.
+// <message>". The first line comes unasked: the address, or why there is no transport.
 #include <poll.h>
 #include <unistd.h>
 
@@ -152,9 +152,9 @@ class Shell {
   }
 
   // --- peers -------------------------------------------------------------------------------------
-  Result<std::string> connect(Arguments& arguments) {  // card, limit: the peer
-    const std::string card = bytes_of(next<std::string>(arguments));
-    auto peer = transport_->connect(card, Deadline::after_ms(clock_, next<int64_t>(arguments)));
+  Result<std::string> connect(Arguments& arguments) {  // address, limit: the peer
+    const std::string address = bytes_of(next<std::string>(arguments));
+    auto peer = transport_->connect(address, Deadline::after_ms(clock_, next<int64_t>(arguments)));
     if (!peer.ok()) return peer.status();
     return std::to_string(peer.value());
   }
@@ -211,7 +211,7 @@ class Shell {
     const auto times = next<uint64_t>(arguments);
     Header header;
     header.signature = 5;
-    header.bytes = 6;
+    header.length_and_sequence = 6;
     uint64_t sent = 0;
     while (sent < times &&
            transport_->signal(peer, 0, line, counter + sent, header) != Posted::Full) {

@@ -8,7 +8,7 @@ namespace {
 
 const GroupRecord kRecord{
     .agreement = 1, .rank = 2, .world = 4, .address = "address", .key = "key"};
-constexpr size_t kCardBytesAt = 28;
+constexpr size_t kAddressBytesAt = 28;
 constexpr size_t kReservedAt = 36;
 
 StatusCode code_of(const std::string& bytes) { return GroupRecord::decode(bytes).status().code(); }
@@ -40,7 +40,7 @@ TEST(GroupRecord, AReasonIsPrintedWithoutControlCharacters) {
 
 TEST(GroupRecord, SizesMustAddUp) {
   std::string bytes = kRecord.encode();
-  bytes[kCardBytesAt + 3] = '\xFF';  // 4 GiB
+  bytes[kAddressBytesAt + 3] = '\xFF';  // 4 GiB
   EXPECT_EQ(code_of(bytes), StatusCode::InvalidArgument);
 }
 

@@ -24,7 +24,7 @@ class Ends {
         const bool is_credit = slice.offset == layout_.credit(channel_, rank);
         if (is_credit && credit_lines == CreditLines::AreRefused) return Posted::Full;
         Line& line = *reinterpret_cast<Line*>(to + slice.offset);
-        line.bytes = header.bytes;
+        line.length_and_sequence = header.length_and_sequence;
         line.credit = header.credit;
         line.counter = counter;
         return Posted::Done;

@@ -14,25 +14,25 @@ constexpr uint32_t kSlotBytes = 128;
 constexpr size_t kGrhBytes = 40;
 
 // Datagram queue pairs on the two sides of a pair.
-struct Doors {
-  explicit Doors(FakePair& owner) : pair(owner) {
+struct Listeners {
+  explicit Listeners(FakePair& owner) : pair(owner) {
     for (int i = 0; i < 2; ++i) {
       ibv_qp_init_attr attributes{};
       attributes.send_cq = attributes.recv_cq = pair.side[i].queue;
       attributes.qp_type = IBV_QPT_UD;
       attributes.cap = {16, 16, 1, 1, 0};
-      door[i] = pair.table.create_qp(pair.side[i].pd, &attributes);
+      listener[i] = pair.table.create_qp(pair.side[i].pd, &attributes);
       ibv_qp_attr state{};
       state.qp_state = IBV_QPS_INIT;
       state.port_num = 1;
       state.qkey = kKey;
-      EXPECT_EQ(pair.table.modify_qp(door[i], &state,
+      EXPECT_EQ(pair.table.modify_qp(listener[i], &state,
                                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
                 0);
       state.qp_state = IBV_QPS_RTR;
-      EXPECT_EQ(pair.table.modify_qp(door[i], &state, IBV_QP_STATE), 0);
+      EXPECT_EQ(pair.table.modify_qp(listener[i], &state, IBV_QP_STATE), 0);
       state.qp_state = IBV_QPS_RTS;
-      EXPECT_EQ(pair.table.modify_qp(door[i], &state, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+      EXPECT_EQ(pair.table.modify_qp(listener[i], &state, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
     }
     ibv_ah_attr vector{};
     vector.port_num = 1;
@@ -41,8 +41,8 @@ struct Doors {
     vector.grh.dgid = pair.side[1].gid(pair.table);
     address = pair.table.create_ah(pair.side[0].pd, &vector);
   }
-  ~Doors() {
-    for (ibv_qp* one : door) pair.table.destroy_qp(one);
+  ~Listeners() {
+    for (ibv_qp* one : listener) pair.table.destroy_qp(one);
     pair.table.destroy_ah(address);
   }
 
@@ -53,7 +53,7 @@ struct Doors {
     request.sg_list = &piece;
     request.num_sge = 1;
     ibv_recv_wr* bad = nullptr;
-    EXPECT_EQ(pair.table.post_recv(door[1], &request, &bad), 0);
+    EXPECT_EQ(pair.table.post_recv(listener[1], &request, &bad), 0);
   }
   // One of 8 bytes, all of them `number`; until its completion.
   void send(int number, uint32_t key = kKey) {
@@ -65,10 +65,10 @@ struct Doors {
     request.sg_list = &piece;
     request.num_sge = 1;
     request.wr.ud.ah = address;
-    request.wr.ud.remote_qpn = door[1]->qp_num;
+    request.wr.ud.remote_qpn = listener[1]->qp_num;
     request.wr.ud.remote_qkey = key;
     ibv_send_wr* bad = nullptr;
-    EXPECT_EQ(pair.table.post_send(door[0], &request, &bad), 0);
+    EXPECT_EQ(pair.table.post_send(listener[0], &request, &bad), 0);
     EXPECT_EQ(pair.next(0).status, IBV_WC_SUCCESS);
   }
   int received(const ibv_wc& completion) const {
@@ -77,7 +77,7 @@ struct Doors {
   }
 
   FakePair& pair;
-  ibv_qp* door[2];
+  ibv_qp* listener[2];
   ibv_ah* address;
 };
 
@@ -85,16 +85,16 @@ TEST(FakeDatagram, ComesBehindTheSpaceOfAHeaderAndInAnyOrder) {
   int reordered = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     FakePair pair(seed);
-    Doors doors(pair);
-    for (uint64_t i = 0; i < 8; ++i) doors.post_receive(i);
-    for (int i = 0; i < 8; ++i) doors.send(i + 1);
+    Listeners listeners(pair);
+    for (uint64_t i = 0; i < 8; ++i) listeners.post_receive(i);
+    for (int i = 0; i < 8; ++i) listeners.send(i + 1);
     std::set<int> seen;
     int before = 0;
     for (int i = 0; i < 8; ++i) {
       const ibv_wc completion = pair.next(1);
       EXPECT_EQ(completion.byte_len, kGrhBytes + 8);
       EXPECT_EQ(completion.opcode, IBV_WC_RECV);
-      const int now = doors.received(completion);
+      const int now = listeners.received(completion);
       seen.insert(now);
       reordered += now < before;
       before = now;
@@ -106,22 +106,22 @@ TEST(FakeDatagram, ComesBehindTheSpaceOfAHeaderAndInAnyOrder) {
 
 TEST(FakeDatagram, IsLostWithoutAReceiveOrWithAWrongKeyOrOnTheWay) {
   FakePair pair;
-  Doors doors(pair);
+  Listeners listeners(pair);
   const auto wait_for_loss = [&](uint64_t number) {
     while (pair.network.counts().datagrams_lost < number) std::this_thread::yield();
   };
-  doors.send(1);
+  listeners.send(1);
   wait_for_loss(1);
-  doors.post_receive(0);
-  doors.send(2, kKey + 1);
+  listeners.post_receive(0);
+  listeners.send(2, kKey + 1);
   pair.network.lose_datagrams(1);
-  doors.send(3);
+  listeners.send(3);
   wait_for_loss(3);
   ibv_wc completion;
   EXPECT_EQ(pair.table.poll_cq(pair.side[1].queue, 1, &completion), 0);
   pair.network.lose_datagrams(0);
-  doors.send(4);
-  EXPECT_EQ(doors.received(pair.next(1)), 4);
+  listeners.send(4);
+  EXPECT_EQ(listeners.received(pair.next(1)), 4);
 }
 
 TEST(FakeChannel, TellsOnceWhenItWasAskedTo) {

@@ -1,4 +1,4 @@
-// Card and region key. Floor: transport/verbs/connection. Thread: values.
+// Address and region key. Floor: transport/verbs/connection. Thread: values.
 #include "csrc/transport/verbs/connection/address.h"
 
 #include <algorithm>
@@ -10,23 +10,23 @@
 namespace rdmacoll::verbs {
 namespace {
 
-constexpr char kCardMagic[8] = {'r', 'd', 'm', 'a', 'v', 'c', '0', '1'};
+constexpr char kAddressMagic[8] = {'r', 'd', 'm', 'a', 'v', 'c', '0', '1'};
 constexpr char kKeyMagic[8] = {'r', 'd', 'm', 'a', 'v', 'k', '0', '2'};
 
 // All fields are naturally aligned and padding is explicit: no byte of it is undefined.
-struct CardWire {
+struct AddressWire {
   char magic[8];
   ProcessId process;
   ibv_gid gid;
   uint32_t pid;
-  uint32_t door;
-  uint32_t door_key;
+  uint32_t listener;
+  uint32_t listener_key;
   uint16_t lid;
   uint8_t mtu;
   uint8_t is_ethernet;
   char host[64];  // ends with a zero
 };
-static_assert(sizeof(CardWire) == 120);
+static_assert(sizeof(AddressWire) == 120);
 
 struct KeyWire {
   char magic[8];
@@ -61,22 +61,23 @@ bool read(std::string_view bytes, const char (&magic)[8], Wire* wire) {
 
 }  // namespace
 
-std::string encode(const VerbsCard& card) {
-  CardWire wire{};
-  std::memcpy(wire.magic, kCardMagic, sizeof(kCardMagic));
-  wire.process = card.process;
-  wire.gid = card.port.gid;
-  wire.pid = card.pid;
-  wire.door = card.door;
-  wire.door_key = card.door_key;
-  wire.lid = card.port.lid;
-  wire.mtu = card.port.mtu;
-  wire.is_ethernet = card.port.is_ethernet;
-  std::copy_n(card.host.begin(), std::min(card.host.size(), sizeof(wire.host) - 1), wire.host);
+std::string encode(const Address& address) {
+  AddressWire wire{};
+  std::memcpy(wire.magic, kAddressMagic, sizeof(kAddressMagic));
+  wire.process = address.process;
+  wire.gid = address.port.gid;
+  wire.pid = address.pid;
+  wire.listener = address.listener;
+  wire.listener_key = address.listener_key;
+  wire.lid = address.port.lid;
+  wire.mtu = address.port.mtu;
+  wire.is_ethernet = address.port.is_ethernet;
+  std::copy_n(address.host.begin(), std::min(address.host.size(), sizeof(wire.host) - 1),
+              wire.host);
   return bytes_of(wire);
 }
 
-std::string encode(const VerbsKey& key) {
+std::string encode(const RegionKey& key) {
   KeyWire wire{};
   std::memcpy(wire.magic, kKeyMagic, sizeof(kKeyMagic));
   wire.owner = key.owner;
@@ -96,23 +97,24 @@ std::string encode(const PartKey& key) {
                key.pages});
 }
 
-Result<VerbsCard> parse_verbs_card(const std::string& bytes) {
-  CardWire wire;
-  if (!read(bytes, kCardMagic, &wire) || wire.mtu < IBV_MTU_256 || wire.mtu > IBV_MTU_4096 ||
+Result<Address> parse_address(const std::string& bytes) {
+  AddressWire wire;
+  if (!read(bytes, kAddressMagic, &wire) || wire.mtu < IBV_MTU_256 || wire.mtu > IBV_MTU_4096 ||
       wire.is_ethernet > 1 || wire.host[sizeof(wire.host) - 1] != 0) {
-    return Status(StatusCode::InvalidArgument,
-                  "these " + std::to_string(bytes.size()) +
-                      " bytes are not a verbs card of this version; install the same rdmacoll on "
-                      "all hosts");
+    return Status(
+        StatusCode::InvalidArgument,
+        "these " + std::to_string(bytes.size()) +
+            " bytes are not a verbs address of this version; install the same rdmacoll on "
+            "all hosts");
   }
-  VerbsCard card;
-  card.process = wire.process;
-  card.pid = wire.pid;
-  card.host = wire.host;
-  card.port = {wire.gid, wire.lid, wire.mtu, wire.is_ethernet == 1};
-  card.door = wire.door;
-  card.door_key = wire.door_key;
-  return card;
+  Address address;
+  address.process = wire.process;
+  address.pid = wire.pid;
+  address.host = wire.host;
+  address.port = {wire.gid, wire.lid, wire.mtu, wire.is_ethernet == 1};
+  address.listener = wire.listener;
+  address.listener_key = wire.listener_key;
+  return address;
 }
 
 PartKey parse_part_key(std::string_view bytes) {
@@ -122,14 +124,14 @@ PartKey parse_part_key(std::string_view bytes) {
   return {uint64_t{wire.address[1]} << 32 | wire.address[0], wire.region, wire.rkey, wire.pages};
 }
 
-Result<VerbsKey> parse_verbs_key(std::string_view bytes) {
+Result<RegionKey> parse_region_key(std::string_view bytes) {
   KeyWire wire;
   if (!read(bytes, kKeyMagic, &wire)) {
     return Status(StatusCode::InvalidArgument,
                   "these " + std::to_string(bytes.size()) +
                       " bytes are not a verbs region key of this version");
   }
-  return VerbsKey{wire.owner, wire.region, wire.generation, wire.address, wire.bytes, wire.rkey};
+  return RegionKey{wire.owner, wire.region, wire.generation, wire.address, wire.bytes, wire.rkey};
 }
 
 }  // namespace rdmacoll::verbs

@@ -1,6 +1,6 @@
-// Card and region key: the bytes by which others reach a process and its regions over verbs. They
-// come from outside, so parsing trusts nothing.
-// Floor: transport/verbs/connection. Thread: values.
+// Address and region key: the bytes by which others reach a process and its regions over verbs.
+// They come from outside, so parsing trusts nothing. Floor: transport/verbs/connection. Thread:
+// values.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace rdmacoll::verbs {
 
-struct VerbsCard {
+struct Address {
   ProcessId process{};
   uint32_t pid = 0;  // with the host's name, for people
   std::string host;
   PortAddress port;
-  uint32_t door = 0;  // the number of the queue pair that takes handshakes
-  uint32_t door_key = 0;
+  uint32_t listener = 0;  // the number of the queue pair that takes handshakes
+  uint32_t listener_key = 0;
 
   std::string who() const { return "pid " + std::to_string(pid) + " on host " + printable(host); }
 };
 
-struct VerbsKey {
+struct RegionKey {
   ProcessId owner{};
   RegionId region = kNoRegion;
   uint64_t generation = 0;  // of the id (transport/lease.h)
@@ -45,13 +45,13 @@ struct PartKey {
   static constexpr uint64_t kPageBytes = 4096;  // such regions are whole pages of this size
 };
 
-std::string encode(const VerbsCard& card);
-std::string encode(const VerbsKey& key);
+std::string encode(const Address& address);
+std::string encode(const RegionKey& key);
 std::string encode(const PartKey& key);
 
-// InvalidArgument when the bytes are not a card (a key) of this version of the transport.
-Result<VerbsCard> parse_verbs_card(const std::string& bytes);
-Result<VerbsKey> parse_verbs_key(std::string_view bytes);
+// InvalidArgument when the bytes are not an address (a key) of this version of the transport.
+Result<Address> parse_address(const std::string& bytes);
+Result<RegionKey> parse_region_key(std::string_view bytes);
 // Any bytes of the right number are one.
 PartKey parse_part_key(std::string_view bytes);
 

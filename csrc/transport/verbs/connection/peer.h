@@ -1,4 +1,4 @@
-// VerbsPeer: what the verbs transport keeps of another process, and the parts of that; VerbsRegion:
+// Peer: what the verbs transport keeps of another process, and the parts of that; OwnRegion:
 // of its own memory. Floor: transport/verbs/connection. Thread: see each field.
 #pragma once
 
@@ -33,7 +33,7 @@ struct OpenedRegion {
   }
 };
 
-enum class VerbsPeerState : uint8_t {
+enum class PeerState : uint8_t {
   Meeting,  // handshakes go to and fro
   Alive,
   Gone,    // it said goodbye: it will write no more
@@ -113,17 +113,17 @@ struct PeerHandshake {
   bool knows_me = false;         // and it has joined its own to mine
 };
 
-struct VerbsPeer {
+struct Peer {
   // Fixed once published.
   uint32_t id = 0;
-  VerbsCard card;
+  Address address;
   bool is_self = false;
   std::vector<std::unique_ptr<QueuePair>> stripes;
   OwnSignalRing own_ring;
 
   // The driver reads, others write.
   Published<OpenedRegion, kMaxRegions> regions;
-  std::atomic<VerbsPeerState> state{VerbsPeerState::Meeting};
+  std::atomic<PeerState> state{PeerState::Meeting};
   QueuePair::Remote its_ring{};  // before Alive
 
   // The driver's. Out:
@@ -152,11 +152,11 @@ struct VerbsPeer {
     for (const auto& stripe : stripes) done = std::min(done, stripe->done_up_to(transfers.posted));
     transfers.raise_done(done);
   }
-  bool alive() const { return state.load(std::memory_order_acquire) == VerbsPeerState::Alive; }
+  bool alive() const { return state.load(std::memory_order_acquire) == PeerState::Alive; }
 };
 
 // Memory of this process, registered with the device.
-struct VerbsRegion {
+struct OwnRegion {
   RegionId id = kNoRegion;
   std::shared_ptr<SharedSegment> memory;
   // Of the memory, what is registered.

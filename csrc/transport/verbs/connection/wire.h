@@ -52,7 +52,7 @@ static_assert(kMaxRegions + 1 == 1u << (32 - Immediate::kLineBits));
 struct alignas(kLineBytes) SignalRecord {
   uint64_t counter;
   uint32_t signature;
-  uint32_t bytes;
+  uint32_t length_and_sequence;
   uint32_t returned;  // signals of the receiver that the sender has made room for again, mod 2^32
   uint32_t credit;    // Header's
   uint8_t stripes;    // bit j: a mark on stripe j precedes this signal
@@ -64,7 +64,7 @@ struct alignas(kLineBytes) SignalRecord {
   // The line it is meant for, which is seen once its counter is.
   void write_to(Line& line) const {
     line.signature = signature;
-    line.bytes = bytes;
+    line.length_and_sequence = length_and_sequence;
     std::memcpy(line.inline_data, inline_data, std::min<size_t>(inline_bytes, kInlineBytes));
     line.credit = credit;
     line.counter.store(counter, std::memory_order_release);
@@ -81,10 +81,12 @@ struct RegionNotice {
   SignalRecord record() const {
     SignalRecord record{};
     record.counter = generation;
-    record.bytes = region;
+    record.length_and_sequence = region;
     return record;
   }
-  static RegionNotice of(const SignalRecord& record) { return {record.bytes, record.counter}; }
+  static RegionNotice of(const SignalRecord& record) {
+    return {record.length_and_sequence, record.counter};
+  }
 };
 inline constexpr uint32_t kSignalBytesMax = SignalRecord::kHeadBytes + kInlineBytes;
 
@@ -170,7 +172,7 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 128 && std::has_unique_object_representations_v<Hello>);
 
-// nullopt: not one of this version. Anybody who knows the door may send anything.
+// nullopt: not one of this version. Anybody who knows the listener may send anything.
 inline std::optional<Hello> parse_hello(const std::byte* data, size_t bytes) {
   Hello hello;
   if (bytes != sizeof(hello)) return std::nullopt;
