@@ -85,7 +85,7 @@ class Communicator {
   // To all ranks but this one.
   std::vector<PeerPath> paths() const;
   Reach reach() const { return reach_; }
-  // What an operation of so many bytes takes (plan/choices.h).
+  // What an operation of so many bytes takes (plan/selection/choices.h).
   Algorithm algorithm_for(Collective collective, uint64_t bytes) const {
     return choices_.choose(collective, bytes);
   }

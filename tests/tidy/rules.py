@@ -133,6 +133,24 @@ def links(tree: Tree) -> Iterator[str]:
                     yield f"{path}:{number}: {target} does not exist"
 
 
+FILE_NAME = re.compile(r"(?<![\w/.<])((?:csrc|torch_ext|[a-z]\w*/)*\w+\.(?:cc|h))\b")
+
+
+def named_files(tree: Tree) -> Iterator[str]:
+    """A file of C++ that a comment names is there, under this name or with folders before it."""
+    ends = {
+        "/".join(path.parts[start:])
+        for path in tree.select(CPP)
+        for start in range(len(path.parts))
+    }
+    for path in tree.select(CPP):
+        for number, line in tree.lines(path):
+            _, _, comment = line.partition("//")
+            for name in FILE_NAME.findall(comment):
+                if name not in ends and not name[0].isupper():
+                    yield f"{path}:{number}: {name} does not exist"
+
+
 def dead_headers(tree: Tree) -> Iterator[str]:
     """A header that nobody includes is dead."""
     included = {header for path in tree.select(CPP) for _, header, _ in tree.includes(path)}
@@ -191,6 +209,7 @@ RULES: list[Rule] = [
     rooms,
     lines,
     links,
+    named_files,
     dead_headers,
     tests_exist,
     test_names,

@@ -128,6 +128,8 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
     (rules.lines, {"csrc/base/a.cc": "x"}, "no newline at the end"),
     (rules.links, {"docs/a.md": "\nsee [b](b.md#part)\n"}, "docs/a.md:2: b.md does not exist"),
     (rules.links, {"docs/a.md": "[b](../README.md#x) [c](https://c.org)\n", "README.md": ""}, None),
+    (rules.named_files, {"csrc/base/a.h": "\nint a;  // as b.cc does\n"}, "a.h:2: b.cc does not"),
+    (rules.named_files, {"csrc/base/a.h": "// base/a.h, not <b.h>, Python.h or 'x'.cc\n"}, None),
     (rules.dead_headers, {"csrc/base/a.h": ""}, "csrc/base/a.h:1: nobody includes it"),
     (
         rules.dead_headers,

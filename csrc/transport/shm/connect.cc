@@ -25,7 +25,7 @@ constexpr int64_t kRedialNs = 5'000'000;
 // A process that connects again and again must not keep this one from its deadline, nor use up its
 // descriptors by connections on which it says nothing.
 constexpr int kAcceptsAtOnce = 32;
-constexpr size_t kMaxStrangers = 256;
+constexpr size_t kMaxPendingHandshakes = 256;
 
 // The name of the host may come from another process.
 std::string process_name(uint32_t pid, const std::string& host) {
@@ -123,10 +123,10 @@ Status ShmTransport::dial(const ShmAddress& theirs) {
 
 void ShmTransport::serve() {
   epoll_event events[32];
-  const int count = ::epoll_wait(meeting_set_.get(), events, std::size(events), 0);
+  const int count = ::epoll_wait(setup_set_.get(), events, std::size(events), 0);
   for (int i = 0; i < count; ++i) {
     const WatchTag tag = WatchTag::unpack(events[i].data.u64);
-    if (tag.what == Watched::Listener) accept_strangers();
+    if (tag.what == Watched::Listener) accept_callers();
     if (tag.what == Watched::Handshake) hear_handshake(static_cast<int>(tag.index));
     if (tag.what == Watched::PeerSocket) hear_peer(peers_.at(tag.index));
   }
@@ -136,7 +136,7 @@ void ShmTransport::serve() {
   });
 }
 
-void ShmTransport::accept_strangers() {
+void ShmTransport::accept_callers() {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) return;
@@ -145,7 +145,7 @@ void ShmTransport::accept_strangers() {
     const Status status = say_hello(PeerSocket(std::move(fd)), nullptr);
     if (!status.ok() && status.code() != StatusCode::PeerFailed)
       refusals_.note_turned_away(status.message());
-    if (handshakes_.size() > kMaxStrangers) drop_the_oldest();
+    if (handshakes_.size() > kMaxPendingHandshakes) drop_the_oldest();
   }
 }
 
@@ -154,7 +154,7 @@ void ShmTransport::drop_the_oldest() {
   const auto oldest = std::find_if(handshakes_.begin(), handshakes_.end(),
                                    [](const Handshake& handshake) { return !handshake.dialled; });
   if (oldest == handshakes_.end()) return;
-  unwatch(meeting_set_, oldest->socket.fd());
+  unwatch(setup_set_, oldest->socket.fd());
   handshakes_.erase(oldest);
 }
 
@@ -177,7 +177,7 @@ Status ShmTransport::say_hello(PeerSocket socket, const ShmAddress* dialled) {
   }
   RDMACOLL_RETURN_IF_ERROR(handshake.socket.send(handshake.challenge(own_address_.process), {}));
   RDMACOLL_RETURN_IF_ERROR(
-      watch(meeting_set_, handshake.socket.fd(), EPOLLIN,
+      watch(setup_set_, handshake.socket.fd(), EPOLLIN,
             {Watched::Handshake, static_cast<uint32_t>(handshake.socket.fd())}));
   handshakes_.push_back(std::move(handshake));
   return Status();
@@ -196,7 +196,7 @@ void ShmTransport::hear_handshake(int fd) {
   if (reply(*found, next)) return;
   Handshake handshake = std::move(*found);
   handshakes_.erase(found);
-  unwatch(meeting_set_, fd);
+  unwatch(setup_set_, fd);
   if (next == Handshake::Next::Refuse) {
     refuse(handshake,
            "did not prove that it knows the secret of this job; " + std::string(kAboutSecrets));
@@ -210,7 +210,7 @@ void ShmTransport::hear_handshake(int fd) {
     refusals_.note_hung_up(handshake.process);
   }
   if (next == Handshake::Next::Admit && ids_.count(handshake.process) == 0) {
-    // As in accept_strangers: not admitted, the socket closes and both sides notice.
+    // As in accept_callers: not admitted, the socket closes and both sides notice.
     const Status status = admit(std::move(incoming), std::move(handshake.socket));
     if (!status.ok()) refusals_.note_turned_away(status.message());
   }
@@ -268,7 +268,7 @@ Status ShmTransport::watch_peer(PeerId id, Peer* peer, pid_t pid) {
     peer->process_fd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   }
   RDMACOLL_RETURN_IF_ERROR(
-      watch(meeting_set_, peer->socket.fd(), EPOLLIN, {Watched::PeerSocket, id}));
+      watch(setup_set_, peer->socket.fd(), EPOLLIN, {Watched::PeerSocket, id}));
   RDMACOLL_RETURN_IF_ERROR(
       watch(wake_set_, peer->socket.fd(), EPOLLRDHUP, {Watched::PeerSocket, id}));
   if (!peer->process_fd.valid()) return Status();

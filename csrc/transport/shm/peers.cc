@@ -46,7 +46,7 @@ void ShmTransport::hear_peer(Peer* peer) {
 
 void ShmTransport::lose(Peer* peer, PeerState state, Status why) {
   // A descriptor that stays readable would let nobody sleep.
-  unwatch(meeting_set_, peer->socket.fd());
+  unwatch(setup_set_, peer->socket.fd());
   unwatch(wake_set_, peer->socket.fd());
   if (peer->process_fd.valid()) unwatch(wake_set_, peer->process_fd.get());
   end(peer->socket, peer->same_process);
@@ -62,7 +62,7 @@ void ShmTransport::check_failures() {
     if (tag.what == Watched::Wake) continue;
     const std::lock_guard lock(mutex_);
     Peer* peer = peers_.at(tag.index);
-    if (peer == nullptr) continue;  // its meeting is not over
+    if (peer == nullptr) continue;  // it is not connected yet
     hear_peer(peer);                // it may have said goodbye before
     if (tag.what == Watched::PeerProcess && peer->alive()) {
       lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer->name + " ended"));
@@ -82,7 +82,7 @@ Status ShmTransport::fence(PeerId id, Deadline) {
 void ShmTransport::leave() {
   const std::lock_guard lock(mutex_);
   ::shutdown(listener_.get(), SHUT_RDWR);
-  unwatch(meeting_set_, listener_.get());
+  unwatch(setup_set_, listener_.get());
   for (const Handshake& handshake : handshakes_) {
     Result<ucred> other = handshake.socket.credentials();
     end(handshake.socket, other.ok() && other.value().pid == pid_);

@@ -23,7 +23,7 @@ bool ShmTransport::serve_until(Deadline deadline, Ready ready) {
     }
     const int64_t left_ms = deadline.left_ms(clock_);
     if (left_ms == 0) return false;
-    pollfd waited{meeting_set_.get(), POLLIN, 0};
+    pollfd waited{setup_set_.get(), POLLIN, 0};
     ::poll(&waited, 1, static_cast<int>(std::min(left_ms, kLookAgainMs)));
   }
 }

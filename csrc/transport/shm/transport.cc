@@ -68,7 +68,7 @@ ShmTransport::ShmTransport(const Clock& clock, JobKey key, ShmAddress own_addres
       control_segment_(std::move(control)),
       wake_fd_(std::move(wake_fd)),
       listener_(std::move(listener)),
-      meeting_set_(::epoll_create1(EPOLL_CLOEXEC)),
+      setup_set_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_set_(::epoll_create1(EPOLL_CLOEXEC)) {
   set_info({.name = kName, .address = encode(own_address_), .shares_memory = true});
 }
@@ -79,8 +79,8 @@ ShmTransport::~ShmTransport() {
 }
 
 Status ShmTransport::watch_own_descriptors() {
-  if (!meeting_set_.valid() || !wake_set_.valid()) return Status::from_errno("epoll_create", errno);
-  RDMACOLL_RETURN_IF_ERROR(watch(meeting_set_, listener_.get(), EPOLLIN, {Watched::Listener}));
+  if (!setup_set_.valid() || !wake_set_.valid()) return Status::from_errno("epoll_create", errno);
+  RDMACOLL_RETURN_IF_ERROR(watch(setup_set_, listener_.get(), EPOLLIN, {Watched::Listener}));
   return watch(wake_set_, wake_fd_.get(), EPOLLIN, {Watched::Wake});
 }
 

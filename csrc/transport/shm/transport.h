@@ -85,13 +85,13 @@ class ShmTransport final : public Transport {
   Status watch_own_descriptors();
   Status add_loopback();
 
-  // Meeting (connect.cc). All of it under the mutex but for serve_until.
+  // Connecting (connect.cc). All of it under the mutex but for serve_until.
   Status reachable(const ShmAddress& theirs) const;
   Result<PeerSocket> listener_of(const ShmAddress& theirs) const;  // not valid(): busy
   Status dial(const ShmAddress& theirs);
   bool dialling(const ProcessId& process) const;
   void serve();
-  void accept_strangers();
+  void accept_callers();
   Status say_hello(PeerSocket socket, const ShmAddress* dialled);
   void hear_handshake(int fd);
   bool reply(const Handshake& handshake, Handshake::Next next);
@@ -103,12 +103,12 @@ class ShmTransport final : public Transport {
   template <typename Ready>
   bool serve_until(Deadline deadline, Ready ready);
 
-  // Peers' messages and ends (shm_peers.cc), under the mutex.
+  // Peers' messages and ends (peers.cc), under the mutex.
   void hear_peer(Peer* peer);
   void lose(Peer* peer, PeerState state, Status why);
   void check_failures();
 
-  // Regions (shm_regions.cc), under the mutex.
+  // Regions (regions.cc), under the mutex.
   struct MyRegion {
     Lease lease;
     std::shared_ptr<SharedSegment> memory;  // nullptr once it is released
@@ -138,8 +138,8 @@ class ShmTransport final : public Transport {
   SharedSegment control_segment_;
   WakeFd wake_fd_;
   UniqueFd listener_;
-  UniqueFd meeting_set_;  // epoll: what set-up serves
-  UniqueFd wake_set_;     // epoll: what ends a sleep
+  UniqueFd setup_set_;  // epoll: what set-up serves
+  UniqueFd wake_set_;   // epoll: what ends a sleep
 
   Published<Peer, kMaxWorld> peers_;
 

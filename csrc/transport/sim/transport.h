@@ -117,7 +117,7 @@ class SimTransport final : public Transport {
   void drop(Flight* flight);
   void send_mapped_stores(Peer* peer);
 
-  // Regions (sim_leases.cc).
+  // Regions (leases.cc).
   bool under_way(const SimRegion& region) const;
   void tell_closed(int owner, std::shared_ptr<SimRegion> region);
   void hear_withdrawn(int owner, const std::shared_ptr<SimRegion>& region);

@@ -96,7 +96,7 @@ class VerbsTransport final : public Transport {
                  const Clock& clock, std::unique_ptr<Device> device);
   Status start_queue_pair();
 
-  // Meeting (verbs_meeting.cc), under the mutex.
+  // Connecting (connect.cc), under the mutex.
   Result<Peer*> admit(const verbs::Address& theirs);
   Status equip(Peer* peer);
   void discard(Peer& peer);
@@ -108,11 +108,11 @@ class VerbsTransport final : public Transport {
   void hear_closed(const Status& why);
   Status timed_out(const Peer& peer) const;
 
-  // Regions (verbs_regions.cc).
+  // Regions (regions.cc).
   Result<Region> open_part(Peer& peer, const verbs::PartKey& key);
   Result<Region> open_whole(Peer& peer, const verbs::RegionKey& key);
 
-  // The data path (verbs_datapath.cc).
+  // The data path (datapath.cc).
   Peer& peer_at(PeerId id) const;
   const verbs::OpenedRegion& opened(const Peer& peer, RegionId region) const;
   uint32_t local_key(const LocalSlice& slice) const;
@@ -123,7 +123,7 @@ class VerbsTransport final : public Transport {
   bool ring(Peer& peer, verbs::QueuePair& queue_pair);
   bool send_notice(Peer& peer, uint32_t notice, const verbs::RegionNotice* about = nullptr);
 
-  // Completions (verbs_completions.cc): the driver's.
+  // Completions (completions.cc): the driver's.
   void take(const ibv_wc& completion);
   void take_receive(Peer& peer, uint8_t stripe, uint32_t immediate);
   void take_deferred(Peer& peer);
@@ -134,7 +134,7 @@ class VerbsTransport final : public Transport {
   void tell_window(Peer& peer);
   void lose(Peer& peer, PeerState state, Status why);
 
-  // Now and then (verbs_errands.cc): the driver's.
+  // Now and then (housekeeping.cc): the driver's.
   void run_errands();
   void send_notices();
   void probe_silent_peers();

@@ -34,7 +34,7 @@ struct OpenedRegion {
 };
 
 enum class PeerState : uint8_t {
-  Meeting,  // handshakes go to and fro
+  Connecting,  // handshakes go to and fro
   Alive,
   Gone,    // it said goodbye: it will write no more
   Broken,  // the connection ended
@@ -123,7 +123,7 @@ struct Peer {
 
   // The driver reads, others write.
   Published<OpenedRegion, kMaxRegions> regions;
-  std::atomic<PeerState> state{PeerState::Meeting};
+  std::atomic<PeerState> state{PeerState::Connecting};
   QueuePair::Remote its_ring{};  // before Alive
 
   // The driver's. Out:
