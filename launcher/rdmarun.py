@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 
 from rdmacoll.launcher.agent.rank_env import sets_one_thread
 from rdmacoll.launcher.base.job import Job
@@ -22,6 +21,7 @@ from rdmacoll.launcher.command.mpi_command import mpi_command
 from rdmacoll.launcher.command.mpi_env import mpi_environment
 from rdmacoll.launcher.command.mpi_find import Mpi, MpiError, find_mpi
 from rdmacoll.launcher.command.options import Options, parse
+from rdmacoll.launcher.command.script import ScriptError, python_arguments
 from rdmacoll.launcher.keys.key import Key
 from rdmacoll.launcher.keys.key_sharing import KeyNotShared, KeySharing
 from rdmacoll.launcher.keys.secret_file import SecretFileError, read_secret_file
@@ -47,11 +47,13 @@ def run(options: Options) -> int:
         from rdmacoll.launcher.command.check_build import check_build
 
         return check_build(version())
-    if not options.module and not Path(options.script).is_file():
-        say(f"{options.script}: there is no such script (a module is started with -m)")
+    try:
+        argv = python_arguments(options.script, options.args, options.module)
+    except ScriptError as error:
+        say(str(error))
         return 2
     make_room()
-    job = _job(options)
+    job = _job(options, argv)
     if sets_one_thread(job):
         say("OMP_NUM_THREADS is not set: each rank gets 1 thread (-x OMP_NUM_THREADS=N for more)")
     agent = [*own_module("rdmacoll.launcher.agent.main"), ",".join(host.name for host in job.hosts)]
@@ -108,15 +110,14 @@ def version() -> str:
         return "not installed"
 
 
-def _job(options: Options) -> Job:
+def _job(options: Options, argv: list[str]) -> Job:
     try:
         cwd = os.getcwd()
     except FileNotFoundError:
         raise OSError("the current folder has been removed; change to another") from None
-    start = ["-m", options.script] if options.module else [options.script]
     return Job(
         hosts=options.hosts,
-        argv=[*start, *options.args],
+        argv=argv,
         cwd=cwd,
         env=options.env,
         run_id=secrets.token_hex(16),

@@ -24,6 +24,7 @@ unless --min-np, --elastic or --max-restarts says otherwise; rdmarun then exits 
 status (128 + the signal, if one killed it).
 
   rdmarun -np 4 train.py --epochs 3
+  rdmarun -np 4 python train.py --epochs 3     # the same
   rdmarun -np 4 -m package.train
   rdmarun -np 8 -H node1:4,node2:4 train.py"""
 

@@ -5,6 +5,7 @@ Floor: tests.
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,8 @@ from rdmacoll.launcher.base.hosts import MOST_RANKS
         (["-np", "1", "--output-filename", "", "s.py"], "'' names no folder"),
         (["-np", "1", "-x", "", "s.py"], "names no variable"),
         (["-np", "1", "missing.py"], "missing.py: there is no such script"),
+        (["-np", "1", sys.executable], "what shall it run? give a python script behind it"),
+        (["-np", "1", "python9.9", "s.py"], "python9.9: there is no such script"),
     ],
 )
 def test_command_line(jobs: Jobs, args: list[str], says: str) -> None:

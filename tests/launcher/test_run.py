@@ -4,7 +4,10 @@ Floor: tests.
 """
 
 import json
+import os
+import sys
 from io import TextIOWrapper
+from pathlib import Path
 
 import pytest
 from job_runner import Jobs
@@ -147,3 +150,21 @@ def test_agents_take_leave_of_mpi(jobs: Jobs) -> None:
     )
     assert done.returncode == 0
     assert sum(line.strip() == "cmd=finalize" for line in done.stdout.splitlines()) == 2
+
+
+def test_a_python_before_the_script_is_the_one_that_runs_it(jobs: Jobs) -> None:
+    script = jobs.script("import sys; print(sys.executable, sys.flags.optimize, *sys.argv[1:])")
+    done = jobs.run("-np", "2", "--no-tag-output", sys.executable, "-O", script, "--epochs", "3")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"{sys.executable} 1 --epochs 3"] * 2
+
+
+def test_another_python_before_the_script_is_refused(jobs: Jobs, tmp_path: Path) -> None:
+    """Its packages may be others than those that the ranks would find."""
+    other = tmp_path / "bin" / "python"
+    other.parent.mkdir()
+    other.symlink_to(sys.executable)
+    done = jobs.run("-np", "2", "python", "train.py", PATH=f"{other.parent}:{os.environ['PATH']}")
+    assert done.returncode == 2
+    assert f"python is {other}, but the ranks run in rdmarun's own python, " in done.stderr
+    assert done.stdout == ""
