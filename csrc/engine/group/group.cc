@@ -52,6 +52,7 @@ bool Group::advance(std::vector<Completion>& finished) {
   if (load_.has_new.load(std::memory_order_acquire)) take_submissions(finished);
   bool moved = shrink_states_.advance(finished);
   moved |= life_ == Life::Sound ? advance_operations(finished) : advance_failure(finished);
+  if (call_log_.has_message() && p2p_.idle()) call_log_.set_message(std::nullopt);
   const size_t ended = finished.size() - finished_before;
   load_.in_flight.fetch_sub(ended, std::memory_order_release);
   return moved || ended > 0;
@@ -64,7 +65,6 @@ bool Group::advance_operations(std::vector<Completion>& finished) {
     return true;
   }
   if (!p2p_.idle()) moved |= p2p_.advance(finished);
-  if (call_log_.has_message() && p2p_.idle()) call_log_.set_message(std::nullopt);
   return moved;
 }
 
