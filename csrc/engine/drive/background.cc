@@ -37,8 +37,7 @@ Background::~Background() {
   for (std::thread& thread : threads) thread.join();
 }
 
-void Background::leave_role() {
-  if (!driver_.has_callbacks()) return free_role();
+void Background::leave_role_and_run_callbacks() {
   const Driver::Callbacks callbacks = driver_.take_callbacks();
   role_.add_callback_thread();
   free_role();
@@ -47,10 +46,7 @@ void Background::leave_role() {
   role_.remove_callback_thread();
 }
 
-// Without a lock where nobody need be woken. Who parks, or is about to, has said so before it looks
-// whether the role is free, and this looks after it was freed: one of the two sees the other.
-void Background::hand_over() {
-  if (!role_.is_wanted() && role_.needs_nobody()) return;
+void Background::wake_next() {
   std::lock_guard<std::mutex> lock(role_.mutex());
   if (role_.is_taken()) return;
   if (role_.is_wanted()) {

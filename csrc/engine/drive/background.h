@@ -28,15 +28,25 @@ class Background {
     role_.free([this] { return driver_.has_work(); });
   }
   // Leaves the role and runs the callbacks that are due. The driver's.
-  void leave_role();
-  // Wakes whoever should drive next.
-  void hand_over();
+  void leave_role() {
+    if (driver_.has_callbacks()) [[unlikely]]
+      return leave_role_and_run_callbacks();
+    free_role();
+  }
+  // Wakes whoever should drive next. Without a lock where nobody need be woken: who parks, or is
+  // about to, has said so before it looks whether the role is free, and this looks after it was
+  // freed, so one of the two sees the other.
+  void hand_over() {
+    if (role_.is_wanted() || !role_.needs_nobody()) wake_next();
+  }
   // Somebody waits for what it starts, so that a woken thread may have nothing to do.
   void note_waiter() {
     if (!waiter_came_.load(std::memory_order_relaxed)) waiter_came_.store(true);
   }
 
  private:
+  void leave_role_and_run_callbacks();
+  void wake_next();
   bool is_wanted() const { return !role_.is_wanted() && !role_.needs_nobody(); }
   // All under the role's mutex.
   void keep_one_free();

@@ -29,20 +29,6 @@ void CollectiveQueue::push(std::unique_ptr<CollectiveOp> op) {
   queue_.push(std::move(op));
 }
 
-bool CollectiveQueue::advance(std::vector<Completion>& finished) {
-  bool moved = false;
-  while (true) {
-    if (current_ == nullptr) {
-      if (queue_.empty()) return moved;
-      start_next();
-      moved = true;
-    }
-    moved |= executor_.advance();
-    if (executor_.running() || !executor_.status().ok()) return moved;
-    end_current(finished);
-  }
-}
-
 void CollectiveQueue::start_next() {
   current_ = queue_.pop();
   call_log_.begin(current_->call);

@@ -42,7 +42,19 @@ class CollectiveQueue {
   // Gives it the next number.
   void push(std::unique_ptr<CollectiveOp> op);
   // One round; whether anything moved. Nothing moves once the executor's status is not Ok.
-  bool advance(std::vector<Completion>& finished);
+  bool advance(std::vector<Completion>& finished) {
+    bool moved = false;
+    while (true) {
+      if (current_ == nullptr) {
+        if (queue_.empty()) return moved;
+        start_next();
+        moved = true;
+      }
+      moved |= executor_.advance();
+      if (executor_.running() || !executor_.status().ok()) return moved;
+      end_current(finished);
+    }
+  }
   // The one that runs; nullptr: none does.
   const CollectiveOp* current() const { return current_.get(); }
 

@@ -69,14 +69,14 @@ bool Group::advance_operations(std::vector<Completion>& finished) {
 }
 
 void Group::take_submissions(std::vector<Completion>& finished) {
-  const Status failure = submissions_.take([&](Submissions::Batch& batch) {
+  const bool failed = submissions_.take([&](Submissions::Batch& batch) {
     for (auto& op : batch.collectives) collectives_.push(std::move(op));
     for (SendOp& op : batch.sends) p2p_.send(std::move(op), finished);
     for (RecvOp& op : batch.recvs) p2p_.recv(std::move(op), finished);
     p2p_.withdraw_own(finished);
     if (batch.shrink_read) shrink_states_.begin(std::move(*batch.shrink_read));
   });
-  if (!failure.ok()) fail_in_flight(finished);
+  if (failed) fail_in_flight(finished);
 }
 
 }  // namespace rdmacoll

@@ -41,11 +41,11 @@ class Submissions {
     std::vector<RecvOp> recvs;
     std::optional<ShrinkStateRead> shrink_read;
   };
-  // Has everything since the last time moved out by accept(Batch&), and returns failure(). It holds
-  // the mutex: whoever submits and then waits finds its operation accepted before what it says by
-  // waiting is looked at (PointToPoint::withdraw_own). The driver's.
+  // Has everything since the last time moved out by accept(Batch&); whether the group is to fail,
+  // or has failed. It holds the mutex: whoever submits and then waits finds its operation accepted
+  // before what it says by waiting is looked at (PointToPoint::withdraw_own). The driver's.
   template <typename Accept>
-  Status take(Accept accept) {
+  bool take(Accept accept) {
     std::lock_guard<std::mutex> lock(mutex_);
     load_.has_new.store(false, std::memory_order_relaxed);
     accept(new_);
@@ -53,7 +53,7 @@ class Submissions {
     new_.sends.clear();
     new_.recvs.clear();
     new_.shrink_read.reset();
-    return failure_;
+    return !failure_.ok();
   }
 
  private:

@@ -13,12 +13,12 @@ struct SubmissionsTest : testing::Test {
   // What has come, moved out of the batch.
   Submissions::Batch take() {
     Submissions::Batch taken;
-    failure = submissions.take([&](Submissions::Batch& batch) { taken = std::move(batch); });
+    failed = submissions.take([&](Submissions::Batch& batch) { taken = std::move(batch); });
     return taken;
   }
   Load load;
   Submissions submissions{load};
-  Status failure;  // that the last take() returned
+  bool failed = false;  // that the last take() returned
 };
 
 TEST_F(SubmissionsTest, ComeOnceAndInOrder) {
@@ -33,7 +33,7 @@ TEST_F(SubmissionsTest, ComeOnceAndInOrder) {
   for (uint32_t peer = 0; peer < 3; ++peer) EXPECT_EQ(batch.sends[peer].peer, peer);
   EXPECT_EQ(batch.collectives.size(), 1u);
   EXPECT_TRUE(batch.recvs.empty());
-  EXPECT_TRUE(failure.ok());
+  EXPECT_FALSE(failed);
   EXPECT_FALSE(load.has_new);
   EXPECT_TRUE(take().sends.empty());
   EXPECT_EQ(load.in_flight, 4u);  // until they end
@@ -49,7 +49,7 @@ TEST_F(SubmissionsTest, AreRefusedBehindAFailureAndKeptBeforeIt) {
   const auto batch = take();
   EXPECT_EQ(batch.recvs.size(), 1u);
   EXPECT_TRUE(batch.sends.empty());
-  EXPECT_EQ(failure.message(), "first");
+  EXPECT_TRUE(failed);
   EXPECT_EQ(load.in_flight, 1u);
 }
 
@@ -66,7 +66,7 @@ TEST_F(SubmissionsTest, ReadingWhatOthersSayIsAcceptedBehindAFailure) {
 // that its send to itself has no receive.
 TEST_F(SubmissionsTest, ThatComeWhileABatchIsTakenWaitForItsEnd) {
   std::future<Status> added;
-  failure = submissions.take([&](Submissions::Batch&) {
+  failed = submissions.take([&](Submissions::Batch&) {
     added = std::async(std::launch::async, [&] { return submissions.add(RecvOp{}); });
     EXPECT_EQ(added.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   });
