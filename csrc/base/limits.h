@@ -2,6 +2,8 @@
 // Floor: base. What a user may change is in config.h.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -14,8 +16,8 @@ inline constexpr uint32_t kMaxWorld =
 inline constexpr size_t kLineBytes = 64;
 inline constexpr size_t kInlineBytes = 44;
 
-// Messages in flight per (peer, channel). Credits come back every half depth, hence the even
-// number.
+// Messages in flight per (peer, channel). Credits come back every half depth, hence an even
+// number; a message's place is found without a division, hence a power of two.
 inline constexpr uint32_t kSlotDepth = 8;
 inline constexpr uint32_t kStageDepth = 4;
 inline constexpr uint32_t kEnvelopeDepth = 16;
@@ -52,7 +54,9 @@ inline constexpr uint64_t kSecretBytesMax = 4096;
 inline constexpr uint32_t kMaxRegions = 4095;
 inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
 
-static_assert(kSlotDepth % 2 == 0 && kStageDepth % 2 == 0 && kEnvelopeDepth % 2 == 0);
+static_assert(std::min({kSlotDepth, kStageDepth, kEnvelopeDepth}) >= 2);
+static_assert(std::has_single_bit(kSlotDepth) && std::has_single_bit(kStageDepth) &&
+              std::has_single_bit(kEnvelopeDepth));
 static_assert((uint64_t{kMaxRegions} + 1) * kMaxLinesPerRegion <= uint64_t{1} << 32);
 static_assert(kSlotBytesMin % kLineBytes == 0 && kSlotBytesMax % kLineBytes == 0);
 static_assert(16 + kInlineBytes + 4 == kLineBytes);

@@ -45,10 +45,12 @@ class PortMemory {
 
   uint32_t depth() const { return depth_; }
   uint64_t slot_bytes() const { return slot_bytes_; }
-  uint32_t index(uint64_t message) const { return static_cast<uint32_t>(message % depth_); }
+  uint32_t index(uint64_t message) const {  // a depth is a power of two (limits.h)
+    return static_cast<uint32_t>(message) & (depth_ - 1);
+  }
 
   // This rank's own, for what comes in.
-  Line& line(uint64_t message) const { return lines_[message % depth_]; }
+  Line& line(uint64_t message) const { return lines_[index(message)]; }
   std::byte* slot(uint64_t message) const { return slots_ + index(message) * slot_bytes_; }
   const Line& credit() const { return lines_[depth_]; }
   // And for what goes out to a peer that is not mapped.
