@@ -12,6 +12,8 @@ from program import BITWISE, FLOATS, IN_PLACE, PREMUL, REDUCING, UNSIGNED, Op
 from torch import Tensor
 
 _OBJECT = 300  # characters of the longest object
+# No power of it has a part that is zero: the sign of such a part depends on the order.
+_NEVER_ZERO = 1 + 2j
 
 
 def contribution(op: Op, me: int, index: int) -> Tensor:
@@ -58,6 +60,8 @@ def _flat(op: Op, me: int, index: int, count: int) -> Tensor:
         raw = torch.randint(0, 256, (count * dtype.itemsize,), generator=source, dtype=torch.uint8)
         return raw.view(dtype)
     integers = _integers(op, count, source)
+    if dtype.is_complex and op.reduce == "PRODUCT":
+        return (integers * _NEVER_ZERO).to(dtype)
     if dtype.is_complex:
         return torch.complex(integers.double(), _integers(op, count, source).double()).to(dtype)
     return integers.to(dtype)

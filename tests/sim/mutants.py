@@ -168,7 +168,7 @@ MUTANTS = (
         "who has decided and left is taken for dead",
         SHRINKING,
         "if (gone_[rank] || (said && said->stage == ShrinkStage::Declined)) {",
-        "if (group_.is_gone(rank) || (said && said->stage == ShrinkStage::Declined)) {",
+        "if (group_.members().is_gone(rank) || (said && said->stage == ShrinkStage::Declined)) {",
     ),
     Mutant(
         "half of a statement is believed",
