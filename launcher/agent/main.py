@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from rdmacoll.launcher.base.cause import Cause
 from rdmacoll.launcher.base.comm import Alone, Comm
@@ -99,18 +100,23 @@ def _run() -> int:
     over_mpi.unlink_segments()
     try:
         status = _serve(comm, _job_key(comm.rank, run_id, secret_file), hosts)
-    except (*NO_TRUST, AgentsSilent) as error:
-        _say(f"host {hosts[comm.rank]}: {error}")
-    except LIMITS as error:
+    except Exception as error:
+        # First of all: mpiexec, which reads what is said, may be gone, and abort() leaves no time.
+        kill_descendants()
+        _say_why(error, hosts[comm.rank])
+        # The other agents are in a call that needs this one. To leave MPI would need them in turn.
+        over_mpi.abort()
+    over_mpi.leave()
+    return status
+
+
+def _say_why(error: Exception, host: str) -> None:
+    if isinstance(error, (*NO_TRUST, AgentsSilent)):
+        _say(f"host {host}: {error}")
+    elif isinstance(error, LIMITS):
         _say_limit(error)
-    except Exception:
-        sys.excepthook(*sys.exc_info())
     else:
-        over_mpi.leave()
-        return status
-    kill_descendants()  # abort() leaves no time for that
-    # The other agents are in a call that needs this one. To leave MPI would need them in turn.
-    over_mpi.abort()
+        sys.excepthook(type(error), error, error.__traceback__)
 
 
 def _job_key(agent: int, run_id: str, secret_file: str) -> Key:
@@ -209,7 +215,8 @@ def _me() -> str:
 
 
 def _say(text: str) -> None:
-    print(f"rdmarun: {text}", file=sys.stderr, flush=True)
+    with suppress(BrokenPipeError):  # whoever read it is gone
+        print(f"rdmarun: {text}", file=sys.stderr, flush=True)
 
 
 def _ask_for_line(key: Key) -> bytes:
