@@ -25,6 +25,7 @@ WITHOUT_VERBS = os.environ.get("RDMACOLL_WITHOUT_VERBS") == "1"
 SOURCES = [
     *glob("csrc/[!t]*/**/*.cc", recursive=True),  # every floor but the transports
     *glob("csrc/transport/shm/*.cc"),
+    *glob("csrc/transport/tcp/**/*.cc", recursive=True),
     *glob("csrc/transport/verbs/settings/*.cc"),
     *(
         glob("csrc/transport/verbs/absent/*.cc")

@@ -107,6 +107,17 @@ Script hold_it_open(Member& member) {
 
 TEST_P(Contract, AnIdStaysTakenWhileSomebodyHasTheRegionOpen) { run(50, hold_it_open); }
 
+// A transport over which nobody is met is not driven.
+Script release_before_meeting(Member& member) {
+  const Result<MadeRegion> made = member.make(kRegionBytes);
+  REQUIRE_OK(made.status());
+  member.transport.release_region(0, Release::Keep);
+  EXPECT_TRUE(member.transport.is_reusable(0));
+  co_await member.gather("done");
+}
+
+TEST_P(Contract, AnIdIsFreeAtOnceWhereNobodyIsMet) { run(1, release_before_meeting); }
+
 // A group that could not be made: the ranks were offered the region, and none of them opens it.
 Script never_open_it(Member& member) {
   co_await member.meet();

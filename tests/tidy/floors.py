@@ -18,6 +18,7 @@ ENGINE = BASIS | {
     *(f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect")),
 }
 VERBS_DEVICE = {"csrc/transport/verbs/settings", "csrc/transport/verbs/device"}
+TCP_SOCKETS = {"csrc/transport/tcp/settings", "csrc/transport/tcp/network"}
 SEES: dict[str, set[str]] = {
     "csrc/base": set(),
     "csrc/memory": {"csrc/base"},
@@ -34,6 +35,10 @@ SEES: dict[str, set[str]] = {
     "csrc/transport/verbs": ON_TRANSPORT | VERBS_DEVICE | {"csrc/transport/verbs/connection"},
     "csrc/transport/verbs/absent": ON_TRANSPORT
     | {"csrc/transport/verbs", "csrc/transport/verbs/settings"},  # the first for one header
+    "csrc/transport/tcp/settings": {"csrc/base"},
+    "csrc/transport/tcp/network": BELOW_TRANSPORT | {"csrc/transport/tcp/settings"},
+    "csrc/transport/tcp/connection": ON_TRANSPORT | TCP_SOCKETS,
+    "csrc/transport/tcp": ON_TRANSPORT | TCP_SOCKETS | {"csrc/transport/tcp/connection"},
     "csrc/transport/sim": ON_TRANSPORT,  # seen by tests only
     "csrc/engine/work": BASIS,
     "csrc/engine/recorder": BASIS | {"csrc/engine/work"},
@@ -42,7 +47,8 @@ SEES: dict[str, set[str]] = {
     "csrc/engine/p2p": ON_CHANNELS | {"csrc/engine/recorder"},
     "csrc/engine/failure": ON_CHANNELS,
     "csrc/engine/connect": ON_CHANNELS
-    | {"csrc/transport/shm", "csrc/transport/verbs", "csrc/transport/verbs/settings"},
+    | {"csrc/transport/shm", "csrc/transport/verbs", "csrc/transport/verbs/settings"}
+    | {"csrc/transport/tcp", "csrc/transport/tcp/settings"},
     "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect"},
     "csrc/engine/group": ON_CHANNELS | TRAFFIC | {"csrc/engine/drive"},
     "csrc/engine": ON_CHANNELS

@@ -6,16 +6,19 @@
 #include <vector>
 
 #include "csrc/transport/shm/transport.h"
+#include "csrc/transport/tcp/settings/settings.h"
+#include "csrc/transport/tcp/transport.h"
 #include "csrc/transport/verbs/open_verbs.h"
 #include "csrc/transport/verbs/settings/settings.h"
 
 namespace rdmacoll {
 namespace {
 
-Result<std::unique_ptr<Transport>> open_shm(const Config& config, const Clock& clock) {
-  auto shm = ShmTransport::open(config, clock);
-  if (!shm.ok()) return shm.status();
-  return std::unique_ptr<Transport>(shm.take());
+template <typename T>
+Result<std::unique_ptr<Transport>> open_transport(const Config& config, const Clock& clock) {
+  auto opened = T::open(config, clock);
+  if (!opened.ok()) return opened.status();
+  return std::unique_ptr<Transport>(opened.take());
 }
 
 Status check_nothing(const Settings&) { return Status(); }
@@ -24,10 +27,13 @@ std::string agree_on_nothing(const Settings&) { return ""; }
 }  // namespace
 
 std::span<const TransportRow> transport_table() {
-  static const std::array table{TransportRow{ShmTransport::kName, true, false, open_shm,
-                                             check_nothing, agree_on_nothing, nullptr},
-                                TransportRow{kVerbsName, built_with_verbs(), true, open_verbs,
-                                             check_verbs_settings, verbs_agreement, explain_verbs}};
+  static const std::array table{
+      TransportRow{ShmTransport::kName, true, false, open_transport<ShmTransport>, check_nothing,
+                   agree_on_nothing, nullptr},
+      TransportRow{kVerbsName, built_with_verbs(), true, open_verbs, check_verbs_settings,
+                   verbs_agreement, explain_verbs},
+      TransportRow{TcpTransport::kName, true, true, open_transport<TcpTransport>,
+                   tcp::check_tcp_settings, tcp::tcp_agreement, nullptr}};
   return table;
 }
 

@@ -127,6 +127,11 @@ void VerbsTransport::release_region(RegionId id, Release how) {
   const std::lock_guard lock(mutex_);
   OwnRegion* region = regions_.at(id);
   RDMACOLL_CHECK(region != nullptr && !region->lease.released);
+  if (met_.count() == 0) {
+    table().dereg_mr(region->registered);
+    static_cast<void>(regions_.take(id));  // nobody is met, so nobody drives this transport
+    return;
+  }
   region->lease.released = true;
   errands_.released.push_back(id);
   if (how == Release::Withdraw) {

@@ -1,0 +1,103 @@
+// Connector: listens, accepts and dials, until this process and another have all the connections
+// that they shall have. Of two processes the one with the smaller id dials at once; the other dials
+// only when it has not been called for a while, because its calls may be the ones that get through.
+// Floor: transport/tcp/connection. Thread: under the transport's mutex; nothing blocks.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/job_key.h"
+#include "csrc/base/process_id.h"
+#include "csrc/base/status.h"
+#include "csrc/memory/unique_fd.h"
+#include "csrc/transport/tcp/connection/address.h"
+#include "csrc/transport/tcp/connection/dial.h"
+#include "csrc/transport/tcp/connection/half_open.h"
+#include "csrc/transport/tcp/network/interfaces.h"
+#include "csrc/transport/tcp/network/sockets.h"
+#include "csrc/transport/tcp/settings/settings.h"
+
+namespace rdmacoll::tcp {
+
+struct Connection {
+  UniqueFd fd;
+  FrameKeys keys;
+};
+using Connections = std::vector<Connection>;
+
+class Connector {
+ public:
+  // key and clock outlive it.
+  static Result<std::unique_ptr<Connector>> open(const TcpConfig& config, const JobKey& key,
+                                                 const ProcessId& me, const Clock& clock);
+
+  std::vector<Endpoint> endpoints() const;
+  const std::vector<Interface>& interfaces() const { return interfaces_; }
+
+  // Wants to meet this process from now on; serve() does the rest.
+  void meet(const Address& theirs);
+  // Gives that up.
+  void forget(const ProcessId& process);
+  // Accepts, and goes on with all that is under way.
+  void serve();
+  // All connections with the process, once there are; only once.
+  std::optional<Connections> take_met(const ProcessId& process);
+  // Whether the process has called, and is not met yet.
+  bool is_called_by(const ProcessId& process) const;
+  // Of a process that this one wants to meet: Ok, or that it cannot be.
+  Status failure_of(const ProcessId& process) const;
+  // For a wait that was in vain: what is known of this process; "": nothing.
+  std::string why_not(const ProcessId& process) const;
+  // Readable when serve() may have something to do.
+  int wait_fd() const { return wait_set_.get(); }
+
+ private:
+  // Accepted, and not known yet.
+  struct Stranger {
+    HalfOpen connection;
+    int64_t give_up_ns;
+  };
+  struct Meeting {
+    std::vector<std::optional<Connection>> connections;  // by stream
+    std::optional<Dial> dial;
+    std::optional<Address> wanted;  // whom to dial
+    int64_t dial_at_ns = 0;
+    std::optional<Endpoint> way;  // where this process has reached it
+    Status failure;
+
+    bool is_complete() const;
+  };
+
+  Connector(const TcpConfig& config, const JobKey& key, const ProcessId& me, const Clock& clock);
+  Status listen();
+  Meeting& meeting_with(const ProcessId& process);
+  void accept();
+  void advance_strangers();
+  void take_stranger(Stranger& stranger);
+  void advance_dial(const ProcessId& process, Meeting& meeting);
+  void begin_dial(const ProcessId& process, Meeting& meeting);
+  std::vector<Endpoint> in_order(const std::vector<Endpoint>& theirs) const;
+
+  const TcpConfig config_;
+  const JobKey& key_;
+  const ProcessId me_;
+  const Clock& clock_;
+  std::vector<Interface> interfaces_;
+  std::vector<Listener> listeners_;
+  UniqueFd wait_set_;  // epoll
+  std::list<Stranger> strangers_;
+  std::map<ProcessId, Meeting> meetings_;
+  std::set<ProcessId> met_;
+  std::string turned_away_;  // the last stranger, and why
+};
+
+}  // namespace rdmacoll::tcp

@@ -1,0 +1,90 @@
+// FrameReader. Floor: transport/tcp/connection. Thread: the driver.
+#include "csrc/transport/tcp/connection/frame_reader.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll::tcp {
+
+FrameReader::Read FrameReader::read(int fd, FrameTaker& taker) {
+  RDMACOLL_CHECK(!waits_ && filled_ < kBufferBytes);
+  iovec parts[2];
+  int count = 0;
+  if (payload_left_ > 0) parts[count++] = {payload_, payload_left_};
+  parts[count++] = {buffer_->data() + filled_, kBufferBytes - filled_};
+  const ssize_t got = ::readv(fd, parts, count);
+  if (got == 0) return Read::Ended;
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? Read::Empty : Read::Failed;
+  const auto bytes = static_cast<size_t>(got);
+  const size_t asked = payload_left_ + kBufferBytes - filled_;
+  const size_t direct = std::min(bytes, payload_left_);
+  filled_ += bytes - direct;
+  if (direct > 0) {
+    payload_ += direct;
+    payload_left_ -= direct;
+    if (payload_left_ == 0) taker.arrived(head_);
+  }
+  if (!parse(taker)) return Read::Broken;
+  return bytes == asked && !waits_ ? Read::More : Read::Empty;
+}
+
+bool FrameReader::parse(FrameTaker& taker) {
+  waits_ = false;
+  size_t at = 0;
+  while (payload_left_ == 0) {
+    const std::span<const std::byte> left(buffer_->data() + at, filled_ - at);
+    FrameHead head;
+    size_t own_bytes = 0;
+    if (!check(left, &head, &own_bytes)) return false;
+    if (own_bytes == 0) break;
+    if (has_payload(head.kind)) {
+      ++number_;
+      size_t used = 0;
+      if (!begin_payload(head, left.subspan(own_bytes), taker, &used)) return false;
+      at += own_bytes + used;
+      continue;
+    }
+    const FrameTaker::Heard heard = taker.hear(head, left.subspan(sizeof(head), head.bytes));
+    if (heard == FrameTaker::Heard::Wrong) return false;
+    waits_ = heard == FrameTaker::Heard::Later;
+    if (waits_) break;
+    ++number_;
+    at += own_bytes;
+  }
+  filled_ -= at;
+  if (at > 0 && filled_ > 0) std::memmove(buffer_->data(), buffer_->data() + at, filled_);
+  return true;
+}
+
+bool FrameReader::check(std::span<const std::byte> bytes, FrameHead* head,
+                        size_t* own_bytes) const {
+  if (bytes.size() < sizeof(*head)) return true;
+  std::memcpy(head, bytes.data(), sizeof(*head));
+  if (!is_known(head->kind)) return false;
+  const size_t body_bytes = has_payload(head->kind) ? 0 : head->bytes;
+  if (body_bytes > kMaxBodyBytes) return false;
+  if (bytes.size() < sizeof(*head) + body_bytes) return true;
+  if (head->tag != tag_of(key_, number_, *head, bytes.data() + sizeof(*head))) return false;
+  *own_bytes = sizeof(*head) + body_bytes;
+  return true;
+}
+
+bool FrameReader::begin_payload(const FrameHead& head, std::span<const std::byte> come,
+                                FrameTaker& taker, size_t* used) {
+  payload_ = head.bytes > 0 ? taker.place_of(head) : nullptr;
+  if (payload_ == nullptr) return false;
+  head_ = head;
+  *used = std::min<size_t>(come.size(), head.bytes);
+  if (*used > 0) std::memcpy(payload_, come.data(), *used);
+  payload_ += *used;
+  payload_left_ = head.bytes - *used;
+  if (payload_left_ == 0) taker.arrived(head);
+  return true;
+}
+
+}  // namespace rdmacoll::tcp

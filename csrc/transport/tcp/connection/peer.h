@@ -1,0 +1,134 @@
+// Peer: what the tcp transport keeps of another process, and the parts of that; OwnRegion: of its
+// own memory. Floor: transport/tcp/connection. Thread: see each field.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csrc/base/limits.h"
+#include "csrc/base/process_id.h"
+#include "csrc/base/published.h"
+#include "csrc/memory/region.h"
+#include "csrc/memory/shared_segment.h"
+#include "csrc/memory/unique_fd.h"
+#include "csrc/transport/lease.h"
+#include "csrc/transport/tcp/connection/frame_reader.h"
+#include "csrc/transport/tcp/connection/handshake.h"
+#include "csrc/transport/tcp/connection/send_queue.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll::tcp {
+
+// A region of a peer that may be put to.
+struct OpenedRegion {
+  uint64_t bytes;
+  Generation generation;
+
+  bool holds(uint64_t offset, uint64_t count) const {
+    return offset <= bytes && count <= bytes - offset;
+  }
+};
+
+// One connection to a peer. The driver's.
+struct Stream {
+  Stream(UniqueFd socket, const FrameKeys& keys)
+      : fd(std::move(socket)), out(keys.out), in(keys.in) {}
+
+  UniqueFd fd;
+  SendQueue out;
+  FrameReader in;
+  bool is_full = false;   // the socket takes nothing now; the epoll set tells when it does
+  uint32_t puts_out = 0;  // mod 2^32, of this stream
+  uint32_t puts_in = 0;   // that have come whole
+};
+
+// Numbers of what is under way in one direction, and how far all is done.
+struct Transfers {
+  uint64_t posted = 0;            // the number of the newest
+  std::atomic<uint64_t> done{0};  // all up to this one; the largest number once the peer has ended
+
+  void raise_done(uint64_t up_to) {
+    uint64_t before = done.load(std::memory_order_relaxed);
+    while (before < up_to &&
+           !done.compare_exchange_weak(before, up_to, std::memory_order_release)) {
+    }
+  }
+  Ticket newest() const { return Ticket(done, posted); }
+};
+
+// Gets that the peer has not answered. It answers in order.
+struct Gets {
+  static constexpr uint32_t kMost = 64;
+  std::array<LocalSlice, kMost> places;
+  Transfers transfers;
+
+  bool is_full() const {
+    return transfers.posted - transfers.done.load(std::memory_order_relaxed) >= kMost;
+  }
+  LocalSlice& place(uint64_t number) { return places[number % kMost]; }
+};
+
+enum class PeerState : uint8_t {
+  Alive,
+  Gone,    // it said goodbye, or its host says that it has ended: it will write no more
+  Broken,  // given up although it may live
+};
+
+struct Peer {
+  // Fixed once published.
+  PeerId id = 0;
+  ProcessId process{};
+  std::string name;  // for messages: pid and host
+  bool is_self = false;
+  std::vector<std::unique_ptr<Stream>> streams;  // none of this process itself
+
+  // The driver reads, others write.
+  Published<OpenedRegion, kMaxRegions> regions;
+  std::atomic<PeerState> state{PeerState::Alive};
+
+  // The driver's.
+  Transfers sends;  // puts, and answers to the peer's gets: what is read here
+  Gets gets;
+  bool marks_due = false;  // puts have gone over other streams since the last mark
+  bool is_unsent = false;  // it is among those that poll() writes to
+  bool said_goodbye = false;
+  int64_t owes_since_ns = 0;  // an acknowledgement of something that was sent; 0: it does not
+
+  // Under the transport's mutex.
+  Withdrawals withdrawn;
+
+  bool alive() const { return state.load(std::memory_order_acquire) == PeerState::Alive; }
+  // Bytes have been written. A stream whose newest is done holds back none of the others.
+  void note_written() {
+    uint64_t done = sends.posted;
+    for (const auto& stream : streams) done = std::min(done, stream->out.done_up_to(sends.posted));
+    sends.raise_done(done);
+  }
+};
+
+// Memory of this process that peers may reach.
+struct OwnRegion {
+  RegionId id = kNoRegion;
+  std::shared_ptr<SharedSegment> memory;
+  // Of the memory, what is the region.
+  std::byte* base = nullptr;
+  uint64_t bytes = 0;
+  bool holds_lines = false;
+
+  // Under the transport's mutex.
+  Lease lease;
+  // The driver's, once nobody has it open: what of this process may still use it.
+  std::optional<std::vector<Ticket>> uses;
+
+  bool holds(uint64_t offset, uint64_t count) const {
+    return offset <= bytes && count <= bytes - offset;
+  }
+};
+
+}  // namespace rdmacoll::tcp

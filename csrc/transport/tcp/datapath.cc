@@ -1,0 +1,227 @@
+// TcpTransport: put, get, signal, and what leaves. No lock, no allocation.
+// Floor: transport/tcp. Thread: the driver.
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "csrc/base/check.h"
+#include "csrc/transport/tcp/transport.h"
+
+namespace rdmacoll {
+
+using tcp::FrameHead;
+using tcp::FrameKind;
+using tcp::OpenedRegion;
+using tcp::OwnRegion;
+using tcp::SendQueue;
+using tcp::Stream;
+
+namespace {
+
+// Puts of so many bytes and more are cut over all streams, into parts that begin on whole pages.
+constexpr uint64_t kStripeBytes = 256 * 1024;
+constexpr uint64_t kStripeAlignment = 4096;
+// What one frame carries at most.
+constexpr uint64_t kMostPayloadBytes = 1u << 30;
+
+// How a put is cut: so many parts, each but the last of so many bytes.
+struct Cut {
+  uint64_t parts;
+  uint64_t part_bytes;
+
+  Cut(uint64_t bytes, uint64_t streams) {
+    const uint64_t stripes = bytes >= kStripeBytes ? streams : 1;
+    part_bytes = std::min(bytes, kMostPayloadBytes);
+    if (stripes > 1) {
+      const uint64_t even = (bytes + stripes - 1) / stripes + kStripeAlignment - 1;
+      part_bytes = std::min(even / kStripeAlignment * kStripeAlignment, kMostPayloadBytes);
+    }
+    parts = (bytes + part_bytes - 1) / part_bytes;
+  }
+};
+
+}  // namespace
+
+TcpTransport::Peer& TcpTransport::peer_at(PeerId id) const {
+  Peer* peer = peers_.at(id);
+  RDMACOLL_CHECK(peer != nullptr);
+  return *peer;
+}
+
+const OpenedRegion& TcpTransport::opened(const Peer& peer, RegionId region) const {
+  const OpenedRegion* open = peer.regions.at(region);
+  RDMACOLL_CHECK(open != nullptr);
+  return *open;
+}
+
+// --- posting -------------------------------------------------------------------------------------
+
+bool TcpTransport::has_room(const Peer& peer, uint64_t bytes) const {
+  const Cut cut(bytes, peer.streams.size());
+  const uint64_t each = (cut.parts + peer.streams.size() - 1) / peer.streams.size();
+  return std::all_of(peer.streams.begin(), peer.streams.end(), [&](const auto& stream) {
+    return stream->out.has_room(static_cast<uint32_t>(each));
+  });
+}
+
+Posted TcpTransport::put(PeerId id, uint8_t, LocalSlice source, RemoteSlice destination,
+                         Ticket* ticket) {
+  Peer& peer = peer_at(id);
+  const OpenedRegion& region = opened(peer, destination.region);
+  RDMACOLL_CHECK(source.bytes == destination.bytes &&
+                 region.holds(destination.offset, destination.bytes));
+  if (!peer.alive() || source.bytes == 0) return Posted::Done;
+  if (peer.is_self) {
+    std::memcpy(regions_.at(destination.region)->base + destination.offset, source.data,
+                source.bytes);
+    return Posted::Done;
+  }
+  if (!has_room(peer, source.bytes)) return Posted::Full;
+  push_put(peer, source, destination, static_cast<uint16_t>(region.generation));
+  to_write(peer);
+  *ticket = peer.sends.newest();
+  return Posted::Pending;
+}
+
+void TcpTransport::push_put(Peer& peer, const LocalSlice& source, const RemoteSlice& destination,
+                            uint16_t generation) {
+  const Cut cut(source.bytes, peer.streams.size());
+  ++peer.sends.posted;
+  for (uint64_t part = 0, offset = 0; part < cut.parts; ++part, offset += cut.part_bytes) {
+    const size_t at = part % peer.streams.size();
+    Stream& stream = *peer.streams[at];
+    stream.out.push_payload(FrameHead{.kind = FrameKind::Put,
+                                      .generation = generation,
+                                      .region = destination.region,
+                                      .offset = destination.offset + offset},
+                            source.data + offset,
+                            static_cast<uint32_t>(std::min(cut.part_bytes, source.bytes - offset)),
+                            peer.sends.posted);
+    ++stream.puts_out;
+    if (at > 0) peer.marks_due = true;
+  }
+}
+
+Posted TcpTransport::get(PeerId id, uint8_t, RemoteSlice source, LocalSlice destination,
+                         Ticket* ticket) {
+  Peer& peer = peer_at(id);
+  const OpenedRegion& region = opened(peer, source.region);
+  RDMACOLL_CHECK(source.bytes == destination.bytes && region.holds(source.offset, source.bytes) &&
+                 source.bytes <= kMostPayloadBytes);
+  if (!peer.alive() || source.bytes == 0) return Posted::Done;
+  if (peer.is_self) {
+    std::memcpy(destination.data, regions_.at(source.region)->base + source.offset, source.bytes);
+    return Posted::Done;
+  }
+  if (peer.gets.is_full() || !peer.streams[0]->out.has_room(2)) return Posted::Full;
+  const uint64_t number = ++peer.gets.transfers.posted;
+  peer.gets.place(number) = destination;
+  const tcp::GetBody body{static_cast<uint32_t>(source.bytes)};
+  push_control(peer,
+               FrameHead{.kind = FrameKind::Get,
+                         .generation = static_cast<uint16_t>(region.generation),
+                         .region = source.region,
+                         .offset = source.offset,
+                         .number = static_cast<uint32_t>(number)},
+               &body, sizeof(body));
+  write(peer);
+  *ticket = peer.gets.transfers.newest();
+  return Posted::Pending;
+}
+
+Posted TcpTransport::signal(PeerId id, uint8_t, RemoteSlice line, uint64_t counter,
+                            const Header& header) {
+  Peer& peer = peer_at(id);
+  const OpenedRegion& region = opened(peer, line.region);
+  RDMACOLL_CHECK(line.offset % kLineBytes == 0 && region.holds(line.offset, kLineBytes));
+  RDMACOLL_CHECK(header.inline_bytes <= kInlineBytes);
+  if (!peer.alive()) return Posted::Done;
+  if (peer.is_self) {
+    store_line(line, counter, header);
+    return Posted::Done;
+  }
+  if (!peer.streams[0]->out.has_room(2)) return Posted::Full;
+  tcp::SignalBody body;
+  body.counter = counter;
+  body.signature = header.signature;
+  body.length_and_sequence = header.length_and_sequence;
+  body.credit = header.credit;
+  body.reserved = 0;
+  std::memcpy(body.inline_data, header.inline_data, header.inline_bytes);
+  push_control(peer,
+               FrameHead{.kind = FrameKind::Signal,
+                         .generation = static_cast<uint16_t>(region.generation),
+                         .region = line.region,
+                         .offset = line.offset},
+               &body, tcp::kSignalHeadBytes + header.inline_bytes);
+  write(peer);
+  return Posted::Done;
+}
+
+// Over the first stream, which has room for two frames; behind all puts.
+void TcpTransport::push_control(Peer& peer, const FrameHead& head, const void* body, size_t bytes) {
+  SendQueue& out = peer.streams[0]->out;
+  if (peer.marks_due) {
+    peer.marks_due = false;
+    tcp::MarkBody mark{};
+    for (size_t i = 1; i < peer.streams.size(); ++i) mark.puts[i - 1] = peer.streams[i]->puts_out;
+    out.push_body(FrameHead{.kind = FrameKind::Mark}, &mark, sizeof(mark));
+  }
+  out.push_body(head, body, bytes);
+}
+
+// Into my own memory: what a signal leaves.
+void TcpTransport::store_line(const RemoteSlice& slice, uint64_t counter, const Header& header) {
+  Line& line = *reinterpret_cast<Line*>(regions_.at(slice.region)->base + slice.offset);
+  line.signature = header.signature;
+  line.length_and_sequence = header.length_and_sequence;
+  std::memcpy(line.inline_data, header.inline_data, header.inline_bytes);
+  line.credit = header.credit;
+  line.counter.store(counter, std::memory_order_release);
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+void TcpTransport::to_write(Peer& peer) {
+  if (peer.is_unsent) return;
+  peer.is_unsent = true;
+  unsent_.push_back(&peer);
+}
+
+// Gives the sockets what they take now.
+void TcpTransport::write(Peer& peer) {
+  for (size_t i = 0; i < peer.streams.size() && peer.alive(); ++i) {
+    if (!peer.streams[i]->is_full) write_stream(peer, i);
+  }
+}
+
+void TcpTransport::write_stream(Peer& peer, size_t at) {
+  Stream& stream = *peer.streams[at];
+  if (stream.out.empty() && !stream.is_full) return;
+  const SendQueue::Wrote wrote = stream.out.write(stream.fd.get());
+  if (wrote == SendQueue::Wrote::Failed) return lose_at_end(peer, errno);
+  peer.note_written();
+  const bool is_full = wrote == SendQueue::Wrote::Some;
+  if (is_full == stream.is_full) return;
+  stream.is_full = is_full;
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP | (is_full ? EPOLLOUT : 0u);
+  event.data.u64 = tcp::EventTag{peer.id, static_cast<uint32_t>(at)}.pack();
+  ::epoll_ctl(data_set_.get(), EPOLL_CTL_MOD, stream.fd.get(), &event);
+}
+
+void TcpTransport::poll() {
+  for (Peer* peer : unsent_) {
+    peer->is_unsent = false;
+    if (peer->alive()) write(*peer);
+    // What was not taken for want of room: nothing else may come that would make it looked at.
+    if (peer->alive() && peer->streams[0]->in.waits()) read(*peer, 0);
+  }
+  unsent_.clear();
+  take_events();
+  if (errands_.is_time_to_look()) run_errands();
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,36 @@
+// Sockets: listening, dialling and the options of a connection. The only file with these calls.
+// Floor: transport/tcp/network. Thread: any; nothing blocks.
+#pragma once
+
+#include <cstdint>
+
+#include "csrc/base/status.h"
+#include "csrc/memory/unique_fd.h"
+#include "csrc/transport/tcp/network/ip.h"
+#include "csrc/transport/tcp/settings/settings.h"
+
+namespace rdmacoll::tcp {
+
+struct Listener {
+  UniqueFd fd;
+  Endpoint at;
+};
+
+// At this address only, on the first port of the range that is free.
+Result<Listener> listen_at(const IpAddress& ip, const PortRange& ports);
+
+// A connection that is under way; an invalid descriptor, with errno set, if it failed at once.
+UniqueFd begin_dialling(const Endpoint& to);
+// Of a socket: 0, or why its connection failed.
+int error_of(int fd);
+
+// For the life of a connection: small messages leave at once, and a host that acknowledges nothing
+// for timeout_ms, though nothing is sent to it, ends it.
+Status set_up_connection(int fd, int64_t timeout_ms);
+
+// Whether bytes were sent that the other host's kernel has not acknowledged.
+bool has_unacknowledged(int fd);
+// For how long its kernel has acknowledged nothing, not even a question whether it has room.
+int64_t silent_ms(int fd);
+
+}  // namespace rdmacoll::tcp

@@ -1,0 +1,186 @@
+// TcpTransport: what comes. Nothing of it is trusted: a peer that breaks the protocol is lost, and
+// nothing else. Floor: transport/tcp. Thread: the driver.
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "csrc/base/check.h"
+#include "csrc/transport/tcp/transport.h"
+
+namespace rdmacoll {
+
+using tcp::FrameHead;
+using tcp::FrameKind;
+using tcp::FrameReader;
+using tcp::OwnRegion;
+using tcp::Stream;
+
+namespace {
+
+// In one poll, of one connection: others come to their turn.
+constexpr int kReadsAtOnce = 8;
+
+template <typename T>
+bool read_body(std::span<const std::byte> body, T* value) {
+  if (body.size() != sizeof(*value)) return false;
+  std::memcpy(value, body.data(), sizeof(*value));
+  return true;
+}
+
+}  // namespace
+
+// What becomes of the frames of one connection.
+class TcpTransport::Taker final : public tcp::FrameTaker {
+ public:
+  Taker(TcpTransport& transport, Peer& peer, Stream& stream)
+      : transport_(transport), peer_(peer), stream_(stream) {}
+
+  Heard hear(const FrameHead& head, std::span<const std::byte> body) override {
+    switch (head.kind) {
+      case FrameKind::Signal:
+        return heard(hear_signal(head, body));
+      case FrameKind::Get:
+        return hear_get(head, body);
+      case FrameKind::Mark:
+        return hear_mark(body);
+      case FrameKind::Closed:
+      case FrameKind::Withdrawn:
+        return heard(hear_notice(head, body));
+      case FrameKind::Bye:
+        peer_.said_goodbye = true;
+        return Heard::Done;
+      default:
+        return Heard::Wrong;
+    }
+  }
+
+  std::byte* place_of(const FrameHead& head) override {
+    if (head.kind == FrameKind::Got) return place_of_answer(head);
+    OwnRegion* region = region_of(head);
+    if (region == nullptr || !region->holds(head.offset, head.bytes)) return nullptr;
+    return region->base + head.offset;
+  }
+
+  void arrived(const FrameHead& head) override {
+    if (head.kind == FrameKind::Put) {
+      ++stream_.puts_in;
+    } else {
+      peer_.gets.transfers.raise_done(peer_.gets.transfers.done.load() + 1);
+    }
+  }
+
+ private:
+  static Heard heard(bool right) { return right ? Heard::Done : Heard::Wrong; }
+
+  // nullptr: there is none of this use of the id. Of a part every use is the same.
+  OwnRegion* region_of(const FrameHead& head) const {
+    OwnRegion* region = transport_.regions_.at(head.region);
+    if (region == nullptr || !region->holds_lines) return region;
+    return static_cast<uint16_t>(region->lease.generation) == head.generation ? region : nullptr;
+  }
+
+  bool hear_signal(const FrameHead& head, std::span<const std::byte> said) {
+    if (said.size() < tcp::kSignalHeadBytes) return false;
+    const OwnRegion* region = region_of(head);
+    if (region == nullptr || !region->holds_lines || head.offset % kLineBytes != 0 ||
+        !region->holds(head.offset, kLineBytes)) {
+      return false;
+    }
+    tcp::SignalBody body;
+    std::memcpy(&body, said.data(), said.size());
+    Header header;
+    header.signature = body.signature;
+    header.length_and_sequence = body.length_and_sequence;
+    header.credit = body.credit;
+    header.inline_bytes = static_cast<uint32_t>(said.size() - tcp::kSignalHeadBytes);
+    std::memcpy(header.inline_data, body.inline_data, header.inline_bytes);
+    transport_.store_line({head.region, head.offset, kLineBytes}, body.counter, header);
+    return true;
+  }
+
+  // Answered in order, behind what was sent before.
+  Heard hear_get(const FrameHead& head, std::span<const std::byte> said) {
+    tcp::GetBody body;
+    const OwnRegion* region = region_of(head);
+    if (!read_body(said, &body) || body.bytes == 0 || region == nullptr || !region->holds_lines ||
+        !region->holds(head.offset, body.bytes)) {
+      return Heard::Wrong;
+    }
+    tcp::SendQueue& out = peer_.streams[0]->out;
+    if (!out.has_room(3)) return Heard::Later;  // two for what this process has to say
+    out.push_payload(FrameHead{.kind = FrameKind::Got, .number = head.number},
+                     region->base + head.offset, body.bytes, ++peer_.sends.posted);
+    transport_.to_write(peer_);
+    return Heard::Done;
+  }
+
+  std::byte* place_of_answer(const FrameHead& head) {
+    const uint64_t next = peer_.gets.transfers.done.load() + 1;
+    if (next > peer_.gets.transfers.posted || static_cast<uint32_t>(next) != head.number) {
+      return nullptr;
+    }
+    const LocalSlice& place = peer_.gets.place(next);
+    return place.bytes == head.bytes ? place.data : nullptr;
+  }
+
+  Heard hear_mark(std::span<const std::byte> said) {
+    tcp::MarkBody body;
+    if (!read_body(said, &body)) return Heard::Wrong;
+    for (size_t i = 1; i < peer_.streams.size(); ++i) {
+      if (static_cast<int32_t>(peer_.streams[i]->puts_in - body.puts[i - 1]) < 0) {
+        return Heard::Later;
+      }
+    }
+    return Heard::Done;
+  }
+
+  bool hear_notice(const FrameHead& head, std::span<const std::byte> said) {
+    tcp::RegionNotice about;
+    if (!read_body(said, &about) || head.region >= kMaxRegions) return false;
+    transport_.hear_of_region(peer_, head, about.generation);
+    return true;
+  }
+
+  TcpTransport& transport_;
+  Peer& peer_;
+  Stream& stream_;
+};
+
+void TcpTransport::take_events() {
+  epoll_event events[32];
+  const int count = ::epoll_wait(data_set_.get(), events, std::size(events), 0);
+  for (int i = 0; i < count; ++i) {
+    const tcp::EventTag tag = tcp::EventTag::unpack(events[i].data.u64);
+    Peer& peer = peer_at(tag.peer);
+    if (peer.alive() && (events[i].events & EPOLLOUT) != 0) write_stream(peer, tag.stream);
+    if (peer.alive()) read(peer, tag.stream);
+  }
+}
+
+void TcpTransport::read(Peer& peer, size_t at) {
+  Stream& stream = *peer.streams[at];
+  Taker taker(*this, peer, stream);
+  using Read = FrameReader::Read;
+  Read got = stream.in.waits() && !stream.in.resume(taker) ? Read::Broken : Read::More;
+  for (int i = 0; i < kReadsAtOnce && got == Read::More && !stream.in.waits(); ++i) {
+    got = stream.in.read(stream.fd.get(), taker);
+  }
+  const int error = got == Read::Failed ? errno : 0;
+  // What waits at the first stream may have waited for this one.
+  Stream& first = *peer.streams[0];
+  if (at > 0 && first.in.waits()) {
+    Taker of_first(*this, peer, first);
+    if (!first.in.resume(of_first)) got = Read::Broken;
+  }
+  if (got == Read::Broken) {
+    lose(peer, PeerState::Broken,
+         Status(StatusCode::PeerFailed, peer.name +
+                                            " broke the protocol of tcp: somebody interfered with "
+                                            "the connection, or its memory is corrupt"));
+  } else if (got == Read::Ended || got == Read::Failed) {
+    lose_at_end(peer, error);
+  }
+}
+
+}  // namespace rdmacoll

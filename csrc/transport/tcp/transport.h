@@ -1,0 +1,151 @@
+// TcpTransport: processes that any network joins, by one-sided writes in frames over TCP
+// connections.
+// Floor: transport/tcp. Thread: transport.h.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/config.h"
+#include "csrc/base/job_key.h"
+#include "csrc/base/published.h"
+#include "csrc/memory/unique_fd.h"
+#include "csrc/transport/tcp/connection/connector.h"
+#include "csrc/transport/tcp/connection/peer.h"
+#include "csrc/transport/tcp/errands.h"
+#include "csrc/transport/tcp/settings/settings.h"
+#include "csrc/transport/transport.h"
+
+namespace rdmacoll {
+
+// How THE PROMISE is kept: a connection is a stream of bytes. The receiver's poll() reads the
+// payload of a put straight to its place, and comes to the signal behind it afterwards; only then
+// it writes the line, its counter last. Large puts are cut over several connections, if there are
+// any; then a mark goes before the signal, and the receiver does not go on behind it until all of
+// them have come. All channels of a pair are ordered together, which is more than promised.
+//
+// Both sides must be driven: the receiver's poll() takes puts, and answers gets. What has come
+// makes `attention_fd` readable.
+//
+// Source memory: frames name where their payload lies, and poll() gives the socket what it takes.
+// A put is done when the socket has all of it.
+//
+// How processes meet: connection/connector.h. Every process that connects has to prove that it
+// knows the job's secret (connection/handshake.h), and every frame is signed (connection/frame.h).
+//
+// A peer's end: the connection's end, which its kernel tells at once when the process is killed; or
+// that its host acknowledges nothing for RDMACOLL_TCP_TIMEOUT_MS. A process that is stopped still
+// has a host that acknowledges: it counts as alive here.
+//
+// fork(): a child must not use the transport of its parent; in it the destructor closes
+// descriptors, and nothing else.
+class TcpTransport final : public Transport {
+ public:
+  // The clock must outlive the transport and run in real time.
+  static Result<std::unique_ptr<TcpTransport>> open(const Config& config, const Clock& clock);
+  // Sends what is still queued, says goodbye, and waits a bounded time for both to be taken.
+  ~TcpTransport() override;
+
+  static constexpr const char* kName = "tcp";
+
+  Result<PeerId> connect(const std::string& address, Deadline deadline) override;
+  bool called_by(const std::string& address) const override;
+  Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
+  // Nothing is sent: the key is enough.
+  Status offer_region(PeerId peer, RegionId region) override;
+  Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
+  void close_region(PeerId peer, RegionId region) override;
+  // Forgotten by poll(), once every living peer that it was offered to has closed it.
+  void release_region(RegionId region, Release how) override;
+  bool is_reusable(RegionId region) override { return regions_.at(region) == nullptr; }
+
+  Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
+             Ticket* ticket) override;
+  Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
+             Ticket* ticket) override;
+  Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
+                const Header& header) override;
+  void poll() override;
+
+  // What sleeps is woken by what poll() would find.
+  int arm() override { return data_set_.get(); }
+  void disarm() override {}
+
+  // Closes the connections: nothing lands any more.
+  Status fence(PeerId peer, Deadline deadline) override;
+
+ private:
+  using Peer = tcp::Peer;
+  using PeerState = tcp::PeerState;
+  class Taker;
+
+  TcpTransport(const tcp::TcpConfig& config, JobKey key, const Clock& clock);
+  Status start();
+  void add_loopback();
+  void leave();
+  bool has_left(Peer& peer);
+
+  // Connecting (connect.cc), under the mutex.
+  Status admit(PeerId id, const tcp::Address& theirs, tcp::Connections connections);
+  Status timed_out(const tcp::Address& theirs) const;
+  template <typename Ready>
+  bool serve_until(Deadline deadline, Ready ready);
+
+  // Regions (regions.cc).
+  Result<Region> open_part(Peer& peer, const tcp::PartKey& key);
+  Result<Region> open_whole(Peer& peer, const tcp::RegionKey& key);
+  void hear_of_region(Peer& peer, const tcp::FrameHead& notice, Generation generation);
+
+  // The data path (datapath.cc): the driver's.
+  Peer& peer_at(PeerId id) const;
+  const tcp::OpenedRegion& opened(const Peer& peer, RegionId region) const;
+  bool has_room(const Peer& peer, uint64_t bytes) const;
+  void push_put(Peer& peer, const LocalSlice& source, const RemoteSlice& destination,
+                uint16_t generation);
+  void push_control(Peer& peer, const tcp::FrameHead& head, const void* body, size_t bytes);
+  void write(Peer& peer);
+  void write_stream(Peer& peer, size_t stream);
+  void to_write(Peer& peer);
+  void store_line(const RemoteSlice& line, uint64_t counter, const Header& header);
+
+  // What comes (receive.cc): the driver's.
+  void take_events();
+  void read(Peer& peer, size_t stream);
+  void lose(Peer& peer, PeerState state, Status why);
+  void lose_at_end(Peer& peer, int error);
+
+  // Now and then (housekeeping.cc): the driver's.
+  void run_errands();
+  void send_notices();
+  bool send_notice(const tcp::Notice& notice);
+  void forget_released();
+  bool is_in_use(tcp::OwnRegion& region);
+  void look_for_silence();
+
+  const tcp::TcpConfig config_;
+  const JobKey key_;
+  const Clock& clock_;
+  const pid_t pid_;
+  tcp::Address own_address_;
+  UniqueFd data_set_;  // epoll: the connections of peers
+
+  Published<Peer, kMaxWorld> peers_;
+  Published<tcp::OwnRegion, kMaxRegions> regions_;  // mine
+
+  mutable std::mutex mutex_;  // what follows, and what of the errands says so
+  std::unique_ptr<tcp::Connector> connector_;
+  std::map<ProcessId, PeerId> ids_;
+  Generation generations_ = 0;
+
+  tcp::Errands errands_;
+  std::vector<Peer*> unsent_;  // the driver's
+};
+
+}  // namespace rdmacoll
