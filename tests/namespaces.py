@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 TRY_S = 60
-KINDS = {"mount": 0x0002_0000, "user": 0x1000_0000}  # CLONE_NEWNS, CLONE_NEWUSER
+# CLONE_NEWNS and its like
+KINDS = {"mount": 0x0002_0000, "uts": 0x0400_0000, "user": 0x1000_0000, "net": 0x4000_0000}
 
 
 def in_namespace(kind: str) -> list[str]:
@@ -36,16 +37,25 @@ def leave_chroot() -> str:
     return os.readlink(f"self/fd/{root}", dir_fd=processes)
 
 
-def main(kind: str, *command: str) -> None:
+def unshare(*kinds: str) -> None:
+    """Moves this process into new namespaces of these kinds."""
     folder = os.getcwd()
     root = leave_chroot()
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(KINDS[kind]) != 0:
-        sys.exit(f"no {kind} namespace: {os.strerror(ctypes.get_errno())}")
-    if kind == "mount":
+    if libc.unshare(sum(KINDS[kind] for kind in kinds)) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    if "mount" in kinds:
         subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     os.chroot(root)
     os.chdir(folder)
+
+
+def main(kind: str, *command: str) -> None:
+    try:
+        unshare(kind)
+    except OSError as error:
+        sys.exit(f"no {kind} namespace: {error.strerror}")
     os.execvp(command[0], command)
 
 
