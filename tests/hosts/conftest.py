@@ -5,8 +5,8 @@ Floor: tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -14,16 +14,34 @@ from hosts import NoHosts
 from hosts.stand import Host, Hosts, MakeHosts
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    with skipping(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    with skipping(item):
+        return (yield)
+
+
+@contextmanager
+def skipping(item: pytest.Item) -> Iterator[None]:
+    """Where there can be no hosts the test is skipped."""
+    try:
+        yield
+    except NoHosts as error:
+        pytest.skip(f"{item.name}: {error}")
+
+
 @pytest.fixture(scope="module")
 def make_hosts() -> Iterator[MakeHosts]:
-    """So many hosts, until the file ends. Skips where this user may make none."""
+    """So many hosts, until the file ends."""
     with ExitStack() as stands:
 
         def make(count: int) -> list[Host]:
-            try:
-                return stands.enter_context(Hosts(count))
-            except NoHosts as error:
-                pytest.skip(f"no hosts to test on: {error}")
+            return stands.enter_context(Hosts(count))
 
         yield make
 

@@ -23,13 +23,13 @@ from pathlib import Path
 
 from namespaces import unshare
 
+from hosts import FORBIDDEN
 from hosts.enter import enter
 from hosts.processes import end_all, network_of
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 PR_SET_PDEATHSIG = 1
 UP = b"up"
-FORBIDDEN = 77
 
 
 def become_root() -> None:

@@ -15,14 +15,13 @@ import string
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hosts import NoHosts, StandError
-from hosts.keeper import FORBIDDEN
+from hosts import FORBIDDEN, NoHosts, StandError
 from hosts.processes import network_of
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -46,6 +45,14 @@ class Traffic:
     sent_bytes: int
 
 
+def reason(ended: subprocess.Popen[str]) -> StandError | None:
+    """Closes the standard input of a tool, which ends it; why it failed, if it did."""
+    _, errors = ended.communicate(timeout=START_S)
+    if ended.returncode == 0:
+        return None
+    return (NoHosts if ended.returncode == FORBIDDEN else StandError)(errors.strip())
+
+
 class Keeper:
     """The process that keeps namespaces, from outside."""
 
@@ -61,9 +68,7 @@ class Keeper:
         assert self._process.stdout is not None
         holder = self._process.stdout.readline()
         if not holder:
-            _, errors = self._process.communicate(timeout=START_S)
-            forbidden = self._process.returncode == FORBIDDEN
-            raise (NoHosts if forbidden else StandError)(errors.strip())
+            raise reason(self._process) or StandError(f"{arguments}: no holder")
         self.holder = int(holder)
         self.network = network_of(self.holder)
 
@@ -86,9 +91,8 @@ class Keeper:
 
     def end(self) -> None:
         """With all that runs there, at once, as when the power fails."""
-        _, errors = self._process.communicate(timeout=START_S)
-        if self._process.returncode != 0:
-            raise StandError(errors.strip())
+        if error := reason(self._process):
+            raise error
 
 
 class Host:
@@ -159,6 +163,31 @@ class Host:
             said, _ = process.communicate(timeout=START_S)
             raise StandError(f"{command} took {timeout_s:.0f} s; it said:\n{said}") from late
         return subprocess.CompletedProcess(command, process.returncode, said)
+
+
+@contextmanager
+def delay_line(
+    a: Host, b: Host, *, delay_ms: float, loss: float = 0.0, rate_mbit: float = 0.0
+) -> Iterator[None]:
+    """All between these two hosts goes over such a line: see delay_line.py."""
+    ends = [f"{host.keeper.holder}/{host.address}" for host in (a, b)]
+    line = subprocess.Popen(
+        tool("delay_line", *ends, str(delay_ms), str(loss), str(rate_mbit)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert line.stdout is not None
+        if line.stdout.readline() != "up\n":
+            raise reason(line) or StandError("the delay line did not say that it is up")
+        yield
+    finally:
+        ended = reason(line)
+    if ended:
+        raise ended
 
 
 class Hosts:
