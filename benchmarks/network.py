@@ -5,7 +5,7 @@
 Makes the hosts itself, as network namespaces of this machine (root, or whoever may make user
 namespaces; tests/hosts), so both share its cores: times say little, ratios are what counts. All
 systems take turns in the same processes. A figure is the median of the rounds' ratios, and between
-which two ratios that median lies with 95 % confidence. `--backend gloo` measures gloo beside itself.
+which two ratios that median lies with 95 % confidence. `--backend gloo`: gloo beside itself.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from pathlib import Path
 
 from network_cases import OURS, PARTS, Case, Order, Part
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPOSITORY / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from hosts import StandError
 from hosts.stand import Hosts, delay_line
 
+HERE = Path(__file__).resolve().parent
 CONFIDENCE = 0.95
 UNITS = ((1 << 20, "MB"), (1 << 10, "KB"), (1, "B"))
 
@@ -82,8 +82,8 @@ def run(part: Part, backend: str, rounds: int, raw_tcp: str) -> None:
     with ExitStack() as stack:
         hosts = stack.enter_context(Hosts(2))
         if part.delay_ms:
-            delay = {"delay_ms": part.delay_ms, "rate_mbit": part.rate_mbit}
-            stack.enter_context(delay_line(*hosts, **delay))
+            made = delay_line(*hosts, delay_ms=part.delay_ms, rate_mbit=part.rate_mbit)
+            stack.enter_context(made)
         ranks = []
         for host in hosts:
             order = Order(
@@ -95,7 +95,7 @@ def run(part: Part, backend: str, rounds: int, raw_tcp: str) -> None:
                 host.number,
                 raw_tcp,
             )
-            command = [sys.executable, str(REPOSITORY / "benchmarks/network_rank.py")]
+            command = [sys.executable, str(HERE / "network_rank.py")]
             ranks.append(host.start(*command, json.dumps(order.to_dict()), stdout=subprocess.PIPE))
         assert ranks[0].stdout is not None
         for text in ranks[0].stdout:
@@ -115,7 +115,7 @@ def main() -> None:
         parser.error(f"--rounds {options.rounds}: give 1 or more")
     with tempfile.TemporaryDirectory(prefix="network-") as folder:
         raw_tcp = f"{folder}/raw_tcp"
-        source = str(REPOSITORY / "benchmarks/raw_tcp.cc")
+        source = str(HERE / "raw_tcp.cc")
         subprocess.run(["g++", "-O2", "-std=c++20", "-o", raw_tcp, source], check=True)
         try:
             for name in options.parts or PARTS:
