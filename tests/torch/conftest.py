@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported here or in the fork server
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -12,19 +13,41 @@ os.environ["RDMACOLL_ZERO_COPY_LOCAL_BYTES"] = "1024"
 
 import pytest
 from harness import Worlds
-from world import choose_backend
+from hosts.layout import layout
+from hosts.stand import Hosts
+from world import Hosted, choose_backend
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--backend", default="rdma", help="backend under test: rdma or gloo")
+    parser.addoption("--hosts", type=layout, help="a world over several hosts: 2x1, 2x2, 3+1")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     choose_backend(config.getoption("--backend", default="rdma"))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Over several hosts: what is written for a world of this size, and not for one host."""
+    if (chosen := config.getoption("--hosts", default=None)) is None:
+        return
+    others = [item for item in items if world_of(item) != chosen.world]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if world_of(item) == chosen.world]
+
+
+def world_of(item: pytest.Item) -> int | None:
+    call = getattr(item, "callspec", None)
+    return call.params.get("world_size") if call else None
+
+
 @pytest.fixture(scope="session")
-def worlds() -> Iterator[Worlds]:
-    pools = Worlds()
-    yield pools
-    pools.close()
+def worlds(request: pytest.FixtureRequest) -> Iterator[Worlds]:
+    chosen = request.config.getoption("--hosts", default=None)
+    with ExitStack() as stack:
+        hosted = None
+        if chosen:
+            hosted = Hosted(stack.enter_context(Hosts(len(chosen.ranks))), chosen)
+        pools = Worlds(hosted)
+        yield pools
+        pools.close()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from world import Outcome, World, backend
+from world import Hosted, Outcome, World, backend
 
 ALL_WORLDS = (1, 2, 3, 4, 7)
 
@@ -19,7 +19,8 @@ ALL_WORLDS = (1, 2, 3, 4, 7)
 class Worlds:
     """The worlds of one pytest session, started when first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, hosted: Hosted | None = None) -> None:
+        self._hosted = hosted
         self.warm: dict[int, World] = {}
 
     def run(
@@ -34,7 +35,7 @@ class Worlds:
         deadline_s: float,
     ) -> None:
         world = self.warm.pop(size, None) if not fresh else None
-        world = world or World(size, init)
+        world = world or World(size, init, self._hosted)
         outcomes = world.run(body, kwargs, deadline_s)
         unexpected = {
             rank: outcome

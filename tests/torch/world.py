@@ -28,6 +28,9 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from hosts.enter import enter
+from hosts.layout import Layout
+from hosts.stand import Host
 
 # What the ranks need, imported once by the fork server; none of these starts a thread.
 PRELOAD = [
@@ -61,6 +64,29 @@ def choose_backend(name: str) -> None:
     _backend = name
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a rank runs: on the host of this holder, or on the machine itself."""
+
+    local_rank: int
+    holder: int | None = None
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """The hosts that a world of this layout is spread over."""
+
+    hosts: list[Host]
+    layout: Layout
+
+    def places(self) -> list[Place]:
+        return [
+            Place(local_rank, host.keeper.holder)
+            for host, ranks in zip(self.hosts, self.layout.ranks, strict=True)
+            for local_rank in range(ranks)
+        ]
+
+
 def host_store() -> dist.TCPStore:
     """A store served by this process, so that it outlives every rank."""
     return dist.TCPStore(LOOPBACK, 0, is_master=True, wait_for_workers=False)
@@ -68,7 +94,8 @@ def host_store() -> dist.TCPStore:
 
 def client_store() -> dist.TCPStore:
     """The same store, in a rank."""
-    return dist.TCPStore(LOOPBACK, int(os.environ["MASTER_PORT"]), is_master=False)
+    address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    return dist.TCPStore(address, port, is_master=False)
 
 
 @dataclass
@@ -96,19 +123,22 @@ def _serve(
     rank: int,
     size: int,
     backend_name: str,
-    port: int,
+    master: tuple[str, int],
     init: bool,
     log: str,
+    place: Place,
 ) -> None:
     """A rank's main loop."""
+    if place.holder is not None:
+        enter(place.holder)
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     sys.stdout = sys.stderr = os.fdopen(descriptor, "w", buffering=1)
     faulthandler.enable(all_threads=True)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
-    os.environ.update(RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank))
-    os.environ.update(MASTER_ADDR=LOOPBACK, MASTER_PORT=str(port))
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(place.local_rank))
+    os.environ.update(MASTER_ADDR=master[0], MASTER_PORT=str(master[1]))
     os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"  # rank 0 is a client like the others
     choose_backend(backend_name)
     torch.set_num_threads(1)
@@ -121,24 +151,47 @@ def _serve(
         dist.destroy_process_group()
 
 
+def _serve_store(
+    connection: multiprocessing.connection.Connection, address: str, holder: int
+) -> None:
+    enter(holder)
+    store = dist.TCPStore(address, 0, is_master=True, wait_for_workers=False)
+    connection.send(store.port)
+    with contextlib.suppress(EOFError):
+        connection.recv()
+
+
 class World:
     """`size` ranks, warm from the first body to the last."""
 
-    def __init__(self, size: int, init: bool = True) -> None:
+    def __init__(self, size: int, init: bool = True, hosted: Hosted | None = None) -> None:
         self.size = size
-        self.store = host_store()
+        places = hosted.places() if hosted else [Place(rank) for rank in range(size)]
+        master = self._store_on(hosted.hosts[0]) if hosted else self._store_here()
         self.folder = tempfile.TemporaryDirectory(prefix="world")
         self.connections: list[multiprocessing.connection.Connection] = []
         self.processes: list[multiprocessing.process.BaseProcess] = []
         for rank in range(size):
             ours, theirs = _context.Pipe()
             log = str(self._log(rank))
-            arguments = (theirs, rank, size, backend(), self.store.port, init, log)
+            arguments = (theirs, rank, size, backend(), master, init, log, places[rank])
             process = _context.Process(target=_serve, args=arguments)
             process.start()
             theirs.close()
             self.connections.append(ours)
             self.processes.append(process)
+
+    def _store_here(self) -> tuple[str, int]:
+        self._store = host_store()
+        return LOOPBACK, self._store.port
+
+    def _store_on(self, host: Host) -> tuple[str, int]:
+        """In a process on that host, which ends with this one's end of the pipe."""
+        self._store_end, theirs = _context.Pipe()
+        arguments = (theirs, host.address, host.keeper.holder)
+        _context.Process(target=_serve_store, args=arguments, daemon=True).start()
+        theirs.close()
+        return host.address, self._store_end.recv()
 
     def _log(self, rank: int) -> Path:
         return Path(self.folder.name, f"rank{rank}.log")
