@@ -9,7 +9,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -27,6 +27,7 @@ ENOUGH_RANKS = 3  # torch skips these tests below 8 ranks; they need 3
 class Settings:
     backend: str = "rdma"
     lift_gates: bool = False
+    holders: list[int] = field(default_factory=list)  # of each rank's host; none: this machine
 
 
 chosen = Settings()  # set by conftest.py from the command line

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import pytest
 from adapt import chosen
+from hosts.layout import layout
+from hosts.stand import Hosts
 
 HERE = Path(__file__).parent
 BASELINE = HERE / "baseline.json"
@@ -37,6 +39,7 @@ passed = pytest.StashKey[dict[str, list[str]]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("torch's own tests")
     group.addoption("--backend", default="rdma", help="backend under test")
+    group.addoption("--hosts", type=layout, help="only a world over several hosts: 2x1, 2x2, 3+1")
     group.addoption("--lift-gates", action="store_true", help="patch torch's liftable gates")
     group.addoption("--record", action="store_true", help="write baseline.json anew")
     group.addoption("--all", action="store_true", help="also what gloo does not pass")
@@ -47,26 +50,43 @@ def pytest_configure(config: pytest.Config) -> None:
     chosen.lift_gates = config.getoption("--lift-gates")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def hosted(request: pytest.FixtureRequest) -> Iterator[None]:
+    if (spread := request.config.getoption("--hosts")) is None:
+        yield
+        return
+    with Hosts(len(spread.ranks)) as hosts:
+        chosen.holders = [hosts[spread.host_of(rank)].keeper.holder for rank in range(spread.world)]
+        yield
+
+
 def name_of(item: pytest.Item) -> tuple[str, str]:
     """(world, test)"""
     assert item.parent is not None
     return item.parent.name.removeprefix("TestWorld"), item.name
 
 
+def keep(config: pytest.Config, items: list[pytest.Item], names: set[tuple[str, str]]) -> None:
+    others = [item for item in items if name_of(item) not in names]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if name_of(item) in names]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[passed] = {}
-    if config.getoption("--record") or config.getoption("--all"):
-        return
-    baseline: dict[str, list[str]] = json.loads(BASELINE.read_text())
-    expected = {(world, test) for world, tests in baseline.items() for test in tests}
-    if config.getoption("--backend") != "gloo":
-        expected |= {(world, test) for world in baseline for test in MORE_THAN_GLOO}
-        expected.discard(("2", "test_all_to_all_group"))  # needs a third rank
-    if lost := expected - {name_of(item) for item in items if "TestWorld" in item.nodeid}:
-        raise pytest.UsageError(f"tests of the baseline are gone: {sorted(lost)}")
-    others = [item for item in items if name_of(item) not in expected]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if name_of(item) in expected]
+    names = {name_of(item) for item in items if "TestWorld" in item.nodeid}
+    if not (config.getoption("--record") or config.getoption("--all")):
+        baseline: dict[str, list[str]] = json.loads(BASELINE.read_text())
+        expected = {(world, test) for world, tests in baseline.items() for test in tests}
+        if config.getoption("--backend") != "gloo":
+            expected |= {(world, test) for world in baseline for test in MORE_THAN_GLOO}
+            expected.discard(("2", "test_all_to_all_group"))  # needs a third rank
+        if lost := expected - names:
+            raise pytest.UsageError(f"tests of the baseline are gone: {sorted(lost)}")
+        names = expected
+    if spread := config.getoption("--hosts"):
+        names = {(world, test) for world, test in names if world == str(spread.world)}
+    keep(config, items, names)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,6 +3,7 @@
     python -m pytest tests/suite                           all that gloo passes, all three worlds
     python -m pytest tests/suite -k "World3 and all_reduce"
     python -m pytest tests/suite --lift-gates              without torch's gates by the name gloo
+    python -m pytest tests/suite --hosts 2x2               the world of 4 over two hosts; 2x1, 3+1
 
 The yardstick and the known gates are described in conftest.py.
 """
@@ -15,6 +16,7 @@ import tempfile
 from typing import Any
 
 from adapt import adapt, chosen
+from hosts.enter import enter
 from rewrite import environment, load_generic
 
 WORLDS = (2, 3, 4)
@@ -30,6 +32,12 @@ def generic_tests(backend: str, world: int, folder: str) -> type:
         def setUpClass(cls) -> None:
             os.environ.update(here)
             super().setUpClass()
+
+        @classmethod
+        def _run(cls, rank: int, *arguments: Any, **options: Any) -> None:
+            if chosen.holders:
+                enter(chosen.holders[rank])
+            super()._run(rank, *arguments, **options)
 
         def setUp(self) -> None:
             super().setUp()
