@@ -20,6 +20,11 @@ constexpr int64_t kAwakeOnOwnCoreNs = 200'000;  // of a waiter, at least
 constexpr int64_t kSpinAfterStartNs = 100'000;
 constexpr int64_t kSleepForNs = 50'000'000;  // the longest sleep, for deadlines to be looked at
 constexpr uint32_t kRoundsPerLook = 32;      // rounds between two looks at the clock
+// The same, where every look at the transports is a call of the system.
+constexpr uint32_t kCallsPerLook = 2;
+// Beside transports that are cheaper to look at, one that asks the system is looked at in every so
+// many rounds.
+constexpr uint32_t kRoundsPerCall = 8;
 
 void pause_cpu() {
 #if defined(__x86_64__)
@@ -60,11 +65,15 @@ void Driver::spin_after_start(const Work& work) {
 
 void Driver::drive(const Work* work, int64_t now_ns, int64_t until_ns) {
   now_ns_ = moved_ns_ = now_ns;
+  look_before_sleep_.begin(now_ns);
+  const uint32_t rounds_per_look = every_look_is_a_call() ? kCallsPerLook : kRoundsPerLook;
   while (true) {
     round();
-    if (work != nullptr ? work->done() : role_.has_parked() || !anything_in_flight()) return;
-    if (!callbacks_.empty() || role_.is_requested()) return;
-    if (++rounds_ % kRoundsPerLook != 0) {
+    if (is_over(work)) {
+      if (moved_ && look_before_sleep_.is_looking()) look_before_sleep_.note_moved(clock_.now_ns());
+      return;
+    }
+    if (++rounds_ % rounds_per_look != 0) {
       pause_cpu();
       continue;
     }
@@ -75,12 +84,33 @@ void Driver::drive(const Work* work, int64_t now_ns, int64_t until_ns) {
   }
 }
 
+bool Driver::is_over(const Work* work) const {
+  if (work != nullptr ? work->done() : role_.has_parked() || !anything_in_flight()) return true;
+  return !callbacks_.empty() || role_.is_requested();
+}
+
 void Driver::round() {
-  for (Transport* transport : transports_.in_use()) transport->poll();
+  poll_transports();
   for (Driven* one : driven_) {
     if (!one->idle()) moved_ |= one->advance(finished_);
   }
   settle();
+}
+
+// Nobody is met over a transport that is cheaper to look at.
+bool Driver::every_look_is_a_call() const {
+  const std::span<Transport* const> used = transports_.in_use();
+  return !used.empty() && std::all_of(used.begin(), used.end(), [](const Transport* transport) {
+    return transport->info().attention_fd >= 0;
+  });
+}
+
+void Driver::poll_transports() {
+  const std::span<Transport* const> used = transports_.in_use();
+  const bool all = used.size() == 1 || rounds_ % kRoundsPerCall == 0;
+  for (Transport* transport : used) {
+    if (all || transport->info().attention_fd < 0) transport->poll();
+  }
 }
 
 void Driver::settle() {
@@ -103,7 +133,14 @@ void Driver::stay_awake_or_sleep(const Work* work, int64_t until_ns) {
   const int64_t still_ns = now_ns_ - moved_ns_;
   const int64_t spin_ns = spin_ns_.load(std::memory_order_relaxed);
   const int64_t least_ns = work != nullptr && spin_ns > 0 ? kAwakeOnOwnCoreNs : 0;
-  if (still_ns == 0) {
+  if (every_look_is_a_call()) {
+    if (still_ns == 0) return;
+    if (!look_before_sleep_.looks_again(now_ns_)) {
+      sleep(work, until_ns);
+    } else if (work == nullptr || spin_ns == 0) {
+      sched_yield();
+    }
+  } else if (still_ns == 0) {
     awake_budget_ns_ = std::min(2 * awake_budget_ns_, kAwakeMaxNs);
   } else if (still_ns > std::max(awake_budget_ns_, least_ns)) {
     awake_budget_ns_ = std::max(awake_budget_ns_ / 2, kAwakeMinNs);
@@ -116,7 +153,10 @@ void Driver::stay_awake_or_sleep(const Work* work, int64_t until_ns) {
 
 void Driver::look_at_clock() {
   now_ns_ = clock_.now_ns();
-  if (moved_) moved_ns_ = now_ns_;
+  if (moved_) {
+    moved_ns_ = now_ns_;
+    look_before_sleep_.note_moved(now_ns_);
+  }
   moved_ = false;
   if (now_ns_ - checked_ns_ < kCheckEveryNs) return;
   checked_ns_ = now_ns_;
@@ -132,6 +172,7 @@ void Driver::sleep(const Work* work, int64_t until_ns) {
   for (Transport* transport : transports) waited[count++] = {transport->arm(), POLLIN, 0};
   std::atomic_thread_fence(std::memory_order_seq_cst);
   moved_ = false;
+  rounds_ = 0;  // all transports are looked at
   round();
   const bool make_way = role_.is_requested() || (work == nullptr && role_.has_parked());
   if (!moved_ && !make_way) {

@@ -14,30 +14,10 @@
 #include "csrc/engine/connect/transports.h"
 #include "csrc/engine/drive/driven.h"
 #include "csrc/engine/drive/driver_role.h"
+#include "csrc/engine/drive/spin_trial.h"
 #include "csrc/engine/work/work.h"
 
 namespace rdmacoll {
-
-// Who starts a short work spins for its end. Where the others come too late for that, the next
-// works do without: one, then 3, 7 and 15 of them.
-class SpinAfterStart {
- public:
-  // Whether the work that starts now does without.
-  bool skips() {
-    if (to_skip_ == 0) return false;
-    --to_skip_;
-    return true;
-  }
-  void note(bool in_vain) {
-    skipped_last_ = in_vain ? std::min(2 * skipped_last_ + 1, kMost) : 0;
-    to_skip_ = skipped_last_;
-  }
-
- private:
-  static constexpr uint32_t kMost = 15;
-  uint32_t to_skip_ = 0;
-  uint32_t skipped_last_ = 0;
-};
 
 class Driver {
  public:
@@ -71,6 +51,9 @@ class Driver {
 
  private:
   bool anything_in_flight() const;
+  bool every_look_is_a_call() const;
+  void poll_transports();
+  bool is_over(const Work* work) const;
   void settle();
   void look_at_clock();
   void stay_awake_or_sleep(const Work* work, int64_t until_ns);
@@ -84,7 +67,8 @@ class Driver {
   std::vector<Driven*> driven_;
   std::vector<Completion> finished_;
   Callbacks callbacks_;
-  SpinAfterStart spin_after_start_;
+  SpinTrial spin_after_start_;
+  LookBeforeSleep look_before_sleep_;
   uint32_t rounds_ = 0;
   bool moved_ = false;  // since the last look at the clock
   int64_t now_ns_ = 0;
