@@ -83,8 +83,8 @@ struct TransportInfo {
   // until it is touched. Then what this process stores in a peer's region after a signal to the
   // peer is not seen by it before that signal.
   bool shares_memory = false;
-  // Readable while something has come that only poll() takes (a set of sockets, for one): this
-  // process has to be driven for its peers' sake. -1: they need no help of it.
+  // Readable while something has come that only poll() takes (a socket set, for one): the process
+  // must be driven for its peers' sake. -1: peers need no help of this process.
   int attention_fd = -1;
 };
 

@@ -19,8 +19,12 @@ void run_all(const Driver::Callbacks& callbacks) noexcept {
 
 }  // namespace
 
-Background::Background(DriverRole& role, Driver& driver, const Clock& clock)
-    : role_(role), driver_(driver), clock_(clock) {
+Background::Background(DriverRole& role, Driver& driver, const Clock& clock,
+                       const Transports& transports, WakeFd attention_fd)
+    : role_(role),
+      driver_(driver),
+      clock_(clock),
+      attention_(std::move(attention_fd), transports, role) {
   std::lock_guard<std::mutex> lock(role_.mutex());
   keep_one_free();
 }
@@ -33,6 +37,7 @@ Background::~Background() {
     threads.swap(threads_);
   }
   wake_.notify_all();
+  attention_.wake();
   role_.wake_fd().ring();
   for (std::thread& thread : threads) thread.join();
 }
@@ -55,8 +60,16 @@ void Background::wake_next() {
     wanted_meanwhile_ = true;
     if (on_watch_) return;
     waiter_came_.store(false);
+    if (attending_) return attention_.wake();
     wake_.notify_one();
   }
+}
+
+void Background::note_transports() {
+  if (!attention_.is_needed()) return;
+  std::lock_guard<std::mutex> lock(role_.mutex());
+  if (attending_) return attention_.wake();
+  wake_.notify_one();
 }
 
 void Background::keep_one_free() {
@@ -71,12 +84,15 @@ void Background::keep_one_free() {
 // it looks; if none came, or there was much to do, it rests until it is woken again.
 void Background::run() {
   int64_t watch_ns = 0;
+  Patience patience;
   std::unique_lock<std::mutex> lock(role_.mutex());
   while (!stopping_) {
     if (is_wanted() && role_.try_take_now()) {
       watch_ns = drive(lock) ? 0 : std::max(watch_ns, kWatchMinNs);
     } else if (watch_ns > 0 && !on_watch_) {
       watch_ns = watch(lock, watch_ns) ? std::min(2 * watch_ns, kWatchMaxNs) : 0;
+    } else if (attention_.is_needed() && !attending_) {
+      watch_ns = attend(lock, patience) && waiter_came_.load() ? kWatchMinNs : 0;
     } else {
       wake_.wait(lock);
       watch_ns = waiter_came_.load() ? kWatchMinNs : 0;
@@ -93,7 +109,10 @@ bool Background::drive(std::unique_lock<std::mutex>& lock) {
   static_cast<void>(driver_.take_interrupt());  // nobody to tell
   lock.lock();
   --free_threads_;
-  if (driver_.has_callbacks()) keep_one_free();
+  if (driver_.has_callbacks()) {
+    keep_one_free();
+    if (!attending_ && attention_.is_needed()) wake_.notify_one();
+  }
   lock.unlock();
   leave_role();
   hand_over();
@@ -110,6 +129,21 @@ bool Background::watch(std::unique_lock<std::mutex>& lock, int64_t ns) {
   wake_.wait_for(lock, std::chrono::nanoseconds(ns));
   on_watch_ = false;
   return wanted_meanwhile_ && waiter_came_.load();
+}
+
+// Sleeps until something has come that nobody takes, then drives, for one round if nothing is in
+// flight: between two rounds whoever wants the role gets it. Whether it was woken.
+bool Background::attend(std::unique_lock<std::mutex>& lock, Patience& patience) {
+  attending_ = true;
+  lock.unlock();
+  const Attention::End end = attention_.sleep(patience);
+  lock.lock();
+  attending_ = false;
+  if (end == Attention::End::Nobodys && !stopping_ && role_.try_take()) {
+    patience.note_own(role_.turns());
+    drive(lock);
+  }
+  return end == Attention::End::Woken;
 }
 
 }  // namespace rdmacoll

@@ -1,5 +1,6 @@
-// Background: threads that drive while nobody waits, and how the role goes from one thread to the
-// next. Floor: engine/drive. Thread: any.
+// Background: threads that drive while nobody waits, one of which attends to what peers send
+// meanwhile (attention.h), and how the role goes from one thread to the next.
+// Floor: engine/drive. Thread: any.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
+#include "csrc/engine/drive/attention.h"
 #include "csrc/engine/drive/driver.h"
 #include "csrc/engine/drive/driver_role.h"
 
@@ -17,7 +19,9 @@ namespace rdmacoll {
 
 class Background {
  public:
-  Background(DriverRole& role, Driver& driver, const Clock& clock);
+  // attention_fd: ends a sleep of the thread that attends. All else outlives this.
+  Background(DriverRole& role, Driver& driver, const Clock& clock, const Transports& transports,
+             WakeFd attention_fd);
   // Ends the threads.
   ~Background();
   Background(const Background&) = delete;
@@ -43,6 +47,8 @@ class Background {
   void note_waiter() {
     if (!waiter_came_.load(std::memory_order_relaxed)) waiter_came_.store(true);
   }
+  // Transports may have come into use.
+  void note_transports();
 
  private:
   void leave_role_and_run_callbacks();
@@ -53,10 +59,12 @@ class Background {
   void run();
   bool drive(std::unique_lock<std::mutex>& lock);
   bool watch(std::unique_lock<std::mutex>& lock, int64_t ns);
+  bool attend(std::unique_lock<std::mutex>& lock, Patience& patience);
 
   DriverRole& role_;
   Driver& driver_;
   const Clock& clock_;
+  const Attention attention_;
   std::atomic<bool> waiter_came_{false};  // since a thread was woken or is on watch
 
   // Under the role's mutex.
@@ -66,6 +74,7 @@ class Background {
   uint32_t free_threads_ = 0;      // not inside a callback
   bool on_watch_ = false;          // one of them looks by itself soon, without being woken
   bool wanted_meanwhile_ = false;  // since it is on watch
+  bool attending_ = false;         // one of them sleeps in attention_
 };
 
 }  // namespace rdmacoll

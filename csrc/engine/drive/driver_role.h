@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 
@@ -26,6 +27,7 @@ class DriverRole {
   // The same, also where others are in take().
   bool try_take_now() {
     if (taken_.load() || taken_.exchange(true)) return false;
+    turns_.store(turns() + 1, std::memory_order_relaxed);
     note_owner(std::this_thread::get_id());
     return true;
   }
@@ -41,6 +43,8 @@ class DriverRole {
     taken_.store(false);
   }
   bool is_taken() const { return taken_.load(); }
+  // How often it was taken.
+  uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
 #ifndef NDEBUG
   bool is_mine() const { return owner_.load() == std::this_thread::get_id(); }
 #endif
@@ -104,6 +108,7 @@ class DriverRole {
   std::mutex mutex_;
   std::condition_variable free_;
   std::atomic<bool> taken_{false};
+  std::atomic<uint64_t> turns_{0};  // its holder alone stores it
   std::atomic<bool> asleep_{false};
   std::atomic<bool> quiet_{true};  // see needs_nobody()
   std::atomic<int> waiters_{0};

@@ -15,22 +15,25 @@ Result<std::unique_ptr<ThreadProgress>> ThreadProgress::open(Transports& transpo
                                                              const Clock& clock, int64_t spin_us) {
   Result<WakeFd> wake_fd = WakeFd::create();
   if (!wake_fd.ok()) return wake_fd.status();
+  Result<WakeFd> attention_fd = WakeFd::create();
+  if (!attention_fd.ok()) return attention_fd.status();
   return std::unique_ptr<ThreadProgress>(
-      new ThreadProgress(transports, clock, spin_us, wake_fd.take()));
+      new ThreadProgress(transports, clock, spin_us, wake_fd.take(), attention_fd.take()));
 }
 
 ThreadProgress::ThreadProgress(Transports& transports, const Clock& clock, int64_t spin_us,
-                               WakeFd wake_fd)
+                               WakeFd wake_fd, WakeFd attention_fd)
     : clock_(clock),
       role_(std::move(wake_fd)),
       driver_(role_, transports, clock, spin_us),
-      background_(role_, driver_, clock) {}
+      background_(role_, driver_, clock, transports, std::move(attention_fd)) {}
 
 void ThreadProgress::add(Driven& one) {
   role_.take();
   one.set_role(role_);
   driver_.add(one);
   background_.leave_role();
+  background_.note_transports();
   heartbeat_.add(one);
   background_.hand_over();
 }

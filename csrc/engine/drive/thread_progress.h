@@ -4,10 +4,10 @@
 // One driver at a time, for all that an endpoint drives. Whoever starts something drives one round
 // if nobody else drives, so that what can leave at once has left, and spins for what may end soon;
 // whoever waits drives, so that a small operation costs no hand-over; while nobody waits and
-// something is in flight, a background thread does. Callbacks run in the thread that finished the
-// work, after it has left the role (never in one that only starts an operation: a background thread
-// runs them then), and may wait for works that are still in flight: as long as one runs, another
-// thread can drive.
+// something is in flight, or peers need it, a background thread does. Callbacks run in the thread
+// that finished the work, after it has left the role (never in one that only starts an operation: a
+// background thread runs them then), and may wait for works that are still in flight: as long as
+// one runs, another thread can drive.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,8 @@ class ThreadProgress final : public Progress {
               const InterruptCheck& interrupt) override;
 
  private:
-  ThreadProgress(Transports& transports, const Clock& clock, int64_t spin_us, WakeFd wake_fd);
+  ThreadProgress(Transports& transports, const Clock& clock, int64_t spin_us, WakeFd wake_fd,
+                 WakeFd attention_fd);
 
   const Clock& clock_;
   DriverRole role_;

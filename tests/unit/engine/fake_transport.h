@@ -38,12 +38,16 @@ class FakeTransport final : public Transport {
   void share_memory() {
     set_info({.name = info().name, .address = info().address, .shares_memory = true});
   }
+  void ask_for_attention(int fd) {
+    set_info({.name = info().name, .address = info().address, .attention_fd = fd});
+  }
   void end(PeerId peer, const Status& why) { note_end(peer, why); }
 
   // What the test sets.
   Answer on_connect = [](const std::string&, Deadline) { return PeerId{7}; };
   Signal on_signal = [](RemoteSlice, uint64_t, const Header&) { return Posted::Full; };
   Get on_get = [](PeerId, RemoteSlice, LocalSlice, Ticket*) { return Posted::Full; };
+  std::function<void()> on_poll = [] {};
   Status on_register;
   std::set<std::string> callers;  // addresses
   Region open_as{.id = 0};        // what every key opens
@@ -83,8 +87,8 @@ class FakeTransport final : public Transport {
                 const Header& header) override {
     return on_signal(slice, counter, header);
   }
-  void poll() override {}
-  int arm() override { return -1; }
+  void poll() override { on_poll(); }
+  int arm() override { return info().attention_fd; }
   void disarm() override {}
   Status fence(PeerId, Deadline) override { return Status(); }
 };
