@@ -123,7 +123,7 @@ Result<RegionKey> parse_region_key(std::string_view bytes) {
   KeyWire wire;
   const bool good = take(&bytes, &wire) && bytes.empty() &&
                     std::memcmp(wire.magic, kKeyMagic, sizeof(kKeyMagic)) == 0 &&
-                    wire.region < kMaxRegions;
+                    wire.region < kMaxRegions && wire.reserved == 0;
   if (!good) return not_ours("the key of a region", size);
   return RegionKey{wire.owner, wire.region, wire.generation, wire.bytes};
 }
@@ -141,8 +141,8 @@ std::string encode(const PartKey& key) {
 Result<PartKey> parse_part_key(std::string_view bytes) {
   const size_t size = bytes.size();
   PartWire wire;
-  const bool good =
-      take(&bytes, &wire) && bytes.empty() && wire.magic == kPartMagic && wire.region < kMaxRegions;
+  const bool good = take(&bytes, &wire) && bytes.empty() && wire.magic == kPartMagic &&
+                    wire.region < kMaxRegions && wire.reserved == 0;
   if (!good) return not_ours("the key of a part", size);
   return PartKey{wire.region, uint64_t{wire.bytes[1]} << 32 | wire.bytes[0]};
 }
