@@ -84,8 +84,10 @@ void SendQueue::advance(uint64_t bytes) {
   while (head_ != tail_ && written_bytes_ >= at(head_).bytes()) {
     Entry& entry = at(head_);
     written_bytes_ -= entry.bytes();
-    if (entry.transfer != 0) written_transfer_ = entry.transfer;
     ++head_;
+    // More frames of one transfer follow each other.
+    const bool goes_on = head_ != tail_ && at(head_).transfer == entry.transfer;
+    if (entry.transfer != 0 && !goes_on) written_transfer_ = entry.transfer;
   }
 }
 
