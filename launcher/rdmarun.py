@@ -52,6 +52,8 @@ def run(options: Options) -> int:
     except ScriptError as error:
         say(str(error))
         return 2
+    if options.hosts_said:
+        say(options.hosts_said)
     make_room()
     job = _job(options, argv)
     if sets_one_thread(job):
@@ -61,11 +63,13 @@ def run(options: Options) -> int:
         # mpiexec would listen on all interfaces, for anybody who can reach them.
         if options.verbose:
             say(f"without mpiexec: {shlex.join(agent)}")
+        if options.remote_env or options.mpi_args:
+            say("the job is on this host alone: nothing is asked of ssh and mpiexec")
         return Launch(job, Key(b"", ""), "the agent", agent, os.environ, _up_by(job)).run()
-    return _run_by_mpi(job, find_mpi(), agent)
+    return _run_by_mpi(job, find_mpi(), agent, options)
 
 
-def _run_by_mpi(job: Job, mpi: Mpi, agent: list[str]) -> int:
+def _run_by_mpi(job: Job, mpi: Mpi, agent: list[str], options: Options) -> int:
     agent = [*agent, job.run_id]
     secret_file = job.env.get("RDMACOLL_SECRET_FILE")
     if secret_file is None:
@@ -73,15 +77,17 @@ def _run_by_mpi(job: Job, mpi: Mpi, agent: list[str]) -> int:
     else:
         secret = read_secret_file(secret_file)
         agent.append(os.path.abspath(secret_file))
-    argv, extra = mpi_command(mpi.mpiexec, mpi.flavour, job.hosts, agent, os.getuid() == 0)
+    root = os.getuid() == 0
+    argv, ours = mpi_command(mpi.mpiexec, mpi.flavour, job.hosts, agent, root, options.mpi_args)
     if job.verbose:
         say(f"{mpi.version}: {shlex.join(argv)}")
-    env = mpi_environment(os.environ) | extra
+    environ = dict(os.environ) | options.remote_env
+    env = mpi_environment(environ) | ours
     key = Key(secret, job.run_id)
     up_by = _up_by(job)
     if secret_file is not None:
         return Launch(job, key, "mpiexec", argv, env, up_by).run()
-    with closing(KeySharing(job, key, os.environ)) as sharing:
+    with closing(KeySharing(job, key, environ)) as sharing:
         sharing.start(up_by)
         return Launch(job, key, "mpiexec", argv, env, up_by, sharing.close).run()
 

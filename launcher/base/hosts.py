@@ -102,12 +102,17 @@ def _parse_host(entry: str, where: str) -> Host:
         raise HostError(
             f"{where}: `{entry}` has several colons; write host:slots or [address]:slots"
         )
+    return checked_host(name, _slots(name, slots, where), where)
+
+
+def checked_host(name: str, slots: int, where: str) -> Host:
+    """A host by a name that others have written; `where`, for messages."""
     if _NAME.fullmatch(name) is None:
         raise HostError(
             f"{where}: {name!r} is no name of a host; one has letters, digits, `.`, `-` and `_`, "
             "and does not begin with `.` or `-`"
         )
-    return Host(name, _slots(name, slots, where))
+    return Host(name, slots)
 
 
 def _parse_ipv6(entry: str, where: str) -> Host:

@@ -29,10 +29,16 @@ class Flavour(Enum):
 
 
 def mpi_command(
-    mpiexec: str, flavour: Flavour, hosts: Sequence[Host], agent: Sequence[str], root: bool
+    mpiexec: str,
+    flavour: Flavour,
+    hosts: Sequence[Host],
+    agent: Sequence[str],
+    root: bool,
+    more: Sequence[str] = (),
 ) -> tuple[list[str], dict[str, str]]:
     """The argv and the environment to add. Agent i runs on hosts[i].
 
+    more: arguments of the user's for mpiexec. They stand last, so that they overrule ours.
     Where every host is this machine, all agents are forked here and no ssh is needed; a name may
     then stand in the list several times.
     """
@@ -46,8 +52,8 @@ def mpi_command(
         env = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"}  # no files in /dev/shm to leak
         if root:
             env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        return [mpiexec, "-n", count, "--host", where, *spread, *agent], env
+        return [mpiexec, "-n", count, "--host", where, *spread, *more, *agent], env
     if local:
-        return [mpiexec, "-launcher", "fork", "-n", count, *agent], {}
+        return [mpiexec, "-launcher", "fork", "-n", count, *more, *agent], {}
     names = ",".join(host.name for host in hosts)
-    return [mpiexec, "-hosts", names, "-ppn", "1", "-n", count, *agent], dict(OVER_TCP)
+    return [mpiexec, "-hosts", names, "-ppn", "1", "-n", count, *more, *agent], dict(OVER_TCP)

@@ -25,7 +25,13 @@ PREFIXES = (
 )
 
 
+# In a job of Slurm mpiexec starts a step of its own. It runs beside others of the job, and an agent
+# has all CPUs of its host, not those of one task: the ranks inherit them.
+SLURM_STEP = {"SLURM_OVERLAP": "1", "SLURM_CPU_BIND": "none"}
+
+
 def mpi_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    return {
+    env = {
         name: value for name, value in environ.items() if name in NAMES or name.startswith(PREFIXES)
     }
+    return env | SLURM_STEP if "SLURM_JOB_ID" in env else env

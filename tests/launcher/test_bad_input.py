@@ -17,7 +17,8 @@ from rdmacoll.launcher.base.hosts import MOST_RANKS
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        ([], "how many ranks? give -np N"),
+        ([], "what shall the ranks run?"),
+        (["s.py"], "how many ranks? give -np N"),
         (["-np", "2"], "what shall the ranks run?"),
         (["-np", "0", "s.py"], "0 is not a positive number"),
         (["-np", "two", "s.py"], "'two' is no whole number"),

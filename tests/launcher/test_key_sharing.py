@@ -16,6 +16,7 @@ from rdmacoll.launcher.base.hosts import Host
 from rdmacoll.launcher.base.job import Job
 from rdmacoll.launcher.command.mpi_command import Flavour
 from rdmacoll.launcher.command.mpi_find import Mpi
+from rdmacoll.launcher.command.options import parse
 from rdmacoll.launcher.keys import key_sharing
 from rdmacoll.launcher.keys.key import Key
 from rdmacoll.launcher.keys.key_holder import _serve, ask_for_key, key_address
@@ -75,7 +76,8 @@ def test_the_keys_and_the_agents_have_one_deadline(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(time, "monotonic", lambda: now_s)
     monkeypatch.setattr(rdmarun, "KeySharing", SharesForLong)
     monkeypatch.setattr(rdmarun, "Launch", Launches)
-    rdmarun._run_by_mpi(JOB, Mpi("mpiexec", Flavour.MPICH, ""), ["agent"])
+    options = parse(["-H", "nodeA,nodeB", "script.py"], {}, "0")
+    rdmarun._run_by_mpi(JOB, Mpi("mpiexec", Flavour.MPICH, ""), ["agent"], options)
     assert deadlines == [1007.0, 1007.0]
 
 

@@ -41,6 +41,12 @@ def test_command(flavour: Flavour, hosts: list[Host], command: str) -> None:
         assert env == ({"UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp"} if hosts is CLUSTER else {})
 
 
+@pytest.mark.parametrize(("flavour", "hosts", "command"), GOLDEN)
+def test_the_users_arguments_stand_last(flavour: Flavour, hosts: list[Host], command: str) -> None:
+    argv, _ = mpi_command("mpiexec", flavour, hosts, AGENT, root=False, more=["-iface", "eth 0"])
+    assert argv == [*command.split()[: -len(AGENT)], "-iface", "eth 0", *AGENT]
+
+
 def test_open_mpi_must_be_told_that_root_is_meant() -> None:
     _, env = mpi_command("mpiexec", Flavour.OPEN_MPI, HERE, AGENT, root=True)
     assert {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"} < env.keys()

@@ -15,7 +15,7 @@ from job_runner import LIMIT_S, Jobs, command_of, wait_for
 from rdmacoll.launcher.base.comm import Comm, Gathering
 from rdmacoll.launcher.command.mpi_env import mpi_environment
 from rdmacoll.launcher.keys.key import Key, NotOfTheJob, Trust, establish_trust
-from rdmacoll.launcher.keys.key_sharing import remote_shell
+from rdmacoll.launcher.keys.remote_shell import remote_shell
 from test_mpi import HYDRA, TWO_AGENTS, bare_python
 
 TWO_HOSTS = ["-np", "2", "-H", "nodeA:1,nodeB:1"]
@@ -169,9 +169,12 @@ def test_a_changed_job_is_refused() -> None:
 
 
 def test_the_variables_that_mpiexec_gets() -> None:
-    ours = {"PATH": "/bin", "LC_ALL": "C", "HYDRA_DEBUG": "1", "SLURM_JOB_ID": "7", "FI_X": "y"}
+    ours = {"PATH": "/bin", "LC_ALL": "C", "HYDRA_DEBUG": "1", "PBS_JOBID": "7", "FI_X": "y"}
     users = {"API_TOKEN": "t", "AWS_SECRET_ACCESS_KEY": "s", "RDMACOLL_SECRET_FILE": "f"}
     assert mpi_environment(ours | users) == ours
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_CPU_BIND": "cores"}
+    step = {"SLURM_CPU_BIND": "none", "SLURM_OVERLAP": "1"}
+    assert mpi_environment(slurm) == {"SLURM_JOB_ID": "7", **step}
 
 
 def test_remote_shell() -> None:

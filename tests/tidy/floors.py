@@ -106,7 +106,9 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.agent": BELOW_LAUNCHER | {"rdmacoll.launcher.keys"},
-    "rdmacoll.launcher.command": BELOW_LAUNCHER | {"rdmacoll.launcher.keys", "rdmacoll.info"},
+    "rdmacoll.launcher.command.allocation": BELOW_LAUNCHER,
+    "rdmacoll.launcher.command": BELOW_LAUNCHER
+    | {"rdmacoll.launcher.keys", "rdmacoll.launcher.command.allocation", "rdmacoll.info"},
     "rdmacoll.launcher": BELOW_LAUNCHER
     | {f"rdmacoll.launcher.{room}" for room in ("keys", "agent", "command")},
     "rdmacoll.bench": ON_LAUNCHER,
