@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .failure import DeadRankError, dead_ranks, shrink_group
     from .memory import empty, in_heap, memory_stats, place_, registered_memory, zeros
     from .placement import trace_placement
+    from .slurm import env_from_slurm
 
 __all__ = [
     "DeadRankError",
@@ -26,6 +27,7 @@ __all__ = [
     "dead_ranks",
     "elastic",
     "empty",
+    "env_from_slurm",
     "in_heap",
     "memory_stats",
     "place_",
@@ -39,6 +41,7 @@ __version__: str
 _ELSEWHERE = {
     "DeadRankError": ".failure",
     "dead_ranks": ".failure",
+    "env_from_slurm": ".slurm",
     "shrink_group": ".failure",
     "trace_placement": ".placement",
 }
