@@ -14,7 +14,8 @@ CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
 .PHONY: help train test ci-quick nightly test-cpp test-python test-examples test-suite test-bare \
-	sim faults soak fuzz test-rdma rdma-shell build build-cpp style tidy fmt asan tsan bench clean
+	sim faults soak fuzz test-slurm test-rdma rdma-shell build build-cpp style tidy fmt asan tsan \
+	bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -113,8 +114,17 @@ SOAK_SECONDS ?= 60
 soak: build-cpp  ## ranks under all load at once: many groups, threads, signals, forks; no leaks
 	build/cpp/soak --seconds $(SOAK_SECONDS)
 
-test-python: build  ## everything under tests/ that pytest runs, but torch's own suite
+$(STAMPS)/slurm: .ci/system-packages-slurm $(STAMPS)/packages
+	.ci/system-packages-slurm
+	@touch $@
+
+FOR_NIGHTLY := $(if $(RDMACOLL_NIGHTLY),$(STAMPS)/slurm)
+
+test-python: build $(FOR_NIGHTLY)  ## all under tests/ that pytest runs, but torch's own suite
 	$(BIN)/python -m pytest tests
+
+test-slurm: build $(STAMPS)/slurm  ## jobs on a real Slurm, of two nodes in namespaces (root)
+	RDMACOLL_NIGHTLY=1 $(BIN)/python -m pytest tests/slurm
 
 test-examples: build  ## every example, as its first lines say, and otherwise
 	$(BIN)/python -m pytest tests/torch/test_examples.py

@@ -1,0 +1,121 @@
+"""Jobs on a real Slurm, of two nodes: rdmarun finds them, srun starts its agents, or the ranks.
+
+What Slurm says of itself is also recorded, in tests/launcher/test_allocation.py, which always runs.
+Floor: tests.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cluster import Cluster, rdmarun
+
+pytestmark = pytest.mark.nightly
+
+TWO_NODES = ["-N2", "--ntasks-per-node=2"]
+SALLOC = ["salloc", "--quiet", *TWO_NODES]
+# Each rank says where it is, and who shares a group with it.
+RANK = """
+import os, socket, sys
+import torch, torch.distributed as dist
+import rdmacoll
+rdmacoll.env_from_slurm()
+dist.init_process_group("gloo")
+ones = torch.ones(1)
+dist.all_reduce(ones)
+local = os.environ["LOCAL_RANK"], os.environ["LOCAL_WORLD_SIZE"]
+print("rank", dist.get_rank(), *local, "on", socket.gethostname(), "sum", int(ones), flush=True)
+dist.destroy_process_group()
+"""
+FOUR_RANKS = [
+    ("0", "0", "2", "n1", "4"),
+    ("1", "1", "2", "n1", "4"),
+    ("2", "0", "2", "n2", "4"),
+    ("3", "1", "2", "n2", "4"),
+]
+
+
+def ranks(output: str) -> list[tuple[str, ...]]:
+    return sorted(re.findall(r"rank (\d) (\d) (\d) on (n\d) sum (\d)", output))
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "train.py"
+    path.write_text(RANK)
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(cluster: Cluster) -> Iterator[None]:
+    yield
+    cluster.wait_for(lambda: not cluster.processes(), f"the end of {cluster.processes()}")
+
+
+def test_rdmarun_in_a_batch_job(cluster: Cluster, script: str, tmp_path: Path) -> None:
+    job, out = tmp_path / "job.sh", tmp_path / "out"
+    job.write_text(f"#!/bin/sh\nexec {' '.join(rdmarun(script))}\n")
+    done = cluster.run("sbatch", "--parsable", *TWO_NODES, f"--output={out}", str(job))
+    assert done.returncode == 0, done.stderr
+    number = done.stdout.strip()
+
+    def ended() -> bool:
+        return "JobState=COMPLETED" in cluster.run("scontrol", "show", "job", number).stdout
+
+    cluster.wait_for(ended, f"the end of job {number}")
+    said = out.read_text()
+    assert f"rdmarun: hosts from Slurm job {number}: n1:2, n2:2\n" in said
+    assert ranks(said) == FOUR_RANKS, said
+
+
+@pytest.mark.parametrize("before", [[], ["srun", "-N1", "-n1"]], ids=["salloc", "step"])
+def test_rdmarun_elsewhere_in_a_job(cluster: Cluster, script: str, before: list[str]) -> None:
+    done = cluster.run(*SALLOC, *before, *rdmarun("--verbose", script))
+    assert done.returncode == 0, done.stderr
+    assert ranks(done.stdout) == FOUR_RANKS, done.stdout
+    assert "mpiexec -hosts n1,n2 " in done.stderr
+
+
+def test_the_agents_have_all_cpus(cluster: Cluster, tmp_path: Path) -> None:
+    script = tmp_path / "cpus.py"
+    script.write_text("import os; print(len(os.sched_getaffinity(0)) == os.cpu_count())")
+    done = cluster.run(*SALLOC, *rdmarun(str(script)))
+    assert re.findall(r"True|False", done.stdout) == ["True"] * 4, done.stdout + done.stderr
+
+
+def test_fewer_ranks_than_slots(cluster: Cluster, script: str) -> None:
+    done = cluster.run(*SALLOC, *rdmarun("-np", "2", script))
+    assert ranks(done.stdout) == [("0", "0", "2", "n1", "2"), ("1", "1", "2", "n1", "2")]
+    assert "n1:2, n2:2 (no rank on n2)\n" in done.stderr
+
+
+def test_srun_alone(cluster: Cluster, script: str) -> None:
+    done = cluster.run("srun", "--quiet", *TWO_NODES, rdmarun()[0], script)
+    assert done.returncode == 0, done.stderr
+    assert ranks(done.stdout) == FOUR_RANKS, done.stdout
+
+
+def test_srun_that_starts_rdmarun_several_times(cluster: Cluster, script: str) -> None:
+    done = cluster.run("srun", "--quiet", *TWO_NODES, *rdmarun(script))
+    assert done.returncode == 2
+    assert "SLURM_STEP_NUM_TASKS=4: srun starts rdmarun so many times" in done.stderr
+
+
+def test_the_status_of_a_rank_that_fails(cluster: Cluster, tmp_path: Path) -> None:
+    script = tmp_path / "fails.py"
+    script.write_text("import os, time\nos.environ['RANK'] == '3' and os._exit(7)\ntime.sleep(999)")
+    done = cluster.run(*SALLOC, *rdmarun(str(script)))
+    assert done.returncode == 7, done.stderr
+    assert "rank 3 on n2 (pid " in done.stderr
+
+
+def test_a_job_that_is_cancelled(cluster: Cluster, tmp_path: Path) -> None:
+    script, up = tmp_path / "waits.py", tmp_path / "up"
+    script.write_text(f"import os, time\nopen('{up}' + os.environ['RANK'], 'w')\ntime.sleep(999)")
+    argv = cluster.nodes[0].command("sbatch", "--parsable", *TWO_NODES, "--output=/dev/null")
+    wrap = f"--wrap={' '.join(rdmarun(str(script)))}"
+    number = subprocess.check_output([*argv, wrap], env=cluster.env, text=True).strip()
+    cluster.wait_for(lambda: len(list(tmp_path.glob("up?"))) == 4, "all ranks")
+    assert cluster.run("scancel", number).returncode == 0
