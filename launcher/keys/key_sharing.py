@@ -25,8 +25,8 @@ from .remote_shell import NoRemoteShell, remote_command
 
 END_TIMEOUT_S = 5.0
 REMEDY = (
-    "let ssh start programs there, or set RDMACOLL_SECRET_FILE to a file of the same secret on all "
-    "hosts (docs/SECURITY.md)"
+    "let ssh (or srun) start programs there, or set RDMACOLL_SECRET_FILE to a file of the same "
+    "secret on all hosts (docs/SECURITY.md)"
 )
 
 

@@ -110,6 +110,28 @@ def test_wrong_options(args: list[str], says: str, capsys: pytest.CaptureFixture
     assert says in capsys.readouterr().err
 
 
+# Called as `PROGRAM OPTIONS HOST COMMAND`, it runs the command here.
+PROGRAM = """#!/bin/bash
+echo "$*" >>{calls}
+while [[ $1 == -* ]]; do [ $1 = -p ] && shift; shift; done
+shift
+exec bash -c "$*"
+"""
+
+
+def test_mpiexec_and_the_key_go_the_same_way(jobs: Jobs) -> None:
+    """Also in a job of Slurm, where without the options both would call srun."""
+    program, noted = jobs.folder / "program", jobs.folder / "calls"
+    program.write_text(PROGRAM.format(calls=noted))
+    program.chmod(0o755)
+    options = ["-H", "nodeA:1,nodeB:1", "-p", "2222", "--launcher-exec", str(program)]
+    done = jobs.run(*options, jobs.script("print('here')"), **SLURM)
+    assert (done.returncode, done.stdout.count("here")) == (0, 2), done.stderr
+    calls = noted.read_text().splitlines()
+    assert len(calls) == 4  # two key holders, two of mpiexec's proxies
+    assert all("-p 2222 node" in call for call in calls), calls
+
+
 def test_mpi_args_reach_mpiexec(jobs: Jobs) -> None:
     """Hydra then puts the number of each agent before what it reads from it."""
     done = jobs.run(*TWO_HOSTS, "--mpi-args=-prepend-pattern %r:", jobs.script("print('here')"))

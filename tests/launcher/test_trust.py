@@ -238,7 +238,10 @@ def test_a_host_that_ssh_does_not_reach_is_named(jobs: Jobs) -> None:
     done = jobs.run(*TWO_HOSTS, jobs.script("pass"), **stand_in(jobs, "exit 255"))
     assert done.returncode == 1
     assert "rdmarun: host nodeB: the job's key cannot be brought there: " in done.stderr
-    assert ": status 255; let ssh start programs there, or set RDMACOLL_SECRET_FILE" in done.stderr
+    assert (
+        ": status 255; let ssh (or srun) start programs there, or set RDMACOLL_SECRET_FILE"
+        in done.stderr
+    )
 
 
 def test_a_host_that_does_not_answer_is_named_at_the_deadline(jobs: Jobs) -> None:
