@@ -294,6 +294,7 @@ def test_a_secret_file_that_is_refused(jobs: Jobs, secret_file: Path) -> None:
 def test_an_agent_without_the_key_is_not_told_the_job(jobs: Jobs) -> None:
     """It takes the place of mpiexec and of agent 0, and notes what it hears."""
     heard = jobs.folder / "heard"
+    heard.touch()  # it may be ended before it has opened the file
     thief = f"echo 'rdmarun: next {'0' * 64}'; exec /bin/cat >{heard}\n"
     done = jobs.run(*TWO_AGENTS, jobs.script("pass"), **bare_python(jobs, HYDRA + thief))
     assert done.returncode != 0
