@@ -30,7 +30,7 @@ SHELLS = (
     Shell("OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "OMPI_MCA_plm", "rsh"),
     Shell("PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_args", "PRTE_MCA_plm", "ssh"),
 )
-# A step beside mpiexec's own. Slurm says by itself what goes wrong.
+# A step beside mpiexec's own.
 SRUN = ["srun", "--overlap", "--quiet", "--mpi=none", "-N1", "-n1"]
 
 
@@ -40,9 +40,20 @@ class NoRemoteShell(ValueError):
 
 def remote_command(environ: Mapping[str, str], host: str, command: Sequence[str]) -> list[str]:
     """What runs the command on the host. NoRemoteShell if the environment names nothing usable."""
-    if _takes_srun(environ):
+    if environ.get("SLURM_JOB_ID") and not _names_ssh(environ):
         return [*SRUN, f"--nodelist={host}", *command]
+    if environ.get("LSB_JOBID") and not _names_ssh(environ):
+        return [str(Path(environ.get("LSF_BINDIR", ""), "blaunch")), host, shlex.join(command)]
     return [*remote_shell(environ), host, shlex.join(command)]
+
+
+def _names_ssh(environ: Mapping[str, str]) -> bool:
+    """Whether mpiexec is told to take ssh, or another program in its place. In a job of Slurm all
+    MPIs take srun otherwise, and MPICH takes LSF's blaunch, which reads its input as ssh does."""
+    return any(
+        environ.get(shell.program) or environ.get(shell.launcher) in ("ssh", "rsh")
+        for shell in SHELLS
+    )
 
 
 def remote_shell(environ: Mapping[str, str]) -> list[str]:
@@ -61,12 +72,3 @@ def remote_shell(environ: Mapping[str, str]) -> list[str]:
         )
     is_ssh = Path(program[0]).name == "ssh"
     return [*program, *(["-x"] if is_ssh else []), *arguments]
-
-
-def _takes_srun(environ: Mapping[str, str]) -> bool:
-    """mpiexec of every MPI does, in a job of Slurm, unless it is told otherwise."""
-    told = any(
-        environ.get(shell.program) or environ.get(shell.launcher) in ("ssh", "rsh")
-        for shell in SHELLS
-    )
-    return bool(environ.get("SLURM_JOB_ID")) and not told

@@ -70,6 +70,10 @@ SRUN = "srun --overlap --quiet --mpi=none -N1 -n1 --nodelist=n2 holder 1"
         (SLURM | {"HYDRA_LAUNCHER_EXTRA_ARGS": "--time=5"}, SRUN),
         (SLURM | {"HYDRA_LAUNCHER": "ssh"}, "ssh -x n2 holder 1"),
         (SLURM | {"OMPI_MCA_plm": "rsh"}, "ssh -x n2 holder 1"),
+        ({"LSB_JOBID": "9"}, "blaunch n2 holder 1"),
+        ({"LSB_JOBID": "9", "LSF_BINDIR": "/lsf/bin"}, "/lsf/bin/blaunch n2 holder 1"),
+        ({"LSB_JOBID": "9", "HYDRA_LAUNCHER": "ssh"}, "ssh -x n2 holder 1"),
+        ({"PBS_JOBID": "7"}, "ssh -x n2 holder 1"),
         (SLURM | {"HYDRA_LAUNCHER_EXEC": "/opt/sh"}, "/opt/sh n2 holder 1"),
     ],
 )
