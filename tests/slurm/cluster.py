@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-LIMIT_S = 60  # for anything here; a hang fails by it
+LIMIT_S = 120  # for anything here; a hang fails by it
 NODES = {"n1": "10.79.0.1", "n2": "10.79.0.2"}
 PROGRAMS = ("munged", "slurmctld", "slurmd", "salloc", "srun", "ip", "unshare", "nsenter")
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
@@ -39,6 +39,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 MpiDefault=none
+SchedulerParameters=sched_interval=2,bf_interval=2
 ReturnToService=2
 NodeName=n[1-2] CPUs={cpus} State=UNKNOWN
 PartitionName=all Nodes=n[1-2] Default=YES MaxTime=10 State=UP

@@ -22,7 +22,7 @@ import os, socket, sys
 import torch, torch.distributed as dist
 import rdmacoll
 rdmacoll.env_from_slurm()
-dist.init_process_group("gloo")
+dist.init_process_group("rdma")
 ones = torch.ones(1)
 dist.all_reduce(ones)
 local = os.environ["LOCAL_RANK"], os.environ["LOCAL_WORLD_SIZE"]
@@ -95,6 +95,16 @@ def test_srun_alone(cluster: Cluster, script: str) -> None:
     done = cluster.run("srun", "--quiet", *TWO_NODES, rdmarun()[0], script)
     assert done.returncode == 0, done.stderr
     assert ranks(done.stdout) == FOUR_RANKS, done.stdout
+
+
+def test_torchrun_by_srun(cluster: Cluster, script: str) -> None:
+    run = [rdmarun()[0], "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=2"]
+    meet = ["--rdzv-backend=c10d", "--rdzv-endpoint=n1:29400", "--rdzv-id=7"]
+    done = cluster.run("srun", "--quiet", "-N2", "--ntasks-per-node=1", *run, *meet, script)
+    assert done.returncode == 0, done.stderr
+    found = ranks(done.stdout)  # which host is the first is torchrun's choice
+    assert [(rank, total) for rank, _, _, _, total in found] == [(str(r), "4") for r in range(4)]
+    assert sorted(host for _, _, _, host, _ in found) == ["n1", "n1", "n2", "n2"]
 
 
 def test_srun_that_starts_rdmarun_several_times(cluster: Cluster, script: str) -> None:
