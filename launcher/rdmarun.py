@@ -21,7 +21,7 @@ from rdmacoll.launcher.command.mpi_command import mpi_command
 from rdmacoll.launcher.command.mpi_env import mpi_environment
 from rdmacoll.launcher.command.mpi_find import Mpi, MpiError, find_mpi
 from rdmacoll.launcher.command.options import Options, parse
-from rdmacoll.launcher.command.script import ScriptError, python_arguments
+from rdmacoll.launcher.command.script import ScriptError, check_preload, python_arguments
 from rdmacoll.launcher.keys.key import Key
 from rdmacoll.launcher.keys.key_sharing import KeyNotShared, KeySharing
 from rdmacoll.launcher.keys.secret_file import SecretFileError, read_secret_file
@@ -49,6 +49,8 @@ def run(options: Options) -> int:
         return check_build(version())
     try:
         argv = python_arguments(options.script, options.args, options.module)
+        if options.preload:
+            check_preload(argv)
     except ScriptError as error:
         say(str(error))
         return 2
@@ -131,6 +133,7 @@ def _job(options: Options, argv: list[str]) -> Job:
         min_np=options.min_np,
         max_restarts=options.max_restarts,
         elastic=options.elastic,
+        preload=options.preload,
         tag_output=options.tag_output,
         output_dir=options.output_dir,
         verbose=options.verbose,

@@ -12,9 +12,27 @@ from rdmacoll.launcher.base.job import Job
 
 from rdmacoll.base.agent_protocol import JOINS, STARTS
 
-# rdmarun may run in a rank of another job. These variables are then that job's, and no rank of this
-# one may get them.
-NOT_INHERITED: Final = {"RDMACOLL_ELASTIC"}
+# A rank's own variables. rdmarun may run in a rank of another job: these are then that job's, and
+# no rank of this one may get them.
+OWN: Final = {
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "GROUP_RANK",
+    "GROUP_WORLD_SIZE",
+    "ROLE_NAME",
+    "ROLE_RANK",
+    "ROLE_WORLD_SIZE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_RESTART_COUNT",
+    "TORCHELASTIC_MAX_RESTARTS",
+    "TORCHELASTIC_USE_AGENT_STORE",
+    "RDMACOLL_AGENT",
+    "RDMACOLL_ELASTIC",
+}
 
 
 @dataclass(frozen=True)
@@ -55,12 +73,19 @@ def master_address(job: Job, own_name: str) -> str:
     return own_name if job.hosts[0].is_local else job.hosts[0].name
 
 
-def rank_env(
+def shared_env(job: Job) -> dict[str, str]:
+    """What all ranks of the job see. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED are kept."""
+    users = {name: value for name, value in job.env.items() if name not in OWN}
+    ours = {"OMP_NUM_THREADS": "1"} if sets_one_thread(job) else {}
+    return {"PYTHONUNBUFFERED": "1", **users, **ours}
+
+
+def own_env(
     job: Job, agent: int, local_rank: int, attempt: Attempt, rendezvous: str, joins: bool = False
 ) -> dict[str, str]:
-    """What the rank sees. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED are kept."""
+    """What the rank sees besides."""
     rank, world = job.first_rank(agent) + local_rank, job.world
-    ours: dict[str, object] = {
+    own: dict[str, object] = {
         "RANK": rank,
         "WORLD_SIZE": world,
         "LOCAL_RANK": local_rank,
@@ -78,13 +103,9 @@ def rank_env(
         "TORCHELASTIC_USE_AGENT_STORE": True,
         "RDMACOLL_AGENT": rendezvous,
     }
-    theirs = {name: value for name, value in job.env.items() if name not in NOT_INHERITED}
     if job.elastic:
-        ours["RDMACOLL_ELASTIC"] = JOINS if joins else STARTS
-    env = {"PYTHONUNBUFFERED": "1", **theirs, **{name: str(value) for name, value in ours.items()}}
-    if sets_one_thread(job):
-        env["OMP_NUM_THREADS"] = "1"
-    return env
+        own["RDMACOLL_ELASTIC"] = JOINS if joins else STARTS
+    return {name: str(value) for name, value in own.items()}
 
 
 def sets_one_thread(job: Job) -> bool:

@@ -1,49 +1,39 @@
-"""The ranks of one host: started as plain python processes, reaped, and ended together.
+"""The ranks of one host: started as plain python processes or forked, reaped, and ended together.
 
 Floor: launcher/agent. Thread: the agent's; the ranks' parent-death signal hangs on it.
 """
 
-import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from rdmacoll.launcher.base.job import Job
-from rdmacoll.launcher.base.limits import give_users_descriptors, make_room
-from rdmacoll.launcher.base.processes import die_with_parent, kill_group
+from rdmacoll.launcher.base.limits import make_room
+from rdmacoll.launcher.base.processes import kill_group
 from rdmacoll.launcher.base.sink import Sink
 
 from .output import RankStream
-from .rank_env import Attempt, rank_env
+from .preload import Preload
+from .rank_env import Attempt, own_env
 from .rank_files import NAMES, open_rank_files
+from .spawn import Envs, Started, StartError, spawn_all
 
 GRACE_S = 5.0  # between the signal that asks a rank to end and the one that makes it
-
-
-class StartError(OSError):
-    """A rank cannot be started; the message says why."""
-
-    def __init__(self, rank: int, why: str) -> None:
-        super().__init__(f"cannot start rank {rank}: {why}")
 
 
 @dataclass
 class Rank:
     rank: int
-    process: subprocess.Popen[bytes]
+    pid: int
+    process: subprocess.Popen[bytes] | None  # None where it was forked (--preload)
     stdout: RankStream
     stderr: RankStream
     returncode: int | None = None  # negative: the signal that killed it
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
 
 
 class Ranks:
@@ -57,6 +47,8 @@ class Ranks:
         self._selector = selector
         self._sinks = out, err
         self._by_rank: dict[int, Rank] = {}
+        self._preload = Preload(job, selector) if job.preload else None
+        self._due: list[tuple[Envs, bool]] = []  # until the modules are imported
         self._kill_at: float | None = None
         self.ending = False
         self.lost_output = False  # whether a file could not be written
@@ -68,68 +60,75 @@ class Ranks:
     def live(self) -> list[Rank]:
         return [rank for rank in self if rank.returncode is None]
 
+    @property
+    def unended(self) -> int:
+        """How many live or are yet to be started."""
+        return len(self.live) + sum(len(own) for own, _ in self._due)
+
     def start(self, attempt: Attempt, rendezvous: str) -> None:
-        """Starts all ranks, or none if a file of theirs cannot be opened. OSError says why."""
-        own = range(self._job.hosts[self._agent].slots)
-        make_room(ranks=len(own))
-        first, is_restart = self._job.first_rank(self._agent), attempt.number > 0
-        files = [self._files(first + local_rank, is_restart) for local_rank in own]
-        for local_rank in own:
-            env = rank_env(self._job, self._agent, local_rank, attempt, rendezvous)
-            self._start(first + local_rank, env, files[local_rank])
+        """Starts all ranks, or none if a file of theirs cannot be opened. OSError says why.
+
+        With --preload, poll() starts them once the modules are imported.
+        """
+        slots = range(self._job.hosts[self._agent].slots)
+        make_room(ranks=len(slots))
+        first = self._job.first_rank(self._agent)
+        own = {
+            first + local_rank: own_env(self._job, self._agent, local_rank, attempt, rendezvous)
+            for local_rank in slots
+        }
+        self._start(own, is_restart=attempt.number > 0)
 
     def start_again(self, rank: int, attempt: Attempt, rendezvous: str, joins: bool) -> None:
         """Starts one that has ended; OSError as for start()."""
-        self._by_rank[rank].stdout.close()
-        self._by_rank[rank].stderr.close()
+        before = self._by_rank.pop(rank)
+        before.stdout.close()
+        before.stderr.close()
         local_rank = rank - self._job.first_rank(self._agent)
-        env = rank_env(self._job, self._agent, local_rank, attempt, rendezvous, joins)
-        self._start(rank, env, self._files(rank, is_restart=True))
+        own = own_env(self._job, self._agent, local_rank, attempt, rendezvous, joins)
+        self._start({rank: own}, is_restart=True)
 
-    def _start(
-        self, rank: int, env: dict[str, str], files: tuple[int, int] | tuple[None, None]
-    ) -> None:
-        process = self._spawn(rank, env)
-        assert process.stdout is not None and process.stderr is not None
-        out, err = (
-            RankStream(
-                os.dup(pipe.fileno()),
-                sink,
-                self._tag(rank),
-                file,
-                self._selector,
-                partial(self._on_file_error, f"rank.{rank}/{name}"),
-            )
-            for pipe, sink, file, name in zip(
-                (process.stdout, process.stderr), self._sinks, files, NAMES, strict=True
-            )
-        )
-        process.stdout.close()
-        process.stderr.close()
-        self._by_rank[rank] = Rank(rank, process, out, err)
+    def _start(self, own: Envs, is_restart: bool) -> None:
+        if self._preload is not None:
+            self._preload.begin()
+            self._due.append((own, is_restart))
+            return
+        self._add_all(own, spawn_all(self._job, own), is_restart)
 
-    def _spawn(self, rank: int, env: dict[str, str]) -> "subprocess.Popen[bytes]":
-        agent = os.getpid()
-
-        def prepare() -> None:
-            die_with_parent(signal.SIGKILL, agent)
-            give_users_descriptors()
-
+    def _start_due(self) -> None:
+        assert self._preload is not None
         try:
-            return subprocess.Popen(
-                [sys.executable, *self._job.argv],
-                cwd=self._job.cwd,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,  # a group of its own, to end it with its own children
-                preexec_fn=prepare,
+            if not self._preload.ready:
+                return
+        except OSError:
+            self._due.clear()
+            raise
+        due, self._due = self._due, []
+        for own, is_restart in due:
+            self._add_all(own, self._preload.fork(own), is_restart)
+        if not self._job.elastic:  # it is not needed again
+            self._preload.close()
+
+    def _add_all(self, own: Envs, started: Iterable[tuple[int, Started]], is_restart: bool) -> None:
+        files = {rank: self._files(rank, is_restart) for rank in own}
+        for rank, process in started:
+            out, err = (
+                RankStream(
+                    pipe,
+                    sink,
+                    self._tag(rank),
+                    file,
+                    self._selector,
+                    partial(self._on_file_error, f"rank.{rank}/{name}"),
+                )
+                for pipe, sink, file, name in zip(
+                    (process.stdout, process.stderr), self._sinks, files[rank], NAMES, strict=True
+                )
             )
-        except BlockingIOError:
-            raise StartError(rank, "no more processes may be started (ulimit -u)") from None
-        except OSError as error:
-            raise StartError(rank, str(error)) from None
+            self._by_rank[rank] = Rank(rank, process.pid, process.process, out, err)
+        if self._job.verbose:
+            pids = ", ".join(f"{rank} (pid {self._by_rank[rank].pid})" for rank in own)
+            self._sinks[1].say(f"host {self._job.hosts[self._agent].name}: ranks {pids}")
 
     def _tag(self, rank: int) -> bytes:
         return f"[{rank}]: ".encode() if self._job.tag_output else b""
@@ -155,6 +154,8 @@ class Ranks:
         for rank in self:
             rank.stdout.close()
             rank.stderr.close()
+        if self._preload is not None:
+            self._preload.close()
 
     @property
     def pids(self) -> set[int]:
@@ -164,15 +165,20 @@ class Ranks:
         """Takes note of a reaped child; None if it is no rank."""
         rank = next((rank for rank in self.live if rank.pid == pid), None)
         if rank is not None:
-            rank.returncode = rank.process.returncode = returncode
+            rank.returncode = returncode
+            if rank.process is not None:
+                rank.process.returncode = returncode
             rank.stdout.drain()
             rank.stderr.drain()
+        elif self._preload is not None:
+            self._preload.ended(pid, returncode)
         return rank
 
     def end(self, sig: signal.Signals) -> None:
         """Asks the living to end; poll() makes them, GRACE_S later."""
         if not self.ending:
             self.ending = True
+            self._due.clear()
             self._kill_at = time.monotonic() + GRACE_S
             for rank in self.live:
                 kill_group(rank.pid, sig)
@@ -180,10 +186,14 @@ class Ranks:
     @property
     def deadline(self) -> float | None:
         """When poll() has something to do."""
-        return self._kill_at
+        imports = self._preload.deadline if self._preload is not None and self._due else None
+        return min((at for at in (self._kill_at, imports) if at is not None), default=None)
 
     def poll(self) -> None:
+        """OSError as for start()."""
         if self._kill_at is not None and time.monotonic() >= self._kill_at:
             self._kill_at = None
             for rank in self.live:
                 kill_group(rank.pid, signal.SIGKILL)
+        if self._due:
+            self._start_due()

@@ -66,11 +66,11 @@ class Supervisor:
         try:
             self._ranks.start(self._attempt, self._rendezvous.address)
         except OSError as error:
-            self.err.say(f"host {self._host}: {error}")
-            self._blame(Why.NO_START, self._own[0])
-        if self._job.verbose:
-            pids = ", ".join(f"{rank.rank} (pid {rank.pid})" for rank in self._ranks)
-            self.err.say(f"host {self._host}: ranks {pids}")
+            self._cannot_start(self._own[0], error)
+
+    def _cannot_start(self, rank: int, error: OSError) -> None:
+        self.err.say(f"host {self._host}: {error}")
+        self._blame(Why.NO_START, rank)
 
     def watch_control(self, fd: int) -> None:
         """Obeys rdmarun: a line with the number of a signal stops the job, so does the end."""
@@ -92,7 +92,7 @@ class Supervisor:
             for key, _ in self._selector.select(self._timeout_s()):
                 key.data()
             self._reap()
-            self._ranks.poll()
+            self._poll_ranks()
             self._rendezvous.poll()
             if self._late_at is not None and time.monotonic() >= self._late_at:
                 self._blame(Why.LATE)
@@ -169,12 +169,18 @@ class Supervisor:
                 failure = Failure(rank.rank, self._host, pid, returncode, time.time_ns(), tail)
                 self.losses.add(failure)
 
+    def _poll_ranks(self) -> None:
+        try:
+            self._ranks.poll()
+        except OSError as error:
+            self._cannot_start(self._own[0], error)
+
     def _record(self) -> Record:
         payloads = self._rendezvous.payloads()
         self.losses.back(self._rendezvous.joined)
         self._rendezvous.joined.clear()
         return Record(
-            live=len(self._ranks.live),
+            live=self._ranks.unended,
             failures=len(self.losses.failures),
             missing=self.losses.missing,
             exchange=self._rendezvous.exchange,
@@ -218,8 +224,7 @@ class Supervisor:
             attempt = replace(self._attempt, number=number)
             self._ranks.start_again(rank, attempt, self._rendezvous.address, joins)
         except OSError as error:
-            self.err.say(f"host {self._host}: {error}")
-            self._blame(Why.NO_START, rank)
+            self._cannot_start(rank, error)
 
     def _go_on_with_exchange(self, table: Sequence[Record], arrived: frozenset[int]) -> None:
         payloads = self._rendezvous.payloads()

@@ -7,7 +7,7 @@ Floor: launcher/base. Thread: any.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from .hosts import Host
 
@@ -31,6 +31,7 @@ class Job:
     min_np: int | None = None  # so many ranks must not fail; None: all of them
     max_restarts: int = 0
     elastic: bool = False  # a rank that failed is started again alone, to join the others
+    preload: list[str] = field(default_factory=list)  # modules that are imported once on each host
 
     @property
     def fewest(self) -> int:

@@ -5,6 +5,7 @@ Floor: launcher/base. Thread: the main one.
 
 import ctypes
 import os
+import select
 import signal
 import sys
 import time
@@ -22,6 +23,16 @@ def die_with_parent(sig: signal.Signals, parent: int) -> None:
     _prctl(PR_SET_PDEATHSIG, sig)
     if os.getppid() != parent:
         os.kill(os.getpid(), sig)
+
+
+def wait_until_gone(pid: int) -> None:
+    """Returns once a process has ended and its children have another parent."""
+    with suppress(ProcessLookupError):  # it has ended, and been reaped
+        end = os.pidfd_open(pid)
+        try:
+            select.select([end], [], [])
+        finally:
+            os.close(end)
 
 
 def become_subreaper() -> None:

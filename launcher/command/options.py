@@ -6,6 +6,7 @@ Floor: launcher/command. Thread: any.
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from rdmacoll.launcher.base.hosts import Host, HostError
 
@@ -46,6 +47,7 @@ class Options:
     min_np: int | None
     max_restarts: int
     elastic: bool
+    preload: list[str]
     output_dir: str | None
     tag_output: bool
     verbose: bool
@@ -87,6 +89,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
         min_np=args.min_np,
         max_restarts=args.max_restarts,
         elastic=args.elastic,
+        preload=list(dict.fromkeys(chain.from_iterable(args.preload))),
         output_dir=args.output_filename,
         tag_output=args.tag_output,
         verbose=args.verbose,
@@ -116,6 +119,15 @@ def _parser(version: str) -> argparse.ArgumentParser:
     )
     where.add_argument(
         "--hostfile", metavar="FILE", help="the same from a file: lines `host slots=N` or `host:N`"
+    )
+    add(
+        "--preload",
+        action="append",
+        default=[],
+        type=_modules,
+        metavar="MODULE,...",
+        help="import these once on each host and fork the ranks from that process: many ranks "
+        "start sooner and share its memory, as in --preload torch (repeatable)",
     )
     add("-m", dest="module", action="store_true", help="script is a module, as python -m has it")
     add(
@@ -227,6 +239,14 @@ def _folder(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("'' names no folder")
     return text
+
+
+def _modules(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise argparse.ArgumentTypeError(f"{name!r} is no name of a module")
+    return names
 
 
 def _bytes(text: str) -> int:

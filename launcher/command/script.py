@@ -8,6 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
+TAKE_A_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 INTERPRETER = re.compile(r"(?:.*/)?python(?:\d+(?:\.\d+)?)?")
 
 
@@ -42,3 +43,15 @@ def _check_interpreter(script: str) -> None:
             f"{script} is {found}, but the ranks run in rdmarun's own python, {own}: use the "
             f"rdmarun of that python, or leave {script} out"
         )
+
+
+def check_preload(argv: list[str]) -> None:
+    """--preload hooks into python's start-up; these options of python's would switch that off."""
+    arguments = iter(argv)
+    for argument in arguments:
+        if not argument.startswith("-") or argument in ("-m", "-c"):
+            return
+        if argument in TAKE_A_VALUE:
+            next(arguments, None)
+        elif not argument.startswith(("--", "-W", "-X")) and set(argument) & set("EIS"):
+            raise ScriptError(f"python {argument} with --preload: leave out one of them")

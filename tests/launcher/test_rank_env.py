@@ -5,7 +5,14 @@ Floor: tests.
 
 from dataclasses import replace
 
-from rdmacoll.launcher.agent.rank_env import Attempt, Master, master_address, rank_env
+from rdmacoll.launcher.agent.rank_env import (
+    OWN,
+    Attempt,
+    Master,
+    master_address,
+    own_env,
+    shared_env,
+)
 from rdmacoll.launcher.base.hosts import Host
 from rdmacoll.launcher.base.job import Job
 
@@ -20,8 +27,12 @@ JOB = Job(
 )
 
 
+def rank_env(job: Job, agent: int, local_rank: int, rendezvous: str) -> dict[str, str]:
+    return shared_env(job) | own_env(job, agent, local_rank, FIRST, rendezvous)
+
+
 def test_rank_of_the_second_host() -> None:
-    assert rank_env(JOB, 1, 0, FIRST, "@address") == {
+    assert rank_env(JOB, 1, 0, "@address") == {
         "PATH": "/bin",
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": "1",
@@ -46,7 +57,9 @@ def test_rank_of_the_second_host() -> None:
 
 def test_variables_of_an_outer_job_are_not_inherited() -> None:
     job = replace(JOB, env={"RDMACOLL_ELASTIC": "joins", "RDMACOLL_AGENT": "@outer"})
-    env = rank_env(job, 0, 0, FIRST, "@inner")
+    env = rank_env(job, 0, 0, "@inner")
+    assert not OWN & shared_env(job).keys()
+    assert own_env(replace(job, elastic=True), 0, 0, FIRST, "").keys() == OWN
     assert "RDMACOLL_ELASTIC" not in env
     assert env["RDMACOLL_AGENT"] == "@inner"
 
@@ -59,12 +72,12 @@ def test_an_attempt_survives_its_journey_without_its_secret() -> None:
 
 def test_the_users_thread_count_is_kept() -> None:
     job = replace(JOB, env={"OMP_NUM_THREADS": "5"})
-    assert rank_env(job, 0, 0, FIRST, "")["OMP_NUM_THREADS"] == "5"
+    assert rank_env(job, 0, 0, "")["OMP_NUM_THREADS"] == "5"
 
 
 def test_one_rank_per_host_keeps_all_threads() -> None:
     job = replace(JOB, hosts=[Host("a", 1), Host("b", 1)])
-    assert "OMP_NUM_THREADS" not in rank_env(job, 0, 0, FIRST, "")
+    assert "OMP_NUM_THREADS" not in rank_env(job, 0, 0, "")
 
 
 def test_master_address_is_one_that_all_hosts_can_reach() -> None:

@@ -105,7 +105,8 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.elastic": {"rdmacoll.base", "rdmacoll"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
-    "rdmacoll.launcher.agent": BELOW_LAUNCHER | {"rdmacoll.launcher.keys"},
+    "rdmacoll.launcher.preload": BELOW_LAUNCHER,
+    "rdmacoll.launcher.agent": BELOW_LAUNCHER | {"rdmacoll.launcher.keys", "rdmacoll.launcher"},
     "rdmacoll.launcher.command.allocation": BELOW_LAUNCHER,
     "rdmacoll.launcher.command": BELOW_LAUNCHER
     | {"rdmacoll.launcher.keys", "rdmacoll.launcher.command.allocation", "rdmacoll.info"},

@@ -1,0 +1,159 @@
+"""Preload: the process that imports the modules of --preload, and forks the ranks of this host.
+
+The imports take seconds, so the agent does not wait for them; a fork takes milliseconds, so it
+does. preload/server.py is the process, and has the protocol.
+Floor: launcher/agent. Thread: the agent's; the ranks' parent-death signal hangs on it.
+"""
+
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from rdmacoll.launcher import preload
+from rdmacoll.launcher.base.job import Job
+from rdmacoll.launcher.base.report import signal_name
+
+from .rank_env import shared_env
+from .spawn import Envs, Started, prepare
+
+FORK_TIMEOUT_S = 60.0  # for all ranks of a host; a fork takes 10 ms
+MESSAGE_BYTES = 1 << 16
+HOOK = str(Path(next(iter(preload.__path__))))
+ROOM, ROOM_BYTES = "RDMACOLL_PRELOAD", 4096
+
+
+class PreloadError(OSError):
+    """The process does not come up, or forks no ranks; the message says why."""
+
+
+class Preload:
+    """There is a process from begin() on, until close() or its own end."""
+
+    def __init__(self, job: Job, selector: selectors.BaseSelector) -> None:
+        self._job = job
+        self._selector = selector
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._ready = False
+        self._error = ""
+        self.deadline: float | None = None  # for the imports
+
+    def begin(self) -> None:
+        """Starts the process if there is none."""
+        if self._process is not None:
+            return
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._ready, self._error = False, ""
+        self.deadline = time.monotonic() + self._job.start_timeout_s
+        shared = shared_env(self._job)
+        python_path = shared.get("PYTHONPATH")
+        # Ranks write their own variables into this room, so it has to come last (server.py).
+        room = f"{theirs.fileno()}".ljust(ROOM_BYTES - len(ROOM) - 1)
+        path = f"{HOOK}{os.pathsep}{python_path}" if python_path else HOOK
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, *self._job.argv],
+                cwd=self._job.cwd,
+                env={**shared, "PYTHONPATH": path, ROOM: room},
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # what the imports print is of no rank
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                preexec_fn=partial(prepare, os.getpid()),
+            )
+        order = [os.getpid(), self._job.preload, python_path]
+        self._socket.send(json.dumps(order).encode())
+        self._selector.register(self._socket, selectors.EVENT_READ, self._hear)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can fork. PreloadError if it never will, or is not in time."""
+        if self._error:
+            raise PreloadError(self._error)
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise PreloadError(
+                f"{self._what} has not ended that after {self._job.start_timeout_s:g} s "
+                "(--start-timeout)"
+            )
+        return self._ready
+
+    def fork(self, own: Envs) -> Iterable[tuple[int, Started]]:
+        """Forks these ranks, with their own variables. PreloadError unless it forks them all."""
+        assert self._socket is not None
+        pipes: dict[int, tuple[int, int]] = {}
+        try:
+            self._socket.settimeout(FORK_TIMEOUT_S)
+            for rank, env in own.items():
+                out, out_end = os.pipe2(os.O_CLOEXEC)
+                err, err_end = os.pipe2(os.O_CLOEXEC)
+                pipes[rank] = out, err
+                try:
+                    socket.send_fds(self._socket, [json.dumps(env).encode()], [out_end, err_end])
+                finally:
+                    os.close(out_end)
+                    os.close(err_end)
+            self._socket.send(b"{}")
+            pids = dict(self._answers(len(own)))
+        except OSError as error:
+            for fd in (fd for pair in pipes.values() for fd in pair):
+                os.close(fd)
+            if isinstance(error, PreloadError):
+                raise
+            raise PreloadError(f"{self._what} does not fork the ranks: {error}") from None
+        return [(rank, Started(pids[rank], *pipes[rank])) for rank in own]
+
+    def _answers(self, count: int) -> Iterator[tuple[int, int]]:
+        """Ranks and their process ids."""
+        assert self._socket is not None
+        for _ in range(count):
+            data = self._socket.recv(MESSAGE_BYTES)
+            if not data:
+                raise ConnectionResetError("it has ended")
+            answer = json.loads(data)
+            if "error" in answer:
+                raise PreloadError(answer["error"])
+            yield answer["rank"], answer["pid"]
+
+    def ended(self, pid: int, returncode: int) -> None:
+        """Takes note of a reaped child, which may be the process. begin() starts another."""
+        if self._process is None or pid != self._process.pid:
+            return
+        self._process.returncode = returncode
+        self._process = None
+        if self._socket is not None and not self._ready:
+            self._hear()
+            how = f"was killed by {signal_name(-returncode)}" if returncode < 0 else "ended"
+            self._error = self._error or f"{self._what} (pid {pid}) {how} before it had"
+        self.close()
+
+    def close(self) -> None:
+        """The process ends by itself, unless it is importing."""
+        if self._socket is not None:
+            self._stop_hearing()
+            self._socket.close()
+            self._socket = None
+        self._ready = False
+
+    @property
+    def _what(self) -> str:
+        return f"the process that imports {', '.join(self._job.preload)} (--preload)"
+
+    def _hear(self) -> None:
+        """It has imported all, or says what is wrong; or it has ended, which ended() tells."""
+        assert self._socket is not None
+        self._stop_hearing()
+        if data := self._socket.recv(MESSAGE_BYTES):
+            self._error = json.loads(data).get("error", "")
+            self._ready = not self._error
+
+    def _stop_hearing(self) -> None:
+        self.deadline = None
+        if self._socket in self._selector.get_map():
+            self._selector.unregister(self._socket)

@@ -1,0 +1,70 @@
+"""How ranks are started as new python processes.
+
+Floor: launcher/agent. Thread: the agent's; the ranks' parent-death signal hangs on it.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from rdmacoll.launcher.base.job import Job
+from rdmacoll.launcher.base.limits import give_users_descriptors
+from rdmacoll.launcher.base.processes import die_with_parent
+
+from .rank_env import shared_env
+
+Envs = dict[int, dict[str, str]]  # ranks and their own variables
+
+
+class StartError(OSError):
+    """A rank cannot be started; the message says why."""
+
+    def __init__(self, rank: int, why: str) -> None:
+        super().__init__(f"cannot start rank {rank}: {why}")
+
+
+@dataclass(frozen=True)
+class Started:
+    pid: int
+    stdout: int  # the agent's end of its pipe
+    stderr: int
+    process: "subprocess.Popen[bytes] | None" = None
+
+
+def spawn_all(job: Job, own: Envs) -> Iterator[tuple[int, Started]]:
+    """Starts them one by one, as they are asked for. StartError if one cannot be started."""
+    shared = shared_env(job)
+    for rank, env in own.items():
+        process = _spawn(job, rank, {**shared, **env})
+        assert process.stdout is not None and process.stderr is not None
+        with process.stdout, process.stderr:
+            out, err = os.dup(process.stdout.fileno()), os.dup(process.stderr.fileno())
+        yield rank, Started(process.pid, out, err, process)
+
+
+def _spawn(job: Job, rank: int, env: dict[str, str]) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(
+            [sys.executable, *job.argv],
+            cwd=job.cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # a group of its own, to end it with its own children
+            preexec_fn=partial(prepare, os.getpid()),
+        )
+    except BlockingIOError:
+        raise StartError(rank, "no more processes may be started (ulimit -u)") from None
+    except OSError as error:
+        raise StartError(rank, str(error)) from None
+
+
+def prepare(agent: int) -> None:
+    """In the new process, before it becomes python."""
+    die_with_parent(signal.SIGKILL, agent)
+    give_users_descriptors()
