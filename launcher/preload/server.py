@@ -11,6 +11,7 @@ Protocol, over a socket that keeps messages apart, all in JSON:
 Floor: launcher/preload. Thread: the main one; there is no other.
 """
 
+import atexit
 import ctypes
 import gc
 import importlib
@@ -73,6 +74,7 @@ def _leave_start_up(python_path: str | None) -> None:
 def _import_all(names: list[str], agent: socket.socket) -> None:
     folder = _first_folder()
     sys.path[:0] = folder
+    atexit.register(gc.unfreeze)  # the last to run: what is frozen would not be finalized
     for name in names:
         if error := _import(name):
             _fail(agent, f"--preload {name}: {error}")
