@@ -86,7 +86,8 @@ def run(folder: Path, text: str, *options: str) -> str:
     return finished.stdout
 
 
-def test_two_losses_change_no_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("preload", [[], ["--preload", "torch"]], ids=["", "preload"])
+def test_two_losses_change_no_bit(tmp_path: Path, preload: list[str]) -> None:
     """The second is of the lowest rank, in steps that are not committed."""
     text = """
         def train(state):
@@ -105,7 +106,8 @@ def test_two_losses_change_no_bit(tmp_path: Path) -> None:
         assert (state.worlds[0], state.worlds[1], state.worlds[-1]) == (3, 2, 3)
         check(state)
     """
-    output = run(tmp_path, text, "--max-restarts", "2", "-H", "localhost:1,127.0.0.1:2")
+    hosts = ["-H", "localhost:1,127.0.0.1:2"]
+    output = run(tmp_path, text, "--max-restarts", "2", *hosts, *preload)
     assert output.count("starting rank 1 again (restart ") == 1
     assert output.count("starting rank 0 again (restart ") == 1
     for slot in range(3):
