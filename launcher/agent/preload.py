@@ -13,20 +13,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
-from rdmacoll.launcher import preload
 from rdmacoll.launcher.base.job import Job
 from rdmacoll.launcher.base.report import signal_name
+from rdmacoll.launcher.preload import FOLDER, MESSAGE_BYTES, ROOM, ROOM_BYTES
 
 from .rank_env import shared_env
-from .spawn import Envs, Started, prepare
+from .spawn import Envs, Started, prepare, why_not
 
 FORK_TIMEOUT_S = 60.0  # for all ranks of a host; a fork takes 10 ms
-MESSAGE_BYTES = 1 << 16
-HOOK = str(Path(next(iter(preload.__path__))))
-ROOM, ROOM_BYTES = "RDMACOLL_PRELOAD", 4096
 
 
 class PreloadError(OSError):
@@ -56,21 +53,26 @@ class Preload:
         python_path = shared.get("PYTHONPATH")
         # Ranks write their own variables into this room, so it has to come last (server.py).
         room = f"{theirs.fileno()}".ljust(ROOM_BYTES - len(ROOM) - 1)
-        path = f"{HOOK}{os.pathsep}{python_path}" if python_path else HOOK
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, *self._job.argv],
-                cwd=self._job.cwd,
-                env={**shared, "PYTHONPATH": path, ROOM: room},
-                stdin=subprocess.DEVNULL,
-                stdout=2,  # what the imports print is of no rank
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                preexec_fn=partial(prepare, os.getpid()),
-            )
-        order = [os.getpid(), self._job.preload, python_path]
-        self._socket.send(json.dumps(order).encode())
+        path = f"{FOLDER}{os.pathsep}{python_path}" if python_path else FOLDER
+        try:
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, *self._job.argv],
+                    cwd=self._job.cwd,
+                    env={**shared, "PYTHONPATH": path, ROOM: room},
+                    stdin=subprocess.DEVNULL,
+                    stdout=2,  # what the imports print is of no rank
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                    preexec_fn=partial(prepare, os.getpid()),
+                )
+        except OSError as error:
+            self.close()
+            raise PreloadError(f"{self._what} cannot be started: {why_not(error)}") from None
         self._selector.register(self._socket, selectors.EVENT_READ, self._hear)
+        order = [os.getpid(), self._job.preload, python_path]
+        with suppress(ConnectionError):  # it has ended already, and the agent will reap it
+            self._socket.send(json.dumps(order).encode())
 
     @property
     def ready(self) -> bool:
@@ -79,8 +81,8 @@ class Preload:
             raise PreloadError(self._error)
         if self.deadline is not None and time.monotonic() >= self.deadline:
             raise PreloadError(
-                f"{self._what} has not ended that after {self._job.start_timeout_s:g} s "
-                "(--start-timeout)"
+                f"{self._what} is not through with its imports after "
+                f"{self._job.start_timeout_s:g} s (--start-timeout)"
             )
         return self._ready
 
@@ -106,7 +108,7 @@ class Preload:
                 os.close(fd)
             if isinstance(error, PreloadError):
                 raise
-            raise PreloadError(f"{self._what} does not fork the ranks: {error}") from None
+            raise PreloadError(f"{self._what} forks no ranks: {error}") from None
         return [(rank, Started(pids[rank], *pipes[rank])) for rank in own]
 
     def _answers(self, count: int) -> Iterator[tuple[int, int]]:
@@ -130,7 +132,7 @@ class Preload:
         if self._socket is not None and not self._ready:
             self._hear()
             how = f"was killed by {signal_name(-returncode)}" if returncode < 0 else "ended"
-            self._error = self._error or f"{self._what} (pid {pid}) {how} before it had"
+            self._error = self._error or f"{self._what} (pid {pid}) {how}"
         self.close()
 
     def close(self) -> None:
@@ -143,17 +145,20 @@ class Preload:
 
     @property
     def _what(self) -> str:
-        return f"the process that imports {', '.join(self._job.preload)} (--preload)"
+        return f"the process of --preload {','.join(self._job.preload)}"
 
     def _hear(self) -> None:
         """It has imported all, or says what is wrong; or it has ended, which ended() tells."""
         assert self._socket is not None
         self._stop_hearing()
-        if data := self._socket.recv(MESSAGE_BYTES):
+        data = b""
+        with suppress(ConnectionError):
+            data = self._socket.recv(MESSAGE_BYTES)
+        if data:
             self._error = json.loads(data).get("error", "")
             self._ready = not self._error
 
     def _stop_hearing(self) -> None:
         self.deadline = None
-        if self._socket in self._selector.get_map():
+        if self._socket is not None and self._socket in self._selector.get_map():
             self._selector.unregister(self._socket)

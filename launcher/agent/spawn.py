@@ -58,10 +58,14 @@ def _spawn(job: Job, rank: int, env: dict[str, str]) -> "subprocess.Popen[bytes]
             start_new_session=True,  # a group of its own, to end it with its own children
             preexec_fn=partial(prepare, os.getpid()),
         )
-    except BlockingIOError:
-        raise StartError(rank, "no more processes may be started (ulimit -u)") from None
     except OSError as error:
-        raise StartError(rank, str(error)) from None
+        raise StartError(rank, why_not(error)) from None
+
+
+def why_not(error: OSError) -> str:
+    """Why a process could not be started."""
+    is_limit = isinstance(error, BlockingIOError)
+    return "no more processes may be started (ulimit -u)" if is_limit else str(error)
 
 
 def prepare(agent: int) -> None:

@@ -120,15 +120,6 @@ def _parser(version: str) -> argparse.ArgumentParser:
     where.add_argument(
         "--hostfile", metavar="FILE", help="the same from a file: lines `host slots=N` or `host:N`"
     )
-    add(
-        "--preload",
-        action="append",
-        default=[],
-        type=_modules,
-        metavar="MODULE,...",
-        help="import these once on each host and fork the ranks from that process: many ranks "
-        "start sooner and share its memory, as in --preload torch (repeatable)",
-    )
     add("-m", dest="module", action="store_true", help="script is a module, as python -m has it")
     add(
         "-x",
@@ -154,6 +145,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
         help="longest time until every host runs its agent, and, once one rank has joined the "
         "first exchange of a group, until all have (default: %(default)g)",
     )
+    _add_preload(parser)
     _add_failures(parser)
     add_remote_options(parser)
     add(
@@ -174,6 +166,18 @@ def _parser(version: str) -> argparse.ArgumentParser:
     add("script", nargs="?", help="a python script, or with -m a module")
     add("args", nargs=argparse.REMAINDER, help="the script's own arguments")
     return parser
+
+
+def _add_preload(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--preload",
+        action="append",
+        default=[],
+        type=_modules,
+        metavar="MODULE,...",
+        help="import these once on each host and fork the ranks from that process: many ranks "
+        "start sooner and share its memory, as in --preload torch (repeatable)",
+    )
 
 
 def _add_failures(parser: argparse.ArgumentParser) -> None:

@@ -25,13 +25,9 @@ import traceback
 
 from rdmacoll.launcher.base.processes import die_with_parent, wait_until_gone
 
+from . import FOLDER, MESSAGE_BYTES, ROOM, ROOM_BYTES
 from .fork_safety import reseed, unsafe_to_fork
 
-MESSAGE_BYTES = 1 << 20
-# The descriptor of the socket, filled up with blanks: a rank's own variables are to be seen in
-# /proc/PID/environ, as those of any process, and that is where this variable was.
-ROOM = "RDMACOLL_PRELOAD"
-ROOM_BYTES = 4096
 _libc = ctypes.CDLL(None)
 _libc.getenv.restype = ctypes.c_void_p
 
@@ -60,9 +56,8 @@ def serve() -> None:
 
 def _leave_start_up(python_path: str | None) -> None:
     """Undoes what brought python here, and runs the user's own hook of this name."""
-    folder = os.path.dirname(__file__)
-    sys.path.remove(folder)
-    sys.path_importer_cache.pop(folder, None)
+    sys.path.remove(FOLDER)
+    sys.path_importer_cache.pop(FOLDER, None)
     os.environ.pop("PYTHONPATH")
     if python_path is not None:
         os.environ["PYTHONPATH"] = python_path

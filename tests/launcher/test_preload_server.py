@@ -91,7 +91,9 @@ def test_imports_that_do_not_end(jobs: Jobs) -> None:
     jobs.script("import time; time.sleep(1000)", "slow.py")
     done = jobs.run("-np", "1", "--start-timeout", "1", "--preload", "slow", jobs.script("pass"))
     assert done.returncode == 1
-    assert "imports slow (--preload) has not ended that after 1 s (--start-timeout)" in done.stderr
+    assert (
+        "--preload slow is not through with its imports after 1 s (--start-timeout)" in done.stderr
+    )
 
 
 @pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM])
@@ -103,7 +105,7 @@ def test_the_server_is_killed_while_it_imports(jobs: Jobs, sig: signal.Signals) 
     server.send_signal(sig)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    killed = f"imports slow (--preload) (pid {server.pid}) was killed by {sig.name}"
+    killed = f"--preload slow (pid {server.pid}) was killed by {sig.name}"
     assert killed in err
 
 

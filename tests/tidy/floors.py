@@ -106,12 +106,13 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,
-    "rdmacoll.launcher.agent": BELOW_LAUNCHER | {"rdmacoll.launcher.keys", "rdmacoll.launcher"},
+    "rdmacoll.launcher.agent": BELOW_LAUNCHER
+    | {"rdmacoll.launcher.keys", "rdmacoll.launcher.preload"},
     "rdmacoll.launcher.command.allocation": BELOW_LAUNCHER,
     "rdmacoll.launcher.command": BELOW_LAUNCHER
     | {"rdmacoll.launcher.keys", "rdmacoll.launcher.command.allocation", "rdmacoll.info"},
     "rdmacoll.launcher": BELOW_LAUNCHER
-    | {f"rdmacoll.launcher.{room}" for room in ("keys", "agent", "command")},
+    | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "agent", "command")},
     "rdmacoll.bench": ON_LAUNCHER,
     "rdmacoll.tune": ON_LAUNCHER | {"rdmacoll.bench"},
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "bench", "tune")}
