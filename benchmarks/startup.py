@@ -2,7 +2,7 @@
 
     benchmarks/startup.py -np 64 [rdmarun's other options, as --preload torch]
 
-It runs rdmarun, with itself as the script. All figures but the last are of the slowest rank.
+It runs rdmarun, with itself as the script. Times count from the start of rdmarun.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 BEGAN = "STARTUP_BEGAN_S"
+STEPS = "has imported torch", "has reached the Store", "has made its group", "has all_reduced once"
 
 
 def main() -> int:
@@ -30,24 +31,25 @@ def rank() -> None:
     import torch.distributed as dist
 
     times_s = [time.time()]
-    dist.init_process_group("rdma")
+    store, number, world = next(dist.rendezvous("env://"))
+    times_s.append(time.time())
+    dist.init_process_group("rdma", store=store, rank=number, world_size=world)
     times_s.append(time.time())
     dist.all_reduce(torch.ones(1))
     times_s.append(time.time())
     own = torch.tensor([*times_s, private_mb()], dtype=torch.float64)
-    gathered = [torch.empty_like(own) for _ in range(dist.get_world_size())]
+    gathered = [torch.empty_like(own) for _ in range(world)]
     dist.all_gather(gathered, own)
     everyones = torch.stack(gathered)
-    if dist.get_rank() == 0:
-        imported_s, init_s, reduced_s = (everyones.amax(0)[:3] - began_s).tolist()
+    if number == 0:
+        after_s = (everyones.amax(0)[:4] - began_s).tolist()
         print(
-            f"{dist.get_world_size()} ranks, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}"
+            f"{world} ranks, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}; the last rank"
         )
-        print(f"the last rank has imported torch after    {imported_s:6.2f} s")
-        print(f"the last rank has made its group after    {init_s:6.2f} s")
-        print(f"all are through the first all_reduce after{reduced_s:6.2f} s")
-        print(f"so our own part is                        {reduced_s - imported_s:6.2f} s")
-        print(f"private memory of a rank, median          {everyones[:, 3].median():6.1f} MB")
+        for what, at_s in zip(STEPS, after_s, strict=True):
+            print(f"  {what:34s} {at_s:6.2f} s")
+        print(f"{'our part, from the first of these':36s} {after_s[-1] - after_s[0]:6.2f} s")
+        print(f"{'private memory of a rank, median':36s} {everyones[:, 4].median():6.1f} MB")
     dist.barrier()
     dist.destroy_process_group()
 

@@ -11,7 +11,6 @@ Protocol, over a socket that keeps messages apart, all in JSON:
 Floor: launcher/preload. Thread: the main one; there is no other.
 """
 
-import atexit
 import ctypes
 import gc
 import importlib
@@ -69,16 +68,23 @@ def _leave_start_up(python_path: str | None) -> None:
 def _import_all(names: list[str], agent: socket.socket) -> None:
     folder = _first_folder()
     sys.path[:0] = folder
-    atexit.register(gc.unfreeze)  # the last to run: what is frozen would not be finalized
     for name in names:
         if error := _import(name):
             _fail(agent, f"--preload {name}: {error}")
             os._exit(1)
     for entry in folder:
         sys.path.remove(entry)
-    gc.collect()
-    gc.freeze()  # or the ranks' collections would write to, and so copy, all that they share
+    _share_memory()
     agent.send(b"{}")
+
+
+def _share_memory() -> None:
+    """Ranks get copies of what they write to. So their garbage collections leave this out."""
+    gc.collect()
+    gc.freeze()
+    # At its end python clears modules that somebody still holds. The others it leaves to the
+    # collector, so their finalizers would not run.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(list(sys.modules.values())))
 
 
 def _first_folder() -> list[str]:
