@@ -1,7 +1,7 @@
 """A long line between two hosts: `delay_line A B DELAY_MS LOSS RATE_MBIT`, until its standard input
-ends; it says "up". A and B are HOLDER/ADDRESS; 0 Mbit is as fast as it goes.
+ends; it says "up". A and B are HOLDER/IPV4/IPV6; 0 Mbit is as fast as it goes.
 
-Each host gets a tun device and sends through it what is for the other's address, so nothing else
+Each host gets a tun device and sends through it what is for the other's addresses, so nothing else
 changes for the hosts. A packet leaves its host at the rate of the line, arrives DELAY_MS later, or
 is lost with the probability LOSS. Without loss the kernel cuts and joins no packets of TCP itself:
 they pass here in pieces of 64 KB, which Python can do at more than 1 Gbit/s.
@@ -36,9 +36,9 @@ AHEAD_S = 0.001  # a packet is taken from its host so long before the line is fr
 IDLE_S = 1.0
 
 
-def open_device(holder: int, peer: str, loss: float) -> int:
+def open_device(holder: str, peers: list[str], loss: float) -> int:
     """In the host of that holder, in which this process stays."""
-    enter(holder, ["user", "net"])
+    enter(int(holder), ["user", "net"])
     try:
         device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     except (PermissionError, FileNotFoundError) as error:
@@ -48,8 +48,9 @@ def open_device(holder: int, peer: str, loss: float) -> int:
     fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH14x", DEVICE.encode(), flags))
     if not loss:
         fcntl.ioctl(device, TUNSETOFFLOAD, OFFLOAD_CHECKSUM | OFFLOAD_TCP4 | OFFLOAD_TCP6)
-    for command in (f"link set {DEVICE} up", f"route add {peer} dev {DEVICE}"):
-        subprocess.run(["ip", *command.split()], check=True)
+    subprocess.run(["ip", "link", "set", DEVICE, "up"], check=True)
+    for peer in peers:
+        subprocess.run(["ip", "route", "add", peer, "dev", DEVICE], check=True)
     return device
 
 
@@ -112,12 +113,9 @@ def carry(directions: list[Direction]) -> None:
 
 
 def main(a: str, b: str, delay_ms: str, loss: str, rate_mbit: str) -> None:
-    (holder_a, _, address_a), (holder_b, _, address_b) = a.partition("/"), b.partition("/")
-    first, second = (
-        open_device(int(holder), peer, float(loss))
-        for holder, peer in ((holder_a, address_b), (holder_b, address_a))
-    )
+    (holder_a, *addresses_a), (holder_b, *addresses_b) = a.split("/"), b.split("/")
+    first = open_device(holder_a, addresses_b, float(loss))
+    second = open_device(holder_b, addresses_a, float(loss))
     line = (float(delay_ms) / 1e3, float(loss), float(rate_mbit) * 1e6 / 8)
     print("up", flush=True)
     carry([Direction(first, second, *line), Direction(second, first, *line)])
-    sys.exit()

@@ -170,7 +170,7 @@ def delay_line(
     a: Host, b: Host, *, delay_ms: float, loss: float = 0.0, rate_mbit: float = 0.0
 ) -> Iterator[None]:
     """All between these two hosts goes over such a line: see delay_line.py."""
-    ends = [f"{host.keeper.holder}/{host.address}" for host in (a, b)]
+    ends = [f"{host.keeper.holder}/{host.address}/{host.address6}" for host in (a, b)]
     line = subprocess.Popen(
         tool("delay_line", *ends, str(delay_ms), str(loss), str(rate_mbit)),
         stdin=subprocess.PIPE,
