@@ -13,9 +13,9 @@ STAMPS := .venv/stamps
 CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
-.PHONY: help train test ci-quick nightly test-cpp test-python test-examples test-suite test-bare \
-	sim faults soak fuzz test-slurm test-rdma rdma-shell build build-cpp style tidy fmt asan tsan \
-	bench clean
+.PHONY: help train test ci-quick nightly test-cpp test-python test-examples test-suite test-hosts \
+	test-bare sim faults soak fuzz test-slurm test-rdma rdma-shell build build-cpp style tidy fmt \
+	asan tsan bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -128,6 +128,13 @@ test-slurm: build $(STAMPS)/slurm  ## jobs on a real Slurm, of two nodes in name
 
 test-examples: build  ## every example, as its first lines say, and otherwise
 	$(BIN)/python -m pytest tests/torch/test_examples.py
+
+HOSTS ?= 2x1 2x2 3+1
+HOSTS_PART ?= 0/1
+
+test-hosts: build  ## tests/torch and torch's own tests in worlds over several hosts: HOSTS=2x1, 3+1
+	set -e; for hosts in $(HOSTS); do for tests in torch suite; do \
+		$(BIN)/python -m pytest tests/$$tests --hosts $$hosts --part $(HOSTS_PART); done; done
 
 test-suite: build  ## torch's own distributed tests, on our backend
 	$(BIN)/python -m pytest tests/suite

@@ -8,6 +8,11 @@ import os
 import signal
 
 import pytest
+from parts import Part, part
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", type=part, default=Part(), metavar="K/N", help="of the tests")
 
 
 def pytest_configure() -> None:
@@ -18,7 +23,15 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+@pytest.hookimpl(trylast=True)  # once other options have chosen what there is a part of
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    leave_out_nightly(config, items)
+    taken = list(config.getoption("--part").of(items))
+    config.hook.pytest_deselected(items=list(set(items) - set(taken)))
+    items[:] = taken
+
+
+def leave_out_nightly(config: pytest.Config, items: list[pytest.Item]) -> None:
     if os.environ.get("RDMACOLL_NIGHTLY") == "1":
         return
     nightly = [item for item in items if item.get_closest_marker("nightly")]

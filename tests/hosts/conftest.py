@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import pytest
 
 from hosts import NoHosts
+from hosts.layout import layout
+from hosts.ranks import Rank, Start, start_ranks
 from hosts.stand import Host, Hosts, MakeHosts
 
 
@@ -49,3 +52,19 @@ def make_hosts() -> Iterator[MakeHosts]:
 @pytest.fixture(scope="module")
 def two_hosts(make_hosts: MakeHosts) -> list[Host]:
     return make_hosts(2)
+
+
+@pytest.fixture
+def start(two_hosts: list[Host]) -> Iterator[Start]:
+    """Starts ranks on two hosts; whatever they do, they end with the test."""
+    started: list[Rank] = []
+
+    def start_on_two(spread: str, script: str, **options: Any) -> list[Rank]:
+        ranks = start_ranks(two_hosts, layout(spread), script, **options)
+        started.extend(ranks)
+        return ranks
+
+    yield start_on_two
+    for rank in started:
+        rank.process.kill()
+        rank.process.wait()
