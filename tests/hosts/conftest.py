@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,16 +56,15 @@ def two_hosts(make_hosts: MakeHosts) -> list[Host]:
 
 
 @pytest.fixture
-def start(two_hosts: list[Host]) -> Iterator[Start]:
+def start(two_hosts: list[Host], tmp_path: Path) -> Iterator[Start]:
     """Starts ranks on two hosts; whatever they do, they end with the test."""
     started: list[Rank] = []
 
     def start_on_two(spread: str, script: str, **options: Any) -> list[Rank]:
-        ranks = start_ranks(two_hosts, layout(spread), script, **options)
+        ranks = start_ranks(two_hosts, layout(spread), script, tmp_path, **options)
         started.extend(ranks)
         return ranks
 
     yield start_on_two
     for rank in started:
-        rank.process.kill()
-        rank.process.wait()
+        rank.kill()

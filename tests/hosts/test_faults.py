@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import struct
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,33 @@ except RuntimeError as error:
 )
 
 
+UNTIL_TOLD = (
+    JOIN
+    + """
+step = 0
+while True:
+    value = torch.tensor([1.0, float(rank == 0 and test.poll())])
+    dist.all_reduce(value)
+    assert value[0] == world
+    step += 1
+    if step == 20:
+        say("ready")
+    if value[1]:
+        break
+say("ended", step)
+dist.destroy_process_group()
+"""
+)
+
+
+def end(ranks: list[Rank]) -> None:
+    """None may have failed."""
+    ranks[0].tell()
+    for rank in ranks:
+        rank.wait_for("ended")
+        assert rank.status() == 0
+
+
 def ready(ranks: list[Rank]) -> list[Rank]:
     for rank in ranks:
         rank.wait_for("ready")
@@ -73,7 +103,7 @@ def all_raise(ranks: list[Rank], since: float, what: str) -> list[str]:
 def test_a_rank_that_is_killed_on_another_host(start: Start, spread: str) -> None:
     ranks = ready(start(spread, LOOP))
     since = time.monotonic()
-    ranks[-1].process.kill()
+    ranks[-1].kill()
     for error in all_raise(ranks[:-1], since, "killed"):
         assert f"rank {len(ranks) - 1}" in error
 
@@ -90,7 +120,7 @@ def test_a_cable_that_is_cut(start: Start, two_hosts: list[Host], script: str) -
 
 
 def test_a_cable_that_is_cut_for_a_moment(start: Start, two_hosts: list[Host]) -> None:
-    ranks = ready(start("2x1", until_told()))
+    ranks = ready(start("2x1", UNTIL_TOLD))
     two_hosts[1].cut()
     time.sleep(0.5)
     two_hosts[1].heal()
@@ -100,7 +130,7 @@ def test_a_cable_that_is_cut_for_a_moment(start: Start, two_hosts: list[Host]) -
 def test_a_rank_that_is_stopped(start: Start) -> None:
     ranks = ready(start("2x2", LOOP, env=STALL))
     since = time.monotonic()
-    os.kill(ranks[-1].process.pid, signal.SIGSTOP)
+    os.kill(ranks[-1].pid, signal.SIGSTOP)
     for error in all_raise(ranks[:-1], since, "stopped"):
         assert f"rank {len(ranks) - 1}" in error
 
@@ -109,7 +139,6 @@ COMPUTE = (
     JOIN
     + """
 import ctypes
-seconds, keeps_gil = int(sys.argv[1]), sys.argv[2] == "with"
 sleep = (ctypes.PyDLL if keeps_gil else ctypes.CDLL)(None).sleep
 large = torch.arange(2_000_000, dtype=torch.float32)
 dist.barrier()
@@ -141,15 +170,14 @@ dist.destroy_process_group()
 @pytest.mark.parametrize("gil", ["with", "without"])
 def test_a_rank_that_computes_for_long(start: Start, seconds: int, gil: str) -> None:
     """Longer than a host may be silent. Rank 0 has a large message for it."""
-    script = f"sys.argv[1:] = ['{seconds}', '{gil}']\n" + COMPUTE
-    ranks = start("2+1", script)
+    ranks = start("2+1", f"seconds, keeps_gil = {seconds}, {gil == 'with'}\n" + COMPUTE)
     for rank in ranks[:2]:
         took = float(rank.wait_for("messages")[1])
         print(f"200 messages and answers to another rank meanwhile: {took:.2f} s")
         assert took < seconds / 2
     for rank in ranks:
         rank.wait_for("ended", seconds + 60)
-        assert rank.process.wait(60) == 0
+        assert rank.status() == 0
 
 
 EXACT = (
@@ -173,50 +201,16 @@ def test_a_line(start: Start, two_hosts: list[Host], loss: float, rate_mbit: flo
     with delay_line(*two_hosts, delay_ms=2, loss=loss, rate_mbit=rate_mbit):
         for rank in start("2x1", EXACT):
             rank.wait_for("ended")
-            assert rank.process.wait(60) == 0
-
-
-def until_told() -> str:
-    """all_reduce until end() has told rank 0."""
-    return (
-        JOIN
-        + """
-import threading
-told = threading.Event()
-threading.Thread(target=lambda: (sys.stdin.readline(), told.set()), daemon=True).start()
-step = 0
-while True:
-    value = torch.tensor([1.0, float(rank == 0 and told.is_set())])
-    dist.all_reduce(value)
-    assert value[0] == world
-    step += 1
-    if step == 20:
-        say("ready")
-    if value[1]:
-        break
-say("ended", step)
-dist.destroy_process_group()
-"""
-    )
-
-
-def end(ranks: list[Rank]) -> None:
-    """None may have failed."""
-    assert ranks[0].process.stdin is not None
-    ranks[0].process.stdin.write("end\n")
-    ranks[0].process.stdin.close()
-    for rank in ranks:
-        rank.wait_for("ended")
-        assert rank.process.wait(60) == 0
+            assert rank.status() == 0
 
 
 STRANGER = """
 import os, socket, sys, time
-address, ports = sys.argv[1], list(map(int, sys.argv[2:]))
-silent = [socket.create_connection((address, port), 10) for port in ports for _ in range(20)]
-for port in ports:
+places = [(a, int(p)) for a, _, p in (place.partition("/") for place in sys.argv[1:])]
+silent = [socket.create_connection(place, 10) for place in places for _ in range(20)]
+for place in places:
     for size in (0, 1, 24, 100, 65536):
-        with socket.create_connection((address, port), 10) as connection:
+        with socket.create_connection(place, 10) as connection:
             connection.settimeout(0.2)
             try:
                 connection.sendall(os.urandom(size))
@@ -225,24 +219,26 @@ for port in ports:
                 pass
 time.sleep(1)
 """
+TCP_LISTEN = "0A"
 
 
-def listening_ports(host: Host) -> set[int]:
-    """Of TCP, on any address."""
-    ports = set()
-    for table in ("tcp", "tcp6"):
+def listeners(host: Host) -> Iterator[tuple[str, int]]:
+    """Addresses and ports of this host on which somebody listens."""
+    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         lines = Path(f"/proc/{host.keeper.holder}/net/{table}").read_text().splitlines()[1:]
         for fields in map(str.split, lines):
-            if fields[3] == "0A":  # TCP_LISTEN
-                ports.add(int(fields[1].rpartition(":")[2], 16))
-    return ports
+            if fields[3] == TCP_LISTEN:
+                address, _, port = fields[1].partition(":")
+                words = [int(address[at : at + 8], 16) for at in range(0, len(address), 8)]
+                packed = struct.pack(f"={len(words)}I", *words)
+                yield socket.inet_ntop(family, packed), int(port, 16)
 
 
 def test_strangers_on_the_ports(start: Start, two_hosts: list[Host]) -> None:
     a, b = two_hosts
-    ranks = ready(start("2x1", until_told()))
-    ports = listening_ports(a) - {PORT}
-    assert ports, "the rank of the first host listens nowhere"
-    stranger = b.run(sys.executable, "-c", STRANGER, a.address, *map(str, ports))
+    ranks = ready(start("2x1", UNTIL_TOLD))
+    found = [f"{address}/{port}" for address, port in listeners(a) if port != PORT]
+    assert found, "the rank of the first host listens nowhere"
+    stranger = b.run(sys.executable, "-c", STRANGER, *found)
     assert stranger.returncode == 0, stranger.stdout
     end(ranks)
