@@ -9,6 +9,7 @@
 // data verbs. The data verbs and arm() belong to one driver at a time and never block or allocate.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -86,6 +87,9 @@ struct TransportInfo {
   // Readable while something has come that only poll() takes (a socket set, for one): the process
   // must be driven for its peers' sake. -1: peers need no help of this process.
   int attention_fd = -1;
+  // Puts may read any memory of this process, and begin_placement() lends any of it to a peer:
+  // nothing has to be registered.
+  bool any_memory = false;
 };
 
 // What set-up has cost so far. The steady state adds nothing to it.
@@ -116,6 +120,15 @@ struct RegionMemory {
     const uint64_t bytes = segment->bytes();
     return {std::move(segment), 0, bytes, Access::Full};
   }
+};
+
+// Memory of this process that a peer may put into for a while. The key opens it there.
+struct Placement {
+  static constexpr uint32_t kNone = ~0u;
+  uint32_t id = kNone;
+  std::array<char, kShortKeyBytes> key{};  // zeros: none
+
+  bool is_given() const { return id != kNone; }
 };
 
 // What becomes of peers that were offered a region that is released and have not opened it.
@@ -181,6 +194,11 @@ class Transport {
   virtual Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                         const Header& header) = 0;
   virtual void poll() = 0;
+  // Lends memory to a peer, which may put into it until end_placement(). None: not now; of
+  // transports with any_memory alone.
+  virtual Placement begin_placement(PeerId, std::byte*, uint64_t) { return {}; }
+  // From now on nothing lands there, whenever the peer has sent it.
+  virtual void end_placement(const Placement&) {}
 
   // --- sleep ----------------------------------------------------------------------------------
   // After arm(), a later signal or failure of a peer makes the descriptor readable. The caller

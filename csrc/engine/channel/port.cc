@@ -159,6 +159,12 @@ const std::byte* Port::in_source(uint64_t bytes) const {
   return link_.heap.data() + offset;
 }
 
+Region Port::open_placement(const std::array<char, kShortKeyBytes>& key, uint64_t bytes) const {
+  if (key == std::array<char, kShortKeyBytes>{}) return {};
+  auto region = link_.transport->open_region(link_.peer, {key.data(), key.size()}, Deadline{0});
+  return region.ok() && region.value().bytes >= bytes ? region.take() : Region{};
+}
+
 void Port::consume(bool was_zero_copy) {
   ++consumed_;
   if (was_zero_copy) zero_copy_read_ = consumed_;

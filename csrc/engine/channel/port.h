@@ -3,6 +3,7 @@
 // Floor: engine/channel. Thread: the driver.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -84,6 +85,7 @@ class Port {
   // --- out ------------------------------------------------------------------------------------
   // Whether the next message has a place; only then may it be written and announced.
   bool can_send() const;
+  const Link& link() const { return link_; }
   // Whether what is written here is in the peer's memory at once.
   bool is_mapped() const { return link_.mapped != nullptr; }
   // Where the next message of so many bytes is to be written.
@@ -113,6 +115,10 @@ class Port {
   // tells the peer: it is the one that the peer's next message needs. A zero-copy message is
   // given back at once, or else in settle(): the peer's operation waits for it.
   void consume(bool was_zero_copy = false);
+
+  // Where the peer wants a message of so many bytes, by the key of a placement that it has given;
+  // without bytes: the key is none of that.
+  Region open_placement(const std::array<char, kShortKeyBytes>& key, uint64_t bytes) const;
 
   // --- zero copy ------------------------------------------------------------------------------
   // Gives back the zero-copy messages that this rank has consumed, where that was put off. Whether

@@ -62,17 +62,21 @@ void Group::fail_in_flight(std::vector<Completion>& finished) {
   p2p_.fail_all(failure(), finished);
 }
 
-// Ends the collective that failed, once its memory is the user's alone again: no peer can write
-// into its output, and no device reads a zero-copy message out of it.
+// Ends the collective that failed, and sends, once their memory is the user's alone again: no peer
+// can write into an output, and no transport reads a zero-copy message.
 bool Group::drain(std::vector<Completion>& finished) {
   if (life_ != Life::Draining) return false;
-  const bool ran = collectives_.current() != nullptr;
+  const bool runs = collectives_.current() != nullptr;
+  const bool ran = runs || p2p_.is_sending();
   for (uint32_t peer = 0; ran && peer < members_.world(); ++peer) {
     if (peer == members_.rank()) continue;
-    const bool writes = executor_.may_write_output(peer) && !executor_.has_given_up(peer);
-    if ((writes || executor_.is_sending_to(peer)) && !lets_go(peer)) return false;
+    const bool is_written =
+        runs && executor_.may_write_output(peer) && !executor_.has_given_up(peer);
+    const bool is_read = (runs && executor_.is_sending_to(peer)) || p2p_.is_sending_to(peer);
+    if ((is_written || is_read) && !lets_go(peer)) return false;
   }
-  if (ran) collectives_.fail_current(failure(), finished);
+  if (runs) collectives_.fail_current(failure(), finished);
+  p2p_.fail_sending(failure(), finished);
   enter(Life::Failed);
   return ran;
 }

@@ -1,8 +1,7 @@
-// PointToPoint: matching, clear-to-send and the data behind them. Floor: engine/p2p. Thread: the
-// driver.
+// PointToPoint: matching and clear-to-send. Floor: engine/p2p. Thread: the driver.
 #include "csrc/engine/p2p/p2p.h"
 
-#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "csrc/base/check.h"
@@ -22,6 +21,7 @@ struct ClearToSendWire {
   uint64_t bytes;  // that the receiver has room for; data follow only if the sender's are as many
   uint32_t number;
   uint32_t accepted;
+  std::array<char, kShortKeyBytes> key;  // of what is lent for it; zeros: data go through slots
 };
 static_assert(sizeof(EnvelopeWire) <= kInlineBytes && sizeof(ClearToSendWire) <= kInlineBytes);
 constexpr std::byte kIsEager{1};
@@ -211,8 +211,11 @@ bool PointToPoint::clear_receives(uint32_t peer) {
   Port& out = port(kClearToSendChannel, peer);
   bool moved = false;
   while (!state.matched.empty() && out.can_send()) {
-    const RecvOp& op = state.matched.front();
-    const ClearToSendWire wire{op.bytes, op.number, op.fits()};
+    RecvOp& op = state.matched.front();
+    if (op.fits() && !op.placement.is_given()) {
+      op.placement = out.link().transport->begin_placement(out.link().peer, op.data, op.bytes);
+    }
+    const ClearToSendWire wire{op.bytes, op.number, op.fits(), op.placement.key};
     std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
     if (!out.announce(sizeof(wire))) break;
     if (op.fits()) {
@@ -240,50 +243,11 @@ bool PointToPoint::take_clearances(uint32_t peer, std::vector<Completion>& finis
     if (wire.accepted != 0) {
       log_.start_point_to_point(op.record, static_cast<int>(peer));
       if (port(kDataChannel, peer).is_mapped()) op.stores = store_choice_.begin_message(op.bytes);
+      op.placed = in.open_placement(wire.key, op.bytes);
       state.cleared.push(std::move(op));
     } else {
       finish(op, size_mismatch(rank_, op.bytes, peer, wire.bytes), finished);
     }
-  }
-  return moved;
-}
-
-bool PointToPoint::push_data(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = peers_[peer];
-  Port& out = port(kDataChannel, peer);
-  bool moved = false;
-  while (!state.cleared.empty() && out.can_send()) {
-    SendOp& op = state.cleared.front();
-    const uint64_t chunk = std::min(slot_bytes_, op.bytes - op.moved);
-    std::byte* to = out.outgoing(chunk);
-    store_choice_.time(op.stores,
-                       [&] { copy_bytes(to, op.data + op.moved, chunk, op.stores.stores); });
-    if (!out.announce(chunk)) break;
-    op.moved += chunk;
-    moved = true;
-    if (op.moved < op.bytes) continue;
-    store_choice_.end(op.stores);
-    finish(op, Status(), finished);
-    static_cast<void>(state.cleared.pop());
-  }
-  return moved;
-}
-
-bool PointToPoint::pull_data(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = peers_[peer];
-  Port& in = port(kDataChannel, peer);
-  bool moved = false;
-  while (!state.incoming.empty() && in.take() != nullptr) {
-    RecvOp& op = state.incoming.front();
-    const uint64_t chunk = std::min(slot_bytes_, op.bytes - op.moved);
-    const Stores stores = op.bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
-    copy_bytes(op.data + op.moved, in.incoming(chunk), chunk, stores);
-    in.consume();
-    op.moved += chunk;
-    moved = true;
-    if (op.moved < op.bytes) continue;
-    finish(op, Status(), finished);
-    static_cast<void>(state.incoming.pop());
   }
   return moved;
 }

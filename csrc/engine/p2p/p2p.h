@@ -3,8 +3,10 @@
 //
 //   sender                                   receiver
 //   envelope {tag, bytes, number}  ------->  matched against posted receives, else kept aside
-//                                  <-------  clear to send {number}, once matched
+//                                  <-------  clear to send {number, where to}, once matched
 //   chunks through the data slots  ------->  copied out, in the same order
+//   or, over a transport that reads and writes any memory (transport.h), larger ones from the
+//   sender's tensor straight into the receiver's: p2p_data.cc
 //
 // Eager messages need no clearance: up to kEnvelopeBytes travel in the envelope, larger ones beside
 // it in one of a few small slots, if one is free, where they stay until they are matched
@@ -53,9 +55,11 @@ struct SendOp {
   bool in_slot = false;       // its bytes are in the slot beside the envelope
   uint32_t number = 0;        // of the envelopes to this peer
   uint64_t moved = 0;         // bytes handed to the data channel
+  Region placed{};            // what the receiver has lent for it; no bytes: nothing
   StoreChoice::Use stores{};  // of these
   uint32_t record = FlightRing::kNone;
 
+  bool is_placed() const { return placed.bytes > 0; }
   MessageCall call() const;
 };
 
@@ -70,7 +74,8 @@ struct RecvOp {
   uint64_t sent_bytes = 0;  // by the envelope it was matched with
   uint32_t number = 0;      // of that
   uint64_t eager = 0;       // where Protocol::Eager: its number in the inbox
-  uint64_t moved = 0;       // bytes copied out
+  uint64_t moved = 0;       // bytes that are in place
+  Placement placement{};    // what is lent to the sender for it
   uint32_t record = FlightRing::kNone;
 
   bool fits() const { return bytes == sent_bytes; }
@@ -103,7 +108,12 @@ class PointToPoint {
   std::optional<MessageCall> oldest() const;
   // Whether an operation in flight cannot end without this peer.
   bool needs(uint32_t peer) const;
+  // All but sends whose tensors the transport still reads: these stay.
   void fail_all(const Status& status, std::vector<Completion>& finished);
+  bool is_sending_to(uint32_t peer) const;
+  bool is_sending() const;
+  // Those that have stayed. Nothing reads them any more.
+  void fail_sending(const Status& status, std::vector<Completion>& finished);
 
  private:
   struct Envelope {
@@ -139,6 +149,7 @@ class PointToPoint {
   bool clear_receives(uint32_t peer);
   bool take_clearances(uint32_t peer, std::vector<Completion>& finished);
   bool push_data(uint32_t peer, std::vector<Completion>& finished);
+  bool push_chunk(SendOp& op, Port& out);
   bool pull_data(uint32_t peer, std::vector<Completion>& finished);
   void match(RecvOp op, const Envelope& envelope, std::vector<Completion>& finished);
   bool take_expected(uint32_t peer, std::vector<Completion>& finished);
@@ -157,7 +168,9 @@ class PointToPoint {
     log_.end_point_to_point(op.record, status.ok());
     finished.push_back({op.work, std::move(status)});
   }
+  void end_placement(const RecvOp& op, uint32_t sender);
   Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }
+  const Port& port(uint8_t channel, uint32_t peer) const { return ports_[channel][peer]; }
 
   uint32_t rank_;
   std::vector<std::vector<Port>>& ports_;

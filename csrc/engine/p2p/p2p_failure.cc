@@ -81,9 +81,19 @@ bool PointToPoint::needs(uint32_t peer) const {
 void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finished) {
   // With their envelopes: a receive that was submitted in time may still be taken after this.
   fail_own(status, finished);
-  for (Peer& state : peers_) {
-    for (auto* queue : {&state.unannounced, &state.announced, &state.cleared}) {
+  uint64_t sending = 0;
+  for (uint32_t peer = 0; peer < peers_.size(); ++peer) {
+    Peer& state = peers_[peer];
+    const size_t stays = is_sending_to(peer) ? 1 : 0;
+    sending += stays;
+    while (state.cleared.size() > stays) {
+      finish(state.cleared.take_out(state.cleared.size() - 1), status, finished);
+    }
+    for (auto* queue : {&state.unannounced, &state.announced}) {
       while (!queue->empty()) finish(queue->pop(), status, finished);
+    }
+    for (auto* queue : {&state.matched, &state.incoming}) {
+      for (size_t i = 0; i < queue->size(); ++i) end_placement((*queue)[i], peer);
     }
     while (!state.matched.empty()) {
       const RecvOp op = state.matched.pop();
@@ -98,7 +108,14 @@ void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finis
     }
   }
   while (!posted_.empty()) finish(posted_.pop(), status, finished);
-  RDMACOLL_CHECK(pending_ == 0);
+  RDMACOLL_CHECK(pending_ == sending);
+}
+
+void PointToPoint::fail_sending(const Status& status, std::vector<Completion>& finished) {
+  for (Peer& state : peers_) {
+    if (state.cleared.empty() || !state.cleared.front().is_placed()) continue;
+    finish(state.cleared.pop(), status, finished);
+  }
 }
 
 }  // namespace rdmacoll

@@ -69,9 +69,8 @@ bool TcpTransport::has_room(const Peer& peer, uint64_t bytes) const {
 Posted TcpTransport::put(PeerId id, uint8_t, LocalSlice source, RemoteSlice destination,
                          Ticket* ticket) {
   Peer& peer = peer_at(id);
-  const OpenedRegion& region = opened(peer, destination.region);
-  RDMACOLL_CHECK(source.bytes == destination.bytes &&
-                 region.holds(destination.offset, destination.bytes));
+  const FrameHead head = head_of_put(peer, destination);
+  RDMACOLL_CHECK(source.bytes == destination.bytes);
   if (!peer.alive() || source.bytes == 0) return Posted::Done;
   if (peer.is_self) {
     std::memcpy(regions_.at(destination.region)->base + destination.offset, source.data,
@@ -79,26 +78,38 @@ Posted TcpTransport::put(PeerId id, uint8_t, LocalSlice source, RemoteSlice dest
     return Posted::Done;
   }
   if (!has_room(peer, source.bytes)) return Posted::Full;
-  push_put(peer, source, destination, static_cast<uint16_t>(region.generation));
+  push_put(peer, source, head);
   to_write(peer);
   *ticket = peer.sends.newest();
   return Posted::Pending;
 }
 
-void TcpTransport::push_put(Peer& peer, const LocalSlice& source, const RemoteSlice& destination,
-                            uint16_t generation) {
+// Without bytes, into what is open and holds them.
+FrameHead TcpTransport::head_of_put(const Peer& peer, const RemoteSlice& destination) const {
+  FrameHead head{
+      .kind = FrameKind::Put, .region = destination.region, .offset = destination.offset};
+  if (tcp::is_placement(destination.region)) {
+    const auto& lent = peer.placements[destination.region - tcp::kFirstPlacement];
+    RDMACOLL_CHECK(lent.holds(destination.offset, destination.bytes));
+    head.number = lent.use;
+  } else {
+    const OpenedRegion& region = opened(peer, destination.region);
+    RDMACOLL_CHECK(region.holds(destination.offset, destination.bytes));
+    head.generation = static_cast<uint16_t>(region.generation);
+  }
+  return head;
+}
+
+void TcpTransport::push_put(Peer& peer, const LocalSlice& source, FrameHead head) {
   const Cut cut(source.bytes, peer.streams.size());
   ++peer.sends.posted;
   for (uint64_t part = 0, offset = 0; part < cut.parts; ++part, offset += cut.part_bytes) {
     const size_t at = part % peer.streams.size();
     Stream& stream = *peer.streams[at];
-    stream.out.push_payload(FrameHead{.kind = FrameKind::Put,
-                                      .generation = generation,
-                                      .region = destination.region,
-                                      .offset = destination.offset + offset},
-                            source.data + offset,
-                            static_cast<uint32_t>(std::min(cut.part_bytes, source.bytes - offset)),
+    const uint64_t bytes = std::min(cut.part_bytes, source.bytes - offset);
+    stream.out.push_payload(head, source.data + offset, static_cast<uint32_t>(bytes),
                             peer.sends.posted);
+    head.offset += bytes;
     ++stream.puts_out;
     if (at > 0) peer.marks_due = true;
   }

@@ -55,11 +55,12 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
     }
   }
 
-  std::byte* place_of(const FrameHead& head) override {
+  Place place_of(const FrameHead& head) override {
     if (head.kind == FrameKind::Got) return place_of_answer(head);
+    if (tcp::is_placement(head.region)) return place_of_lent(head);
     OwnRegion* region = region_of(head);
-    if (region == nullptr || !region->holds(head.offset, head.bytes)) return nullptr;
-    return region->base + head.offset;
+    if (region == nullptr || !region->holds(head.offset, head.bytes)) return {Place::Kind::Wrong};
+    return {Place::Kind::Here, region->base + head.offset};
   }
 
   void arrived(const FrameHead& head) override {
@@ -115,13 +116,27 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
     return Heard::Done;
   }
 
-  std::byte* place_of_answer(const FrameHead& head) {
+  Place place_of_answer(const FrameHead& head) {
     const uint64_t next = peer_.gets.transfers.done.load() + 1;
     if (next > peer_.gets.transfers.posted || static_cast<uint32_t>(next) != head.number) {
-      return nullptr;
+      return {Place::Kind::Wrong};
     }
     const LocalSlice& place = peer_.gets.place(next);
-    return place.bytes == head.bytes ? place.data : nullptr;
+    if (place.bytes != head.bytes) return {Place::Kind::Wrong};
+    return {Place::Kind::Here, place.data};
+  }
+
+  Place place_of_lent(const FrameHead& head) {
+    std::byte* at = nullptr;
+    switch (transport_.placements_.find(peer_.id, head.region, head.number, head.offset, head.bytes,
+                                        &at)) {
+      case tcp::Placements::Found::Live:
+        return {Place::Kind::Here, at};
+      case tcp::Placements::Found::Over:
+        return {Place::Kind::Nowhere};
+      default:
+        return {Place::Kind::Wrong};
+    }
   }
 
   Heard hear_mark(std::span<const std::byte> said) {

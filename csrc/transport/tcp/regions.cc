@@ -1,4 +1,5 @@
-// TcpTransport: regions, mine and peers'. Floor: transport/tcp. Thread: set-up.
+// TcpTransport: regions, mine and peers', and memory that is lent for a while. Floor:
+// transport/tcp. Thread: set-up; what is lent the driver.
 #include "csrc/base/check.h"
 #include "csrc/transport/tcp/transport.h"
 
@@ -37,6 +38,10 @@ Status TcpTransport::offer_region(PeerId id, RegionId region_id) {
 
 Result<Region> TcpTransport::open_region(PeerId id, std::string_view bytes, Deadline) {
   Peer& peer = peer_at(id);
+  if (const auto lent = tcp::parse_placement_key(bytes)) {
+    peer.placements[lent->slot] = {lent->bytes, lent->use};
+    return Region{tcp::kFirstPlacement + lent->slot, nullptr, lent->bytes};
+  }
   if (bytes.size() == kShortKeyBytes) {
     auto part = tcp::parse_part_key(bytes);
     if (!part.ok()) return part.status();
@@ -76,6 +81,19 @@ Result<Region> TcpTransport::open_whole(Peer& peer, const RegionKey& key) {
   peer.regions.set(key.region,
                    std::make_unique<OpenedRegion>(OpenedRegion{key.bytes, key.generation}));
   return opened;
+}
+
+Placement TcpTransport::begin_placement(PeerId id, std::byte* data, uint64_t bytes) {
+  return peer_at(id).is_self ? Placement{} : placements_.begin(id, data, bytes);
+}
+
+void TcpTransport::end_placement(const Placement& placement) {
+  placements_.end(placement.id);
+  for (PeerId id = 1; peers_.at(id) != nullptr; ++id) {
+    for (const auto& stream : peers_.at(id)->streams) {
+      if (stream->in.receives_into() == placement.id) stream->in.drop_payload();
+    }
+  }
 }
 
 void TcpTransport::close_region(PeerId id, RegionId region) {

@@ -62,7 +62,8 @@ Status TcpTransport::start() {
   set_info({.name = kName,
             .device = device,
             .address = encode(own_address_),
-            .attention_fd = data_set_.get()});
+            .attention_fd = data_set_.get(),
+            .any_memory = true});
   add_loopback();
   return Status();
 }

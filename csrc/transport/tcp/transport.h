@@ -73,6 +73,9 @@ class TcpTransport final : public Transport {
   Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                 const Header& header) override;
   void poll() override;
+  Placement begin_placement(PeerId peer, std::byte* data, uint64_t bytes) override;
+  // Frames that come for it later are read and dropped.
+  void end_placement(const Placement& placement) override;
 
   // What sleeps is woken by what poll() would find.
   int arm() override { return data_set_.get(); }
@@ -107,8 +110,8 @@ class TcpTransport final : public Transport {
   Peer& peer_at(PeerId id) const;
   const tcp::OpenedRegion& opened(const Peer& peer, RegionId region) const;
   bool has_room(const Peer& peer, uint64_t bytes) const;
-  void push_put(Peer& peer, const LocalSlice& source, const RemoteSlice& destination,
-                uint16_t generation);
+  tcp::FrameHead head_of_put(const Peer& peer, const RemoteSlice& destination) const;
+  void push_put(Peer& peer, const LocalSlice& source, tcp::FrameHead head);
   void push_control(Peer& peer, const tcp::FrameHead& head, const void* body, size_t bytes);
   void write(Peer& peer);
   void write_stream(Peer& peer, size_t stream);
@@ -145,7 +148,8 @@ class TcpTransport final : public Transport {
   Generation generations_ = 0;
 
   tcp::Errands errands_;
-  std::vector<Peer*> unsent_;  // the driver's
+  std::vector<Peer*> unsent_;   // the driver's
+  tcp::Placements placements_;  // the same
 };
 
 }  // namespace rdmacoll

@@ -77,8 +77,8 @@ TEST_F(DriverRoleTest, NeedsSomebodyWhereWorkIsLeft) {
   role.remove_waiter();
 }
 
-TEST(SpinAfterStart, SkipsMoreAndMoreWhereItIsInVain) {
-  SpinAfterStart spin;
+TEST(SpinTrial, SkipsMoreAndMoreWhereItIsInVain) {
+  SpinTrial spin;
   for (const int skipped : {1, 3, 7, 15, 15}) {
     spin.note(true);
     for (int i = 0; i < skipped; ++i) EXPECT_TRUE(spin.skips());

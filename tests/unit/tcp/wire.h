@@ -41,9 +41,11 @@ class WritingTaker final : public FrameTaker {
     }
     return said;
   }
-  std::byte* place_of(const FrameHead& head) override {
-    if (head.offset > memory.size() || head.bytes > memory.size() - head.offset) return nullptr;
-    return reinterpret_cast<std::byte*>(memory.data()) + head.offset;
+  Place place_of(const FrameHead& head) override {
+    if (head.offset > memory.size() || head.bytes > memory.size() - head.offset) {
+      return {Place::Kind::Wrong};
+    }
+    return {Place::Kind::Here, reinterpret_cast<std::byte*>(memory.data()) + head.offset};
   }
   void arrived(const FrameHead& head) override {
     frames.push_back({head, memory.substr(head.offset, head.bytes)});

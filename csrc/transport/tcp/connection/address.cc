@@ -14,8 +14,9 @@ namespace {
 
 constexpr char kAddressMagic[8] = {'r', 'd', 'm', 'a', 't', 'c', '0', '1'};
 constexpr char kKeyMagic[8] = {'r', 'd', 'm', 'a', 't', 'k', '0', '1'};
-constexpr uint32_t kPartMagic = 0x31307074;  // "tp01"
-constexpr size_t kHostBytes = 64;            // ends with a zero
+constexpr uint32_t kPartMagic = 0x31307074;       // "tp01"
+constexpr uint32_t kPlacementMagic = 0x31306c74;  // "tl01"
+constexpr size_t kHostBytes = 64;                 // ends with a zero
 
 // All fields are naturally aligned and padding is explicit: no byte of it is undefined.
 struct AddressHead {
@@ -50,6 +51,14 @@ struct PartWire {
   uint32_t reserved;
 };
 static_assert(sizeof(PartWire) == kShortKeyBytes);
+
+struct PlacementWire {
+  uint32_t magic;
+  uint32_t slot;
+  uint32_t use;
+  uint32_t bytes[2];  // the low half first
+};
+static_assert(sizeof(PlacementWire) == kShortKeyBytes);
 
 template <typename Wire>
 void append(std::string* bytes, const Wire& wire) {
@@ -145,6 +154,25 @@ Result<PartKey> parse_part_key(std::string_view bytes) {
                     wire.region < kMaxRegions && wire.reserved == 0;
   if (!good) return not_ours("the key of a part", size);
   return PartKey{wire.region, uint64_t{wire.bytes[1]} << 32 | wire.bytes[0]};
+}
+
+std::array<char, kShortKeyBytes> encode(const PlacementKey& key) {
+  const PlacementWire wire{
+      kPlacementMagic,
+      key.slot,
+      key.use,
+      {static_cast<uint32_t>(key.bytes), static_cast<uint32_t>(key.bytes >> 32)}};
+  std::array<char, kShortKeyBytes> bytes;
+  std::memcpy(bytes.data(), &wire, sizeof(wire));
+  return bytes;
+}
+
+std::optional<PlacementKey> parse_placement_key(std::string_view bytes) {
+  PlacementWire wire;
+  const bool good = take(&bytes, &wire) && bytes.empty() && wire.magic == kPlacementMagic &&
+                    wire.slot < kPlacements;
+  if (!good) return std::nullopt;
+  return PlacementKey{wire.slot, wire.use, uint64_t{wire.bytes[1]} << 32 | wire.bytes[0]};
 }
 
 std::string text_of(const std::vector<Endpoint>& endpoints) {

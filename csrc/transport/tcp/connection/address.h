@@ -2,7 +2,9 @@
 // outside, so parsing trusts nothing. Floor: transport/tcp/connection. Thread: values.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "csrc/memory/region.h"
 #include "csrc/transport/lease.h"
 #include "csrc/transport/tcp/network/ip.h"
+#include "csrc/transport/transport.h"
 
 namespace rdmacoll::tcp {
 
@@ -39,14 +42,25 @@ struct PartKey {
   uint64_t bytes = 0;
 };
 
+// Of memory that is lent for a while (placements.h); as short.
+struct PlacementKey {
+  uint32_t slot = 0;  // of the owner's kPlacements
+  uint32_t use = 0;   // which use of the slot it is
+  uint64_t bytes = 0;
+};
+inline constexpr uint32_t kPlacements = 64;  // of one process at a time
+
 std::string encode(const Address& address);
 std::string encode(const RegionKey& key);
 std::string encode(const PartKey& key);
+std::array<char, kShortKeyBytes> encode(const PlacementKey& key);  // without an allocation
 
 // InvalidArgument when the bytes are not what this version of tcp writes.
 Result<Address> parse_address(std::string_view bytes);
 Result<RegionKey> parse_region_key(std::string_view bytes);
 Result<PartKey> parse_part_key(std::string_view bytes);
+// nullopt: it is another key.
+std::optional<PlacementKey> parse_placement_key(std::string_view bytes);
 
 // For people: "10.0.0.1:4711, [fd00::1]:4712".
 std::string text_of(const std::vector<Endpoint>& endpoints);

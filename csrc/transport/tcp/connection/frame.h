@@ -35,7 +35,7 @@ struct FrameHead {
   RegionId region = kNoRegion;
   uint64_t offset = 0;
   uint32_t bytes = 0;
-  uint32_t number = 0;  // of a Get
+  uint32_t number = 0;  // of a Get; of a Put into what is lent: which use of it is meant
   uint64_t tag = 0;
 };
 static_assert(sizeof(FrameHead) == 32);

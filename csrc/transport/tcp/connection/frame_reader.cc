@@ -15,22 +15,37 @@ FrameReader::Read FrameReader::read(int fd, FrameTaker& taker) {
   RDMACOLL_CHECK(!waits_ && filled_ < kBufferBytes);
   iovec parts[2];
   int count = 0;
-  if (payload_left_ > 0) parts[count++] = {payload_, payload_left_};
+  const size_t in_place = payload_ != nullptr ? payload_left_ : 0;
+  if (in_place > 0) parts[count++] = {payload_, in_place};
   parts[count++] = {buffer_->data() + filled_, kBufferBytes - filled_};
   const ssize_t got = ::readv(fd, parts, count);
   if (got == 0) return Read::Ended;
   if (got < 0) return errno == EAGAIN || errno == EINTR ? Read::Empty : Read::Failed;
   const auto bytes = static_cast<size_t>(got);
-  const size_t asked = payload_left_ + kBufferBytes - filled_;
-  const size_t direct = std::min(bytes, payload_left_);
+  const bool is_all = bytes == in_place + kBufferBytes - filled_;
+  const size_t direct = std::min(bytes, in_place);
   filled_ += bytes - direct;
-  if (direct > 0) {
-    payload_ += direct;
-    payload_left_ -= direct;
-    if (payload_left_ == 0) taker.arrived(head_);
+  if (payload_left_ > 0) {
+    take_payload(direct, taker);
+    if (payload_ == nullptr) drop_from_buffer(taker);
   }
   if (!parse(taker)) return Read::Broken;
-  return bytes == asked && !waits_ ? Read::More : Read::Empty;
+  return is_all && !waits_ ? Read::More : Read::Empty;
+}
+
+void FrameReader::take_payload(size_t bytes, FrameTaker& taker) {
+  if (payload_ != nullptr) payload_ += bytes;
+  payload_left_ -= bytes;
+  if (payload_left_ == 0) taker.arrived(head_);
+}
+
+// Of payload that goes nowhere, what the buffer has.
+void FrameReader::drop_from_buffer(FrameTaker& taker) {
+  const size_t bytes = std::min(filled_, payload_left_);
+  if (bytes == 0) return;
+  filled_ -= bytes;
+  std::memmove(buffer_->data(), buffer_->data() + bytes, filled_);
+  take_payload(bytes, taker);
 }
 
 bool FrameReader::parse(FrameTaker& taker) {
@@ -76,14 +91,16 @@ bool FrameReader::check(std::span<const std::byte> bytes, FrameHead* head,
 
 bool FrameReader::begin_payload(const FrameHead& head, std::span<const std::byte> come,
                                 FrameTaker& taker, size_t* used) {
-  payload_ = head.bytes > 0 ? taker.place_of(head) : nullptr;
-  if (payload_ == nullptr) return false;
+  using Kind = FrameTaker::Place::Kind;
+  const FrameTaker::Place place =
+      head.bytes > 0 ? taker.place_of(head) : FrameTaker::Place{Kind::Wrong};
+  if (place.kind == Kind::Wrong) return false;
   head_ = head;
+  payload_ = place.kind == Kind::Here ? place.at : nullptr;
+  payload_left_ = head.bytes;
   *used = std::min<size_t>(come.size(), head.bytes);
-  if (*used > 0) std::memcpy(payload_, come.data(), *used);
-  payload_ += *used;
-  payload_left_ = head.bytes - *used;
-  if (payload_left_ == 0) taker.arrived(head);
+  if (*used > 0 && payload_ != nullptr) std::memcpy(payload_, come.data(), *used);
+  take_payload(*used, taker);
   return true;
 }
 

@@ -23,8 +23,17 @@ class FrameTaker {
   };
   // Of a frame without payload.
   virtual Heard hear(const FrameHead& head, std::span<const std::byte> body) = 0;
-  // Where the payload goes, head.bytes of it, at least one. nullptr: the peer breaks the protocol.
-  virtual std::byte* place_of(const FrameHead& head) = 0;
+  // Where the payload goes, head.bytes of it, at least one.
+  struct Place {
+    enum class Kind {
+      Here,
+      Nowhere,  // it comes too late, and is dropped
+      Wrong,    // the peer breaks the protocol
+    };
+    Kind kind;
+    std::byte* at = nullptr;
+  };
+  virtual Place place_of(const FrameHead& head) = 0;
   virtual void arrived(const FrameHead& head) = 0;
 
  protected:
@@ -49,6 +58,8 @@ class FrameReader {
   // False: the other side breaks the protocol.
   bool resume(FrameTaker& taker) { return parse(taker); }
 
+  // What is left of the payload on its way is dropped as it comes.
+  void drop_payload() { payload_ = nullptr; }
   // The region that payload is on its way to.
   RegionId receives_into() const {
     return payload_left_ > 0 && head_.kind == FrameKind::Put ? head_.region : kNoRegion;
@@ -63,15 +74,17 @@ class FrameReader {
   bool check(std::span<const std::byte> bytes, FrameHead* head, size_t* own_bytes) const;
   bool begin_payload(const FrameHead& head, std::span<const std::byte> come, FrameTaker& taker,
                      size_t* used);
+  void take_payload(size_t bytes, FrameTaker& taker);
+  void drop_from_buffer(FrameTaker& taker);
 
   const SipKey key_;
   std::unique_ptr<std::array<std::byte, kBufferBytes>> buffer_ =
       std::make_unique<std::array<std::byte, kBufferBytes>>();
   size_t filled_ = 0;
   bool waits_ = false;
-  uint64_t number_ = 0;  // of frames whose tag held
-  FrameHead head_;       // of the payload
-  std::byte* payload_ = nullptr;
+  uint64_t number_ = 0;           // of frames whose tag held
+  FrameHead head_;                // of the payload
+  std::byte* payload_ = nullptr;  // where the next of it goes; nullptr: nowhere
   size_t payload_left_ = 0;
 };
 

@@ -20,6 +20,7 @@
 #include "csrc/transport/lease.h"
 #include "csrc/transport/tcp/connection/frame_reader.h"
 #include "csrc/transport/tcp/connection/handshake.h"
+#include "csrc/transport/tcp/connection/placements.h"
 #include "csrc/transport/tcp/connection/send_queue.h"
 #include "csrc/transport/transport.h"
 
@@ -29,6 +30,16 @@ namespace rdmacoll::tcp {
 struct OpenedRegion {
   uint64_t bytes;
   Generation generation;
+
+  bool holds(uint64_t offset, uint64_t count) const {
+    return offset <= bytes && count <= bytes - offset;
+  }
+};
+
+// What a peer has lent this process, by its slot.
+struct OpenedPlacement {
+  uint64_t bytes = 0;
+  uint32_t use = 0;
 
   bool holds(uint64_t offset, uint64_t count) const {
     return offset <= bytes && count <= bytes - offset;
@@ -95,6 +106,7 @@ struct Peer {
   // The driver's.
   Transfers sends;  // puts, and answers to the peer's gets: what is read here
   Gets gets;
+  std::array<OpenedPlacement, kPlacements> placements{};  // of the peer's, lent to this process
   bool marks_due = false;  // puts have gone over other streams since the last mark
   bool is_unsent = false;  // it is among those that poll() writes to
   bool said_goodbye = false;
