@@ -10,6 +10,8 @@ from rdmacoll.launcher.base.hosts import Host, HostError
 from rdmacoll.launcher.command.allocation.find import find_allocation
 from rdmacoll.launcher.command.allocation.host_list_file import read_host_list
 
+from rdmacoll.base.slurm_lists import expand_counts, expand_hosts
+
 FILES = {
     "/var/spool/torque/aux/7.pbs": "n1\nn1\nn2\nn2\nn2\n\n",
     "/empty": "\n\n",
@@ -106,6 +108,14 @@ def test_allocations(environ: dict[str, str], job: str, hosts: list[Host]) -> No
     allocation = find_allocation(environ, read)
     assert allocation is not None
     assert (allocation.job, allocation.hosts()) == (job, hosts)
+
+
+def test_slurms_short_forms() -> None:
+    """Slurm writes nothing behind a bracket; that is taken all the same."""
+    names = ["n1x", "n2x", "n3x", "n07x", "n08x", "n09x", "m1"]
+    assert expand_hosts("n[1-3,07-09]x,m1") == names
+    assert expand_hosts("r[0-1]n[9-10]") == ["r0n9", "r0n10", "r1n9", "r1n10"]
+    assert expand_counts("4(x2),3") == [4, 4, 3]
 
 
 @pytest.mark.parametrize(

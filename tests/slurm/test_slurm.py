@@ -8,9 +8,12 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from cluster import Cluster, rdmarun
+
+from rdmacoll.base.slurm_lists import expand_hosts
 
 pytestmark = pytest.mark.nightly
 
@@ -39,6 +42,32 @@ FOUR_RANKS = [
 
 def ranks(output: str) -> list[tuple[str, ...]]:
     return sorted(re.findall(r"rank (\d) (\d) (\d) on (n\d) sum (\d)", output))
+
+
+def short_forms(seed: int, count: int) -> list[str]:
+    """Lists of hosts as Slurm may write them: ranges, zeros before numbers, several brackets."""
+    random = Random(seed)
+
+    def numbers() -> str:
+        width = random.choice([1, 1, 2, 4])
+        first = random.randrange(120)
+        last = first + random.randrange(1, 15)
+        return random.choice([f"{first:0{width}}", f"{first:0{width}}-{last:0{width}}"])
+
+    def bracket() -> str:
+        return f"[{','.join(numbers() for _ in range(random.randint(1, 3)))}]"
+
+    def entry() -> str:
+        forms = ["login", f"n{bracket()}", f"r{bracket()}n{bracket()}", "a-1.b2"]
+        return random.choice(forms)
+
+    return [",".join(entry() for _ in range(random.randint(1, 4))) for _ in range(count)]
+
+
+def test_lists_of_hosts_are_expanded_as_slurm_does(cluster: Cluster) -> None:
+    for text in short_forms(seed=1, count=60):
+        done = cluster.run("scontrol", "show", "hostnames", text)
+        assert done.stdout.split() == expand_hosts(text), text
 
 
 @pytest.fixture
