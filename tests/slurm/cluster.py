@@ -1,8 +1,7 @@
-"""A Slurm cluster of two nodes on this machine: each has namespaces of its own, joined by a cable.
+"""A Slurm cluster of two hosts on this machine (hosts/stand.py), nodeA and nodeB.
 
 Debian's slurmctld, slurmd and munged run as root from a folder of the test's; nothing of the
-machine's own configuration is read or changed. What a node runs is in its namespace of processes,
-so it ends with the first process there.
+machine's own configuration is read or changed.
 Floor: tests.
 """
 
@@ -12,17 +11,19 @@ import shutil
 import subprocess
 import sys
 import time
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from hosts.processes import processes_in
+from hosts.stand import Host
+
 LIMIT_S = 120  # for anything here; a hang fails by it
-NODES = {"n1": "10.79.0.1", "n2": "10.79.0.2"}
-PROGRAMS = ("munged", "slurmctld", "slurmd", "salloc", "srun", "ip", "unshare", "nsenter")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "salloc", "sbatch", "srun", "scontrol", "sinfo")
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 CONFIG = """\
 ClusterName=test
-SlurmctldHost=n1
+SlurmctldHost=nodeA
 SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
@@ -41,18 +42,8 @@ SlurmdParameters=config_overrides
 MpiDefault=none
 SchedulerParameters=sched_interval=2,bf_interval=2
 ReturnToService=2
-NodeName=n[1-2] CPUs={cpus} State=UNKNOWN
-PartitionName=all Nodes=n[1-2] Default=YES MaxTime=10 State=UP
-"""
-NODE = """
-hostname {name}
-ip link set lo up
-mount --bind {folder}/hosts /etc/hosts
-mount --bind {folder}/boot_id.{name} /proc/sys/kernel/random/boot_id
-mount -t tmpfs tmpfs /dev/shm
-echo up
-sleep infinity &
-wait  # for adopted processes as well, which would stay zombies
+NodeName=nodeA,nodeB CPUs={cpus} State=UNKNOWN
+PartitionName=all Nodes=nodeA,nodeB Default=YES MaxTime=10 State=UP
 """
 
 
@@ -60,74 +51,47 @@ def missing_programs() -> list[str]:
     return [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
 
 
-class Node:
-    """Namespaces for all but users and files; the first process there keeps them."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name = name
-        (folder / f"boot_id.{name}").write_text(f"{uuid.uuid4()}\n")  # by it hosts are told apart
-        kinds = ["--net", "--uts", "--ipc", "--mount", "--pid", "--mount-proc"]
-        inside = ["sh", "-ec", NODE.format(name=name, folder=folder)]
-        self._keeper = subprocess.Popen(
-            ["unshare", *kinds, "--fork", "--kill-child", *inside],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PATH": PATH},
-        )
-        assert self._keeper.stdout is not None
-        up = self._keeper.stdout.readline()
-        assert up == b"up\n", f"node {name} has no namespaces of its own"
-        pid = self._keeper.pid
-        self.first = int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
-
-    def command(self, *argv: str) -> list[str]:
-        """What runs argv on this node, in the same folder."""
-        inside = [f"--target={self.first}", "--net", "--uts", "--ipc", "--mount", "--pid"]
-        return ["nsenter", *inside, f"--wd={os.getcwd()}", *argv]
-
-    def close(self) -> None:
-        self._keeper.kill()  # the kernel kills the first process there, and with it the others
-        self._keeper.wait()
-
-
 class Cluster:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.nodes: list[Node] = []
-        self._daemons: list[subprocess.Popen[bytes]] = []
-        self.env = {**os.environ, "PATH": PATH, "SLURM_CONF": f"{folder}/slurm.conf"}
+    """Its processes end with the hosts, which are whoever's made them."""
+
+    def __init__(self, hosts: Sequence[Host], folder: Path) -> None:
+        self._hosts = hosts
+        self._folder = folder
+        self._env = {"PATH": PATH, "SLURM_CONF": f"{folder}/slurm.conf"}
+        cpus = os.cpu_count()
+        (folder / "slurm.conf").write_text(CONFIG.format(folder=folder, cpus=cpus))
+        key = folder / "munge.key"
+        key.touch(mode=0o600)
+        key.write_bytes(secrets.token_bytes(128))
+        files = {"socket": "socket", "key-file": "key", "pid-file": "pid", "seed-file": "seed"}
+        where = [f"--{option}={folder}/munge.{end}" for option, end in files.items()]
+        log = f"--log-file={folder}/munge.log"
+        # The folder belongs to others than munged is used to; --force has it warn of that only.
+        self._daemon(hosts[0], "munged", "--foreground", "--force", log, *where)
+        self.wait_for((folder / "munge.socket").exists, "munged")
+        self._daemon(hosts[0], "slurmctld", "-D", "-c")
+        for host in hosts:
+            self._daemon(host, "slurmd", "-D", "-c")
+        self.wait_for(self._all_idle, "idle nodes")
+        self._own = set(self._processes())
+
+    def run(self, *argv: str) -> "subprocess.CompletedProcess[str]":
+        """On the first host."""
+        process = self._start(self._hosts[0], argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
+            out, err = process.communicate(timeout=LIMIT_S)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
-    def close(self) -> None:
-        for node in self.nodes:
-            node.close()
-        for daemon in self._daemons:
-            daemon.wait()
-
-    def run(self, *argv: str, **env: str) -> "subprocess.CompletedProcess[str]":
-        """On the first node."""
-        return subprocess.run(
-            self.nodes[0].command(*argv),
-            env=self.env | env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-        )
-
-    def processes(self) -> list[str]:
-        """The command lines on all nodes, but for those of the cluster itself."""
-        own = ("sleep infinity", "munged", "slurmctld", ": slurmscriptd", "slurmd", "ps ", "sh -ec")
+    def processes_of_jobs(self) -> list[str]:
+        """The command lines on all hosts that are not the cluster's own."""
         lines = []
-        for node in self.nodes:
-            ps = node.command("ps", "-eo", "args", "--no-headers")
-            done = subprocess.run(ps, env=self.env, capture_output=True, text=True, check=True)
-            lines += [f"{node.name}: {line}" for line in done.stdout.splitlines()]
-        return [line for line in lines if not line.split(": ", 1)[1].startswith(own)]
+        for pid in set(self._processes()) - self._own:
+            with suppress(OSError):  # it has ended
+                line = Path(f"/proc/{pid}/cmdline").read_bytes()
+                lines.append(line.replace(b"\0", b" ").decode())
+        return lines
 
     def wait_for(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + LIMIT_S
@@ -135,49 +99,23 @@ class Cluster:
             assert time.monotonic() < deadline, f"waited in vain for {what}; {self._said()}"
             time.sleep(0.1)
 
-    def _start(self) -> None:
-        names = "".join(f"{address} {name}\n" for name, address in NODES.items())
-        (self.folder / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
-        config = CONFIG.format(folder=self.folder, cpus=os.cpu_count())
-        (self.folder / "slurm.conf").write_text(config)
-        key = self.folder / "munge.key"
-        key.touch(mode=0o600)
-        key.write_bytes(secrets.token_bytes(128))
-        self.nodes += [Node(name, self.folder) for name in NODES]
-        first, second = self.nodes
-        cable = f"ip link add eth0 netns {first.first} type veth peer eth0 netns {second.first}"
-        subprocess.run(cable.split(), env=self.env, check=True)
-        for node in self.nodes:
-            for end in f"addr add {NODES[node.name]}/24 dev eth0", "link set eth0 up":
-                subprocess.run(node.command("ip", *end.split()), env=self.env, check=True)
-        files = {"socket": "socket", "key-file": "key", "pid-file": "pid", "seed-file": "seed"}
-        where = [f"--{option}={self.folder}/munge.{end}" for option, end in files.items()]
-        log = f"--log-file={self.folder}/munge.log"
-        # The folder belongs to others than munged is used to; --force has it warn of that only.
-        self._daemon(first, "munged", "--foreground", "--force", log, *where)
-        self.wait_for((self.folder / "munge.socket").exists, "munged")
-        self._daemon(first, "slurmctld", "-D", "-c")
-        for node in self.nodes:
-            self._daemon(node, "slurmd", "-D", "-c")
-        self.wait_for(self._all_idle, "idle nodes")
+    def _processes(self) -> list[int]:
+        return [pid for host in self._hosts for pid in processes_in(host.keeper.network)]
 
-    def _daemon(self, node: Node, *argv: str) -> None:
-        with open(self.folder / f"{argv[0]}.{node.name}.said", "wb") as said:
-            daemon = subprocess.Popen(
-                node.command(*argv),
-                env=self.env,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-            )
-        self._daemons.append(daemon)
+    def _start(self, host: Host, argv: Sequence[str], **options: object) -> "subprocess.Popen[str]":
+        # mpiexec is to choose by itself what it starts its processes with.
+        return host.start("env", "-u", "HYDRA_LAUNCHER_EXEC", *argv, env=self._env, **options)
+
+    def _daemon(self, host: Host, *argv: str) -> None:
+        with open(self._folder / f"{argv[0]}.{host.name}.said", "wb") as said:
+            self._start(host, argv, stdout=said, stderr=said)
 
     def _all_idle(self) -> bool:
-        return self.run("sinfo", "-hN", "-o%T").stdout.split() == ["idle"] * len(self.nodes)
+        return self.run("sinfo", "-hN", "-o%T").stdout.split() == ["idle"] * len(self._hosts)
 
     def _said(self) -> str:
         """The last words of the daemons."""
-        said = sorted(self.folder.glob("*.said"))
+        said = sorted(self._folder.glob("*.said"))
         return "\n".join(f"{path.name}: {path.read_text()[-1000:]}" for path in said)
 
 

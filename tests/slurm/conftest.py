@@ -4,13 +4,14 @@ Floor: tests.
 """
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cluster import Cluster, missing_programs
+from hosts import NoHosts
+from hosts.stand import Hosts
 
 
 @pytest.fixture(scope="session")
@@ -18,11 +19,11 @@ def cluster() -> Iterator[Cluster]:
     if missing := missing_programs():
         pytest.skip(f"no Slurm here, lacking {', '.join(missing)}: run .ci/system-packages-slurm")
     if os.geteuid() != 0:
-        pytest.skip("a Slurm cluster in namespaces needs root")
-    folder = Path(tempfile.mkdtemp(prefix="rdmacoll-slurm."))  # short: munged's socket lies there
-    try:
-        cluster = Cluster(folder)
-        yield cluster
-        cluster.close()
-    finally:
-        shutil.rmtree(folder)
+        pytest.skip("Slurm's daemons need root")
+    # Short, for munged's socket lies there.
+    with tempfile.TemporaryDirectory(prefix="rdmacoll-slurm.") as folder:
+        try:
+            with Hosts(2) as hosts:
+                yield Cluster(hosts, Path(folder))
+        except NoHosts as error:
+            pytest.skip(str(error))

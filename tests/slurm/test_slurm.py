@@ -5,7 +5,6 @@ Floor: tests.
 """
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -33,15 +32,15 @@ print("rank", dist.get_rank(), *local, "on", socket.gethostname(), "sum", int(on
 dist.destroy_process_group()
 """
 FOUR_RANKS = [
-    ("0", "0", "2", "n1", "4"),
-    ("1", "1", "2", "n1", "4"),
-    ("2", "0", "2", "n2", "4"),
-    ("3", "1", "2", "n2", "4"),
+    ("0", "0", "2", "nodeA", "4"),
+    ("1", "1", "2", "nodeA", "4"),
+    ("2", "0", "2", "nodeB", "4"),
+    ("3", "1", "2", "nodeB", "4"),
 ]
 
 
 def ranks(output: str) -> list[tuple[str, ...]]:
-    return sorted(re.findall(r"rank (\d) (\d) (\d) on (n\d) sum (\d)", output))
+    return sorted(re.findall(r"rank (\d) (\d) (\d) on (node.) sum (\d)", output))
 
 
 def short_forms(seed: int, count: int) -> list[str]:
@@ -80,7 +79,8 @@ def script(tmp_path: Path) -> str:
 @pytest.fixture(autouse=True)
 def nothing_left(cluster: Cluster) -> Iterator[None]:
     yield
-    cluster.wait_for(lambda: not cluster.processes(), f"the end of {cluster.processes()}")
+    left = cluster.processes_of_jobs
+    cluster.wait_for(lambda: not left(), f"the end of {left()}")
 
 
 def test_rdmarun_in_a_batch_job(cluster: Cluster, script: str, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_rdmarun_in_a_batch_job(cluster: Cluster, script: str, tmp_path: Path) -
 
     cluster.wait_for(ended, f"the end of job {number}")
     said = out.read_text()
-    assert f"rdmarun: hosts from Slurm job {number}: n1:2, n2:2\n" in said
+    assert f"rdmarun: hosts from Slurm job {number}: nodeA:2, nodeB:2\n" in said
     assert ranks(said) == FOUR_RANKS, said
 
 
@@ -104,7 +104,7 @@ def test_rdmarun_elsewhere_in_a_job(cluster: Cluster, script: str, before: list[
     done = cluster.run(*SALLOC, *before, *rdmarun("--verbose", script))
     assert done.returncode == 0, done.stderr
     assert ranks(done.stdout) == FOUR_RANKS, done.stdout
-    assert "mpiexec -hosts n1,n2 " in done.stderr
+    assert "mpiexec -hosts nodeA,nodeB " in done.stderr
 
 
 def test_the_agents_have_all_cpus(cluster: Cluster, tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_the_agents_have_all_cpus(cluster: Cluster, tmp_path: Path) -> None:
 
 def test_fewer_ranks_than_slots(cluster: Cluster, script: str) -> None:
     done = cluster.run(*SALLOC, *rdmarun("-np", "2", script))
-    assert ranks(done.stdout) == [("0", "0", "2", "n1", "2"), ("1", "1", "2", "n1", "2")]
-    assert "n1:2, n2:2 (no rank on n2)\n" in done.stderr
+    assert ranks(done.stdout) == [("0", "0", "2", "nodeA", "2"), ("1", "1", "2", "nodeA", "2")]
+    assert "nodeA:2, nodeB:2 (no rank on nodeB)\n" in done.stderr
 
 
 def test_srun_alone(cluster: Cluster, script: str) -> None:
@@ -128,12 +128,12 @@ def test_srun_alone(cluster: Cluster, script: str) -> None:
 
 def test_torchrun_by_srun(cluster: Cluster, script: str) -> None:
     run = [rdmarun()[0], "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=2"]
-    meet = ["--rdzv-backend=c10d", "--rdzv-endpoint=n1:29400", "--rdzv-id=7"]
+    meet = ["--rdzv-backend=c10d", "--rdzv-endpoint=nodeA:29400", "--rdzv-id=7"]
     done = cluster.run("srun", "--quiet", "-N2", "--ntasks-per-node=1", *run, *meet, script)
     assert done.returncode == 0, done.stderr
     found = ranks(done.stdout)  # which host is the first is torchrun's choice
     assert [(rank, total) for rank, _, _, _, total in found] == [(str(r), "4") for r in range(4)]
-    assert sorted(host for _, _, _, host, _ in found) == ["n1", "n1", "n2", "n2"]
+    assert sorted(host for _, _, _, host, _ in found) == ["nodeA", "nodeA", "nodeB", "nodeB"]
 
 
 def test_srun_that_starts_rdmarun_several_times(cluster: Cluster, script: str) -> None:
@@ -147,14 +147,15 @@ def test_the_status_of_a_rank_that_fails(cluster: Cluster, tmp_path: Path) -> No
     script.write_text("import os, time\nos.environ['RANK'] == '3' and os._exit(7)\ntime.sleep(999)")
     done = cluster.run(*SALLOC, *rdmarun(str(script)))
     assert done.returncode == 7, done.stderr
-    assert "rank 3 on n2 (pid " in done.stderr
+    assert "rank 3 on nodeB (pid " in done.stderr
 
 
 def test_a_job_that_is_cancelled(cluster: Cluster, tmp_path: Path) -> None:
     script, up = tmp_path / "waits.py", tmp_path / "up"
     script.write_text(f"import os, time\nopen('{up}' + os.environ['RANK'], 'w')\ntime.sleep(999)")
-    argv = cluster.nodes[0].command("sbatch", "--parsable", *TWO_NODES, "--output=/dev/null")
     wrap = f"--wrap={' '.join(rdmarun(str(script)))}"
-    number = subprocess.check_output([*argv, wrap], env=cluster.env, text=True).strip()
+    done = cluster.run("sbatch", "--parsable", *TWO_NODES, "--output=/dev/null", wrap)
+    number = done.stdout.strip()
     cluster.wait_for(lambda: len(list(tmp_path.glob("up?"))) == 4, "all ranks")
+    assert cluster.processes_of_jobs()
     assert cluster.run("scancel", number).returncode == 0
