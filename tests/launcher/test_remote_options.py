@@ -3,7 +3,6 @@
 Floor: tests.
 """
 
-import re
 from pathlib import Path
 
 import pytest
@@ -137,11 +136,10 @@ def test_mpiexec_and_the_key_go_the_same_way(jobs: Jobs) -> None:
 
 
 def test_mpi_args_reach_mpiexec(jobs: Jobs) -> None:
-    """Hydra then puts the number of each agent before what it reads from it."""
-    done = jobs.run(*TWO_HOSTS, "--mpi-args=-prepend-pattern %r:", jobs.script("print('here')"))
+    """Hydra then puts the word before what it reads from agents."""
+    done = jobs.run(*TWO_HOSTS, "--mpi-args=-prepend-pattern hydra:", jobs.script("print('here')"))
     assert done.returncode == 0, done.stderr
-    assert {"0:", "1:"} <= set(re.findall(r"[01]:(?= |\[|[01]:)", done.stdout)), done.stdout
-    assert "[0]: here" in done.stdout and "[1]: here" in done.stdout
+    assert "hydra:" in done.stdout and done.stdout.count("here") == 2, done.stdout
 
 
 def test_options_for_other_hosts_where_there_are_none(jobs: Jobs) -> None:

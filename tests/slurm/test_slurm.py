@@ -104,7 +104,7 @@ def test_rdmarun_elsewhere_in_a_job(cluster: Cluster, script: str, before: list[
     done = cluster.run(*SALLOC, *before, *rdmarun("--verbose", script))
     assert done.returncode == 0, done.stderr
     assert ranks(done.stdout) == FOUR_RANKS, done.stdout
-    assert "mpiexec -hosts nodeA,nodeB " in done.stderr
+    assert re.search(r"mpiexec -hosts \S*nodeB ", done.stderr)
 
 
 def test_the_agents_have_all_cpus(cluster: Cluster, tmp_path: Path) -> None:
