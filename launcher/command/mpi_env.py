@@ -26,12 +26,16 @@ PREFIXES = (
 
 
 # In a job of Slurm mpiexec starts a step of its own. It runs beside others of the job, and an agent
-# has all CPUs of its host, not those of one task: the ranks inherit them.
+# has all CPUs of its host, not those of one task: the ranks inherit them. srun takes the second as
+# options, each of which would cut the step down to the CPUs of its tasks.
 SLURM_STEP = {"SLURM_OVERLAP": "1", "SLURM_CPU_BIND": "none"}
+OF_ONE_TASK = frozenset(("SLURM_EXACT", "SLURM_CPUS_PER_TASK", "SLURM_TRES_PER_TASK"))
 
 
 def mpi_environment(environ: Mapping[str, str]) -> dict[str, str]:
     env = {
-        name: value for name, value in environ.items() if name in NAMES or name.startswith(PREFIXES)
+        name: value
+        for name, value in environ.items()
+        if (name in NAMES or name.startswith(PREFIXES)) and name not in OF_ONE_TASK
     }
     return env | SLURM_STEP if "SLURM_JOB_ID" in env else env

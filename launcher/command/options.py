@@ -30,7 +30,8 @@ status (128 + the signal, if one killed it).
   rdmarun -np 4 train.py --epochs 3
   rdmarun -np 4 python train.py --epochs 3     # the same
   rdmarun -np 4 -m package.train
-  rdmarun -np 8 -H node1:4,node2:4 train.py"""
+  rdmarun -np 8 -H node1:4,node2:4 train.py
+  rdmarun train.py                             # in a job of Slurm: on all its hosts and slots"""
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
 def _parser(version: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "rdmarun",
-        usage="rdmarun -np N [options] script [args ...]\n       "
-        "rdmarun -np N [options] -m module [args ...]",
+        usage="rdmarun [-np N] [options] script [args ...]\n       "
+        "rdmarun [-np N] [options] -m module [args ...]",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

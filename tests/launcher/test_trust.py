@@ -172,7 +172,7 @@ def test_the_variables_that_mpiexec_gets() -> None:
     ours = {"PATH": "/bin", "LC_ALL": "C", "HYDRA_DEBUG": "1", "PBS_JOBID": "7", "FI_X": "y"}
     users = {"API_TOKEN": "t", "AWS_SECRET_ACCESS_KEY": "s", "RDMACOLL_SECRET_FILE": "f"}
     assert mpi_environment(ours | users) == ours
-    slurm = {"SLURM_JOB_ID": "7", "SLURM_CPU_BIND": "cores"}
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_CPU_BIND": "cores", "SLURM_CPUS_PER_TASK": "2"}
     step = {"SLURM_CPU_BIND": "none", "SLURM_OVERLAP": "1"}
     assert mpi_environment(slurm) == {"SLURM_JOB_ID": "7", **step}
 
