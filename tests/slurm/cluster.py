@@ -1,4 +1,5 @@
-"""A Slurm cluster of two hosts on this machine (hosts/stand.py), nodeA and nodeB.
+"""A Slurm cluster of hosts on this machine (hosts/stand.py): nodeA and nodeB compute, and nodeC is
+where users log in.
 
 Debian's slurmctld, slurmd and munged run as root from a folder of the test's; nothing of the
 machine's own configuration is read or changed.
@@ -18,6 +19,7 @@ from pathlib import Path
 from hosts.processes import processes_in
 from hosts.stand import Host
 
+NODES, LOGIN_HOST = 2, 2  # how many compute; the place of the other one
 LIMIT_S = 120  # for anything here; a hang fails by it
 PROGRAMS = ("munged", "slurmctld", "slurmd", "salloc", "sbatch", "srun", "scontrol", "sinfo")
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
@@ -70,14 +72,14 @@ class Cluster:
         self._daemon(hosts[0], "munged", "--foreground", "--force", log, *where)
         self.wait_for((folder / "munge.socket").exists, "munged")
         self._daemon(hosts[0], "slurmctld", "-D", "-c")
-        for host in hosts:
+        for host in hosts[:NODES]:
             self._daemon(host, "slurmd", "-D", "-c")
         self.wait_for(self._all_idle, "idle nodes")
         self._own = set(self._processes())
 
-    def run(self, *argv: str) -> "subprocess.CompletedProcess[str]":
-        """On the first host."""
-        process = self._start(self._hosts[0], argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def run(self, *argv: str, host: int = 0) -> "subprocess.CompletedProcess[str]":
+        pipe = subprocess.PIPE
+        process = self._start(self._hosts[host], argv, stdout=pipe, stderr=pipe)
         try:
             out, err = process.communicate(timeout=LIMIT_S)
         finally:
@@ -111,7 +113,7 @@ class Cluster:
             self._start(host, argv, stdout=said, stderr=said)
 
     def _all_idle(self) -> bool:
-        return self.run("sinfo", "-hN", "-o%T").stdout.split() == ["idle"] * len(self._hosts)
+        return self.run("sinfo", "-hN", "-o%T").stdout.split() == ["idle"] * NODES
 
     def _said(self) -> str:
         """The last words of the daemons."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster import Cluster, missing_programs
+from cluster import NODES, Cluster, missing_programs
 from hosts import NoHosts
 from hosts.stand import Hosts
 
@@ -23,7 +23,7 @@ def cluster() -> Iterator[Cluster]:
     # Short, for munged's socket lies there.
     with tempfile.TemporaryDirectory(prefix="rdmacoll-slurm.") as folder:
         try:
-            with Hosts(2) as hosts:
+            with Hosts(NODES + 1) as hosts:
                 yield Cluster(hosts, Path(folder))
         except NoHosts as error:
             pytest.skip(str(error))

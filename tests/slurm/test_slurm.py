@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from cluster import Cluster, rdmarun
+from cluster import LOGIN_HOST, Cluster, rdmarun
 
 from rdmacoll.base.slurm_lists import expand_hosts
 
@@ -105,6 +105,16 @@ def test_rdmarun_elsewhere_in_a_job(cluster: Cluster, script: str, before: list[
     assert done.returncode == 0, done.stderr
     assert ranks(done.stdout) == FOUR_RANKS, done.stdout
     assert re.search(r"mpiexec -hosts \S*nodeB ", done.stderr)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_rdmarun_on_a_login_host(cluster: Cluster, script: str, count: int) -> None:
+    """Where no rank is to run: salloc may be there, and what it runs."""
+    salloc = ["salloc", "--quiet", f"-N{count}", "--ntasks-per-node=2"]
+    done = cluster.run(*salloc, *rdmarun(script), host=LOGIN_HOST)
+    assert done.returncode == 0, done.stderr
+    placed = [(rank, local, size, host) for rank, local, size, host, _ in FOUR_RANKS]
+    assert [found[:4] for found in ranks(done.stdout)] == placed[: 2 * count], done.stdout
 
 
 def test_the_agents_have_all_cpus(cluster: Cluster, tmp_path: Path) -> None:
