@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 
@@ -86,8 +86,8 @@ class Preload:
             )
         return self._ready
 
-    def fork(self, own: Envs) -> Iterable[tuple[int, Started]]:
-        """Forks these ranks, with their own variables. PreloadError unless it forks them all."""
+    def fork(self, own: Envs) -> Iterator[tuple[int, Started]]:
+        """Forks these ranks, once the first is asked for. PreloadError unless it forks them all."""
         assert self._socket is not None
         pipes: dict[int, tuple[int, int]] = {}
         try:
@@ -109,7 +109,7 @@ class Preload:
             if isinstance(error, PreloadError):
                 raise
             raise PreloadError(f"{self._what} forks no ranks: {error}") from None
-        return [(rank, Started(pids[rank], *pipes[rank])) for rank in own]
+        yield from ((rank, Started(pids[rank], *pipes[rank])) for rank in own)
 
     def _answers(self, count: int) -> Iterator[tuple[int, int]]:
         """Ranks and their process ids."""

@@ -48,9 +48,8 @@ def serve() -> None:
             _close(fds)
             os.waitpid(forker, 0)
     except BaseException as error:
-        traceback.print_exc()
-        _fail(agent, f"the process that imports for --preload: {error!r}")
-        os._exit(1)
+        _fail(agent, f"the process of --preload: {error!r}")
+        raise
 
 
 def _leave_start_up(python_path: str | None) -> None:

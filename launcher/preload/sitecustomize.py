@@ -6,6 +6,13 @@ python runs, and nothing of this is on its stack.
 Floor: launcher/preload. Thread: the main one.
 """
 
-from rdmacoll.launcher.preload.server import serve
+import os
+import traceback
 
-serve()
+try:
+    from rdmacoll.launcher.preload.server import serve
+
+    serve()
+except BaseException:  # python would go on, and run the script here
+    traceback.print_exc()
+    os._exit(1)

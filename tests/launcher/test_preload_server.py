@@ -87,6 +87,28 @@ def test_a_python_that_runs_no_hooks_is_refused(jobs: Jobs, flag: str) -> None:
     assert not jobs.files("started")
 
 
+def test_a_server_that_cannot_begin_runs_no_script(jobs: Jobs) -> None:
+    """Only the ranks' python finds this package."""
+    (jobs.folder / "other/rdmacoll").mkdir(parents=True)
+    jobs.script("raise ImportError('broken')", "other/rdmacoll/__init__.py")
+    script = jobs.script("open('started', 'w')")
+    path = f"PYTHONPATH={jobs.folder}/other"
+    done = jobs.run("-np", "1", "-x", path, "--preload", "json", script)
+    assert done.returncode == 1
+    assert "ImportError: broken" in done.stderr
+    assert "the process of --preload json (pid " in done.stderr
+    assert not jobs.files("started")
+
+
+def test_no_rank_is_forked_if_a_file_cannot_be_opened(jobs: Jobs) -> None:
+    (jobs.folder / "logs").touch()
+    script = jobs.script("open('started', 'w')")
+    done = jobs.run("-np", "1", "--preload", "json", "--output-filename", "logs", script)
+    assert done.returncode == 1
+    assert "logs is no folder" in done.stderr
+    assert not jobs.files("started")
+
+
 def test_imports_that_do_not_end(jobs: Jobs) -> None:
     jobs.script("import time; time.sleep(1000)", "slow.py")
     done = jobs.run("-np", "1", "--start-timeout", "1", "--preload", "slow", jobs.script("pass"))

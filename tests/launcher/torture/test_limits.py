@@ -43,10 +43,11 @@ def test_enough_descriptors(jobs: Jobs) -> None:
     assert (done.returncode, done.stdout.count("here")) == (0, 4)
 
 
-def test_the_soft_limit_of_the_ranks_is_the_users(jobs: Jobs) -> None:
+@pytest.mark.parametrize("preload", [[], ["--preload", "json"]], ids=["", "preload"])
+def test_the_soft_limit_of_the_ranks_is_the_users(jobs: Jobs, preload: list[str]) -> None:
     text = "import resource; print(*resource.getrlimit(resource.RLIMIT_NOFILE))"
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    done = run_with(jobs, "ulimit -Sn 70", "-np", "4", jobs.script(text))
+    done = run_with(jobs, "ulimit -Sn 70", "-np", "4", *preload, jobs.script(text))
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"[{rank}]: 70 {hard}" for rank in range(4)]
 
@@ -62,13 +63,14 @@ def test_little_address_space(jobs: Jobs, memory_kb: int) -> None:
     "processes",
     [4, 20, *(pytest.param(n, marks=nightly) for n in (1, 2, 3, 8, 14, 16, 18, 22, 24, 26, 32))],
 )
-def test_few_processes(jobs: Jobs, processes: int) -> None:
+@pytest.mark.parametrize("preload", [[], ["--preload", "json"]], ids=["", "preload"])
+def test_few_processes(jobs: Jobs, processes: int, preload: list[str]) -> None:
     """The limit does not hold for root, so another user runs this. Threads count as processes."""
     only_as_root()
     jobs.folder.chmod(0o777)
     user = "setpriv --reuid 54321 --clear-groups"
     user += " --inh-caps=+dac_override --ambient-caps=+dac_override"
-    args = ["-np", "4", jobs.script("print('here')")]
+    args = ["-np", "4", *preload, jobs.script("print('here')")]
     done = run_with(jobs, f"ulimit -u {processes}", *args, user=user, HOME=str(jobs.folder))
     assert (done.returncode == 0) == (done.stdout.count("here") == 4), done.stderr
     assert "Permission denied" not in done.stderr
