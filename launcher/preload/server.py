@@ -24,7 +24,7 @@ import traceback
 
 from rdmacoll.launcher.base.processes import die_with_parent, wait_until_gone
 
-from . import FOLDER, MESSAGE_BYTES, ROOM, ROOM_BYTES
+from . import MESSAGE_BYTES, ROOM, ROOM_BYTES
 from .fork_safety import reseed, unsafe_to_fork
 
 _libc = ctypes.CDLL(None)
@@ -54,12 +54,13 @@ def serve() -> None:
 
 def _leave_start_up(python_path: str | None) -> None:
     """Undoes what brought python here, and runs the user's own hook of this name."""
-    sys.path.remove(FOLDER)
-    sys.path_importer_cache.pop(FOLDER, None)
+    hook = sys.modules.pop("sitecustomize")
+    folder = os.path.dirname(str(hook.__file__))
+    sys.path.remove(folder)
+    sys.path_importer_cache.pop(folder, None)
     os.environ.pop("PYTHONPATH")
     if python_path is not None:
         os.environ["PYTHONPATH"] = python_path
-    hook = sys.modules.pop("sitecustomize")
     site.execsitecustomize()
     sys.modules.setdefault("sitecustomize", hook)
 

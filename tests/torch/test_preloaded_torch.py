@@ -181,3 +181,9 @@ def test_a_dump_shows_the_ranks(tmp_path: Path) -> None:
         dist.destroy_process_group()
     """
     assert run(tmp_path, script, "-np", "2") == ["['0', '1']"]
+
+
+@pytest.mark.nightly
+def test_64_ranks(tmp_path: Path) -> None:
+    lines = run(tmp_path, SUM, "-np", "64")
+    assert sorted(lines) == sorted(f"{rank} [2080.0] {rank == 0}" for rank in range(64))
