@@ -24,6 +24,9 @@ from .rank_env import shared_env
 from .spawn import Envs, Started, prepare, why_not
 
 FORK_TIMEOUT_S = 60.0  # for all ranks of a host; a fork takes 10 ms
+# So many ranks begin together, while the next are forked. If 64 did, torch would ask the name
+# server more at once than it may answer, and then wait for 5 s (docs/TROUBLESHOOTING.md).
+BATCH = 8
 
 
 class PreloadError(OSError):
@@ -92,7 +95,9 @@ class Preload:
         pipes: dict[int, tuple[int, int]] = {}
         try:
             self._socket.settimeout(FORK_TIMEOUT_S)
-            for rank, env in own.items():
+            for number, (rank, env) in enumerate(own.items()):
+                if number % BATCH == 0 and number > 0:
+                    self._socket.send(b"{}")
                 out, out_end = os.pipe2(os.O_CLOEXEC)
                 err, err_end = os.pipe2(os.O_CLOEXEC)
                 pipes[rank] = out, err

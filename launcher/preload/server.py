@@ -74,6 +74,7 @@ def _import_all(names: list[str], agent: socket.socket) -> None:
             os._exit(1)
     for entry in folder:
         sys.path.remove(entry)
+    _flush()
     _share_memory()
     agent.send(b"{}")
 
@@ -129,7 +130,6 @@ def _fork_ranks(
     Returns in ranks only.
     """
     forker = os.getpid()
-    _flush()
     failed = False
     while order:
         try:
