@@ -84,8 +84,10 @@ class Rank:
         raise AssertionError(self._vain(word, f"in {limit_s:.1f} s"))
 
     def _vain(self, word: str, how: str) -> str:
-        log = self._log.read_text(errors="replace")[-6000:] if self._log.exists() else ""
-        return f"it did not say {word!r} {how}; it wrote:\n{log}"
+        """With what all have written: the cause is often another's."""
+        logs = sorted(self._log.parent.glob("rank*"), key=lambda path: path != self._log)
+        wrote = [f"{path.name}:\n{path.read_text(errors='replace')[-6000:]}" for path in logs]
+        return "\n".join([f"{self._log.name} did not say {word!r} {how}; they wrote", *wrote])
 
     def tell(self) -> None:
         """What `test.poll()` is for in its script."""
@@ -124,7 +126,7 @@ def start_ranks(
                 **(env or {}),
                 **(env_of_host or {}).get(number, {}),
             }
-            log = folder / f"rank{time.monotonic_ns()}"
+            log = folder / f"rank{len(ranks)}-{time.monotonic_ns()}"
             ranks.append(Rank(script, host.keeper.holder, variables, log))
     return ranks
 
