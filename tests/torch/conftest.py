@@ -31,14 +31,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Over several hosts: what is written for a world of this size, and not for one host."""
     if (chosen := config.getoption("--hosts", default=None)) is None:
         return
-    others = [item for item in items if world_of(item) != chosen.world]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if world_of(item) == chosen.world]
+    taken = [item for item in items if fits(item, chosen.world)]
+    config.hook.pytest_deselected(items=list(set(items) - set(taken)))
+    items[:] = taken
 
 
-def world_of(item: pytest.Item) -> int | None:
-    call = getattr(item, "callspec", None)
-    return call.params.get("world_size") if call else None
+def fits(item: pytest.Item, world: int) -> bool:
+    call, function = getattr(item, "callspec", None), getattr(item, "function", None)
+    of_this_world = call is not None and call.params.get("world_size") == world
+    return of_this_world and not getattr(function, "one_host", False)
 
 
 @pytest.fixture(scope="session")

@@ -73,9 +73,11 @@ def distributed(
     dies: tuple[int, ...] = (),
     deadline_s: float = 90.0,
     gloo_lacks: str = "",
+    one_host: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """fresh: processes of its own, ended afterwards. init: with the default group made.
-    dies: ranks that end themselves. gloo_lacks: why the body is not for gloo."""
+    dies: ranks that end themselves. gloo_lacks: why the body is not for gloo. one_host: it is about
+    what only ranks of one host do, and left out over several."""
 
     def decorate(body: Callable[..., Any]) -> Callable[..., None]:
         @functools.wraps(body)
@@ -97,6 +99,7 @@ def distributed(
         parameters = [*own, *(p.replace(kind=keyword) for p in _parameters(body))]
         test.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         test.body = body  # type: ignore[attr-defined]
+        test.one_host = one_host  # type: ignore[attr-defined]
         # Whether a world that goes on to the next test may run it: tests/rdma has no other.
         test.leaves_world_usable = not (fresh or dies) and init  # type: ignore[attr-defined]
         return pytest.mark.parametrize("world_size", sizes, ids="world{}".format)(test)

@@ -55,7 +55,7 @@ def test_options_are_checked() -> None:
     assert rdmacoll.Options().algorithm == ""
 
 
-@distributed(2, 3, gloo_lacks=LACKS)
+@distributed(2, 3, gloo_lacks=LACKS, one_host=True)
 def test_an_algorithm_per_group() -> None:
     rank, world = me()
     expected = sum(values(peer, 5003, torch.float32) for peer in range(world))
@@ -70,7 +70,7 @@ def test_an_algorithm_per_group() -> None:
     assert taken() == "two_shot"
 
 
-@distributed(2, gloo_lacks=LACKS)
+@distributed(2, gloo_lacks=LACKS, one_host=True)
 def test_where_it_does_not_exist_the_choice_is_as_usual() -> None:
     group = dist.new_group(pg_options=rdmacoll.Options(algorithm="direct"))
     assert taken(group, "all_gather") == "direct"
@@ -88,7 +88,7 @@ def test_what_is_split_off_inherits_the_algorithm() -> None:
     dist.destroy_process_group(parent)
 
 
-@distributed(2, init=False, gloo_lacks=LACKS)
+@distributed(2, init=False, gloo_lacks=LACKS, one_host=True)
 def test_the_default_group_and_the_variable() -> None:
     os.environ["RDMACOLL_ALGO"] = "tree"
     options = rdmacoll.Options(algorithm="ring")
@@ -114,7 +114,7 @@ def test_ranks_must_agree_on_the_algorithm() -> None:
 RING = "all_reduce mapped world=2 up_to=any ring\n"
 
 
-@distributed(2, init=False, gloo_lacks=LACKS)
+@distributed(2, init=False, gloo_lacks=LACKS, one_host=True)
 def test_a_table() -> None:
     """Its path is each rank's own."""
     with table("all_reduce mapped world=2 up_to=64 tree\n" + RING):

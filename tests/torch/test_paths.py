@@ -21,7 +21,7 @@ def paths(group: Any = None) -> Any:
     return of_group._get_backend(torch.device("cpu"))._paths()
 
 
-@distributed(1, 4, fresh=True, gloo_lacks="has no paths")
+@distributed(1, 4, fresh=True, gloo_lacks="has no paths", one_host=True)
 def test_ranks_of_one_host_share_memory() -> None:
     rank, world = me()
     others = [peer for peer in range(world) if peer != rank]
@@ -37,7 +37,7 @@ def test_a_subgroup_names_its_own_ranks() -> None:
         dist.destroy_process_group(group)
 
 
-@distributed(2, init=False, gloo_lacks="has no paths")
+@distributed(2, init=False, gloo_lacks="has no paths", one_host=True)
 def test_a_setting_is_given_as_the_reason() -> None:
     os.environ["RDMACOLL_TRANSPORT"] = "shm"
     dist.init_process_group("rdma")
