@@ -152,10 +152,15 @@ class Host:
         return subprocess.Popen([*self.keeper.prefix, *command], env=environment, **options)
 
     def run(
-        self, *command: str, env: Mapping[str, str] | None = None, timeout_s: float = COMMAND_S
+        self,
+        *command: str,
+        env: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        timeout_s: float = COMMAND_S,
     ) -> subprocess.CompletedProcess[str]:
         """Whatever its status; what it said in `stdout`, errors too."""
-        process = self.start(*command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        process = self.start(*command, env=env, cwd=folder, **pipes)
         try:
             said, _ = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired as late:
