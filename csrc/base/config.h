@@ -19,6 +19,13 @@ struct FileSetting {
   std::string text;  // empty without one
 };
 
+// The job's secret, wherever it is from.
+struct SecretSetting : FileSetting {
+  // The ranks draw it in the store in which they meet: whoever reaches that knows it, and another
+  // store has another.
+  bool is_drawn = false;
+};
+
 // Where the launcher has put this process.
 struct JobPlace {
   // LOCAL_RANK, as launchers set it: spreads the ranks of a host over its devices. What is no rank
@@ -82,9 +89,10 @@ struct Config {
   // is not.
   std::string dump_dir;
   // RDMACOLL_SECRET_FILE: a file with the secret that all ranks of the job share, which only its
-  // owner may read (secret_file.h). The text may be what the launcher has handed out instead;
-  // empty: the job has no secret, and whoever reaches the rendezvous can join.
-  FileSetting secret;
+  // owner may read (secret_file.h). The text may be what the launcher has handed out instead, or
+  // what the ranks have drawn; empty: the job has no secret, and whoever reaches the rendezvous can
+  // join.
+  SecretSetting secret;
 
   JobPlace place;
   // All as they were given.

@@ -5,6 +5,7 @@
 #include "torch_ext/join/agent_bootstrap.h"
 #include "torch_ext/join/process.h"
 #include "torch_ext/join/store_bootstrap.h"
+#include "torch_ext/join/store_secret.h"
 
 namespace rdmacoll::torch_ext {
 namespace {
@@ -27,10 +28,13 @@ std::shared_ptr<Session> join_group(const c10::intrusive_ptr<c10d::Store>& store
   const InterruptCheck check = [&interrupt] { return interrupt.check(); };
   const auto bootstrap = bootstrap_of(store, rank, size, agent, check);
   const int64_t timeout_ms = limit.value_or(options.timeout).count();
-  const AskSecret ask_secret = [&]() -> Result<std::string> {
-    if (agent.address.empty()) return std::string();
-    return AgentBootstrap(agent.address, rank, size, check)
-        .secret(Deadline::after_ms(SteadyClock(), timeout_ms));
+  const AskSecret ask_secret = [&]() -> Result<SecretSetting> {
+    const bool is_drawn = agent.address.empty();
+    const Deadline deadline = Deadline::after_ms(SteadyClock(), timeout_ms);
+    auto secret = is_drawn ? secret_of_store(store, check, deadline)
+                           : AgentBootstrap(agent.address, rank, size, check).secret(deadline);
+    if (!secret.ok()) return secret.status();
+    return SecretSetting{{.path = "", .text = secret.take()}, is_drawn};
   };
   const GroupName name{options.group_name, options.global_ranks_in_group};
   auto session = Process::instance().join(rank, size, *bootstrap, timeout_ms, options.algorithm,

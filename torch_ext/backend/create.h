@@ -20,7 +20,7 @@ struct Agent {
 // Joins as `rank` of `size`, under the options' name; `limit` bounds that, by default the options'
 // timeout, which then is that of operations. All ranks of the group call it. They meet at the agent
 // if it introduces them, else in the store, under keys of this group alone. In both cases the agent
-// knows the job's secret.
+// knows the job's secret; without an agent, or a file with one, the ranks draw one in the store.
 std::shared_ptr<Session> join_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                     int size, const RdmaBackend::Options& options,
                                     const Agent& agent,

@@ -26,43 +26,80 @@ Process::Process() {
     Process& process = instance();
     new (&process.mutex_) std::mutex;  // another thread of the parent may have held it
     process.sessions_.clear();
+    process.endpoints_.clear();
     process.recorder_.reset();
     process.launchers_secret_.reset();  // a child is no rank of the job
     if (FlightService* parents = process.service_.release()) parents->forget();  // and leaked
   });
 }
 
-std::shared_ptr<Endpoint> Process::open_endpoint() const {
-  return endpoint_forks_ == life_.forks() ? endpoint_.lock() : nullptr;
+std::shared_ptr<Endpoint> Process::newest_endpoint() const {
+  for (auto opened = endpoints_.rbegin(); opened != endpoints_.rend(); ++opened) {
+    if (auto endpoint = opened->endpoint.lock()) return endpoint;
+  }
+  return nullptr;
+}
+
+// That no store has a say in: all groups of this process are of its job.
+std::shared_ptr<Endpoint> Process::endpoint_of_job() const {
+  for (const Opened& opened : endpoints_) {
+    if (opened.secret.is_drawn) continue;
+    if (auto endpoint = opened.endpoint.lock()) return endpoint;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Endpoint> Process::endpoint_of(const SecretSetting& secret) const {
+  for (const Opened& opened : endpoints_) {
+    if (opened.secret.text != secret.text) continue;
+    if (auto endpoint = opened.endpoint.lock()) return endpoint;
+  }
+  return nullptr;
 }
 
 Result<std::shared_ptr<Endpoint>> Process::endpoint(const AskSecret& ask_secret) {
-  std::optional<std::string> launchers;
+  std::optional<SecretSetting> launchers;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (auto endpoint = open_endpoint()) return endpoint;
+    if (auto endpoint = endpoint_of_job()) return endpoint;
     launchers = launchers_secret_;
   }
   auto config = Config::from_environment();
   if (!config.ok()) return config.status();
-  if (config.value().secret.text.empty() && !launchers) {
+  SecretSetting& secret = config.value().secret;
+  const bool of_file = !secret.text.empty();
+  if (!of_file && launchers) {
+    secret = *launchers;
+  } else if (!of_file) {
     auto told = ask_secret();  // without the mutex: it may wait, and want the GIL
     if (!told.ok()) return told.status();
-    launchers = told.take();
+    secret = told.take();
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (auto endpoint = open_endpoint()) return endpoint;  // of another thread
-  if (config.value().secret.text.empty()) {
-    launchers_secret_ = launchers;
-    config.value().secret.text = *launchers;
-  }
-  auto heap = heap_for(config.value());
+  if (!of_file && !secret.is_drawn) launchers_secret_ = secret;
+  if (auto endpoint = endpoint_of(secret)) return endpoint;
+  return open_endpoint(config.value());
+}
+
+Result<std::shared_ptr<Endpoint>> Process::open_endpoint(const Config& config) {
+  std::erase_if(endpoints_, [](const Opened& one) { return one.endpoint.expired(); });
+  auto heap = heap_for(config);
   if (!heap.ok()) return heap.status();
-  auto opened = Endpoint::open(config.value(), heap.take());
+  // A heap serves the transports of one endpoint at a time.
+  const bool heap_is_taken = std::any_of(endpoints_.begin(), endpoints_.end(),
+                                         [](const Opened& one) { return one.has_heap; });
+  if (heap_is_taken) {
+    Log(config.log_level, "heap")
+        .write(LogLevel::Warn,
+               "groups that meet in another store are still there and have the heap, so the new "
+               "group copies what lies in it; destroy them first, or start the job with rdmarun "
+               "or with RDMACOLL_SECRET_FILE, where all groups share it");
+  }
+  auto opened = Endpoint::open(config, heap_is_taken ? nullptr : heap.value());
   if (opened.ok()) {
-    endpoint_ = opened.value();
-    endpoint_forks_ = life_.forks();
-    hand_out(config.value(), opened.value()->flight_recorder());
+    const bool has_heap = !heap_is_taken && heap.value() != nullptr;
+    endpoints_.push_back({opened.value(), config.secret, has_heap});
+    hand_out(config, opened.value()->flight_recorder());
   }
   return opened;
 }
@@ -71,7 +108,7 @@ Result<Mac> Process::sign(const std::string& text) {
   std::shared_ptr<Endpoint> endpoint;  // let go of without the mutex: it may be the last
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    endpoint = open_endpoint();
+    endpoint = newest_endpoint();
   }
   if (endpoint == nullptr) {
     return Status(StatusCode::InvalidArgument, "there is no group, and so no job to sign for");
@@ -157,12 +194,13 @@ std::shared_ptr<Session> Process::enlist(std::shared_ptr<Communicator> communica
 }
 
 void Process::warn_without_secret(const Config& config, int rank, int size) {
-  if (size == 1 || met_others_.exchange(true) || rank != 0 || !config.secret.text.empty()) return;
+  if (size == 1 || met_others_.exchange(true) || rank != 0 || !config.secret.is_drawn) return;
   Log(config.log_level, "rank 0")
       .write(LogLevel::Warn,
-             "this job has no secret: whoever reaches the store in which its ranks meet can take "
-             "part; start it with rdmarun, or name a file with one in RDMACOLL_SECRET_FILE "
-             "(docs/SECURITY.md)");
+             std::string("this job has no secret") +
+                 (config.secret.text.empty() ? "" : " but what its ranks drew") +
+                 ": whoever reaches the store in which its ranks meet can take part; start it with "
+                 "rdmarun, or name a file with one in RDMACOLL_SECRET_FILE (docs/SECURITY.md)");
 }
 
 void Process::quiesce() {

@@ -1,7 +1,8 @@
 // Process: what all groups of this process share: one endpoint, opened with the first group and
-// closed with the last, what tells others of it, and the way out. With ProcessLife the one global
-// of the project, but for what heap_allocator.cc puts in the place of torch's allocator, and
-// flight_service.cc in that of a signal handler. Floor: torch_ext/join. Thread: any.
+// closed with the last, what tells others of it, and the way out. Where ranks draw their secret in
+// a store, groups of another store have another, and so an endpoint of their own. With ProcessLife
+// the one global of the project, but for what heap_allocator.cc puts in the place of torch's
+// allocator, and flight_service.cc in that of a signal handler. Floor: torch_ext/join. Thread: any.
 #pragma once
 
 #include <atomic>
@@ -22,8 +23,8 @@
 
 namespace rdmacoll::torch_ext {
 
-// The job's secret as the launcher has it; empty: it has none.
-using AskSecret = std::function<Result<std::string>()>;
+// The job's secret as the launcher has it, or the store of the group.
+using AskSecret = std::function<Result<SecretSetting>()>;
 
 class Process {
  public:
@@ -61,16 +62,23 @@ class Process {
   // On one rank, once.
   void warn_without_secret(const Config& config, int rank, int size);
   // Under the mutex.
-  std::shared_ptr<Endpoint> open_endpoint() const;
+  std::shared_ptr<Endpoint> newest_endpoint() const;
+  std::shared_ptr<Endpoint> endpoint_of(const SecretSetting& secret) const;
+  std::shared_ptr<Endpoint> endpoint_of_job() const;
+  Result<std::shared_ptr<Endpoint>> open_endpoint(const Config& config);
   Result<std::shared_ptr<Heap>> heap_for(const Config& config);
   void hand_out(const Config& config, std::shared_ptr<FlightRecorder> recorder);
 
   ProcessLife& life_ = ProcessLife::instance();
   std::atomic<bool> met_others_{false};
   std::mutex mutex_;
-  uint64_t endpoint_forks_ = 0;  // ProcessLife::forks() when endpoint_ was opened
-  std::weak_ptr<Endpoint> endpoint_;
-  std::optional<std::string> launchers_secret_;  // once it was asked for
+  struct Opened {
+    std::weak_ptr<Endpoint> endpoint;
+    SecretSetting secret;
+    bool has_heap;
+  };
+  std::vector<Opened> endpoints_;                  // by this process, and not by its parent
+  std::optional<SecretSetting> launchers_secret_;  // once it was asked for
   // All that were ever made, as tensors outlive everything: this process's own is the last, if it
   // was made after the last fork (nullptr where the environment wants none). One more with each
   // fork of a child that joins groups.
