@@ -184,7 +184,7 @@ void Connector::take_stranger(Stranger& stranger) {
   }
   if (meetings_.size() >= kMaxWorld && !meetings_.contains(other)) return;
   Meeting& meeting = meeting_with(other);
-  const bool dials_it = meeting.dial && meeting.dial->is_under_way() && me_ < other;
+  const bool dials_it = meeting.dial && meeting.dial->is_counted_on() && me_ < other;
   if (dials_it || meeting.way) {
     handshake.refuse(Verdict::Busy);
     stranger.connection.say();

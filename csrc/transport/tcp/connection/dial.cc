@@ -29,6 +29,7 @@ Dial::Progress Dial::advance(const Self& self, int64_t now_ns) {
 }
 
 void Dial::begin_due(const Self& self, int64_t now_ns) {
+  if (is_counted_on()) return;
   while (next_ < order_.size() && (now_ns >= next_at_ns_ || (next_ > 0 && attempts_.empty()))) {
     next_at_ns_ = now_ns + kNextAddressNs;
     begin(order_[next_++], self);
@@ -53,11 +54,14 @@ bool Dial::advance_attempts(const Self& self) {
   for (auto at = attempts_.begin(); at != attempts_.end();) {
     switch (at->connection.advance(self.key)) {
       case HalfOpen::Progress::Waits:
+        if (at->connection.handshake().has_proved()) {
+          keep_only(at);
+          return false;
+        }
         ++at;
         continue;
       case HalfOpen::Progress::Met:
-        attempts_.splice(attempts_.begin(), attempts_, at);
-        attempts_.erase(std::next(attempts_.begin()), attempts_.end());
+        keep_only(at);
         return true;
       case HalfOpen::Progress::HungUp:
         hung_up_ = true;
@@ -70,6 +74,11 @@ bool Dial::advance_attempts(const Self& self) {
     at = attempts_.erase(at);
   }
   return false;
+}
+
+void Dial::keep_only(std::list<Attempt>::iterator attempt) {
+  attempts_.splice(attempts_.begin(), attempts_, attempt);
+  attempts_.erase(std::next(attempts_.begin()), attempts_.end());
 }
 
 void Dial::note(const Endpoint& at, const Status& why) {

@@ -25,7 +25,8 @@ struct Self {
 };
 
 // Tries the addresses in their order, the next one when one fails or takes long; the first that
-// answers as the process wins. When all have failed it begins anew, a few times.
+// answers as the process wins, and the others are dropped before it hears this one's proof: it must
+// not count on two. When all have failed it begins anew, a few times.
 class Dial {
  public:
   Dial(const ProcessId& whom, uint8_t stream, std::vector<Endpoint> order)
@@ -41,7 +42,9 @@ class Dial {
   Won take_won() { return {std::move(attempts_.front().connection), attempts_.front().to}; }
 
   // Whether the process may already count on a connection of this dial.
-  bool is_under_way() const { return !attempts_.empty(); }
+  bool is_counted_on() const {
+    return !attempts_.empty() && attempts_.front().connection.handshake().has_proved();
+  }
   // What has come of the addresses so far.
   Status failure() const;
 
@@ -54,6 +57,7 @@ class Dial {
   void begin_due(const Self& self, int64_t now_ns);
   void begin(const Endpoint& to, const Self& self);
   bool advance_attempts(const Self& self);
+  void keep_only(std::list<Attempt>::iterator attempt);
   void note(const Endpoint& at, const Status& why);
   Progress end_round(int64_t now_ns);
 

@@ -33,6 +33,7 @@ class HalfOpen {
   int fd() const { return fd_.get(); }
   UniqueFd take_fd() { return std::move(fd_); }
   Handshake& handshake() { return handshake_; }
+  const Handshake& handshake() const { return handshake_; }
   const Status& why() const { return why_; }
   // A dialler's has found somebody who listens.
   bool connected() const { return !connecting_; }

@@ -86,6 +86,8 @@ class Handshake {
   std::string take_reply() { return std::exchange(reply_, {}); }
 
   bool dials() const { return dials_; }
+  // A dialler's proof is out, to one that has proved itself: it may count on the connection.
+  bool has_proved() const { return stage_ == Stage::Welcome; }
   // From the greeting on.
   const ProcessId& other() const { return dials_ ? greeting_.to : greeting_.from; }
   uint8_t stream() const { return greeting_.stream; }
