@@ -36,7 +36,9 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
   Taker(TcpTransport& transport, Peer& peer, Stream& stream)
       : transport_(transport), peer_(peer), stream_(stream) {}
 
+  // All but puts come over the first stream, in order.
   Heard hear(const FrameHead& head, std::span<const std::byte> body) override {
+    if (!is_first()) return Heard::Wrong;
     switch (head.kind) {
       case FrameKind::Signal:
         return heard(hear_signal(head, body));
@@ -56,7 +58,9 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
   }
 
   Place place_of(const FrameHead& head) override {
-    if (head.kind == FrameKind::Got) return place_of_answer(head);
+    if (head.kind == FrameKind::Got) {
+      return is_first() ? place_of_answer(head) : Place{Place::Kind::Wrong};
+    }
     if (tcp::is_placement(head.region)) return place_of_lent(head);
     OwnRegion* region = region_of(head);
     if (region == nullptr || !region->holds(head.offset, head.bytes)) return {Place::Kind::Wrong};
@@ -74,11 +78,15 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
  private:
   static Heard heard(bool right) { return right ? Heard::Done : Heard::Wrong; }
 
-  // nullptr: there is none of this use of the id. Of a part every use is the same.
+  bool is_first() const { return &stream_ == peer_.streams[0].get(); }
+
+  // nullptr: there is none of this use of the id, or nobody has it open any more. Of a part every
+  // use is the same.
   OwnRegion* region_of(const FrameHead& head) const {
     OwnRegion* region = transport_.regions_.at(head.region);
     if (region == nullptr || !region->holds_lines) return region;
-    return static_cast<uint16_t>(region->lease.generation) == head.generation ? region : nullptr;
+    const bool same = static_cast<uint16_t>(region->lease.generation) == head.generation;
+    return same && !region->uses ? region : nullptr;
   }
 
   bool hear_signal(const FrameHead& head, std::span<const std::byte> said) {
