@@ -79,12 +79,12 @@ struct TcpPair {
     meet(*transport[0], *transport[1], &peer[0], &peer[1]);
     for (int i = 0; i < 2; ++i) {
       EXPECT_TRUE(transport[i]->offer_region(peer[i], 0).ok());
-      EXPECT_TRUE(open(i, region[1 - i]).ok());
+      EXPECT_TRUE(open(i, region[1 - i].key).ok());
     }
   }
 
-  Status open(int rank, const MadeRegion& theirs) {
-    return at(rank).open_region(peer[rank], theirs.key, Deadline::after_ms(clock, 1'000)).status();
+  Status open(int rank, const std::string& key) {
+    return at(rank).open_region(peer[rank], key, Deadline::after_ms(clock, 1'000)).status();
   }
   TcpTransport& at(int rank) const { return *transport[rank]; }
   void poll() {

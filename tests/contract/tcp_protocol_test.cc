@@ -251,6 +251,18 @@ TEST(TcpProtocol, OnlyTheFirstStreamAnswersSignalsAndSpeaksOfRegions) {
   }
 }
 
+TEST(TcpProtocol, MoreGetsThanMayBeUnderWayFromOneThatReadsNothingBreakIt) {
+  Scene scene;
+  FrameHead get = scene.head(FrameKind::Get);
+  const auto bytes = static_cast<uint32_t>(scene.bytes());
+  for (get.number = 1; get.number <= 1'000; ++get.number) {
+    scene.rogue->say(get, bytes_of(tcp::GetBody{bytes}));
+    scene.victim().poll();
+    if (!scene.rogue->status().ok()) break;
+  }
+  scene.expect_rogue_alone_is_lost(kBroke);
+}
+
 // --- marks ---------------------------------------------------------------------------------------
 
 TEST(TcpProtocol, WhatFollowsAMarkWaitsForThePutsAndOnlyForThose) {

@@ -93,6 +93,7 @@ Status TcpTransport::admit(PeerId id, const tcp::Address& theirs, tcp::Connectio
   for (tcp::Connection& connection : connections) {
     RDMACOLL_RETURN_IF_ERROR(tcp::set_up_connection(connection.fd.get(), config_.timeout_ms));
     peer->streams.push_back(std::make_unique<Stream>(std::move(connection.fd), connection.keys));
+    peer->streams.back()->watched = EPOLLIN | EPOLLRDHUP;
   }
   const Peer& made = *peer;
   peers_.set(id, std::move(peer));
@@ -100,7 +101,7 @@ Status TcpTransport::admit(PeerId id, const tcp::Address& theirs, tcp::Connectio
   count_control_message();
   for (size_t i = 0; i < made.streams.size(); ++i) {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP;
+    event.events = made.streams[i]->watched;
     event.data.u64 = tcp::EventTag{id, static_cast<uint32_t>(i)}.pack();
     if (::epoll_ctl(data_set_.get(), EPOLL_CTL_ADD, made.streams[i]->fd.get(), &event) != 0) {
       return Status::from_errno("watching a connection", errno);

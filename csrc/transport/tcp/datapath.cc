@@ -214,11 +214,19 @@ void TcpTransport::write_stream(Peer& peer, size_t at) {
   const SendQueue::Wrote wrote = stream.out.write(stream.fd.get());
   if (wrote == SendQueue::Wrote::Failed) return lose_at_end(peer, errno);
   peer.note_written();
-  const bool is_full = wrote == SendQueue::Wrote::Some;
-  if (is_full == stream.is_full) return;
-  stream.is_full = is_full;
+  stream.is_full = wrote == SendQueue::Wrote::Some;
+  watch(peer, at);
+}
+
+// What waits for another stream is not read, and so must not wake anybody.
+void TcpTransport::watch(Peer& peer, size_t at) {
+  Stream& stream = *peer.streams[at];
+  const uint32_t wanted = (stream.in.waits() ? 0u : uint32_t{EPOLLIN | EPOLLRDHUP}) |
+                          (stream.is_full ? uint32_t{EPOLLOUT} : 0u);
+  if (wanted == stream.watched) return;
+  stream.watched = wanted;
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLRDHUP | (is_full ? EPOLLOUT : 0u);
+  event.events = wanted;
   event.data.u64 = tcp::EventTag{peer.id, static_cast<uint32_t>(at)}.pack();
   ::epoll_ctl(data_set_.get(), EPOLL_CTL_MOD, stream.fd.get(), &event);
 }
@@ -227,8 +235,6 @@ void TcpTransport::poll() {
   for (Peer* peer : unsent_) {
     peer->is_unsent = false;
     if (peer->alive()) write(*peer);
-    // What was not taken for want of room: nothing else may come that would make it looked at.
-    if (peer->alive() && peer->streams[0]->in.waits()) read(*peer, 0);
   }
   unsent_.clear();
   take_events();

@@ -43,7 +43,7 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
       case FrameKind::Signal:
         return heard(hear_signal(head, body));
       case FrameKind::Get:
-        return hear_get(head, body);
+        return heard(hear_get(head, body));
       case FrameKind::Mark:
         return hear_mark(body);
       case FrameKind::Closed:
@@ -109,19 +109,19 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
   }
 
   // Answered in order, behind what was sent before.
-  Heard hear_get(const FrameHead& head, std::span<const std::byte> said) {
+  bool hear_get(const FrameHead& head, std::span<const std::byte> said) {
     tcp::GetBody body;
     const OwnRegion* region = region_of(head);
     if (!read_body(said, &body) || body.bytes == 0 || region == nullptr || !region->holds_lines ||
         !region->holds(head.offset, body.bytes)) {
-      return Heard::Wrong;
+      return false;
     }
     tcp::SendQueue& out = peer_.streams[0]->out;
-    if (!out.has_room(3)) return Heard::Later;  // two for what this process has to say
+    if (!out.has_room_to_answer()) return false;  // more gets than may be under way
     out.push_payload(FrameHead{.kind = FrameKind::Got, .number = head.number},
                      region->base + head.offset, body.bytes, ++peer_.sends.posted);
     transport_.to_write(peer_);
-    return Heard::Done;
+    return true;
   }
 
   Place place_of_answer(const FrameHead& head) {
@@ -203,6 +203,9 @@ void TcpTransport::read(Peer& peer, size_t at) {
                                             "the connection, or its memory is corrupt"));
   } else if (got == Read::Ended || got == Read::Failed) {
     lose_at_end(peer, error);
+  } else {
+    watch(peer, at);
+    watch(peer, 0);
   }
 }
 

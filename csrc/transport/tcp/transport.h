@@ -115,6 +115,7 @@ class TcpTransport final : public Transport {
   void push_control(Peer& peer, const tcp::FrameHead& head, const void* body, size_t bytes);
   void write(Peer& peer);
   void write_stream(Peer& peer, size_t stream);
+  void watch(Peer& peer, size_t stream);
   void to_write(Peer& peer);
   void store_line(const RemoteSlice& line, uint64_t counter, const Header& header);
 

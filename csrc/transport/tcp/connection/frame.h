@@ -52,6 +52,9 @@ struct SignalBody {
 inline constexpr uint32_t kSignalHeadBytes = 24;
 static_assert(offsetof(SignalBody, inline_data) == kSignalHeadBytes);
 
+// Gets of one process that the other has not answered.
+inline constexpr uint32_t kMostGets = 64;
+
 struct GetBody {
   uint32_t bytes;
 };

@@ -54,7 +54,8 @@ struct Stream {
   UniqueFd fd;
   SendQueue out;
   FrameReader in;
-  bool is_full = false;   // the socket takes nothing now; the epoll set tells when it does
+  uint32_t watched = 0;   // for which events, by the epoll set
+  bool is_full = false;   // the socket takes nothing now
   uint32_t puts_out = 0;  // mod 2^32, of this stream
   uint32_t puts_in = 0;   // that have come whole
 };
@@ -75,14 +76,13 @@ struct Transfers {
 
 // Gets that the peer has not answered. It answers in order.
 struct Gets {
-  static constexpr uint32_t kMost = 64;
-  std::array<LocalSlice, kMost> places;
+  std::array<LocalSlice, kMostGets> places;
   Transfers transfers;
 
   bool is_full() const {
-    return transfers.posted - transfers.done.load(std::memory_order_relaxed) >= kMost;
+    return transfers.posted - transfers.done.load(std::memory_order_relaxed) >= kMostGets;
   }
-  LocalSlice& place(uint64_t number) { return places[number % kMost]; }
+  LocalSlice& place(uint64_t number) { return places[number % kMostGets]; }
 };
 
 enum class PeerState : uint8_t {

@@ -18,7 +18,7 @@ constexpr size_t kFramesAtOnce = 16;  // in one call of the system
 }  // namespace
 
 SendQueue::Entry& SendQueue::next() {
-  RDMACOLL_CHECK(has_room());
+  RDMACOLL_CHECK(has_room_to_answer());
   return at(tail_);
 }
 

@@ -14,12 +14,16 @@ namespace rdmacoll::tcp {
 
 class SendQueue {
  public:
+  // Of frames that this process sends for itself. Behind them there is room for the answers to all
+  // gets that the peer may have under way: two that waited for room to answer, and read nothing
+  // meanwhile, would wait for each other.
   static constexpr uint32_t kDepth = 128;
 
   explicit SendQueue(const SipKey& key) : key_(key) {}
 
   bool empty() const { return head_ == tail_; }
   bool has_room(uint32_t frames = 1) const { return tail_ - head_ + frames <= kDepth; }
+  bool has_room_to_answer() const { return tail_ - head_ < kPlaces; }
 
   // The caller has looked for room. Signs the frame.
   void push_body(FrameHead head, const void* body, size_t bytes);
@@ -48,12 +52,15 @@ class SendQueue {
     uint64_t bytes() const { return uint64_t{own_bytes} + payload_bytes; }
   };
 
-  Entry& at(uint64_t index) { return (*ring_)[index % kDepth]; }
+  static constexpr uint32_t kPlaces = kDepth + kMostGets;
+
+  Entry& at(uint64_t index) { return (*ring_)[index % kPlaces]; }
   Entry& next();
   void advance(uint64_t bytes);
 
   const SipKey key_;
-  std::unique_ptr<std::array<Entry, kDepth>> ring_ = std::make_unique<std::array<Entry, kDepth>>();
+  std::unique_ptr<std::array<Entry, kPlaces>> ring_ =
+      std::make_unique<std::array<Entry, kPlaces>>();
   uint64_t head_ = 0;
   uint64_t tail_ = 0;           // as many frames have been signed
   uint64_t written_bytes_ = 0;  // of the first
