@@ -180,6 +180,34 @@ def test_a_rank_that_computes_for_long(start: Start, seconds: int, gil: str) -> 
         assert rank.status() == 0
 
 
+LEAVES = (
+    JOIN
+    + """
+neighbours = [dist.new_group(pair) for pair in ([0, 1], [2, 3])][rank // 2]
+large = torch.zeros(200_000)
+step = 0
+while True:
+    for _ in range(step % 7):
+        dist.barrier(group=neighbours)
+    time.sleep(0.0 if rank == 2 else 0.02)
+    dist.broadcast(large, 2)
+    say("complete")
+    test.recv()
+    step += 1
+"""
+)
+
+
+def test_what_a_rank_has_to_send_leaves_while_it_does_something_else(start: Start) -> None:
+    """Its broadcast ends when its socket is full of what others still wait for."""
+    ranks = start("2x2", LEAVES)
+    for _ in range(100):
+        for rank in ranks:
+            rank.wait_for("complete", 20)
+        for rank in ranks:
+            rank.tell()
+
+
 EXACT = (
     JOIN
     + """

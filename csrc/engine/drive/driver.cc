@@ -66,6 +66,8 @@ void Driver::spin_after_start(const Work& work) {
 void Driver::drive(const Work* work, int64_t now_ns, int64_t until_ns) {
   now_ns_ = moved_ns_ = now_ns;
   look_before_sleep_.begin(now_ns);
+  // All transports are looked at: who attends to what has come drives one round only.
+  if (work == nullptr) rounds_ = 0;
   const uint32_t rounds_per_look = every_look_is_a_call() ? kCallsPerLook : kRoundsPerLook;
   while (true) {
     round();
