@@ -212,9 +212,11 @@ void TcpTransport::write_stream(Peer& peer, size_t at) {
   Stream& stream = *peer.streams[at];
   if (stream.out.empty() && !stream.is_full) return;
   const SendQueue::Wrote wrote = stream.out.write(stream.fd.get());
-  if (wrote == SendQueue::Wrote::Failed) return lose_at_end(peer, errno);
+  // What came before the other side has ended is still to be read; then the end is.
+  const bool ended = errno == EPIPE || errno == ECONNRESET;
+  if (wrote == SendQueue::Wrote::Failed && !ended) return lose_at_end(peer, errno);
   peer.note_written();
-  stream.is_full = wrote == SendQueue::Wrote::Some;
+  stream.is_full = wrote != SendQueue::Wrote::All;
   watch(peer, at);
 }
 
@@ -223,7 +225,7 @@ void TcpTransport::watch(Peer& peer, size_t at) {
   Stream& stream = *peer.streams[at];
   const uint32_t wanted = (stream.in.waits() ? 0u : uint32_t{EPOLLIN | EPOLLRDHUP}) |
                           (stream.is_full ? uint32_t{EPOLLOUT} : 0u);
-  if (wanted == stream.watched) return;
+  if (wanted == stream.watched || stream.has_ended) return;
   stream.watched = wanted;
   epoll_event event{};
   event.events = wanted;

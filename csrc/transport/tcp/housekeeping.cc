@@ -11,6 +11,8 @@ using tcp::OwnRegion;
 namespace {
 
 constexpr int64_t kLookForSilenceNs = 250'000'000;
+// When one of its streams has ended: for so long the first may bring what was said before.
+constexpr int64_t kRestOfPeerNs = 1'000'000'000;
 
 }  // namespace
 
@@ -86,20 +88,23 @@ bool TcpTransport::is_in_use(OwnRegion& region) {
 }
 
 // The kernel asks a peer's host that owes nothing whether it is there (set_up_connection()). Where
-// the host owes an acknowledgement this looks how long it has given none.
+// the host owes an answer this looks how long it has given none. One whose process takes nothing is
+// asked ever more seldom whether it has room, and owes nothing in between.
 void TcpTransport::look_for_silence() {
   const int64_t now_ns = clock_.now_ns();
   for (PeerId id = 1; peers_.at(id) != nullptr; ++id) {
     Peer& peer = *peers_.at(id);
     if (!peer.alive()) continue;
     const int fd = peer.streams[0]->fd.get();
-    if (!tcp::has_unacknowledged(fd)) {
-      peer.owes_since_ns = 0;
+    if (peer.ended_since_ns != 0 && now_ns - peer.ended_since_ns >= kRestOfPeerNs &&
+        (peer.streams[0]->in.waits() || !tcp::has_unread(fd))) {
+      lose_at_end(peer, 0);
       continue;
     }
-    if (peer.owes_since_ns == 0) peer.owes_since_ns = now_ns;
-    const int64_t silent_ms =
-        std::min((now_ns - peer.owes_since_ns) / 1'000'000, tcp::silent_ms(fd));
+    const int64_t unanswered_ms = tcp::unanswered_ms(fd);
+    if (unanswered_ms == 0) peer.owes_since_ns = 0;
+    if (unanswered_ms > 0 && peer.owes_since_ns == 0) peer.owes_since_ns = now_ns;
+    const int64_t silent_ms = std::min((now_ns - peer.owes_since_ns) / 1'000'000, unanswered_ms);
     if (silent_ms >= config_.timeout_ms) {
       lose(peer, PeerState::Gone,
            Status(StatusCode::PeerFailed,

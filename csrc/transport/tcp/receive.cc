@@ -2,6 +2,7 @@
 // nothing else. Floor: transport/tcp. Thread: the driver.
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -202,11 +203,22 @@ void TcpTransport::read(Peer& peer, size_t at) {
                                             " broke the protocol of tcp: somebody interfered with "
                                             "the connection, or its memory is corrupt"));
   } else if (got == Read::Ended || got == Read::Failed) {
-    lose_at_end(peer, error);
-  } else {
-    watch(peer, at);
-    watch(peer, 0);
+    end_stream(peer, at, error);
   }
+  if (!peer.alive()) return;
+  watch(peer, at);
+  watch(peer, 0);
+}
+
+// The first stream tells when the peer has ended: what it said last may still be on its way there.
+void TcpTransport::end_stream(Peer& peer, size_t at, int error) {
+  Stream& first = *peer.streams[0];
+  peer.streams[at]->has_ended = true;
+  const bool no_puts_come = std::all_of(peer.streams.begin() + 1, peer.streams.end(),
+                                        [](const auto& stream) { return stream->has_ended; });
+  if (at == 0 || (no_puts_come && first.in.waits())) return lose_at_end(peer, error);
+  ::epoll_ctl(data_set_.get(), EPOLL_CTL_DEL, peer.streams[at]->fd.get(), nullptr);
+  if (peer.ended_since_ns == 0) peer.ended_since_ns = clock_.now_ns();
 }
 
 }  // namespace rdmacoll

@@ -122,6 +122,7 @@ class TcpTransport final : public Transport {
   // What comes (receive.cc): the driver's.
   void take_events();
   void read(Peer& peer, size_t stream);
+  void end_stream(Peer& peer, size_t stream, int error);
   void lose(Peer& peer, PeerState state, Status why);
   void lose_at_end(Peer& peer, int error);
 

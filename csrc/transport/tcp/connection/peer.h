@@ -54,10 +54,11 @@ struct Stream {
   UniqueFd fd;
   SendQueue out;
   FrameReader in;
-  uint32_t watched = 0;   // for which events, by the epoll set
-  bool is_full = false;   // the socket takes nothing now
-  uint32_t puts_out = 0;  // mod 2^32, of this stream
-  uint32_t puts_in = 0;   // that have come whole
+  uint32_t watched = 0;    // for which events, by the epoll set
+  bool is_full = false;    // the socket takes nothing now
+  bool has_ended = false;  // and all of it is read
+  uint32_t puts_out = 0;   // mod 2^32, of this stream
+  uint32_t puts_in = 0;    // that have come whole
 };
 
 // Numbers of what is under way in one direction, and how far all is done.
@@ -110,7 +111,8 @@ struct Peer {
   bool marks_due = false;  // puts have gone over other streams since the last mark
   bool is_unsent = false;  // it is among those that poll() writes to
   bool said_goodbye = false;
-  int64_t owes_since_ns = 0;  // an acknowledgement of something that was sent; 0: it does not
+  int64_t owes_since_ns = 0;   // an answer to something that was sent; 0: it does not
+  int64_t ended_since_ns = 0;  // one of its streams but the first; 0: none has
 
   // Under the transport's mutex.
   Withdrawals withdrawn;

@@ -79,7 +79,7 @@ int error_of(int fd) {
 }
 
 // TCP_USER_TIMEOUT would do this also while something is sent. But it ends a connection to a
-// process that is stopped, and so takes nothing, although its host answers: silent_ms() tells
+// process that is stopped, and so takes nothing, although its host answers: unanswered_ms() tells
 // these apart.
 Status set_up_connection(int fd, int64_t timeout_ms) {
   const int probe_s = static_cast<int>(std::max<int64_t>(timeout_ms / 3'000, 1));
@@ -97,11 +97,16 @@ bool has_unacknowledged(int fd) {
   return ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
 }
 
-int64_t silent_ms(int fd) {
+bool has_unread(int fd) {
+  int bytes = 0;
+  return ::ioctl(fd, SIOCINQ, &bytes) == 0 && bytes > 0;
+}
+
+int64_t unanswered_ms(int fd) {
   tcp_info info{};
   socklen_t bytes = sizeof(info);
   if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return 0;
-  return info.tcpi_last_ack_recv;
+  return info.tcpi_unacked > 0 || info.tcpi_probes > 0 ? info.tcpi_last_ack_recv : 0;
 }
 
 }  // namespace rdmacoll::tcp

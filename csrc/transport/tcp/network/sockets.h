@@ -30,7 +30,10 @@ Status set_up_connection(int fd, int64_t timeout_ms);
 
 // Whether bytes were sent that the other host's kernel has not acknowledged.
 bool has_unacknowledged(int fd);
-// For how long its kernel has acknowledged nothing, not even a question whether it has room.
-int64_t silent_ms(int fd);
+// Whether bytes have come that nobody has read.
+bool has_unread(int fd);
+// For how long the other kernel has answered nothing, although bytes or the question whether it has
+// room were sent to it; 0: it owes no answer.
+int64_t unanswered_ms(int fd);
 
 }  // namespace rdmacoll::tcp
