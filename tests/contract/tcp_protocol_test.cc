@@ -99,9 +99,22 @@ TEST(TcpProtocol, AnHonestRogueIsHeard) {
   EXPECT_TRUE(scene.rogue->status().ok());
 }
 
-TEST(TcpProtocol, WhatGoesBeyondARegionOrToNoneBreaksIt) {
-  using Say = void (*)(Scene&);
-  const std::pair<const char*, Say> ways[] = {
+struct Way {
+  const char* what;
+  void (*say)(Scene&);
+};
+
+void expect_each_breaks_it(std::initializer_list<Way> ways) {
+  for (const Way& way : ways) {
+    SCOPED_TRACE(way.what);
+    Scene scene;
+    way.say(scene);
+    scene.expect_rogue_alone_is_lost(kBroke);
+  }
+}
+
+TEST(TcpProtocol, PutsAndSignalsBeyondARegionOrToNoneBreakIt) {
+  expect_each_breaks_it({
       {"a put beyond the end",
        [](Scene& s) { s.rogue->say(s.head(FrameKind::Put, kLines, s.bytes() - 3), "four"); }},
       {"a put beyond the end of a part",
@@ -140,6 +153,11 @@ TEST(TcpProtocol, WhatGoesBeyondARegionOrToNoneBreaksIt) {
        }},
       {"a signal without a counter",
        [](Scene& s) { s.rogue->say(s.head(FrameKind::Signal), signal_body().substr(1)); }},
+  });
+}
+
+TEST(TcpProtocol, GetsAnswersAndNoticesThatAreWrongBreakIt) {
+  expect_each_breaks_it({
       {"a get beyond the end",
        [](Scene& s) {
          s.rogue->say(s.head(FrameKind::Get, kLines, 1),
@@ -168,13 +186,7 @@ TEST(TcpProtocol, WhatGoesBeyondARegionOrToNoneBreaksIt) {
       {"a wrong tag",
        [](Scene& s) { s.rogue->say_bytes(tcp::frame(s.head(FrameKind::Put), "four", 0)); }},
       {"garbage", [](Scene& s) { s.rogue->say_bytes(std::string(5'000, 'g')); }},
-  };
-  for (const auto& [what, say] : ways) {
-    SCOPED_TRACE(what);
-    Scene scene;
-    say(scene);
-    scene.expect_rogue_alone_is_lost(kBroke);
-  }
+  });
 }
 
 TEST(TcpProtocol, ANoticeOfAnotherUseOfAnIdChangesNothing) {
