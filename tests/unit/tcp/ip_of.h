@@ -2,10 +2,10 @@
 #pragma once
 
 #include <arpa/inet.h>
-#include <gtest/gtest.h>
 
 #include <string>
 
+#include "csrc/base/check.h"
 #include "csrc/transport/tcp/network/ip.h"
 
 namespace rdmacoll::tcp {
@@ -16,9 +16,9 @@ inline IpAddress ip_of(const std::string& text) {
   storage.ss_family = v6 ? AF_INET6 : AF_INET;
   void* const at = v6 ? static_cast<void*>(&reinterpret_cast<sockaddr_in6&>(storage).sin6_addr)
                       : static_cast<void*>(&reinterpret_cast<sockaddr_in&>(storage).sin_addr);
-  EXPECT_EQ(::inet_pton(storage.ss_family, text.c_str(), at), 1) << text;
+  RDMACOLL_CHECK(::inet_pton(storage.ss_family, text.c_str(), at) == 1);
   IpAddress ip;
-  EXPECT_TRUE(read_ip(reinterpret_cast<const sockaddr*>(&storage), &ip)) << text;
+  RDMACOLL_CHECK(read_ip(reinterpret_cast<const sockaddr*>(&storage), &ip));
   return ip;
 }
 

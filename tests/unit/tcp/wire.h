@@ -3,7 +3,6 @@
 #pragma once
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/check.h"
 #include "csrc/memory/unique_fd.h"
 #include "csrc/transport/tcp/connection/frame_reader.h"
 #include "csrc/transport/tcp/connection/send_queue.h"
@@ -55,7 +55,7 @@ class WritingTaker final : public FrameTaker {
 struct Wire {
   Wire() {
     int ends[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    RDMACOLL_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
     in = UniqueFd(ends[0]);
     far = UniqueFd(ends[1]);
   }
@@ -71,7 +71,7 @@ struct Wire {
   }
   // The bytes of all that is queued, which no longer is.
   std::string take_bytes() {
-    EXPECT_EQ(out.write(far.get()), SendQueue::Wrote::All);
+    RDMACOLL_CHECK(out.write(far.get()) == SendQueue::Wrote::All);
     std::string all(1 << 20, '\0');
     const ssize_t got = ::recv(in.get(), all.data(), all.size(), MSG_DONTWAIT);
     all.resize(got > 0 ? static_cast<size_t>(got) : 0);
@@ -86,8 +86,8 @@ struct Wire {
   }
   // Puts these bytes before the reader, which looks at them at once.
   FrameReader::Read hear(const std::string& bytes) {
-    EXPECT_EQ(::send(far.get(), bytes.data(), bytes.size(), MSG_DONTWAIT),
-              static_cast<ssize_t>(bytes.size()));
+    RDMACOLL_CHECK(::send(far.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) ==
+                   static_cast<ssize_t>(bytes.size()));
     return read();
   }
 

@@ -12,11 +12,16 @@
 #include <memory>
 #include <string_view>
 
+#include "csrc/base/printable.h"
+
 namespace rdmacoll::tcp {
 namespace {
 
 // More would not fit into the address of a process.
 constexpr size_t kMostInterfaces = 16;
+
+// Of a filter that takes none, in the error.
+constexpr size_t kMostOfFilterBytes = 256;
 
 // Made by container engines and hypervisors on this host, for what runs on it.
 constexpr std::array<std::string_view, 6> kForThisHostOnly{"docker", "br-", "virbr",
@@ -108,7 +113,7 @@ Result<std::vector<Interface>> choose_interfaces(std::vector<Interface> all,
                  [&](const Interface& one) { return named.takes(one.name); });
     if (chosen.empty()) {
       return Status(StatusCode::InvalidArgument,
-                    "RDMACOLL_SOCKET_IFNAME='" + filter +
+                    "RDMACOLL_SOCKET_IFNAME='" + printable(filter, kMostOfFilterBytes) +
                         "' takes none of the interfaces of this host: " + names_of(all));
     }
   } else {
