@@ -16,12 +16,12 @@ from rdmacoll.launcher.agent.rank_env import sets_one_thread
 from rdmacoll.launcher.base.job import Job
 from rdmacoll.launcher.base.limits import make_room
 from rdmacoll.launcher.base.processes import own_module
+from rdmacoll.launcher.command.agents import Agents
 from rdmacoll.launcher.command.launch import Launch, say
-from rdmacoll.launcher.command.mpi_command import mpi_command
-from rdmacoll.launcher.command.mpi_env import mpi_environment
 from rdmacoll.launcher.command.mpi_find import Mpi, MpiError, find_mpi
 from rdmacoll.launcher.command.options import Options, parse
 from rdmacoll.launcher.command.script import ScriptError, check_preload, python_arguments
+from rdmacoll.launcher.command.starter import Command
 from rdmacoll.launcher.keys.key import Key
 from rdmacoll.launcher.keys.key_sharing import KeyNotShared, KeySharing
 from rdmacoll.launcher.keys.secret_file import SecretFileError, read_secret_file
@@ -67,31 +67,29 @@ def run(options: Options) -> int:
             say(f"without mpiexec: {shlex.join(agent)}")
         if options.remote_env or options.mpi_args:
             say("the job is on this host alone: nothing is asked of ssh and mpiexec")
-        return Launch(job, Key(b"", ""), "the agent", agent, os.environ, _up_by(job)).run()
+        command = Command("the agent", agent, os.environ)
+        return Launch(job, Key(b"", ""), [command], _up_by(job)).run()
     return _run_by_mpi(job, find_mpi(), agent, options)
 
 
 def _run_by_mpi(job: Job, mpi: Mpi, agent: list[str], options: Options) -> int:
-    agent = [*agent, job.run_id]
     secret_file = job.env.get("RDMACOLL_SECRET_FILE")
     if secret_file is None:
         secret = secrets.token_bytes(KEY_BYTES)
     else:
         secret = read_secret_file(secret_file)
-        agent.append(os.path.abspath(secret_file))
-    root = os.getuid() == 0
-    argv, ours = mpi_command(mpi.mpiexec, mpi.flavour, job.hosts, agent, root, options.mpi_args)
+    key, environ = Key(secret, job.run_id), dict(os.environ) | options.remote_env
+    agents = Agents(job, key, mpi, agent, options.mpi_args, environ, secret_file)
+    commands = agents.first()
     if job.verbose:
-        say(f"{mpi.version}: {shlex.join(argv)}")
-    environ = dict(os.environ) | options.remote_env
-    env = mpi_environment(environ) | ours
-    key = Key(secret, job.run_id)
+        for command in commands:
+            say(f"{mpi.version}: {shlex.join(command.argv)}")
     up_by = _up_by(job)
     if secret_file is not None:
-        return Launch(job, key, "mpiexec", argv, env, up_by).run()
+        return Launch(job, key, commands, up_by, start_again=agents.again).run()
     with closing(KeySharing(job, key, environ)) as sharing:
         sharing.start(up_by)
-        return Launch(job, key, "mpiexec", argv, env, up_by, sharing.close).run()
+        return Launch(job, key, commands, up_by, sharing.close, agents.again).run()
 
 
 def _up_by(job: Job) -> float:

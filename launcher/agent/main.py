@@ -1,7 +1,7 @@
 """The agent of a host: it starts the ranks there and reports how they ended.
 
 The agent of a job on one host is started by rdmarun and loads no MPI. Those of several hosts are
-started by mpiexec, one per host, and talk to each other over MPI.
+started by an mpiexec for each, and talk to agent 0 (joining.py, launcher/star).
 Floor: launcher/agent. Thread: the main one.
 """
 
@@ -9,12 +9,10 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from rdmacoll.launcher.base.cause import Cause
-from rdmacoll.launcher.base.comm import Alone, Comm
+from rdmacoll.launcher.base.comm import Alone, Comm, Gatherer
 from rdmacoll.launcher.base.job import PIECE_BYTES, Job
 from rdmacoll.launcher.base.limits import LimitError
 from rdmacoll.launcher.base.processes import kill_descendants
@@ -27,33 +25,33 @@ from rdmacoll.launcher.base.report import (
     unpack_failures,
 )
 from rdmacoll.launcher.keys.key import Key, NotOfTheJob, Trust, establish_trust
-from rdmacoll.launcher.keys.key_holder import ask_for_key
-from rdmacoll.launcher.keys.secret_file import SecretFileError, read_secret_file
+from rdmacoll.launcher.keys.secret_file import SecretFileError
+from rdmacoll.launcher.star.port import PortError
+from rdmacoll.launcher.star.spoke import HubLost, Spoke
 
 from . import store
 from .emergency import watch_signals
+from .joining import CannotJoin, Seat, job_key, join, reach_hub
+from .missed import Missed, ranks_secret
 from .rank_env import Attempt, Master, master_address
-from .shm_space import lacks_shm_space
 from .subreaper import keep
 from .supervisor import Supervisor
-from .table import AgentsSilent
 
 NO_TRUST = NotOfTheJob, SecretFileError
 LIMITS = LimitError, BlockingIOError  # fork() raises the latter
-# When agents distrust each other, all of them notice. The others wait for agent 0 to say so and to
-# end them, so that the user reads one error.
-AGENT_0_SPEAKS_S = 5.0
 
 
 def main() -> None:
-    """`agent HOSTS [RUN_ID [SECRET_FILE]]`: HOSTS are those of all agents, with commas between.
+    """`agent HOSTS [RUN_ID AGENT mpi|star|back [SECRET_FILE]]`: HOSTS are those of all agents, with
+    commas between, and AGENT is which of them this one is; `back`: it was lost before.
 
     Without RUN_ID this agent is the only one, and rdmarun has started it itself, so it needs no
-    key. All agents end with the job's status, as mpiexec may return that of any.
+    key.
     """
     status = _within_limits(lambda: keep(lambda: _within_limits(_run)))
     if status < 0:
-        _say(f"{_me()} was killed by {signal_name(-status)}; its ranks were ended")
+        if status != -signal.SIGTERM:  # which is asked for
+            _say(f"{_me()} was killed by {signal_name(-status)}; its ranks were ended")
         status = 128 - status
     os._exit(status)
 
@@ -73,121 +71,92 @@ def _say_limit(error: OSError) -> None:
 
 
 def _run() -> int:
-    hosts = sys.argv[1].split(",")
-    run_id, secret_file = [*sys.argv[2:], "", ""][:2]
-    if len(hosts) == 1:
-        try:
-            key = _job_key(0, run_id, secret_file) if run_id else Key(b"", "")
-            return _serve(Alone(), key, hosts)
-        except NO_TRUST as error:
-            _say(f"{_me()}: {error}")
-            return 1
-    if lacks := lacks_shm_space(socket.gethostname()):
-        _say(lacks)
-        return 1
-    from . import (
-        over_mpi,  # not at the top: the subreaper, which imports this file, must load no MPI
-    )
-
-    comm = over_mpi.OverMpi()
-    if comm.size != len(hosts):
-        _say(
-            f"mpiexec started {len(hosts)} agents, but they see an MPI world of {comm.size}: "
-            "mpiexec and mpi4py's library are of different MPIs "
-            f"({over_mpi.library()}); use the mpiexec of that library"
-        )
-        return 1
-    over_mpi.unlink_segments()
+    seat = Seat.from_arguments(sys.argv[1:])
     try:
-        status = _serve(comm, _job_key(comm.rank, run_id, secret_file), hosts)
-    except Exception as error:
-        # First of all: mpiexec, which reads what is said, may be gone, and abort() leaves no time.
+        key = job_key(seat)
+        if seat.comes_back:
+            return _come_back(reach_hub(seat, key), key)
+        if len(seat.hosts) > 1:
+            star, cards = join(seat, key)
+            status = _serve(star, cards, key, seat.hosts)
+            star.leave()
+            return status
+        alone = Alone()
+        return _serve(alone, alone, key, seat.hosts)
+    except HubLost:  # which rdmarun says, where anybody hears it
         kill_descendants()
-        _say_why(error, hosts[comm.rank])
-        # The other agents are in a call that needs this one. To leave MPI would need them in turn.
-        over_mpi.abort()
-    over_mpi.leave()
-    return status
+    except Exception as error:
+        # First of all: mpiexec, which reads what is said, may be gone.
+        kill_descendants()
+        _say_why(error, seat)
+    return 1
 
 
-def _say_why(error: Exception, host: str) -> None:
-    if isinstance(error, (*NO_TRUST, AgentsSilent)):
-        _say(f"host {host}: {error}")
+def _say_why(error: Exception, seat: Seat) -> None:
+    if isinstance(error, (*NO_TRUST, CannotJoin, PortError)):
+        _say(f"host {seat.host}: {error}" if len(seat.hosts) > 1 else f"{_me()}: {error}")
     elif isinstance(error, LIMITS):
         _say_limit(error)
     else:
         sys.excepthook(type(error), error, error.__traceback__)
 
 
-def _job_key(agent: int, run_id: str, secret_file: str) -> Key:
-    if secret_file:
-        return Key(read_secret_file(secret_file), run_id)
-    try:
-        return Key(ask_for_key(run_id, agent), run_id)
-    except OSError as error:
-        raise NotOfTheJob(
-            f"rdmarun has left no key for the agent here ({error}): ssh and mpiexec have reached "
-            "other machines or users, or namespaces that share no sockets; use "
-            "RDMACOLL_SECRET_FILE (docs/SECURITY.md)"
-        ) from None
-
-
-def _trust(comm: Comm, key: Key, hosts: list[str]) -> Trust:
-    try:
-        return establish_trust(comm, key, hosts)
-    except NotOfTheJob:
-        if comm.rank != 0:
-            time.sleep(AGENT_0_SPEAKS_S)
-        raise
-
-
-def _serve(comm: Comm, key: Key, hosts: list[str]) -> int:
+def _serve(comm: Comm, cards: Gatherer, key: Key, hosts: list[str]) -> int:
     """Gets the job, runs it, and returns its status."""
-    trust = _trust(comm, key, hosts)
+    trust = establish_trust(cards, key, hosts)
     sealed = comm.from_first(_ask_for_line(key) if comm.rank == 0 else b"")
-    job = Job.from_text(key.unseal("job", sealed))
+    return _run_job(comm, cards, trust, Job.from_text(key.unseal("job", sealed)), None)
+
+
+def _come_back(spoke: Spoke, key: Key) -> int:
+    """The same in the place of an agent that was lost."""
+    missed = Missed.from_text(spoke.wait_for_welcome(), key)
+    return _run_job(spoke, spoke, missed.trust, missed.job, missed)
+
+
+def _run_job(comm: Comm, cards: Gatherer, trust: Trust, job: Job, missed: Missed | None) -> int:
     woken = watch_signals()
-    cause, restart, lost = _attempt(comm, trust, job, 0, woken)
-    while restart is not None:
-        cause, restart, lost_too = _attempt(comm, trust, job, restart, woken)
-        lost = lost or lost_too
+    number: int | None = 0  # of restarts before
+    lost_output = False
+    while number is not None:
+        attempt, listener = (
+            _agree(comm, trust, job, number) if missed is None else (missed.attempt, None)
+        )
+        supervisor = Supervisor(comm, cards, trust, job, attempt)
+        if comm.rank == 0:
+            supervisor.watch_control(0)
+        supervisor.start(listener, woken, missed)
+        supervisor.run()
+        number = _report(comm, job, supervisor)
+        lost_output = lost_output or supervisor.lost_output
+        cards, missed = comm, None
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # no ranks are left to be ended first
-    return exit_status(cause) or (os.EX_IOERR if lost else 0)
+    return exit_status(supervisor.cause) or (os.EX_IOERR if lost_output else 0)
 
 
-def _attempt(
-    comm: Comm, trust: Trust, job: Job, number: int, woken: int
-) -> tuple[Cause, int | None, bool]:
-    """Starts all ranks and waits until they have ended. `number` is how many restarts came before.
-
-    Returns why they were ended, the number of the next attempt if there is to be one, and whether
-    output of this host's ranks is lost.
-    """
-    attempt, listener = _agree(comm, trust, job, number)
-    supervisor = Supervisor(comm, job, attempt)
-    if comm.rank == 0:
-        supervisor.watch_control(0)
-    supervisor.start(listener, woken)
-    supervisor.run()
-    restart = _next_attempt(comm, job, supervisor)
-    failures = unpack_failures(comm.from_all(pack_failures(supervisor.losses.failures)))
-    if comm.rank == 0 and supervisor.cause.why:
-        said = describe(supervisor.cause, job, supervisor.late)
+def _report(comm: Comm, job: Job, ended: Supervisor) -> int | None:
+    """Says why the ranks were ended. The number of the next start of all ranks, if there is to be
+    one."""
+    restart = _next_attempt(comm, job, ended)
+    failures = unpack_failures(comm.from_all(pack_failures(ended.losses.failures)))
+    if comm.rank == 0 and ended.cause.why:
+        said = describe(ended.cause, job, ended.late)
         for line in [said] if said else failure_lines(failures):
-            supervisor.err.say(line)
+            ended.err.say(line)
         if restart is not None:
             said = f"restart {restart} of {job.max_restarts}"
-            supervisor.err.say(f"starting all ranks again ({said})")
-    supervisor.close()
-    return supervisor.cause, restart, supervisor.lost_output
+            ended.err.say(f"starting all ranks again ({said})")
+    ended.close()
+    return restart
 
 
 def _next_attempt(comm: Comm, job: Job, ended: Supervisor) -> int | None:
     """Its number, the same on all agents; None if the job is over."""
-    # A signal may have come too late to be the cause. So agent 0 says here whether there was one.
-    stopped = comm.from_first(b"%d" % ended.stopped) == b"1"
+    # A signal, or the loss of a host, may have come too late to be the cause. So agent 0 says here
+    # whether there was one.
+    over = comm.from_first(b"%d" % (ended.stopped or ended.is_short)) == b"1"
     may_help = ended.cause.of_a_rank and ended.losses.restarts < job.max_restarts
-    return ended.losses.restarts + 1 if may_help and not stopped else None
+    return ended.losses.restarts + 1 if may_help and not over else None
 
 
 def _agree(comm: Comm, trust: Trust, job: Job, number: int) -> tuple[Attempt, socket.socket | None]:
@@ -197,10 +166,10 @@ def _agree(comm: Comm, trust: Trust, job: Job, number: int) -> tuple[Attempt, so
     not in the environment, not on a command line, and on no network.
     """
     listener, said = None, b""
-    secret = trust.secret(f"ranks of start {number}")
+    secret = ranks_secret(trust, number)
     if comm.rank == 0:
         listener = store.listen(job.all_local)
-        address = master_address(job, socket.gethostname())
+        address = master_address(job.hosts, socket.gethostname())
         attempt = Attempt(number, Master(address, listener.getsockname()[1]), secret)
         said = trust.seal("start", attempt.to_text())
     told = trust.unseal("start", comm.from_first(said))

@@ -1,75 +1,105 @@
-"""OverMpi: how the agents of several hosts talk, over MPI. Only this file imports mpi4py.
+"""OverMpi: how agents of several hosts exchange their keys and the cards of the first group, over
+MPI. Only this file imports mpi4py.
 
+Each agent is a job of its own to MPI, started by an mpiexec of its own: one mpiexec for all of them
+would end them all with the first host that is lost. So each connects to agent 0. MPICH 5.0 crashes
+when two connect at a time, and does so no more when agent 0 gives them turns.
 Floor: launcher/agent. Thread: the agent's.
 """
 
-import fcntl
 import os
-import termios
 import time
-from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import NoReturn
 
-from mpi4py import MPI
-from rdmacoll.launcher.base.comm import Comm, Gathering
+import mpi4py
+from rdmacoll.launcher.base.comm import Gathering
+from rdmacoll.launcher.star.hub import Hub
+from rdmacoll.launcher.star.spoke import Spoke
 
-READ_TIMEOUT_S = 5.0  # for mpiexec's process on this host, which has nothing else to do
+TICK_S = 0.002  # between looks at what other agents say
+mpi4py.rc.finalize = False  # it could wait for a host that is lost; no process of MPI waits for us
+from mpi4py import MPI  # noqa: E402
+
+Requests = list[MPI.Request]
 
 
-class _Request:
-    def __init__(self, comm: MPI.Comm, mine: bytes, lengths: Sequence[int]) -> None:
-        self._mine = mine  # kept: MPI reads it until the request has ended
-        self._all = bytearray(sum(lengths))
-        self._request = comm.Iallgatherv(
-            [self._mine, MPI.BYTE], [self._all, list(lengths), MPI.BYTE]
-        )
+def meet(star: Hub | Spoke) -> "OverMpi":
+    """All agents call it, when all are in the star."""
+    links = []
+    if isinstance(star, Hub):
+        port = MPI.Open_port()
+        for agent in range(1, star.size):
+            star.give_turn(agent, port)
+            links.append(MPI.COMM_SELF.Accept(port))
+        MPI.Close_port(port)
+    else:
+        links.append(MPI.COMM_SELF.Connect(star.wait_for_turn()))
+    _unlink_segments()
+    return OverMpi(star.rank, star.size, links)
+
+
+class _Gathered:
+    """Agent 0 receives a part from each agent, sends all parts to each, and hears that they came:
+    MPI may keep what it has accepted until it is called again, and this may be the last time."""
+
+    must_be_tested = True
+
+    def __init__(
+        self, rank: int, links: list[MPI.Intercomm], mine: bytes, lengths: Sequence[int]
+    ) -> None:
+        # Kept: MPI reads and writes them until a request has ended.
+        self._mine = mine
+        self._all = memoryview(bytearray(sum(lengths)))
+        ends = [sum(lengths[: agent + 1]) for agent in range(len(lengths))]
+        parts = [self._all[end - n : end] for end, n in zip(ends, lengths, strict=True)]
+        parts[rank][:] = mine
+        self._rounds = self._as_first(links, parts) if rank == 0 else self._as_other(links[0])
+        self._requests = next(self._rounds)
 
     def test(self) -> bytes | None:
-        return bytes(self._all) if self._request.Test() else None
+        while MPI.Request.Testall(self._requests):
+            if (requests := next(self._rounds, None)) is None:
+                return bytes(self._all)
+            self._requests = requests
+        return None
 
-    def wait(self) -> None:
-        self._request.Wait()
+    def wait(self) -> bytes:
+        while (everything := self.test()) is None:
+            time.sleep(TICK_S)
+        return everything
+
+    def _as_first(self, links: list[MPI.Intercomm], parts: list[memoryview]) -> Iterator[Requests]:
+        each = list(zip(links, parts[1:], strict=True))
+        yield [link.Irecv([part, MPI.BYTE], source=0) for link, part in each]
+        yield [link.Isend([self._all, MPI.BYTE], dest=0) for link in links]
+        yield [link.Irecv([bytearray(), MPI.BYTE], source=0) for link in links]
+
+    def _as_other(self, link: MPI.Intercomm) -> Iterator[Requests]:
+        yield [
+            link.Isend([self._mine, MPI.BYTE], dest=0),
+            link.Irecv([self._all, MPI.BYTE], source=0),
+        ]
+        yield [link.Isend([self._mine[:0], MPI.BYTE], dest=0)]
 
 
 class OverMpi:
-    def __init__(self, comm: MPI.Intracomm = MPI.COMM_WORLD) -> None:
-        self._comm = comm
-
-    @property
-    def rank(self) -> int:
-        return self._comm.rank
-
-    @property
-    def size(self) -> int:
-        return self._comm.size
-
-    def from_first(self, mine: bytes) -> bytes:
-        length = bytearray(len(mine).to_bytes(8, "little"))
-        self._comm.Bcast([length, MPI.BYTE])
-        text = bytearray(mine if self.rank == 0 else int.from_bytes(length, "little"))
-        self._comm.Bcast([text, MPI.BYTE])
-        return bytes(text)
-
-    def from_all(self, mine: bytes) -> list[bytes]:
-        lengths = bytearray(8 * self.size)
-        self._comm.Allgather([len(mine).to_bytes(8, "little"), MPI.BYTE], [lengths, 8, MPI.BYTE])
-        each = [int.from_bytes(lengths[at : at + 8], "little") for at in range(0, len(lengths), 8)]
-        everything = bytearray(sum(each))
-        self._comm.Allgatherv([mine, MPI.BYTE], [everything, each, MPI.BYTE])
-        ends = [sum(each[: agent + 1]) for agent in range(self.size)]
-        return [bytes(everything[end - n : end]) for end, n in zip(ends, each, strict=True)]
+    def __init__(self, rank: int, size: int, links: list[MPI.Intercomm]) -> None:
+        self.rank = rank
+        self.size = size
+        self._links = links
 
     def begin_gathering(self, mine: bytes, lengths: Sequence[int]) -> Gathering:
-        return _Request(self._comm, mine, lengths)
+        return _Gathered(self.rank, self._links, mine, lengths)
 
-    def duplicate(self) -> Comm:
-        return OverMpi(self._comm.Dup())
 
-    def close(self) -> None:
-        """All agents call it, when no message is on its way."""
-        self._comm.Free()
+def _unlink_segments() -> None:
+    """Unlinks MPICH's files in /dev/shm, which it keeps to the end: kill -9 would leave them."""
+    with open("/proc/self/maps") as maps:
+        names = {line.split()[-1] for line in maps if "/dev/shm/mpich_" in line}
+    for name in names:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
 
 
 def library() -> str:
@@ -77,37 +107,5 @@ def library() -> str:
     return MPI.Get_library_version().splitlines()[0]
 
 
-def unlink_segments() -> None:
-    """Unlinks MPICH's files in /dev/shm, which it keeps to the end: kill -9 would leave them."""
-    MPI.COMM_WORLD.Barrier()  # the other agents of a machine have mapped them too
-    with open("/proc/self/maps") as maps:
-        names = {line.split()[-1] for line in maps if "/dev/shm/mpich_" in line}
-    for name in names:
-        with suppress(FileNotFoundError):  # another agent was quicker
-            os.unlink(name)
-
-
-def abort() -> NoReturn:
-    """Ends all agents without waiting for them.
-
-    mpiexec kills this agent at once. So it first gets time to read what the agent has just said.
-    """
-    deadline = time.monotonic() + READ_TIMEOUT_S
-    while _has_unread(2) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    MPI.COMM_WORLD.Abort(1)
-    os._exit(1)  # mpiexec may take a moment
-
-
-def _has_unread(fd: int) -> bool:
-    """Whether a pipe still holds what was written to it."""
-    count = array("i", [0])
-    try:
-        fcntl.ioctl(fd, termios.FIONREAD, count)
-    except OSError:  # no pipe
-        return False
-    return count[0] > 0
-
-
-def leave() -> None:
-    MPI.Finalize()
+def is_of_another_mpi() -> bool:
+    return "MPICH" not in library()

@@ -65,7 +65,7 @@ class Ranks:
         """How many live or are yet to be started."""
         return len(self.live) + sum(len(own) for own, _ in self._due)
 
-    def start(self, attempt: Attempt, rendezvous: str) -> None:
+    def start(self, attempt: Attempt, rendezvous: str, joins: bool = False) -> None:
         """Starts all ranks, or none if a file of theirs cannot be opened. OSError says why.
 
         With --preload, poll() starts them once the modules are imported.
@@ -74,7 +74,9 @@ class Ranks:
         make_room(ranks=len(slots))
         first = self._job.first_rank(self._agent)
         own = {
-            first + local_rank: own_env(self._job, self._agent, local_rank, attempt, rendezvous)
+            first + local_rank: own_env(
+                self._job, self._agent, local_rank, attempt, rendezvous, joins
+            )
             for local_rank in slots
         }
         self._start(own, is_restart=attempt.number > 0)
@@ -174,12 +176,12 @@ class Ranks:
             self._preload.ended(pid, returncode)
         return rank
 
-    def end(self, sig: signal.Signals) -> None:
-        """Asks the living to end; poll() makes them, GRACE_S later."""
+    def end(self, sig: signal.Signals, grace_s: float) -> None:
+        """Asks the living to end; poll() makes them, so much later."""
         if not self.ending:
             self.ending = True
             self._due.clear()
-            self._kill_at = time.monotonic() + GRACE_S
+            self._kill_at = time.monotonic() + grace_s
             for rank in self.live:
                 kill_group(rank.pid, sig)
 

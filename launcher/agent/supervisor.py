@@ -13,31 +13,44 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rdmacoll.launcher.base.cause import Cause, Why
-from rdmacoll.launcher.base.comm import Comm, Gathering
+from rdmacoll.launcher.base.comm import Comm, Gatherer, Gathering
 from rdmacoll.launcher.base.job import Job
 from rdmacoll.launcher.base.processes import kill_descendants, reap
 from rdmacoll.launcher.base.report import Failure, describe, failure_lines
 from rdmacoll.launcher.base.sink import Sink
+from rdmacoll.launcher.keys.key import Trust
+from rdmacoll.launcher.star.hub import Hub, Loss
 
 from . import store
 from .losses import Losses
+from .missed import Missed
 from .rank_env import Attempt
-from .ranks import Ranks
+from .ranks import GRACE_S, Ranks
 from .rendezvous import Rendezvous, unpack
-from .table import Record, Table
+from .table import Record, Table, pack
 
-TICK_S = 0.02  # between looks at what other agents say: MPI has nothing that a selector could watch
+TICK_S = 0.02  # between looks at an exchange over MPI, which no selector could watch
+HOST_LOST_GRACE_S = 2.0  # for ranks to end: up to 5 s have passed before that was noticed
+FIRST_GROUP = 2  # exchanges that the first group takes: of nonces, and of cards
 
 
 class Supervisor:
     """One agent's share of the job, from one start of the ranks to their end."""
 
-    def __init__(self, comm: Comm, job: Job, attempt: Attempt) -> None:
+    def __init__(
+        self, comm: Comm, cards: Gatherer, trust: Trust, job: Job, attempt: Attempt
+    ) -> None:
+        """cards: carries the cards of the first group."""
         self._comm = comm
+        self._hub = comm if isinstance(comm, Hub) else None
+        self._trust = trust
+        self._cards = cards
         self._job = job
         self._attempt = attempt
         self._me = comm.rank
         self._selector = selectors.DefaultSelector()
+        if (fd := comm.fileno()) is not None:
+            self._selector.register(fd, selectors.EVENT_READ, comm.poll)
         self.out = Sink(1, self._selector, in_packets=comm.size > 1)
         self.err = Sink(2, self._selector, in_packets=comm.size > 1)
         first = job.first_rank(self._me)
@@ -49,22 +62,29 @@ class Supervisor:
         self._store: subprocess.Popen[bytes] | None = None
         self._late_at: float | None = None
         self._seen = Cause()  # the first reason seen here that is no rank's failure
-        self._told = Cause()  # what all know of it
+        self._last: Sequence[Record] = []  # the table that was acted on last
         self.cause = Cause()  # the one that all agreed on
         self.late: list[int] = []  # ranks that an exchange waited for when the job was ended
         self.stopped = False  # whether agent 0 has read that rdmarun wants the end, or is gone
         self.losses = Losses(job, self._me, attempt.number)
 
-    def start(self, listener: socket.socket | None, woken: int) -> None:
+    def start(
+        self, listener: socket.socket | None, woken: int, missed: Missed | None = None
+    ) -> None:
         """Starts this host's ranks, and on host 0 the store, which takes the listener over.
 
-        woken: readable after SIGCHLD.
+        woken: readable after SIGCHLD. missed: if the host was lost, and the ranks are to join.
         """
         self._selector.register(woken, selectors.EVENT_READ, lambda: os.read(woken, 4096))
         if listener is not None:
             self._store = store.start(listener, self._attempt.master)
+        attempt = self._attempt
+        if missed is not None:
+            self.losses.take_over(missed.counts, self._own)
+            self._rendezvous.exchange = missed.exchange
+            attempt = replace(attempt, number=missed.counts.restarts)
         try:
-            self._ranks.start(self._attempt, self._rendezvous.address)
+            self._ranks.start(attempt, self._rendezvous.address, self._rendezvous.exchange > 0)
         except OSError as error:
             self._cannot_start(self._own[0], error)
 
@@ -87,26 +107,33 @@ class Supervisor:
         self._selector.register(fd, selectors.EVENT_READ, on_readable)
 
     def run(self) -> None:
-        """Returns when all ranks of all hosts have ended, on all agents in the same round."""
-        while True:
+        """Returns when all ranks of all hosts have ended, on all agents with the same table."""
+        while not self._turn():
             for key, _ in self._selector.select(self._timeout_s()):
                 key.data()
-            self._reap()
-            self._poll_ranks()
-            self._rendezvous.poll()
-            if self._late_at is not None and time.monotonic() >= self._late_at:
-                self._blame(Why.LATE)
+            self._comm.poll()  # also for what its deadline is for
+        kill_descendants()
+        self._ranks.close()
+
+    def _turn(self) -> bool:
+        """Does what there is to do. True: the job is over."""
+        self._reap()
+        self._poll_ranks()
+        self._rendezvous.poll()
+        if self._late_at is not None and time.monotonic() >= self._late_at:
+            self._blame(Why.LATE)
+        if self._hub is not None:
+            for loss in self._hub.losses():
+                self._take_loss(self._hub, loss)
+        while True:
             if self._gather is not None and (payloads := self._gather.test()) is not None:
                 self._finish_exchange(payloads)
             table = self._table.step(self._record())
-            if table is not None:
-                self._told = table[self._me].cause
-                if self._act_on(table):
-                    break
-        if self._gather is not None:  # all began it, so it ends
-            self._gather.wait()
-        kill_descendants()
-        self._ranks.close()
+            if table is None:
+                self._welcome()
+                return False
+            if self._act_on(table):
+                return True
 
     def close(self) -> None:
         """After run(), on all agents; then there may be another supervisor.
@@ -118,8 +145,12 @@ class Supervisor:
             sink.flush()
             sink.close()
         self._rendezvous.close()
-        self._table.close()
         self._selector.close()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether agent 0 knows of a host that is lost, and not back."""
+        return self._hub is not None and self._hub.is_short
 
     @property
     def lost_output(self) -> bool:
@@ -130,14 +161,10 @@ class Supervisor:
         return self._job.hosts[self._me].name
 
     def _timeout_s(self) -> float | None:
-        if self._comm.size > 1:
-            return TICK_S
-        if self._gather is not None:
-            return 0.0  # the only agent's gathering is complete already
-        if self._mine != self._told and self.cause.why is Why.RUNNING:
-            return 0.0  # noticed while acting on the table: nothing else may ever wake us
-        all_deadlines = self._ranks.deadline, self._rendezvous.deadline, self._late_at
-        deadlines = [at for at in all_deadlines if at is not None]
+        others = self._ranks.deadline, self._rendezvous.deadline, self._comm.deadline, self._late_at
+        deadlines = [at for at in others if at is not None]
+        if self._gather is not None and self._gather.must_be_tested:
+            deadlines.append(time.monotonic() + TICK_S)
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
     def _rank_of(self, pid: int) -> int | None:
@@ -156,6 +183,30 @@ class Supervisor:
         if self._job.fewest < self._job.world:
             return seen
         return min(failed, seen, key=lambda cause: cause.time_ns)
+
+    def _take_loss(self, hub: Hub, loss: Loss) -> None:
+        """Agent 0 says it to the user, and to the others in the lost one's place in the table."""
+        if loss.agent == self._comm.size:
+            self.stopped = True
+            self._blame(Why.ABANDONED)
+            return
+        host, first = self._job.hosts[loss.agent], self._job.first_rank(loss.agent)
+        self.err.say(f"host {host.name} ({self._job.ranks_of(loss.agent)}) is lost: {loss.why}")
+        last = self._last[loss.agent] if self._last else None
+        if last is not None and last.live == 0:  # its ranks had ended, and no more was to come
+            record = last.lost()
+        else:
+            cause = Cause(Why.HOST_LOST, first, 0, time.time_ns())
+            number = self._attempt.number
+            record = Record(number, 0, 0, host.slots, -1, frozenset(), 0, cause)
+        hub.put_for(loss.agent, pack(record, self._job.world))
+
+    def _welcome(self) -> None:
+        """Agent 0 does it when it has acted on all tables: so who is back acts on the next."""
+        if self._hub is not None and self._hub.somebody_is_back and self._gather is None:
+            exchange, counts = self._rendezvous.exchange, self.losses.counts
+            missed = Missed(self._job, self._trust, self._attempt, exchange, counts)
+            self._hub.welcome(missed.to_text())
 
     def _reap(self) -> None:
         for pid, returncode in reap(self._ranks.pids):
@@ -180,6 +231,7 @@ class Supervisor:
         self.losses.back(self._rendezvous.joined)
         self._rendezvous.joined.clear()
         return Record(
+            start=self._attempt.number,
             live=self._ranks.unended,
             failures=len(self.losses.failures),
             missing=self.losses.missing,
@@ -192,29 +244,45 @@ class Supervisor:
     def _act_on(self, table: Sequence[Record]) -> bool:
         """What all agents decide on the same table. True: the job is over."""
         exchange = self._rendezvous.exchange
+        self._last = table
         present = [record for record in table if record.exchange == exchange]
         arrived = frozenset[int]().union(*(record.arrived for record in present))
         causes = [record.cause for record in table if record.cause.why is not Why.RUNNING]
         left = self._job.world - sum(record.missing for record in table)
         if left >= self._job.fewest:
-            causes = [cause for cause in causes if cause.why is not Why.FAILED]
+            causes = [cause for cause in causes if cause.why not in (Why.FAILED, Why.HOST_LOST)]
             self._go_on_without(table, left)
         if causes and self.cause.why is Why.RUNNING:
             self._end(min(causes, key=lambda cause: cause.time_ns), arrived)
-        if arrived and self.cause.why is Why.RUNNING and self._gather is None:
-            self._go_on_with_exchange(table, arrived)
+        if arrived and self.cause.why is Why.RUNNING:
+            self._blame_lost_hosts(table, arrived)
+            if self._gather is None:
+                self._go_on_with_exchange(table, arrived)
         return all(record.live == 0 for record in table)
 
     def _go_on_without(self, table: Sequence[Record], left: int) -> None:
         """Says so of this host's new failures, and starts again whom it may."""
         may_restart = self.cause.why is Why.RUNNING and any(record.live for record in table)
         failures = [record.failures for record in table]
+        go_on = f"{left} of {self._job.world} ranks are left and go on (--min-np)"
         for failure, number in self.losses.answer(failures, may_restart):
             for line in failure_lines([failure]):
                 self.err.say(line)
-            self.err.say(f"{left} of {self._job.world} ranks are left and go on (--min-np)")
+            self.err.say(go_on)
             if number is not None:
                 self._start_again(failure.rank, number)
+        lost = [record.is_lost and record.missing > 0 for record in table]
+        for agent, number in self.losses.answer_lost(lost, may_restart):
+            if self._hub is not None:
+                self.err.say(go_on)
+                if number is not None:
+                    self._start_host_again(self._hub, agent, number)
+
+    def _start_host_again(self, hub: Hub, agent: int, number: int) -> None:
+        restart = f"restart {number} of {self._job.max_restarts}"
+        name = self._job.hosts[agent].name
+        self.err.say(f"starting {self._job.ranks_of(agent)} again when {name} is back ({restart})")
+        hub.ask_for_start(agent)
 
     def _start_again(self, rank: int, number: int) -> None:
         self.err.say(f"starting rank {rank} again (restart {number} of {self._job.max_restarts})")
@@ -230,7 +298,8 @@ class Supervisor:
         payloads = self._rendezvous.payloads()
         if payloads is not None and len(arrived) == self._job.world:
             lengths = [record.payload_bytes for record in table]
-            self._gather = self._comm.begin_gathering(payloads, lengths)
+            carrier = self._cards if self._rendezvous.exchange < FIRST_GROUP else self._comm
+            self._gather = carrier.begin_gathering(payloads, lengths)
             self._late_at = None
             return
         if self._late_at is None and self._rendezvous.exchange == 0:
@@ -240,13 +309,23 @@ class Supervisor:
             if rank.returncode is not None and rank.rank not in may_come:
                 self._blame(Why.ABSENT, rank.rank, rank.returncode)
 
+    def _blame_lost_hosts(self, table: Sequence[Record], arrived: frozenset[int]) -> None:
+        """They will not come to the exchange that others wait in."""
+        for agent, record in enumerate(table):
+            first = self._job.first_rank(agent)
+            if record.is_lost and record.missing and first not in arrived:
+                self._blame(Why.ABSENT, first, 1)
+
     def _finish_exchange(self, payloads: bytes) -> None:
         self._gather = None
+        of_all = unpack(payloads)
+        if len(of_all) < self._job.world:  # a host was lost, which the table says
+            return
         if self._job.verbose and self._me == 0:
             self.err.say(f"exchange {self._rendezvous.exchange}: {len(payloads)} bytes of payloads")
         if self._rendezvous.exchange == 0:  # who was started again before it is in the first group
             self.losses.back(rank.rank for rank in self._ranks.live)
-        self._rendezvous.complete(unpack(payloads))
+        self._rendezvous.complete(of_all)
 
     def _end(self, cause: Cause, arrived: frozenset[int]) -> None:
         self.cause = cause
@@ -254,6 +333,7 @@ class Supervisor:
         # SIGPIPE says that nobody reads our output any more. Python ignores it, so the ranks get
         # SIGTERM instead.
         stopped = cause.why is Why.STOPPED and cause.status != signal.SIGPIPE
-        self._ranks.end(signal.Signals(cause.status) if stopped else signal.SIGTERM)
+        sig = signal.Signals(cause.status) if stopped else signal.SIGTERM
+        self._ranks.end(sig, HOST_LOST_GRACE_S if cause.why is Why.HOST_LOST else GRACE_S)
         self._late_at = None
         self._rendezvous.fail(f"the job is ending: {describe(cause, self._job, self.late)}")

@@ -1,4 +1,4 @@
-"""The table of the agents: one record of each, gathered round after round.
+"""The table of the agents: one record of each, shown to all again whenever one changes.
 
 All agents see the same tables in the same order and act on nothing else, so all decide the same:
 which failure was the first, when every rank has sent its payload, when the job is over.
@@ -6,38 +6,39 @@ Floor: launcher/agent. Thread: the agent's; nothing blocks.
 """
 
 import struct
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rdmacoll.launcher.base.cause import Cause, Why
-from rdmacoll.launcher.base.comm import Comm, Gathering
-
-# An agent takes part in a round every few milliseconds. mpiexec ends the job when one has died, but
-# was seen not to, so the others do not wait for ever.
-SILENCE_S = 60.0
-
-
-class AgentsSilent(RuntimeError):
-    """A round of the table does not end: an agent hangs, or has ended unnoticed."""
+from rdmacoll.launcher.base.comm import Comm
 
 
 @dataclass(frozen=True)
 class Record:
+    start: int  # the start of all ranks that it is of
     live: int  # ranks of this host that have not ended
     failures: int  # so often a rank of this host has ended, and not well
     missing: int  # ranks of this host that did, and are not members again
-    exchange: int  # the exchange that the next fields are about
+    exchange: int  # the exchange that the next fields are about; -1: the host is lost
     arrived: frozenset[int]  # ranks whose payloads this agent holds
     payload_bytes: int  # length of their payloads, final once all of the host's are there
     cause: Cause
 
+    @property
+    def is_lost(self) -> bool:
+        return self.exchange < 0
 
-_FIXED = struct.Struct("<9q")
+    def lost(self) -> "Record":
+        """Of the same host, now lost, whose ranks had ended before."""
+        return replace(self, exchange=-1, arrived=frozenset(), payload_bytes=0)
+
+
+_FIXED = struct.Struct("<10q")
 
 
 def pack(record: Record, world: int) -> bytes:
     cause = record.cause
     fixed = _FIXED.pack(
+        record.start,
         record.live,
         record.failures,
         record.missing,
@@ -54,44 +55,28 @@ def pack(record: Record, world: int) -> bytes:
 
 def unpack(data: bytes) -> Record:
     fields = _FIXED.unpack_from(data)
-    live, failures, missing, exchange, payload_bytes, why, rank, status, time_ns = fields
+    start, live, failures, missing, exchange, payload_bytes, why, rank, status, time_ns = fields
     bits = int.from_bytes(data[_FIXED.size :], "little")
     arrived = frozenset(rank for rank in range(bits.bit_length()) if bits >> rank & 1)
     cause = Cause(Why(why), rank, status, time_ns)
-    return Record(live, failures, missing, exchange, arrived, payload_bytes, cause)
+    return Record(start, live, failures, missing, exchange, arrived, payload_bytes, cause)
 
 
 class Table:
-    """Gathers records; step() by step()."""
+    """Of one start of all ranks."""
 
     def __init__(self, comm: Comm, world: int) -> None:
-        self._comm = comm.duplicate()
+        self._comm = comm
         self._world = world
-        self._gathering: Gathering | None = None
-        self._begun_s = 0.0
-
-    def close(self) -> None:
-        """When no round is on, on all agents."""
-        self._comm.close()
+        self._shown: Record | None = None
 
     def step(self, mine: Record) -> list[Record] | None:
-        """The next table if it is complete, by agent. Begins a round with `mine` if none is on.
-
-        AgentsSilent if the round takes too long.
-        """
-        if self._gathering is None:
-            record = pack(mine, self._world)
-            lengths = [len(record)] * self._comm.size
-            self._gathering = self._comm.begin_gathering(record, lengths)
-            self._begun_s = time.monotonic()
-        everyones = self._gathering.test()
-        if everyones is None:
-            if time.monotonic() - self._begun_s > SILENCE_S:
-                raise AgentsSilent(
-                    f"not all agents of the job have answered for {SILENCE_S:g} s: one of them "
-                    "hangs or has ended, or the network between the hosts is down"
-                )
-            return None
-        self._gathering = None
-        size = len(everyones) // self._comm.size
-        return [unpack(everyones[at : at + size]) for at in range(0, len(everyones), size)]
+        """Shows the others what has changed here. The next table, by agent, if there is one."""
+        if mine != self._shown:
+            self._shown = mine
+            self._comm.put(pack(mine, self._world))
+        while (table := self._comm.next_table()) is not None:
+            records = [unpack(record) for record in table]
+            if all(record.start == mine.start for record in records):  # not of an earlier start
+                return records
+        return None

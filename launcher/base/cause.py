@@ -18,6 +18,7 @@ class Why(IntEnum):
     ABSENT = 5  # a rank ended that others wait for in an exchange; status likewise
     NO_STORE = 6  # the process that hosts the TCPStore ended
     NO_START = 7  # the ranks of a host could not be started
+    HOST_LOST = 8  # a host whose ranks the job cannot do without; rank is its first
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,11 @@ class Job:
     def first_rank(self, agent: int) -> int:
         return sum(host.slots for host in self.hosts[:agent])
 
+    def ranks_of(self, agent: int) -> str:
+        """For people: `rank 4`, `ranks 2-3`."""
+        first, last = self.first_rank(agent), self.first_rank(agent + 1) - 1
+        return f"rank {first}" if first == last else f"ranks {first}-{last}"
+
     def host_of(self, rank: int) -> str:
         for agent, host in enumerate(self.hosts):
             if rank < self.first_rank(agent) + host.slots:

@@ -32,7 +32,7 @@ def pack_failures(failures: Sequence[Failure]) -> bytes:
 
 
 def unpack_failures(hosts: Iterable[bytes]) -> list[Failure]:
-    return [Failure(**fields) for host in hosts for fields in json.loads(host)]
+    return [Failure(**fields) for host in hosts if host for fields in json.loads(host)]
 
 
 def exit_status(cause: Cause) -> int:
@@ -69,6 +69,11 @@ def describe(cause: Cause, job: Job, late: Sequence[int]) -> str:
             return "the process that hosts the TCPStore ended; its error is above"
         case Why.NO_START:
             return f"host {job.host_of(cause.rank)} could not start its ranks"
+        case Why.HOST_LOST:
+            return (
+                f"the job cannot go on without host {job.host_of(cause.rank)} "
+                "(--min-np says how many ranks are enough)"
+            )
         case _:
             return ""
 

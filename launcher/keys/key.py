@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rdmacoll.launcher.base.comm import Comm
+from rdmacoll.launcher.base.comm import Gatherer
 
 NONCE_BYTES = 32
 SIGNATURE_DIGITS = 64  # hexadecimal
@@ -72,7 +72,7 @@ class Trust:
         return self.key.sign(purpose, self.nonces)
 
 
-def establish_trust(comm: Comm, key: Key, hosts: Sequence[str]) -> Trust:
+def establish_trust(comm: Gatherer, key: Key, hosts: Sequence[str]) -> Trust:
     """All agents call it; NotOfTheJob names the hosts whose agents do not know the key.
 
     Each signs the nonces of all, together with its own place among the hosts. So its proof is of no
@@ -100,11 +100,8 @@ def _proof(key: Key, agent: int, nonces: bytes) -> bytes:
     return key.sign("agent to agents", str(agent).encode(), nonces)
 
 
-def _from_all(comm: Comm, mine: bytes) -> list[bytes]:
+def _from_all(comm: Gatherer, mine: bytes) -> list[bytes]:
     """What each agent gave. The length is the same for all and known before, so that no stranger
     chooses how much is allocated."""
-    gathering = comm.begin_gathering(mine, [len(mine)] * comm.size)
-    gathering.wait()
-    everyones = gathering.test()
-    assert everyones is not None
+    everyones = comm.begin_gathering(mine, [len(mine)] * comm.size).wait()
     return [everyones[at : at + len(mine)] for at in range(0, len(everyones), len(mine))]

@@ -11,7 +11,7 @@ import shlex
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from rdmacoll.launcher.base.hosts import Host
@@ -37,21 +37,25 @@ class KeyNotShared(RuntimeError):
 class KeySharing:
     """Key holders on all hosts, from start() until close()."""
 
-    def __init__(self, job: Job, key: Key, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, job: Job, key: Key, environ: Mapping[str, str], agents: Sequence[int] | None = None
+    ) -> None:
+        """agents: those that the key is for; all, if none are named."""
+        self._agents = range(len(job.hosts)) if agents is None else agents
         self._key = key
         self._job = job
         self._hosts = job.hosts
-        self._holders: list[subprocess.Popen[bytes]] = []
+        self._holders: dict[int, subprocess.Popen[bytes]] = {}
         self._environ = environ
         self._path = [f"PYTHONPATH={environ['PYTHONPATH']}"] if environ.get("PYTHONPATH") else []
-        self._commands: list[list[str]] = []
+        self._commands: dict[int, list[str]] = {}
 
     def start(self, up_by: float) -> None:
         """Returns when the key is on all hosts. KeyNotShared if that takes longer."""
-        make_room(hosts=len(self._hosts))
+        make_room(hosts=len(self._agents))
         with selectors.DefaultSelector() as selector:
-            for agent in range(len(self._hosts)):
-                self._commands.append(self._command(agent))
+            for agent in self._agents:
+                self._commands[agent] = self._command(agent)
                 if time.monotonic() >= up_by:  # to look up names may take long
                     raise self._late(agent)
                 holder = self._start(agent)
@@ -69,17 +73,22 @@ class KeySharing:
 
     def close(self) -> None:
         """Ends the holders: the agents have the key, or will not need it."""
-        for holder in self._holders:
+        for holder in self._holders.values():
             assert holder.stdin is not None
             holder.stdin.close()
         deadline = time.monotonic() + END_TIMEOUT_S
         while self._holders:
-            holder = self._holders.pop()
+            _, holder = self._holders.popitem()
             try:
                 holder.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 holder.kill()
                 holder.wait()
+
+    def kill(self) -> None:
+        """Ends a start() of another thread: that fails then."""
+        for holder in list(self._holders.values()):
+            holder.kill()
 
     def _command(self, agent: int) -> list[str]:
         host = self._hosts[agent]
@@ -102,7 +111,7 @@ class KeySharing:
             )
         except OSError as error:
             raise self._failed(agent, str(error)) from error
-        self._holders.append(holder)
+        self._holders[agent] = holder
         assert holder.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, which its output shows
             os.write(holder.stdin.fileno(), self._key.secret.hex().encode() + b"\n")

@@ -5,19 +5,13 @@ Floor: tests.
 
 import os
 import sys
-from types import SimpleNamespace
 
 import pytest
-from rdmacoll.launcher import agent
 from rdmacoll.launcher.agent import main
-from rdmacoll.launcher.agent.table import AgentsSilent
+from rdmacoll.launcher.agent.joining import CannotJoin
 
 
-class Aborted(BaseException):
-    """In place of the end of the process."""
-
-
-@pytest.mark.parametrize("error", [AgentsSilent("silent"), BlockingIOError(), ValueError("ours")])
+@pytest.mark.parametrize("error", [CannotJoin("no"), BlockingIOError(), ValueError("ours")])
 def test_the_ranks_end_before_anything_is_said(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
@@ -26,25 +20,15 @@ def test_the_ranks_end_before_anything_is_said(
     def serve(*_: object) -> int:
         raise error
 
-    def abort() -> None:
-        done.append("abort")
-        raise Aborted
-
-    over_mpi = SimpleNamespace(
-        OverMpi=lambda: SimpleNamespace(size=2, rank=1), unlink_segments=lambda: None, abort=abort
-    )
-    monkeypatch.setitem(sys.modules, f"{agent.__name__}.over_mpi", over_mpi)
-    monkeypatch.setattr(agent, "over_mpi", over_mpi, raising=False)
-    monkeypatch.setattr(main, "lacks_shm_space", lambda _: "")
-    monkeypatch.setattr(main, "_job_key", lambda *_: None)
+    monkeypatch.setattr(main, "job_key", lambda _: None)
+    monkeypatch.setattr(main, "join", lambda *_: (None, None))
     monkeypatch.setattr(main, "_serve", serve)
     monkeypatch.setattr(main, "kill_descendants", lambda: done.append("kill"))
     monkeypatch.setattr(main, "_say", lambda _: done.append("say"))
     monkeypatch.setattr(sys, "excepthook", lambda *_: done.append("say"))
-    monkeypatch.setattr(sys, "argv", ["agent", "one,two", "run"])
-    with pytest.raises(Aborted):
-        main._run()
-    assert done == ["kill", "say", "abort"]
+    monkeypatch.setattr(sys, "argv", ["agent", "one,two", "run", "1", "star"])
+    assert main._run() == 1
+    assert done == ["kill", "say"]
 
 
 def test_nobody_need_read_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,11 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from job_runner import LIMIT_S
+from job_runner import LIMIT_S, wait_for
 from rdmacoll.launcher.base.hosts import Host
 from rdmacoll.launcher.base.job import PIECE_BYTES, Job
 from rdmacoll.launcher.command.launch import Launch
+from rdmacoll.launcher.command.starter import Command
 from rdmacoll.launcher.keys.key import Key
 
 KEY = Key(b"k" * 32, "run")
@@ -29,13 +30,14 @@ def make_launch() -> Iterator[Callable[[], Launch]]:
     def make() -> Launch:
         job = Job([Host("localhost", 1)], ["x" * PIECE_BYTES], "/", {}, "run", LIMIT_S)
         up_by = time.monotonic() + LIMIT_S
-        made.append(Launch(job, KEY, "cat", ["sh", "-c", "cat >/dev/null"], {}, up_by))
+        command = Command("cat", ["sh", "-c", "cat >/dev/null"], {})
+        made.append(Launch(job, KEY, [command], up_by))
         return made[-1]
 
     yield make
     for launch in made:
-        launch._process.kill()
-        launch._process.communicate()
+        launch._kill()
+        wait_for(launch._is_over, "the end of cat")
         launch._out.close()
         launch._err.close()
 

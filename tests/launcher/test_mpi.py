@@ -52,7 +52,7 @@ def package_as_folder(site: Path) -> str:
         (None, "`pip install mpich` brings one"),
         ("echo Frob MPI 1.0", "of no MPI that rdmarun knows (MPICH, Open MPI, Intel MPI)"),
         ("exit 3", "its --version says: nothing (status 3)"),
-        (HYDRA + "exit 7", "mpiexec ended (status 7) before the agents were up"),
+        (HYDRA + "exit 7", "mpiexec (host localhost) ended (status 7) before the agents were up"),
     ],
 )
 def test_missing_or_broken_mpi(jobs: Jobs, mpiexec: str | None, says: str) -> None:

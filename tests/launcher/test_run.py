@@ -143,15 +143,6 @@ def test_standard_input_is_empty(jobs: Jobs) -> None:
     )
 
 
-def test_agents_take_leave_of_mpi(jobs: Jobs) -> None:
-    """Hydra would take the first agent's end for an abort, and now and then kill the second."""
-    done = jobs.run(
-        "-np", "2", "-H", "localhost:1,127.0.0.1:1", jobs.script("pass"), HYDRA_DEBUG="1"
-    )
-    assert done.returncode == 0
-    assert sum(line.strip() == "cmd=finalize" for line in done.stdout.splitlines()) == 2
-
-
 def test_a_python_before_the_script_is_the_one_that_runs_it(jobs: Jobs) -> None:
     script = jobs.script("import sys; print(sys.executable, sys.flags.optimize, *sys.argv[1:])")
     done = jobs.run("-np", "2", "--no-tag-output", sys.executable, "-O", script, "--epochs", "3")

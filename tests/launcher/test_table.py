@@ -1,17 +1,16 @@
-"""The table of the agents: what an agent sees of the others, and that it does not wait for ever.
+"""The table of the agents: what an agent sees of the others, and of which start of the ranks.
 
 Floor: tests.
 """
 
-from collections.abc import Sequence
+from dataclasses import replace
 
-import pytest
-from rdmacoll.launcher.agent import table
-from rdmacoll.launcher.agent.table import AgentsSilent, Record, Table
+from rdmacoll.launcher.agent.table import Record, Table, pack
 from rdmacoll.launcher.base.cause import Cause
-from rdmacoll.launcher.base.comm import Alone, Gathering
+from rdmacoll.launcher.base.comm import Alone
 
 MINE = Record(
+    start=1,
     live=2,
     failures=1,
     missing=1,
@@ -22,32 +21,19 @@ MINE = Record(
 )
 
 
-class NeverComplete:
-    def test(self) -> bytes | None:
-        return None
-
-    def wait(self) -> None: ...
-
-
-class SilentComm(Alone):
-    def begin_gathering(self, mine: bytes, _: Sequence[int]) -> Gathering:
-        return NeverComplete()
-
-    def duplicate(self) -> "SilentComm":
-        return self
-
-
 def test_a_record_comes_as_it_was_given() -> None:
     assert Table(Alone(), world=9).step(MINE) == [MINE]
 
 
-def test_a_round_that_is_not_complete_is_waited_for() -> None:
-    agents = Table(SilentComm(), world=9)
+def test_a_record_that_has_not_changed_makes_no_table() -> None:
+    agents = Table(Alone(), world=9)
+    assert agents.step(MINE) == [MINE]
     assert agents.step(MINE) is None
-    assert agents.step(MINE) is None
+    later = replace(MINE, live=1)
+    assert agents.step(later) == [later]
 
 
-def test_silence_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "SILENCE_S", -1.0)
-    with pytest.raises(AgentsSilent, match="not all agents of the job have answered"):
-        Table(SilentComm(), world=9).step(MINE)
+def test_records_of_an_earlier_start_are_passed_over() -> None:
+    comm = Alone()
+    comm.put(pack(replace(MINE, start=0), 9))
+    assert Table(comm, world=9).step(MINE) == [MINE]

@@ -106,13 +106,15 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,
+    "rdmacoll.launcher.star": BELOW_LAUNCHER | {"rdmacoll.launcher.keys"},
     "rdmacoll.launcher.agent": BELOW_LAUNCHER
-    | {"rdmacoll.launcher.keys", "rdmacoll.launcher.preload"},
+    | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star")},
     "rdmacoll.launcher.command.allocation": BELOW_LAUNCHER,
     "rdmacoll.launcher.command": BELOW_LAUNCHER
-    | {"rdmacoll.launcher.keys", "rdmacoll.launcher.command.allocation", "rdmacoll.info"},
+    | {f"rdmacoll.launcher.{room}" for room in ("keys", "star", "command.allocation")}
+    | {"rdmacoll.info"},
     "rdmacoll.launcher": BELOW_LAUNCHER
-    | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "agent", "command")},
+    | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star", "agent", "command")},
     "rdmacoll.bench": ON_LAUNCHER,
     "rdmacoll.tune": ON_LAUNCHER | {"rdmacoll.bench"},
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "bench", "tune")}

@@ -1,0 +1,209 @@
+"""Jobs over several hosts that lose one: it is named, all ends or goes on, nothing is left behind.
+
+Floor: tests.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hosts.processes import processes_in
+from hosts.stand import Host, Hosts
+
+RDMARUN = [sys.executable, "-m", "rdmacoll.launcher", "--no-tag-output"]
+LIMIT_S = 100.0  # ten times what is promised
+STAY = """
+import os, signal, sys, time
+if "stubborn" in sys.argv:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("up", os.environ["RANK"], flush=True)
+time.sleep(600)
+"""
+
+
+class Job:
+    """A job of rdmarun, started on a host; all that it has said, as it comes."""
+
+    def __init__(self, host: Host, folder: Path, text: str, *options: str) -> None:
+        script = folder / "script.py"
+        script.write_text(text)
+        self.process = host.start(
+            *RDMARUN, *options, str(script), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        self.said = ""
+
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said += line
+
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Until it has said the text so many times."""
+        deadline = time.monotonic() + LIMIT_S
+        while self.said.count(text) < times:
+            is_late = time.monotonic() > deadline or self.process.poll() is not None
+            assert not is_late, f"it has not said {text!r} {times} times:\n{self.said}"
+            time.sleep(0.02)
+
+    def end(self) -> int:
+        try:
+            self.process.wait(LIMIT_S)
+            self._reader.join(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            pytest.fail(f"it does not end; it said:\n{self.said}")
+        return self.process.returncode
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.05)
+
+
+def left_on(host: Host) -> list[str]:
+    found = []
+    for pid in processes_in(host.keeper.network):
+        if pid != host.keeper.holder:
+            found.append(f"{pid} {Path(f'/proc/{pid}/cmdline').read_bytes()!r}")
+    return found
+
+
+def assert_nothing_left(*hosts: Host) -> None:
+    wait_for(lambda: not any(map(left_on, hosts)), f"the end of {[left_on(one) for one in hosts]}")
+
+
+ENDED = "its agent's connection ended"
+SILENT = "its agent has said nothing for 5 s, so it is down or cut off"
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[Host]]:
+    """Of each test, as it loses one."""
+    with Hosts(3) as hosts:
+        yield hosts
+
+
+def test_a_host_that_is_killed_is_named_and_ends_the_job(hosts: list[Host], tmp_path: Path) -> None:
+    a, b, _ = hosts
+    job = Job(a, tmp_path, STAY, "-np", "4", "-H", "nodeA:2,nodeB:2")
+    job.wait_for("up", 4)
+    b.kill()
+    assert job.end() == 1
+    assert f"rdmarun: host nodeB (ranks 2-3) is lost: {ENDED}" in job.said
+    assert "rdmarun: the job cannot go on without host nodeB" in job.said
+    assert_nothing_left(a)
+
+
+def test_a_host_that_is_cut_off_is_named_and_ends_by_itself(
+    hosts: list[Host], tmp_path: Path
+) -> None:
+    a, b, c = hosts
+    job = Job(a, tmp_path, STAY, "-np", "3", "-H", "nodeA:1,nodeB:1,nodeC:1")
+    job.wait_for("up", 3)
+    b.cut()
+    assert job.end() == 1
+    assert f"rdmarun: host nodeB (rank 1) is lost: {SILENT}" in job.said
+    assert_nothing_left(a, b, c)
+
+
+@pytest.mark.parametrize("lose", [Host.kill, Host.cut])
+def test_the_host_of_agent_0(
+    hosts: list[Host], tmp_path: Path, lose: Callable[[Host], None]
+) -> None:
+    """rdmarun is on another."""
+    a, b, c = hosts
+    job = Job(a, tmp_path, STAY, "-np", "2", "-H", "nodeB:1,nodeC:1")
+    job.wait_for("up", 2)
+    lose(b)
+    assert job.end() == 1
+    why = ENDED if lose is Host.kill else SILENT
+    assert f"rdmarun: host nodeB (rank 0) is lost: {why}" in job.said
+    assert_nothing_left(a, c)
+    if lose is Host.cut:
+        assert_nothing_left(b)
+
+
+# All ranks make a first group, and stay until a file says that it is enough.
+GO_ON = """
+import os, sys, time
+sys.path.insert(0, os.path.dirname(__file__))
+from client import exchange
+rank, number = os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]
+if number == "0":
+    exchange(b"nonce"), exchange(b"card")
+print("up", rank, "of start", number, os.environ.get("RDMACOLL_ELASTIC"), flush=True)
+while not os.path.exists(os.path.dirname(__file__) + "/enough"):
+    time.sleep(0.05)
+print("went on", rank, flush=True)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copy(Path(__file__).parents[1] / "launcher/client.py", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("lose", [Host.kill, Host.cut])
+def test_with_min_np_the_others_go_on(
+    hosts: list[Host], folder: Path, lose: Callable[[Host], None]
+) -> None:
+    a, b, c = hosts
+    options = ["-np", "4", "-H", "nodeA:1,nodeB:2,nodeC:1", "--min-np", "2"]
+    job = Job(a, folder, GO_ON, *options)
+    job.wait_for("up", 4)
+    lose(b)
+    job.wait_for("2 of 4 ranks are left and go on (--min-np)")
+    (folder / "enough").touch()
+    assert job.end() == 0, job.said
+    assert "rdmarun: host nodeB (ranks 1-2) is lost: " in job.said
+    assert job.said.count("went on") == 2
+    assert_nothing_left(a, c)
+
+
+@pytest.mark.parametrize(
+    ("lose", "mend"), [(Host.kill, Host.boot), (Host.cut, Host.heal)], ids=["killed", "cut"]
+)
+def test_with_elastic_the_host_comes_back(
+    hosts: list[Host],
+    folder: Path,
+    lose: Callable[[Host], None],
+    mend: Callable[[Host], None],
+) -> None:
+    a, b, c = hosts
+    options = ["-np", "4", "-H", "nodeA:1,nodeB:2,nodeC:1", "--min-np", "2"]
+    job = Job(a, folder, GO_ON, *options, "--elastic", "--max-restarts", "1")
+    job.wait_for("of start 0 starts", 4)
+    lose(b)
+    job.wait_for("starting ranks 1-2 again when nodeB is back (restart 1 of 1)")
+    mend(b)
+    job.wait_for("of start 1 joins", 2)
+    (folder / "enough").touch()
+    assert job.end() == 0, job.said
+    assert job.said.count("went on") == 4
+    assert_nothing_left(a, b, c)
+
+
+def test_a_job_ends_while_a_host_is_away(hosts: list[Host], folder: Path) -> None:
+    a, b, c = hosts
+    options = ["-np", "3", "-H", "nodeA:1,nodeB:1,nodeC:1", "--min-np", "2"]
+    job = Job(a, folder, GO_ON, *options, "--elastic", "--max-restarts", "5")
+    job.wait_for("of start 0 starts", 3)
+    b.kill()
+    job.wait_for("starting rank 1 again when nodeB is back")
+    (folder / "enough").touch()
+    assert job.end() == 0, job.said
+    assert_nothing_left(a, c)
