@@ -11,15 +11,18 @@ Protocol, for whoever writes a client (all integers little endian, u32):
                or  "RDMACOLS"  any  any  0: it asks for the job's secret, in no exchange
                or  "RDMACOLJ"  rank  world  0: it has joined the group of the others
                or  "RDMACOLI"  0  0  0: it asks which rank it is
+               or  "RDMACOLD"  0  0  0: it asks what all ranks of the job are doing
   agent -> rank    0  world  then for each rank in order: length  payload
                or  0  length  secret, for who asked for that
                or  0  length  JSON (ask_agent.py, Identity), for who asked which rank it is
+               or  0  length  JSON (agent_protocol.py, ask_dumps), for who asked for that
                or  1  length  error text (UTF-8)
   The agent answers when every rank of the world has sent its payload (or at once if that cannot
   happen any more) and closes. A rank that gives up waiting closes first, and may come again; the
   payload of one that does not wait stays.
 Only processes that the agent started as ranks, and that still live, are served: not their children,
-who have inherited RDMACOLL_AGENT and may be of another job. Other users are not even answered.
+who have inherited RDMACOLL_AGENT and may be of another job. What the ranks are doing is told to any
+process of this user. Other users are not even answered.
 Floor: launcher/agent. Thread: the agent's; nothing blocks.
 """
 
@@ -32,7 +35,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from rdmacoll.base.agent_protocol import MAGIC_IDENTITY, MAGIC_JOINED, Identity, address_of
+from rdmacoll.base.agent_protocol import (
+    MAGIC_DUMPS,
+    MAGIC_IDENTITY,
+    MAGIC_JOINED,
+    Identity,
+    address_of,
+)
 from rdmacoll.base.peer_user import peer_of, same_user
 
 from .caller import Caller, Message, ProtocolError, packed
@@ -68,12 +77,16 @@ class Rendezvous:
         world: int,
         attempt: Attempt,
         rank_of: Callable[[int], int | None],
+        ask_dumps: Callable[[Caller], None],
         selector: selectors.BaseSelector,
     ) -> None:
-        """rank_of: which rank has this process id; None if no rank that lives has it."""
+        """rank_of: which rank has this process id; None if no rank that lives has it.
+        ask_dumps: answers a caller, later, what all ranks of the job are doing.
+        """
         self._world = world
         self._attempt = attempt
         self._rank_of = rank_of
+        self._ask_dumps = ask_dumps
         self._selector = selector
         self._callers: list[Caller] = []
         self._waiting: dict[int, deque[tuple[Caller, bytes]]] = {rank: deque() for rank in ranks}
@@ -153,6 +166,9 @@ class Rendezvous:
         self._callers.append(Caller(sock, pid, self._selector, self._hear, self._on_gone))
 
     def _hear(self, caller: Caller, message: Message) -> None:
+        if message.magic == MAGIC_DUMPS:  # of any process of this user
+            self._ask_dumps(caller)
+            return
         is_rank = self._rank_of(caller.pid)
         if is_rank is None:
             raise ProtocolError(

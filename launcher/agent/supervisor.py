@@ -22,6 +22,7 @@ from rdmacoll.launcher.keys.key import Trust
 from rdmacoll.launcher.star.hub import Hub, Loss
 
 from . import store
+from .dumps import Dumps
 from .losses import Losses
 from .missed import Missed
 from .rank_env import Attempt
@@ -56,7 +57,10 @@ class Supervisor:
         first = job.first_rank(self._me)
         self._own = range(first, first + job.hosts[self._me].slots)
         self._ranks = Ranks(job, self._me, self._selector, self.out, self.err)
-        self._rendezvous = Rendezvous(self._own, job.world, attempt, self._rank_of, self._selector)
+        self._dumps = Dumps(comm, job, self._pids, self._selector)
+        self._rendezvous = Rendezvous(
+            self._own, job.world, attempt, self._rank_of, self._dumps.ask, self._selector
+        )
         self._table = Table(comm, job.world)
         self._gather: Gathering | None = None
         self._store: subprocess.Popen[bytes] | None = None
@@ -120,6 +124,7 @@ class Supervisor:
         self._reap()
         self._poll_ranks()
         self._rendezvous.poll()
+        self._dumps.poll()
         if self._late_at is not None and time.monotonic() >= self._late_at:
             self._blame(Why.LATE)
         if self._hub is not None:
@@ -145,6 +150,7 @@ class Supervisor:
             sink.flush()
             sink.close()
         self._rendezvous.close()
+        self._dumps.close()
         self._selector.close()
 
     @property
@@ -161,11 +167,14 @@ class Supervisor:
         return self._job.hosts[self._me].name
 
     def _timeout_s(self) -> float | None:
-        others = self._ranks.deadline, self._rendezvous.deadline, self._comm.deadline, self._late_at
-        deadlines = [at for at in others if at is not None]
+        parts = self._ranks, self._rendezvous, self._comm, self._dumps
+        deadlines = [at for at in (self._late_at, *(part.deadline for part in parts)) if at]
         if self._gather is not None and self._gather.must_be_tested:
             deadlines.append(time.monotonic() + TICK_S)
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _pids(self) -> dict[int, int]:
+        return {rank.rank: rank.pid for rank in self._ranks.live}
 
     def _rank_of(self, pid: int) -> int | None:
         return next((rank.rank for rank in self._ranks.live if rank.pid == pid), None)

@@ -53,6 +53,16 @@ class Comm(Gatherer, Protocol):
         All agents get the same tables in the same order.
         """
 
+    @property
+    def others(self) -> list[int]:
+        """The agents that are not lost, without this one. Agent 0 knows them all, the others it."""
+
+    def send_mail(self, agent: int, text: bytes) -> None:
+        """To one of these."""
+
+    def take_mail(self) -> list[tuple[int, bytes]]:
+        """What they have sent since the last call."""
+
     def fileno(self) -> int | None:
         """Readable when poll() has something to do."""
 
@@ -86,6 +96,7 @@ class Alone:
 
     def __init__(self) -> None:
         self._tables: deque[list[bytes]] = deque()
+        self.others: list[int] = []
 
     def begin_gathering(self, mine: bytes, _: Sequence[int]) -> Gathering:
         return _Gathered(mine)
@@ -101,6 +112,12 @@ class Alone:
 
     def next_table(self) -> list[bytes] | None:
         return self._tables.popleft() if self._tables else None
+
+    def send_mail(self, agent: int, text: bytes) -> None:
+        raise AssertionError(f"{text!r} for agent {agent} of a job of one")
+
+    def take_mail(self) -> list[tuple[int, bytes]]:
+        return []
 
     def fileno(self) -> None:
         return None

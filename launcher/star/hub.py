@@ -73,6 +73,7 @@ class Hub:
         self._records: list[bytes | None] = [None] * size
         self._changed: set[int] = set()
         self._tables: deque[list[bytes]] = deque()
+        self._mail: list[tuple[int, bytes]] = []
         self._begun = 0  # gatherings
         self._parts: dict[int, dict[int, bytes]] = {}
 
@@ -123,6 +124,18 @@ class Hub:
     def next_table(self) -> list[bytes] | None:
         self._publish()
         return self._tables.popleft() if self._tables else None
+
+    @property
+    def others(self) -> list[int]:
+        return list(self._links)
+
+    def send_mail(self, agent: int, text: bytes) -> None:
+        if agent in self._links:
+            self._links[agent].send(Kind.MAIL, text)
+
+    def take_mail(self) -> list[tuple[int, bytes]]:
+        mail, self._mail = self._mail, []
+        return mail
 
     def losses(self) -> list[Loss]:
         """Who was lost since the last call."""
@@ -180,6 +193,8 @@ class Hub:
     def _hear(self, agent: int, kind: Kind, body: bytes) -> None:
         if kind is Kind.RECORD:
             self.put_for(agent, body)
+        elif kind is Kind.MAIL:
+            self._mail.append((agent, body))
         elif kind is Kind.PART:
             (number,) = _U32.unpack_from(body)
             self._parts.setdefault(number, {})[agent] = body[_U32.size :]

@@ -32,6 +32,7 @@ class Kind(IntEnum):
     OVER = 7  # from the hub to rdmarun: the job is over, as it should be
     START = 8  # from the hub to rdmarun: the agent to start again
     BACK = 9  # from the hub to rdmarun: the agent that is back
+    MAIL = 10  # between the hub and an agent: what the star does not look into
 
 
 class LinkEnded(ConnectionError):

@@ -29,10 +29,10 @@ def listen(environ: Mapping[str, str], only_local: bool) -> socket.socket:
 
 
 def _ports(said: str) -> range:
-    match = re.fullmatch(r"([0-9]{1,5})-([0-9]{1,5})", said)
-    first, last = (int(match[1]), int(match[2])) if match else (0, 0)
+    match = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", said)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= first <= last <= 65535:
-        raise PortError(f"{NAME}={said} is no range of ports; write it as 20000-20100")
+        raise PortError(f"{NAME}={said} is no port and no range; write it as 20000-20100")
     return range(first, last + 1)
 
 

@@ -46,6 +46,8 @@ class Spoke:
         self._welcome: bytes | None = None
         self._records = [b""] * size
         self._tables: deque[list[bytes]] = deque()
+        self.others = [0]
+        self._mail: list[tuple[int, bytes]] = []
         self._begun = 0  # gatherings
         self._wholes: dict[int, list[bytes]] = {}
         self._wires.add(link, self._hear, self._lose)
@@ -87,6 +89,13 @@ class Spoke:
     def next_table(self) -> list[bytes] | None:
         return self._tables.popleft() if self._tables else None
 
+    def send_mail(self, _: int, text: bytes) -> None:
+        self._link.send(Kind.MAIL, text)
+
+    def take_mail(self) -> list[tuple[int, bytes]]:
+        mail, self._mail = self._mail, []
+        return mail
+
     def fileno(self) -> int:
         return self._wires.selector.fileno()
 
@@ -112,6 +121,8 @@ class Spoke:
             (self._begun,) = _U32.unpack_from(body)
             (_, self._welcome), *records = unpack(body[_U32.size :])
             self._records = [record for _, record in records]
+        elif kind is Kind.MAIL:
+            self._mail.append((0, body))
         elif kind is Kind.TURN:
             self._turn = body.decode()
 

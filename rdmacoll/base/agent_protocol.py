@@ -23,6 +23,7 @@ JOINS: Final = "joins"
 ASK_TIMEOUT_S = 60.0  # the agent answers at once, unless it is stopped
 MAGIC_IDENTITY = b"RDMACOLI"
 MAGIC_JOINED = b"RDMACOLJ"
+MAGIC_DUMPS = b"RDMACOLD"
 _ANSWER = struct.Struct("<II")  # whether it refuses, and the length of the text that follows
 
 
@@ -70,6 +71,22 @@ def tell_joined(address: str, rank: int, world: int) -> None:
         agent.sendall(HELLO.pack(MAGIC_JOINED, rank, world, 0))
         if agent.recv(1):  # a refusal; else it hangs up once it has counted
             raise ConnectionError("it refuses to count this rank")
+
+
+def ask_dumps(address: str) -> tuple[int, list[tuple[str, str]]]:
+    """What all ranks of a job are doing: which host this is, and each host's name and answer.
+
+    An answer is empty if there is none; else it is JSON, a list of
+    [rank, process id, dump, why there is none]. Any process of the user may ask.
+    """
+    with _connect(address) as agent:
+        agent.sendall(HELLO.pack(MAGIC_DUMPS, 0, 0, 0))
+        with agent.makefile("rb") as stream:
+            answer = stream.read()
+    if len(answer) < _ANSWER.size or _ANSWER.unpack_from(answer)[0] != 0:
+        raise RuntimeError(f"the agent at {address} does not say what the ranks are doing")
+    own, hosts = json.loads(answer[_ANSWER.size :])
+    return own, [(name, report) for name, report in hosts]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from rdmacoll.base.printable import printable
 
 from .ask import Asked, ask_all
 from .dumps import Dump, read_folder
+from .other_hosts import Elsewhere, ask_elsewhere
 from .processes import Job, descendants, number_of, rank_processes
 from .text import lines, ranks_text
 from .timeline import write_timeline
@@ -43,12 +44,16 @@ def _dump(arguments: argparse.Namespace) -> int:
         )
         return 1
     jobs = sorted({one.job for one in asked})
+    problems = 0
     for job in jobs:
         ours = [one for one in asked if one.job == job]
+        elsewhere = Elsewhere([], []) if arguments.pid else ask_elsewhere(ours)
+        asked += elsewhere.asked
+        problems += len(elsewhere.problems)
         if len(jobs) > 1:
             address = printable(":".join(filter(None, job[:2])))
             print(f"=== the job at {address or 'an unknown address'}")
-        print(*_job_lines(job, ours), sep="\n")
+        print(*_job_lines(job, ours + elsewhere.asked), *elsewhere.problems, sep="\n")
     _keep(arguments, asked)
     dumps = [one.dump for one in asked if one.dump is not None]
     if arguments.torch or arguments.timeline:
@@ -56,7 +61,7 @@ def _dump(arguments: argparse.Namespace) -> int:
             print("several jobs run here: choose one with --job or --pid", file=sys.stderr)
             return 1
         _write(arguments, dumps)
-    return 0 if len(dumps) == len(asked) else 1
+    return 0 if len(dumps) == len(asked) and not problems else 1
 
 
 def _job_lines(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
@@ -80,7 +85,7 @@ def _absent(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
     for rank, pids in sorted(here.items()):
         yield f"rank {rank} (pid {min(pids)}) runs, but has joined no group"
     if elsewhere := absent - set(here):
-        yield f"{ranks_text(elsewhere)} of this job: not on this host, or ended"
+        yield f"{ranks_text(elsewhere)} of this job: ended, or on a host that was not asked"
 
 
 def _keep(arguments: argparse.Namespace, asked: Sequence[Asked]) -> None:

@@ -8,15 +8,16 @@ from rdmacoll.base.arguments import seconds
 DESCRIPTION = "What the ranks of a job are doing, when it hangs or has failed."
 DUMP = """\
 Asks the ranks on this host what they have in flight and what they did last, and says who waits in
-what, who has not called it and who does not answer. The job goes on undisturbed. The exit status is
-1 if there are no ranks or one did not answer."""
+what, who has not called it and who does not answer. With rdmarun the ranks of the job's other hosts
+are asked, too. The job goes on undisturbed. The exit status is 1 if there are no ranks here, or a
+rank or a host did not answer."""
 SHOW = """\
 The same of files: those that ranks wrote to RDMACOLL_DUMP_DIR when a group failed or on SIGUSR2,
 and those of `rdmacoll debug dump --out`, of any number of hosts."""
 EPILOG = """\
-  rdmacoll debug dump                        # all ranks of yours on this host
+  rdmacoll debug dump                        # all jobs of yours that have ranks on this host
   rdmacoll debug dump --job $(pgrep -o rdmarun)
-  rdmacoll debug dump --out DIR              # on every host, then rdmacoll debug show DIR
+  rdmacoll debug dump --out DIR              # under torchrun on every host, then debug show DIR
   rdmacoll debug dump --torch DIR && torchfrtrace DIR
   rdmacoll debug dump --timeline trace.json  # open it in ui.perfetto.dev"""
 
@@ -26,7 +27,7 @@ def describe(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", required=True, metavar="command")
     dump = commands.add_parser(
         "dump",
-        help="ask the ranks on this host",
+        help="ask the ranks of a job",
         description=DUMP,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -326,8 +326,9 @@ def test_ports() -> None:
         only = {"RDMACOLL_TCP_PORTS": f"{port}-{port}"}
         with pytest.raises(PortError, match=f"RDMACOLL_TCP_PORTS={port}-{port}: none of these"):
             listen(only, only_local=True)
-    with closing(listen(only, only_local=True)) as sock:
-        assert sock.getsockname()[1] == port
-    for wrong in ("", "80", "2-1", "0-9", "1-65536", "a-b"):
-        with pytest.raises(PortError, match="is no range of ports; write it as 20000-20100"):
+    for said in (f"{port}-{port}", str(port)):
+        with closing(listen({"RDMACOLL_TCP_PORTS": said}, only_local=True)) as sock:
+            assert sock.getsockname()[1] == port
+    for wrong in ("", "2-1", "-80", "0-9", "1-65536", "a-b"):
+        with pytest.raises(PortError, match="is no port and no range; write it as 20000-20100"):
             listen({"RDMACOLL_TCP_PORTS": wrong}, only_local=True)

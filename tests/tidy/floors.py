@@ -108,6 +108,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,
     "rdmacoll.launcher.star": BELOW_LAUNCHER | {"rdmacoll.launcher.keys"},
     "rdmacoll.launcher.agent": BELOW_LAUNCHER
+    | {"rdmacoll.debug"}
     | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star")},
     "rdmacoll.launcher.command.allocation": BELOW_LAUNCHER,
     "rdmacoll.launcher.command": BELOW_LAUNCHER
