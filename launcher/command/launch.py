@@ -229,8 +229,8 @@ class Launch:
 
     def _lose_hub(self, why: str) -> None:
         """The other agents lose it, too, and end their ranks and themselves."""
-        if self._gave_up or self._stopped_by is not None or self._starters[0].status == 0:
-            return
+        if not self._ready or self._gave_up or self._stopped_by is not None:
+            return  # which ends all, too
         self._lost_hub = True
         host = self._job.hosts[0].name
         self._err.say(f"host {host} ({self._job.ranks_of(0)}) is lost: {why}")
