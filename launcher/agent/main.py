@@ -1,7 +1,7 @@
 """The agent of a host: it starts the ranks there and reports how they ended.
 
 The agent of a job on one host is started by rdmarun and loads no MPI. Those of several hosts are
-started by an mpiexec for each, and talk to agent 0 (joining.py, launcher/star).
+started by an mpiexec for each, and talk to agent 0 (launcher/meet, launcher/star).
 Floor: launcher/agent. Thread: the main one.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from rdmacoll.launcher.base.comm import Alone, Comm, Gatherer
+from rdmacoll.launcher.base.hosts import master_address
 from rdmacoll.launcher.base.job import PIECE_BYTES, Job
 from rdmacoll.launcher.base.limits import LimitError
 from rdmacoll.launcher.base.processes import kill_descendants
@@ -26,14 +27,14 @@ from rdmacoll.launcher.base.report import (
 )
 from rdmacoll.launcher.keys.key import Key, NotOfTheJob, Trust, establish_trust
 from rdmacoll.launcher.keys.secret_file import SecretFileError
+from rdmacoll.launcher.meet.joining import CannotJoin, Seat, job_key, join, reach_hub
 from rdmacoll.launcher.star.port import PortError
 from rdmacoll.launcher.star.spoke import HubLost, Spoke
 
 from . import store
 from .emergency import watch_signals
-from .joining import CannotJoin, Seat, job_key, join, reach_hub
 from .missed import Missed, ranks_secret
-from .rank_env import Attempt, Master, master_address
+from .rank_env import Attempt, Master
 from .subreaper import keep
 from .supervisor import Supervisor
 

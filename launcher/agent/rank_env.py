@@ -5,11 +5,9 @@ Floor: launcher/agent. Thread: any.
 
 import hmac
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rdmacoll.launcher.base.hosts import Host
 from rdmacoll.launcher.base.job import Job
 
 from rdmacoll.base.agent_protocol import JOINS, STARTS
@@ -66,13 +64,6 @@ class Attempt:
     def from_text(text: bytes, secret: bytes) -> "Attempt":
         number, address, port = json.loads(text)
         return Attempt(number, Master(address, port), secret)
-
-
-def master_address(hosts: Sequence[Host], own_name: str) -> str:
-    """A name of host 0 that all can reach it by; own_name is what host 0 calls itself."""
-    if all(host.is_local for host in hosts):
-        return "127.0.0.1"
-    return own_name if hosts[0].is_local else hosts[0].name
 
 
 def shared_env(job: Job) -> dict[str, str]:

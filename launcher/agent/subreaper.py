@@ -29,8 +29,6 @@ def keep(agent: Callable[[], int]) -> int:
         become_subreaper()
         os.setsid()  # mpiexec kills the subreaper's session; the agent sees it, as it is not in it
         die_with_parent(signal.SIGTERM, subreaper)
-        # Not os._exit(): MPICH takes its leave of Hydra in an atexit handler. Without it, Hydra
-        # takes the end of the first agent for an abort and kills those that end a moment later.
         sys.exit(_run(agent))
     status = _watch(pid, launcher)
     kill_descendants()

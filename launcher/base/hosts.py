@@ -6,7 +6,7 @@ Floor: launcher/base. Thread: any.
 import ipaddress
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 LOCAL_NAMES = {"localhost", "localhost.localdomain"}
@@ -77,6 +77,13 @@ def place(hosts: Iterable[Host], world: int) -> list[Host]:
         if ranks:
             placed.append(Host(host.name, ranks))
     return placed
+
+
+def master_address(hosts: Sequence[Host], own_name: str) -> str:
+    """A name of host 0 that all can reach it by; own_name is what host 0 calls itself."""
+    if all(host.is_local for host in hosts):
+        return "127.0.0.1"
+    return own_name if hosts[0].is_local else hosts[0].name
 
 
 def _join_slots(words: list[str], where: str) -> str:

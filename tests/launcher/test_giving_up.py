@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from rdmacoll.launcher.agent import main
-from rdmacoll.launcher.agent.joining import CannotJoin
+from rdmacoll.launcher.meet.joining import CannotJoin
 
 
 @pytest.mark.parametrize("error", [CannotJoin("no"), BlockingIOError(), ValueError("ours")])

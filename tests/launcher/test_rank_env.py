@@ -9,11 +9,10 @@ from rdmacoll.launcher.agent.rank_env import (
     OWN,
     Attempt,
     Master,
-    master_address,
     own_env,
     shared_env,
 )
-from rdmacoll.launcher.base.hosts import Host
+from rdmacoll.launcher.base.hosts import Host, master_address
 from rdmacoll.launcher.base.job import Job
 
 FIRST = Attempt(0, Master("a", 1234), b"secret")

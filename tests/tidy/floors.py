@@ -107,9 +107,10 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,
     "rdmacoll.launcher.star": BELOW_LAUNCHER | {"rdmacoll.launcher.keys"},
+    "rdmacoll.launcher.meet": BELOW_LAUNCHER | {"rdmacoll.launcher.keys", "rdmacoll.launcher.star"},
     "rdmacoll.launcher.agent": BELOW_LAUNCHER
     | {"rdmacoll.debug"}
-    | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star")},
+    | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star", "meet")},
     "rdmacoll.launcher.command.allocation": BELOW_LAUNCHER,
     "rdmacoll.launcher.command": BELOW_LAUNCHER
     | {f"rdmacoll.launcher.{room}" for room in ("keys", "star", "command.allocation")}

@@ -1,7 +1,7 @@
 """Whether /dev/shm has room for the files that MPI makes there. The ranks' memory is elsewhere.
 
 Without room MPI dies of SIGBUS, or of errors that name no remedy.
-Floor: launcher/agent. Thread: any.
+Floor: launcher/meet. Thread: any.
 """
 
 import os

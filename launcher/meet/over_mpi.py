@@ -4,7 +4,7 @@ MPI. Only this file imports mpi4py.
 Each agent is a job of its own to MPI, started by an mpiexec of its own: one mpiexec for all of them
 would end them all with the first host that is lost. So each connects to agent 0. MPICH 5.0 crashes
 when two connect at a time, and does so no more when agent 0 gives them turns.
-Floor: launcher/agent. Thread: the agent's.
+Floor: launcher/meet. Thread: the agent's.
 """
 
 import os

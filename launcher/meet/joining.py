@@ -1,7 +1,7 @@
 """How an agent of several hosts finds the others: it gets the key, comes to the star, meets them
 over MPI where that can be.
 
-Floor: launcher/agent. Thread: the agent's main one; it waits as long as rdmarun lets it.
+Floor: launcher/meet. Thread: the agent's main one; it waits as long as rdmarun lets it.
 """
 
 import os
@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from rdmacoll.launcher.base.comm import Gatherer
-from rdmacoll.launcher.base.hosts import Host
+from rdmacoll.launcher.base.hosts import Host, master_address
 from rdmacoll.launcher.keys.key import Key, NotOfTheJob
 from rdmacoll.launcher.keys.key_holder import ask_for_key
 from rdmacoll.launcher.keys.secret_file import read_secret_file
@@ -21,7 +21,6 @@ from rdmacoll.launcher.star.place import Place
 from rdmacoll.launcher.star.port import listen
 from rdmacoll.launcher.star.spoke import Spoke
 
-from .rank_env import master_address
 from .shm_space import lacks_shm_space
 
 DIAL_S = 30.0

@@ -1,0 +1,1 @@
+"""How the agent of a job on several hosts gets its key and meets the other agents."""
