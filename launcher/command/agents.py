@@ -46,7 +46,13 @@ class Agents:
             argv.append(os.path.abspath(self.secret_file))
         host, is_root = self.job.hosts[agent], os.getuid() == 0
         command, ours = mpi_command(
-            self.mpi.mpiexec, self.mpi.flavour, [host], argv, is_root, self.mpi_args
+            self.mpi.mpiexec,
+            self.mpi.flavour,
+            [host],
+            argv,
+            is_root,
+            self.mpi_args,
+            has_others=not self.job.all_local,
         )
         env = mpi_environment(self.environ) | OVER_TCP | ours
         return Command(f"mpiexec (host {host.name})", command, env)

@@ -35,14 +35,17 @@ def mpi_command(
     agent: Sequence[str],
     root: bool,
     more: Sequence[str] = (),
+    has_others: bool = False,
 ) -> tuple[list[str], dict[str, str]]:
     """The argv and the environment to add. Agent i runs on hosts[i].
 
     more: arguments of the user's for mpiexec. They stand last, so that they overrule ours.
+    has_others: the job runs on other hosts as well. Then mpiexec is not told to fork on this one:
+    in a job of a batch system it starts a step, which has all CPUs.
     Where every host is this machine, all agents are forked here and no ssh is needed; a name may
     then stand in the list several times.
     """
-    local = all(host.is_local for host in hosts)
+    local = not has_others and all(host.is_local for host in hosts)
     count = str(len(hosts))
     if flavour is Flavour.OPEN_MPI:
         where = ",".join(("localhost" if local else host.name) + ":1" for host in hosts)

@@ -47,6 +47,12 @@ def test_the_users_arguments_stand_last(flavour: Flavour, hosts: list[Host], com
     assert argv == [*command.split()[: -len(AGENT)], "-iface", "eth 0", *AGENT]
 
 
+def test_this_host_is_named_where_it_is_one_of_several() -> None:
+    argv, env = mpi_command("mpiexec", Flavour.MPICH, HERE, AGENT, False, has_others=True)
+    assert " ".join(argv) == "mpiexec -hosts localhost -ppn 1 -n 1 python agent"
+    assert env == {"UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp"}
+
+
 def test_open_mpi_must_be_told_that_root_is_meant() -> None:
     _, env = mpi_command("mpiexec", Flavour.OPEN_MPI, HERE, AGENT, root=True)
     assert {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"} < env.keys()
