@@ -28,6 +28,7 @@ from rdmacoll.launcher.base.report import (
 from rdmacoll.launcher.keys.key import Key, NotOfTheJob, Trust, establish_trust
 from rdmacoll.launcher.keys.secret_file import SecretFileError
 from rdmacoll.launcher.meet.joining import CannotJoin, Seat, job_key, join, reach_hub
+from rdmacoll.launcher.star.hub import Hub
 from rdmacoll.launcher.star.port import PortError
 from rdmacoll.launcher.star.spoke import HubLost, Spoke
 
@@ -117,6 +118,8 @@ def _come_back(spoke: Spoke, key: Key) -> int:
 
 def _run_job(comm: Comm, cards: Gatherer, trust: Trust, job: Job, missed: Missed | None) -> int:
     woken = watch_signals()
+    if isinstance(comm, Hub) and not job.elastic:
+        comm.admit_no_more()
     number: int | None = 0  # of restarts before
     lost_output = False
     while number is not None:

@@ -77,8 +77,8 @@ class Rendezvous:
         world: int,
         attempt: Attempt,
         rank_of: Callable[[int], int | None],
-        ask_dumps: Callable[[Caller], None],
         selector: selectors.BaseSelector,
+        ask_dumps: Callable[[Caller], None],
     ) -> None:
         """rank_of: which rank has this process id; None if no rank that lives has it.
         ask_dumps: answers a caller, later, what all ranks of the job are doing.

@@ -59,7 +59,7 @@ class Supervisor:
         self._ranks = Ranks(job, self._me, self._selector, self.out, self.err)
         self._dumps = Dumps(comm, job, self._pids, self._selector)
         self._rendezvous = Rendezvous(
-            self._own, job.world, attempt, self._rank_of, self._dumps.ask, self._selector
+            self._own, job.world, attempt, self._rank_of, self._selector, self._dumps.ask
         )
         self._table = Table(comm, job.world)
         self._gather: Gathering | None = None
@@ -199,23 +199,30 @@ class Supervisor:
             self.stopped = True
             self._blame(Why.ABANDONED)
             return
-        host, first = self._job.hosts[loss.agent], self._job.first_rank(loss.agent)
-        self.err.say(f"host {host.name} ({self._job.ranks_of(loss.agent)}) is lost: {loss.why}")
+        name = self._job.hosts[loss.agent].name
+        self.err.say(f"host {name} ({self._job.ranks_of(loss.agent)}) is lost: {loss.why}")
         last = self._last[loss.agent] if self._last else None
         if last is not None and last.live == 0:  # its ranks had ended, and no more was to come
             record = last.lost()
         else:
-            cause = Cause(Why.HOST_LOST, first, 0, time.time_ns())
-            number = self._attempt.number
-            record = Record(number, 0, 0, host.slots, -1, frozenset(), 0, cause)
+            record = self._missing_host(loss.agent, -1)
         hub.put_for(loss.agent, pack(record, self._job.world))
 
     def _welcome(self) -> None:
         """Agent 0 does it when it has acted on all tables: so who is back acts on the next."""
-        if self._hub is not None and self._hub.somebody_is_back and self._gather is None:
-            exchange, counts = self._rendezvous.exchange, self.losses.counts
-            missed = Missed(self._job, self._trust, self._attempt, exchange, counts)
-            self._hub.welcome(missed.to_text())
+        if self._hub is None or not self._hub.returned or self._gather is not None:
+            return
+        exchange, counts = self._rendezvous.exchange, self.losses.counts
+        for agent in self._hub.returned:  # so all see that it is back, also if it is lost at once
+            self._hub.put_for(agent, pack(self._missing_host(agent, exchange), self._job.world))
+        missed = Missed(self._job, self._trust, self._attempt, exchange, counts)
+        self._hub.welcome(missed.to_text())
+
+    def _missing_host(self, agent: int, exchange: int) -> Record:
+        """The record of one whose ranks are all missing; exchange -1: it is lost."""
+        cause = Cause(Why.HOST_LOST, self._job.first_rank(agent), 0, time.time_ns())
+        slots = self._job.hosts[agent].slots
+        return Record(self._attempt.number, 0, 0, slots, exchange, frozenset(), 0, cause)
 
     def _reap(self) -> None:
         for pid, returncode in reap(self._ranks.pids):

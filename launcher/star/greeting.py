@@ -128,6 +128,7 @@ class Listener:
             self._send_away(self._strangers[0])
 
     def close(self) -> None:
+        """Sends all away who have proved nothing."""
         while self._strangers:
             self._send_away(self._strangers[0])
         self._selector.unregister(self._sock)

@@ -81,6 +81,10 @@ class Hub:
         """Until all agents and rdmarun have come. That ends this one if it takes too long."""
         self._wait(lambda: len(self._links) == self.size - 1 and self._rdmarun is not None)
 
+    def admit_no_more(self) -> None:
+        """All are here, and who is lost does not come back."""
+        self._listener.close()
+
     def leave(self) -> None:
         """The job is over as it should be."""
         if self._rdmarun is not None:
@@ -163,8 +167,8 @@ class Hub:
         return bool(self._lost)
 
     @property
-    def somebody_is_back(self) -> bool:
-        return bool(self._returned)
+    def returned(self) -> list[int]:
+        return list(self._returned)
 
     def fileno(self) -> int:
         return self._wires.selector.fileno()

@@ -197,6 +197,24 @@ def test_with_elastic_the_host_comes_back(
     assert_nothing_left(a, b, c)
 
 
+def test_a_host_comes_back_twice(hosts: list[Host], folder: Path) -> None:
+    a, b, c = hosts
+    options = ["-np", "3", "-H", "nodeA:1,nodeB:1,nodeC:1", "--min-np", "2"]
+    job = Job(a, folder, GO_ON, *options, "--elastic", "--max-restarts", "2")
+    job.wait_for("of start 0 starts", 3)
+    for number in (1, 2):
+        b.kill()
+        job.wait_for(f"starting rank 1 again when nodeB is back (restart {number} of 2)")
+        b.boot()
+        job.wait_for(f"up 1 of start {number} joins")
+    b.kill()
+    job.wait_for("is lost", 3)
+    (folder / "enough").touch()
+    assert job.end() == 0, job.said
+    assert job.said.count("starting rank 1 again") == 2
+    assert_nothing_left(a, c)
+
+
 def test_a_job_ends_while_a_host_is_away(hosts: list[Host], folder: Path) -> None:
     a, b, c = hosts
     options = ["-np", "3", "-H", "nodeA:1,nodeB:1,nodeC:1", "--min-np", "2"]

@@ -310,6 +310,44 @@ def test_silence_is_noticed_and_beats_are_none(star: Star, monkeypatch: pytest.M
     assert "has said nothing" in losses[0].why
 
 
+def test_nobody_is_let_in_after_the_start(star: Star) -> None:
+    star.hub.admit_no_more()
+    with pytest.raises(OSError, match="Connection refused"):
+        star.dial(1, seconds=0.1)
+    star.hub.poll()
+    assert star.hub.losses() == []
+
+
+def test_who_is_back_is_told_what_it_has_missed(star: Star) -> None:
+    for number, agent in enumerate(star.agents):
+        agent.put(b"%d" % number)
+    star.poll_until(lambda: star.hub.next_table() is not None)
+    star.spokes[1]._link.close()
+    assert [loss.agent for loss in star.losses()] == [2]
+    star.spokes.pop()
+    star.hub.put_for(2, b"lost")
+    hub = star.in_background()
+    back = Spoke(star.dial(2), 2, 3)
+    star.stop.set()
+    hub.join(SOON_S)
+    assert (star.hub.returned, star.hub.is_short) == ([2], True)
+    assert star.hub.next_table() == [b"0", b"1", b"lost"]
+    star.hub.welcome(b"missed")
+    assert (star.hub.returned, star.hub.is_short) == ([], False)
+    assert back.wait_for_welcome() == b"missed"
+    back.put(b"back")
+    star.spokes.append(back)
+    tables: list[list[bytes]] = []
+
+    def has_table() -> bool:
+        star.hub.next_table()
+        tables.extend(filter(None, [back.next_table()]))
+        return bool(tables)
+
+    star.poll_until(has_table)
+    assert tables[-1] == [b"0", b"1", b"back"]
+
+
 def test_the_place_of_agent_0_is_signed() -> None:
     place = Place(["nodeA", "10.0.0.1"], 20000)
     line = place.to_line(KEY)
