@@ -73,6 +73,7 @@ def run(options: Options) -> int:
 
 
 def _run_by_mpi(job: Job, mpi: Mpi, agent: list[str], options: Options) -> int:
+    make_room(hosts=len(job.hosts))
     secret_file = job.env.get("RDMACOLL_SECRET_FILE")
     if secret_file is None:
         secret = secrets.token_bytes(KEY_BYTES)

@@ -71,7 +71,8 @@ class Ranks:
         With --preload, poll() starts them once the modules are imported.
         """
         slots = range(self._job.hosts[self._agent].slots)
-        make_room(ranks=len(slots))
+        others = len(self._job.hosts) - 1 if self._agent == 0 else 0
+        make_room(ranks=len(slots), hosts=others)
         first = self._job.first_rank(self._agent)
         own = {
             first + local_rank: own_env(

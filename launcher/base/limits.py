@@ -11,7 +11,7 @@ from functools import cache
 from resource import RLIM_INFINITY, RLIMIT_NOFILE
 
 OWN_DESCRIPTORS = 64  # that rdmarun or an agent needs, with mpiexec's pipes and MPI; measured: 40
-HOST_DESCRIPTORS = 2  # that rdmarun needs for each host: pipes to the key holder there
+HOST_DESCRIPTORS = 6  # that rdmarun needs for each host: pipes to mpiexec and to the key holder
 RANK_DESCRIPTORS = 8  # that an agent needs for each rank: pipes, files, a connection; more at start
 STACK_BYTES = 1 << 18  # of a thread: the usual 8 MiB may be more than `ulimit -v` leaves
 
@@ -34,8 +34,8 @@ def give_users_descriptors(least: int = 0) -> None:
 
 
 def make_room(*, ranks: int = 0, hosts: int = 0) -> None:
-    """Raises the soft limit of descriptors, if it is too low for an agent with so many ranks, or
-    for rdmarun with key holders on so many hosts."""
+    """Raises the soft limit of descriptors, if it is too low for rdmarun with so many hosts, or for
+    an agent with so many ranks; agent 0 has a connection to each of the other hosts as well."""
     soft, hard = users_descriptors()
     needed = OWN_DESCRIPTORS + ranks * RANK_DESCRIPTORS + hosts * HOST_DESCRIPTORS
     if hard != RLIM_INFINITY and hard < needed:

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from rdmacoll.launcher.base.hosts import Host
 from rdmacoll.launcher.base.job import Job
-from rdmacoll.launcher.base.limits import give_users_descriptors, make_room
+from rdmacoll.launcher.base.limits import give_users_descriptors
 from rdmacoll.launcher.base.processes import own_module
 
 from .key import Key
@@ -52,7 +52,6 @@ class KeySharing:
 
     def start(self, up_by: float) -> None:
         """Returns when the key is on all hosts. KeyNotShared if that takes longer."""
-        make_room(hosts=len(self._agents))
         with selectors.DefaultSelector() as selector:
             for agent in self._agents:
                 self._commands[agent] = self._command(agent)

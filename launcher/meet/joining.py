@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from rdmacoll.launcher.base.comm import Gatherer
 from rdmacoll.launcher.base.hosts import Host, master_address
+from rdmacoll.launcher.base.limits import make_room
 from rdmacoll.launcher.keys.key import Key, NotOfTheJob
 from rdmacoll.launcher.keys.key_holder import ask_for_key
 from rdmacoll.launcher.keys.secret_file import read_secret_file
@@ -98,6 +99,7 @@ def _open_hub(seat: Seat, key: Key) -> Hub:
     hosts = [Host(name, 1) for name in seat.hosts]
     only_local = all(host.is_local for host in hosts)
     sock = listen(os.environ, only_local)
+    make_room(hosts=len(hosts))
     names = [master_address(hosts, socket.gethostname())]
     if not only_local:
         names += own_addresses()

@@ -79,9 +79,9 @@ def test_few_processes(jobs: Jobs, processes: int, preload: list[str]) -> None:
 
 
 def test_too_few_descriptors_for_the_hosts(jobs: Jobs) -> None:
-    done = run_with(jobs, "ulimit -n 67", *TWO_HOSTS, jobs.script("pass"))
+    done = run_with(jobs, "ulimit -n 75", *TWO_HOSTS, jobs.script("pass"))
     assert done.returncode == 1
-    assert "68 file descriptors are needed for 2 hosts, and 67 are allowed" in done.stderr
+    assert "76 file descriptors are needed for 2 hosts, and 75 are allowed" in done.stderr
 
 
 def test_the_room_for_many_hosts_is_not_the_ranks(jobs: Jobs) -> None:
