@@ -5,12 +5,22 @@
 
 namespace rdmacoll {
 
-void Log::write(LogLevel level, const std::string& text) const {
-  if (!enabled(level)) return;
-  static constexpr const char* kNames[] = {"error", "warning", "info", "debug"};
-  const std::string line =
-      "[rdmacoll " + name_ + "] " + kNames[static_cast<int>(level)] + ": " + text + "\n";
+namespace {
+
+void write_line(const std::string& name, const std::string& text) {
+  const std::string line = "[rdmacoll " + name + "] " + text + "\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+void Log::write(LogLevel level, const std::string& text) const {
+  static constexpr const char* kNames[] = {"error", "warning", "info", "debug"};
+  if (enabled(level)) write_line(name_, std::string(kNames[static_cast<int>(level)]) + ": " + text);
+}
+
+void Log::note(const std::string& text) const {
+  if (enabled(LogLevel::Warn)) write_line(name_, text);
 }
 
 }  // namespace rdmacoll

@@ -12,6 +12,8 @@ class Log {
   Log(LogLevel level, std::string name) : level_(level), name_(std::move(name)) {}
   bool enabled(LogLevel level) const { return level <= level_; }
   void write(LogLevel level, const std::string& text) const;
+  // What everybody is told who hears warnings, and is none.
+  void note(const std::string& text) const;
 
  private:
   LogLevel level_;

@@ -99,9 +99,12 @@ std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_gr
   auto& [blocks, paths] = made;
   const int rank = static_cast<int>(blocks.rank), size = static_cast<int>(blocks.links.size());
   const std::string reach = summarize(paths);
-  Log(config_.log_level, "rank " + std::to_string(rank))
-      .write(LogLevel::Info,
-             "joined a group of " + std::to_string(size) + (size > 1 ? "; " : "") + reach);
+  const Log log(config_.log_level, "rank " + std::to_string(rank));
+  log.write(LogLevel::Info,
+            "joined a group of " + std::to_string(size) + (size > 1 ? "; " : "") + reach);
+  const bool spans_hosts =
+      std::any_of(paths.begin(), paths.end(), [](const Path& path) { return !path.same_host; });
+  if (spans_hosts && rank == 0 && !said_reach_.exchange(true)) log.note("sends over " + reach);
   auto group = std::make_unique<Group>(clock_, std::move(blocks), transports_->heap(), of_group);
   if (recorder_ != nullptr) {
     group->record_in(

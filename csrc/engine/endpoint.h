@@ -2,6 +2,7 @@
 // Floor: engine. Thread: any.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -59,6 +60,7 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
   const std::shared_ptr<FlightRecorder> recorder_;
   std::unique_ptr<Transports> transports_;
   std::unique_ptr<ThreadProgress> progress_;
+  std::atomic<bool> said_reach_{false};
 };
 
 }  // namespace rdmacoll
