@@ -234,12 +234,13 @@ void TcpTransport::watch(Peer& peer, size_t at) {
 }
 
 void TcpTransport::poll() {
+  take_events();
+  // Answers to gets that have just come among them: who attends polls once only.
   for (Peer* peer : unsent_) {
     peer->is_unsent = false;
     if (peer->alive()) write(*peer);
   }
   unsent_.clear();
-  take_events();
   if (errands_.is_time_to_look()) run_errands();
 }
 
