@@ -204,6 +204,7 @@ TEST(TcpFailure, WhatCameBeforeItLeftIsReadAlthoughItTakesNothingAnyMore) {
     ASSERT_NE(pair.put(1, bytes, 400'000, 400'000, &ticket), Posted::Full);
     ASSERT_EQ(pair.signal(1, 101), Posted::Done);
     pair.transport[1].reset();
+    ticket = Ticket();
     for (uint64_t i = 1; sends && i <= 20; ++i) {
       pair.signal(0, i);
       pair.put(0, 300'000, 400'000, 400'000, &ticket);
