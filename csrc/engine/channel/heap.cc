@@ -37,7 +37,6 @@ Heap::Heap(std::shared_ptr<SharedSegment> memory, const Config& config)
       base_(memory_->data()),
       capacity_(memory_->bytes()),
       zero_copy_local_bytes_(static_cast<uint64_t>(config.zero_copy_local_bytes)),
-      zero_copy_remote_bytes_(static_cast<uint64_t>(config.zero_copy_remote_bytes)),
       log_(config.log_level, "heap"),
       pid_(::getpid()),
       space_(capacity_) {

@@ -59,8 +59,7 @@ class Heap {
   const std::shared_ptr<SharedSegment>& memory() const { return memory_; }
   std::byte* base() const { return base_; }
   uint64_t capacity() const { return capacity_; }
-  uint64_t zero_copy_local_bytes() const { return zero_copy_local_bytes_; }    // Config's
-  uint64_t zero_copy_remote_bytes() const { return zero_copy_remote_bytes_; }  // Config's
+  uint64_t zero_copy_local_bytes() const { return zero_copy_local_bytes_; }  // Config's
 
   // Cache-aligned and not zeroed. nullptr: there is no room, which is warned of once, or this is a
   // forked child.
@@ -110,7 +109,6 @@ class Heap {
   std::byte* const base_;
   const uint64_t capacity_;
   const uint64_t zero_copy_local_bytes_;
-  const uint64_t zero_copy_remote_bytes_;
   const Log log_;
   const pid_t pid_;
 

@@ -46,6 +46,12 @@ Executor::Executor(const Layout& layout, uint32_t rank, std::byte* my_block,
       maps_mine_(
           std::all_of(links.begin(), links.end(),
                       [](const Link& link) { return link.mapped == nullptr || link.maps_mine; })),
+      sends_any_memory_(std::any_of(links.begin(), links.end(),
+                                    [](const Link& link) {
+                                      return link.transport != nullptr &&
+                                             link.transport->info().any_memory;
+                                    })),
+      zero_copy_remote_bytes_(static_cast<uint64_t>(config.zero_copy_remote_bytes)),
       store_choice_(config.stores, clock),
       placement_(layout, rank, my_block, links, heap, clock,
                  kPlacementTimesZeroCopy * static_cast<uint64_t>(config.zero_copy_remote_bytes)) {}

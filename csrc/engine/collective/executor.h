@@ -107,6 +107,10 @@ class Executor {
   // Whether every peer that maps this rank's block maps its heap, too: a zero-copy message
   // in place of a stage is read by all of them.
   const bool maps_mine_;
+  // Whether some peer is reached over a transport that reads any memory: what goes there need not
+  // lie in the heap.
+  const bool sends_any_memory_;
+  const uint64_t zero_copy_remote_bytes_;  // Config's
   StoreChoice store_choice_;
   DirectPlacement placement_;
 

@@ -11,7 +11,8 @@ namespace rdmacoll {
 void Executor::choose_zero_copy(uint64_t operation_bytes) {
   zero_copy_local_ =
       maps_mine_ && heap_ != nullptr && operation_bytes >= heap_->zero_copy_local_bytes();
-  zero_copy_remote_ = heap_ != nullptr && operation_bytes >= heap_->zero_copy_remote_bytes();
+  zero_copy_remote_ =
+      (heap_ != nullptr || sends_any_memory_) && operation_bytes >= zero_copy_remote_bytes_;
 }
 
 // Whether peers may read results where this rank writes them.
@@ -40,7 +41,10 @@ std::optional<ZeroCopySource> Executor::zero_copy_source(const Operand& operand,
   if (piece.bytes <= kInlineBytes) return std::nullopt;
   const std::byte* data = operand.buffer == Buffer::Input ? in_input(operand.blocks, piece)
                                                           : in_output(operand.blocks, piece);
-  if (!heap_->holds(data, piece.bytes)) return std::nullopt;
+  if (!is_local && links_[peer].transport->info().any_memory) {
+    return ZeroCopySource{.slice = {const_cast<std::byte*>(data), piece.bytes, kNoRegion}};
+  }
+  if (heap_ == nullptr || !heap_->holds(data, piece.bytes)) return std::nullopt;
   ZeroCopySource source{.offset = static_cast<uint64_t>(data - heap_->base())};
   if (is_local) return source;
   const std::optional<Heap::Part> part = heap_->part_of(data, piece.bytes);
