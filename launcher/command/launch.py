@@ -89,7 +89,7 @@ class Launch:
             self._watch(starter, agent)
 
     def run(self) -> int:
-        """Passes the output on until the process has ended; the status of the job."""
+        """Passes the output on until all processes have ended; the status of the job."""
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -125,6 +125,8 @@ class Launch:
         """Whether all have ended. When agent 0's has, or any before all are up, the rest must."""
         first, *others = self._starters
         ended = [starter for starter in self._starters if starter.status is not None]
+        if not self._ready and ended:
+            self._relays[0].finish()  # a short job may have ended before this has been read
         if not self._ready and ended and self._failed is None and self._stopped_by is None:
             self._failed = ended[0]
             self._give_up()
