@@ -57,6 +57,13 @@ class TcpRogue {
     Stream& to = streams_[stream];
     say_bytes(tcp::frame(head, behind, to.said++, to.keys.out), stream);
   }
+  // The same, but only so much of what is behind it; the rest is to follow.
+  void say_part(const tcp::FrameHead& head, const std::string& behind, size_t bytes,
+                size_t stream) {
+    Stream& to = streams_[stream];
+    const std::string all = tcp::frame(head, behind, to.said++, to.keys.out);
+    say_bytes(all.substr(0, sizeof(head) + bytes), stream);
+  }
   // What the victim says next over the first stream, but payload.
   tcp::FrameHead hear() {
     tcp::FrameHead head;

@@ -26,8 +26,7 @@ std::vector<std::string> seeds() {
 }
 
 void run(const std::string& bytes) {
-  tcp::Wire wire;
-  wire.taker.memory.assign(64, '.');
+  tcp::Wire wire(64);
   bool asked = false;  // marks are heard when they are asked for once more
   wire.taker.verdict = [&](const FrameHead& head) {
     asked = !asked;

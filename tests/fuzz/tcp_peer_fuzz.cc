@@ -24,7 +24,8 @@ constexpr uint8_t kStreams = 2;
 constexpr uint64_t kGuard = 4096, kRegionBytes = 4096;
 constexpr RegionId kLines = 0, kPart = 1, kBriefly = 2;
 // What a step does beside saying its frame.
-constexpr uint8_t kOtherStream = 1, kPolls = 2, kGets = 4, kSaysNothing = 8, kReleases = 16;
+constexpr uint8_t kOtherStream = 1, kPolls = 2, kGets = 4, kSaysNothing = 8, kReleases = 16,
+                  kLends = 32;
 
 // One transport, for some hundred inputs; each is another peer.
 class Victim {
@@ -102,6 +103,7 @@ std::vector<std::string> seeds() {
   tcp::MarkBody mark{};
   mark.puts[0] = 1;
   const auto put = step(kOtherStream | kPolls, FrameKind::Put, kLines, "payload").encode();
+  const FrameHead into_lent{.kind = FrameKind::Put, .region = tcp::kFirstPlacement, .number = 1};
   FrameHead got{.kind = FrameKind::Got, .number = 1};
   return {
       step(kPolls, FrameKind::Mark, 0, bytes_of(mark)).encode() + put +
@@ -116,6 +118,8 @@ std::vector<std::string> seeds() {
               .encode() +
           step(kPolls, FrameKind::Withdrawn, 9, bytes_of(tcp::RegionNotice{1})).encode() +
           step(kPolls, FrameKind::Bye, 0, "").encode(),
+      TcpStep{kLends | kPolls, into_lent, "too soon"}.encode() +
+          TcpStep{kLends | kOtherStream | kPolls, into_lent, "payload"}.encode(),
   };
 }
 
@@ -134,6 +138,7 @@ void run(const std::string& bytes) {
   TcpStep step;
   uint64_t said[kStreams] = {};
   Ticket ticket;
+  Placement lent;
   while (TcpStep::take(&input, &step)) {
     const size_t stream = step.what & kOtherStream;
     // The victim counts its uses of ids; an input knows only the first.
@@ -153,9 +158,14 @@ void run(const std::string& bytes) {
       static_cast<void>(transport.offer_region(peer, kBriefly));
       transport.release_region(kBriefly, Release::Withdraw);
     }
+    if ((step.what & kLends) != 0) {
+      if (lent.is_given()) transport.end_placement(lent);
+      lent = transport.begin_placement(peer, victim->base, kRegionBytes);
+    }
     if ((step.what & kPolls) != 0) transport.poll();
   }
   transport.poll();
+  if (lent.is_given()) transport.end_placement(lent);
   RDMACOLL_CHECK(victim->is_intact());
   if (const Status status = transport.peer_status(peer); !status.ok()) check_error(status);
   for (HalfOpen& connection : rogue) connection.take_fd();

@@ -27,8 +27,10 @@ struct Taken {
 
 class WritingTaker final : public FrameTaker {
  public:
+  explicit WritingTaker(size_t bytes) : memory(bytes, '.') {}
+
   std::vector<Taken> frames;
-  std::string memory = std::string(1 << 20, '.');  // where payload goes
+  std::string memory;  // where payload goes
   // Of each frame without payload.
   std::function<FrameTaker::Heard(const FrameHead&)> verdict = [](const FrameHead&) {
     return FrameTaker::Heard::Done;
@@ -53,7 +55,7 @@ class WritingTaker final : public FrameTaker {
 };
 
 struct Wire {
-  Wire() {
+  explicit Wire(size_t memory_bytes = 1 << 20) : taker(memory_bytes) {
     int ends[2];
     RDMACOLL_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
     in = UniqueFd(ends[0]);
