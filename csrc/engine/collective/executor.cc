@@ -33,6 +33,12 @@ Tiling tiling_of(const Operation& operation, const Layout& layout) {
                            operation.grain);
 }
 
+bool reads_any_memory(const std::vector<Link>& links) {
+  return std::any_of(links.begin(), links.end(), [](const Link& link) {
+    return link.transport != nullptr && link.transport->info().any_memory;
+  });
+}
+
 }  // namespace
 
 Executor::Executor(const Layout& layout, uint32_t rank, std::byte* my_block,
@@ -46,15 +52,10 @@ Executor::Executor(const Layout& layout, uint32_t rank, std::byte* my_block,
       maps_mine_(
           std::all_of(links.begin(), links.end(),
                       [](const Link& link) { return link.mapped == nullptr || link.maps_mine; })),
-      sends_any_memory_(std::any_of(links.begin(), links.end(),
-                                    [](const Link& link) {
-                                      return link.transport != nullptr &&
-                                             link.transport->info().any_memory;
-                                    })),
-      zero_copy_remote_bytes_(static_cast<uint64_t>(config.zero_copy_remote_bytes)),
       store_choice_(config.stores, clock),
       placement_(layout, rank, my_block, links, heap, clock,
-                 kPlacementTimesZeroCopy * static_cast<uint64_t>(config.zero_copy_remote_bytes)) {}
+                 kPlacementTimesZeroCopy * static_cast<uint64_t>(config.zero_copy_remote_bytes)),
+      zero_copy_{static_cast<uint64_t>(config.zero_copy_remote_bytes), reads_any_memory(links)} {}
 
 void Executor::start(const Operation& operation) {
   RDMACOLL_CHECK(!running());

@@ -60,6 +60,15 @@ class Executor {
     uint32_t step = 0;
   };
 
+  struct ZeroCopy {
+    const uint64_t remote_bytes;  // Config's
+    // Whether some peer is reached over a transport that reads any memory: what goes there need not
+    // lie in the heap.
+    const bool of_any_memory;
+    bool local = false;  // the operation is large enough for it with mapped peers
+    bool remote = false;
+  };
+
   // A channel to a peer with zero-copy messages that are not given back yet, either way.
   struct Unsettled {
     uint8_t channel;
@@ -87,7 +96,7 @@ class Executor {
   // Zero copy (executor_zero_copy.cc).
   void choose_zero_copy(uint64_t operation_bytes);
   bool results_in_heap() const;
-  bool has_zero_copy() const { return zero_copy_local_ || zero_copy_remote_; }
+  bool has_zero_copy() const { return zero_copy_.local || zero_copy_.remote; }
   bool is_zero_copy(const Step& step, const Operand& destination, uint64_t tile) const;
   std::optional<ZeroCopySource> zero_copy_source(const Operand& operand, uint32_t peer,
                                                  uint64_t tile) const;
@@ -107,10 +116,6 @@ class Executor {
   // Whether every peer that maps this rank's block maps its heap, too: a zero-copy message
   // in place of a stage is read by all of them.
   const bool maps_mine_;
-  // Whether some peer is reached over a transport that reads any memory: what goes there need not
-  // lie in the heap.
-  const bool sends_any_memory_;
-  const uint64_t zero_copy_remote_bytes_;  // Config's
   StoreChoice store_choice_;
   DirectPlacement placement_;
 
@@ -120,8 +125,7 @@ class Executor {
   uint32_t lanes_left_ = 0;
   Stores to_output_ = Stores::Cached;
   StoreChoice::Use to_peers_;
-  bool zero_copy_local_ = false;  // the operation is large enough for it with mapped peers
-  bool zero_copy_remote_ = false;
+  ZeroCopy zero_copy_;
   std::vector<Unsettled> unsettled_;
   std::vector<const void*> sources_;  // of the fold at hand; kept for its capacity
   std::vector<void*> destinations_;

@@ -9,15 +9,15 @@
 namespace rdmacoll {
 
 void Executor::choose_zero_copy(uint64_t operation_bytes) {
-  zero_copy_local_ =
+  zero_copy_.local =
       maps_mine_ && heap_ != nullptr && operation_bytes >= heap_->zero_copy_local_bytes();
-  zero_copy_remote_ =
-      (heap_ != nullptr || sends_any_memory_) && operation_bytes >= zero_copy_remote_bytes_;
+  zero_copy_.remote =
+      (heap_ != nullptr || zero_copy_.of_any_memory) && operation_bytes >= zero_copy_.remote_bytes;
 }
 
 // Whether peers may read results where this rank writes them.
 bool Executor::results_in_heap() const {
-  if (!zero_copy_local_) return false;
+  if (!zero_copy_.local) return false;
   if (operation_->contiguous) return heap_->holds(operation_->output, 1);
   const std::vector<std::byte*>& outputs = operation_->outputs;
   const auto any = std::find_if(outputs.begin(), outputs.end(),
@@ -36,7 +36,7 @@ bool Executor::is_zero_copy(const Step& step, const Operand& destination, uint64
 std::optional<ZeroCopySource> Executor::zero_copy_source(const Operand& operand, uint32_t peer,
                                                          uint64_t tile) const {
   const bool is_local = links_[peer].mapped != nullptr;
-  if (is_local ? !zero_copy_local_ : !zero_copy_remote_) return std::nullopt;
+  if (is_local ? !zero_copy_.local : !zero_copy_.remote) return std::nullopt;
   const Piece piece = tiling_->piece(operand.blocks, tile);
   if (piece.bytes <= kInlineBytes) return std::nullopt;
   const std::byte* data = operand.buffer == Buffer::Input ? in_input(operand.blocks, piece)
