@@ -29,6 +29,7 @@ from hosts.stand import Hosts, delay_line
 
 HERE = Path(__file__).resolve().parent
 CONFIDENCE = 0.95
+SAID_CHARS = 6000
 UNITS = ((1 << 20, "MB"), (1 << 10, "KB"), (1, "B"))
 
 
@@ -84,6 +85,7 @@ def run(part: Part, backend: str, rounds: int, raw_tcp: str) -> None:
         if part.delay_ms:
             made = delay_line(*hosts, delay_ms=part.delay_ms, rate_mbit=part.rate_mbit)
             stack.enter_context(made)
+        said = stack.enter_context(tempfile.TemporaryFile("w+"))
         ranks = []
         for host in hosts:
             order = Order(
@@ -96,13 +98,15 @@ def run(part: Part, backend: str, rounds: int, raw_tcp: str) -> None:
                 raw_tcp,
             )
             command = [sys.executable, str(HERE / "network_rank.py")]
-            ranks.append(host.start(*command, json.dumps(order.to_dict()), stdout=subprocess.PIPE))
+            command += [json.dumps(order.to_dict())]
+            ranks.append(host.start(*command, stdout=subprocess.PIPE, stderr=said))
         assert ranks[0].stdout is not None
         for text in ranks[0].stdout:
             result = json.loads(text)
             print(line(part.cases[result["case"]], result["turns_us"]), flush=True)
         if status := ranks[0].wait():
-            sys.exit(f"the ranks failed with {status}; what they said is above")
+            said.seek(0)
+            sys.exit(f"rank 0 ended with {status}; the ranks said first:\n{said.read(SAID_CHARS)}")
 
 
 def main() -> None:

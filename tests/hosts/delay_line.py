@@ -31,6 +31,7 @@ IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 OFFLOAD_CHECKSUM, OFFLOAD_TCP4, OFFLOAD_TCP6 = 1, 2, 4
 VNET_HEADER_BYTES = 10
 PACKET_BYTES = VNET_HEADER_BYTES + 65_536
+QUEUED_PACKETS = 10_000  # by the kernel: it drops what comes on top
 PACKETS_AT_A_TIME = 16  # of one direction
 AHEAD_S = 0.001  # a packet is taken from its host so long before the line is free, not earlier
 IDLE_S = 1.0
@@ -48,7 +49,8 @@ def open_device(holder: str, peers: list[str], loss: float) -> int:
     fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH14x", DEVICE.encode(), flags))
     if not loss:
         fcntl.ioctl(device, TUNSETOFFLOAD, OFFLOAD_CHECKSUM | OFFLOAD_TCP4 | OFFLOAD_TCP6)
-    subprocess.run(["ip", "link", "set", DEVICE, "up"], check=True)
+    queue = ["txqueuelen", str(QUEUED_PACKETS)]
+    subprocess.run(["ip", "link", "set", DEVICE, *queue, "up"], check=True)
     for peer in peers:
         subprocess.run(["ip", "route", "add", peer, "dev", DEVICE], check=True)
     return device
