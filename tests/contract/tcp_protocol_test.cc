@@ -4,82 +4,13 @@
 
 #include <cstring>
 
-#include "tests/contract/tcp_pair.h"
-#include "tests/contract/tcp_rogue.h"
+#include "tests/contract/tcp_scene.h"
 
 namespace rdmacoll {
 namespace {
 
 using tcp::FrameHead;
 using tcp::FrameKind;
-
-constexpr RegionId kLines = 0;  // of the victim: put, get and signal
-constexpr RegionId kPart = 1;   // puts alone
-constexpr uint64_t kPartBytes = 4096;
-
-template <typename T>
-std::string bytes_of(const T& value) {
-  return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-// A victim, which has met an honest process and the rogue.
-struct Scene {
-  explicit Scene(int64_t streams = 1) : options{.streams = streams}, pair(options) {
-    const auto memory = std::make_shared<SharedSegment>(SharedSegment::create(kPartBytes).take());
-    part = memory->data();
-    EXPECT_TRUE(
-        victim().register_region(kPart, {memory, 0, kPartBytes, Access::PutOnly}).status().ok());
-    rogue = std::make_unique<TcpRogue>(victim(), options);
-    std::memset(pair.region[0].base, 0x55, pair.region[0].bytes);
-    std::memset(part, 0x55, kPartBytes);
-  }
-  TcpTransport& victim() { return pair.at(0); }
-  uint64_t bytes() const { return pair.region[0].bytes; }
-  FrameHead head(FrameKind kind, RegionId region = kLines, uint64_t offset = 0) const {
-    const auto key = tcp::parse_region_key(pair.region[0].key).take();
-    return {.kind = kind,
-            .generation = static_cast<uint16_t>(key.generation),
-            .region = region,
-            .offset = offset};
-  }
-  bool is_untouched() const {
-    const auto all = [](const std::byte* at, uint64_t count) {
-      return std::all_of(at, at + count, [](std::byte one) { return one == std::byte{0x55}; });
-    };
-    return all(pair.region[0].base, bytes()) && all(part, kPartBytes);
-  }
-  void expect_rogue_alone_is_lost(const std::string& words) {
-    EXPECT_TRUE(pair.until([&] { return !rogue->status().ok(); }, 5'000));
-    EXPECT_EQ(rogue->status().code(), StatusCode::PeerFailed);
-    EXPECT_TRUE(says(rogue->status(), "'rogue'")) << rogue->status().message();
-    EXPECT_TRUE(says(rogue->status(), words)) << rogue->status().message();
-    EXPECT_TRUE(is_untouched());
-    expect_honest_ones_go_on();
-  }
-  void expect_honest_ones_go_on() {
-    for (int i = 0; i < 2; ++i) {
-      EXPECT_TRUE(pair.status(i).ok()) << pair.status(i).message();
-      std::memset(pair.region[i].base, 0, kLineBytes);
-    }
-    for (int i = 0; i < 2; ++i) {
-      EXPECT_TRUE(pair.until([&] { return pair.signal(i, 1) == Posted::Done; }));
-    }
-    EXPECT_TRUE(pair.until([&] { return pair.counter(0) == 1 && pair.counter(1) == 1; }));
-  }
-
-  const TcpOptions options;
-  TcpPair pair;
-  std::byte* part = nullptr;
-  std::unique_ptr<TcpRogue> rogue;
-};
-
-constexpr const char* kBroke = "broke the protocol of tcp";
-
-std::string signal_body(uint64_t counter = 7) {
-  tcp::SignalBody body{};
-  body.counter = counter;
-  return bytes_of(body).substr(0, tcp::kSignalHeadBytes);
-}
 
 TEST(TcpProtocol, AnHonestRogueIsHeard) {
   Scene scene;
@@ -273,78 +204,6 @@ TEST(TcpProtocol, MoreGetsThanMayBeUnderWayFromOneThatReadsNothingBreakIt) {
     if (!scene.rogue->status().ok()) break;
   }
   scene.expect_rogue_alone_is_lost(kBroke);
-}
-
-// --- memory that is lent -------------------------------------------------------------------------
-
-// Memory of the victim that is no region; a part of it is lent to the rogue.
-struct LendingScene : Scene {
-  static constexpr uint64_t kLent = 64;
-  LendingScene() : Scene(2), memory(4 * kLent, std::byte{0x55}) {
-    lent = victim().begin_placement(rogue->peer(), memory.data() + kLent, kLent);
-    EXPECT_TRUE(lent.is_given());
-    const auto key =
-        tcp::parse_placement_key(std::string_view(lent.key.data(), lent.key.size())).value();
-    put = {.kind = FrameKind::Put, .region = lent.id, .number = key.use};
-  }
-  bool is_still() const {
-    return std::all_of(memory.begin(), memory.end(),
-                       [](std::byte one) { return one == std::byte{0x55}; });
-  }
-  // It is heard behind what it has said over both streams.
-  void expect_rogue_goes_on(uint32_t puts_over_second = 0) {
-    tcp::MarkBody mark{};
-    mark.puts[0] = puts_over_second;
-    rogue->say({.kind = FrameKind::Mark}, bytes_of(mark));
-    rogue->say(head(FrameKind::Signal), signal_body());
-    std::memset(pair.region[0].base, 0, kLineBytes);
-    EXPECT_TRUE(pair.until([&] { return pair.counter(0) == 7; }));
-    EXPECT_TRUE(rogue->status().ok()) << rogue->status().message();
-  }
-  std::vector<std::byte> memory;
-  Placement lent;
-  FrameHead put;
-};
-
-TEST(TcpProtocol, WhatIsLentIsPutToAndNotBeyond) {
-  LendingScene scene;
-  scene.put.offset = 60;
-  scene.rogue->say(scene.put, "last");
-  scene.expect_rogue_goes_on();
-  EXPECT_EQ(std::memcmp(scene.memory.data() + 64 + 60, "last", 4), 0);
-  for (const uint64_t offset : {uint64_t{61}, uint64_t{64}, UINT64_MAX}) {
-    LendingScene other;
-    other.put.offset = offset;
-    other.rogue->say(other.put, "last");
-    other.expect_rogue_alone_is_lost(kBroke);
-    EXPECT_TRUE(other.is_still());
-  }
-  LendingScene none;
-  none.put.region = tcp::kFirstPlacement + tcp::kPlacements;
-  none.rogue->say(none.put, "last");
-  none.expect_rogue_alone_is_lost(kBroke);
-}
-
-TEST(TcpProtocol, WhatWasLentIsDroppedAlsoInItsMiddleAndWhatFollowsIsHeard) {
-  LendingScene scene;
-  // Half of a put has come over the second stream when the loan ends.
-  const std::string payload(64, 'x');
-  scene.rogue->say_part(scene.put, payload, 32, 1);
-  EXPECT_TRUE(scene.pair.until([&] { return scene.memory[64 + 31] == std::byte{'x'}; }));
-  scene.victim().end_placement(scene.lent);
-  std::fill(scene.memory.begin(), scene.memory.end(), std::byte{0x55});
-  scene.rogue->say_bytes(payload.substr(32), 1);
-  scene.rogue->say(scene.put, "late");
-  // The slot is lent anew, to another: what the rogue says is none of its own.
-  const Placement again =
-      scene.victim().begin_placement(scene.pair.peer[0], scene.memory.data(), 64);
-  EXPECT_EQ(again.id, scene.lent.id);
-  scene.rogue->say(scene.put, "late");
-  ++scene.put.number;
-  scene.rogue->say(scene.put, "not mine");
-  scene.expect_rogue_goes_on(1);
-  EXPECT_TRUE(scene.is_still());
-  scene.victim().end_placement(again);
 }
 
 // --- marks ---------------------------------------------------------------------------------------
