@@ -49,6 +49,27 @@ def test_kill(jobs: Jobs, role: str, hosts: str, agent: int) -> None:
     jobs.assert_none_left()
 
 
+def test_the_children_of_a_killed_rank_end_while_the_others_go_on(jobs: Jobs) -> None:
+    text = """
+        import os, signal, subprocess, sys, time
+        from pathlib import Path
+        child = Path("child")
+        if os.environ["RANK"] == "1":
+            sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+            Path("new").write_text(str(sleeper.pid))
+            os.rename("new", child)
+            os.kill(os.getpid(), signal.SIGKILL)
+        until = time.monotonic() + 60
+        while not child.exists() or Path("/proc", child.read_text()).exists():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        print("it has ended")
+    """
+    done = jobs.run("-np", "2", "--min-np", "1", jobs.script(text))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[0]: it has ended\n"
+
+
 def test_a_second_ctrl_c_does_not_wait(jobs: Jobs) -> None:
     """For the orderly end, that is, which would report."""
     text = """

@@ -68,14 +68,15 @@ void Driver::drive(const Work* work, int64_t now_ns, int64_t until_ns) {
   look_before_sleep_.begin(now_ns);
   // All transports are looked at: who attends to what has come drives one round only.
   if (work == nullptr) rounds_ = 0;
-  const uint32_t rounds_per_look = every_look_is_a_call() ? kCallsPerLook : kRoundsPerLook;
+  // Powers of two: a division in every round would be felt.
+  const uint32_t look_mask = (every_look_is_a_call() ? kCallsPerLook : kRoundsPerLook) - 1;
   while (true) {
     round();
     if (is_over(work)) {
       if (moved_ && look_before_sleep_.is_looking()) look_before_sleep_.note_moved(clock_.now_ns());
       return;
     }
-    if (++rounds_ % rounds_per_look != 0) {
+    if ((++rounds_ & look_mask) != 0) {
       pause_cpu();
       continue;
     }
