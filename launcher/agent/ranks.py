@@ -189,8 +189,11 @@ class Ranks:
     @property
     def deadline(self) -> float | None:
         """When poll() has something to do."""
-        imports = self._preload.deadline if self._preload is not None and self._due else None
-        return min((at for at in (self._kill_at, imports) if at is not None), default=None)
+        deadlines = [self._kill_at]
+        if self._preload is not None and self._due:
+            # Once the imports are over, ranks that are due can be started now.
+            deadlines.append(self._preload.deadline or time.monotonic())
+        return min((at for at in deadlines if at is not None), default=None)
 
     def poll(self) -> None:
         """OSError as for start()."""

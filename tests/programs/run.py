@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "torch"))
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported here or in the fork server
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
