@@ -130,14 +130,15 @@ MUTANTS = (
     Mutant(
         "a failed operation ends while peers may write",
         LIFE,
-        "const bool writes = executor_.may_write_output(peer) && !executor_.has_given_up(peer);",
+        "const bool writes = "
+        "runs && executor_.may_write_output(peer) && !executor_.has_given_up(peer);",
         "const bool writes = false;",
     ),
     Mutant(
         "a failed operation ends while a device reads its input",
         LIFE,
-        "if ((writes || executor_.is_sending_to(peer)) && !lets_go(peer)) return false;",
-        "if (writes && !lets_go(peer)) return false;",
+        "const bool reads = (runs && executor_.is_sending_to(peer)) || p2p_.is_sending_to(peer);",
+        "const bool reads = false;",
     ),
     Mutant(
         "a peer that is gone is not cut off",

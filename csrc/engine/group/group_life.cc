@@ -70,10 +70,9 @@ bool Group::drain(std::vector<Completion>& finished) {
   const bool ran = runs || p2p_.is_sending();
   for (uint32_t peer = 0; ran && peer < members_.world(); ++peer) {
     if (peer == members_.rank()) continue;
-    const bool is_written =
-        runs && executor_.may_write_output(peer) && !executor_.has_given_up(peer);
-    const bool is_read = (runs && executor_.is_sending_to(peer)) || p2p_.is_sending_to(peer);
-    if ((is_written || is_read) && !lets_go(peer)) return false;
+    const bool writes = runs && executor_.may_write_output(peer) && !executor_.has_given_up(peer);
+    const bool reads = (runs && executor_.is_sending_to(peer)) || p2p_.is_sending_to(peer);
+    if ((writes || reads) && !lets_go(peer)) return false;
   }
   if (runs) collectives_.fail_current(failure(), finished);
   p2p_.fail_sending(failure(), finished);
