@@ -63,6 +63,8 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
   });
   if (!in_time) {
     const std::lock_guard lock(mutex_);
+    // Whoever waits by turns here and elsewhere may never come to the look above.
+    RDMACOLL_RETURN_IF_ERROR(listener_of(theirs).status());
     return Status(StatusCode::Timeout,
                   process_name(theirs.pid, theirs.host) +
                       " did not connect in time; it may be late, stuck or dead" +
