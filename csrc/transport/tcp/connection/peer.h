@@ -22,6 +22,7 @@
 #include "csrc/transport/tcp/connection/handshake.h"
 #include "csrc/transport/tcp/connection/placements.h"
 #include "csrc/transport/tcp/connection/send_queue.h"
+#include "csrc/transport/transfers.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll::tcp {
@@ -59,20 +60,6 @@ struct Stream {
   bool has_ended = false;  // and all of it is read
   uint32_t puts_out = 0;   // mod 2^32, of this stream
   uint32_t puts_in = 0;    // that have come whole
-};
-
-// Numbers of what is under way in one direction, and how far all is done.
-struct Transfers {
-  uint64_t posted = 0;            // the number of the newest
-  std::atomic<uint64_t> done{0};  // all up to this one; the largest number once the peer has ended
-
-  void raise_done(uint64_t up_to) {
-    uint64_t before = done.load(std::memory_order_relaxed);
-    while (before < up_to &&
-           !done.compare_exchange_weak(before, up_to, std::memory_order_release)) {
-    }
-  }
-  Ticket newest() const { return Ticket(done, posted); }
 };
 
 // Gets that the peer has not answered. It answers in order.

@@ -15,6 +15,7 @@
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
 #include "csrc/transport/lease.h"
+#include "csrc/transport/transfers.h"
 #include "csrc/transport/verbs/connection/address.h"
 #include "csrc/transport/verbs/connection/queue_pair.h"
 #include "csrc/transport/verbs/connection/wire.h"
@@ -77,20 +78,6 @@ struct ReceiveWindow {
   std::array<uint32_t, kMaxStripes> consumed{};  // receives to be posted again
 
   bool is_to_be_told() const { return returned - told >= kTellEvery; }
-};
-
-// The puts to a peer and the gets from it, in the order in which they were posted.
-struct Transfers {
-  uint64_t posted = 0;            // the number of the newest
-  std::atomic<uint64_t> done{0};  // all up to this one; the largest number once the peer has ended
-
-  void raise_done(uint64_t up_to) {
-    uint64_t before = done.load(std::memory_order_relaxed);
-    while (before < up_to &&
-           !done.compare_exchange_weak(before, up_to, std::memory_order_release)) {
-    }
-  }
-  Ticket newest() const { return Ticket(done, posted); }
 };
 
 // What a peer writes its signals to.
