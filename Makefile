@@ -129,11 +129,12 @@ test-slurm: build $(STAMPS)/slurm  ## jobs on a real Slurm, of two nodes in name
 test-examples: build  ## every example, as its first lines say, and otherwise
 	$(BIN)/python -m pytest tests/torch/test_examples.py
 
-HOSTS ?= 2x1 2x2 3+1
+HOSTS ?= 2x1,2x2,3+1
 HOSTS_PART ?= 0/1
+comma := ,
 
-test-hosts: build  ## tests/torch and torch's own tests in worlds over several hosts: HOSTS=2x1, 3+1
-	set -e; for hosts in $(HOSTS); do for tests in torch suite; do \
+test-hosts: build  ## tests/torch and torch's own tests in worlds over several hosts: HOSTS=2x1,3+1
+	set -e; for hosts in $(subst $(comma), ,$(HOSTS)); do for tests in torch suite; do \
 		$(BIN)/python -m pytest tests/$$tests --hosts $$hosts --part $(HOSTS_PART); done; done
 
 test-suite: build  ## torch's own distributed tests, on our backend
