@@ -14,7 +14,9 @@ constexpr uint64_t kMiB = 1024 * kKiB;
 constexpr uint64_t kAny = kAnyBytes;
 
 // The first row that fits is taken. A one-shot moves world times the bytes, hence the third bound;
-// between two ranks that is no more than others move.
+// between two ranks that is no more than others move. There, a direct one moves no more than a ring
+// or halving and doubling either, but fills a long line: it sends, folds and receives in lanes of
+// their own, and so has as many messages under way as there are slots, where they have one.
 struct Choice {
   Collective collective;
   bool mapped;
@@ -29,6 +31,7 @@ constexpr Choice kChoices[] = {
     {Collective::AllReduce, true, 16 * kKiB, 32 * kKiB, Algorithm::OneShot},
     {Collective::AllReduce, true, kAny, kAny, Algorithm::TwoShot},
     {Collective::AllReduce, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
+    {Collective::AllReduce, false, kAny, kAny, Algorithm::Direct, true},
     {Collective::AllReduce, false, 512 * kKiB, kAny, Algorithm::HalvingDoubling},
     {Collective::AllReduce, false, kAny, kAny, Algorithm::Ring},
     {Collective::Broadcast, true, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
@@ -41,10 +44,12 @@ constexpr Choice kChoices[] = {
     {Collective::Reduce, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
     {Collective::Reduce, false, kAny, kAny, Algorithm::Tree},
     {Collective::AllGather, true, kAny, kAny, Algorithm::Direct},
+    {Collective::AllGather, false, kAny, kAny, Algorithm::Direct, true},
     {Collective::AllGather, false, 2 * kMiB, kAny, Algorithm::Direct},
     {Collective::AllGather, false, kAny, kAny, Algorithm::Ring},
     {Collective::ReduceScatter, true, 16 * kKiB, kAny, Algorithm::Direct},
     {Collective::ReduceScatter, true, kAny, kAny, Algorithm::TwoShot},
+    {Collective::ReduceScatter, false, kAny, kAny, Algorithm::Direct, true},
     {Collective::ReduceScatter, false, 2 * kMiB, kAny, Algorithm::Direct},
     {Collective::ReduceScatter, false, kAny, kAny, Algorithm::Ring},
     {Collective::AllToAll, true, kAny, kAny, Algorithm::Direct},

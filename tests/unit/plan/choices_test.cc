@@ -44,7 +44,7 @@ TEST(ChoicesTest, SmallReductionsTakeTheLatencyPath) {
 
 TEST(ChoicesTest, LargeReductionsTakeTheBandwidthPath) {
   EXPECT_EQ(chosen(Collective::AllReduce, 64 << 20, 2, kMapped), Algorithm::TwoShot);
-  EXPECT_EQ(chosen(Collective::AllReduce, 64 << 20, 2, kUnmapped), Algorithm::Ring);
+  EXPECT_EQ(chosen(Collective::AllReduce, 64 << 20, 3, kUnmapped), Algorithm::Ring);
   EXPECT_EQ(chosen(Collective::AllReduce, 64 << 10, 4, kUnmapped), Algorithm::HalvingDoubling);
 }
 
@@ -54,6 +54,15 @@ TEST(ChoicesTest, BetweenTwoRanksTheOneShotEndsLater) {
   EXPECT_EQ(chosen(Collective::AllReduce, 64 << 10, 3, kMapped), Algorithm::TwoShot);
   EXPECT_EQ(chosen(Collective::Reduce, 4 << 20, 2, kMapped), Algorithm::OneShot);
   EXPECT_EQ(chosen(Collective::Reduce, 4 << 20, 3, kMapped), Algorithm::TwoShot);
+}
+
+TEST(ChoicesTest, TwoRanksApartKeepALongLineFull) {
+  for (Collective collective :
+       {Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter}) {
+    EXPECT_EQ(chosen(collective, 64 << 10, 2, kUnmapped), Algorithm::Direct);
+    EXPECT_EQ(chosen(collective, 64 << 20, 2, kUnmapped), Algorithm::Direct);
+    EXPECT_EQ(chosen(collective, 64 << 20, 3, kUnmapped), Algorithm::Ring);
+  }
 }
 
 TEST(ChoicesTest, TheOneShotEndsEarlierInLargerWorlds) {
