@@ -29,6 +29,7 @@ from rdmacoll.launcher.keys.key import Key, NotOfTheJob, Trust, establish_trust
 from rdmacoll.launcher.keys.secret_file import SecretFileError
 from rdmacoll.launcher.meet.joining import CannotJoin, Seat, job_key, join, reach_hub
 from rdmacoll.launcher.star.hub import Hub
+from rdmacoll.launcher.star.interfaces import InterfaceError
 from rdmacoll.launcher.star.port import PortError
 from rdmacoll.launcher.star.spoke import HubLost, Spoke
 
@@ -95,7 +96,7 @@ def _run() -> int:
 
 
 def _say_why(error: Exception, seat: Seat) -> None:
-    if isinstance(error, (*NO_TRUST, CannotJoin, PortError)):
+    if isinstance(error, (*NO_TRUST, CannotJoin, InterfaceError, PortError)):
         _say(f"host {seat.host}: {error}" if len(seat.hosts) > 1 else f"{_me()}: {error}")
     elif isinstance(error, LIMITS):
         _say_limit(error)

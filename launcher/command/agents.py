@@ -4,6 +4,7 @@ Floor: launcher/command. Thread: any.
 """
 
 import os
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,8 @@ from .mpi_command import OVER_TCP, Flavour, mpi_command
 from .mpi_env import mpi_environment
 from .mpi_find import Mpi
 from .starter import Command
+
+OF_AGENT_0 = "RDMACOLL_SOCKET_IFNAME", "RDMACOLL_TCP_PORTS"
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,9 @@ class Agents:
 
     def _command(self, agent: int, way: str) -> Command:
         argv = [*self.argv, self.job.run_id, str(agent), way]
+        if agent == 0:
+            # Not all MPIs hand on variables, and these may come from rdmarun's options.
+            argv = [*self._where_to_listen(), *argv]
         if self.secret_file is not None:
             argv.append(os.path.abspath(self.secret_file))
         host, is_root = self.job.hosts[agent], os.getuid() == 0
@@ -55,4 +61,28 @@ class Agents:
             has_others=not self.job.all_local,
         )
         env = mpi_environment(self.environ) | OVER_TCP | ours
-        return Command(f"mpiexec (host {host.name})", command, env)
+        return Command(f"mpiexec (host {host.name})", command, env, self._hint)
+
+    def _where_to_listen(self) -> list[str]:
+        said = [f"{name}={self.job.env[name]}" for name in OF_AGENT_0 if name in self.job.env]
+        return ["env", *said] if said else []
+
+    def _hint(self) -> str:
+        """What Hydra starts on another host dials this one's name back, and asks for its IPv4
+        address alone (seen with MPICH 5.0.2)."""
+        own = socket.gethostname()
+        if self.mpi.flavour is Flavour.OPEN_MPI or not has_only_ipv6(own):
+            return ""
+        return (
+            f"mpiexec of {self.mpi.flavour.value} goes over IPv4 alone, and {own} has no IPv4 "
+            "address by its name: give all hosts one, or start the ranks without rdmarun "
+            "(docs/CLUSTERS.md, IPv6)"
+        )
+
+
+def has_only_ipv6(host: str) -> bool:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return all(family == socket.AF_INET6 for family, *_ in found)

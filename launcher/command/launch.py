@@ -314,7 +314,7 @@ class Launch:
         if not self._ready:
             self._err.say(
                 f"{starter.name} ended (status {status}) before the agents were up; "
-                "--verbose shows its command line"
+                f"{starter.hint() or '--verbose shows its command line'}"
             )
             return status or 1
         return status

@@ -14,7 +14,6 @@ NAMES = frozenset(
         *("PYTHONHOME", "PYTHONPATH", "PYTHONSAFEPATH", "VIRTUAL_ENV", "CONDA_PREFIX"),
         *("XDG_RUNTIME_DIR", "KRB5CCNAME"),  # where ssh finds what proves who the user is
         *("JOB_ID", "PE_HOSTFILE"),  # Grid Engine
-        "RDMACOLL_TCP_PORTS",  # of which agent 0 takes one
     )
 )
 PREFIXES = (

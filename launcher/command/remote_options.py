@@ -42,13 +42,14 @@ def add_remote_options(parser: argparse.ArgumentParser) -> None:
         "--network-interfaces",
         type=_word,
         metavar="NAMES",
-        help="the interfaces that data goes over where no RDMA device does: eth0,eth1 (what they "
-        "begin with), =eth0 (whole names), ^docker0 (all but these); sets RDMACOLL_SOCKET_IFNAME",
+        help="the interfaces that agents talk over, and data where no RDMA device carries it: "
+        "eth0,eth1 (what they begin with), =eth0 (whole names), ^docker0 (all but these); sets "
+        "RDMACOLL_SOCKET_IFNAME",
     )
 
 
 def network_environment(args: argparse.Namespace) -> dict[str, str]:
-    """For the ranks."""
+    """For the ranks and for agent 0, which listens as they do."""
     names = args.network_interfaces
     return {} if names is None else {"RDMACOLL_SOCKET_IFNAME": names}
 

@@ -5,7 +5,7 @@ Floor: launcher/command, in rdmarun. Thread: the main one.
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,12 +19,14 @@ class Command:
     name: str  # for messages
     argv: Sequence[str]
     env: Mapping[str, str]
+    hint: Callable[[], str] = lambda: ""  # why it may have failed, once it has; empty: no idea
 
 
 class Starter:
     def __init__(self, command: Command) -> None:
         """OSError if it cannot be started."""
         self.name = command.name
+        self.hint = command.hint
         self._process = subprocess.Popen(
             list(command.argv),
             env=dict(command.env),

@@ -17,7 +17,6 @@ from rdmacoll.launcher.keys.key_holder import ask_for_key
 from rdmacoll.launcher.keys.secret_file import read_secret_file
 from rdmacoll.launcher.star.greeting import dial
 from rdmacoll.launcher.star.hub import Hub
-from rdmacoll.launcher.star.own_addresses import own_addresses
 from rdmacoll.launcher.star.place import Place
 from rdmacoll.launcher.star.port import listen
 from rdmacoll.launcher.star.spoke import Spoke
@@ -98,14 +97,13 @@ def join(seat: Seat, key: Key) -> tuple[Hub | Spoke, Gatherer]:
 def _open_hub(seat: Seat, key: Key) -> Hub:
     hosts = [Host(name, 1) for name in seat.hosts]
     only_local = all(host.is_local for host in hosts)
-    sock = listen(os.environ, only_local)
+    socks = listen(os.environ, only_local)
     make_room(hosts=len(hosts))
     names = [master_address(hosts, socket.gethostname())]
-    if not only_local:
-        names += own_addresses()
-    place = Place(names, sock.getsockname()[1])
+    names += [sock.getsockname()[0] for sock in socks]
+    place = Place(names, socks[0].getsockname()[1])
     os.write(1, place.to_line(key))
-    hub = Hub(sock, key, len(hosts))
+    hub = Hub(socks, key, len(hosts))
     hub.wait_for_all()
     return hub
 
@@ -129,7 +127,8 @@ def reach_hub(seat: Seat, key: Key) -> Spoke:
         link = dial(key, seat.agent, place, time.monotonic() + DIAL_S)
     except OSError as error:
         raise CannotJoin(
-            f"{error}; let {seat.host} connect there, and choose the port with "
-            "RDMACOLL_TCP_PORTS=FIRST-LAST where a firewall asks for it"
+            f"{error}; let {seat.host} connect there; where a firewall asks for it, choose the port "
+            "with RDMACOLL_TCP_PORTS=FIRST-LAST, and the addresses by their interfaces with "
+            "RDMACOLL_SOCKET_IFNAME"
         ) from None
     return Spoke(link, seat.agent, len(seat.hosts))

@@ -13,8 +13,9 @@ import selectors
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from rdmacoll.launcher.keys.key import Key
 
@@ -40,21 +41,36 @@ def _link_key(key: Key, nonces: bytes, seat: int) -> bytes:
 def dial(key: Key, seat: int, place: Place, until: float) -> Link:
     """A link to the hub. OSError says why there is none until then (time.monotonic)."""
     while True:
-        why = []
-        for host in place.hosts:
+        addresses, why = _look_up(place.hosts)
+        for number, address in enumerate(addresses):
+            # Every address has its turn, however many swallow what is sent to them.
+            share_s = (until - time.monotonic()) / (len(addresses) - number)
             try:
-                return _greet(key, seat, (host, place.port), until)
+                return _greet(key, seat, (address, place.port), share_s)
             except OSError as error:
-                why.append(f"{host}: {error}")
+                why.append(f"{address}: {error}")
         if time.monotonic() + PAUSE_S >= until:
             raise OSError(f"agent 0 cannot be reached on port {place.port} ({'; '.join(why)})")
         time.sleep(PAUSE_S)
 
 
-def _greet(key: Key, seat: int, address: tuple[str, int], until: float) -> Link:
-    left_s = min(until - time.monotonic(), GREETING_S)
-    sock = socket.create_connection(address, timeout=max(0.01, left_s))
+def _look_up(hosts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The addresses of these names and addresses, each once; and why some have none."""
+    addresses, why = [], []
+    for host in hosts:
+        try:
+            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except OSError as error:
+            why.append(f"{host}: {error}")
+        else:
+            addresses += [str(sockaddr[0]) for *_, sockaddr in found]
+    return list(dict.fromkeys(addresses)), why
+
+
+def _greet(key: Key, seat: int, address: tuple[str, int], connect_s: float) -> Link:
+    sock = socket.create_connection(address, timeout=max(0.01, min(connect_s, GREETING_S)))
     try:
+        sock.settimeout(GREETING_S)
         theirs = _read_exactly(sock, NONCE_BYTES)
         mine = secrets.token_bytes(NONCE_BYTES)
         sock.sendall(_GREETING.pack(_MAGIC, seat, mine, _proof(key, theirs + mine, seat)))
@@ -100,23 +116,25 @@ class Stranger:
 
 
 class Listener:
-    """The hub's port: it costs a stranger's few bytes and seconds, of so many at a time."""
+    """The hub's port, at all its addresses: it costs a stranger's few bytes and seconds, of so many
+    at a time."""
 
     def __init__(
         self,
-        sock: socket.socket,
+        socks: Sequence[socket.socket],
         key: Key,
         selector: selectors.BaseSelector,
         admit: Callable[[int, Link], bool],
     ) -> None:
         """admit: gets who has proved the key, with the seat; False sends it away."""
-        sock.setblocking(False)
-        self._sock = sock
+        self._socks = socks
         self._key = key
         self._selector = selector
         self._admit = admit
         self._strangers: list[Stranger] = []
-        selector.register(sock, selectors.EVENT_READ, self._accept)
+        for sock in socks:
+            sock.setblocking(False)
+            selector.register(sock, selectors.EVENT_READ, partial(self._accept, sock))
 
     @property
     def deadline(self) -> float | None:
@@ -131,12 +149,13 @@ class Listener:
         """Sends all away who have proved nothing."""
         while self._strangers:
             self._send_away(self._strangers[0])
-        self._selector.unregister(self._sock)
-        self._sock.close()
+        for sock in self._socks:
+            self._selector.unregister(sock)
+            sock.close()
 
-    def _accept(self) -> None:
+    def _accept(self, listening: socket.socket) -> None:
         try:
-            sock, _ = self._sock.accept()
+            sock, _ = listening.accept()
         except OSError:  # who has hung up already
             return
         if len(self._strangers) == STRANGERS:

@@ -60,11 +60,11 @@ class HubsGathering:
 class Hub:
     rank = 0
 
-    def __init__(self, sock: socket.socket, key: Key, size: int) -> None:
-        """sock: listens where the other agents come to."""
+    def __init__(self, socks: Sequence[socket.socket], key: Key, size: int) -> None:
+        """socks: listen where the other agents come to."""
         self.size = size
         self._wires = Wires()
-        self._listener = Listener(sock, key, self._wires.selector, self._admit)
+        self._listener = Listener(socks, key, self._wires.selector, self._admit)
         self._links: dict[int, Link] = {}  # to the other agents
         self._rdmarun: Link | None = None
         self._losses: list[Loss] = []

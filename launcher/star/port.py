@@ -1,30 +1,47 @@
-"""The port that the hub listens on, of those that RDMACOLL_TCP_PORTS allows.
+"""Where the hub listens: at the addresses of the interfaces that RDMACOLL_SOCKET_IFNAME allows, on
+one port of RDMACOLL_TCP_PORTS.
 
 Floor: launcher/star. Thread: any.
 """
 
+import errno
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+
+from .interfaces import NAME as INTERFACES
+from .interfaces import choose_interfaces, system_interfaces
 
 NAME = "RDMACOLL_TCP_PORTS"
+# Without a range the system chooses a port for one address, and another process may have it at the
+# next. Then it chooses again.
+CHOICES = 100
 
 
 class PortError(OSError):
     """There is no port; the message names the variable and the remedy."""
 
 
-def listen(environ: Mapping[str, str], only_local: bool) -> socket.socket:
-    said = environ.get(NAME)
-    for port in [0] if said is None else _ports(said):
-        try:
-            return _listen(port, only_local)
-        except OSError as error:
-            why = error
+def listen(environ: Mapping[str, str], only_local: bool) -> list[socket.socket]:
+    """A socket for each address, all on the same port. InterfaceError: there are no addresses."""
+    if only_local:
+        addresses = ["127.0.0.1"]
+    else:
+        chosen = choose_interfaces(system_interfaces(), environ.get(INTERFACES, ""))
+        addresses = list(dict.fromkeys(one.address for one in chosen))
+    said = environ.get(NAME, "")
+    ports: Iterable[int] = _ports(said) if said else [0] * CHOICES
+    for port in ports:
+        if socks := _listen_at_all(addresses, port):
+            return socks
+    at = ", ".join(addresses)
     raise PortError(
-        f"{NAME}={said}: none of these ports is free ({why.strerror}); name a larger range"
-        if said is not None
-        else f"no TCP port can be listened on: {why.strerror}"
+        f"{NAME}={said}: none of these ports is free at {at}; agent 0 takes one, and so does each "
+        "rank of its host: name a larger range"
+        if said
+        else f"no TCP port is free at {at}; end other programs that listen, or choose interfaces "
+        f"with {INTERFACES}"
     )
 
 
@@ -36,14 +53,24 @@ def _ports(said: str) -> range:
     return range(first, last + 1)
 
 
-def _listen(port: int, only_local: bool) -> socket.socket:
-    if only_local:
-        return socket.create_server(("127.0.0.1", port), backlog=socket.SOMAXCONN)
-    if socket.has_dualstack_ipv6():
-        return socket.create_server(
-            ("", port),
-            family=socket.AF_INET6,
-            dualstack_ipv6=True,
-            backlog=socket.SOMAXCONN,
-        )
-    return socket.create_server(("", port), backlog=socket.SOMAXCONN)
+def _listen_at_all(addresses: Sequence[str], port: int) -> list[socket.socket]:
+    """Empty if the port is taken at one of them. The system chooses port 0."""
+    with ExitStack() as opened:
+        socks: list[socket.socket] = []
+        for address in addresses:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            try:
+                sock = socket.create_server(
+                    (address, port), family=family, backlog=socket.SOMAXCONN
+                )
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    return []
+                raise PortError(
+                    f"agent 0 cannot listen at {address}: {error.strerror}; choose other "
+                    f"interfaces with {INTERFACES}, or other ports with {NAME}"
+                ) from None
+            socks.append(opened.enter_context(sock))
+            port = sock.getsockname()[1]
+        opened.pop_all()
+        return socks

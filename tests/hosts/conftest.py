@@ -44,8 +44,8 @@ def make_hosts() -> Iterator[MakeHosts]:
     """So many hosts, until the file ends."""
     with ExitStack() as stands:
 
-        def make(count: int) -> list[Host]:
-            return stands.enter_context(Hosts(count))
+        def make(count: int, ipv4: bool = True) -> list[Host]:
+            return stands.enter_context(Hosts(count, ipv4))
 
         yield make
 

@@ -96,8 +96,9 @@ class Keeper:
 
 
 class Host:
-    def __init__(self, number: int, switch: Keeper, folder: Path) -> None:
+    def __init__(self, number: int, switch: Keeper, folder: Path, ipv4: bool) -> None:
         self.number = number
+        self._ipv4 = ipv4
         self.name = "node" + string.ascii_uppercase[number]
         self.address, self.address6 = f"10.77.0.{number + 1}", f"fd77::{number + 1:x}"
         self._switch, self._folder = switch, folder
@@ -114,11 +115,12 @@ class Host:
             f"link set {self._port} master switch up",
         )
         self.keeper.ip(
-            f"addr add {self.address}/24 dev {INTERFACE}",
+            *([f"addr add {self.address}/24 dev {INTERFACE}"] if self._ipv4 else []),
             f"addr add {self.address6}/64 dev {INTERFACE} nodad",
             f"link set {INTERFACE} up",
         )
-        (self._folder / self.name).write_text(str(self.keeper.holder))  # for ssh.py
+        for name in (self.name, f"{self.name}-6"):
+            (self._folder / name).write_text(str(self.keeper.holder))  # for ssh.py
 
     def kill(self) -> None:
         """Ends all its processes and takes it off the network, until boot()."""
@@ -196,8 +198,9 @@ def delay_line(
 
 
 class Hosts:
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, count: int, ipv4: bool = True) -> None:
+        """Without ipv4 they have addresses of IPv6 alone, also by their names."""
+        self._count, self._ipv4 = count, ipv4
         self._open = ExitStack()
 
     def __enter__(self) -> list[Host]:
@@ -209,11 +212,11 @@ class Hosts:
             switch = Keeper("switch")
             opening.callback(switch.end)
             switch.ip("link add switch type bridge", "link set switch up")
-            write_names(folder, self._count)
+            write_names(folder, self._count, self._ipv4)
             write_ssh(folder)
             hosts = []
             for number in range(self._count):
-                hosts.append(Host(number, switch, folder))
+                hosts.append(Host(number, switch, folder, self._ipv4))
                 opening.callback(hosts[-1].kill)
             self._open = opening.pop_all()
         return hosts
@@ -222,10 +225,11 @@ class Hosts:
         self._open.close()
 
 
-def write_names(folder: Path, count: int) -> None:
+def write_names(folder: Path, count: int, ipv4: bool) -> None:
     lines = ["127.0.0.1 localhost", "::1 localhost"]
     for number, letter in enumerate(string.ascii_uppercase[:count], start=1):
-        lines += [f"10.77.0.{number} node{letter}", f"fd77::{number:x} node{letter}-6"]
+        lines.append(f"fd77::{number:x} node{letter}-6")
+        lines.append(f"10.77.0.{number} node{letter}" if ipv4 else f"fd77::{number:x} node{letter}")
     (folder / "hosts").write_text("\n".join(lines) + "\n")
 
 
@@ -237,4 +241,4 @@ def write_ssh(folder: Path) -> None:
     script.chmod(0o755)
 
 
-MakeHosts = Callable[[int], list[Host]]  # the fixture
+MakeHosts = Callable[..., list[Host]]  # the fixture: make_hosts(2), make_hosts(2, ipv4=False)
