@@ -68,15 +68,14 @@ class Agents:
         return ["env", *said] if said else []
 
     def _hint(self) -> str:
-        """What Hydra starts on another host dials this one's name back, and asks for its IPv4
-        address alone (seen with MPICH 5.0.2)."""
+        """What mpiexec of MPICH 5.0.2 starts on another host calls this one's name back, and asks
+        for its IPv4 address alone."""
         own = socket.gethostname()
-        if self.mpi.flavour is Flavour.OPEN_MPI or not has_only_ipv6(own):
+        if self.mpi.flavour is not Flavour.MPICH or not has_only_ipv6(own):
             return ""
         return (
-            f"mpiexec of {self.mpi.flavour.value} goes over IPv4 alone, and {own} has no IPv4 "
-            "address by its name: give all hosts one, or start the ranks without rdmarun "
-            "(docs/CLUSTERS.md, IPv6)"
+            f"mpiexec of MPICH goes over IPv4 alone, and {own} has no IPv4 address by its name: "
+            "give all hosts one, or start the ranks by torchrun (docs/CLUSTERS.md)"
         )
 
 

@@ -127,8 +127,8 @@ def reach_hub(seat: Seat, key: Key) -> Spoke:
         link = dial(key, seat.agent, place, time.monotonic() + DIAL_S)
     except OSError as error:
         raise CannotJoin(
-            f"{error}; let {seat.host} connect there; where a firewall asks for it, choose the port "
-            "with RDMACOLL_TCP_PORTS=FIRST-LAST, and the addresses by their interfaces with "
-            "RDMACOLL_SOCKET_IFNAME"
+            f"{error}; let {seat.host} connect there, and choose the port with "
+            "RDMACOLL_TCP_PORTS=FIRST-LAST, the addresses with RDMACOLL_SOCKET_IFNAME, where a "
+            "firewall asks for it"
         ) from None
     return Spoke(link, seat.agent, len(seat.hosts))

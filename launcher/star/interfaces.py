@@ -18,7 +18,8 @@ MOST_INTERFACES = 16  # as many as a rank takes
 # Made by container engines and hypervisors on this host, for what runs on it.
 FOR_THIS_HOST_ONLY = ("docker", "br-", "virbr", "veth", "cni", "podman")
 _IFF_UP = 1
-_ADDRESS_AT = {socket.AF_INET: (4, 4), socket.AF_INET6: (8, 16)}  # in a sockaddr; its bytes
+# In a sockaddr: where the address begins, and how many bytes it has.
+_ADDRESS_AT: dict[int, tuple[int, int]] = {socket.AF_INET: (4, 4), socket.AF_INET6: (8, 16)}
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -50,7 +51,9 @@ def choose_interfaces(found: Sequence[Interface], names: str) -> list[Interface]
         chosen = [one for one in usable if _takes(names, one.name)]
         if not chosen:
             there = ", ".join(f"{one.name} ({one.address})" for one in usable) or "none"
-            raise InterfaceError(f"{NAME}={names!r} takes none of the interfaces of this host: {there}")
+            raise InterfaceError(
+                f"{NAME}={names!r} takes none of the interfaces of this host: {there}"
+            )
     else:
         chosen = [one for one in usable if not one.is_for_this_host_only] or usable
         if not chosen:

@@ -266,5 +266,5 @@ def test_where_mpiexec_cannot_go_is_said(
     found = [(family, 0, 0, "", ()) for family in families]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
     (_, command) = agents_of(flavour, {}).first()
-    is_lost = flavour is not Flavour.OPEN_MPI and socket.AF_INET not in families
+    is_lost = flavour is Flavour.MPICH and socket.AF_INET not in families
     assert ("goes over IPv4 alone" in command.hint()) == is_lost
