@@ -28,7 +28,7 @@ from rdmacoll.launcher.base.report import (
 from rdmacoll.launcher.keys.key import Key, NotOfTheJob, Trust, establish_trust
 from rdmacoll.launcher.keys.secret_file import SecretFileError
 from rdmacoll.launcher.meet.joining import CannotJoin, Seat, job_key, join, reach_hub
-from rdmacoll.launcher.star.hub import Hub
+from rdmacoll.launcher.star.hub import AgentLost, Hub
 from rdmacoll.launcher.star.interfaces import InterfaceError
 from rdmacoll.launcher.star.port import PortError
 from rdmacoll.launcher.star.spoke import HubLost, Spoke
@@ -96,7 +96,9 @@ def _run() -> int:
 
 
 def _say_why(error: Exception, seat: Seat) -> None:
-    if isinstance(error, (*NO_TRUST, CannotJoin, InterfaceError, PortError)):
+    if isinstance(error, AgentLost):
+        _say(f"host {seat.hosts[error.agent]} is lost: {error}")
+    elif isinstance(error, (*NO_TRUST, CannotJoin, InterfaceError, PortError)):
         _say(f"host {seat.host}: {error}" if len(seat.hosts) > 1 else f"{_me()}: {error}")
     elif isinstance(error, LIMITS):
         _say_limit(error)
@@ -145,6 +147,7 @@ def _report(comm: Comm, job: Job, ended: Supervisor) -> int | None:
     restart = _next_attempt(comm, job, ended)
     failures = unpack_failures(comm.from_all(pack_failures(ended.losses.failures)))
     if comm.rank == 0 and ended.cause.why:
+        ended.hear_late_losses({failure.rank for failure in failures})
         said = describe(ended.cause, job, ended.late)
         for line in [said] if said else failure_lines(failures):
             ended.err.say(line)

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from rdmacoll.launcher.base.cause import Cause, Why
@@ -199,14 +199,30 @@ class Supervisor:
             self.stopped = True
             self._blame(Why.ABANDONED)
             return
-        name = self._job.hosts[loss.agent].name
-        self.err.say(f"host {name} ({self._job.ranks_of(loss.agent)}) is lost: {loss.why}")
+        self._say_loss(loss)
         last = self._last[loss.agent] if self._last else None
         if last is not None and last.live == 0:  # its ranks had ended, and no more was to come
             record = last.lost()
         else:
             record = self._missing_host(loss.agent, -1)
         hub.put_for(loss.agent, pack(record, self._job.world))
+
+    def hear_late_losses(self, failed: Collection[int]) -> None:
+        """After run(), on agent 0; failed: the ranks whose last words have come. Where the one at
+        fault is not among them, it has gone down with its host, and so has the job."""
+        if self._hub is None:
+            return
+        for loss in self._hub.losses():
+            if loss.agent < self._comm.size:
+                self._say_loss(loss)
+        if self.cause.of_a_rank and self.cause.rank not in failed:
+            agent = self._job.agent_of(self.cause.rank)
+            if self._hub.is_lost(agent):
+                self.cause = self._missing_host(agent, -1).cause
+
+    def _say_loss(self, loss: Loss) -> None:
+        name = self._job.hosts[loss.agent].name
+        self.err.say(f"host {name} ({self._job.ranks_of(loss.agent)}) is lost: {loss.why}")
 
     def _welcome(self) -> None:
         """Agent 0 does it when it has acted on all tables: so who is back acts on the next."""

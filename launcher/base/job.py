@@ -54,9 +54,12 @@ class Job:
         return f"rank {first}" if first == last else f"ranks {first}-{last}"
 
     def host_of(self, rank: int) -> str:
+        return self.hosts[self.agent_of(rank)].name
+
+    def agent_of(self, rank: int) -> int:
         for agent, host in enumerate(self.hosts):
             if rank < self.first_rank(agent) + host.slots:
-                return host.name
+                return agent
         raise ValueError(f"rank {rank} is not in a world of {self.world}")
 
     def to_text(self) -> bytes:

@@ -3,7 +3,8 @@ MPI. Only this file imports mpi4py.
 
 Each agent is a job of its own to MPI, started by an mpiexec of its own: one mpiexec for all of them
 would end them all with the first host that is lost. So each connects to agent 0. MPICH 5.0 crashes
-when two connect at a time, and does so no more when agent 0 gives them turns.
+when two connect at a time, and does so no more when agent 0 gives them turns. MPI waits for ever
+for an agent that is lost meanwhile; the star notices that, so it is listened to all the time.
 Floor: launcher/meet. Thread: the agent's.
 """
 
@@ -17,7 +18,8 @@ from rdmacoll.launcher.base.comm import Gathering
 from rdmacoll.launcher.star.hub import Hub
 from rdmacoll.launcher.star.spoke import Spoke
 
-TICK_S = 0.002  # between looks at what other agents say
+from .patience import TICK_S, while_all_live
+
 mpi4py.rc.finalize = False  # it could wait for a host that is lost; no process of MPI waits for us
 from mpi4py import MPI  # noqa: E402
 
@@ -25,18 +27,19 @@ Requests = list[MPI.Request]
 
 
 def meet(star: Hub | Spoke) -> "OverMpi":
-    """All agents call it, when all are in the star."""
+    """All agents call it, when all are in the star. AgentLost, HubLost."""
     links = []
     if isinstance(star, Hub):
         port = MPI.Open_port()
         for agent in range(1, star.size):
             star.give_turn(agent, port)
-            links.append(MPI.COMM_SELF.Accept(port))
+            links.append(while_all_live(star, lambda: MPI.COMM_SELF.Accept(port)))
         MPI.Close_port(port)
     else:
-        links.append(MPI.COMM_SELF.Connect(star.wait_for_turn()))
+        port = star.wait_for_turn()
+        links.append(while_all_live(star, lambda: MPI.COMM_SELF.Connect(port)))
     _unlink_segments()
-    return OverMpi(star.rank, star.size, links)
+    return OverMpi(star, links)
 
 
 class _Gathered:
@@ -46,8 +49,10 @@ class _Gathered:
     must_be_tested = True
 
     def __init__(
-        self, rank: int, links: list[MPI.Intercomm], mine: bytes, lengths: Sequence[int]
+        self, star: Hub | Spoke, links: list[MPI.Intercomm], mine: bytes, lengths: Sequence[int]
     ) -> None:
+        self._star = star
+        rank = star.rank
         # Kept: MPI reads and writes them until a request has ended.
         self._mine = mine
         self._all = memoryview(bytearray(sum(lengths)))
@@ -66,6 +71,7 @@ class _Gathered:
 
     def wait(self) -> bytes:
         while (everything := self.test()) is None:
+            self._star.expect_all()
             time.sleep(TICK_S)
         return everything
 
@@ -84,13 +90,14 @@ class _Gathered:
 
 
 class OverMpi:
-    def __init__(self, rank: int, size: int, links: list[MPI.Intercomm]) -> None:
-        self.rank = rank
-        self.size = size
+    def __init__(self, star: Hub | Spoke, links: list[MPI.Intercomm]) -> None:
+        self.rank = star.rank
+        self.size = star.size
+        self._star = star
         self._links = links
 
     def begin_gathering(self, mine: bytes, lengths: Sequence[int]) -> Gathering:
-        return _Gathered(self.rank, self._links, mine, lengths)
+        return _Gathered(self._star, self._links, mine, lengths)
 
 
 def _unlink_segments() -> None:

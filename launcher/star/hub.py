@@ -40,6 +40,14 @@ class Loss:
     why: str  # a sentence about it
 
 
+class AgentLost(ConnectionError):
+    """An agent is lost before there is a job that could go on without it."""
+
+    def __init__(self, loss: Loss) -> None:
+        super().__init__(loss.why)
+        self.agent = loss.agent
+
+
 class HubsGathering:
     """Complete once every agent that lives has given its part."""
 
@@ -146,6 +154,13 @@ class Hub:
         losses, self._losses = self._losses, []
         return losses
 
+    def expect_all(self) -> None:
+        """Hears what there is. AgentLost if one of them is."""
+        self.poll()
+        for loss in self._losses:
+            if loss.agent < self.size:
+                raise AgentLost(loss)
+
     def ask_for_start(self, agent: int) -> None:
         """Has rdmarun start the agent of a lost host again, until it is back."""
         if self._rdmarun is not None:
@@ -165,6 +180,9 @@ class Hub:
     @property
     def is_short(self) -> bool:
         return bool(self._lost)
+
+    def is_lost(self, agent: int) -> bool:
+        return agent in self._lost
 
     @property
     def returned(self) -> list[int]:

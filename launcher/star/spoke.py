@@ -106,6 +106,10 @@ class Spoke:
     def poll(self) -> None:
         self._wires.poll()
 
+    def expect_all(self) -> None:
+        """Hears what there is. HubLost if agent 0 is."""
+        self.poll()
+
     def _hear(self, kind: Kind, body: bytes) -> None:
         if kind is Kind.TABLE:
             for agent, record in unpack(body):

@@ -107,6 +107,40 @@ def test_a_host_that_is_killed_is_named_and_ends_the_job(hosts: list[Host], tmp_
     assert_nothing_left(a)
 
 
+FAILS = """
+import os, signal, sys, time
+from pathlib import Path
+rank, folder = os.environ["RANK"], Path(__file__).parent
+deadline = time.monotonic() + 60
+if rank == "0":
+    signal.signal(signal.SIGTERM, lambda *_: print("told to end", flush=True))
+elif rank == "2":
+    while not all((folder / f"ready{other}").exists() for other in (0, 3)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    sys.exit(7)
+else:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+(folder / f"ready{rank}").touch()
+while True:
+    time.sleep(1)
+"""
+
+
+def test_a_host_that_is_lost_with_the_rank_that_failed(hosts: list[Host], tmp_path: Path) -> None:
+    """Nobody hears the last words of the rank any more."""
+    a, b, _ = hosts
+    job = Job(a, tmp_path, FAILS, "-np", "4", "-H", "nodeA:2,nodeB:2")
+    job.wait_for("told to end")
+    b.kill()
+    assert job.end() == 1
+    assert f"rdmarun: host nodeB (ranks 2-3) is lost: {ENDED}" in job.said
+    assert "rdmarun: the job cannot go on without host nodeB" in job.said
+    assert "Traceback" not in job.said
+    assert "host nodeA" not in job.said
+    assert_nothing_left(a)
+
+
 def test_a_host_that_is_cut_off_is_named_and_ends_by_itself(
     hosts: list[Host], tmp_path: Path
 ) -> None:

@@ -14,9 +14,10 @@ from contextlib import ExitStack, closing, suppress
 import pytest
 from job_runner import wait_for
 from rdmacoll.launcher.keys.key import Key, NotOfTheJob
+from rdmacoll.launcher.meet.patience import while_all_live
 from rdmacoll.launcher.star import greeting, link
 from rdmacoll.launcher.star.greeting import STRANGERS, dial
-from rdmacoll.launcher.star.hub import Hub, Loss
+from rdmacoll.launcher.star.hub import AgentLost, Hub, Loss
 from rdmacoll.launcher.star.link import SIGNATURE_BYTES, Kind, Link, LinkEnded
 from rdmacoll.launcher.star.place import PLACE, Place
 from rdmacoll.launcher.star.port import listen
@@ -356,3 +357,21 @@ def test_the_place_of_agent_0_is_signed() -> None:
         Place.from_line(line.replace(b"nodeA", b"nodeX"), KEY)
     with pytest.raises(NotOfTheJob):
         Place.from_line(PLACE + b"\n", KEY)
+
+
+def test_who_waits_for_mpi_hears_of_a_lost_agent(star: Star) -> None:
+    waits = threading.Event()
+    star.spokes[1]._link.close()
+    with pytest.raises(AgentLost, match="connection ended") as lost:
+        while_all_live(star.hub, waits.wait)
+    assert lost.value.agent == 2
+    waits.set()
+
+
+def test_who_waits_for_mpi_gets_what_it_says(star: Star) -> None:
+    def fails() -> None:
+        raise ArithmeticError
+
+    assert while_all_live(star.spokes[0], lambda: "met") == "met"
+    with pytest.raises(ArithmeticError):
+        while_all_live(star.spokes[0], fails)
