@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "csrc/base/host_name.h"
 #include "csrc/base/printable.h"
 #include "csrc/base/same_user.h"
 #include "csrc/transport/shm/host_id.h"
@@ -28,9 +29,10 @@ constexpr int64_t kRedialNs = 5'000'000;
 constexpr int kAcceptsAtOnce = 32;
 constexpr size_t kMaxPendingHandshakes = 256;
 
-// The name of the host may come from another process.
-std::string process_name(uint32_t pid, const std::string& host) {
-  return "process " + std::to_string(pid) + " on host '" + printable(host, kMaxHostIdBytes) + "'";
+// As other transports name it. Who is reached is on this host, and the host's id tells people
+// little.
+std::string process_name(uint32_t pid) {
+  return "process " + std::to_string(pid) + " on host '" + host_name() + "'";
 }
 
 }  // namespace
@@ -65,7 +67,7 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
   if (!in_time) {
     const std::lock_guard lock(mutex_);
     return Status(StatusCode::Timeout,
-                  process_name(theirs.pid, theirs.host) +
+                  process_name(theirs.pid) +
                       " did not connect in time; it may be late, stuck or dead" +
                       refusals_.why_not(theirs.process));
   }
@@ -84,12 +86,13 @@ Status ShmTransport::reachable(const ShmAddress& theirs) const {
   if (theirs.host != own_address_.host) {
     return Status(StatusCode::Unsupported,
                   "shared memory reaches one host only: this process is on host '" +
-                      own_address_.host + "', " + process_name(theirs.pid, theirs.host) +
-                      "; if these are one machine, set RDMACOLL_HOST_ID to the same value there");
+                      own_address_.host + "', process " + std::to_string(theirs.pid) + " on '" +
+                      printable(theirs.host, kMaxHostIdBytes) +
+                      "'; if these are one machine, set RDMACOLL_HOST_ID to the same value there");
   }
   if (theirs.network_namespace != own_address_.network_namespace) {
     return Status(StatusCode::Unsupported,
-                  process_name(theirs.pid, theirs.host) +
+                  "process " + std::to_string(theirs.pid) +
                       " is in another container than this one: shared memory needs all ranks of a "
                       "host in one network namespace (docker run --network=host)");
   }
@@ -106,7 +109,7 @@ Result<PeerSocket> ShmTransport::listener_of(const ShmAddress& theirs) const {
   Result<PeerSocket> socket = PeerSocket::dial(theirs.socket);
   if (socket.status().code() != StatusCode::PeerFailed) return socket;
   return Status(StatusCode::PeerFailed,
-                process_name(theirs.pid, theirs.host) +
+                process_name(theirs.pid) +
                     " does not listen: it has ended, or it is on another machine that was given "
                     "the same RDMACOLL_HOST_ID" +
                     refusals_.why_not(theirs.process));
@@ -236,7 +239,7 @@ bool ShmTransport::reply(const Handshake& handshake, Handshake::Next next) {
 void ShmTransport::refuse(const Handshake& handshake, const std::string& why) {
   Result<ucred> other = handshake.socket.credentials();
   const auto pid = other.ok() ? static_cast<uint32_t>(other.value().pid) : 0;
-  refusals_.refuse(handshake.process, process_name(pid, own_address_.host) + " " + why);
+  refusals_.refuse(handshake.process, process_name(pid) + " " + why);
 }
 
 Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
@@ -254,7 +257,7 @@ Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
                                      std::move(socket));
   peer->id = peer_count_;
   peer->process = hello.message.sender;
-  peer->name = process_name(static_cast<uint32_t>(pid), own_address_.host);
+  peer->name = process_name(static_cast<uint32_t>(pid));
   peer->same_process = pid == pid_;
   RDMACOLL_RETURN_IF_ERROR(watch_peer(peer_count_, peer.get(), pid));
   ids_[peer->process] = peer_count_;
