@@ -13,8 +13,8 @@ const ProcessId kDialler{1}, kListener{2};
 // The two ends of one socket, as each sees the other.
 struct Ends {
   Ends(uint8_t dialler_nonce, uint8_t listener_nonce)
-      : at_dialler(PeerSocket(UniqueFd()), ProcessId{dialler_nonce}),
-        at_listener(PeerSocket(UniqueFd()), ProcessId{listener_nonce}) {
+      : at_dialler(PeerSocket(SoleFd()), ProcessId{dialler_nonce}),
+        at_listener(PeerSocket(SoleFd()), ProcessId{listener_nonce}) {
     at_dialler.dialled = true;
     at_dialler.process = kListener;
     EXPECT_EQ(at_dialler.hear(at_listener.challenge(kListener), key, kDialler), Next::Prove);
@@ -54,7 +54,7 @@ TEST(ShmStranger, WhoeverSendsBackWhatItHearsProvesNothing) {
   echo.sender = kDialler;
   EXPECT_EQ(ends.at_listener.hear(echo, ends.key, kListener), Next::Refuse);
   // With its own name and nonce, too.
-  Handshake mirror(PeerSocket(UniqueFd()), ProcessId{4});
+  Handshake mirror(PeerSocket(SoleFd()), ProcessId{4});
   EXPECT_EQ(mirror.hear(mirror.challenge(kListener), ends.key, kListener), Next::Prove);
   EXPECT_EQ(mirror.hear(mirror.proof(ends.key, kListener).take(), ends.key, kListener),
             Next::Refuse);
@@ -78,9 +78,9 @@ TEST(ShmStranger, WhatComesOutOfTurnOrFromAnotherIsDropped) {
   Ends again(3, 4);
   EXPECT_EQ(again.at_listener.hear(again.at_dialler.challenge(kDialler), again.key, kListener),
             Next::Drop);
-  Handshake unchallenged(PeerSocket(UniqueFd()), ProcessId{4});
+  Handshake unchallenged(PeerSocket(SoleFd()), ProcessId{4});
   EXPECT_EQ(unchallenged.hear(proof, again.key, kListener), Next::Drop);
-  Handshake dialled(PeerSocket(UniqueFd()), ProcessId{4});
+  Handshake dialled(PeerSocket(SoleFd()), ProcessId{4});
   dialled.dialled = true;
   dialled.process = kListener;
   EXPECT_EQ(dialled.hear(again.at_dialler.challenge(kDialler), again.key, kDialler), Next::Drop);

@@ -128,7 +128,7 @@ TEST_F(ShmIntruder, OneThatHangsUpIsSaidToHaveTurnedThisProcessAway) {
   ShmAddress address = parse_shm_address(victim_->info().address).take();
   address.process.fill(0xFF);  // so that this process dials
   address.socket = "rdmacoll-test-" + std::to_string(::getpid());
-  UniqueFd listener = PeerSocket::listen(address.socket).take();
+  SoleFd listener = PeerSocket::listen(address.socket).take();
   std::atomic<bool> ends{false};
   std::thread thread([&] {
     while (!ends) UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK));
@@ -151,7 +151,7 @@ TEST_F(ShmIntruder, OneOfAnotherVersionIsNamedAtOnce) {
   ShmAddress address = parse_shm_address(victim_->info().address).take();
   address.process.fill(0xFF);
   address.socket = "rdmacoll-test-" + std::to_string(::getpid());
-  UniqueFd listener = PeerSocket::listen(address.socket).take();
+  SoleFd listener = PeerSocket::listen(address.socket).take();
   UniqueFd connection;
   std::atomic<bool> over{false};
   std::thread thread([&] {

@@ -40,8 +40,8 @@ class TcpIntruder : public ::testing::Test {
   tcp::Endpoint door() const {
     return tcp::parse_address(victim_->info().address).value().endpoints[0];
   }
-  UniqueFd call() const {
-    UniqueFd fd = tcp::begin_dialling(door());
+  SoleFd call() const {
+    SoleFd fd = tcp::begin_dialling(door());
     pollfd connected{fd.get(), POLLOUT, 0};
     ::poll(&connected, 1, 1'000);
     return fd;
@@ -69,7 +69,7 @@ class TcpIntruder : public ::testing::Test {
 TEST_F(TcpIntruder, AFloodOfConnectionsDelaysNoDeadlineAndHonestOnesMeet) {
   const auto flood = [&] {
     for (;;) {
-      const UniqueFd fd = call();
+      const SoleFd fd = call();
       const linger none{1, 0};
       ::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &none, sizeof(none));
     }
@@ -85,7 +85,7 @@ TEST_F(TcpIntruder, SilentConnectionsTakeFewDescriptorsAndHonestOnesMeet) {
   constexpr int kStrangers = 64;
   const int before = Holdings().descriptors;
   const Intruder silent([&] {
-    std::vector<UniqueFd> connections;
+    std::vector<SoleFd> connections;
     while (connections.size() < 300) connections.push_back(call());
     for (;;) ::pause();
   });
@@ -102,7 +102,7 @@ TEST_F(TcpIntruder, GarbageBeforeAndAfterAGreetingHarmsNobodyAndIsNamed) {
   greeting.from = {9};
   greeting.to = tcp::parse_address(victim_->info().address).value().process;
   const std::string hello(bytes_to_sign(greeting));
-  std::vector<UniqueFd> callers;
+  std::vector<SoleFd> callers;
   for (const std::string& said : {std::string(100'000, 'g'), hello + std::string(100'000, 'g'),
                                   hello.substr(0, 20), std::string("GET / HTTP/1.1\r\n\r\n")}) {
     callers.push_back(call());

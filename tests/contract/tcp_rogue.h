@@ -21,7 +21,7 @@ namespace rdmacoll {
 class TcpRogue {
  public:
   struct Stream {
-    UniqueFd fd;
+    SoleFd fd;
     tcp::FrameKeys keys;
     uint64_t said = 0;  // frames
   };
@@ -80,7 +80,7 @@ class TcpRogue {
 
   void dial(uint8_t stream, uint8_t streams) {
     const tcp::Address to = tcp::parse_address(victim_.info().address).take();
-    UniqueFd fd = tcp::begin_dialling(to.endpoints[0]);
+    SoleFd fd = tcp::begin_dialling(to.endpoints[0]);
     tcp::HalfOpen connection(
         std::move(fd),
         tcp::Handshake::dialling(kId, to.process, stream, streams, random_process_id().take()));

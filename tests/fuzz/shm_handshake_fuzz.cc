@@ -29,7 +29,7 @@ std::vector<std::string> seeds() {
 void run(const std::string& bytes) {
   static const JobKey key = JobKey::load("the secret of the job").take();
   if (bytes.empty()) return;
-  Handshake handshake(PeerSocket(UniqueFd()), ProcessId{3});
+  Handshake handshake(PeerSocket(SoleFd()), ProcessId{3});
   if ((bytes[0] & 1) != 0) {
     handshake.dialled = true;
     handshake.process = kOther;

@@ -18,7 +18,7 @@ struct Pair {
     int ends[2];
     RDMACOLL_CHECK(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends) == 0);
     sender = UniqueFd(ends[0]);
-    receiver.emplace(UniqueFd(ends[1]));
+    receiver.emplace(SoleFd::made_by([&] { return ends[1]; }));
     passed = UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC));
   }
   UniqueFd sender;

@@ -83,7 +83,7 @@ class Victim {
 };
 
 HalfOpen dial(const tcp::Address& to, const ProcessId& me, uint8_t stream) {
-  UniqueFd fd = tcp::begin_dialling(to.endpoints[0]);
+  SoleFd fd = tcp::begin_dialling(to.endpoints[0]);
   RDMACOLL_CHECK(fd.valid());
   // A reset at the end: no port is left waiting.
   const linger none{1, 0};

@@ -7,6 +7,7 @@ be reported as hung.
 from __future__ import annotations
 
 import datetime
+import multiprocessing
 import os
 import signal
 import threading
@@ -44,6 +45,54 @@ def survive(wait: Callable[[], object]) -> None:
 
 def patient_group() -> dist.ProcessGroup:
     return dist.new_group(timeout=HOUR)
+
+
+class Stuck(torch.utils.data.Dataset[int]):
+    """Its workers never end of themselves: each says who it is, and fetches for ever."""
+
+    def __init__(self, tell: multiprocessing.SimpleQueue[int]) -> None:
+        self._tell = tell
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> int:
+        signal.alarm(60)  # longer than the test waits
+        self._tell.put(os.getpid())
+        signal.pause()
+        return index
+
+
+def worker_of_a_loader() -> int:
+    """The pid of a DataLoader's worker that this rank has forked."""
+    fork = multiprocessing.get_context("fork")
+    pids = fork.SimpleQueue()
+    loader = torch.utils.data.DataLoader(Stuck(pids), num_workers=1, multiprocessing_context=fork)
+    KEPT.append(iter(loader))
+    return int(pids.get())
+
+
+KEPT: list[object] = []  # so that no loader ends its worker
+
+
+@distributed(
+    2, dies=(1,), init=False, deadline_s=45.0, gloo_lacks="has no transports to choose from"
+)
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_death_of_a_rank_whose_worker_lives(transport: str) -> None:
+    """A worker has copies of what its rank had open; none may hide the end of the rank."""
+    rank = int(os.environ["RANK"])
+    host = rank if transport == "tcp" else 0
+    os.environ |= {"RDMACOLL_HOST_ID": f"host{host}", "RDMACOLL_TRANSPORT": transport}
+    dist.init_process_group("rdma", timeout=HOUR)
+    dist.barrier()
+    pids: list[int] = [0, 0]
+    dist.all_gather_object(pids, worker_of_a_loader() if rank == 1 else 0)
+    if rank == 1:
+        die()
+    with pytest.raises(RuntimeError, match="ended"):
+        dist.all_reduce(torch.ones(1000))
+    os.kill(pids[1], signal.SIGKILL)  # which raises if it does not live
 
 
 @distributed(2, 3, 4, dies=(1,), gloo_lacks=FAR)

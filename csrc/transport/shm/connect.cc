@@ -142,11 +142,11 @@ void ShmTransport::serve() {
 
 void ShmTransport::accept_callers() {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
-    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!fd.valid()) return;
+    PeerSocket caller = PeerSocket::accept(listener_);
+    if (!caller.valid()) return;
     // Whoever cannot be answered is not let in; the side that wants to meet me notices by its
     // socket's end and says so. One that has hung up by then only looked whether I listen.
-    const Status status = say_hello(PeerSocket(std::move(fd)), nullptr);
+    const Status status = say_hello(std::move(caller), nullptr);
     if (!status.ok() && status.code() != StatusCode::PeerFailed)
       refusals_.note_turned_away(status.message());
     if (handshakes_.size() > kMaxPendingHandshakes) drop_the_oldest();

@@ -64,10 +64,14 @@ size_t take_descriptors(msghdr* header, Incoming* incoming) {
   return count;
 }
 
+SoleFd new_socket() {
+  return SoleFd::made_by([] { return ::socket(AF_UNIX, kSocketType, 0); });
+}
+
 }  // namespace
 
-Result<UniqueFd> PeerSocket::listen(const std::string& name) {
-  UniqueFd fd(::socket(AF_UNIX, kSocketType, 0));
+Result<SoleFd> PeerSocket::listen(const std::string& name) {
+  SoleFd fd = new_socket();
   if (!fd.valid()) return Status::from_errno("unix socket", errno);
   const Address address(name);
   if (::bind(fd.get(), address.get(), address.bytes) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
@@ -76,12 +80,17 @@ Result<UniqueFd> PeerSocket::listen(const std::string& name) {
   return fd;
 }
 
+PeerSocket PeerSocket::accept(const SoleFd& listener) {
+  return PeerSocket(SoleFd::made_by(
+      [&] { return ::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }));
+}
+
 Result<PeerSocket> PeerSocket::dial(const std::string& name) {
-  UniqueFd fd(::socket(AF_UNIX, kSocketType, 0));
+  SoleFd fd = new_socket();
   if (!fd.valid()) return Status::from_errno("unix socket", errno);
   const Address address(name);
   if (::connect(fd.get(), address.get(), address.bytes) == 0) return PeerSocket(std::move(fd));
-  if (errno == EAGAIN) return PeerSocket(UniqueFd());
+  if (errno == EAGAIN) return PeerSocket(SoleFd());
   if (errno == ECONNREFUSED) return Status(StatusCode::PeerFailed, "nobody listens");
   return Status::from_errno("connecting a unix socket", errno);
 }

@@ -14,6 +14,7 @@
 #include "csrc/base/hmac.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
+#include "csrc/memory/sole_fd.h"
 #include "csrc/memory/unique_fd.h"
 #include "csrc/transport/shm/address.h"
 
@@ -53,9 +54,11 @@ class PeerSocket {
  public:
   enum class Received { Nothing, One, Closed, Broken };
 
-  explicit PeerSocket(UniqueFd fd) : fd_(std::move(fd)) {}
+  explicit PeerSocket(SoleFd fd) : fd_(std::move(fd)) {}
   // A listener under an abstract name: it exists as long as the descriptor.
-  static Result<UniqueFd> listen(const std::string& name);
+  static Result<SoleFd> listen(const std::string& name);
+  // The next that has dialled; an invalid socket: there is none.
+  static PeerSocket accept(const SoleFd& listener);
   // PeerFailed when nobody listens. An invalid socket when the listener is busy: try again.
   static Result<PeerSocket> dial(const std::string& name);
 
@@ -67,11 +70,11 @@ class PeerSocket {
   // False: there is no room now.
   Result<bool> try_send(const Message& message, std::initializer_list<int> descriptors) const;
   Received receive(Incoming* incoming) const;
-  // Ends it both ways, even if a forked child holds a copy. What has come can still be received.
+  // Ends it both ways. What has come can still be received.
   void hang_up() const { ::shutdown(fd_.get(), SHUT_RDWR); }
 
  private:
-  UniqueFd fd_;
+  SoleFd fd_;
 };
 
 // Makes it safe to write to what a peer has passed for waking it: checks that it is an eventfd, and

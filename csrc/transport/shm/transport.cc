@@ -49,7 +49,7 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, c
   if (!control.ok()) return control.status();
   Result<WakeFd> wake_fd = WakeFd::create();
   if (!wake_fd.ok()) return wake_fd.status();
-  Result<UniqueFd> listener = PeerSocket::listen(address.value().socket);
+  Result<SoleFd> listener = PeerSocket::listen(address.value().socket);
   if (!listener.ok()) return listener.status();
 
   std::unique_ptr<ShmTransport> transport(new ShmTransport(
@@ -60,7 +60,7 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, c
 }
 
 ShmTransport::ShmTransport(const Clock& clock, JobKey key, ShmAddress own_address,
-                           SharedSegment control, WakeFd wake_fd, UniqueFd listener)
+                           SharedSegment control, WakeFd wake_fd, SoleFd listener)
     : clock_(clock),
       key_(std::move(key)),
       own_address_(std::move(own_address)),
@@ -73,7 +73,7 @@ ShmTransport::ShmTransport(const Clock& clock, JobKey key, ShmAddress own_addres
   set_info({.name = kName, .address = encode(own_address_), .shares_memory = true});
 }
 
-// A forked child leaves everything as it is: sockets and epoll sets are the parent's.
+// A forked child leaves everything as it is: the epoll sets are the parent's, too.
 ShmTransport::~ShmTransport() {
   if (::getpid() == pid_) leave();
 }
@@ -92,7 +92,7 @@ Status ShmTransport::add_loopback() {
       SharedSegment::map(UniqueFd(::dup(control_segment_.fd())), sizeof(Control));
   if (!control.ok()) return control.status();
   auto self =
-      std::make_unique<Peer>(control.take(), WakeFd(std::move(wake_fd)), PeerSocket(UniqueFd()));
+      std::make_unique<Peer>(control.take(), WakeFd(std::move(wake_fd)), PeerSocket(SoleFd()));
   self->process = own_address_.process;
   self->name = "this process";
   self->same_process = true;

@@ -35,14 +35,15 @@ namespace rdmacoll {
 // shared, and nothing has a name that would outlive a kill -9.
 //
 // Sleep: arm() raises a flag in the control segment; a signaller looks at it after its store and
-// rings the eventfd. A peer's end shows on its socket and, should a forked child of it hold the
-// socket open, on its pidfd.
+// rings the eventfd. A peer's end shows on its socket and, should something else hold that
+// open, on its pidfd.
 //
 // Ranks may be threads of one process: regions between them are handed over by reference, not
 // mapped twice, so that ThreadSanitizer sees both sides of a race.
 //
 // fork(): a child must not use the transport of its parent, and its exit does not disturb it: the
-// destructor in another process only closes descriptors.
+// destructor in another process only closes descriptors. The sockets are none of a child's, so that
+// it hides no end of its parent.
 class ShmTransport final : public Transport {
  public:
   // `clock` must outlive the transport and run in real time.
@@ -80,7 +81,7 @@ class ShmTransport final : public Transport {
 
  private:
   ShmTransport(const Clock& clock, JobKey key, ShmAddress own_address, SharedSegment control,
-               WakeFd wake_fd, UniqueFd listener);
+               WakeFd wake_fd, SoleFd listener);
   void leave();
   Status watch_own_descriptors();
   Status add_loopback();
@@ -137,7 +138,7 @@ class ShmTransport final : public Transport {
   const pid_t pid_;
   SharedSegment control_segment_;
   WakeFd wake_fd_;
-  UniqueFd listener_;
+  SoleFd listener_;
   UniqueFd setup_set_;  // epoll: what set-up serves
   UniqueFd wake_set_;   // epoll: what ends a sleep
 

@@ -127,8 +127,6 @@ void TcpTransport::lose(Peer& peer, PeerState state, Status why) {
   peer.state.store(state, std::memory_order_release);
   for (const auto& stream : peer.streams) {
     ::epoll_ctl(data_set_.get(), EPOLL_CTL_DEL, stream->fd.get(), nullptr);
-    // Also where a forked child holds a copy.
-    ::shutdown(stream->fd.get(), SHUT_RDWR);
     stream->fd.reset();
   }
   constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();

@@ -45,7 +45,8 @@ namespace rdmacoll {
 // has a host that acknowledges: it counts as alive here.
 //
 // fork(): a child must not use the transport of its parent; in it the destructor closes
-// descriptors, and nothing else.
+// descriptors, and nothing else. The sockets are none of a child's, so that it hides no end of its
+// parent.
 class TcpTransport final : public Transport {
  public:
   // The clock must outlive the transport and run in real time.

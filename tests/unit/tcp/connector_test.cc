@@ -181,8 +181,8 @@ TEST_F(Connectors, AnotherSecretIsAMismatchAndTheOtherSideSaysWhomItTurnedAway) 
 
 // --- strangers -----------------------------------------------------------------------------------
 
-std::vector<UniqueFd> callers_of(const Process& process, size_t count) {
-  std::vector<UniqueFd> callers;
+std::vector<SoleFd> callers_of(const Process& process, size_t count) {
+  std::vector<SoleFd> callers;
   while (callers.size() < count) {
     callers.push_back(begin_dialling(process.connector->endpoints()[0]));
     EXPECT_TRUE(callers.back().valid());

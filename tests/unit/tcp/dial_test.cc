@@ -27,7 +27,7 @@ class Acceptor {
   Endpoint at() const { return listener_.at; }
   int met() const { return met_; }
   void serve() {
-    UniqueFd fd(::accept4(listener_.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    SoleFd fd = accept_from(listener_);
     if (fd.valid()) {
       callers_.emplace_back(std::move(fd),
                             Handshake::accepting(process_, streams_, random_process_id().take()));
@@ -140,7 +140,7 @@ TEST_F(Dials, OneThatHangsUpIsDialledAgain) {
   Dial dialled = dial({listener.at});
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(advance(dialled, 300), Progress::Waits);
-    UniqueFd(::accept4(listener.fd.get(), nullptr, nullptr, SOCK_NONBLOCK));
+    accept_from(listener).reset();
   }
   EXPECT_NE(dialled.failure().message().find("hung up"), std::string::npos)
       << dialled.failure().message();

@@ -33,7 +33,7 @@ class BlackHole {
 
  private:
   Listener listener_;
-  std::vector<UniqueFd> callers_;
+  std::vector<SoleFd> callers_;
 };
 
 }  // namespace rdmacoll::tcp

@@ -138,7 +138,7 @@ void Connector::serve() {
 void Connector::accept() {
   for (const Listener& listener : listeners_) {
     while (strangers_.size() < kMostStrangers) {
-      UniqueFd fd(::accept4(listener.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      SoleFd fd = accept_from(listener);
       if (!fd.valid()) break;
       Result<ProcessId> nonce = random_process_id();
       if (!nonce.ok()) return;

@@ -18,6 +18,7 @@
 #include "csrc/base/job_key.h"
 #include "csrc/base/process_id.h"
 #include "csrc/base/status.h"
+#include "csrc/memory/sole_fd.h"
 #include "csrc/memory/unique_fd.h"
 #include "csrc/transport/tcp/connection/address.h"
 #include "csrc/transport/tcp/connection/dial.h"
@@ -29,7 +30,7 @@
 namespace rdmacoll::tcp {
 
 struct Connection {
-  UniqueFd fd;
+  SoleFd fd;
   FrameKeys keys;
 };
 using Connections = std::vector<Connection>;

@@ -39,7 +39,7 @@ void Dial::begin_due(const Self& self, int64_t now_ns) {
 void Dial::begin(const Endpoint& to, const Self& self) {
   Result<ProcessId> nonce = random_process_id();
   if (!nonce.ok()) return note(to, nonce.status());
-  UniqueFd fd = begin_dialling(to);
+  SoleFd fd = begin_dialling(to);
   if (!fd.valid()) return note(to, Status(StatusCode::PeerFailed, std::strerror(errno)));
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;

@@ -8,14 +8,14 @@
 #include <string>
 
 #include "csrc/base/job_key.h"
-#include "csrc/memory/unique_fd.h"
+#include "csrc/memory/sole_fd.h"
 #include "csrc/transport/tcp/connection/handshake.h"
 
 namespace rdmacoll::tcp {
 
 class HalfOpen {
  public:
-  HalfOpen(UniqueFd fd, Handshake handshake)
+  HalfOpen(SoleFd fd, Handshake handshake)
       : fd_(std::move(fd)), handshake_(std::move(handshake)), connecting_(handshake_.dials()) {}
 
   enum class Progress {
@@ -31,7 +31,7 @@ class HalfOpen {
   bool say();
 
   int fd() const { return fd_.get(); }
-  UniqueFd take_fd() { return std::move(fd_); }
+  SoleFd take_fd() { return std::move(fd_); }
   Handshake& handshake() { return handshake_; }
   const Handshake& handshake() const { return handshake_; }
   const Status& why() const { return why_; }
@@ -42,7 +42,7 @@ class HalfOpen {
   bool still_connecting();
   Progress hear(const JobKey& key);
 
-  UniqueFd fd_;
+  SoleFd fd_;
   Handshake handshake_;
   bool connecting_;
   std::array<std::byte, sizeof(Greeting)> said_{};  // what is heard next, as far as it has come

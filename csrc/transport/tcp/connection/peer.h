@@ -16,7 +16,7 @@
 #include "csrc/base/published.h"
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
-#include "csrc/memory/unique_fd.h"
+#include "csrc/memory/sole_fd.h"
 #include "csrc/transport/lease.h"
 #include "csrc/transport/tcp/connection/frame_reader.h"
 #include "csrc/transport/tcp/connection/handshake.h"
@@ -49,10 +49,10 @@ struct OpenedPlacement {
 
 // One connection to a peer. The driver's.
 struct Stream {
-  Stream(UniqueFd socket, const FrameKeys& keys)
+  Stream(SoleFd socket, const FrameKeys& keys)
       : fd(std::move(socket)), out(keys.out), in(keys.in) {}
 
-  UniqueFd fd;
+  SoleFd fd;
   SendQueue out;
   FrameReader in;
   uint32_t watched = 0;    // for which events, by the epoll set

@@ -20,9 +20,10 @@ bool set_option(int fd, int level, int option, int value) {
   return ::setsockopt(fd, level, option, &value, sizeof(value)) == 0;
 }
 
-UniqueFd new_socket(const IpAddress& ip) {
-  return UniqueFd(
-      ::socket(ip.is_v4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+SoleFd new_socket(const IpAddress& ip) {
+  return SoleFd::made_by([&] {
+    return ::socket(ip.is_v4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  });
 }
 
 Result<Listener> listen_on(const Endpoint& at, bool* is_taken) {
@@ -61,8 +62,13 @@ Result<Listener> listen_at(const IpAddress& ip, const PortRange& ports) {
                     "; each process of a host takes one: give RDMACOLL_TCP_PORTS a wider range");
 }
 
-UniqueFd begin_dialling(const Endpoint& to) {
-  UniqueFd fd = new_socket(to.ip);
+SoleFd accept_from(const Listener& listener) {
+  return SoleFd::made_by(
+      [&] { return ::accept4(listener.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); });
+}
+
+SoleFd begin_dialling(const Endpoint& to) {
+  SoleFd fd = new_socket(to.ip);
   if (!fd.valid()) return fd;
   const SocketAddress address = socket_address(to);
   if (::connect(fd.get(), address.get(), address.bytes) == 0 || errno == EINPROGRESS) return fd;

@@ -5,22 +5,24 @@
 #include <cstdint>
 
 #include "csrc/base/status.h"
-#include "csrc/memory/unique_fd.h"
+#include "csrc/memory/sole_fd.h"
 #include "csrc/transport/tcp/network/ip.h"
 #include "csrc/transport/tcp/settings/settings.h"
 
 namespace rdmacoll::tcp {
 
 struct Listener {
-  UniqueFd fd;
+  SoleFd fd;
   Endpoint at;
 };
 
 // At this address only, on the first port of the range that is free.
 Result<Listener> listen_at(const IpAddress& ip, const PortRange& ports);
 
+// The next that has called there; invalid: there is none, or errno says why not.
+SoleFd accept_from(const Listener& listener);
 // A connection that is under way; an invalid descriptor, with errno set, if it failed at once.
-UniqueFd begin_dialling(const Endpoint& to);
+SoleFd begin_dialling(const Endpoint& to);
 // Of a socket: 0, or why its connection failed.
 int error_of(int fd);
 
