@@ -1,5 +1,4 @@
 // TcpTransport: how two processes meet. Floor: transport/tcp. Thread: set-up; under the mutex.
-#include <poll.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -26,8 +25,7 @@ bool TcpTransport::serve_until(Deadline deadline, Ready ready) {
     }
     const int64_t left_ms = deadline.left_ms(clock_);
     if (left_ms == 0) return false;
-    pollfd waited{connector_->wait_fd(), POLLIN, 0};
-    ::poll(&waited, 1, static_cast<int>(std::min(left_ms, kLookAgainMs)));
+    connector_->wait(std::min(left_ms, kLookAgainMs));
   }
 }
 

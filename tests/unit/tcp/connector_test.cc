@@ -181,10 +181,10 @@ TEST_F(Connectors, AnotherSecretIsAMismatchAndTheOtherSideSaysWhomItTurnedAway) 
 
 // --- strangers -----------------------------------------------------------------------------------
 
-std::vector<SoleFd> callers_of(const Process& process, size_t count) {
+std::vector<SoleFd> callers_of(const Process& process, size_t count, size_t endpoint = 0) {
   std::vector<SoleFd> callers;
   while (callers.size() < count) {
-    callers.push_back(begin_dialling(process.connector->endpoints()[0]));
+    callers.push_back(begin_dialling(process.connector->endpoints()[endpoint]));
     EXPECT_TRUE(callers.back().valid());
   }
   return callers;
@@ -202,11 +202,56 @@ TEST_F(Connectors, SilentStrangersAreSixtyFourAtOnceForASecondEach) {
   EXPECT_TRUE(until({&large_}, 2'500, [&] { return taken() == 0; }));
 }
 
-TEST_F(Connectors, HonestOnesBehindSilentStrangersMeet) {
-  const auto callers = callers_of(large_, 150);
+// Those that have been there for a moment make room. (The flooded one does not dial.)
+TEST_F(Connectors, HonestOnesBehindManySilentStrangersMeetSoon) {
+  const auto callers = callers_of(large_, 600);  // a second for each 64 would be nine
   small_.connector->meet(large_.address());
-  large_.connector->meet(small_.address());
-  expect_to_meet(small_, large_);
+  expect_to_meet(small_, large_, 4'000);
+}
+
+TEST_F(Connectors, AFloodAtOneAddressDoesNotKeepOutWhoComesToAnother) {
+  const auto endpoints = large_.connector->endpoints();
+  if (endpoints.size() < 2) return;  // no IPv6 here
+  for (const size_t flooded : {0, 1}) {
+    Process one({1}, clock_), other({2}, clock_);
+    const auto callers = callers_of(other, 600, flooded);
+    one.connector->meet(other.address_at(other.connector->endpoints()[1 - flooded]));
+    expect_to_meet(one, other, 1'000);
+  }
+}
+
+// It may come back to its sockets late: who has said its part by then keeps its place.
+TEST_F(Connectors, WhoHasProvedItselfLosesNoPlaceThoughTheOtherComesLate) {
+  for (int steps = 0; steps < 6; ++steps) {
+    Process one({1}, clock_), other({2}, clock_);
+    one.connector->meet(other.address());
+    for (int i = 0; i < steps; ++i) {
+      (i % 2 == 0 ? one : other).connector->serve();
+      ::poll(nullptr, 0, 1);
+    }
+    const auto callers = callers_of(other, 200);
+    other.connector->serve();
+    one.connector->serve();
+    for (int i = 0; i < 30; ++i) clock_.step();
+    expect_to_meet(one, other, 150);
+  }
+}
+
+TEST_F(Connectors, SilentStrangersLeaveWhoWaitsAsleep) {
+  const auto callers = callers_of(large_, 150);
+  large_.connector->serve();
+  static_cast<void>(large_.connector->wait(0));
+  EXPECT_FALSE(large_.connector->wait(50));
+  callers_of(large_, 1);
+  EXPECT_TRUE(large_.connector->wait(10'000));
+}
+
+TEST_F(Connectors, SomebodyDialledWhoSaysNothingLeavesWhoWaitsAsleep) {
+  const Listener silent = listen_at_loopback();
+  small_.connector->meet(large_.address_at(silent.at));
+  EXPECT_FALSE(until({&small_}, 100, [] { return false; }));
+  static_cast<void>(small_.connector->wait(0));
+  EXPECT_FALSE(small_.connector->wait(50));
 }
 
 TEST_F(Connectors, GarbageAndHalfAGreetingHarmNobody) {

@@ -6,15 +6,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 namespace rdmacoll::tcp {
 namespace {
 
-// What a process that has not proved itself may cost: so many connections at once, each for so
-// long. An honest one beyond that waits in the listener's queue.
+// What processes that have not proved themselves may cost: so many connections at once, each for so
+// long. Others wait in the listener's queue; each of them takes the place of the oldest that has
+// had time to prove itself. An honest one that was slower dials again.
 constexpr size_t kMostStrangers = 64;
 constexpr int64_t kStrangerNs = 1'000'000'000;
+constexpr int64_t kTimeToProveNs = 200'000'000;
 
 // How long the process with the larger id waits to be dialled.
 constexpr int64_t kCallBackNs = 300'000'000;
@@ -54,7 +57,7 @@ Status Connector::listen() {
     auto listener = listen_at(one.ip, config_.ports);
     if (!listener.ok()) return listener.status();
     epoll_event event{};
-    event.events = EPOLLIN;
+    event.events = EPOLLIN | EPOLLET;
     if (::epoll_ctl(wait_set_.get(), EPOLL_CTL_ADD, listener.value().fd.get(), &event) != 0) {
       return Status::from_errno("watching a listener", errno);
     }
@@ -129,28 +132,44 @@ std::string Connector::why_not(const ProcessId& process) const {
 
 // --- serving -------------------------------------------------------------------------------------
 
+// By edges: what stays ready (a listener whose callers have to wait, a dialled connection that
+// takes more) wakes once.
+bool Connector::wait(int64_t ms) const {
+  epoll_event seen[64];
+  return ::epoll_wait(wait_set_.get(), seen, std::size(seen), static_cast<int>(ms)) > 0;
+}
+
 void Connector::serve() {
+  advance_strangers();  // who has proved itself by now loses no place
   accept();
   advance_strangers();
   for (auto& [process, meeting] : meetings_) advance_dial(process, meeting);
 }
 
+// One from each listener by turns, so that a flood at one address keeps nobody out at another.
 void Connector::accept() {
-  for (const Listener& listener : listeners_) {
-    while (strangers_.size() < kMostStrangers) {
-      SoleFd fd = accept_from(listener);
-      if (!fd.valid()) break;
-      Result<ProcessId> nonce = random_process_id();
-      if (!nonce.ok()) return;
-      epoll_event event{};
-      event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
-      ::epoll_ctl(wait_set_.get(), EPOLL_CTL_ADD, fd.get(), &event);
-      const auto streams = static_cast<uint8_t>(config_.streams);
-      strangers_.push_back(
-          {HalfOpen(std::move(fd), Handshake::accepting(me_, streams, nonce.value())),
-           clock_.now_ns() + kStrangerNs});
-    }
+  size_t idle = 0;  // listeners in a row where nobody has called
+  while (idle < listeners_.size() && has_place()) {
+    const Listener& listener = listeners_[turn_++ % listeners_.size()];
+    SoleFd fd = accept_from(listener);
+    idle = fd.valid() ? 0 : idle + 1;
+    if (!fd.valid()) continue;
+    Result<ProcessId> nonce = random_process_id();
+    if (!nonce.ok()) return;
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
+    ::epoll_ctl(wait_set_.get(), EPOLL_CTL_ADD, fd.get(), &event);
+    const auto streams = static_cast<uint8_t>(config_.streams);
+    strangers_.push_back(
+        {HalfOpen(std::move(fd), Handshake::accepting(me_, streams, nonce.value())),
+         clock_.now_ns()});
+    if (strangers_.size() > kMostStrangers) strangers_.pop_front();
   }
+}
+
+bool Connector::has_place() const {
+  return strangers_.size() < kMostStrangers ||
+         clock_.now_ns() >= strangers_.front().since_ns + kTimeToProveNs;
 }
 
 void Connector::advance_strangers() {
@@ -158,7 +177,7 @@ void Connector::advance_strangers() {
   std::erase_if(strangers_, [&](Stranger& stranger) {
     switch (stranger.connection.advance(key_)) {
       case HalfOpen::Progress::Waits:
-        return now_ns >= stranger.give_up_ns;
+        return now_ns >= stranger.since_ns + kStrangerNs;
       case HalfOpen::Progress::Met:
         take_stranger(stranger);
         return true;

@@ -58,14 +58,14 @@ class Connector {
   Status failure_of(const ProcessId& process) const;
   // For a wait that was in vain: what is known of this process; "": nothing.
   std::string why_not(const ProcessId& process) const;
-  // Readable when serve() may have something to do.
-  int wait_fd() const { return wait_set_.get(); }
+  // Until serve() may have something to do, or for so long; whether it may. Not under the mutex.
+  bool wait(int64_t ms) const;
 
  private:
   // Accepted, and not known yet.
   struct Stranger {
     HalfOpen connection;
-    int64_t give_up_ns;
+    int64_t since_ns;
   };
   struct Meeting {
     std::vector<std::optional<Connection>> connections;  // by stream
@@ -82,6 +82,7 @@ class Connector {
   Status listen();
   Meeting& meeting_with(const ProcessId& process);
   void accept();
+  bool has_place() const;
   void advance_strangers();
   void take_stranger(Stranger& stranger);
   void advance_dial(const ProcessId& process, Meeting& meeting);
@@ -94,8 +95,9 @@ class Connector {
   const Clock& clock_;
   std::vector<Interface> interfaces_;
   std::vector<Listener> listeners_;
-  UniqueFd wait_set_;  // epoll
-  std::list<Stranger> strangers_;
+  UniqueFd wait_set_;              // epoll
+  std::list<Stranger> strangers_;  // the oldest first
+  size_t turn_ = 0;                // of the listeners
   std::map<ProcessId, Meeting> meetings_;
   std::set<ProcessId> met_;
   std::string turned_away_;  // the last stranger, and why
