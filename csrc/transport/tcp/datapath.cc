@@ -13,7 +13,6 @@ namespace rdmacoll {
 
 using tcp::FrameHead;
 using tcp::FrameKind;
-using tcp::OpenedRegion;
 using tcp::OwnRegion;
 using tcp::SendQueue;
 using tcp::Stream;

@@ -6,6 +6,7 @@
 namespace rdmacoll {
 
 using tcp::FrameHead;
+using tcp::FrameKind;
 using tcp::OwnRegion;
 
 namespace {
@@ -21,16 +22,16 @@ void TcpTransport::run_errands() {
     send_notices();
     forget_released();
   }
-  if (errands_.is_time_for_silence(clock_.now_ns(), kLookForSilenceNs)) look_for_silence();
+  if (errands_.is_time_again(clock_.now_ns(), kLookForSilenceNs)) look_for_silence();
 }
 
 void TcpTransport::send_notices() {
-  std::vector<tcp::Notice> notices;
+  std::vector<Notice> notices;
   {
     const std::lock_guard lock(mutex_);
     notices.swap(errands_.notices);
   }
-  std::erase_if(notices, [this](const tcp::Notice& notice) { return send_notice(notice); });
+  std::erase_if(notices, [this](const Notice& notice) { return send_notice(notice); });
   if (notices.empty()) return;
   errands_.note();
   const std::lock_guard lock(mutex_);
@@ -38,9 +39,10 @@ void TcpTransport::send_notices() {
 }
 
 // False: there is no room now.
-bool TcpTransport::send_notice(const tcp::Notice& notice) {
+bool TcpTransport::send_notice(const Notice& notice) {
   Peer& peer = peer_at(notice.peer);
-  const FrameHead head{.kind = notice.kind, .region = notice.region};
+  const FrameHead head{.kind = notice.closed ? FrameKind::Closed : FrameKind::Withdrawn,
+                       .region = notice.region};
   if (!peer.alive()) return true;
   if (peer.is_self) {
     hear_of_region(peer, head, notice.generation);

@@ -7,7 +7,6 @@ namespace rdmacoll {
 
 using tcp::FrameHead;
 using tcp::FrameKind;
-using tcp::OpenedRegion;
 using tcp::OwnRegion;
 using tcp::PartKey;
 using tcp::RegionKey;
@@ -47,40 +46,25 @@ Result<Region> TcpTransport::open_region(PeerId id, std::string_view bytes, Dead
     if (!part.ok()) return part.status();
     return open_part(peer, part.value());
   }
-  auto key = tcp::parse_region_key(bytes);
-  if (!key.ok()) return key.status();
-  if (key.value().owner != peer.process) {
+  auto parsed = tcp::parse_region_key(bytes);
+  if (!parsed.ok()) return parsed.status();
+  const RegionKey& key = parsed.value();
+  if (key.owner != peer.process) {
     return Status(StatusCode::InvalidArgument, "the region key is not one of " + peer.name);
   }
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
-  return open_whole(peer, key.value());
+  const std::lock_guard lock(mutex_);
+  return peer.regions.open(key.region, {key.bytes, key.generation}, peer.name);
 }
 
 // In the data path: once it is open nothing is locked. A part lives as long as the transport, so
 // its generation says nothing.
 Result<Region> TcpTransport::open_part(Peer& peer, const PartKey& key) {
-  if (peer.regions.at(key.region) == nullptr) {
-    const std::lock_guard lock(mutex_);
-    if (peer.regions.at(key.region) == nullptr) {
-      peer.regions.set(key.region, std::make_unique<OpenedRegion>(OpenedRegion{key.bytes, 0}));
-    }
-  }
-  return Region{key.region, nullptr, peer.regions.at(key.region)->bytes};
-}
-
-Result<Region> TcpTransport::open_whole(Peer& peer, const RegionKey& key) {
-  const Region opened{key.region, nullptr, key.bytes};
-  const std::lock_guard lock(mutex_);
   if (const OpenedRegion* open = peer.regions.at(key.region)) {
-    if (open->generation == key.generation) return opened;
-    return Status(StatusCode::InvalidArgument,
-                  "the key of a region of " + peer.name +
-                      " belongs to an earlier or later use of its id than the region that is open");
+    return Region{key.region, nullptr, open->bytes};
   }
-  if (peer.withdrawn.has(key.region, key.generation)) return withdrawn_by(peer.name);
-  peer.regions.set(key.region,
-                   std::make_unique<OpenedRegion>(OpenedRegion{key.bytes, key.generation}));
-  return opened;
+  const std::lock_guard lock(mutex_);
+  return peer.regions.open(key.region, {key.bytes, 0}, peer.name);
 }
 
 Placement TcpTransport::begin_placement(PeerId id, std::byte* data, uint64_t bytes) {
@@ -98,10 +82,9 @@ void TcpTransport::end_placement(const Placement& placement) {
 
 void TcpTransport::close_region(PeerId id, RegionId region) {
   const std::lock_guard lock(mutex_);
-  const auto open = peer_at(id).regions.take(region);
-  if (open == nullptr) return;
-  errands_.notices.push_back({id, FrameKind::Closed, region, open->generation});
-  errands_.note();
+  if (const auto closed = peer_at(id).regions.close(region)) {
+    errands_.say_closed(id, region, *closed);
+  }
 }
 
 void TcpTransport::release_region(RegionId id, Release how) {
@@ -112,14 +95,7 @@ void TcpTransport::release_region(RegionId id, Release how) {
     static_cast<void>(regions_.take(id));  // nobody is met, so nobody drives this transport
     return;
   }
-  region->lease.released = true;
-  errands_.released.push_back(id);
-  if (how == Release::Withdraw) {
-    for (const PeerId reader : region->lease.readers) {
-      errands_.notices.push_back({reader, FrameKind::Withdrawn, id, region->lease.generation});
-    }
-  }
-  errands_.note();
+  errands_.release(id, region->lease, how);
 }
 
 // In the driver, by a notice. Where a withdrawn region is open, the answer comes when it is closed.
@@ -129,14 +105,10 @@ void TcpTransport::hear_of_region(Peer& peer, const FrameHead& notice, Generatio
     OwnRegion* mine = regions_.at(notice.region);
     if (mine == nullptr) return;
     mine->lease.closed(peer.id, generation);
-    if (!mine->lease.released) return;
-  } else {
-    const OpenedRegion* open = peer.regions.at(notice.region);
-    if (open != nullptr && open->generation == generation) return;
-    peer.withdrawn.add(notice.region, generation);
-    errands_.notices.push_back({peer.id, FrameKind::Closed, notice.region, generation});
+    if (mine->lease.released) errands_.note();
+  } else if (peer.regions.withdraw(notice.region, generation)) {
+    errands_.say_closed(peer.id, notice.region, generation);
   }
-  errands_.note();
 }
 
 }  // namespace rdmacoll

@@ -17,9 +17,9 @@
 #include "csrc/base/job_key.h"
 #include "csrc/base/published.h"
 #include "csrc/memory/unique_fd.h"
+#include "csrc/transport/errands.h"
 #include "csrc/transport/tcp/connection/connector.h"
 #include "csrc/transport/tcp/connection/peer.h"
-#include "csrc/transport/tcp/errands.h"
 #include "csrc/transport/tcp/settings/settings.h"
 #include "csrc/transport/transport.h"
 
@@ -104,12 +104,11 @@ class TcpTransport final : public Transport {
 
   // Regions (regions.cc).
   Result<Region> open_part(Peer& peer, const tcp::PartKey& key);
-  Result<Region> open_whole(Peer& peer, const tcp::RegionKey& key);
   void hear_of_region(Peer& peer, const tcp::FrameHead& notice, Generation generation);
 
   // The data path (datapath.cc): the driver's.
   Peer& peer_at(PeerId id) const;
-  const tcp::OpenedRegion& opened(const Peer& peer, RegionId region) const;
+  const OpenedRegion& opened(const Peer& peer, RegionId region) const;
   bool has_room(const Peer& peer, uint64_t bytes) const;
   tcp::FrameHead head_of_put(const Peer& peer, const RemoteSlice& destination) const;
   void push_put(Peer& peer, const LocalSlice& source, tcp::FrameHead head);
@@ -130,7 +129,7 @@ class TcpTransport final : public Transport {
   // Now and then (housekeeping.cc): the driver's.
   void run_errands();
   void send_notices();
-  bool send_notice(const tcp::Notice& notice);
+  bool send_notice(const Notice& notice);
   void forget_released();
   bool is_in_use(tcp::OwnRegion& region);
   void look_for_silence();
@@ -150,7 +149,7 @@ class TcpTransport final : public Transport {
   std::map<ProcessId, PeerId> ids_;
   Generation generations_ = 0;
 
-  tcp::Errands errands_;
+  Errands errands_;
   std::vector<Peer*> unsent_;   // the driver's
   tcp::Placements placements_;  // the same
 };

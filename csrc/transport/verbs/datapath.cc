@@ -10,9 +10,9 @@
 namespace rdmacoll {
 
 using verbs::Immediate;
-using verbs::OpenedRegion;
 using verbs::QueuePair;
 using verbs::RegionNotice;
+using verbs::RemoteRegion;
 using verbs::SignalRecord;
 using verbs::SignalRing;
 
@@ -28,8 +28,8 @@ VerbsTransport::Peer& VerbsTransport::peer_at(PeerId id) const {
   return *peer;
 }
 
-const OpenedRegion& VerbsTransport::opened(const Peer& peer, RegionId region) const {
-  const OpenedRegion* open = peer.regions.at(region);
+const RemoteRegion& VerbsTransport::opened(const Peer& peer, RegionId region) const {
+  const RemoteRegion* open = peer.regions.at(region);
   RDMACOLL_CHECK(open != nullptr);
   return *open;
 }
@@ -44,7 +44,7 @@ uint32_t VerbsTransport::local_key(const LocalSlice& slice) const {
 Posted VerbsTransport::put(PeerId id, uint8_t, LocalSlice source, RemoteSlice destination,
                            Ticket* ticket) {
   Peer& peer = peer_at(id);
-  const OpenedRegion& region = opened(peer, destination.region);
+  const RemoteRegion& region = opened(peer, destination.region);
   RDMACOLL_CHECK(source.bytes == destination.bytes &&
                  region.holds(destination.offset, destination.bytes));
   return transfer(peer, {false, source, {region.address + destination.offset, region.rkey}},
@@ -54,7 +54,7 @@ Posted VerbsTransport::put(PeerId id, uint8_t, LocalSlice source, RemoteSlice de
 Posted VerbsTransport::get(PeerId id, uint8_t, RemoteSlice source, LocalSlice destination,
                            Ticket* ticket) {
   Peer& peer = peer_at(id);
-  const OpenedRegion& region = opened(peer, source.region);
+  const RemoteRegion& region = opened(peer, source.region);
   RDMACOLL_CHECK(source.bytes == destination.bytes && region.holds(source.offset, source.bytes));
   return transfer(peer, {true, destination, {region.address + source.offset, region.rkey}}, ticket);
 }
@@ -104,7 +104,7 @@ bool VerbsTransport::may_signal(Peer& peer) {
 Posted VerbsTransport::signal(PeerId id, uint8_t, RemoteSlice slice, uint64_t counter,
                               const Header& header) {
   Peer& peer = peer_at(id);
-  const OpenedRegion& region = opened(peer, slice.region);
+  const RemoteRegion& region = opened(peer, slice.region);
   RDMACOLL_CHECK(slice.offset % kLineBytes == 0 && region.holds(slice.offset, kLineBytes));
   RDMACOLL_CHECK(header.inline_bytes <= kInlineBytes);
   if (!peer.alive()) return Posted::Done;

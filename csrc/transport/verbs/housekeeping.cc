@@ -34,24 +34,24 @@ void VerbsTransport::run_errands() {
       lose(*peers_.at(id), PeerState::Broken, failure);
     }
   }
-  if (errands_.is_time_to_probe(clock_.now_ns(), kProbeEveryNs)) probe_silent_peers();
+  if (errands_.is_time_again(clock_.now_ns(), kProbeEveryNs)) probe_silent_peers();
 }
 
 // A notice comes after everything that was sent to the peer or read from it. It follows by itself
 // what went over its own stripe; what went over others, and what is read, must be done before.
 void VerbsTransport::send_notices() {
-  std::vector<verbs::Notice> due;
+  std::vector<Notice> due;
   {
     const std::lock_guard lock(mutex_);
     due.swap(errands_.notices);
   }
-  for (verbs::Notice& notice : due) {
+  for (Notice& notice : due) {
     Peer& peer = peer_at(notice.peer);
     if (!peer.alive()) continue;
     if (!notice.follows) notice.follows = peer.transfers.newest();
-    if (notice.follows->done() && send_notice(peer, notice.kind, &notice.about)) {
-      continue;
-    }
+    const verbs::RegionNotice about{notice.region, notice.generation};
+    const uint32_t kind = notice.closed ? Immediate::kRegionClosed : Immediate::kRegionWithdrawn;
+    if (notice.follows->done() && send_notice(peer, kind, &about)) continue;
     const std::lock_guard lock(mutex_);
     errands_.notices.push_back(notice);
     errands_.note();

@@ -12,10 +12,10 @@
 
 namespace rdmacoll {
 
-using verbs::OpenedRegion;
 using verbs::OwnRegion;
 using verbs::PartKey;
 using verbs::RegionKey;
+using verbs::RemoteRegion;
 
 namespace {
 
@@ -81,7 +81,9 @@ Result<Region> VerbsTransport::open_region(PeerId id, std::string_view bytes, De
                   "the region key is not one of " + peer.address.who());
   }
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
-  return open_whole(peer, key);
+  const std::lock_guard lock(mutex_);
+  return peer.regions.open(key.region, {{key.bytes, key.generation}, key.address, key.rkey},
+                           peer.address.who());
 }
 
 // In the data path: once it is open nothing is locked.
@@ -90,37 +92,20 @@ Result<Region> VerbsTransport::open_part(Peer& peer, const PartKey& key) {
     return Status(StatusCode::InvalidArgument,
                   "the region key is not one of " + peer.address.who());
   }
-  if (peer.regions.at(key.region) == nullptr) {
-    const std::lock_guard lock(mutex_);
-    if (peer.regions.at(key.region) == nullptr) {
-      peer.regions.set(key.region, std::make_unique<OpenedRegion>(OpenedRegion{
-                                       key.address, key.pages * PartKey::kPageBytes, key.rkey, 0}));
-    }
+  if (const RemoteRegion* open = peer.regions.at(key.region)) {
+    return Region{key.region, nullptr, open->bytes};
   }
-  return Region{key.region, nullptr, peer.regions.at(key.region)->bytes};
-}
-
-Result<Region> VerbsTransport::open_whole(Peer& peer, const RegionKey& key) {
-  const Region opened{key.region, nullptr, key.bytes};
   const std::lock_guard lock(mutex_);
-  if (const OpenedRegion* open = peer.regions.at(key.region)) {
-    if (open->generation == key.generation) return opened;
-    return Status(StatusCode::InvalidArgument,
-                  "the key of a region of " + peer.address.who() +
-                      " belongs to an earlier or later use of its id than the region that is open");
-  }
-  if (peer.withdrawn.has(key.region, key.generation)) return withdrawn_by(peer.address.who());
-  peer.regions.set(key.region, std::make_unique<OpenedRegion>(
-                                   OpenedRegion{key.address, key.bytes, key.rkey, key.generation}));
-  return opened;
+  return peer.regions.open(key.region,
+                           {{key.pages * PartKey::kPageBytes, 0}, key.address, key.rkey},
+                           peer.address.who());
 }
 
 void VerbsTransport::close_region(PeerId id, RegionId region) {
   const std::lock_guard lock(mutex_);
-  const auto open = peer_at(id).regions.take(region);
-  if (open == nullptr) return;
-  errands_.notices.push_back({id, verbs::Immediate::kRegionClosed, {region, open->generation}});
-  errands_.note();
+  if (const auto closed = peer_at(id).regions.close(region)) {
+    errands_.say_closed(id, region, *closed);
+  }
 }
 
 void VerbsTransport::release_region(RegionId id, Release how) {
@@ -132,15 +117,7 @@ void VerbsTransport::release_region(RegionId id, Release how) {
     static_cast<void>(regions_.take(id));  // nobody is met, so nobody drives this transport
     return;
   }
-  region->lease.released = true;
-  errands_.released.push_back(id);
-  if (how == Release::Withdraw) {
-    for (const PeerId reader : region->lease.readers) {
-      errands_.notices.push_back(
-          {reader, verbs::Immediate::kRegionWithdrawn, {id, region->lease.generation}});
-    }
-  }
-  errands_.note();
+  errands_.release(id, region->lease, how);
 }
 
 // In the driver, by a notice. Where a withdrawn region is open, the answer comes when it is closed.
@@ -151,14 +128,10 @@ void VerbsTransport::hear_of_region(Peer& peer, uint32_t notice, const verbs::Re
     OwnRegion* mine = regions_.at(about.region);
     if (mine == nullptr) return;
     mine->lease.closed(peer.id, about.generation);
-    if (!mine->lease.released) return;
-  } else {
-    const OpenedRegion* open = peer.regions.at(about.region);
-    if (open != nullptr && open->generation == about.generation) return;
-    peer.withdrawn.add(about.region, about.generation);
-    errands_.notices.push_back({peer.id, verbs::Immediate::kRegionClosed, about});
+    if (mine->lease.released) errands_.note();
+  } else if (peer.regions.withdraw(about.region, about.generation)) {
+    errands_.say_closed(peer.id, about.region, about.generation);
   }
-  errands_.note();
 }
 
 }  // namespace rdmacoll

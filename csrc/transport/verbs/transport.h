@@ -21,12 +21,12 @@
 #include "csrc/base/published.h"
 #include "csrc/memory/unique_fd.h"
 #include "csrc/memory/wake_fd.h"
+#include "csrc/transport/errands.h"
 #include "csrc/transport/transport.h"
 #include "csrc/transport/verbs/connection/completion_queue.h"
 #include "csrc/transport/verbs/connection/listener.h"
 #include "csrc/transport/verbs/connection/met_processes.h"
 #include "csrc/transport/verbs/connection/peer.h"
-#include "csrc/transport/verbs/errands.h"
 #include "csrc/transport/verbs/settings/settings.h"
 
 namespace rdmacoll {
@@ -110,11 +110,10 @@ class VerbsTransport final : public Transport {
 
   // Regions (regions.cc).
   Result<Region> open_part(Peer& peer, const verbs::PartKey& key);
-  Result<Region> open_whole(Peer& peer, const verbs::RegionKey& key);
 
   // The data path (datapath.cc).
   Peer& peer_at(PeerId id) const;
-  const verbs::OpenedRegion& opened(const Peer& peer, RegionId region) const;
+  const verbs::RemoteRegion& opened(const Peer& peer, RegionId region) const;
   uint32_t local_key(const LocalSlice& slice) const;
   struct Transfer;
   Posted transfer(Peer& peer, const Transfer& what, Ticket* ticket);
@@ -171,7 +170,7 @@ class VerbsTransport final : public Transport {
   Failures failures_;
   bool leaving_ = false;
 
-  verbs::Errands errands_;
+  Errands errands_;
   std::vector<Peer*> chained_;  // the driver's
 
   std::unique_ptr<verbs::ConnectionListener> listener_;  // last: it ends before what it uses

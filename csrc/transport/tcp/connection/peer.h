@@ -13,11 +13,11 @@
 
 #include "csrc/base/limits.h"
 #include "csrc/base/process_id.h"
-#include "csrc/base/published.h"
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
 #include "csrc/memory/sole_fd.h"
 #include "csrc/transport/lease.h"
+#include "csrc/transport/opened_regions.h"
 #include "csrc/transport/tcp/connection/frame_reader.h"
 #include "csrc/transport/tcp/connection/handshake.h"
 #include "csrc/transport/tcp/connection/placements.h"
@@ -27,13 +27,14 @@
 
 namespace rdmacoll::tcp {
 
-// A region of a peer that may be put to.
-struct OpenedRegion {
-  uint64_t bytes;
-  Generation generation;
+// What an event of the epoll set of connections is about.
+struct EventTag {
+  PeerId peer;
+  uint32_t stream;
 
-  bool holds(uint64_t offset, uint64_t count) const {
-    return offset <= bytes && count <= bytes - offset;
+  uint64_t pack() const { return uint64_t{peer} << 32 | stream; }
+  static EventTag unpack(uint64_t packed) {
+    return {static_cast<PeerId>(packed >> 32), static_cast<uint32_t>(packed)};
   }
 };
 
@@ -87,8 +88,7 @@ struct Peer {
   bool is_self = false;
   std::vector<std::unique_ptr<Stream>> streams;  // none of this process itself
 
-  // The driver reads, others write.
-  Published<OpenedRegion, kMaxRegions> regions;
+  OpenedRegions<OpenedRegion> regions;  // of the peer, that may be put to
   std::atomic<PeerState> state{PeerState::Alive};
 
   // The driver's.
@@ -100,9 +100,6 @@ struct Peer {
   bool said_goodbye = false;
   int64_t owes_since_ns = 0;   // an answer to something that was sent; 0: it does not
   int64_t ended_since_ns = 0;  // one of its streams but the first; 0: none has
-
-  // Under the transport's mutex.
-  Withdrawals withdrawn;
 
   bool alive() const { return state.load(std::memory_order_acquire) == PeerState::Alive; }
   // Bytes have been written. A stream whose newest is done holds back none of the others.

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "csrc/base/published.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
 #include "csrc/transport/lease.h"
+#include "csrc/transport/opened_regions.h"
 #include "csrc/transport/transfers.h"
 #include "csrc/transport/verbs/connection/address.h"
 #include "csrc/transport/verbs/connection/queue_pair.h"
@@ -23,15 +23,9 @@
 namespace rdmacoll::verbs {
 
 // A region of a peer that may be put to.
-struct OpenedRegion {
+struct RemoteRegion : OpenedRegion {
   uint64_t address;
-  uint64_t bytes;
   uint32_t rkey;
-  Generation generation;
-
-  bool holds(uint64_t offset, uint64_t count) const {
-    return offset <= bytes && count <= bytes - offset;
-  }
 };
 
 enum class PeerState : uint8_t {
@@ -108,8 +102,8 @@ struct Peer {
   std::vector<std::unique_ptr<QueuePair>> stripes;
   OwnSignalRing own_ring;
 
+  OpenedRegions<RemoteRegion> regions;
   // The driver reads, others write.
-  Published<OpenedRegion, kMaxRegions> regions;
   std::atomic<PeerState> state{PeerState::Connecting};
   QueuePair::Remote its_ring{};  // before Alive
 
@@ -126,7 +120,6 @@ struct Peer {
   bool heard = true;  // something, since the last look
 
   // Under the transport's mutex.
-  Withdrawals withdrawn;
   PeerHandshake handshake;
 
   // The record of the signal, or notice, that is taken next.

@@ -1,0 +1,66 @@
+// OpenedRegions: the regions of one peer that this process has open, where opening one asks nobody;
+// and those that the peer has taken back before.
+// Floor: transport. Thread: at() any; the rest under the transport's mutex.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "csrc/base/limits.h"
+#include "csrc/base/published.h"
+#include "csrc/memory/region.h"
+#include "csrc/transport/lease.h"
+
+namespace rdmacoll {
+
+struct OpenedRegion {
+  uint64_t bytes;
+  Generation generation;
+
+  bool holds(uint64_t offset, uint64_t count) const {
+    return offset <= bytes && count <= bytes - offset;
+  }
+};
+
+// Opened is an OpenedRegion, with what the transport needs besides.
+template <typename Opened>
+class OpenedRegions {
+ public:
+  // nullptr: it is not open.
+  const Opened* at(RegionId id) const { return open_.at(id); }
+
+  // It may be open already, by the same key. `owner` is for messages.
+  Result<Region> open(RegionId id, const Opened& region, const std::string& owner) {
+    const Region opened{id, nullptr, region.bytes};
+    if (const Opened* open = at(id)) {
+      if (open->generation == region.generation) return opened;
+      return Status(StatusCode::InvalidArgument,
+                    "the key of a region of " + owner +
+                        " belongs to an earlier or later use of its id than the region that is "
+                        "open");
+    }
+    if (withdrawn_.has(id, region.generation)) return withdrawn_by(owner);
+    open_.set(id, std::make_unique<Opened>(region));
+    return opened;
+  }
+  // Which use of the id that was; nullopt: it was not open.
+  std::optional<Generation> close(RegionId id) {
+    const auto closed = open_.take(id);
+    return closed == nullptr ? std::nullopt : std::optional(closed->generation);
+  }
+  // The peer takes it back. Whether it is not open here, and never will be; else it stays open
+  // until it is closed.
+  bool withdraw(RegionId id, Generation generation) {
+    if (const Opened* open = at(id); open != nullptr && open->generation == generation)
+      return false;
+    withdrawn_.add(id, generation);
+    return true;
+  }
+
+ private:
+  Published<Opened, kMaxRegions> open_;
+  Withdrawals withdrawn_;
+};
+
+}  // namespace rdmacoll
