@@ -18,7 +18,7 @@ from world import client_store
 AT_A_TIME = 4095  # kMaxRegions of csrc/base/limits.h
 WARM_UP = 500  # groups, while caches and arenas fill
 RESIDENT_BYTES_PER_GROUP = 2048  # torch keeps a few hundred itself
-STORE_KEYS_PER_GROUP = 8  # of torch itself, and a counter per rank
+STORE_KEYS_PER_GROUP = 7  # of torch itself, and a counter
 
 
 class Holdings(NamedTuple):

@@ -11,10 +11,11 @@ namespace rdmacoll::torch_ext {
 namespace {
 
 std::unique_ptr<Bootstrap> bootstrap_of(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                        int size, const Agent& agent,
-                                        const InterruptCheck& interrupt) {
-  if (!agent.introduces) return std::make_unique<StoreBootstrap>(store, rank, size, interrupt);
-  return std::make_unique<AgentBootstrap>(agent.address, rank, size, interrupt);
+                                        int size, const std::vector<uint64_t>& members,
+                                        const Agent& agent, const InterruptCheck& interrupt) {
+  if (agent.introduces)
+    return std::make_unique<AgentBootstrap>(agent.address, rank, size, interrupt);
+  return std::make_unique<StoreBootstrap>(store, rank, size, members, interrupt);
 }
 
 }  // namespace
@@ -26,7 +27,8 @@ std::shared_ptr<Session> join_group(const c10::intrusive_ptr<c10d::Store>& store
   const WithoutGil without_gil;
   PythonInterrupt interrupt;
   const InterruptCheck check = [&interrupt] { return interrupt.check(); };
-  const auto bootstrap = bootstrap_of(store, rank, size, agent, check);
+  const auto bootstrap =
+      bootstrap_of(store, rank, size, options.global_ranks_in_group, agent, check);
   const int64_t timeout_ms = limit.value_or(options.timeout).count();
   const AskSecret ask_secret = [&]() -> Result<SecretSetting> {
     const bool is_drawn = agent.address.empty();
