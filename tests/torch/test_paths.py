@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import time
 from typing import Any
 
@@ -64,6 +66,41 @@ def test_a_rank_that_cannot_take_part_tells_the_others() -> None:
     with pytest.raises(RuntimeError, match=says if rank == 1 else f"rank 1.*take part.*{says}"):
         dist.init_process_group("rdma")
     assert time.monotonic() - began < WITHOUT_WAITING_S
+
+
+def narrow_the_ports() -> contextlib.ExitStack:
+    """Leaves this rank no port that it may listen on: another socket has the only one."""
+    held = contextlib.ExitStack()
+    taken = held.enter_context(socket.create_server(("0.0.0.0", 0)))
+    os.environ["RDMACOLL_TCP_PORTS"] = str(taken.getsockname()[1])
+    return held
+
+
+NO_PORT = "tcp: no port from .* is free at .*RDMACOLL_TCP_PORTS"
+
+
+@distributed(2, init=False, gloo_lacks="has no transports to choose from", one_host=True)
+def test_who_needs_no_tcp_needs_no_port() -> None:
+    with narrow_the_ports():
+        dist.init_process_group("rdma")
+        assert [path[1:] for path in paths()] == [("shm", "same host")]
+        dist.destroy_process_group()
+
+
+@distributed(2, init=False, gloo_lacks="has no transports to choose from", one_host=True)
+def test_who_needs_tcp_hears_that_it_has_no_port() -> None:
+    rank = int(os.environ["RANK"])
+    os.environ["RDMACOLL_HOST_ID"] = f"host{rank}"
+    says = f"reaches host 'host{1 - rank}'.*{NO_PORT}"
+    with narrow_the_ports(), pytest.raises(RuntimeError, match=says):
+        dist.init_process_group("rdma")
+
+
+@distributed(2, init=False, gloo_lacks="has no transports to choose from", one_host=True)
+def test_tcp_for_all_is_an_error_at_once_without_a_port() -> None:
+    os.environ["RDMACOLL_TRANSPORT"] = "tcp"
+    with narrow_the_ports(), pytest.raises(RuntimeError, match="no port from .* is free at"):
+        dist.init_process_group("rdma")
 
 
 @distributed(2, init=False, gloo_lacks="has no transports to choose from")

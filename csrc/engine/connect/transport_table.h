@@ -18,7 +18,8 @@ struct TransportRow {
   const char* name;
   bool is_built;     // it may be left out when the library is built
   bool spans_hosts;  // it may reach processes on other hosts
-  // Unsupported: this machine has none, and says why.
+  // Unsupported: this machine has none, or none for this process, and says why. With "auto" that is
+  // an error only where a peer is not reached otherwise.
   Result<std::unique_ptr<Transport>> (*open)(const Config& config, const Clock& clock);
   // Ok, or that a setting of its own must have another value.
   Status (*check)(const Settings& settings);

@@ -56,7 +56,7 @@ Result<Listener> listen_at(const IpAddress& ip, const PortRange& ports) {
     Result<Listener> listener = listen_on({ip, static_cast<uint16_t>(port)}, &is_taken);
     if (!is_taken) return listener;
   }
-  return Status(StatusCode::System,
+  return Status(StatusCode::Unsupported,
                 "no port from " + std::to_string(ports.first) + " to " +
                     std::to_string(ports.last) + " is free at " + text_of(ip) +
                     "; each process of a host takes one: give RDMACOLL_TCP_PORTS a wider range");

@@ -16,7 +16,7 @@ struct Listener {
   Endpoint at;
 };
 
-// At this address only, on the first port of the range that is free.
+// At this address only, on the first port of the range that is free. Unsupported: none is.
 Result<Listener> listen_at(const IpAddress& ip, const PortRange& ports);
 
 // The next that has called there; invalid: there is none, or errno says why not.
