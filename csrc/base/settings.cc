@@ -42,6 +42,12 @@ Settings Settings::from_environment() {
   return settings;
 }
 
+std::vector<std::string> Settings::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, value] : values_) all.push_back(name);
+  return all;
+}
+
 const std::string* Settings::find(const std::string& name) const {
   const auto found = values_.find(name);
   return found == values_.end() ? nullptr : &found->second;

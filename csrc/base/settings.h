@@ -23,6 +23,7 @@ class Settings {
   static Settings from_environment();
 
   void set(const std::string& name, const std::string& value) { values_[name] = value; }
+  std::vector<std::string> names() const;
   // nullptr: it is not set.
   const std::string* find(const std::string& name) const;
 

@@ -10,7 +10,11 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/ENVIRONMENT.md").read_text()
 # What declares settings; beside each lies the .cc that reads them.
 DECLARERS = [ROOT / "csrc/base/config.h", *ROOT.glob("csrc/transport/*/settings/settings.h")]
-READERS = [*(path.with_suffix(".cc") for path in DECLARERS), ROOT / "setup.py"]
+READERS = [
+    *(path.with_suffix(".cc") for path in DECLARERS),
+    ROOT / "setup.py",
+    ROOT / "tests/conftest.py",
+]
 READER_FOLDERS = ["rdmacoll", "launcher", "tests/sim"]
 
 
@@ -62,6 +66,12 @@ def plain(value: str) -> str:
 
 def test_every_variable_is_on_the_page() -> None:
     assert set(variables_of_the_page()) == variables_of_the_code()
+
+
+def test_no_variable_of_the_page_is_warned_of() -> None:
+    table = (ROOT / "csrc/engine/known_settings.cc").read_text().partition("kKnown = ")[2]
+    known = re.findall(r'"(\w+)"', table.partition("});")[0])
+    assert known == sorted(variables_of_the_page())
 
 
 @pytest.mark.parametrize("name", declared_settings())

@@ -11,6 +11,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/job_key.h"
 #include "csrc/engine/connect/group_setup.h"
+#include "csrc/engine/known_settings.h"
 #include "torch_ext/base/errors.h"
 
 namespace rdmacoll::torch_ext {
@@ -66,6 +67,7 @@ Result<std::shared_ptr<Endpoint>> Process::endpoint(const AskSecret& ask_secret)
   }
   auto config = Config::from_environment();
   if (!config.ok()) return config.status();
+  warn_of_unknown_settings(config.value());
   SecretSetting& secret = config.value().secret;
   const bool of_file = !secret.text.empty();
   if (!of_file && launchers) {
@@ -191,6 +193,13 @@ std::shared_ptr<Session> Process::enlist(std::shared_ptr<Communicator> communica
   std::erase_if(sessions_, [](const auto& other) { return other.expired(); });
   sessions_.push_back(session);
   return session;
+}
+
+void Process::warn_of_unknown_settings(const Config& config) {
+  if (looked_at_settings_.exchange(true) || config.place.local_rank != 0) return;
+  const Log log(config.log_level, "settings");
+  for (const std::string& line : about_unknown_settings(config.settings))
+    log.write(LogLevel::Warn, line);
 }
 
 void Process::warn_without_secret(const Config& config, int rank, int size) {

@@ -59,6 +59,8 @@ class Process {
  private:
   Process();
   Result<std::shared_ptr<Endpoint>> endpoint(const AskSecret& ask_secret);
+  // Once, on the first rank of a host.
+  void warn_of_unknown_settings(const Config& config);
   // On one rank, once.
   void warn_without_secret(const Config& config, int rank, int size);
   // Under the mutex.
@@ -71,6 +73,7 @@ class Process {
 
   ProcessLife& life_ = ProcessLife::instance();
   std::atomic<bool> met_others_{false};
+  std::atomic<bool> looked_at_settings_{false};
   std::mutex mutex_;
   struct Opened {
     std::weak_ptr<Endpoint> endpoint;
