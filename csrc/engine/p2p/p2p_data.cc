@@ -2,8 +2,9 @@
 // driver.
 //
 // A message that its receiver has lent its tensor for goes there in large chunks, each a put out of
-// the sender's tensor and a line; nothing is copied here. So the chunks, and not the slots, bound
-// what may be under way on a long line. Its send ends when the transport reads the tensor no more.
+// the sender's tensor and a line; nothing is copied here, but for a last chunk so small that it
+// goes in its line. So the chunks, and not the slots, bound what may be under way on a long line.
+// Its send ends when the transport reads the tensor no more.
 #include <algorithm>
 
 #include "csrc/engine/p2p/p2p.h"
@@ -43,7 +44,7 @@ bool PointToPoint::push_chunk(SendOp& op, Port& out) {
   const std::byte* from = op.data + op.moved;
   const uint64_t most = op.is_placed() ? kPlacedChunkBytes : slot_bytes_;
   const uint64_t chunk = std::min(most, op.bytes - op.moved);
-  if (op.is_placed()) {
+  if (op.is_placed() && chunk > kInlineBytes) {
     // put() only reads it.
     const ZeroCopySource source{.slice = {const_cast<std::byte*>(from), chunk, kNoRegion}};
     const RemoteSlice place{op.placed.id, op.moved, chunk};
