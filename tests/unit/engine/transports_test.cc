@@ -322,8 +322,9 @@ TEST(Transports, WhatACardSaysOfAHeapIsNotTrusted) {
 }
 
 TEST(Transports, PathsInOneLine) {
-  FakeTransport shm("shm", ""), verbs("verbs", "");
+  FakeTransport shm("shm", ""), verbs("verbs", ""), tcp("tcp", "");
   verbs.set_device("mlx5_0 port 1");
+  tcp.set_device("eth0 10.0.0.1");
   const auto path = [](FakeTransport& transport, const std::string& host) {
     return Path{.transport = &transport, .same_host = host == "here", .host = host};
   };
@@ -333,6 +334,10 @@ TEST(Transports, PathsInOneLine) {
             "shm to 2 ranks of this host; verbs (mlx5_0 port 1) to 3 ranks on 1 other host");
   EXPECT_EQ(summarize({Path{}, path(verbs, "here"), path(verbs, "b"), path(verbs, "c")}),
             "verbs (mlx5_0 port 1) to 1 rank of this host and 2 ranks on 2 other hosts");
+  EXPECT_EQ(summarize({path(shm, "here"), path(tcp, "b"), path(verbs, "c"), path(tcp, "d"),
+                       path(verbs, "c")}),
+            "shm to 1 rank of this host; tcp (eth0 10.0.0.1) to 2 ranks on 2 other hosts; "
+            "verbs (mlx5_0 port 1) to 2 ranks on 1 other host");
 }
 
 TEST(Transports, TheCardSaysHowLargeAHeapIsMapped) {

@@ -1,14 +1,8 @@
 // Groups whose ranks are reached over two transports at once. The second one is shm in disguise: it
 // has another name, and maps nothing, so the engine puts its messages as over a network.
-#include <barrier>
-
-#include "csrc/engine/connect/group_setup.h"
-#include "csrc/engine/drive/thread_progress.h"
-#include "csrc/engine/shrinking.h"
-#include "csrc/plan/selection/select.h"
 #include "csrc/transport/shm/transport.h"
 #include "tests/unit/engine/in_heap.h"
-#include "tests/unit/engine/world_of_threads.h"
+#include "tests/unit/engine/ranks_over.h"
 
 namespace rdmacoll {
 namespace {
@@ -90,72 +84,25 @@ std::unique_ptr<ShmTransport> open_on(const std::string& host, const Clock& cloc
   return ShmTransport::open(config, clock).take();
 }
 
-// What an endpoint holds, on a host of the test's choice.
-struct Rank {
-  Rank(const std::string& host)
-      : shm(open_on(host, clock)),
-        network(open_on("the network", clock)),
-        transports({shm.get(), &network}, {host, host}, Config{}, clock),
-        progress(ThreadProgress::open(transports, clock, 5).take()) {
-    Config config;
-    config.log_level = LogLevel::Error;
-    config.heap_bytes = 32 << 20;
-    EXPECT_TRUE(transports.adopt_heap(Heap::create(config).take()).ok());
-  }
-  Result<std::unique_ptr<Communicator>> join(uint32_t rank, uint32_t size, Bootstrap& bootstrap) {
-    auto made = set_up_group(transports, clock, Config{}, rank, size, bootstrap, kTestTimeoutMs);
-    if (!made.ok()) return made.status();
-    return adopt(made.take());
-  }
-  std::unique_ptr<Communicator> adopt(NewGroup made) {
-    const EngineContext context{transports, *progress, clock, tuning, algorithm_by_name("auto")};
-    auto group =
-        std::make_unique<Group>(clock, std::move(made.blocks), transports.heap(), Config{});
-    const auto make = [this](NewGroup smaller, const RankSet&) {
-      return adopt(std::move(smaller));
-    };
-    auto shrinking =
-        std::make_unique<Shrinking>(*group, transports, *progress, clock, Config{}, make);
-    return std::make_unique<Communicator>(std::move(group), std::move(made.paths), context,
-                                          kTestTimeoutMs, nullptr, std::move(shrinking));
-  }
+using Body = std::function<void(RankOver&, Communicator&)>;
 
-  bool leaves = false;  // once its body has returned, before the others end
-  SteadyClock clock;
-  Tuning tuning;
-  std::unique_ptr<ShmTransport> shm;
-  Network network;
-  Transports transports;
-  std::unique_ptr<ThreadProgress> progress;
-};
+Network& network_of(RankOver& rank) { return static_cast<Network&>(rank.transport(1)); }
 
-using Body = std::function<void(Rank&, Communicator&)>;
-
-// One rank per entry, on the host of that name. `prepare` sees it before it joins.
+// One rank per entry, on the host of that name. `prepare` sees its network before it joins.
 void run_on(
     const std::vector<std::string>& hosts, const Body& body,
-    const std::function<void(Rank&)>& prepare = [](Rank&) {}) {
-  const auto size = static_cast<uint32_t>(hosts.size());
-  ThreadBootstrap bootstrap(static_cast<int>(size));
-  std::barrier done(size);
-  std::vector<std::thread> threads;
-  for (uint32_t r = 0; r < size; ++r) {
-    threads.emplace_back([&, r] {
-      auto rank = std::make_unique<Rank>(hosts[r]);
-      prepare(*rank);
-      auto face = bootstrap.face(static_cast<int>(r));
-      auto made = rank->join(r, size, face);
-      EXPECT_TRUE(made.ok()) << made.status().message();
-      std::unique_ptr<Communicator> communicator = made.take();
-      body(*rank, *communicator);
-      if (rank->leaves) {
-        communicator.reset();
-        rank.reset();
-      }
-      done.arrive_and_wait();
+    const std::function<void(Network&)>& prepare = [](Network&) {}) {
+  const auto make = [&](uint32_t r) {
+    auto rank = std::make_unique<RankOver>(hosts[r], [&](const Clock& clock) {
+      OwnedTransports opened;
+      opened.push_back(open_on(hosts[r], clock));
+      opened.push_back(std::make_unique<Network>(open_on("the network", clock)));
+      return opened;
     });
-  }
-  for (std::thread& thread : threads) thread.join();
+    prepare(network_of(*rank));
+    return rank;
+  };
+  run_over(static_cast<uint32_t>(hosts.size()), make, body);
 }
 
 void sum(Communicator& c, uint64_t count) {
@@ -167,7 +114,7 @@ void sum(Communicator& c, uint64_t count) {
 
 TEST(TwoHosts, EveryPairHasItsOwnWay) {
   const std::vector<std::string> hosts = {"a", "b", "a", "b", "c"};
-  run_on(hosts, [&](Rank& rank, Communicator& c) {
+  run_on(hosts, [&](RankOver& rank, Communicator& c) {
     const std::string& here = hosts[static_cast<size_t>(c.rank())];
     const std::vector<PeerPath> paths = c.paths();
     ASSERT_EQ(paths.size(), 4u);
@@ -178,7 +125,7 @@ TEST(TwoHosts, EveryPairHasItsOwnWay) {
       EXPECT_EQ(path.reason, here == there ? "same host" : "on host " + there);
     }
     for (const uint64_t count : {1u, 100u, 5000u, 300'000u}) sum(c, count);
-    EXPECT_GT(rank.network.puts(), 0u);
+    EXPECT_GT(network_of(rank).puts(), 0u);
     finish(c, c.barrier());
   });
 }
@@ -187,29 +134,29 @@ TEST(TwoHosts, EveryPairHasItsOwnWay) {
 // that memory, from a bounce slot. Inside a host it is read in place without either.
 TEST(TwoHosts, WhatIsInTheHeapIsPutFromThere) {
   for (const bool refused : {false, true}) {
-    const auto body = [&](Rank& rank, Communicator& c) {
+    const auto body = [&](RankOver& rank, Communicator& c) {
       sum(c, 300'000);
-      EXPECT_EQ(rank.network.puts_from_sources(), 0u) << "ordinary memory";
+      EXPECT_EQ(network_of(rank).puts_from_sources(), 0u) << "ordinary memory";
       heap_of_this_rank = c.heap();
       sum(c, 300'000);
       if (c.rank() == 1) {  // all that it sends goes over the network
-        EXPECT_EQ(rank.network.puts_from_sources() > 0, !refused);
+        EXPECT_EQ(network_of(rank).puts_from_sources() > 0, !refused);
       }
     };
-    run_on({"a", "b", "a"}, body, [&](Rank& rank) { rank.network.refuses_sources = refused; });
+    run_on({"a", "b", "a"}, body, [&](Network& network) { network.refuses_sources = refused; });
   }
 }
 
 TEST(TwoHosts, OnOneHostNothingGoesOverTheNetwork) {
-  run_on({"a", "a", "a"}, [](Rank& rank, Communicator& c) {
+  run_on({"a", "a", "a"}, [](RankOver& rank, Communicator& c) {
     sum(c, 300'000);
-    EXPECT_EQ(rank.network.puts(), 0u);
-    EXPECT_EQ(rank.transports.in_use().size(), 1u);
+    EXPECT_EQ(network_of(rank).puts(), 0u);
+    EXPECT_EQ(rank.transports().in_use().size(), 1u);
   });
 }
 
 TEST(TwoHosts, ASleeperHearsOfBothTransports) {
-  run_on({"a", "a", "b"}, [](Rank&, Communicator& c) {
+  run_on({"a", "a", "b"}, [](RankOver&, Communicator& c) {
     for (int from = 1; from < 3; ++from) {
       float value = static_cast<float>(c.rank());
       if (c.rank() == 0) {
@@ -225,7 +172,7 @@ TEST(TwoHosts, ASleeperHearsOfBothTransports) {
 }
 
 TEST(TwoHosts, ThoseThatAreLeftMakeAGroupOverBoth) {
-  run_on({"a", "a", "b", "b"}, [](Rank& rank, Communicator& c) {
+  run_on({"a", "a", "b", "b"}, [](RankOver& rank, Communicator& c) {
     finish(c, c.barrier());
     if (c.rank() == 0) {
       rank.leaves = true;
@@ -242,7 +189,7 @@ TEST(TwoHosts, ThoseThatAreLeftMakeAGroupOverBoth) {
 }
 
 TEST(TwoHosts, ARankThatLeavesIsMissedOnBoth) {
-  run_on({"a", "a", "b"}, [](Rank& rank, Communicator& c) {
+  run_on({"a", "a", "b"}, [](RankOver& rank, Communicator& c) {
     finish(c, c.barrier());
     if (c.rank() == 0) {
       rank.leaves = true;
