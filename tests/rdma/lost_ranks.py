@@ -1,9 +1,6 @@
 """Ranks that lose another one, or the wire: each ends with an error that says so, in bounded time.
 
     RDMACOLL_TRANSPORT=verbs python tests/rdma/lost_ranks.py
-
-Ranks are forked from one process, as torch takes a minute to import where the processor is
-emulated; what makes them ranks (store, device, queue pairs) they make themselves.
 """
 
 from __future__ import annotations
@@ -13,28 +10,25 @@ import re
 import signal
 import sys
 import time
-import traceback
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+import forked_ranks
 import torch
 import torch.distributed as dist
+from forked_ranks import Body, world_of
 from links import link_down, wire_of
 
 import rdmacoll
 
 QUICK = {"RDMACOLL_IB_TIMEOUT": "14", "RDMACOLL_IB_RETRY_CNT": "3"}  # 67 ms x 4, not 1.9 s
 BOUND_S = 10.0  # against about 1.3 s, on processors that are shared
-LIMIT_S = 120  # of a whole case
 ELEMENTS = (1, 100_000)  # inside a signal; many slots
 BEFORE = 50  # operations that go well
 LARGE_ELEMENTS = 4_000_000  # for some 200 ms
 STILL_TIMEOUT = timedelta(seconds=4)
 STALL = {"RDMACOLL_STALL_TIMEOUT_MS": "5000"}
 STALL_LIMIT_S = 60.0
-
-Body = Callable[[int, dist.Store], None]
 
 
 def reduce_until_it_fails(elements: int) -> tuple[str, float]:
@@ -54,17 +48,16 @@ def expect(rank: int, pattern: str, said: str, waited_s: float) -> None:
     print(f"rank {rank}, after {waited_s * 1000:.0f} ms: {said}", flush=True)
 
 
-def last_is_killed(elements: int) -> Body:
+def one_is_killed(victim: int, elements: int) -> Body:
     """While the others are in an operation with it."""
 
     def body(rank: int, _store: dist.Store) -> None:
-        last = dist.get_world_size() - 1
         tensor = torch.ones(elements)
         for _ in range(BEFORE):
             dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
-        if rank == last:
+        if rank == victim:
             os.kill(os.getpid(), signal.SIGKILL)
-        expect(rank, f"rank {last}", *reduce_until_it_fails(elements))
+        expect(rank, rf"rank {victim}\b", *reduce_until_it_fails(elements))
         go_on_in_smaller_group(elements)
 
     return body
@@ -151,51 +144,16 @@ def ends_with(work: dist.Work) -> tuple[str, float]:
     return "no error", time.monotonic() - began
 
 
-def be_rank(rank: int, world: int, port: int, body: Body, timeout: timedelta | None) -> int:
-    """The exit status."""
-    os.environ["LOCAL_RANK"] = str(rank)  # spreads ranks over devices
-    try:
-        store = dist.TCPStore("127.0.0.1", port, is_master=False)
-        dist.init_process_group("rdma", store=store, rank=rank, world_size=world, timeout=timeout)
-        body(rank, store)
-        dist.destroy_process_group()
-    except BaseException:
-        traceback.print_exc()
-        return 1
-    return 0
-
-
 def run(
     name: str, world: int, body: Body, statuses: list[int], timeout: timedelta | None = None
 ) -> None:
-    """SystemExit unless the ranks end with these (negative: the signal)."""
-    print(f"--- {name}", flush=True)
-    server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    pids = []
-    for rank in range(world):
-        pid = os.fork()
-        if pid == 0:
-            os._exit(be_rank(rank, world, server.port, body, timeout))
-        pids.append(pid)
-    ended = wait_for(pids)
-    if ended != statuses:
-        raise SystemExit(f"{name}: the ranks ended with {ended}, not {statuses} (None: not at all)")
+    """SystemExit unless the ranks of this group end so."""
 
+    def in_group(rank: int, store: dist.Store) -> None:
+        with world_of(world, rank, store, timeout):
+            body(rank, store)
 
-def wait_for(pids: list[int]) -> list[int | None]:
-    """The processes' statuses; what has not ended within the limit is killed."""
-    end = time.monotonic() + LIMIT_S
-    statuses: dict[int, int] = {}
-    while len(statuses) < len(pids) and time.monotonic() < end:
-        for pid in set(pids) - set(statuses):
-            gone, status = os.waitpid(pid, os.WNOHANG)
-            if gone:
-                statuses[pid] = os.waitstatus_to_exitcode(status)
-        time.sleep(0.05)
-    for pid in set(pids) - set(statuses):
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    return [statuses.get(pid) for pid in pids]
+    forked_ranks.run(name, world, in_group, statuses)
 
 
 def main() -> None:
@@ -203,7 +161,7 @@ def main() -> None:
     os.environ |= QUICK
     for elements in ELEMENTS:
         name = f"rank 2 of 3 is killed among all_reduces of {elements} elements"
-        run(name, 3, last_is_killed(elements), [0, 0, -signal.SIGKILL])
+        run(name, 3, one_is_killed(2, elements), [0, 0, -signal.SIGKILL])
     run("rank 1 of 2 is stopped for a while", 2, stands_still, [0, 0], STILL_TIMEOUT)
     os.environ |= STALL
     run("rank 1 of 2 does not run", 2, does_not_run, [0, 0])
