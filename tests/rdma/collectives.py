@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "torch"))
 
 from parts import Part, part
-from paths import check_paths, hosts_by_rank
+from paths import NO_DEVICE, check_paths, places_by_rank
 from steady_state import check_steady_state
 from world import run_body  # type: ignore[import-not-found]
 
@@ -88,6 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--hosts", type=int, default=1, help="that the ranks must be on")
     parser.add_argument("--pretend-hosts", type=int, help="so many, of consecutive ranks")
+    parser.add_argument("--no-device", action="store_true", help="on the last pretended host")
     parser.add_argument("--part", type=part, default=Part(), metavar="K/N", help="of the modules")
     parser.add_argument("modules", nargs="*", default=MODULES, help="of tests/torch")
     options = parser.parse_args()
@@ -97,15 +98,19 @@ def main() -> None:
     if options.pretend_hosts:
         host = int(os.environ["RANK"]) * options.pretend_hosts // int(os.environ["WORLD_SIZE"])
         os.environ["RDMACOLL_HOST_ID"] = f"pretended{host}"
+        if options.no_device and host == options.pretend_hosts - 1:
+            os.environ |= NO_DEVICE
     dist.init_process_group("rdma", timeout=TIMEOUT)
-    hosts, boot_ids = hosts_by_rank()
-    assert len(set(hosts)) == options.hosts, f"the ranks are on {hosts}, not {options.hosts} hosts"
-    print(f"paths: {check_paths(hosts)}", flush=True)
+    places = places_by_rank()
+    hosts = {place.host for place in places}
+    assert len(hosts) == options.hosts, f"the ranks are on {hosts}, not {options.hosts} hosts"
+    print(f"paths: {check_paths(places)}", flush=True)
     say(f"steady state: {check_steady_state()}")
+    one_clock = len({place.boot_id for place in places}) == 1
     total = 0
     for module in options.part.of(options.modules):
         since = time.monotonic()
-        tests = list(tests_of(module, len(hosts), one_clock=len(set(boot_ids)) == 1))
+        tests = list(tests_of(module, len(places), one_clock))
         run_tests(tests, module)
         say(f"{module}: {len(tests)} passed in {time.monotonic() - since:.1f} s")
         total += len(tests)

@@ -1,6 +1,6 @@
 """Ranks that lose another one, or the wire: each ends with an error that says so, in bounded time.
 
-    RDMACOLL_TRANSPORT=verbs python tests/rdma/lost_ranks.py
+RDMACOLL_TRANSPORT=verbs python tests/rdma/lost_ranks.py
 """
 
 from __future__ import annotations

@@ -68,10 +68,11 @@ def groups(build: str, part: Part) -> list[Group]:
     collectives, refused = "tests/rdma/collectives.py", "tests/rdma/two_hosts_refused.py"
     pytest = [python, "-m", "pytest", "-q", "tests/rdma", "--build-folder", f"{build}"]
     pretended = [WARM, collectives, "--pretend-hosts=2", "--hosts=2", "test_p2p", "test_all_reduce"]
+    a_part = [WARM, collectives, f"--part={part}"]
+    mixed = [*a_part, "--pretend-hosts=3", "--hosts=3", "--no-device"]
     training = [WARM, "examples/01_train_digits.py", "--epochs=2", "--goal=0.8"]
     training += ["--compare=none", "--no-figure"]  # which takes a minute to draw in a guest
     shard = {"GTEST_TOTAL_SHARDS": str(part.count), "GTEST_SHARD_INDEX": str(part.index)}
-    a_part = [WARM, collectives, f"--part={part}"]
     two_hosts = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", *a_part, "--hosts=2"]
     unit_tests = [f"{build}/unit_engine_test", "--gtest_brief=1"]
     engine = [
@@ -88,6 +89,8 @@ def groups(build: str, part: Part) -> list[Group]:
         Stage("pretended hosts", 600, [rdmarun, "-np", "4", *pretended], REQUIRE),
         Stage("refusals", 300, [rdmarun, "-np", "2", WARM, refused]),
         Stage("lost ranks", 300, [python, WARM, "tests/rdma/lost_ranks.py"], VERBS),
+        Stage("mixed jobs", 1200, [python, WARM, "tests/rdma/mixed_jobs.py", f"--part={part}"]),
+        Stage("mixed hosts", 900, [rdmarun, "-np", "4", *mixed]),
     ]
     return [
         Group("engine", "--devices=2", engine),
