@@ -58,7 +58,7 @@ class Job:
         return ", ".join(place.host for place in self.places)
 
 
-VERBS, TCP = r"verbs \(rxe\d port 1 \([^()]+\)\)", r"tcp \([^()]+\)"
+VERBS, TCP = r"verbs \(\S+ port \d+ \([^()]+\)\)", r"tcp \([^()]+\)"
 JOBS = (
     Job(
         (A, B, C),

@@ -29,6 +29,7 @@ def check_steady_state() -> str:
         assert tensor[-1].item() == world * (world + 1) // 2
     after = backend()._counters()
     added = {kind: after[kind] - before[kind] for kind in before}
-    assert before["registrations"] > 0, f"set-up registered nothing? {before}"
+    over_verbs = any(way == "verbs" for _, way, _ in backend()._paths())
+    assert before["registrations"] > 0 or not over_verbs, f"set-up registered nothing? {before}"
     assert not any(added.values()), f"{ROUNDS} all_reduces on rank {rank} added {added}"
     return f"{ROUNDS} all_reduces added {added} to {before}"
