@@ -126,7 +126,8 @@ TEST(MixedJobs, LargeBuffersAreExact) {
   run_job(kJobs[1], 1, body);
 }
 
-// ThreadSanitizer sees the kernel read, for an answer over tcp, what a rank says while it shrinks.
+// Not for ThreadSanitizer: a get over verbs counts as done when its peer says goodbye, and may
+// still land when its place is used again.
 #ifndef __SANITIZE_THREAD__
 // Whoever it is, and whatever joins it to the others: all of them hear of it, and go on together.
 TEST(MixedJobs, ThoseThatAreLeftGoOn) {

@@ -31,7 +31,6 @@ TEST(PlacedMessages, TheLastBytesMayBeInALine) {
   Config config;
   config.transport = "tcp";
   config.log_level = LogLevel::Error;
-  config.stall_timeout_ms = 0;  // ranks_over.h says why
   config.settings.set("RDMACOLL_SOCKET_IFNAME", "=lo");
   WorldOfThreads(2, config).run([](Communicator& c) {
     for (uint64_t bytes = 0; bytes <= 2 * kInlineBytes; ++bytes) exchange(c, bytes, kMessages);

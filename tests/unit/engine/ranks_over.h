@@ -58,12 +58,8 @@ class RankOver {
   std::unique_ptr<Communicator> adopt(NewGroup made) {
     const EngineContext context{transports_, *progress_, clock_, tuning_,
                                 algorithm_by_name("auto")};
-    // Nobody asks for heartbeats: over tcp the kernel reads a beat while its thread may write it,
-    // which harms nothing and is a race to the thread sanitizer.
-    Config config;
-    config.stall_timeout_ms = 0;
     auto group =
-        std::make_unique<Group>(clock_, std::move(made.blocks), transports_.heap(), config);
+        std::make_unique<Group>(clock_, std::move(made.blocks), transports_.heap(), Config{});
     const auto make = [this](NewGroup smaller, const RankSet&) {
       return adopt(std::move(smaller));
     };
