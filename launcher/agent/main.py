@@ -147,7 +147,8 @@ def _report(comm: Comm, job: Job, ended: Supervisor) -> int | None:
     restart = _next_attempt(comm, job, ended)
     failures = unpack_failures(comm.from_all(pack_failures(ended.losses.failures)))
     if comm.rank == 0 and ended.cause.why:
-        ended.hear_late_losses({failure.rank for failure in failures})
+        if restart is None:  # else the next supervisor hears of them, and ends the job
+            ended.hear_late_losses({failure.rank for failure in failures})
         said = describe(ended.cause, job, ended.late)
         for line in [said] if said else failure_lines(failures):
             ended.err.say(line)

@@ -79,7 +79,10 @@ def describe(cause: Cause, job: Job, late: Sequence[int]) -> str:
 
 
 def failure_lines(failures: Sequence[Failure]) -> list[str]:
-    """The first failure with its last words, then the others in a line each."""
+    """The first failure with its last words, then the others in a line each. Empty where those of
+    all that failed are lost with their host."""
+    if not failures:
+        return []
     first, *others = sorted(failures, key=lambda failure: failure.time_ns)
     said = first.tail[-REPORT_LINES:]
     lines = [f"{_what(first)}{'; the last lines of its stderr:' if said else ''}"]

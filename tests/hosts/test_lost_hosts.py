@@ -127,10 +127,13 @@ while True:
 """
 
 
-def test_a_host_that_is_lost_with_the_rank_that_failed(hosts: list[Host], tmp_path: Path) -> None:
-    """Nobody hears the last words of the rank any more."""
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_host_that_is_lost_with_the_rank_that_failed(
+    hosts: list[Host], tmp_path: Path, restarts: int
+) -> None:
+    """Nobody hears the last words of the rank any more, and no restart would help."""
     a, b, _ = hosts
-    job = Job(a, tmp_path, FAILS, "-np", "4", "-H", "nodeA:2,nodeB:2")
+    job = Job(a, tmp_path, FAILS, f"--max-restarts={restarts}", "-np", "4", "-H", "nodeA:2,nodeB:2")
     job.wait_for("told to end")
     b.kill()
     assert job.end() == 1

@@ -120,8 +120,17 @@ void StoreBootstrap::give_up(const std::string& own_key, const std::string& why)
   }
 }
 
+Status StoreBootstrap::try_goes_on() {
+  const std::string given_up = last_given_up();
+  if (std::stoll(given_up) < try_) return Status();
+  return Status(StatusCode::PeerFailed,
+                "another rank has given up making the group: " +
+                    printable(given_up.substr(given_up.find(' ') + 1), kMostWhyBytes));
+}
+
 // By looking, not by Store::wait(): that one cannot be interrupted, and warns on the terminal each
-// time it is cut short. One key a look, so that a thousand ranks do not busy the store.
+// time it is cut short. One key a look, so that a thousand ranks do not busy the store; whether the
+// try is given up only once the wait has become long.
 Status StoreBootstrap::wait_for(const std::vector<std::string>& keys, Deadline deadline) {
   if (store_->check(keys)) return Status();
   const SteadyClock clock;
@@ -129,12 +138,7 @@ Status StoreBootstrap::wait_for(const std::vector<std::string>& keys, Deadline d
   for (const std::string& key : keys) {
     while (!store_->check({key})) {
       RDMACOLL_RETURN_IF_ERROR(interrupt_());
-      const std::string given_up = last_given_up();
-      if (std::stoll(given_up) >= try_) {
-        return Status(StatusCode::PeerFailed,
-                      "another rank has given up making the group: " +
-                          printable(given_up.substr(given_up.find(' ') + 1), kMostWhyBytes));
-      }
+      if (pause == kLongestPause) RDMACOLL_RETURN_IF_ERROR(try_goes_on());
       if (deadline.passed(clock)) {
         return Status(StatusCode::Timeout,
                       "not all ranks came to make the group: no word from " + missing(keys) +

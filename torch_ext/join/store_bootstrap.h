@@ -38,6 +38,8 @@ class StoreBootstrap final : public Bootstrap {
   std::string missing(const std::vector<std::string>& keys);
   // The number of the last try that was given up, and why, with a space between; "0": none was.
   std::string last_given_up();
+  // Ok, or why another rank has given this try up.
+  Status try_goes_on();
   void give_up(const std::string& own_key, const std::string& why);
 
   const c10::intrusive_ptr<c10d::Store> store_;

@@ -14,9 +14,9 @@ constexpr uint64_t kMiB = 1024 * kKiB;
 constexpr uint64_t kAny = kAnyBytes;
 
 // The first row that fits is taken. A one-shot moves world times the bytes, hence the third bound;
-// between two ranks that is no more than others move. There, a direct one moves no more than a ring
-// or halving and doubling either, but fills a long line: it sends, folds and receives in lanes of
-// their own, and so has as many messages under way as there are slots, where they have one.
+// between two ranks that is no more than others move. Between two ranks direct moves no more than
+// the others, too. It sends, folds and receives in lanes of their own, so that all slots are under
+// way. A ring, or halving and doubling, has one message under way, which leaves a long line empty.
 struct Choice {
   Collective collective;
   bool mapped;
