@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kOurs = "RDMACOLL_";
 constexpr size_t kMostNameBytes = 100;
+constexpr double kNear = 0.6;  // a likeness below it is no typo
 
 // Also those of the launcher, the build and the tests.
 constexpr auto kKnown = std::to_array<std::string_view>({
@@ -72,11 +73,15 @@ double likeness(std::string_view one, std::string_view other) {
   return 2.0 * static_cast<double>(row.back()) / static_cast<double>(one.size() + other.size());
 }
 
+// Empty if none is near.
 std::string_view nearest_to(const std::string& name) {
   std::string upper = name.substr(kOurs.size());
   std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  return *std::ranges::max_element(
-      kKnown, {}, [&](auto known) { return likeness(upper, known.substr(kOurs.size())); });
+  const auto likeness_of = [&](std::string_view known) {
+    return likeness(upper, known.substr(kOurs.size()));
+  };
+  const std::string_view nearest = *std::ranges::max_element(kKnown, {}, likeness_of);
+  return likeness_of(nearest) < kNear ? std::string_view{} : nearest;
 }
 
 }  // namespace
@@ -88,8 +93,10 @@ std::vector<std::string> about_unknown_settings(const Settings& settings) {
   for (const std::string& given : settings.names()) {
     if (!given.starts_with(kOurs) || std::ranges::find(kKnown, given) != kKnown.end()) continue;
     const std::string name = printable(given, kMostNameBytes);
-    lines.push_back(name + " is no setting of rdmacoll; did you mean " +
-                    std::string(nearest_to(name)) + "? (docs/ENVIRONMENT.md lists all)");
+    const std::string_view nearest = nearest_to(name);
+    lines.push_back(name + " is no setting of rdmacoll" +
+                    (nearest.empty() ? "" : "; did you mean " + std::string(nearest) + "?") +
+                    " (docs/ENVIRONMENT.md lists all)");
   }
   return lines;
 }

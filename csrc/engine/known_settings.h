@@ -14,8 +14,8 @@ namespace rdmacoll {
 
 std::span<const std::string_view> known_settings();
 
-// A line of each setting that is none of ours although its name begins so, with the known name that
-// is nearest.
+// A line of each setting that is none of ours although its name begins so, with the nearest known
+// name if one is near.
 std::vector<std::string> about_unknown_settings(const Settings& settings);
 
 }  // namespace rdmacoll

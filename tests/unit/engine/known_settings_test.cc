@@ -38,6 +38,12 @@ TEST(KnownSettings, OfAnUnknownOneTheNearestIsNamed) {
   }
 }
 
+TEST(KnownSettings, WhereNoneIsNearNoneIsNamed) {
+  EXPECT_EQ(about({"RDMACOLL_COFFEE"}),
+            std::vector<std::string>{
+                "RDMACOLL_COFFEE is no setting of rdmacoll (docs/ENVIRONMENT.md lists all)"});
+}
+
 TEST(KnownSettings, EachHasALine) {
   EXPECT_EQ(about({"RDMACOLL_TCP_PORT", "RDMACOLL_LOG", "RDMACOLL_LOGS"}).size(), 2u);
 }
