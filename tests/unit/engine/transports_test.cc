@@ -384,11 +384,11 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
   EXPECT_EQ(self.value().transport->info().name, "verbs");
 
   EXPECT_TRUE(says(Transports::open(with("pigeons"), clock, nullptr).status(),
-                   {"RDMACOLL_TRANSPORT='pigeons'", "one of auto, shm, verbs"}));
+                   {"RDMACOLL_TRANSPORT='pigeons'", "one of auto, shm, verbs, tcp"}));
   Config requires_shm;
   requires_shm.require = "shm";
   EXPECT_TRUE(says(Transports::open(requires_shm, clock, nullptr).status(),
-                   {"RDMACOLL_REQUIRE='shm' is not valid; use verbs or unset it"}));
+                   {"RDMACOLL_REQUIRE='shm' is not valid; use one of verbs, tcp or unset it"}));
 
   config.host_id = std::string(300, 'x');
   EXPECT_TRUE(says(Transports::open(config, clock, nullptr).status(), {"RDMACOLL_HOST_ID", "300"}));

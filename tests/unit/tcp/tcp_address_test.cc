@@ -81,9 +81,21 @@ TEST(TcpAddress, AHostNameEndsWithAZeroAndIsPrintable) {
 }
 
 TEST(TcpAddress, ALongHostNameIsCut) {
-  Address long_name = address();
-  long_name.host.assign(300, 'x');
-  EXPECT_EQ(parse_address(encode(long_name)).value().host, std::string(kHostBytes - 1, 'x'));
+  const auto host_of = [](const std::string& name) {
+    Address with_name = address();
+    with_name.host = name;
+    return parse_address(encode(with_name)).value().host;
+  };
+  const auto stem = [](size_t length, const char* rest) {
+    std::string name(length, 'x');
+    name += rest;
+    return name;
+  };
+  EXPECT_EQ(host_of(std::string(63, 'x')), std::string(63, 'x'));
+  EXPECT_EQ(host_of(std::string(300, 'x')), stem(60, "..."));
+  // No letter is cut in two, and what was cut stays as it is.
+  EXPECT_EQ(host_of(stem(59, "\u00e4\u00e4\u00e4")), stem(59, "..."));
+  EXPECT_EQ(host_of(stem(59, "...")), stem(59, "..."));
 }
 
 TEST(TcpKey, ComesBackWholeOrNotAtAll) {

@@ -17,6 +17,7 @@ constexpr char kKeyMagic[8] = {'r', 'd', 'm', 'a', 't', 'k', '0', '1'};
 constexpr uint32_t kPartMagic = 0x31307074;       // "tp01"
 constexpr uint32_t kPlacementMagic = 0x31306c74;  // "tl01"
 constexpr size_t kHostBytes = 64;                 // ends with a zero
+constexpr size_t kHostShown = kHostBytes - 1 - 3;  // of a longer name, and "..."
 
 // All fields are naturally aligned and padding is explicit: no byte of it is undefined.
 struct AddressHead {
@@ -92,7 +93,9 @@ std::string encode(const Address& address) {
   head.process = address.process;
   head.pid = address.pid;
   head.endpoints = static_cast<uint32_t>(address.endpoints.size());
-  std::copy_n(address.host.begin(), std::min(address.host.size(), kHostBytes - 1), head.host);
+  std::string host = printable(address.host, kHostBytes - 1);
+  if (host.size() >= kHostBytes) host = printable(address.host, kHostShown);
+  std::copy(host.begin(), host.end(), head.host);
   std::string bytes;
   append(&bytes, head);
   for (const Endpoint& endpoint : address.endpoints) {
