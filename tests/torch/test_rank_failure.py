@@ -76,7 +76,12 @@ KEPT: list[object] = []  # so that no loader ends its worker
 
 
 @distributed(
-    2, dies=(1,), init=False, deadline_s=45.0, gloo_lacks="has no transports to choose from"
+    2,
+    dies=(1,),
+    init=False,
+    deadline_s=45.0,
+    gloo_lacks="has no transports to choose from",
+    one_host=True,  # it says itself which host a rank is on
 )
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
 def test_death_of_a_rank_whose_worker_lives(transport: str) -> None:
