@@ -14,9 +14,9 @@ namespace {
 
 constexpr char kAddressMagic[8] = {'r', 'd', 'm', 'a', 't', 'c', '0', '1'};
 constexpr char kKeyMagic[8] = {'r', 'd', 'm', 'a', 't', 'k', '0', '1'};
-constexpr uint32_t kPartMagic = 0x31307074;       // "tp01"
-constexpr uint32_t kPlacementMagic = 0x31306c74;  // "tl01"
-constexpr size_t kHostBytes = 64;                 // ends with a zero
+constexpr uint32_t kPartMagic = 0x31307074;        // "tp01"
+constexpr uint32_t kPlacementMagic = 0x31306c74;   // "tl01"
+constexpr size_t kHostBytes = 64;                  // ends with a zero
 constexpr size_t kHostShown = kHostBytes - 1 - 3;  // of a longer name, and "..."
 
 // All fields are naturally aligned and padding is explicit: no byte of it is undefined.
