@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kOurs = "RDMACOLL_";
 constexpr size_t kMostNameBytes = 100;
-constexpr double kNear = 0.6;  // a likeness below it is no typo
+constexpr double kNear = 0.6;  // names that are less alike are no typos of each other
 
 // Also those of the launcher, the build and the tests.
 constexpr auto kKnown = std::to_array<std::string_view>({

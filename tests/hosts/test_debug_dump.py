@@ -5,6 +5,8 @@ Floor: tests.
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -63,8 +65,7 @@ def test_one_host_is_asked_of_all(hosts: list[Host], tmp_path: Path) -> None:
             assert "MISSING: rank 2 has not called #2" in done.stdout, done.stdout
             assert all(f" {one.name} " in done.stdout for one in hosts), done.stdout
         (rank,) = [pid for pid in processes_in(b.keeper.network) if is_rank(pid, script)]
-        stopped = subprocess.run(["kill", "-STOP", str(rank)], check=True)
-        assert stopped.returncode == 0
+        os.kill(rank, signal.SIGSTOP)
         done = a.run(*DUMP, "--seconds", "1", timeout_s=LIMIT_S)
         assert done.returncode == 1
         assert f"rank 1 (pid {rank}) on nodeB did not answer (it is stopped)" in done.stdout

@@ -81,7 +81,7 @@ KEPT: list[object] = []  # so that no loader ends its worker
     init=False,
     deadline_s=45.0,
     gloo_lacks="has no transports to choose from",
-    one_host=True,  # it says itself which host a rank is on
+    one_host=True,  # the body sets RDMACOLL_HOST_ID
 )
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
 def test_death_of_a_rank_whose_worker_lives(transport: str) -> None:

@@ -14,10 +14,10 @@ namespace {
 
 constexpr char kAddressMagic[8] = {'r', 'd', 'm', 'a', 't', 'c', '0', '1'};
 constexpr char kKeyMagic[8] = {'r', 'd', 'm', 'a', 't', 'k', '0', '1'};
-constexpr uint32_t kPartMagic = 0x31307074;        // "tp01"
-constexpr uint32_t kPlacementMagic = 0x31306c74;   // "tl01"
-constexpr size_t kHostBytes = 64;                  // ends with a zero
-constexpr size_t kHostShown = kHostBytes - 1 - 3;  // of a longer name, and "..."
+constexpr uint32_t kPartMagic = 0x31307074;       // "tp01"
+constexpr uint32_t kPlacementMagic = 0x31306c74;  // "tl01"
+constexpr size_t kHostBytes = 64;                 // ends with a zero
+constexpr size_t kCutHostBytes = kHostBytes - 4;  // of a longer name; "..." and the zero follow
 
 // All fields are naturally aligned and padding is explicit: no byte of it is undefined.
 struct AddressHead {
@@ -94,7 +94,7 @@ std::string encode(const Address& address) {
   head.pid = address.pid;
   head.endpoints = static_cast<uint32_t>(address.endpoints.size());
   std::string host = printable(address.host, kHostBytes - 1);
-  if (host.size() >= kHostBytes) host = printable(address.host, kHostShown);
+  if (host.size() >= kHostBytes) host = printable(address.host, kCutHostBytes);
   std::copy(host.begin(), host.end(), head.host);
   std::string bytes;
   append(&bytes, head);
