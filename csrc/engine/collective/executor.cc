@@ -331,7 +331,7 @@ bool Executor::may_write_output(uint32_t peer) const {
 }
 
 bool Executor::needs(uint32_t peer) const {
-  if (lanes_left_ == 0) return is_unsettled_with(peer);
+  if (lanes_left_ == 0) return links_[peer].mapped != nullptr && is_unsettled_with(peer);
   for (uint32_t lane = 0; running() && lane < lanes_.size(); ++lane) {
     const LaneState& state = lanes_[lane];
     if (state.tile == state.tiles) continue;
@@ -347,6 +347,10 @@ bool Executor::needs(uint32_t peer) const {
     if (returns && step.peer == peer && has_given_up(peer)) return true;
   }
   return false;
+}
+
+bool Executor::waits_for(uint32_t peer) const {
+  return needs(peer) || (lanes_left_ == 0 && is_unsettled_with(peer));
 }
 
 }  // namespace rdmacoll

@@ -34,7 +34,7 @@ class Executor {
   bool running() const { return lanes_left_ > 0 || !unsettled_.empty(); }
   // Forgets the operation where it stands; the ports are of no use after it.
   void stop();
-  // The peer is gone: its zero-copy messages need not be given back.
+  // The peer is gone: what it would read here need not be given back. A put to it still ends.
   void drop_zero_copy(uint32_t peer);
   // Whether the peer may still write into the operation's output: it has leave to, and not all of
   // its messages have come.
@@ -43,6 +43,8 @@ class Executor {
   const Status& status() const { return status_; }
   // Whether the operation cannot end without more from this peer than has come.
   bool needs(uint32_t peer) const;
+  // The same, or without the end of a put to it, which the transport brings about.
+  bool waits_for(uint32_t peer) const;
   // Whether a device still reads, in this rank's memory, what goes to the peer.
   bool is_sending_to(uint32_t peer) const;
   // Whether the peer has said its last word to the group: nothing that it wrote comes behind it.

@@ -79,6 +79,7 @@ bool Executor::is_sending_to(uint32_t peer) const {
 }
 
 void Executor::drop_zero_copy(uint32_t peer) {
+  if (links_[peer].mapped == nullptr) return;
   std::erase_if(unsettled_, [&](const Unsettled& left) { return left.peer == peer; });
 }
 

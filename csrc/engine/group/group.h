@@ -98,6 +98,7 @@ class Group final : public Driven {
   void check_calls(std::vector<Completion>& finished);
   void check_heartbeats(std::vector<Completion>& finished);
   bool needs(uint32_t peer) const { return executor_.needs(peer) || p2p_.needs(peer); }
+  bool waits_for(uint32_t peer) const { return executor_.waits_for(peer) || p2p_.needs(peer); }
   std::string missing_ranks() const;
   std::optional<MessageCall> oldest_message() const;
   std::string in_hand() const;  // for people: what is in flight

@@ -33,7 +33,7 @@ void Group::check_deadlines(std::vector<Completion>& finished) {
 std::string Group::missing_ranks() const {
   std::string list;
   for (uint32_t peer = 0; peer < members_.world(); ++peer) {
-    if (peer == members_.rank() || !executor_.needs(peer)) continue;
+    if (peer == members_.rank() || !executor_.waits_for(peer)) continue;
     list += (list.empty() ? "" : ", ") + std::to_string(peer);
   }
   return "rank " + std::to_string(members_.rank()) + " waits for rank(s) " +
@@ -77,10 +77,10 @@ void Group::check_peers(std::vector<Completion>& finished) {
 void Group::go_on_without(uint32_t peer, const std::string& why,
                           std::vector<Completion>& finished) {
   // What it sent before is all here: take that first. It reads none of its zero-copy messages any
-  // more.
-  executor_.drop_zero_copy(peer);
-  while (life_ == Life::Sound && advance_operations(finished)) {
-  }
+  // more, those that are sent only now among them.
+  do {
+    executor_.drop_zero_copy(peer);
+  } while (life_ == Life::Sound && advance_operations(finished));
   if (life_ != Life::Sound || !needs(peer)) return;
   const std::string gone = "rank " + std::to_string(peer) + " is gone";
   members_.note_lost(peer);
@@ -99,7 +99,8 @@ void Group::check_calls(std::vector<Completion>& finished) {
 
 void Group::check_heartbeats(std::vector<Completion>& finished) {
   const auto stalled = heartbeats_.look(clock_.now_ns(), [&](uint32_t peer) {
-    return peer != members_.rank() && needs(peer) && members_.reach(peer).ok();
+    return peer != members_.rank() && waits_for(peer) && !members_.status_of(peer) &&
+           members_.reach(peer).ok();
   });
   if (!stalled) return;
   const std::string who = "rank " + std::to_string(*stalled);

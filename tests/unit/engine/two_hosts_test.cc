@@ -21,10 +21,17 @@ class Network final : public Transport {
     EXPECT_TRUE(memory != known_.end() && source.data >= memory->second.base &&
                 memory->second.holds(source.data - memory->second.base, source.bytes));
     puts_.fetch_add(1);
-    puts_from_sources_.fetch_add(memory->second.id >= Heap::kFirstExtent &&
-                                 memory->second.id < Heap::kRegions);
-    return shm_->put(peer, channel, source, destination, ticket);
+    const bool in_heap =
+        memory->second.id >= Heap::kFirstExtent && memory->second.id < Heap::kRegions;
+    puts_from_sources_.fetch_add(in_heap);
+    const Posted posted = shm_->put(peer, channel, source, destination, ticket);
+    if (!holds_puts || !in_heap || posted != Posted::Done) return posted;
+    *ticket = Ticket(let_go_, 1);
+    return Posted::Pending;
   }
+  // Whether puts from the heap are under way until let_go().
+  bool holds_puts = false;
+  void let_go() { let_go_.store(1); }
   // Extents of the heap are known here alone: nothing is put to them, as they have no key.
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override {
     if (memory.access == Access::Full) {
@@ -76,6 +83,7 @@ class Network final : public Transport {
   std::atomic<PeerId> met_{0};
   std::atomic<uint64_t> puts_{0};
   std::atomic<uint64_t> puts_from_sources_{0};
+  std::atomic<uint64_t> let_go_{0};
 };
 
 std::unique_ptr<ShmTransport> open_on(const std::string& host, const Clock& clock) {
@@ -203,6 +211,39 @@ TEST(TwoHosts, ARankThatLeavesIsMissedOnBoth) {
     ASSERT_TRUE(started.ok());
     EXPECT_EQ(c.wait(*started.value(), -1, {}).code(), StatusCode::PeerFailed);
   });
+}
+
+// What has been put to a rank that then leaves is nothing that it must give back: the operation
+// ends when the put does, and not before, as its source is read until then.
+TEST(TwoHosts, AZeroCopyMessageToARankThatLeftEndsWithItsPut) {
+  for (const bool leaves_first : {true, false}) {
+    std::atomic<bool> started{false};
+    std::atomic<bool> left{false};
+    const auto body = [&](RankOver& rank, Communicator& c) {
+      heap_of_this_rank = c.heap();
+      HeapVector<uint8_t> data(100'000);
+      finish(c, c.barrier());
+      if (c.rank() == 1) {
+        while (!leaves_first && !started) std::this_thread::yield();
+        c.leave("going home");
+        left = true;
+        return;
+      }
+      while (leaves_first && !left) std::this_thread::yield();
+      auto work = c.broadcast(data.data(), data.size(), 0);
+      ASSERT_TRUE(work.ok()) << work.status().message();
+      const Status early = c.wait(*work.value(), 50, {});
+      EXPECT_EQ(early.code(), StatusCode::Timeout) << early.message();
+      EXPECT_GT(network_of(rank).puts_from_sources(), 0u);
+      started = true;
+      while (!left) std::this_thread::yield();
+      EXPECT_EQ(c.wait(*work.value(), 50, {}).code(), StatusCode::Timeout);
+      network_of(rank).let_go();
+      const Status status = c.wait(*work.value(), -1, {});
+      EXPECT_TRUE(status.ok()) << status.message();
+    };
+    run_on({"a", "b"}, body, [](Network& network) { network.holds_puts = true; });
+  }
 }
 
 }  // namespace
