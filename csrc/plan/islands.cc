@@ -1,0 +1,99 @@
+// Islands: from keys or a shape. Floor: plan.
+#include "csrc/plan/islands.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "csrc/base/limits.h"
+
+namespace rdmacoll {
+namespace {
+
+std::optional<uint32_t> whole_number(std::string_view digits) {
+  uint32_t value = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stopped, error] = std::from_chars(digits.data(), end, value);
+  if (error != std::errc() || stopped != end || value == 0) return std::nullopt;
+  return value;
+}
+
+// "2x4", or "3", which is 1x3.
+std::optional<std::pair<uint32_t, uint32_t>> term_of(std::string_view text) {
+  const size_t x = text.find('x');
+  const auto count = x == text.npos ? 1u : whole_number(text.substr(0, x));
+  const auto size = whole_number(x == text.npos ? text : text.substr(x + 1));
+  if (!count || !size || *count > kMaxWorld || *size > kMaxWorld) return std::nullopt;
+  return std::pair{*count, *size};
+}
+
+}  // namespace
+
+Islands::Islands(std::vector<uint16_t> island) : island_(std::move(island)) {
+  const uint32_t count = *std::max_element(island_.begin(), island_.end()) + 1u;
+  first_.assign(count + 1, 0);
+  for (const uint16_t index : island_) ++first_[index + 1];
+  largest_ = *std::max_element(first_.begin(), first_.end());
+  for (uint32_t index = 0; index < count; ++index) first_[index + 1] += first_[index];
+  members_.resize(world());
+  place_.resize(world());
+  std::vector<uint16_t> seen(count, 0);
+  for (uint32_t rank = 0; rank < world(); ++rank) {
+    place_[rank] = seen[island_[rank]]++;
+    members_[first_[island_[rank]] + place_[rank]] = static_cast<uint16_t>(rank);
+  }
+}
+
+Islands Islands::together(uint32_t world) { return Islands(std::vector<uint16_t>(world, 0)); }
+
+Islands Islands::apart(uint32_t world) { return by_key(std::vector<std::string>(world)); }
+
+Islands Islands::by_key(const std::vector<std::string>& keys) {
+  std::vector<uint16_t> island;
+  std::map<std::string_view, uint16_t> known;
+  uint16_t count = 0;
+  for (const std::string& key : keys) {
+    const auto [entry, is_new] = known.try_emplace(key, count);
+    if (is_new || key.empty()) {
+      island.push_back(count++);
+    } else {
+      island.push_back(entry->second);
+    }
+  }
+  return Islands(std::move(island));
+}
+
+Result<Islands> Islands::of_shape(std::string_view shape) {
+  std::vector<uint16_t> island;
+  uint16_t count = 0;
+  for (std::string_view rest = shape; true;) {
+    const size_t end = std::min(rest.find('+'), rest.size());
+    const auto term = term_of(rest.substr(0, end));
+    if (!term || island.size() + uint64_t{term->first} * term->second > kMaxWorld) {
+      return Status(StatusCode::InvalidArgument,
+                    "'" + std::string(shape.substr(0, 40)) +
+                        "' is no number of hosts and ranks; give 2x4 (2 hosts of 4 ranks), 3+1 (a "
+                        "host of 3 and one of 1) or 2x4+1, with at most " +
+                        std::to_string(kMaxWorld) + " ranks in all");
+    }
+    for (uint32_t i = 0; i < term->first; ++i, ++count) {
+      island.insert(island.end(), term->second, count);
+    }
+    if (end == rest.size()) return Islands(std::move(island));
+    rest.remove_prefix(end + 1);
+  }
+}
+
+std::string Islands::shape() const {
+  std::string text;
+  for (uint32_t island = 0, next; island < count(); island = next) {
+    for (next = island + 1; next < count() && size(next) == size(island);) ++next;
+    text += (text.empty() ? "" : "+");
+    if (next - island > 1) text += std::to_string(next - island) + "x";
+    text += std::to_string(size(island));
+  }
+  return text;
+}
+
+}  // namespace rdmacoll
