@@ -2,6 +2,7 @@
 // Floor: base.
 #include "csrc/base/same_user.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -23,6 +24,8 @@ UserView UserView::now() {
   std::ifstream("/proc/sys/kernel/overflowuid") >> view.overflow;
   std::ifstream uid_map("/proc/self/uid_map");
   view.maps_all = is_identity(std::string(std::istreambuf_iterator<char>(uid_map), {}));
+  struct stat file;
+  if (::stat("/proc/self/ns/user", &file) == 0) view.user_namespace = file.st_ino;
   return view;
 }
 

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 namespace rdmacoll {
@@ -19,6 +20,9 @@ struct UserView {
   uid_t mine = 0;
   uid_t overflow = 65534;  // /proc/sys/kernel/overflowuid
   bool maps_all = false;   // every user to itself, as the first namespace (/proc/self/uid_map)
+  // In another one the same user may have another id. Equal in processes of one namespace of one
+  // host; 0 when the kernel does not tell.
+  uint64_t user_namespace = 0;
 
   static UserView now();
   static bool is_identity(const std::string& uid_map);

@@ -3,28 +3,15 @@
 #include "csrc/engine/communicator.h"
 
 namespace rdmacoll {
-namespace {
 
-// The same on all ranks: whom memory can be shared with is a matter of host, container and user, so
-// either all ranks are of one kind, or everyone has a peer of another.
-bool all_mapped(const Group& group) {
-  for (uint32_t peer = 0; peer < group.members().world(); ++peer) {
-    if (peer != group.members().rank() && group.members().links()[peer].mapped == nullptr)
-      return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths,
+Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Islands islands,
                            EngineContext context, int64_t timeout_ms, std::shared_ptr<void> keeps,
                            std::unique_ptr<Shrinking> shrinking)
     : group_(std::move(group)),
       paths_(std::move(paths)),
+      islands_(std::move(islands)),
       context_(context),
-      reach_{all_mapped(*group_)},
-      choices_(context.tuning, group_->members().world(), reach_, context.preference),
+      choices_(context.tuning, group_->members().world(), reach(), context.preference),
       timeout_ms_(timeout_ms),
       keeps_(std::move(keeps)),
       shrinking_(std::move(shrinking)) {

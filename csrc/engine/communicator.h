@@ -25,6 +25,7 @@
 #include "csrc/engine/shrinking.h"
 #include "csrc/engine/work/work.h"
 #include "csrc/engine/work/work_pool.h"
+#include "csrc/plan/islands.h"
 #include "csrc/plan/plan.h"
 #include "csrc/plan/selection/choices.h"
 #include "csrc/reduce/types.h"
@@ -71,9 +72,10 @@ struct EngineContext {
 class Communicator {
  public:
   // `keeps` is held as long as the communicator lives: the owner of the context.
-  // paths: by rank, how each is reached. shrinking: of this group; nullptr: it is never shrunk.
-  Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, EngineContext context,
-               int64_t timeout_ms, std::shared_ptr<void> keeps,
+  // paths: by rank, how each is reached. islands: equal on all ranks. shrinking: of this group;
+  // nullptr: it is never shrunk.
+  Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Islands islands,
+               EngineContext context, int64_t timeout_ms, std::shared_ptr<void> keeps,
                std::unique_ptr<Shrinking> shrinking);
   // Leaves the group; what is in flight fails with Aborted, here and on the peers.
   ~Communicator();
@@ -84,7 +86,8 @@ class Communicator {
   int size() const;
   // To all ranks but this one.
   std::vector<PeerPath> paths() const;
-  Reach reach() const { return reach_; }
+  const Islands& islands() const { return islands_; }
+  Reach reach() const { return Reach{islands_.all_mapped()}; }
   // What an operation of so many bytes takes (plan/selection/choices.h).
   Algorithm algorithm_for(Collective collective, uint64_t bytes) const {
     return choices_.choose(collective, bytes);
@@ -173,8 +176,8 @@ class Communicator {
 
   std::unique_ptr<Group> group_;
   std::vector<Path> paths_;  // by rank
+  const Islands islands_;
   EngineContext context_;
-  Reach reach_;
   const Choices choices_;
   std::atomic<int64_t> timeout_ms_;
   std::shared_ptr<void> keeps_;

@@ -96,7 +96,7 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
 
 std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_group,
                                               const GroupName& name, int64_t timeout_ms) {
-  auto& [blocks, paths] = made;
+  auto& [blocks, paths, islands] = made;
   const int rank = static_cast<int>(blocks.rank), size = static_cast<int>(blocks.links.size());
   const std::string reach = summarize(paths);
   const Log log(config_.log_level, "rank " + std::to_string(rank));
@@ -124,8 +124,9 @@ std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_gr
   };
   auto shrinking =
       std::make_unique<Shrinking>(*group, *transports_, *progress_, clock_, of_group, shrink);
-  return std::make_shared<Communicator>(std::move(group), std::move(paths), context, timeout_ms,
-                                        shared_from_this(), std::move(shrinking));
+  return std::make_shared<Communicator>(std::move(group), std::move(paths), std::move(islands),
+                                        context, timeout_ms, shared_from_this(),
+                                        std::move(shrinking));
 }
 
 }  // namespace rdmacoll

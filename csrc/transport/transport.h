@@ -90,6 +90,11 @@ struct TransportInfo {
   // Puts may read any memory of this process, and begin_placement() lends any of it to a peer:
   // nothing has to be registered.
   bool any_memory = false;
+  // Processes with equal ones map each other's memory, whoever asks whom; "": nobody's is mapped,
+  // as far as this process knows. Some may map although theirs differ, which costs them speed
+  // alone; none may be equal in vain, as such a pair can be in no group (group_setup.cc). Opaque,
+  // printable, under 64 bytes.
+  std::string island{};
 };
 
 // What set-up has cost so far. The steady state adds nothing to it.

@@ -139,6 +139,7 @@ Script read_from_owner(Member& member) {
     const std::vector<std::byte> expected(kBytes, static_cast<std::byte>(0x40 + other));
     const std::byte* mapped = member.opened[static_cast<size_t>(other)].base;
     EXPECT_EQ(mapped != nullptr, member.kind.maps);
+    EXPECT_EQ(member.transport.info().island.empty(), !member.kind.maps);
     if (mapped != nullptr) {
       EXPECT_EQ(std::memcmp(mapped + kLines, expected.data(), kBytes), 0);
     }

@@ -1,6 +1,6 @@
 // An address and the key of a block as the engine takes them apart: what is left for the transport,
-// and how much of a peer's heap is read afterwards. An input is an address, or behind one byte a
-// key.
+// which island it names, and how much of a peer's heap is read afterwards. An input is an address,
+// or behind one byte a key.
 #include "csrc/engine/connect/transports.h"
 #include "tests/fuzz/target.h"
 #include "tests/unit/engine/fake_transport.h"
@@ -30,6 +30,7 @@ std::vector<std::string> seeds() {
   const TaggedFields address{{"shm", "its address"},
                              {"host id", "host"},
                              {"host name", "h"},
+                             {"island", "an island"},
                              {"heap", bytes_of(uint64_t{1}) + encode(key)}};
   return {encode(address), kIsKey + encode(key), kIsKey + encode(refused)};
 }
@@ -44,6 +45,7 @@ void run(const std::string& bytes) {
     RDMACOLL_CHECK(bytes.find(side.fake.opened.back()) != bytes.npos);
     return;
   }
+  RDMACOLL_CHECK(bytes.find(Transports::island_of(bytes)) != bytes.npos);
   auto path = side.transports.connect(bytes, deadline);
   if (!path.ok()) return check_error(path.status());
   RDMACOLL_CHECK(path.value().transport == &side.fake);

@@ -69,7 +69,8 @@ std::shared_ptr<Communicator> SimWorld::adopt(int r, NewGroup made) {
                                        transports_[static_cast<size_t>(r)]->heap(), config_);
   Group& adopted = *group;
   auto communicator = std::make_shared<Communicator>(std::move(group), std::move(made.paths),
-                                                     context(r), kTimeoutMs, nullptr, nullptr);
+                                                     std::move(made.islands), context(r),
+                                                     kTimeoutMs, nullptr, nullptr);
   groups_[communicator.get()] = &adopted;
   return communicator;
 }

@@ -10,7 +10,7 @@
 namespace rdmacoll {
 namespace {
 
-constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '3'};
+constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '4'};
 constexpr std::string_view kDeclined = "rdmadecl";  // and the reason
 
 struct FixedPart {

@@ -87,8 +87,31 @@ Status GroupSetup::meet_peer(uint32_t peer, Deadline deadline) {
   return transports_.offer_heap(paths_[peer]);
 }
 
+// An equivalence, whatever the links turn out to be: two ranks share an island if both have said
+// the same.
+Islands GroupSetup::islands() const {
+  std::vector<std::string> keys;
+  for (const GroupRecord& record : theirs_) keys.push_back(Transports::island_of(record.address));
+  return Islands::by_key(keys);
+}
+
+// The plans of all ranks go by the islands, so no rank can make an exception for one pair.
+Status GroupSetup::not_mapped(uint32_t peer) const {
+  const Path& path = paths_[peer];
+  return Status(StatusCode::Unsupported,
+                rank_name(mine_.rank) + " and " + rank_name(peer) +
+                    " are of one host, container and user, so all ranks count on it that they "
+                    "map each other's memory; but " +
+                    rank_name(peer) + " is reached over " + path.transport->info().name +
+                    ", which does not map it (" + path.reason +
+                    "): set RDMACOLL_HOST_ID to another value on one of the two, or "
+                    "RDMACOLL_TRANSPORT to " +
+                    path.transport->info().name + " on all ranks");
+}
+
 Result<NewGroup> GroupSetup::finish(Deadline deadline) {
   std::vector<Link> links(mine_.world);
+  Islands islands = this->islands();
   for (uint32_t peer = 0; peer < mine_.world; ++peer) {
     if (peer == mine_.rank) continue;
     const Path& path = paths_[peer];
@@ -102,12 +125,14 @@ Result<NewGroup> GroupSetup::finish(Deadline deadline) {
                         " names as its block a region that is not open or has fewer than " +
                         std::to_string(layout_.total_bytes()) + " bytes");
     }
+    if (block.base == nullptr && islands.share(mine_.rank, peer)) return not_mapped(peer);
     auto heap = transports_.open_heap(path, deadline);
     if (!heap.ok()) return with_rank(heap.status(), peer);
     links[peer] = {path.transport, path.peer,    region,
                    block.base,     heap.value(), transports_.heap_is_mapped_by(path)};
   }
-  return NewGroup{{mine_.rank, layout_, block_, std::move(links)}, std::move(paths_)};
+  return NewGroup{
+      {mine_.rank, layout_, block_, std::move(links)}, std::move(paths_), std::move(islands)};
 }
 
 void GroupSetup::give_up() {

@@ -14,14 +14,17 @@
 #include "csrc/engine/connect/group_record.h"
 #include "csrc/engine/connect/path.h"
 #include "csrc/engine/connect/transports.h"
+#include "csrc/plan/islands.h"
 
 namespace rdmacoll {
 
 // What a group is made of, with the path by which each of its ranks is reached; the own entry is
-// empty.
+// empty. The islands are equal on all ranks, as they come from the records alone. Ranks of one have
+// mapped each other's blocks; others may have, too.
 struct NewGroup {
   GroupBlocks blocks;
   std::vector<Path> paths;
+  Islands islands;
 };
 
 // One rank's part, in the steps between which the ranks need each other.
@@ -35,7 +38,8 @@ class GroupSetup {
   std::string record() const { return mine_.encode(); }
   // Checks everybody's records, meets their processes and offers them the block.
   Status meet(const std::vector<std::string>& records, Deadline deadline);
-  // Opens everybody's blocks, once they have been offered.
+  // Opens everybody's blocks, once they have been offered. Unsupported: one of this rank's island
+  // is reached without mapping it.
   Result<NewGroup> finish(Deadline deadline);
   // Instead of finish(), or after it has failed: takes the block back and closes the others'.
   void give_up();
@@ -45,6 +49,8 @@ class GroupSetup {
              GroupRecord mine);
   Status meet_peer(uint32_t peer, Deadline deadline);
   Status check(const GroupRecord& theirs, uint32_t rank) const;
+  Islands islands() const;
+  Status not_mapped(uint32_t peer) const;
 
   Transports& transports_;
   const Clock& clock_;

@@ -16,6 +16,7 @@ namespace {
 // TaggedFields of an address beside the transports' own.
 constexpr const char* kHostId = "host id";
 constexpr const char* kHostName = "host name";
+constexpr const char* kIsland = "island";
 constexpr const char* kHeap = "heap";
 constexpr const char* kLargestHeap = "largest heap";  // of another that it maps; missing: any
 constexpr size_t kMaxHostNameBytes = 256;             // of another host, in errors
@@ -108,11 +109,19 @@ void Transports::use(Transport* transport) {
 
 std::string Transports::local_address() const {
   TaggedFields address{{kHostId, host_.id}, {kHostName, host_.name}};
-  for (const Transport* transport : transports_)
-    address[transport->info().name] = transport->info().address;
+  for (const Transport* transport : transports_) {
+    const TransportInfo& info = transport->info();
+    address[info.name] = info.address;
+    if (!info.island.empty()) address.try_emplace(kIsland, info.island);
+  }
   if (heap_ != nullptr) address[kHeap] = heap_field();
   if (largest_peer_heap_ != UINT64_MAX) address[kLargestHeap] = largest_heap_field();
   return encode(address);
+}
+
+std::string Transports::island_of(const std::string& address) {
+  Result<TaggedFields> fields = parse_tagged_fields(address);
+  return fields.ok() ? fields.value()[kIsland] : "";
 }
 
 Result<Path> Transports::connect(const std::string& bytes, Deadline deadline) {

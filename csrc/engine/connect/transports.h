@@ -62,6 +62,9 @@ class Transports {
   // --- this process ---------------------------------------------------------------------------
   // How others reach it, over any transport.
   std::string local_address() const;
+  // From the address of any process, this one's own, too: its island (TransportInfo) in the
+  // transport that shares memory. "": it has none open, or the address is no address.
+  static std::string island_of(const std::string& address);
   // Zeroed memory under an id of its own, for every transport that can reach into it; the reasons
   // of the others are kept for whoever needs them (transports_regions.cc). Where all ids are taken
   // it waits a while for one that peers are about to give back.

@@ -1,9 +1,13 @@
-// Host id and network namespace, from /proc. Floor: transport/shm.
+// Host id, network namespace and island, from /proc. Floor: transport/shm.
 #include "csrc/transport/shm/host_id.h"
 
 #include <sys/stat.h>
 
+#include <cstring>
 #include <fstream>
+
+#include "csrc/base/process_id.h"
+#include "csrc/base/siphash.h"
 
 namespace rdmacoll {
 
@@ -28,6 +32,24 @@ Result<std::string> host_id(const Config& config) {
 uint64_t network_namespace() {
   struct stat file;
   return ::stat("/proc/self/ns/net", &file) == 0 ? file.st_ino : 0;
+}
+
+// A hash, as a host id may be long. Nobody gains by finding two that have the same: GroupSetup
+// refuses pairs that do not map. So its keys are no secret, and two tags make chance no matter.
+std::string island_of(const std::string& host, uint64_t network_namespace, const UserView& user) {
+  if (network_namespace == 0 || user.user_namespace == 0 || user.ambiguous(user.mine)) return "";
+  uint64_t tags[2];
+  for (uint64_t i = 0; i < 2; ++i) {
+    tags[i] = SipHash({.low = i})
+                  .add(network_namespace)
+                  .add(user.user_namespace)
+                  .add(user.mine)
+                  .finish(host.data(), host.size());
+  }
+  ProcessId bytes;
+  static_assert(sizeof(bytes) == sizeof(tags));
+  std::memcpy(bytes.data(), tags, sizeof(tags));
+  return hex(bytes);
 }
 
 }  // namespace rdmacoll

@@ -70,7 +70,11 @@ ShmTransport::ShmTransport(const Clock& clock, JobKey key, ShmAddress own_addres
       listener_(std::move(listener)),
       setup_set_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_set_(::epoll_create1(EPOLL_CLOEXEC)) {
-  set_info({.name = kName, .address = encode(own_address_), .shares_memory = true});
+  set_info(
+      {.name = kName,
+       .address = encode(own_address_),
+       .shares_memory = true,
+       .island = island_of(own_address_.host, own_address_.network_namespace, UserView::now())});
 }
 
 // A forked child leaves everything as it is: the epoll sets are the parent's, too.

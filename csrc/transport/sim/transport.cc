@@ -39,7 +39,8 @@ SimTransport::SimTransport(SimNetwork& network, int rank)
     : network_(network), rank_(rank), ended_(static_cast<size_t>(network.options_.world)) {
   set_info({.name = "sim",
             .address = kAddressTag + std::to_string(rank),
-            .shares_memory = network.options_.mapped});
+            .shares_memory = network.options_.mapped,
+            .island = network.options_.mapped ? "simulation" : ""});
 }
 
 Result<PeerId> SimTransport::connect(const std::string& address, Deadline) {

@@ -33,13 +33,17 @@ class FakeTransport final : public Transport {
     set_info({.name = std::move(name), .address = std::move(address)});
   }
   void set_device(const std::string& device) {
-    set_info({.name = info().name, .device = device, .address = info().address});
+    change([&](TransportInfo& info) { info.device = device; });
   }
   void share_memory() {
-    set_info({.name = info().name, .address = info().address, .shares_memory = true});
+    change([](TransportInfo& info) { info.shares_memory = true; });
   }
   void ask_for_attention(int fd) {
-    set_info({.name = info().name, .address = info().address, .attention_fd = fd});
+    change([=](TransportInfo& info) { info.attention_fd = fd; });
+  }
+  // Whether it maps is open_as's matter.
+  void claim_island(const std::string& island) {
+    change([&](TransportInfo& info) { info.island = island; });
   }
   void end(PeerId peer, const Status& why) { note_end(peer, why); }
 
@@ -91,6 +95,14 @@ class FakeTransport final : public Transport {
   int arm() override { return info().attention_fd; }
   void disarm() override {}
   Status fence(PeerId, Deadline) override { return Status(); }
+
+ private:
+  template <typename Change>
+  void change(const Change& change) {
+    TransportInfo changed = info();
+    change(changed);
+    set_info(std::move(changed));
+  }
 };
 
 }  // namespace rdmacoll

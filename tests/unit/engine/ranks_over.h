@@ -65,8 +65,9 @@ class RankOver {
     };
     auto shrinking =
         std::make_unique<Shrinking>(*group, transports_, *progress_, clock_, Config{}, make);
-    return std::make_unique<Communicator>(std::move(group), std::move(made.paths), context,
-                                          kTestTimeoutMs, nullptr, std::move(shrinking));
+    return std::make_unique<Communicator>(std::move(group), std::move(made.paths),
+                                          std::move(made.islands), context, kTestTimeoutMs, nullptr,
+                                          std::move(shrinking));
   }
 
   SteadyClock clock_;

@@ -321,23 +321,18 @@ TEST(Transports, WhatACardSaysOfAHeapIsNotTrusted) {
   EXPECT_EQ(open(good).status().code(), StatusCode::InvalidArgument);
 }
 
-TEST(Transports, PathsInOneLine) {
-  FakeTransport shm("shm", ""), verbs("verbs", ""), tcp("tcp", "");
-  verbs.set_device("mlx5_0 port 1");
-  tcp.set_device("eth0 10.0.0.1");
-  const auto path = [](FakeTransport& transport, const std::string& host) {
-    return Path{.transport = &transport, .same_host = host == "here", .host = host};
-  };
-  EXPECT_EQ(summarize({Path{}}), "");
-  EXPECT_EQ(summarize({Path{}, path(shm, "here"), path(shm, "here"), path(verbs, "b"),
-                       path(verbs, "b"), path(verbs, "b")}),
-            "shm to 2 ranks of this host; verbs (mlx5_0 port 1) to 3 ranks on 1 other host");
-  EXPECT_EQ(summarize({Path{}, path(verbs, "here"), path(verbs, "b"), path(verbs, "c")}),
-            "verbs (mlx5_0 port 1) to 1 rank of this host and 2 ranks on 2 other hosts");
-  EXPECT_EQ(summarize({path(shm, "here"), path(tcp, "b"), path(verbs, "c"), path(tcp, "d"),
-                       path(verbs, "c")}),
-            "shm to 1 rank of this host; tcp (eth0 10.0.0.1) to 2 ranks on 2 other hosts; "
-            "verbs (mlx5_0 port 1) to 2 ranks on 1 other host");
+TEST(Transports, AnAddressNamesTheIsland) {
+  Process mine("a");
+  EXPECT_EQ(Transports::island_of(mine.transports.local_address()), "") << "nothing is shared";
+  mine.shm.claim_island("an island");
+  EXPECT_EQ(Transports::island_of(mine.transports.local_address()), "an island");
+  mine.verbs.claim_island("another");
+  EXPECT_EQ(Transports::island_of(mine.transports.local_address()), "an island") << "the best";
+  EXPECT_EQ(Transports::island_of(encode({{"island", "x"}})), "x");
+  for (const std::string& bytes : {std::string(), std::string("no address"),
+                                   encode({{"shm", "island"}}), std::string(5000, 'x')}) {
+    EXPECT_EQ(Transports::island_of(bytes), "");
+  }
 }
 
 TEST(Transports, TheCardSaysHowLargeAHeapIsMapped) {
@@ -366,6 +361,11 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
   config.host_id = "far away";
   auto elsewhere = Transports::open(config, clock, nullptr);
   ASSERT_TRUE(elsewhere.ok()) << elsewhere.status().message();
+  const auto island = [](auto& opened) {
+    return Transports::island_of(opened.value()->local_address());
+  };
+  EXPECT_NE(island(only_shm), "");
+  EXPECT_NE(island(only_shm), island(elsewhere));
   const Status status =
       only_shm.value()->connect(elsewhere.value()->local_address(), Deadline{0}).status();
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
@@ -382,6 +382,7 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
   self = only_verbs.value()->connect(only_verbs.value()->local_address(), Deadline{0});
   ASSERT_TRUE(self.ok()) << self.status().message();
   EXPECT_EQ(self.value().transport->info().name, "verbs");
+  EXPECT_EQ(island(only_verbs), "");
 
   EXPECT_TRUE(says(Transports::open(with("pigeons"), clock, nullptr).status(),
                    {"RDMACOLL_TRANSPORT='pigeons'", "one of auto, shm, verbs, tcp"}));

@@ -138,6 +138,36 @@ TEST(TwoHosts, EveryPairHasItsOwnWay) {
   });
 }
 
+// By the island of each rank; numbered by their lowest ranks.
+void expect_islands(const Communicator& c, const std::vector<uint16_t>& expected) {
+  std::vector<uint16_t> islands;
+  for (uint32_t r = 0; r < c.islands().world(); ++r) islands.push_back(c.islands().of(r));
+  EXPECT_EQ(islands, expected);
+  EXPECT_EQ(c.reach().all_mapped, c.islands().count() == 1);
+}
+
+TEST(TwoHosts, HostsAreIslands) {
+  run_on({"a", "b", "a", "b", "c"},
+         [](RankOver&, Communicator& c) { expect_islands(c, {0, 1, 0, 1, 2}); });
+  run_on({"a", "a"}, [](RankOver&, Communicator& c) { expect_islands(c, {0, 0}); });
+  run_on({"a", "b"}, [](RankOver&, Communicator& c) { expect_islands(c, {0, 1}); });
+}
+
+// Ranks of one host that have no shared memory open.
+TEST(TwoHosts, OverANetworkAloneNobodySharesAnIsland) {
+  const auto make = [](uint32_t) {
+    return std::make_unique<RankOver>("a", [](const Clock& clock) {
+      OwnedTransports opened;
+      opened.push_back(std::make_unique<Network>(open_on("the network", clock)));
+      return opened;
+    });
+  };
+  run_over(3, make, [](RankOver&, Communicator& c) {
+    expect_islands(c, {0, 1, 2});
+    sum(c, 300'000);
+  });
+}
+
 // Over the network a message is put from where it lies in the heap; where the network does not know
 // that memory, from a bounce slot. Inside a host it is read in place without either.
 TEST(TwoHosts, WhatIsInTheHeapIsPutFromThere) {
@@ -193,6 +223,7 @@ TEST(TwoHosts, ThoseThatAreLeftMakeAGroupOverBoth) {
     EXPECT_EQ(smaller.value().ranks, (std::vector<int>{1, 2, 3}));
     Communicator& three = *smaller.value().communicator;
     EXPECT_EQ(three.paths().size(), 2u);
+    expect_islands(three, {0, 1, 1});
     for (const uint64_t count : {1u, 300'000u}) sum(three, count);
     finish(three, three.barrier());
   });
