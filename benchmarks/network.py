@@ -1,6 +1,6 @@
 """Backend "rdma" between two hosts beside gloo and raw TCP, and over long lines.
 
-    python benchmarks/network.py [all_reduce messages late line world64] [--rounds 40]
+    python benchmarks/network.py [all_reduce rails messages late line world64] [--rounds 40]
 
 Makes the hosts itself, as network namespaces of this machine (root, or whoever may make user
 namespaces; tests/hosts), so both share its cores: times say little, ratios are what counts. All
@@ -93,6 +93,7 @@ def run(part: Part, backend: str, rounds: int, raw_tcp: str) -> None:
                 backend,
                 min(rounds, part.most_rounds),
                 part.ranks_per_host,
+                part.idle,
                 len(hosts),
                 host.number,
                 raw_tcp,

@@ -46,6 +46,7 @@ class Part:
     title: str
     cases: tuple[Case, ...]
     ranks_per_host: int = 1
+    idle: bool = False  # all ranks but the first and the last
     delay_ms: float = 0.0
     rate_mbit: float = 0.0
     most_rounds: int = 1000
@@ -59,6 +60,7 @@ class Order:
     backend: str
     rounds: int
     ranks_per_host: int
+    idle: bool
     hosts: int
     host: int
     raw_tcp: str  # the program
@@ -93,6 +95,17 @@ PARTS = {
             all_reduce(64 * MIB, 1, 1.5),
         ),
     ),
+    "rails": Part(
+        "all_reduce, 2 hosts of 4 ranks on a switch",
+        (
+            all_reduce(4 * KIB, 10, 20),
+            all_reduce(64 * KIB, 10, 20),
+            all_reduce(MIB, 5, 8),
+            all_reduce(16 * MIB, 2, 3),
+            all_reduce(64 * MIB, 1.6, 2),
+        ),
+        ranks_per_host=4,
+    ),
     "messages": Part(
         "send and recv, 2 hosts on a switch",
         (
@@ -124,6 +137,7 @@ PARTS = {
         "the same line in a world of 64 ranks, 62 of them idle",
         (Case("one_way", LARGE, *ON_THE_LINE, beside_us=LARGE_ON_THE_LINE_US),),
         ranks_per_host=32,
+        idle=True,
         delay_ms=LATE_MS,
         rate_mbit=RATE_MBIT,
         most_rounds=5,

@@ -1,9 +1,9 @@
 """The ranks of one host under benchmarks/network.py: `network_rank.py ORDER`, as JSON.
 
-torch is imported once and the ranks are forked. The first and the last rank of the world measure:
-in a round each system gets a turn, and who begins changes from round to round. The others wait for
-the end. Rank 0 prints a line of JSON for each case: its number, and the rounds' times of each
-system, medians within a turn and the slower of both ranks, in microseconds.
+torch is imported once and the ranks are forked. All measure, or the first and the last alone, and
+the others wait for the end: in a round each system gets a turn, and who begins changes from round
+to round. Rank 0 prints a line of JSON for each case: its number, and the rounds' times of each
+system, medians within a turn and those of the slowest rank, in microseconds.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RawTcp:
 def torch_turn(case: Case, group: dist.ProcessGroup, active: list[int]) -> Turn:
     """The last rank sends first, as the one that dials does in raw TCP."""
     tensor = torch.zeros(max(1, case.bytes // 4))
-    first, last = active
+    first, last = active[0], active[-1]
     sends = dist.get_rank() == last
     peer = first if sends else last
     answer = tensor if case.operation == "ping_pong" else torch.zeros(1, dtype=torch.uint8)
@@ -75,24 +75,25 @@ def torch_turn(case: Case, group: dist.ProcessGroup, active: list[int]) -> Turn:
         dist.recv(answer, peer, group) if sends else dist.send(answer, peer, group)
 
     call = all_reduce if case.operation == "all_reduce" else messages
-    check(group)
+    check(group, active)
     return lambda count: statistics.median(times_us(call, count))
 
 
-def check(group: dist.ProcessGroup) -> None:
-    if dist.get_world_size() > 2:
+def check(group: dist.ProcessGroup, active: list[int]) -> None:
+    if dist.get_world_size(group) > len(active):
         return  # the idle ranks take no part
     tensor = torch.full((1000,), float(dist.get_rank() + 1))
     dist.all_reduce(tensor, group=group)
-    if not bool((tensor == 3).all()):
-        sys.exit(f"all_reduce of 1 and 2 gave {tensor}")
+    expected = sum(rank + 1 for rank in active)
+    if not bool((tensor == expected).all()):
+        sys.exit(f"all_reduce gave {tensor} for {expected}")
 
 
 class Measurement:
     def __init__(self, order: Order) -> None:
         self._order = order
         world = dist.get_world_size()
-        self._active = [0, world - 1]
+        self._active = [0, world - 1] if order.idle else list(range(world))
         self._control = dist.new_group(self._active, backend="gloo", timeout=TIMEOUT)
         gloo = dist.new_group(self._active, backend="gloo", timeout=TIMEOUT)
         assert dist.group.WORLD is not None
@@ -101,18 +102,25 @@ class Measurement:
     def run(self) -> None:
         rank = dist.get_rank()
         if rank in self._active:
-            raw = RawTcp(self._order.raw_tcp, dials=rank != 0)
+            raw = self._raw_tcp()
             for number, case in enumerate(self._order.cases):
                 turns = {
                     name: raw.turn(case)
-                    if name == RAW
+                    if raw and name == RAW
                     else torch_turn(case, self._groups[name], self._active)
                     for name in case.systems
                 }
                 result = {"case": number, "turns_us": self._measure(turns)}
                 if rank == 0:
                     print(json.dumps(result), flush=True)
-            raw.close()
+            if raw:
+                raw.close()
+
+    def _raw_tcp(self) -> RawTcp | None:
+        """Between two ranks, where a case reads beside it."""
+        if all(RAW not in case.systems for case in self._order.cases):
+            return None
+        return RawTcp(self._order.raw_tcp, dials=dist.get_rank() != 0)
 
     def _measure(self, turns: dict[str, Turn]) -> dict[str, list[float]]:
         counts = {name: self._calls_in_a_turn(turn) for name, turn in turns.items()}
@@ -131,7 +139,7 @@ class Measurement:
         return max(1, min(MOST_CALLS, int(TURN_US / few_us)))
 
     def _one(self, turn: Turn, count: int) -> float:
-        """The same on both ranks: the time of the slower."""
+        """The same on all that measure: the time of the slowest."""
         dist.barrier(group=self._control)
         settle()
         slowest = torch.tensor(turn(count), dtype=torch.float64)

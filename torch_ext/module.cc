@@ -145,8 +145,7 @@ std::string algorithm_for(const RdmaBackend& backend, const std::string& collect
 std::vector<std::string> algorithms(const RdmaBackend& backend, const std::string& collective) {
   const Communicator& communicator = backend.communicator();
   std::vector<std::string> names;
-  for (const Algorithm algorithm : algorithms_of(
-           named(collective), static_cast<uint32_t>(communicator.size()), communicator.reach())) {
+  for (const Algorithm algorithm : algorithms_of(named(collective), communicator.islands())) {
     names.emplace_back(algorithm_name(algorithm));
   }
   return names;
@@ -158,8 +157,8 @@ void bind_backend(py::module_& module) {
       .def_property_readonly("options", &RdmaBackend::getBackendOptions)
       .def("_paths", &paths)
       .def("_counters", &counters)
-      .def("_reach",
-           [](const RdmaBackend& self) { return reach_name(self.communicator().reach()); })
+      .def("_layout",
+           [](const RdmaBackend& self) { return layout_name(self.communicator().islands()); })
       .def("_lost_ranks", [](const RdmaBackend& self) { return self.communicator().lost_ranks(); })
       // The same as torch has them from 2.15 on.
       .def("_reconfigure_handle", &RdmaBackend::handle)

@@ -75,7 +75,7 @@ Result<Config> Config::from_environment() {
   settings.read_text("RDMACOLL_REQUIRE", &config.require);
   settings.read_text("RDMACOLL_ALGO", &config.algorithm);
   RDMACOLL_RETURN_IF_ERROR(
-      settings.read_integer("RDMACOLL_DETERMINISTIC", 0, 1, &config.deterministic));
+      settings.read_choice("RDMACOLL_DETERMINISTIC", {"0", "1", "layout"}, &config.deterministic));
   RDMACOLL_RETURN_IF_ERROR(read_tuning(settings, &config.tuning));
   int64_t block_bytes = static_cast<int64_t>(config.block_bytes);
   RDMACOLL_RETURN_IF_ERROR(
@@ -113,8 +113,8 @@ Result<Config> Config::from_environment() {
 }
 
 std::string Config::agreement() const {
-  return algorithm + "|" + std::to_string(block_bytes) + "|" + transport + "|" +
-         std::to_string(deterministic) + "|" + tuning.text;
+  return algorithm + "|" + std::to_string(block_bytes) + "|" + transport + "|" + deterministic +
+         "|" + tuning.text;
 }
 
 }  // namespace rdmacoll

@@ -53,9 +53,10 @@ struct Config {
   // all ranks. An operation that the named algorithm does not exist for keeps its own choice. A
   // group may have one of its own.
   std::string algorithm = "auto";
-  // RDMACOLL_DETERMINISTIC: 0 | 1. Reductions fold in rank order: their bits depend on nothing but
-  // what the ranks contribute. Same on all ranks.
-  int64_t deterministic = 0;
+  // RDMACOLL_DETERMINISTIC: 0 | 1 | layout. 1: reductions fold in rank order, so that their bits
+  // depend on nothing but what the ranks contribute. layout: they depend on which ranks share a
+  // host as well, and several hosts send no more than they must. Same on all ranks.
+  std::string deterministic = "0";
   // RDMACOLL_TUNING: a file that says which algorithm is taken when (plan/selection/tuning.h),
   // instead of the defaults. What is in it must be the same on all ranks.
   FileSetting tuning;

@@ -95,8 +95,8 @@ const Plan& Communicator::plan_for(Collective collective, Algorithm algorithm, i
   auto found =
       std::find_if(plans_.begin(), plans_.end(), [&](const auto& known) { return fits(*known); });
   if (found == plans_.end()) {
-    Plan plan = make_plan(collective, algorithm, static_cast<uint16_t>(rank()),
-                          static_cast<uint16_t>(size()), reach(), static_cast<uint16_t>(root));
+    Plan plan = make_plan(collective, algorithm, static_cast<uint16_t>(rank()), islands_,
+                          static_cast<uint16_t>(root));
     found = plans_.insert(found, std::make_unique<const RootedPlan>(root, std::move(plan)));
   }
   newest.store(found->get(), std::memory_order_release);

@@ -11,7 +11,7 @@ Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths
       paths_(std::move(paths)),
       islands_(std::move(islands)),
       context_(context),
-      choices_(context.tuning, group_->members().world(), reach(), context.preference),
+      choices_(context.tuning, islands_, context.preference),
       timeout_ms_(timeout_ms),
       keeps_(std::move(keeps)),
       shrinking_(std::move(shrinking)) {

@@ -87,7 +87,6 @@ class Communicator {
   // To all ranks but this one.
   std::vector<PeerPath> paths() const;
   const Islands& islands() const { return islands_; }
-  Reach reach() const { return Reach{islands_.all_mapped()}; }
   // What an operation of so many bytes takes (plan/selection/choices.h).
   Algorithm algorithm_for(Collective collective, uint64_t bytes) const {
     return choices_.choose(collective, bytes);

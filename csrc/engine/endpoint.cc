@@ -30,6 +30,11 @@ GroupName shrunk(const GroupName& name, const RankSet& excluded) {
   return smaller;
 }
 
+FoldOrder fold_order(const Config& config) {
+  if (config.deterministic == "layout") return FoldOrder::Layout;
+  return config.deterministic == "1" ? FoldOrder::Ranks : FoldOrder::Position;
+}
+
 }  // namespace
 
 Endpoint::Endpoint(const Config& config, JobKey key, Tuning tuning)
@@ -117,7 +122,7 @@ std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_gr
                               *progress_,
                               clock_,
                               tuning_,
-                              {algorithm_by_name(of_group.algorithm), config_.deterministic != 0}};
+                              {algorithm_by_name(of_group.algorithm), fold_order(config_)}};
   const auto shrink = [this, of_group, name, timeout_ms](NewGroup smaller,
                                                          const RankSet& excluded) {
     return adopt(std::move(smaller), of_group, shrunk(name, excluded), timeout_ms);

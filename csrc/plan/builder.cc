@@ -19,8 +19,17 @@ std::vector<uint16_t> others_from(uint16_t rank, uint16_t world) {
 
 PlanBuilder::PlanBuilder(Collective collective, Algorithm algorithm, uint16_t rank, uint16_t world,
                          uint32_t blocks)
-    : others_(others_from(rank, world)) {
-  RDMACOLL_CHECK(rank < world && world <= kMaxWorld);
+    : PlanBuilder(collective, algorithm, rank, Islands::together(world), blocks) {}
+
+PlanBuilder::PlanBuilder(Collective collective, Algorithm algorithm, uint16_t rank,
+                         const Islands& islands, uint32_t blocks) {
+  const auto world = static_cast<uint16_t>(islands.world());
+  RDMACOLL_CHECK(rank < world && world <= kMaxWorld && blocks <= UINT16_MAX);
+  const std::span<const uint16_t> island = islands.members(islands.of(rank));
+  for (uint16_t place : others_from(islands.place(rank), static_cast<uint16_t>(island.size()))) {
+    others_.push_back(island[place]);
+  }
+  if (!others_.empty()) plan_.stage_reader = others_.front();
   plan_.collective = collective;
   plan_.algorithm = algorithm;
   plan_.rank = rank;
@@ -28,7 +37,10 @@ PlanBuilder::PlanBuilder(Collective collective, Algorithm algorithm, uint16_t ra
   plan_.blocks = static_cast<uint16_t>(blocks);
 }
 
-void PlanBuilder::lane() { plan_.lanes.push_back({static_cast<uint32_t>(plan_.steps.size()), 0}); }
+void PlanBuilder::lane() {
+  if (!plan_.lanes.empty() && plan_.lanes.back().steps == 0) plan_.lanes.pop_back();
+  plan_.lanes.push_back({static_cast<uint32_t>(plan_.steps.size()), 0});
+}
 
 void PlanBuilder::copy(Operand source, const Operands& destinations) {
   whole({.kind = StepKind::Copy}, {source}, destinations);
@@ -44,6 +56,10 @@ void PlanBuilder::finish(const Operands& sources, const Operands& destinations) 
 
 void PlanBuilder::bare_copy(Operand source, Operand destination) {
   bare({.kind = StepKind::Copy}, {source}, {destination});
+}
+
+void PlanBuilder::bare_reduce(const Operands& sources, const Operands& destinations) {
+  bare({.kind = StepKind::Reduce}, sources, destinations);
 }
 
 void PlanBuilder::bare_finish(const Operands& sources, const Operands& destinations) {
@@ -78,15 +94,39 @@ void PlanBuilder::signal_data(uint16_t peer, uint8_t channel, BlockRange blocks,
             .blocks = blocks});
 }
 
-Plan PlanBuilder::take() { return std::move(plan_); }
+void PlanBuilder::hold_stages(const std::vector<uint16_t>& peers, uint8_t channel,
+                              BlockRange message) {
+  for (uint16_t peer : peers) wait(Counter::Data, peer, channel, message);
+  held_channel_ = channel;
+}
+
+void PlanBuilder::release_stages(const std::vector<uint16_t>& peers, uint8_t channel,
+                                 BlockRange message) {
+  held_channel_ = 0;
+  for (uint16_t peer : peers) signal(Counter::Credit, peer, channel, message);
+}
+
+void PlanBuilder::cut_alike(uint32_t slot_blocks, uint32_t stage_blocks) {
+  RDMACOLL_CHECK(plan_.slot_blocks <= slot_blocks && plan_.stage_blocks <= stage_blocks);
+  plan_.slot_blocks = static_cast<uint16_t>(slot_blocks);
+  plan_.stage_blocks = static_cast<uint16_t>(stage_blocks);
+}
+
+Plan PlanBuilder::take() {
+  if (!plan_.lanes.empty() && plan_.lanes.back().steps == 0) plan_.lanes.pop_back();
+  return std::move(plan_);
+}
+
+// Whether the step waits for the operand's message and returns it.
+bool PlanBuilder::is_received(const Operand& operand) const {
+  return operand.buffer == Buffer::Slot ||
+         (operand.buffer == Buffer::PeerStage && operand.channel != held_channel_);
+}
 
 void PlanBuilder::whole(Step step, const Operands& sources, const Operands& destinations) {
-  const auto receives = [](const Operand& operand) {
-    return operand.buffer == Buffer::Slot || operand.buffer == Buffer::PeerStage;
-  };
   const BlockRange range = sources.front().blocks;
   for (const Operand& source : sources) {
-    if (!receives(source)) continue;
+    if (!is_received(source)) continue;
     wait(Counter::Data, source.rank, source.channel, range);
     mark_placed(source);
   }
@@ -112,7 +152,7 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
     for (uint16_t peer : others_) announce(peer, to.channel);
   }
   for (const Operand& source : sources) {
-    if (receives(source)) signal(Counter::Credit, source.rank, source.channel, range);
+    if (is_received(source)) signal(Counter::Credit, source.rank, source.channel, range);
   }
 }
 

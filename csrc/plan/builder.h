@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "csrc/plan/islands.h"
 #include "csrc/plan/plan.h"
 
 namespace rdmacoll {
@@ -35,7 +36,11 @@ inline Operand stage(BlockRange blocks, uint8_t channel = kFirstStageChannel) {
   return {Buffer::Stage, channel, 0, blocks};
 }
 inline Operand peer_stage(uint16_t of, BlockRange blocks, uint8_t channel = kFirstStageChannel) {
-  return {Buffer::PeerStage, channel, of, blocks};
+  return {Buffer::PeerStage, channel, of, blocks, false, false, blocks.first};
+}
+// The same of a message whose source begins with another block than is read.
+inline Operand part_of_stage(uint16_t of, BlockRange blocks, uint8_t channel, uint16_t first) {
+  return {Buffer::PeerStage, channel, of, blocks, false, false, first};
 }
 
 using Operands = std::vector<Operand>;
@@ -51,8 +56,14 @@ class PlanBuilder {
  public:
   PlanBuilder(Collective collective, Algorithm algorithm, uint16_t rank, uint16_t world,
               uint32_t blocks);
+  // Of several islands: the stages are read by the rank's own alone.
+  PlanBuilder(Collective collective, Algorithm algorithm, uint16_t rank, const Islands& islands,
+              uint32_t blocks);
 
-  // What follows is in a new lane.
+  // Those that read this rank's stages, and whose stages it reads: rank + 1, rank + 2, ...
+  const std::vector<uint16_t>& others() const { return others_; }
+
+  // What follows is in a new lane. A lane that stays empty is none.
   void lane();
 
   // One step that is the whole of every message it takes and makes: it waits for its slots and
@@ -68,11 +79,21 @@ class PlanBuilder {
   void signal(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks);
   void signal_data(uint16_t peer, uint8_t channel, BlockRange blocks, Operand source);
   void bare_copy(Operand source, Operand destination);
+  void bare_reduce(const Operands& sources, const Operands& destinations);
   void bare_finish(const Operands& sources, const Operands& destinations);
+
+  // Waits for the stages of these peers. Until they are released, steps read parts of them, and
+  // neither wait for nor return them.
+  void hold_stages(const std::vector<uint16_t>& peers, uint8_t channel, BlockRange message);
+  void release_stages(const std::vector<uint16_t>& peers, uint8_t channel, BlockRange message);
 
   // For plans that may write a user buffer before a peer has read what was sent from it: from here
   // on no message is zero-copy.
   void forbid_zero_copy() { zero_copy_ = false; }
+  void allow_zero_copy() { zero_copy_ = true; }
+
+  // For plans in which one rank uses slots or stages and another does not: all must cut alike.
+  void cut_alike(uint32_t slot_blocks, uint32_t stage_blocks);
 
   Plan take();
 
@@ -83,8 +104,11 @@ class PlanBuilder {
   void add_operand(const Operand& operand);
   void add_step(const Step& step);
 
+  bool is_received(const Operand& operand) const;
+
   Plan plan_;
   std::vector<uint16_t> others_;
+  uint8_t held_channel_ = 0;  // a stage channel, while its messages are held
   bool zero_copy_ = true;
 };
 

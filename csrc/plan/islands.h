@@ -41,6 +41,7 @@ class Islands {
   bool all_mapped() const { return count() == 1; }
   // Several, of which one has several ranks: plans of two levels make sense.
   bool has_levels() const { return count() > 1 && largest_ > 1; }
+  bool operator==(const Islands&) const = default;
   // Sizes in the order of the islands: "2x4", "3+1", "2x4+1".
   std::string shape() const;
 

@@ -50,6 +50,10 @@ const char* algorithm_name(Algorithm algorithm) {
       return "two_shot";
     case Algorithm::Dissemination:
       return "dissemination";
+    case Algorithm::Rails:
+      return "rails";
+    case Algorithm::Leaders:
+      return "leaders";
   }
   return "?";
 }

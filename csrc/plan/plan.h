@@ -9,13 +9,14 @@
 // Messages. A (sender, receiver, channel) is a queue of messages with one counter; the k-th Data
 // signal on it matches the k-th Data wait. A message occupies one of the channel's slots (memory of
 // the receiver that only this sender writes), or, on a stage channel, one of the sender's stages
-// (memory of the sender that every other rank may read; every message of a stage channel goes to
-// all other ranks). At most `depth` messages are unconsumed: a sender waits for Credit before it
-// writes, a receiver signals Credit once it has read. Counters run on from plan to plan, so an
-// operation may start while the slots of the one before are still being read.
+// (memory of the sender that its island may read (islands.h); every message of a stage channel goes
+// to all others of the island). At most `depth` messages are unconsumed: a sender waits for Credit
+// before it writes, a receiver signals Credit once it has read. Counters run on from plan to plan,
+// so an operation may start while the slots of the one before are still being read.
 //   to send:    Wait(Credit, p)   Copy/Reduce ... -> PeerSlot(p)   Signal(Data, p)
 //   to receive: Wait(Data, p)     Copy/Reduce Slot(p) -> ...        Signal(Credit, p)
-// All steps of one direction of a (peer, channel) are in one lane.
+// All steps of one direction of a (peer, channel) are in one lane. A rank also sends messages to
+// itself: what one of its lanes has made and another one needs goes through its own slots.
 //
 // Zero copy. What a message holds often lies in one of the sender's user buffers too, its *source
 // buffer*, and stays there until the receiver has returned the credit. The Data signal of such a
@@ -66,7 +67,10 @@ enum class Algorithm : uint8_t {
   OneShot,
   TwoShot,
   Dissemination,
+  Rails,
+  Leaders,
 };
+inline constexpr size_t kAlgorithms = static_cast<size_t>(Algorithm::Leaders) + 1;
 
 // The collective folds contributions; the others only move bytes.
 bool reduces(Collective collective);
@@ -97,8 +101,9 @@ struct Operand {
   uint16_t rank = 0;    // of Slot, PeerSlot, PeerStage
   BlockRange blocks;    // a slot holds the range from its first byte; a stage holds every block of
                         // a tile at its own place (Tiling::stage_offset)
-  bool zero_copy = false;  // of PeerSlot, Stage: not written where the message is sent so
-  bool placed = false;     // of PeerSlot, Slot: may be in the receiver's Output instead
+  bool zero_copy = false;     // of PeerSlot, Stage: not written where the message is sent so
+  bool placed = false;        // of PeerSlot, Slot: may be in the receiver's Output instead
+  uint16_t source_first = 0;  // of PeerStage: the first block of the message's source buffer
   bool operator==(const Operand&) const = default;
 };
 
@@ -130,7 +135,7 @@ struct Lane {
 
 // How the channels of a communicator are used by plans; p2p has its own behind these.
 inline constexpr uint8_t kSlotChannels = 2;   // 0, 1: slots at the receiver
-inline constexpr uint8_t kStageChannels = 2;  // 2, 3: stages at the sender
+inline constexpr uint8_t kStageChannels = 3;  // 2, 3, 4: stages at the sender
 inline constexpr uint8_t kFirstStageChannel = kSlotChannels;
 inline constexpr uint8_t kPlanChannels = kSlotChannels + kStageChannels;
 inline constexpr uint8_t kOrderedChannel = 0;
@@ -146,6 +151,7 @@ struct Plan {
   uint16_t blocks = 1;        // blocks of the operation
   uint16_t slot_blocks = 0;   // the most blocks that one slot message holds; 0: it uses no slots
   uint16_t stage_blocks = 0;  // blocks, where it uses stages; else 0
+  uint16_t stage_reader = 0;  // one of those that read this rank's stages, where it uses them
   std::vector<Lane> lanes;
   std::vector<Step> steps;
   std::vector<Operand> operands;
@@ -154,10 +160,5 @@ struct Plan {
 // Where in a user's buffer the bytes that a Copy or Reduce moves lie when it is done; nullptr: not
 // in any.
 const Operand* source_of(const Plan& plan, const Step& step);
-
-// Which peers' memory this rank can load from; all a plan may know of the transport.
-struct Reach {
-  bool all_mapped = false;
-};
 
 }  // namespace rdmacoll

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -50,6 +51,15 @@ struct Header {
   // it was written, when many more have been: a byte would take an old number for a new one.
   uint32_t credit = 0;
 };
+
+// Into memory of this process: what a signal leaves.
+inline void store(Line& line, uint64_t counter, const Header& header) {
+  line.signature = header.signature;
+  line.length_and_sequence = header.length_and_sequence;
+  std::memcpy(line.inline_data, header.inline_data, header.inline_bytes);
+  line.credit = header.credit;
+  line.counter.store(counter, std::memory_order_release);
+}
 
 // Of a put or get that is Pending: its number, and up to which number its transport is done. A new
 // one is done.

@@ -58,7 +58,7 @@ class Tuner:
         self._groups: dict[str, Any] = {}  # by algorithm
         self._untuned = _backend(self._group("auto"))
         versions = f"rdmacoll {version('rdmacoll')}, torch {torch.__version__}"
-        self.group = Group(self.place.ranks, self._untuned._reach(), versions)
+        self.group = Group(self.place.ranks, self._untuned._layout(), versions)
 
     def say(self, *lines: str) -> None:
         if self.place.rank == ROOT:

@@ -14,12 +14,12 @@ class Group:
     """What was measured on: rows hold for groups like it."""
 
     ranks: int
-    reach: str  # mapped or unmapped
+    layout: str  # mapped, unmapped, or hosts=2x4
     versions: str
 
     def __str__(self) -> str:
-        peers = "all peers mapped" if self.reach == "mapped" else "not all peers mapped"
-        return f"{self.ranks} ranks, {peers} · {self.versions}"
+        peers = {"mapped": "all peers mapped", "unmapped": "no peers mapped"}
+        return f"{self.ranks} ranks, {peers.get(self.layout, self.layout)} · {self.versions}"
 
 
 def file_lines(group: Group, measured: list[Measured]) -> Iterator[str]:
@@ -33,7 +33,7 @@ def file_lines(group: Group, measured: list[Measured]) -> Iterator[str]:
             yield f"# {one.collective} {algorithm}: {fit(one.sizes_bytes, times_us)}"
         for row in rows_of(one.sizes_bytes, best_algorithms(one)):
             up_to = "any" if row.up_to_bytes is None else exact_size(row.up_to_bytes)
-            where = f"{one.collective} {group.reach} world={group.ranks}"
+            where = f"{one.collective} {group.layout} world={group.ranks}"
             yield f"{where} up_to={up_to} {row.algorithm}"
 
 

@@ -62,7 +62,8 @@ class Sender {
   };
   const ManualClock clock_;
   const Layout layout_{kWorld, kSlotBytesMin, kStageBytesMin};
-  const Plan plan_ = make_plan(Collective::AllToAll, Algorithm::Direct, 0, kWorld, {false}, 0);
+  const Plan plan_ =
+      make_plan(Collective::AllToAll, Algorithm::Direct, 0, Islands::apart(kWorld), 0);
   FakeTransport fake_{"verbs", ""};
   std::vector<Link> links_;
   std::vector<LineBytes> block_;

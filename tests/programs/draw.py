@@ -43,7 +43,7 @@ def environment(seed: int, number: int) -> dict[str, str]:
     if rng.random() < 0.4:
         drawn["RDMACOLL_ALGO"] = rng.choice(ALGORITHMS)
     for name, chance, choices in (
-        ("RDMACOLL_DETERMINISTIC", 0.2, ("1",)),
+        ("RDMACOLL_DETERMINISTIC", 0.2, ("1", "layout")),
         ("RDMACOLL_BLOCK_BYTES", 0.4, ("65536", "262144", "1048576")),
         ("RDMACOLL_HEAP_BYTES", 0.3, ("0", "65536", "4194304")),
         ("RDMACOLL_ZERO_COPY_LOCAL_BYTES", 0.6, ("1", "1024", "65536")),

@@ -24,7 +24,8 @@ SEES: dict[str, set[str]] = {
     "csrc/memory": {"csrc/base"},
     "csrc/plan": {"csrc/base"},
     "csrc/plan/algorithms": {"csrc/base", "csrc/plan"},
-    "csrc/plan/selection": {"csrc/base", "csrc/plan", "csrc/plan/algorithms"},
+    "csrc/plan/layered": {"csrc/base", "csrc/plan"},
+    "csrc/plan/selection": {"csrc/base", "csrc/plan", "csrc/plan/algorithms", "csrc/plan/layered"},
     "csrc/plan/verify": {"csrc/base", "csrc/plan", "csrc/plan/selection"},  # seen by tests only
     "csrc/reduce": {"csrc/base", "csrc/memory"},
     "csrc/transport": BELOW_TRANSPORT,

@@ -46,7 +46,7 @@ def test_options_explain_themselves() -> None:
 
 
 def test_options_are_checked() -> None:
-    says = "algorithm='rings' is not valid; use one of auto, one_shot, .*, ring, tree or unset it"
+    says = "algorithm='rings' is not valid; use one of auto, .*, rails, leaders or unset it"
     with pytest.raises(ValueError, match=says):
         rdmacoll.Options(algorithm="rings")
     options = rdmacoll.Options(algorithm="ring")

@@ -71,14 +71,20 @@ bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t length_and_sequ
   header_.length_and_sequence = length_and_sequence;
   header_.credit = static_cast<uint32_t>(consumed_);
   write_header(bytes, source);
-  const RemoteSlice line = remote(memory_.peer_line(sent_), kLineBytes);
-  if (link_.transport->signal(link_.peer, channel_, line, sent_ + 1, header_) == Posted::Full)
-    return false;
+  if (signal(memory_.peer_line(sent_), sent_ + 1, header_) == Posted::Full) return false;
   ++sent_;
   credited_ = consumed_;
   if (source != nullptr) zero_copy_sent_ = sent_;
   put_posted_ = false;
   return true;
+}
+
+Posted Port::signal(uint64_t line, uint64_t counter, const Header& header) const {
+  if (link_.transport == nullptr) {
+    store(*reinterpret_cast<Line*>(link_.mapped + line), counter, header);
+    return Posted::Done;
+  }
+  return link_.transport->signal(link_.peer, channel_, remote(line, kLineBytes), counter, header);
 }
 
 bool Port::put_message(uint64_t bytes, const ZeroCopySource* source, const RemoteSlice* placement) {
@@ -153,8 +159,8 @@ uint64_t Port::newest_source() const {
   return offset;
 }
 
-const std::byte* Port::in_source(uint64_t bytes) const {
-  const uint64_t offset = newest_source();
+const std::byte* Port::in_source(uint64_t begin, uint64_t bytes) const {
+  const uint64_t offset = newest_source() + begin;
   RDMACOLL_CHECK(offset <= link_.heap.size() && bytes <= link_.heap.size() - offset);
   return link_.heap.data() + offset;
 }
@@ -190,9 +196,7 @@ void Port::pay_credit() {
   // Half a depth at a time: one credit line for several messages, and a sender that has waited for
   // credit has half a depth of room again. The peer waits for its zero-copy messages.
   if (consumed_ - credited_ < memory_.depth() / 2 && credited_ >= zero_copy_read_) return;
-  const RemoteSlice line = remote(memory_.peer_credit(), kLineBytes);
-  if (link_.transport->signal(link_.peer, channel_, line, consumed_, Header{}) == Posted::Full)
-    return;
+  if (signal(memory_.peer_credit(), consumed_, Header{}) == Posted::Full) return;
   credited_ = consumed_;
 }
 

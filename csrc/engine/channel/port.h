@@ -1,6 +1,6 @@
 // Port: this rank's end of one channel to one peer, both directions: messages out, messages in, and
-// the credits that bound them. What the executor and p2p are written in.
-// Floor: engine/channel. Thread: the driver.
+// the credits that bound them. To itself a rank has both ends. What the executor and p2p are
+// written in. Floor: engine/channel. Thread: the driver.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace rdmacoll {
 
-// How one rank reaches another's block; without a transport the own entry of a table of them.
+// How one rank reaches another's block. Without a transport it is the rank's own.
 struct Link {
   Transport* transport = nullptr;
   PeerId peer = 0;
@@ -28,7 +28,7 @@ struct GroupBlocks {
   uint32_t rank = 0;
   Layout layout;
   Region mine{};            // zeroed
-  std::vector<Link> links;  // by rank; the own entry is unused
+  std::vector<Link> links;  // by rank; the own entry is empty
 };
 
 // Where the bytes of a zero-copy message are (plan.h, "Zero copy"): in this rank's heap.
@@ -108,7 +108,7 @@ class Port {
   const std::byte* incoming(uint64_t bytes) const;
   // Whether the newest message, of so many bytes, is to be read out of its source; where that is.
   bool is_zero_copy(uint64_t bytes) const;
-  const std::byte* in_source(uint64_t bytes) const;
+  const std::byte* in_source(uint64_t begin, uint64_t bytes) const;
   // Whether it is where this rank has granted its placement.
   bool is_placed(uint64_t bytes) const;
   // Gives the newest message's place back to the peer. If the transport is full, the next take()
@@ -134,6 +134,7 @@ class Port {
 
  private:
   bool has_room() const { return sent_ - returned_ < memory_.depth(); }
+  Posted signal(uint64_t line, uint64_t counter, const Header& header) const;
   void look_for_credit() const;
   void advance_returned(uint32_t credit) const;
   void pay_credit();

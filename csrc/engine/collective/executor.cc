@@ -242,12 +242,20 @@ const std::byte* Executor::source(const Operand& operand, const Piece& piece, ui
 const std::byte* Executor::received(const Operand& operand, const Piece& piece,
                                     uint64_t tile) const {
   const Port& from = port(operand.channel, operand.rank);
-  if (from.is_zero_copy(piece.bytes)) return from.in_source(piece.bytes);
+  if (from.is_zero_copy(piece.bytes))
+    return from.in_source(ahead_in_source(operand, piece, tile), piece.bytes);
   if (from.is_placed(piece.bytes)) return in_output(operand.blocks, piece);
   if (operand.buffer == Buffer::Slot) return from.incoming(piece.bytes);
   return links_[operand.rank].mapped + layout_.stages(operand.channel) +
          from.incoming_index() * layout_.stage_bytes() +
          tiling_->stage_offset(operand.blocks.first, tile);
+}
+
+// Of a stage's message a part may be read.
+uint64_t Executor::ahead_in_source(const Operand& operand, const Piece& piece,
+                                   uint64_t tile) const {
+  if (operand.buffer == Buffer::Slot || operand.source_first == operand.blocks.first) return 0;
+  return piece.offset - tiling_->piece({operand.source_first, 1}, tile).offset;
 }
 
 const std::byte* Executor::in_input(BlockRange range, const Piece& piece) const {
@@ -268,7 +276,7 @@ std::byte* Executor::destination(const Operand& operand, const Piece& piece, uin
       return port(operand.channel, operand.rank).outgoing(piece.bytes);
     case Buffer::Stage:
       return my_block_ + layout_.stages(operand.channel) +
-             port(operand.channel, any_peer()).outgoing_index() * layout_.stage_bytes() +
+             port(operand.channel, stage_reader()).outgoing_index() * layout_.stage_bytes() +
              tiling_->stage_offset(operand.blocks.first, tile);
     case Buffer::Input:
     case Buffer::Slot:

@@ -21,7 +21,7 @@ namespace rdmacoll {
 
 class Executor {
  public:
-  // ports[channel][peer]; the entry of the own rank is unused. The block is this rank's own, as is
+  // ports[channel][peer]. The block is this rank's own, as is
   // the heap, which may be nullptr.
   Executor(const Layout& layout, uint32_t rank, std::byte* my_block, const std::vector<Link>& links,
            std::vector<std::vector<Port>>& ports, const Heap* heap, const Config& config,
@@ -89,11 +89,12 @@ class Executor {
   const std::byte* source(const Operand& operand, const Piece& piece, uint64_t tile) const;
   std::byte* destination(const Operand& operand, const Piece& piece, uint64_t tile);
   const std::byte* received(const Operand& operand, const Piece& piece, uint64_t tile) const;
+  uint64_t ahead_in_source(const Operand& operand, const Piece& piece, uint64_t tile) const;
   const std::byte* in_input(BlockRange range, const Piece& piece) const;
   std::byte* in_output(BlockRange range, const Piece& piece) const;
   Stores stores_for(const Operand& destination) const;
-  // A message of a stage goes to all alike, so what holds for any peer holds for it.
-  uint32_t any_peer() const { return operation_->plan->rank == 0 ? 1 : 0; }
+  // A message of a stage goes to all its readers alike, so what holds for one holds for it.
+  uint32_t stage_reader() const { return operation_->plan->stage_reader; }
 
   // Zero copy (executor_zero_copy.cc).
   void choose_zero_copy(uint64_t operation_bytes);

@@ -29,7 +29,7 @@ bool Executor::results_in_heap() const {
 // destination is not to be written. signal_data() comes to the same answer.
 bool Executor::is_zero_copy(const Step& step, const Operand& destination, uint64_t tile) const {
   if (!has_zero_copy() || !destination.zero_copy) return false;
-  const uint32_t peer = destination.buffer == Buffer::Stage ? any_peer() : destination.rank;
+  const uint32_t peer = destination.buffer == Buffer::Stage ? stage_reader() : destination.rank;
   return zero_copy_source(*source_of(*operation_->plan, step), peer, tile).has_value();
 }
 

@@ -9,11 +9,14 @@ namespace {
 
 std::vector<std::vector<Port>> make_ports(const Members& members) {
   std::vector<std::vector<Port>> ports(kChannels);
+  Link own;
+  own.mapped = members.block().base;
   for (uint8_t channel = 0; channel < kChannels; ++channel) {
     ports[channel].reserve(members.world());
     for (uint32_t peer = 0; peer < members.world(); ++peer) {
-      ports[channel].emplace_back(members.layout(), members.links()[peer], members.block(), channel,
-                                  members.rank(), peer);
+      const Link& link = peer == members.rank() ? own : members.links()[peer];
+      ports[channel].emplace_back(members.layout(), link, members.block(), channel, members.rank(),
+                                  peer);
     }
   }
   return ports;

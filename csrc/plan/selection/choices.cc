@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "csrc/base/check.h"
-#include "csrc/plan/selection/select.h"
 
 namespace rdmacoll {
 namespace {
@@ -17,9 +16,11 @@ constexpr uint64_t kAny = kAnyBytes;
 // between two ranks that is no more than others move. Between two ranks direct moves no more than
 // the others, too. It sends, folds and receives in lanes of their own, so that all slots are under
 // way. A ring, or halving and doubling, has one message under way, which leaves a long line empty.
+enum class Where : uint8_t { Mapped, Apart, Levels };
+
 struct Choice {
   Collective collective;
-  bool mapped;
+  Where where;
   uint64_t max_bytes;
   uint64_t max_bytes_times_world;
   Algorithm algorithm;
@@ -27,46 +28,64 @@ struct Choice {
 };
 
 constexpr Choice kChoices[] = {
-    {Collective::AllReduce, true, 64 * kKiB, kAny, Algorithm::OneShot, true},
-    {Collective::AllReduce, true, 16 * kKiB, 32 * kKiB, Algorithm::OneShot},
-    {Collective::AllReduce, true, kAny, kAny, Algorithm::TwoShot},
-    {Collective::AllReduce, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
-    {Collective::AllReduce, false, kAny, kAny, Algorithm::Direct, true},
-    {Collective::AllReduce, false, 512 * kKiB, kAny, Algorithm::HalvingDoubling},
-    {Collective::AllReduce, false, kAny, kAny, Algorithm::Ring},
-    {Collective::Broadcast, true, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
-    {Collective::Broadcast, true, kAny, kAny, Algorithm::Direct},
-    {Collective::Broadcast, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
-    {Collective::Broadcast, false, kAny, kAny, Algorithm::Tree},
-    {Collective::Reduce, true, 4 * kMiB, kAny, Algorithm::OneShot, true},
-    {Collective::Reduce, true, 16 * kKiB, 64 * kKiB, Algorithm::OneShot},
-    {Collective::Reduce, true, kAny, kAny, Algorithm::TwoShot},
-    {Collective::Reduce, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
-    {Collective::Reduce, false, kAny, kAny, Algorithm::Tree},
-    {Collective::AllGather, true, kAny, kAny, Algorithm::Direct},
-    {Collective::AllGather, false, kAny, kAny, Algorithm::Direct, true},
-    {Collective::AllGather, false, 2 * kMiB, kAny, Algorithm::Direct},
-    {Collective::AllGather, false, kAny, kAny, Algorithm::Ring},
-    {Collective::ReduceScatter, true, 16 * kKiB, kAny, Algorithm::Direct},
-    {Collective::ReduceScatter, true, kAny, kAny, Algorithm::TwoShot},
-    {Collective::ReduceScatter, false, kAny, kAny, Algorithm::Direct, true},
-    {Collective::ReduceScatter, false, 2 * kMiB, kAny, Algorithm::Direct},
-    {Collective::ReduceScatter, false, kAny, kAny, Algorithm::Ring},
-    {Collective::AllToAll, true, kAny, kAny, Algorithm::Direct},
-    {Collective::AllToAll, false, kAny, kAny, Algorithm::Direct},
-    {Collective::Gather, true, kAny, kAny, Algorithm::Direct},
-    {Collective::Gather, false, kAny, kAny, Algorithm::Direct},
-    {Collective::Scatter, true, kAny, kAny, Algorithm::Direct},
-    {Collective::Scatter, false, kAny, kAny, Algorithm::Direct},
-    {Collective::Barrier, true, kAny, kAny, Algorithm::Dissemination},
-    {Collective::Barrier, false, kAny, kAny, Algorithm::Dissemination},
+    {Collective::AllReduce, Where::Mapped, 64 * kKiB, kAny, Algorithm::OneShot, true},
+    {Collective::AllReduce, Where::Mapped, 16 * kKiB, 32 * kKiB, Algorithm::OneShot},
+    {Collective::AllReduce, Where::Mapped, kAny, kAny, Algorithm::TwoShot},
+    {Collective::AllReduce, Where::Apart, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
+    {Collective::AllReduce, Where::Apart, kAny, kAny, Algorithm::Direct, true},
+    {Collective::AllReduce, Where::Apart, 512 * kKiB, kAny, Algorithm::HalvingDoubling},
+    {Collective::AllReduce, Where::Apart, kAny, kAny, Algorithm::Ring},
+    {Collective::Broadcast, Where::Mapped, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
+    {Collective::Broadcast, Where::Mapped, kAny, kAny, Algorithm::Direct},
+    {Collective::Broadcast, Where::Apart, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
+    {Collective::Broadcast, Where::Apart, kAny, kAny, Algorithm::Tree},
+    {Collective::Reduce, Where::Mapped, 4 * kMiB, kAny, Algorithm::OneShot, true},
+    {Collective::Reduce, Where::Mapped, 16 * kKiB, 64 * kKiB, Algorithm::OneShot},
+    {Collective::Reduce, Where::Mapped, kAny, kAny, Algorithm::TwoShot},
+    {Collective::Reduce, Where::Apart, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
+    {Collective::Reduce, Where::Apart, kAny, kAny, Algorithm::Tree},
+    {Collective::AllGather, Where::Mapped, kAny, kAny, Algorithm::Direct},
+    {Collective::AllGather, Where::Apart, kAny, kAny, Algorithm::Direct, true},
+    {Collective::AllGather, Where::Apart, 2 * kMiB, kAny, Algorithm::Direct},
+    {Collective::AllGather, Where::Apart, kAny, kAny, Algorithm::Ring},
+    {Collective::ReduceScatter, Where::Mapped, 16 * kKiB, kAny, Algorithm::Direct},
+    {Collective::ReduceScatter, Where::Mapped, kAny, kAny, Algorithm::TwoShot},
+    {Collective::ReduceScatter, Where::Apart, kAny, kAny, Algorithm::Direct, true},
+    {Collective::ReduceScatter, Where::Apart, 2 * kMiB, kAny, Algorithm::Direct},
+    {Collective::ReduceScatter, Where::Apart, kAny, kAny, Algorithm::Ring},
+    {Collective::AllToAll, Where::Mapped, kAny, kAny, Algorithm::Direct},
+    {Collective::AllToAll, Where::Apart, kAny, kAny, Algorithm::Direct},
+    {Collective::Gather, Where::Mapped, kAny, kAny, Algorithm::Direct},
+    {Collective::Gather, Where::Apart, kAny, kAny, Algorithm::Direct},
+    {Collective::Scatter, Where::Mapped, kAny, kAny, Algorithm::Direct},
+    {Collective::Scatter, Where::Apart, kAny, kAny, Algorithm::Direct},
+    {Collective::Barrier, Where::Mapped, kAny, kAny, Algorithm::Dissemination},
+    {Collective::Barrier, Where::Apart, kAny, kAny, Algorithm::Dissemination},
+    {Collective::AllReduce, Where::Levels, 256 * kKiB, kAny, Algorithm::Leaders},
+    {Collective::AllReduce, Where::Levels, kAny, kAny, Algorithm::Rails},
+    {Collective::Broadcast, Where::Levels, 64 * kKiB, kAny, Algorithm::Leaders},
+    {Collective::Broadcast, Where::Levels, kAny, kAny, Algorithm::Rails},
+    {Collective::Reduce, Where::Levels, 64 * kKiB, kAny, Algorithm::Leaders},
+    {Collective::Reduce, Where::Levels, kAny, kAny, Algorithm::Rails},
+    {Collective::AllGather, Where::Levels, kAny, kAny, Algorithm::Rails},
+    {Collective::ReduceScatter, Where::Levels, kAny, kAny, Algorithm::Rails},
+    {Collective::AllToAll, Where::Levels, kAny, kAny, Algorithm::Direct},
+    {Collective::Gather, Where::Levels, kAny, kAny, Algorithm::Direct},
+    {Collective::Scatter, Where::Levels, kAny, kAny, Algorithm::Direct},
+    {Collective::Barrier, Where::Levels, kAny, kAny, Algorithm::Leaders},
 };
 
-std::vector<TunedRow> defaults(Collective collective, uint32_t world, Reach reach) {
+Where where(const Islands& islands) {
+  if (islands.has_levels()) return Where::Levels;
+  return islands.all_mapped() ? Where::Mapped : Where::Apart;
+}
+
+std::vector<TunedRow> defaults(Collective collective, const Islands& islands) {
+  const uint32_t world = islands.world();
   std::vector<TunedRow> rows;
   for (const Choice& choice : kChoices) {
-    if (choice.collective != collective || choice.mapped != reach.all_mapped ||
-        !exists(collective, choice.algorithm, world, reach) || (choice.of_two && world != 2)) {
+    if (choice.collective != collective || choice.where != where(islands) ||
+        !exists(collective, choice.algorithm, islands) || (choice.of_two && world != 2)) {
       continue;
     }
     const uint64_t most = choice.max_bytes_times_world;
@@ -76,28 +95,42 @@ std::vector<TunedRow> defaults(Collective collective, uint32_t world, Reach reac
   return rows;
 }
 
-// Instead of one that folds in another order.
-Algorithm in_rank_order(Collective collective, Reach reach) {
-  if (reach.all_mapped) return Algorithm::TwoShot;
+// Instead of one that folds in another order. What folds by layout: rails alone, so that not even
+// the size matters.
+Algorithm in_order(Collective collective, const Islands& islands, FoldOrder at_least) {
+  if (at_least == FoldOrder::Layout && islands.has_levels()) return Algorithm::Rails;
+  if (islands.all_mapped()) return Algorithm::TwoShot;
   return collective == Collective::Reduce ? Algorithm::OneShot : Algorithm::Direct;
+}
+
+bool keeps_order(Algorithm algorithm, FoldOrder at_least) {
+  switch (at_least) {
+    case FoldOrder::Position:
+      return true;
+    case FoldOrder::Layout:
+      return algorithm == Algorithm::Rails || fold_order(algorithm) == FoldOrder::Ranks;
+    case FoldOrder::Ranks:
+      return fold_order(algorithm) == FoldOrder::Ranks;
+  }
+  return false;
 }
 
 }  // namespace
 
-Choices::Choices(const Tuning& tuning, uint32_t world, Reach reach, Preference preference) {
+Choices::Choices(const Tuning& tuning, const Islands& islands, Preference preference) {
   const auto& preferred = preference.algorithm;
   for (size_t index = 0; index < kCollectives; ++index) {
     const auto collective = static_cast<Collective>(index);
     auto& rows = rows_[index];
-    if (preferred && exists(collective, *preferred, world, reach)) {
+    if (preferred && exists(collective, *preferred, islands)) {
       rows = {{kAny, *preferred}};
     } else {
-      rows = tuning.rows(collective, world, reach);
-      if (rows.empty()) rows = defaults(collective, world, reach);
+      rows = tuning.rows(collective, islands);
+      if (rows.empty()) rows = defaults(collective, islands);
     }
-    if (preference.in_rank_order && reduces(collective)) {
-      for (TunedRow& row : rows) {
-        if (!folds_in_rank_order(row.algorithm)) row.algorithm = in_rank_order(collective, reach);
+    for (TunedRow& row : rows) {
+      if (reduces(collective) && !keeps_order(row.algorithm, preference.at_least)) {
+        row.algorithm = in_order(collective, islands, preference.at_least);
       }
     }
     RDMACOLL_CHECK(!rows.empty() && rows.back().up_to_bytes == kAny);

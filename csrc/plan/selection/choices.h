@@ -9,20 +9,21 @@
 #include <vector>
 
 #include "csrc/plan/plan.h"
+#include "csrc/plan/selection/select.h"
 #include "csrc/plan/selection/tuning.h"
 
 namespace rdmacoll {
 
 // What a group wants of its algorithms, whatever the tables say.
 struct Preference {
-  std::optional<Algorithm> algorithm;  // taken wherever it exists
-  bool in_rank_order = false;          // of reductions only what folds so (select.h)
+  std::optional<Algorithm> algorithm;        // taken wherever it exists
+  FoldOrder at_least = FoldOrder::Position;  // of reductions only what folds so, or by ranks
 };
 
-// Of one group: its world and reach are fixed, so only collective and bytes are left to look at.
+// Of one group: its ranks and islands are fixed, so only collective and bytes are left to look at.
 class Choices {
  public:
-  Choices(const Tuning& tuning, uint32_t world, Reach reach, Preference preference);
+  Choices(const Tuning& tuning, const Islands& islands, Preference preference);
 
   // bytes: of the whole buffer for all_reduce, reduce and broadcast, of all blocks together for
   // all_gather and reduce_scatter; the other collectives do not look at it, since their ranks do

@@ -14,55 +14,89 @@
 #include "csrc/plan/algorithms/ring.h"
 #include "csrc/plan/algorithms/tree.h"
 #include "csrc/plan/algorithms/two_shot.h"
+#include "csrc/plan/layered/leaders.h"
+#include "csrc/plan/layered/rails.h"
 
 namespace rdmacoll {
 namespace {
 
-using Maker = Plan (*)(uint16_t rank, uint16_t world, uint16_t root);
+using Maker = Plan (*)(uint16_t rank, const Islands& islands, uint16_t root);
 
 template <Plan (*make)(uint16_t, uint16_t)>
-Plan rootless(uint16_t rank, uint16_t world, uint16_t) {
-  return make(rank, world);
+Plan rootless(uint16_t rank, const Islands& islands, uint16_t) {
+  return make(rank, static_cast<uint16_t>(islands.world()));
 }
+
+template <Plan (*make)(uint16_t, uint16_t, uint16_t)>
+Plan rooted(uint16_t rank, const Islands& islands, uint16_t root) {
+  return make(rank, static_cast<uint16_t>(islands.world()), root);
+}
+
+enum class For : uint8_t {
+  Any,
+  Mapped,  // all ranks are of one island
+  Levels,  // there are several, and one has several ranks
+};
 
 struct Variant {
   Collective collective;
   Algorithm algorithm;
-  bool mapped;  // needs all peers mapped
+  For whom;
   Maker make;
 };
 
-// Of two variants of an algorithm the first that the reach allows is taken.
+// Of two variants of an algorithm the first that the islands allow is taken.
 constexpr Variant kVariants[] = {
-    {Collective::AllReduce, Algorithm::OneShot, false, rootless<one_shot_all_reduce>},
-    {Collective::AllReduce, Algorithm::TwoShot, true, rootless<two_shot_all_reduce>},
-    {Collective::AllReduce, Algorithm::HalvingDoubling, false,
+    {Collective::AllReduce, Algorithm::OneShot, For::Any, rootless<one_shot_all_reduce>},
+    {Collective::AllReduce, Algorithm::TwoShot, For::Mapped, rootless<two_shot_all_reduce>},
+    {Collective::AllReduce, Algorithm::HalvingDoubling, For::Any,
      rootless<halving_doubling_all_reduce>},
-    {Collective::AllReduce, Algorithm::Direct, false, rootless<direct_all_reduce>},
-    {Collective::AllReduce, Algorithm::Ring, false, rootless<ring_all_reduce>},
-    {Collective::AllReduce, Algorithm::Tree, false, rootless<tree_all_reduce>},
-    {Collective::Broadcast, Algorithm::OneShot, false, one_shot_broadcast},
-    {Collective::Broadcast, Algorithm::Direct, true, direct_mapped_broadcast},
-    {Collective::Broadcast, Algorithm::Tree, false, tree_broadcast},
-    {Collective::Reduce, Algorithm::OneShot, false, one_shot_reduce},
-    {Collective::Reduce, Algorithm::TwoShot, true, two_shot_reduce},
-    {Collective::Reduce, Algorithm::Tree, false, tree_reduce},
-    {Collective::AllGather, Algorithm::Direct, true, rootless<direct_mapped_all_gather>},
-    {Collective::AllGather, Algorithm::Direct, false, rootless<direct_all_gather>},
-    {Collective::AllGather, Algorithm::Ring, false, rootless<ring_all_gather>},
-    {Collective::ReduceScatter, Algorithm::TwoShot, true, rootless<two_shot_reduce_scatter>},
-    {Collective::ReduceScatter, Algorithm::Direct, false, rootless<direct_reduce_scatter>},
-    {Collective::ReduceScatter, Algorithm::Ring, false, rootless<ring_reduce_scatter>},
-    {Collective::AllToAll, Algorithm::Direct, false, rootless<direct_all_to_all>},
-    {Collective::Gather, Algorithm::Direct, false, direct_gather},
-    {Collective::Scatter, Algorithm::Direct, false, direct_scatter},
-    {Collective::Barrier, Algorithm::Dissemination, false, rootless<dissemination_barrier>},
+    {Collective::AllReduce, Algorithm::Direct, For::Any, rootless<direct_all_reduce>},
+    {Collective::AllReduce, Algorithm::Ring, For::Any, rootless<ring_all_reduce>},
+    {Collective::AllReduce, Algorithm::Tree, For::Any, rootless<tree_all_reduce>},
+    {Collective::Broadcast, Algorithm::OneShot, For::Any, rooted<one_shot_broadcast>},
+    {Collective::Broadcast, Algorithm::Direct, For::Mapped, rooted<direct_mapped_broadcast>},
+    {Collective::Broadcast, Algorithm::Tree, For::Any, rooted<tree_broadcast>},
+    {Collective::Reduce, Algorithm::OneShot, For::Any, rooted<one_shot_reduce>},
+    {Collective::Reduce, Algorithm::TwoShot, For::Mapped, rooted<two_shot_reduce>},
+    {Collective::Reduce, Algorithm::Tree, For::Any, rooted<tree_reduce>},
+    {Collective::AllGather, Algorithm::Direct, For::Mapped, rootless<direct_mapped_all_gather>},
+    {Collective::AllGather, Algorithm::Direct, For::Any, rootless<direct_all_gather>},
+    {Collective::AllGather, Algorithm::Ring, For::Any, rootless<ring_all_gather>},
+    {Collective::ReduceScatter, Algorithm::TwoShot, For::Mapped, rootless<two_shot_reduce_scatter>},
+    {Collective::ReduceScatter, Algorithm::Direct, For::Any, rootless<direct_reduce_scatter>},
+    {Collective::ReduceScatter, Algorithm::Ring, For::Any, rootless<ring_reduce_scatter>},
+    {Collective::AllToAll, Algorithm::Direct, For::Any, rootless<direct_all_to_all>},
+    {Collective::Gather, Algorithm::Direct, For::Any, rooted<direct_gather>},
+    {Collective::Scatter, Algorithm::Direct, For::Any, rooted<direct_scatter>},
+    {Collective::Barrier, Algorithm::Dissemination, For::Any, rootless<dissemination_barrier>},
+    {Collective::AllReduce, Algorithm::Rails, For::Levels, rails_all_reduce},
+    {Collective::Broadcast, Algorithm::Rails, For::Levels, rails_broadcast},
+    {Collective::Reduce, Algorithm::Rails, For::Levels, rails_reduce},
+    {Collective::AllGather, Algorithm::Rails, For::Levels, rails_all_gather},
+    {Collective::ReduceScatter, Algorithm::Rails, For::Levels, rails_reduce_scatter},
+    {Collective::AllReduce, Algorithm::Leaders, For::Levels, leaders_all_reduce},
+    {Collective::Broadcast, Algorithm::Leaders, For::Levels, leaders_broadcast},
+    {Collective::Reduce, Algorithm::Leaders, For::Levels, leaders_reduce},
+    {Collective::Barrier, Algorithm::Leaders, For::Levels, leaders_barrier},
 };
 
-const Variant* find(Collective collective, Algorithm algorithm, Reach reach) {
+bool suits(For whom, const Islands& islands) {
+  switch (whom) {
+    case For::Any:
+      return true;
+    case For::Mapped:
+      return islands.all_mapped();
+    case For::Levels:
+      return islands.has_levels();
+  }
+  return false;
+}
+
+const Variant* find(Collective collective, Algorithm algorithm, const Islands& islands) {
   for (const Variant& variant : kVariants) {
     if (variant.collective == collective && variant.algorithm == algorithm &&
-        (reach.all_mapped || !variant.mapped)) {
+        suits(variant.whom, islands)) {
       return &variant;
     }
   }
@@ -103,34 +137,43 @@ Status check_algorithm(const std::string& setting, const std::string& value) {
   return check_choice(setting, value, names);
 }
 
-bool exists(Collective collective, Algorithm algorithm, uint32_t world, Reach reach) {
-  return find(collective, algorithm, reach) != nullptr && fits(algorithm, world);
+bool exists(Collective collective, Algorithm algorithm, const Islands& islands) {
+  return find(collective, algorithm, islands) != nullptr && fits(algorithm, islands.world());
 }
 
-std::vector<Algorithm> algorithms_of(Collective collective, uint32_t world, Reach reach) {
+std::vector<Algorithm> algorithms_of(Collective collective, const Islands& islands) {
   std::vector<Algorithm> algorithms;
   for (const Variant& variant : kVariants) {
     const Algorithm algorithm = variant.algorithm;
     const bool known =
         std::find(algorithms.begin(), algorithms.end(), algorithm) != algorithms.end();
-    if (variant.collective == collective && !known && exists(collective, algorithm, world, reach)) {
+    if (variant.collective == collective && !known && exists(collective, algorithm, islands)) {
       algorithms.push_back(algorithm);
     }
   }
   return algorithms;
 }
 
-bool folds_in_rank_order(Algorithm algorithm) {
-  return algorithm == Algorithm::OneShot || algorithm == Algorithm::TwoShot ||
-         algorithm == Algorithm::Direct;
+FoldOrder fold_order(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::OneShot:
+    case Algorithm::TwoShot:
+    case Algorithm::Direct:
+      return FoldOrder::Ranks;
+    case Algorithm::Rails:
+    case Algorithm::Leaders:
+      return FoldOrder::Layout;
+    default:
+      return FoldOrder::Position;
+  }
 }
 
-Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, uint16_t world,
-               Reach reach, uint16_t root) {
-  if (world == 1) return alone(collective, algorithm);
-  const Variant* variant = find(collective, algorithm, reach);
-  RDMACOLL_CHECK(variant != nullptr && root < world);
-  return variant->make(rank, world, root);
+Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, const Islands& islands,
+               uint16_t root) {
+  if (islands.world() == 1) return alone(collective, algorithm);
+  const Variant* variant = find(collective, algorithm, islands);
+  RDMACOLL_CHECK(variant != nullptr && root < islands.world());
+  return variant->make(rank, islands, root);
 }
 
 }  // namespace rdmacoll

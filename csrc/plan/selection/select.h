@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/plan/islands.h"
 #include "csrc/plan/plan.h"
 
 namespace rdmacoll {
@@ -19,17 +20,20 @@ std::optional<Collective> collective_by_name(std::string_view name);
 // Whether a user may give this name, or "auto", as the value of a setting.
 Status check_algorithm(const std::string& setting, const std::string& value);
 
-// Whether it can be taken by a group of so many ranks.
-bool exists(Collective collective, Algorithm algorithm, uint32_t world, Reach reach);
-std::vector<Algorithm> algorithms_of(Collective collective, uint32_t world, Reach reach);
+// Whether it can be taken by a group whose ranks are so.
+bool exists(Collective collective, Algorithm algorithm, const Islands& islands);
+std::vector<Algorithm> algorithms_of(Collective collective, const Islands& islands);
 
-// Whether each element of a reduction is folded at once from rank 0's to the last one's: then its
-// bits depend on nothing but the contributions. The others fold in an order that follows from where
-// in the tensor an element lies.
-bool folds_in_rank_order(Algorithm algorithm);
+// In which order an algorithm folds the contributions to an element of a reduction.
+enum class FoldOrder : uint8_t {
+  Position,  // follows from where in the tensor the element lies
+  Layout,    // the same for all elements: it follows from which ranks share islands
+  Ranks,     // at once from rank 0's to the last one's: bits depend on the contributions alone
+};
+FoldOrder fold_order(Algorithm algorithm);
 
 // `algorithm` exists. root is of broadcast, reduce, gather and scatter.
-Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, uint16_t world,
-               Reach reach, uint16_t root);
+Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, const Islands& islands,
+               uint16_t root);
 
 }  // namespace rdmacoll

@@ -13,6 +13,9 @@ namespace rdmacoll {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kMapped = "mapped";
+constexpr std::string_view kUnmapped = "unmapped";
+constexpr std::string_view kHosts = "hosts=";
 constexpr size_t kWords = 5;
 constexpr size_t kShownBytes = 40;
 
@@ -64,8 +67,9 @@ std::optional<std::string_view> value_of(std::string_view name, std::string_view
   return word.substr(name.size());
 }
 
-// Mapped peers can take all that the others can.
-bool tunable(Collective collective) { return algorithms_of(collective, 2, {true}).size() > 1; }
+bool tunable(Collective collective) {
+  return algorithms_of(collective, Islands::together(2)).size() > 1;
+}
 
 std::string tunable_collectives() {
   std::string list;
@@ -77,9 +81,36 @@ std::string tunable_collectives() {
   return list;
 }
 
-std::string group_name(Collective collective, bool mapped, uint32_t world) {
-  return std::string(collective_name(collective)) + " " + reach_name({mapped}) +
+std::string group_name(Collective collective, const std::string& layout, uint32_t world) {
+  return std::string(collective_name(collective)) + " " + layout +
          " world=" + std::to_string(world);
+}
+
+// The islands of a row's second and third word; an error says which is wrong.
+Result<Islands> islands_of(std::string_view layout, std::string_view world_word) {
+  const uint64_t world = integer(value_of("world=", world_word).value_or("")).value_or(0);
+  if (world < 2 || world > kMaxWorld) {
+    return wrong(quoted(world_word) +
+                 " is not valid; give world=2 to world=" + std::to_string(kMaxWorld));
+  }
+  const auto ranks = static_cast<uint32_t>(world);
+  if (layout == kMapped) return Islands::together(ranks);
+  if (layout == kUnmapped) return Islands::apart(ranks);
+  const auto shape = value_of(kHosts, layout);
+  if (!shape) {
+    return wrong(quoted(layout) +
+                 " is no layout; give mapped (all peers share memory), unmapped (none do) or "
+                 "hosts=2x4 (2 hosts of 4 ranks)");
+  }
+  auto islands = Islands::of_shape(*shape);
+  if (!islands.ok()) return islands.status();
+  if (islands.value().world() != ranks || !islands.value().has_levels()) {
+    return wrong(quoted(layout) + " has " + std::to_string(islands.value().world()) + " ranks on " +
+                 std::to_string(islands.value().count()) +
+                 " host(s); give several hosts, one of them with several ranks, and as many as "
+                 "world= says");
+  }
+  return islands;
 }
 
 std::string bound_name(uint64_t bytes) {
@@ -88,50 +119,48 @@ std::string bound_name(uint64_t bytes) {
 
 }  // namespace
 
-const char* reach_name(Reach reach) { return reach.all_mapped ? "mapped" : "unmapped"; }
+std::string layout_name(const Islands& islands) {
+  if (islands.has_levels()) return std::string(kHosts) + islands.shape();
+  return std::string(islands.all_mapped() ? kMapped : kUnmapped);
+}
 
 Result<Tuning::Group> Tuning::parse_row(std::string_view row) {
   const std::vector<std::string_view> words = split(row);
   if (words.size() != kWords) {
     return wrong("there are " + std::to_string(words.size()) +
-                 " words; a row is: collective mapped|unmapped world=N up_to=BYTES|any algorithm");
+                 " words; a row is: collective mapped|unmapped|hosts=HxL world=N up_to=BYTES|any "
+                 "algorithm");
   }
   const auto collective = collective_by_name(words[0]);
   if (!collective || !tunable(*collective)) {
     return wrong(quoted(words[0]) + " is no collective that can be tuned; there are " +
                  tunable_collectives());
   }
-  const bool mapped = words[1] == reach_name({true});
-  if (!mapped && words[1] != reach_name({false})) {
-    return wrong(quoted(words[1]) +
-                 " is no reach; give mapped (all peers share memory) or unmapped");
-  }
-  const uint64_t world = integer(value_of("world=", words[2]).value_or("")).value_or(0);
-  if (world < 2 || world > kMaxWorld) {
-    return wrong(quoted(words[2]) +
-                 " is not valid; give world=2 to world=" + std::to_string(kMaxWorld));
-  }
+  Result<Islands> found = islands_of(words[1], words[2]);
+  if (!found.ok()) return found.status();
+  const Islands islands = found.take();
+  const std::string layout = layout_name(islands);
   const auto up_to = size_bytes(value_of("up_to=", words[3]).value_or(""));
   if (!up_to) {
     return wrong(quoted(words[3]) +
                  " is not valid; give bytes, as in up_to=16384 or up_to=16K, or up_to=any");
   }
-  const auto ranks = static_cast<uint32_t>(world);
+  const uint32_t ranks = islands.world();
   const auto algorithm = algorithm_by_name(words[4]);
-  if (!algorithm || !exists(*collective, *algorithm, ranks, {mapped})) {
+  if (!algorithm || !exists(*collective, *algorithm, islands)) {
     std::string list;
-    for (const Algorithm other : algorithms_of(*collective, ranks, {mapped})) {
+    for (const Algorithm other : algorithms_of(*collective, islands)) {
       list += (list.empty() ? "" : ", ") + std::string(algorithm_name(other));
     }
     return wrong(quoted(words[4]) + " is no algorithm of " +
-                 group_name(*collective, mapped, ranks) + "; there are " + list);
+                 group_name(*collective, layout, ranks) + "; there are " + list);
   }
-  return Group{*collective, mapped, ranks, {{*up_to, *algorithm}}, 0};
+  return Group{*collective, layout, ranks, {{*up_to, *algorithm}}, 0};
 }
 
 Status Tuning::add(Group row) {
   const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
-    return group.collective == row.collective && group.mapped == row.mapped &&
+    return group.collective == row.collective && group.layout == row.layout &&
            group.world == row.world;
   });
   if (found == groups_.end()) {
@@ -142,7 +171,7 @@ Status Tuning::add(Group row) {
   if (now <= before) {
     return wrong(bound_name(now) + " is not above " + bound_name(before) + " of line " +
                  std::to_string(found->last_line) + "; order the rows of " +
-                 group_name(row.collective, row.mapped, row.world) + " by size, each size once");
+                 group_name(row.collective, row.layout, row.world) + " by size, each size once");
   }
   found->rows.push_back(row.rows.front());
   found->last_line = row.last_line;
@@ -167,16 +196,17 @@ Result<Tuning> Tuning::parse(std::string_view text) {
     const uint64_t last = group.rows.back().up_to_bytes;
     if (last == kAnyBytes) continue;
     return at_line(group.last_line,
-                   wrong("the rows of " + group_name(group.collective, group.mapped, group.world) +
+                   wrong("the rows of " + group_name(group.collective, group.layout, group.world) +
                          " end at " + bound_name(last) + "; the last must say up_to=any"));
   }
   return tuning;
 }
 
-std::vector<TunedRow> Tuning::rows(Collective collective, uint32_t world, Reach reach) const {
+std::vector<TunedRow> Tuning::rows(Collective collective, const Islands& islands) const {
+  const std::string layout = layout_name(islands);
   for (const Group& group : groups_) {
-    if (group.collective == collective && group.mapped == reach.all_mapped &&
-        group.world == world) {
+    if (group.collective == collective && group.layout == layout &&
+        group.world == islands.world()) {
       return group.rows;
     }
   }

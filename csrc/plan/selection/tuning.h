@@ -3,16 +3,19 @@
 //
 //   all_reduce mapped world=2 up_to=16K one_shot
 //   all_reduce mapped world=2 up_to=any two_shot     # 3.1 us + 14 GB/s
+//   all_reduce hosts=2x4 world=8 up_to=any rails
 //
-// Rows of a collective, reach and world are all there is for these; what has none keeps the
+// Rows of a collective, layout and world are all there is for these; what has none keeps the
 // defaults (choices.h). Floor: plan/selection. Thread: a value, immutable once built.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/plan/islands.h"
 #include "csrc/plan/plan.h"
 
 namespace rdmacoll {
@@ -32,12 +35,12 @@ class Tuning {
   static Result<Tuning> parse(std::string_view text);
 
   // Ascending, the last up to any; empty: keep the defaults.
-  std::vector<TunedRow> rows(Collective collective, uint32_t world, Reach reach) const;
+  std::vector<TunedRow> rows(Collective collective, const Islands& islands) const;
 
  private:
   struct Group {
     Collective collective;
-    bool mapped;
+    std::string layout;
     uint32_t world;
     std::vector<TunedRow> rows;
     size_t last_line;
@@ -49,7 +52,7 @@ class Tuning {
   std::vector<Group> groups_;
 };
 
-// "mapped" or "unmapped", as in the table.
-const char* reach_name(Reach reach);
+// As in the table: "mapped", "unmapped" (each rank is an island of its own), or "hosts=2x4".
+std::string layout_name(const Islands& islands);
 
 }  // namespace rdmacoll

@@ -78,8 +78,11 @@ const char* wrong_byte(const WorldPlan& world_plan, uint32_t operation,
   }
   if (!symbols.complete(value)) return "not a complete sum";
   if (symbols.unit(value) != unit_of(operation, block, i)) return "the sum of another element";
-  if (folds_in_rank_order(plan.algorithm) && plan.world > 1 && !symbols.in_rank_order(value)) {
-    return "not folded in rank order";
+  const FoldOrder order = plan.world == 1 ? FoldOrder::Position : fold_order(plan.algorithm);
+  if (order == FoldOrder::Ranks && !symbols.in_rank_order(value)) return "not folded in rank order";
+  if (order == FoldOrder::Layout &&
+      symbols.order(value) != symbols.order((*ranks[rank].output[block])[0].value)) {
+    return "folded in another order than the first element";
   }
   const bool same =
       plan.collective != Collective::AllReduce || value == (*ranks[0].output[block])[i].value;

@@ -1,6 +1,7 @@
 // SymbolicWorld: where operands lie, and what copies and reductions do to the bytes there.
 #include <algorithm>
 
+#include "csrc/plan/builder.h"
 #include "csrc/plan/verify/shape.h"
 #include "csrc/plan/verify/world.h"
 
@@ -115,7 +116,10 @@ SymbolicWorld::OutOfSlot SymbolicWorld::zero_copy_source(const Step& step) {
   const Operand& source = plan().operands[step.first_operand];
   const uint64_t bytes = tiling().piece(source.blocks, at_.tile).bytes;
   if (bytes == 0) return {};
-  return {.source = place_of(source, bytes), .bytes = bytes, .output = {}};
+  return {.source = place_of(source, bytes),
+          .bytes = bytes,
+          .source_block = source.blocks.first,
+          .output = {}};
 }
 
 SymbolicWorld::Place SymbolicWorld::source_place(const Queue& from, uint64_t bytes) {
@@ -124,12 +128,23 @@ SymbolicWorld::Place SymbolicWorld::source_place(const Queue& from, uint64_t byt
   return from.out_of_slot.front().source;
 }
 
+// A stage's message may be read block by block: so many bytes behind the source's first block,
+// which the operand must know.
+SymbolicWorld::Place SymbolicWorld::part_of_source(const OutOfSlot& message, const Operand& operand,
+                                                   uint64_t bytes) {
+  if (operand.source_first != message.source_block) return refused("mistakes a source's beginning");
+  const uint64_t begin = tiling().piece(block(operand.source_first), at_.tile).offset;
+  const uint64_t ahead = tiling().piece(operand.blocks, at_.tile).offset - begin;
+  if (ahead + bytes > message.bytes) return refused("reads past its source's end");
+  return {message.source.cells, message.source.offset + ahead};
+}
+
 SymbolicWorld::Place SymbolicWorld::stage_place(const Operand& operand, uint64_t bytes) {
   const uint64_t offset = tiling().stage_offset(operand.blocks.first, at_.tile);
   if (offset + bytes > bounds_.stage_bytes) return refused("a message larger than a stage");
-  const uint64_t sent = queue(at_.rank, at_.rank == 0 ? 1 : 0, operand.channel).sent;
+  const uint64_t sent = queue(at_.rank, first_reader(at_.rank), operand.channel).sent;
   for (uint16_t peer = 0; peer < world_; ++peer) {
-    if (peer == at_.rank) continue;
+    if (!reads_stages_of(peer, at_.rank)) continue;
     const Queue& to = queue(at_.rank, peer, operand.channel);
     if (to.acquired != to.sent + 1) return refused("writes a stage that it has no credit for");
     if (to.sent != sent) return refused("writes a stage that only some of the others were sent");
@@ -143,7 +158,8 @@ SymbolicWorld::Place SymbolicWorld::stage_place(const Operand& operand, uint64_t
 SymbolicWorld::Place SymbolicWorld::peer_stage_place(const Operand& operand, uint64_t bytes) {
   const Queue& from = queue(operand.rank, at_.rank, operand.channel);
   if (from.waited != from.credited + 1) return refused("reads a stage that it does not hold");
-  if (from.out_of_slot.front().source.cells != nullptr) return source_place(from, bytes);
+  const OutOfSlot& message = from.out_of_slot.front();
+  if (message.source.cells != nullptr) return part_of_source(message, operand, bytes);
   const uint64_t offset = tiling().stage_offset(operand.blocks.first, at_.tile);
   if (offset + bytes > bounds_.stage_bytes) return refused("reads past a stage's end");
   const size_t channel = operand.channel - kFirstStageChannel;

@@ -10,7 +10,7 @@ namespace {
 
 class Shape {
  public:
-  Shape(const Plan& plan, Reach reach) : plan_(plan), reach_(reach) {}
+  Shape(const Plan& plan, const Islands& islands) : plan_(plan), islands_(islands) {}
 
   std::string check() {
     uint32_t next_step = 0;
@@ -113,13 +113,16 @@ class Shape {
       case Buffer::Stage:
         if (!is_destination) refuse("reads its own stage");
         check_channel(operand, true);
-        for (uint16_t peer = 0; peer < plan_.world; ++peer) {
+        if (islands_.size(islands_.of(plan_.rank)) == 1) refuse("a stage that nobody reads");
+        for (uint16_t peer : islands_.members(islands_.of(plan_.rank))) {
           if (peer != plan_.rank) own(peer, operand.channel, false);
         }
         break;
       case Buffer::PeerStage:
         if (is_destination) refuse("writes a peer's stage");
-        if (!reach_.all_mapped) refuse("reads the memory of a peer that is not mapped");
+        if (operand.rank >= plan_.world || !islands_.share(operand.rank, plan_.rank)) {
+          refuse("reads the memory of a peer that is not mapped");
+        }
         check_channel(operand, true);
         own(operand.rank, operand.channel, true);
         break;
@@ -138,7 +141,8 @@ class Shape {
 
   // A direction of a (peer, channel) belongs to the lane that first names it.
   void own(uint16_t peer, uint8_t channel, bool receives) {
-    if (peer >= plan_.world || peer == plan_.rank) refuse("no such peer");
+    const bool to_itself = peer == plan_.rank && is_stage_channel(channel);
+    if (peer >= plan_.world || to_itself) refuse("no such peer");
     const auto [owner, is_new] = owners_.try_emplace({peer, channel, receives}, lane_);
     if (owner->second != lane_) refuse("two lanes in one direction of a channel");
   }
@@ -150,7 +154,7 @@ class Shape {
   }
 
   const Plan& plan_;
-  const Reach reach_;
+  const Islands& islands_;
   uint32_t lane_ = 0;
   uint32_t step_ = 0;
   std::map<std::tuple<uint16_t, uint8_t, bool>, uint32_t> owners_;
@@ -173,7 +177,9 @@ const char* kind_name(StepKind kind) {
 
 }  // namespace
 
-std::string malformed(const Plan& plan, Reach reach) { return Shape(plan, reach).check(); }
+std::string malformed(const Plan& plan, const Islands& islands) {
+  return Shape(plan, islands).check();
+}
 
 std::string step_text(const Plan& plan, uint32_t index) {
   const Step& step = plan.steps[index];

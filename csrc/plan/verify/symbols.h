@@ -32,6 +32,8 @@ class Symbols {
   }
   // The one fold of all contributions to the value's unit, from rank 0's to the last one's.
   bool in_rank_order(Value value);
+  // How the ranks' contributions are folded, whatever they are to: equal for equal orders.
+  uint32_t order(Value value) const { return nodes_[value].order; }
   uint64_t unit(Value value) const { return nodes_[value].unit; }
 
  private:
@@ -39,6 +41,7 @@ class Symbols {
     uint64_t unit = 0;
     uint64_t ranks = 0;  // a bit for each rank whose contribution is in it
     bool folded = false;
+    uint32_t order = 0;
   };
   Value refuse(const char* why);
 
@@ -46,6 +49,7 @@ class Symbols {
   std::vector<Node> nodes_;
   std::map<std::pair<uint16_t, uint64_t>, Value> leaves_;
   std::map<std::vector<Value>, Value> folds_;
+  std::map<std::vector<uint32_t>, uint32_t> orders_;  // of a fold, by those of its sources
   const char* why_ = "";
 };
 

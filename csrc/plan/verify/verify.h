@@ -6,12 +6,12 @@
 //   completion   nobody waits for ever, though credits come back only every half depth;
 //   result       every output has the expression that the collective promises, each contribution
 //                counted once, `finishes` on exactly the folds that complete, and the same
-//                expression (so the same bits) on every rank that gets the result; folds in rank
-//                order, of algorithms that promise them (select.h);
+//                expression (so the same bits) on every rank that gets the result; the order of
+//                folds that an algorithm promises (select.h);
 //   memory       inputs are not written, nothing is written but outputs, nothing is read that was
 //                not written, a slot is touched only between its wait and its signal, pieces fit;
 //   messages     both ends agree on the bytes of each message, and every counter is balanced at the
-//                end; a stage's message goes to all others;
+//                end; a stage's message goes to all others of the island, and all cut alike;
 //   no races     any two accesses to a byte, one of them a write, are ordered by happens-before.
 //
 // Why one schedule proves it for all. Lanes are sequential, read nothing that steers them, and talk
@@ -45,6 +45,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/plan/islands.h"
 #include "csrc/plan/plan.h"
 
 namespace rdmacoll {
@@ -52,7 +53,7 @@ namespace rdmacoll {
 // One operation of the whole world. Sizes are in bytes, and an element is one byte.
 struct WorldPlan {
   std::vector<Plan> plans;  // by rank
-  Reach reach;
+  Islands islands = Islands::together(1);
   uint16_t root = 0;
   bool in_place = false;  // outputs share the inputs' memory where an operation allows it
   uint64_t zero_copy_senders =

@@ -243,9 +243,8 @@ void SymbolicWorld::check_balance() {
     for (uint16_t to = 0; to < world_; ++to) {
       for (uint8_t channel = 0; channel < kPlanChannels; ++channel) {
         const Queue& messages = queue(from, to, channel);
-        const uint16_t other = from + 1 < world_ ? from + 1 : 0;
-        const bool all_get_it = !is_stage_channel(channel) || from == to ||
-                                messages.sent == queue(from, from == 0 ? other : 0, channel).sent;
+        const bool all_get_it = !is_stage_channel(channel) || !reads_stages_of(to, from) ||
+                                messages.sent == queue(from, first_reader(from), channel).sent;
         if (messages.acquired == messages.sent && messages.sent == messages.waited &&
             messages.waited == messages.credited && all_get_it) {
           continue;
@@ -259,6 +258,17 @@ void SymbolicWorld::check_balance() {
       }
     }
   }
+}
+
+// All operations are of the same islands.
+bool SymbolicWorld::reads_stages_of(uint16_t reader, uint16_t rank) const {
+  return reader != rank && operations_.front().islands.share(reader, rank);
+}
+
+uint16_t SymbolicWorld::first_reader(uint16_t rank) const {
+  uint16_t reader = 0;
+  while (!reads_stages_of(reader, rank)) ++reader;
+  return reader;
 }
 
 void SymbolicWorld::check_results() {

@@ -34,7 +34,8 @@ class SymbolicWorld {
   // receiver's output. Without cells it is not there.
   struct OutOfSlot {
     Place source;
-    uint64_t bytes = 0;  // that the receiver may read there
+    uint64_t bytes = 0;         // that the receiver may read there
+    uint16_t source_block = 0;  // the first of the source
     Place output;
   };
 
@@ -98,6 +99,8 @@ class SymbolicWorld {
   void check_deadlock();
   void check_balance();
   void check_results();
+  bool reads_stages_of(uint16_t reader, uint16_t rank) const;
+  uint16_t first_reader(uint16_t rank) const;
   void refuse(const std::string& why);  // where it is, and why; keeps the first
 
   // direct_placement.cc: messages that are written into the receiver's output
@@ -121,6 +124,7 @@ class SymbolicWorld {
   Place slot_place(const Operand& operand, uint64_t bytes);
   Place peer_slot_place(const Operand& operand, uint64_t bytes);
   Place source_place(const Queue& from, uint64_t bytes);
+  Place part_of_source(const OutOfSlot& message, const Operand& operand, uint64_t bytes);
   OutOfSlot zero_copy_source(const Step& step);
   Place stage_place(const Operand& operand, uint64_t bytes);
   Place peer_stage_place(const Operand& operand, uint64_t bytes);

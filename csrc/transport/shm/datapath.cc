@@ -76,12 +76,7 @@ Posted ShmTransport::signal(PeerId peer_id, uint8_t, RemoteSlice slice, uint64_t
   const Region& region = opened(peer_id, slice.region).view;
   RDMACOLL_CHECK(slice.offset % kLineBytes == 0 && region.holds(slice.offset, kLineBytes));
   RDMACOLL_CHECK(header.inline_bytes <= kInlineBytes);
-  Line& line = *reinterpret_cast<Line*>(region.base + slice.offset);
-  line.signature = header.signature;
-  line.length_and_sequence = header.length_and_sequence;
-  std::memcpy(line.inline_data, header.inline_data, header.inline_bytes);
-  line.credit = header.credit;
-  line.counter.store(counter, std::memory_order_release);
+  store(*reinterpret_cast<Line*>(region.base + slice.offset), counter, header);
   const Peer& peer = peer_at(peer_id);
   ring_if_asleep(peer.control(), peer.wake_fd);
   return Posted::Done;

@@ -228,12 +228,7 @@ void SimTransport::deliver(Notice* notice, int rank) {
     const auto named = receiver.regions_.find(one->memory->id);
     RDMACOLL_CHECK(named != receiver.regions_.end() && named->second == one->memory);
     network_.counts_.signals_again += one->again;
-    Line& line = *reinterpret_cast<Line*>(one->memory->base() + one->offset);
-    line.signature = one->header.signature;
-    line.length_and_sequence = one->header.length_and_sequence;
-    std::memcpy(line.inline_data, one->header.inline_data, one->header.inline_bytes);
-    line.credit = one->header.credit;
-    line.counter.store(one->counter, std::memory_order_release);
+    store(*reinterpret_cast<Line*>(one->memory->base() + one->offset), one->counter, one->header);
   }
   receiver.awake_ = true;
 }

@@ -184,12 +184,7 @@ void TcpTransport::push_control(Peer& peer, const FrameHead& head, const void* b
 
 // Into my own memory: what a signal leaves.
 void TcpTransport::store_line(const RemoteSlice& slice, uint64_t counter, const Header& header) {
-  Line& line = *reinterpret_cast<Line*>(regions_.at(slice.region)->base + slice.offset);
-  line.signature = header.signature;
-  line.length_and_sequence = header.length_and_sequence;
-  std::memcpy(line.inline_data, header.inline_data, header.inline_bytes);
-  line.credit = header.credit;
-  line.counter.store(counter, std::memory_order_release);
+  store(*reinterpret_cast<Line*>(regions_.at(slice.region)->base + slice.offset), counter, header);
 }
 
 // --- writing -------------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ TEST_F(ConfigTest, BadIntegersAreNamedWithTheirRange) {
   expect_all_refused("RDMACOLL_CONNECT_TIMEOUT_MS", {"0", "86400001"},
                      "an integer from 1 to 86400000");
   expect_all_refused("RDMACOLL_SPIN_US", {"-2", "1000001"}, "an integer from -1 to 1000000");
-  expect_all_refused("RDMACOLL_DETERMINISTIC", {"-1", "2"}, "an integer from 0 to 1");
+  expect_all_refused("RDMACOLL_DETERMINISTIC", {"-1", "2"}, "one of 0, 1, layout");
   expect_all_refused("RDMACOLL_STALL_TIMEOUT_MS", {"-1", "86400001"},
                      "an integer from 0 to 86400000");
   expect_refused("RDMACOLL_STALL_TIMEOUT_MS", "4999", "0 or 5000 and more");
@@ -202,6 +202,7 @@ TEST_F(ConfigTest, TheAgreementIsOfWhatRanksMustShare) {
   EXPECT_NE(read_with("RDMACOLL_BLOCK_BYTES", "65536").agreement(), defaults);
   EXPECT_NE(read_with("RDMACOLL_TRANSPORT", "verbs").agreement(), defaults);
   EXPECT_NE(read_with("RDMACOLL_DETERMINISTIC", "1").agreement(), defaults);
+  EXPECT_NE(read_with("RDMACOLL_DETERMINISTIC", "layout").agreement(), defaults);
   EXPECT_EQ(read_with("RDMACOLL_LOG", "debug").agreement(), defaults);
   EXPECT_EQ(read_with("RDMACOLL_HOST_ID", "b").agreement(), defaults);
   EXPECT_EQ(read_with("RDMACOLL_SPIN_US", "5").agreement(), defaults);

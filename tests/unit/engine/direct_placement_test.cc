@@ -28,7 +28,7 @@ struct GrantWire {
 std::optional<RemoteSlice> place(const GrantWire& grant, uint64_t held_bytes) {
   const ManualClock clock;
   const Layout layout(2, kSlotBytesMin, kStageBytesMin);
-  const Plan plan = make_plan(Collective::AllToAll, Algorithm::Direct, 0, 2, {false}, 0);
+  const Plan plan = make_plan(Collective::AllToAll, Algorithm::Direct, 0, Islands::apart(2), 0);
   FakeTransport fake("verbs", "");
   fake.open_as = {5, nullptr, held_bytes};
   const std::vector<Link> links{{}, {.transport = &fake}};

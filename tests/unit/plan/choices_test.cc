@@ -8,12 +8,19 @@
 namespace rdmacoll {
 namespace {
 
-constexpr Reach kMapped{true};
-constexpr Reach kUnmapped{false};
+// Of so many ranks.
+using Reach = Islands (*)(uint32_t world);
+constexpr Reach kMapped = &Islands::together;
+constexpr Reach kUnmapped = &Islands::apart;
+
+Algorithm chosen(Collective collective, uint64_t bytes, const Islands& islands,
+                 std::optional<Algorithm> preferred = std::nullopt) {
+  return Choices(Tuning(), islands, {preferred}).choose(collective, bytes);
+}
 
 Algorithm chosen(Collective collective, uint64_t bytes, uint32_t world, Reach reach,
                  std::optional<Algorithm> preferred = std::nullopt) {
-  return Choices(Tuning(), world, reach, {preferred}).choose(collective, bytes);
+  return chosen(collective, bytes, reach(world), preferred);
 }
 
 TEST(ChoicesTest, EveryChoiceExistsAndHasAPlanOfItsKind) {
@@ -23,8 +30,8 @@ TEST(ChoicesTest, EveryChoiceExistsAndHasAPlanOfItsKind) {
       for (uint16_t world : {1, 2, 5, 64}) {
         for (uint64_t bytes : {uint64_t{0}, uint64_t{4}, uint64_t{1} << 16, UINT64_MAX}) {
           const Algorithm algorithm = chosen(collective, bytes, world, reach);
-          EXPECT_TRUE(exists(collective, algorithm, world, reach)) << collective_name(collective);
-          const Plan plan = make_plan(collective, algorithm, world - 1, world, reach, 0);
+          EXPECT_TRUE(exists(collective, algorithm, reach(world))) << collective_name(collective);
+          const Plan plan = make_plan(collective, algorithm, world - 1, reach(world), 0);
           EXPECT_EQ(plan.collective, collective);
           EXPECT_EQ(plan.algorithm, algorithm);
           EXPECT_EQ(plan.world, world);
@@ -97,11 +104,11 @@ TEST(ChoicesTest, InRankOrderNoReductionTakesAnotherOrder) {
         for (std::optional<Algorithm> named :
              {std::optional<Algorithm>(), std::optional(Algorithm::Ring),
               std::optional(Algorithm::Tree), std::optional(Algorithm::OneShot)}) {
-          const Choices choices(Tuning(), world, reach, {named, true});
+          const Choices choices(Tuning(), reach(world), {named, FoldOrder::Ranks});
           for (uint64_t bytes : {uint64_t{0}, uint64_t{4} << 10, uint64_t{1} << 19, UINT64_MAX}) {
             const Algorithm algorithm = choices.choose(collective, bytes);
-            EXPECT_TRUE(folds_in_rank_order(algorithm)) << algorithm_name(algorithm);
-            EXPECT_TRUE(exists(collective, algorithm, world, reach)) << algorithm_name(algorithm);
+            EXPECT_EQ(fold_order(algorithm), FoldOrder::Ranks) << algorithm_name(algorithm);
+            EXPECT_TRUE(exists(collective, algorithm, reach(world))) << algorithm_name(algorithm);
           }
         }
       }
@@ -110,13 +117,13 @@ TEST(ChoicesTest, InRankOrderNoReductionTakesAnotherOrder) {
   // Among mapped peers it costs nothing: that is what is taken anyway.
   for (Collective collective :
        {Collective::AllReduce, Collective::Reduce, Collective::ReduceScatter}) {
-    const Choices in_order(Tuning(), 5, kMapped, {std::nullopt, true});
+    const Choices in_order(Tuning(), kMapped(5), {std::nullopt, FoldOrder::Ranks});
     for (uint64_t bytes : {uint64_t{0}, uint64_t{4} << 10, uint64_t{1} << 19, UINT64_MAX}) {
       EXPECT_EQ(in_order.choose(collective, bytes), chosen(collective, bytes, 5, kMapped));
     }
   }
   // What moves no sums is as free as ever.
-  const Choices choices(Tuning(), 4, kUnmapped, {Algorithm::Ring, true});
+  const Choices choices(Tuning(), kUnmapped(4), {Algorithm::Ring, FoldOrder::Ranks});
   EXPECT_EQ(choices.choose(Collective::AllGather, 1 << 20), Algorithm::Ring);
 }
 
@@ -135,6 +142,33 @@ TEST(ChoicesTest, NothingIsTakenWhereItDoesNotFit) {
   EXPECT_EQ(chosen(Collective::AllReduce, 1 << 16, 4096, kUnmapped), Algorithm::Ring);
 }
 
+const Islands kTwoHosts = Islands::of_shape("2x4").take();
+
+TEST(ChoicesTest, SeveralHostsTakeLeadersForLatencyAndRailsForBandwidth) {
+  EXPECT_EQ(chosen(Collective::AllReduce, 256 << 10, kTwoHosts), Algorithm::Leaders);
+  EXPECT_EQ(chosen(Collective::AllReduce, (256 << 10) + 1, kTwoHosts), Algorithm::Rails);
+  EXPECT_EQ(chosen(Collective::AllGather, 4, kTwoHosts), Algorithm::Rails);
+  EXPECT_EQ(chosen(Collective::Barrier, 0, kTwoHosts), Algorithm::Leaders);
+  EXPECT_EQ(chosen(Collective::AllToAll, 4, kTwoHosts), Algorithm::Direct);
+  EXPECT_EQ(chosen(Collective::AllReduce, 1 << 20, kTwoHosts, Algorithm::Ring), Algorithm::Ring);
+}
+
+// The bits are the same for all sizes of a layout, and still no host sends more than it must.
+TEST(ChoicesTest, ByLayoutAReductionTakesRails) {
+  for (Collective collective :
+       {Collective::AllReduce, Collective::Reduce, Collective::ReduceScatter}) {
+    for (uint64_t bytes : {uint64_t{4}, uint64_t{1} << 20}) {
+      const auto by_layout = [&](const Islands& islands, std::optional<Algorithm> named = {}) {
+        return Choices(Tuning(), islands, {named, FoldOrder::Layout}).choose(collective, bytes);
+      };
+      EXPECT_EQ(by_layout(kTwoHosts), Algorithm::Rails);
+      EXPECT_EQ(by_layout(kTwoHosts, Algorithm::Ring), Algorithm::Rails);
+      EXPECT_EQ(fold_order(by_layout(Islands::together(4))), FoldOrder::Ranks);
+      EXPECT_EQ(fold_order(by_layout(Islands::apart(4))), FoldOrder::Ranks);
+    }
+  }
+}
+
 class TunedTest : public ::testing::Test {
  protected:
   static Algorithm tuned(Collective collective, uint64_t bytes, uint32_t world, Reach reach,
@@ -144,7 +178,7 @@ class TunedTest : public ::testing::Test {
         "all_reduce mapped world=2 up_to=2K ring\n"
         "all_reduce mapped world=2 up_to=any one_shot\n");
     EXPECT_TRUE(tuning.ok()) << tuning.status().message();
-    return Choices(tuning.value(), world, reach, {preferred}).choose(collective, bytes);
+    return Choices(tuning.value(), reach(world), {preferred}).choose(collective, bytes);
   }
 };
 

@@ -20,7 +20,7 @@ constexpr uint64_t kBlockBytes = 240;  // divisible by all the worlds here
 // Of one tile that holds all of S: kBlockBytes per rank.
 Cost cost_of(const Subject& subject, uint16_t rank, uint16_t world, uint16_t root = 0) {
   const Plan plan =
-      make_plan(subject.collective, subject.algorithm, rank, world, subject.reach(), root);
+      make_plan(subject.collective, subject.algorithm, rank, subject.islands(world), root);
   const std::vector<uint64_t> block_bytes(plan.blocks, kBlockBytes);
   const uint64_t bytes = kBlockBytes * world;
   const Tiling tiling = one_buffer(subject.collective)

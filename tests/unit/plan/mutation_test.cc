@@ -8,6 +8,7 @@
 
 #include "csrc/plan/builder.h"
 #include "csrc/plan/verify/shape.h"
+#include "tests/unit/plan/layouts.h"
 #include "tests/unit/plan/worlds.h"
 
 namespace rdmacoll {
@@ -16,8 +17,10 @@ namespace {
 // As in prove_test.cc: what sanitizers look for is in the small worlds already.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr uint16_t kWorlds[] = {2, 3};
+constexpr const char* kLayouts[] = {"2+1"};
 #else
 constexpr uint16_t kWorlds[] = {2, 3, 4, 5};
+constexpr const char* kLayouts[] = {"2+1", "1+2", "2x2", "1+3", "2x1+2"};
 #endif
 
 // Sizes in which the blocks of a tile differ: ragged windows, empty blocks, more tiles than slots.
@@ -72,11 +75,13 @@ bool is_move(const Step& step) {
 }
 
 // Steps of one lane, of which one moves data and the other lets it: their order matters. (Two
-// waits, two signals or two copies in a row may often be exchanged: those are no bugs.)
+// waits, two signals or two copies in a row may often be exchanged, and a signal may come later:
+// those are no bugs.)
 bool order_matters(const Plan& plan, uint32_t index) {
   for (const Lane& lane : plan.lanes) {
     if (index < lane.first_step || index + 1 >= lane.first_step + lane.steps) continue;
-    return is_move(plan.steps[index]) != is_move(plan.steps[index + 1]);
+    const Step& step = plan.steps[index];
+    return is_move(step) != is_move(plan.steps[index + 1]) && step.kind != StepKind::Signal;
   }
   return false;
 }
@@ -129,7 +134,17 @@ bool is_one_of_two_sources(const Plan& plan, uint32_t index) {
   return is_home && kept;
 }
 
-void add_operand_mutations(const Plan& plan, uint32_t index, Mutations& mutations) {
+// Whether messages of the stage channel may be read in their sources.
+bool has_sources(const WorldPlan& world_plan, uint8_t channel) {
+  return std::any_of(world_plan.plans.begin(), world_plan.plans.end(), [&](const Plan& plan) {
+    return std::any_of(plan.operands.begin(), plan.operands.end(), [&](const Operand& operand) {
+      return operand.buffer == Buffer::Stage && operand.channel == channel && operand.zero_copy;
+    });
+  });
+}
+
+void add_operand_mutations(const WorldPlan& world_plan, const Plan& plan, uint32_t index,
+                           Mutations& mutations) {
   const Operand& operand = plan.operands[index];
   const auto add = [&](const char* what, std::function<void(Operand&)> change) {
     mutations.push_back({"operand " + std::to_string(index) + ": " + what,
@@ -152,40 +167,66 @@ void add_operand_mutations(const Plan& plan, uint32_t index, Mutations& mutation
   add("placed", [](Operand& o) { o.placed = !o.placed; });
   if (!operand.zero_copy) add("zero copy without a source", [](Operand& o) { o.zero_copy = true; });
   add("other channel", [](Operand& o) { o.channel ^= 1; });
+  if (operand.buffer == Buffer::PeerStage && plan.blocks > 1 &&
+      has_sources(world_plan, operand.channel)) {
+    add("another beginning of the source", [blocks = plan.blocks](Operand& o) {
+      o.source_first = static_cast<uint16_t>((o.source_first + 1) % blocks);
+    });
+  }
   if (operand.buffer != Buffer::Stage) {
     add("next peer", [world = plan.world](Operand& o) { o.rank = (o.rank + 1) % world; });
   }
 }
 
-Mutations mutations_of(const Plan& plan) {
+Mutations mutations_of(const WorldPlan& world_plan, const Plan& plan) {
   Mutations mutations;
   for (uint32_t i = 0; i < plan.steps.size(); ++i) add_step_mutations(plan, i, mutations);
-  for (uint32_t i = 0; i < plan.operands.size(); ++i) add_operand_mutations(plan, i, mutations);
+  for (uint32_t i = 0; i < plan.operands.size(); ++i) {
+    add_operand_mutations(world_plan, plan, i, mutations);
+  }
   return mutations;
+}
+
+// How many were planted.
+size_t refute_all(const WorldPlan& sound) {
+  size_t planted = 0;
+  const Bounds bounds = bounds_for(sound, 2, 2);
+  EXPECT_TRUE(survives(sound, bounds));
+  for (const Plan& plan : sound.plans) {
+    for (const Mutation& mutation : mutations_of(sound, plan)) {
+      WorldPlan mutant = sound;
+      mutation.apply(mutant.plans[plan.rank]);
+      ++planted;
+      EXPECT_FALSE(survives(mutant, bounds))
+          << sound.islands.shape() << ", rank " << plan.rank << ", " << mutation.what;
+    }
+  }
+  return planted;
 }
 
 class MutationTest : public testing::TestWithParam<Subject> {};
 
 TEST_P(MutationTest, EveryPlantedBugIsRefuted) {
   size_t planted = 0;
-  for (uint16_t world : kWorlds) {
-    const WorldPlan sound = plans_of(GetParam(), world, 1);
-    const Bounds bounds = bounds_for(sound, 2, 2);
-    ASSERT_TRUE(survives(sound, bounds));
-    for (uint16_t rank = 0; rank < world; ++rank) {
-      for (const Mutation& mutation : mutations_of(sound.plans[rank])) {
-        WorldPlan mutant = sound;
-        mutation.apply(mutant.plans[rank]);
-        ++planted;
-        EXPECT_FALSE(survives(mutant, bounds))
-            << "world " << world << ", rank " << rank << ", " << mutation.what;
-      }
-    }
-  }
+  for (uint16_t world : kWorlds) planted += refute_all(plans_of(GetParam(), world, 1));
   EXPECT_GT(planted, 50u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MutationTest, testing::ValuesIn(all_subjects()),
+                         [](const auto& test) { return test.param.name(); });
+
+class LayeredMutationTest : public testing::TestWithParam<Layered> {};
+
+TEST_P(LayeredMutationTest, EveryPlantedBugIsRefuted) {
+  const auto [collective, algorithm] = GetParam();
+  size_t planted = 0;
+  for (const char* shape : kLayouts) {
+    planted += refute_all(plans_on(Islands::of_shape(shape).take(), collective, algorithm, 1));
+  }
+  EXPECT_GT(planted, 50u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LayeredMutationTest, testing::ValuesIn(all_layered()),
                          [](const auto& test) { return test.param.name(); });
 
 }  // namespace

@@ -6,17 +6,19 @@
 namespace rdmacoll {
 namespace {
 
-constexpr Reach kMapped{true};
-constexpr Reach kUnmapped{false};
+const auto kMapped = &Islands::together;
+const auto kUnmapped = &Islands::apart;
+const Islands kTwoHosts = Islands::of_shape("3+1").take();
 
 TEST(SelectTest, MappedAlgorithmsNeedMappedPeers) {
-  EXPECT_TRUE(exists(Collective::AllReduce, Algorithm::TwoShot, 2, kMapped));
-  EXPECT_FALSE(exists(Collective::AllReduce, Algorithm::TwoShot, 2, kUnmapped));
-  EXPECT_FALSE(exists(Collective::AllToAll, Algorithm::Ring, 2, kMapped));
+  EXPECT_TRUE(exists(Collective::AllReduce, Algorithm::TwoShot, kMapped(2)));
+  EXPECT_FALSE(exists(Collective::AllReduce, Algorithm::TwoShot, kUnmapped(2)));
+  EXPECT_FALSE(exists(Collective::AllToAll, Algorithm::Ring, kMapped(2)));
 }
 
 TEST(SelectTest, NamesAreThoseOfTheSetting) {
-  for (const char* name : {"ring", "tree", "halving_doubling", "one_shot", "two_shot", "direct"}) {
+  for (const char* name :
+       {"ring", "tree", "halving_doubling", "one_shot", "two_shot", "direct", "rails", "leaders"}) {
     const std::optional<Algorithm> algorithm = algorithm_by_name(name);
     ASSERT_TRUE(algorithm.has_value()) << name;
     EXPECT_STREQ(algorithm_name(*algorithm), name);
@@ -27,7 +29,7 @@ TEST(SelectTest, NamesAreThoseOfTheSetting) {
   EXPECT_EQ(refused.code(), StatusCode::InvalidArgument);
   EXPECT_EQ(refused.message(),
             "RDMACOLL_ALGO='rings' is not valid; use one of auto, one_shot, two_shot, "
-            "halving_doubling, direct, ring, tree or unset it");
+            "halving_doubling, direct, ring, tree, rails, leaders or unset it");
   EXPECT_FALSE(check_algorithm("RDMACOLL_ALGO", "dissemination").ok());
   EXPECT_FALSE(algorithm_by_name("auto").has_value());
   EXPECT_FALSE(algorithm_by_name("").has_value());
@@ -36,17 +38,21 @@ TEST(SelectTest, NamesAreThoseOfTheSetting) {
 }
 
 TEST(SelectTest, HalvingDoublingStopsWhereItsMessagesOutgrowASlot) {
-  EXPECT_TRUE(exists(Collective::AllReduce, Algorithm::HalvingDoubling, 255, kUnmapped));
-  EXPECT_FALSE(exists(Collective::AllReduce, Algorithm::HalvingDoubling, 256, kUnmapped));
+  EXPECT_TRUE(exists(Collective::AllReduce, Algorithm::HalvingDoubling, kUnmapped(255)));
+  EXPECT_FALSE(exists(Collective::AllReduce, Algorithm::HalvingDoubling, kUnmapped(256)));
 }
 
 TEST(SelectTest, AllThatExistsIsListedOnce) {
   const std::vector<Algorithm> mapped = {Algorithm::Direct, Algorithm::Ring};
-  EXPECT_EQ(algorithms_of(Collective::AllGather, 2, kMapped), mapped);
+  EXPECT_EQ(algorithms_of(Collective::AllGather, kMapped(2)), mapped);
   const std::vector<Algorithm> unmapped = {Algorithm::OneShot, Algorithm::Direct, Algorithm::Ring,
                                            Algorithm::Tree};
-  EXPECT_EQ(algorithms_of(Collective::AllReduce, 4096, kUnmapped), unmapped);
-  EXPECT_EQ(algorithms_of(Collective::Barrier, 2, kMapped).size(), 1u);
+  EXPECT_EQ(algorithms_of(Collective::AllReduce, kUnmapped(4096)), unmapped);
+  EXPECT_EQ(algorithms_of(Collective::Barrier, kMapped(2)).size(), 1u);
+  const std::vector<Algorithm> of_two_hosts = {Algorithm::Direct, Algorithm::Ring,
+                                               Algorithm::Rails};
+  EXPECT_EQ(algorithms_of(Collective::AllGather, kTwoHosts), of_two_hosts);
+  EXPECT_TRUE(exists(Collective::Barrier, Algorithm::Leaders, kTwoHosts));
 }
 
 }  // namespace

@@ -9,17 +9,17 @@
 namespace rdmacoll {
 namespace {
 
-constexpr Reach kMapped{true};
-constexpr Reach kUnmapped{false};
+const auto kMapped = &Islands::together;
+const auto kUnmapped = &Islands::apart;
 
 using Rows = std::vector<std::pair<uint64_t, Algorithm>>;
 
-Rows rows_of(std::string_view text, Collective collective, uint32_t world, Reach reach) {
+Rows rows_of(std::string_view text, Collective collective, const Islands& islands) {
   auto tuning = Tuning::parse(text);
   EXPECT_TRUE(tuning.ok()) << tuning.status().message();
   Rows rows;
   if (!tuning.ok()) return rows;
-  for (const TunedRow& row : tuning.value().rows(collective, world, reach)) {
+  for (const TunedRow& row : tuning.value().rows(collective, islands)) {
     rows.emplace_back(row.up_to_bytes, row.algorithm);
   }
   return rows;
@@ -34,20 +34,20 @@ TEST(TuningTest, RowsCommentsAndBlanks) {
       "all_reduce mapped world=2 up_to=3M ring\n"
       "all_reduce mapped world=2 up_to=2G tree\n"
       "all_reduce mapped world=2 up_to=any two_shot";
-  EXPECT_EQ(rows_of(text, Collective::AllReduce, 2, kMapped),
+  EXPECT_EQ(rows_of(text, Collective::AllReduce, kMapped(2)),
             (Rows{{16 << 10, Algorithm::OneShot},
                   {3 << 20, Algorithm::Ring},
                   {uint64_t{2} << 30, Algorithm::Tree},
                   {kAnyBytes, Algorithm::TwoShot}}));
-  EXPECT_EQ(rows_of(text, Collective::Broadcast, 4096, kUnmapped),
+  EXPECT_EQ(rows_of(text, Collective::Broadcast, kUnmapped(4096)),
             (Rows{{kAnyBytes, Algorithm::Tree}}));
-  EXPECT_EQ(rows_of(text, Collective::AllReduce, 2, kUnmapped), Rows());
-  EXPECT_EQ(rows_of(text, Collective::AllReduce, 3, kMapped), Rows());
+  EXPECT_EQ(rows_of(text, Collective::AllReduce, kUnmapped(2)), Rows());
+  EXPECT_EQ(rows_of(text, Collective::AllReduce, kMapped(3)), Rows());
 }
 
 TEST(TuningTest, NothingIsATable) {
-  EXPECT_EQ(rows_of("", Collective::AllReduce, 2, kMapped), Rows());
-  EXPECT_EQ(rows_of("# nothing\n\n", Collective::AllReduce, 2, kMapped), Rows());
+  EXPECT_EQ(rows_of("", Collective::AllReduce, kMapped(2)), Rows());
+  EXPECT_EQ(rows_of("# nothing\n\n", Collective::AllReduce, kMapped(2)), Rows());
 }
 
 void expect_refused(const std::string& text, const std::string& says) {
@@ -59,7 +59,7 @@ void expect_refused(const std::string& text, const std::string& says) {
 
 TEST(TuningTest, WrongWordsAreNamedWithWhatIsAllowed) {
   const std::string row =
-      ": there are 4 words; a row is: collective mapped|unmapped world=N "
+      ": there are 4 words; a row is: collective mapped|unmapped|hosts=HxL world=N "
       "up_to=BYTES|any algorithm";
   expect_refused("# one\nall_reduce mapped world=2 ring", "line 2" + row);
   for (const std::string word : {"all_reduse", "barrier"}) {
@@ -68,8 +68,10 @@ TEST(TuningTest, WrongWordsAreNamedWithWhatIsAllowed) {
                        "' is no collective that can be tuned; there are all_reduce, broadcast, "
                        "reduce, all_gather, reduce_scatter");
   }
-  expect_refused("all_reduce near world=2 up_to=any ring",
-                 "line 1: 'near' is no reach; give mapped (all peers share memory) or unmapped");
+  expect_refused(
+      "all_reduce near world=2 up_to=any ring",
+      "line 1: 'near' is no layout; give mapped (all peers share memory), unmapped (none do) "
+      "or hosts=2x4 (2 hosts of 4 ranks)");
   for (const std::string word : {"world=1", "world=4097", "world=2x", "world=", "ranks=2"}) {
     expect_refused("all_reduce mapped " + word + " up_to=any ring",
                    "line 1: '" + word + "' is not valid; give world=2 to world=4096");

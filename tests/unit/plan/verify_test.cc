@@ -21,6 +21,7 @@ PlanBuilder all_reduce_plan(uint16_t rank) {
 WorldPlan world_of(PlanBuilder& first, PlanBuilder& second, uint64_t bytes = 1) {
   WorldPlan operation;
   operation.plans = {first.take(), second.take()};
+  operation.islands = Islands::apart(2);
   operation.bytes = bytes;
   return operation;
 }
@@ -69,7 +70,7 @@ TEST(VerifyTest, ASourceThatIsWrittenWhileItIsRead) {
   EXPECT_EQ(verdict(operation), "");
 }
 
-TEST(VerifyTest, AHomeOfOtherBytesThanTheReaderTakes) {
+TEST(VerifyTest, ASourceOfAnotherBlockThanTheReaderTakes) {
   WorldPlan operation = plans_of({Collective::ReduceScatter, Algorithm::TwoShot, true}, 2);
   operation.block_bytes = {{1, 2}, {1, 2}};
   operation.zero_copy_senders = 0b01;
@@ -79,7 +80,7 @@ TEST(VerifyTest, AHomeOfOtherBytesThanTheReaderTakes) {
     if (step.kind != StepKind::Signal || step.operands == 0) continue;
     operation.plans[0].operands[step.first_operand].blocks = block(0);
   }
-  expect_refuted(verdict(operation, bounds), "reads other bytes than its source holds");
+  expect_refuted(verdict(operation, bounds), "mistakes a source's beginning");
 }
 
 TEST(VerifyTest, RanksThatFoldInDifferentOrders) {
@@ -203,7 +204,7 @@ TEST(VerifyTest, ALaneThatReadsWhatAnotherHasWritten) {
     plan.wait(Counter::Data, peer, 1, kAll);
     plan.copy(output(kAll), {stage(kAll)});
   });
-  operation.reach.all_mapped = true;
+  operation.islands = Islands::together(2);
   expect_refuted(verdict(operation), "reads while another lane writes");
 }
 
@@ -247,7 +248,7 @@ TEST(VerifyTest, AStageReadByAPeerThatIsNotMapped) {
   WorldPlan operation = plans_of({Collective::Broadcast, Algorithm::Direct, true}, 3);
   operation.bytes = 1;
   EXPECT_EQ(verdict(operation), "");
-  operation.reach.all_mapped = false;
+  operation.islands = Islands::of_shape("2+1").take();
   expect_refuted(verdict(operation), "a peer that is not mapped");
 }
 
@@ -261,6 +262,7 @@ TEST(VerifyTest, AStageThatOnlySomeAreSent) {
   root.signal(Counter::Data, 1, 2, kAll);
   operation.plans[0] = root.take();
   PlanBuilder idle(Collective::Broadcast, Algorithm::Direct, 2, 3, 1);
+  idle.cut_alike(0, 1);
   operation.plans[2] = idle.take();
   expect_refuted(verdict(operation), "writes a stage that it has no credit for");
 }

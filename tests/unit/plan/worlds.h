@@ -16,21 +16,23 @@ struct Subject {
   Algorithm algorithm;
   bool mapped;
 
-  Reach reach() const { return Reach{mapped}; }
+  Islands islands(uint32_t world) const {
+    return mapped ? Islands::together(world) : Islands::apart(world);
+  }
   std::string name() const {
     return std::string(collective_name(collective)) + "_" + algorithm_name(algorithm) +
            (mapped ? "_mapped" : "_unmapped");
   }
 };
 
-inline bool same_plan_on_any_reach(Collective collective, Algorithm algorithm) {
-  if (!exists(collective, algorithm, 2, Reach{false})) return false;
-  const Plan mapped = make_plan(collective, algorithm, 1, 5, Reach{true}, 0);
-  const Plan unmapped = make_plan(collective, algorithm, 1, 5, Reach{false}, 0);
+inline bool same_plan_mapped_or_not(Collective collective, Algorithm algorithm) {
+  if (!exists(collective, algorithm, Islands::apart(2))) return false;
+  const Plan mapped = make_plan(collective, algorithm, 1, Islands::together(5), 0);
+  const Plan unmapped = make_plan(collective, algorithm, 1, Islands::apart(5), 0);
   return mapped.steps == unmapped.steps && mapped.operands == unmapped.operands;
 }
 
-// Every collective x algorithm that exists, on mapped peers and, where the plan is another, on
+// Every collective x algorithm of one level, on mapped peers and, where the plan is another, on
 // others.
 inline std::vector<Subject> all_subjects() {
   std::vector<Subject> subjects;
@@ -39,9 +41,10 @@ inline std::vector<Subject> all_subjects() {
       const auto collective = static_cast<Collective>(c);
       const auto algorithm = static_cast<Algorithm>(a);
       for (bool mapped : {false, true}) {
-        if (!exists(collective, algorithm, 2, Reach{mapped})) continue;
-        if (mapped && same_plan_on_any_reach(collective, algorithm)) continue;
-        subjects.push_back({collective, algorithm, mapped});
+        const Subject subject{collective, algorithm, mapped};
+        if (!exists(collective, algorithm, subject.islands(2))) continue;
+        if (mapped && same_plan_mapped_or_not(collective, algorithm)) continue;
+        subjects.push_back(subject);
       }
     }
   }
@@ -58,15 +61,19 @@ inline bool has_root(Collective collective) {
          collective == Collective::Gather || collective == Collective::Scatter;
 }
 
-inline WorldPlan plans_of(const Subject& subject, uint16_t world, uint16_t root = 0) {
+inline WorldPlan plans_on(const Islands& islands, Collective collective, Algorithm algorithm,
+                          uint16_t root = 0) {
   WorldPlan operation;
-  operation.reach = subject.reach();
+  operation.islands = islands;
   operation.root = root;
-  for (uint16_t rank = 0; rank < world; ++rank) {
-    operation.plans.push_back(
-        make_plan(subject.collective, subject.algorithm, rank, world, subject.reach(), root));
+  for (uint16_t rank = 0; rank < islands.world(); ++rank) {
+    operation.plans.push_back(make_plan(collective, algorithm, rank, islands, root));
   }
   return operation;
+}
+
+inline WorldPlan plans_of(const Subject& subject, uint16_t world, uint16_t root = 0) {
+  return plans_on(subject.islands(world), subject.collective, subject.algorithm, root);
 }
 
 inline bool any_placed(const WorldPlan& operation) {

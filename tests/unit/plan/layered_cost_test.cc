@@ -1,0 +1,148 @@
+// What the plans of two levels send across the network: the least that there is, to the byte, for
+// every layout (docs/ALGORITHMS.md, "Several hosts").
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "csrc/plan/tiling.h"
+#include "tests/unit/plan/layouts.h"
+#include "tests/unit/plan/worlds.h"
+
+namespace rdmacoll {
+namespace {
+
+// By island. `messages` are those that leave.
+struct Traffic {
+  std::vector<uint64_t> out, in, messages;
+
+  explicit Traffic(size_t islands) : out(islands), in(islands), messages(islands) {}
+  uint64_t all() const { return std::accumulate(out.begin(), out.end(), uint64_t{0}); }
+  uint64_t most_out() const { return *std::max_element(out.begin(), out.end()); }
+  uint64_t most_in() const { return *std::max_element(in.begin(), in.end()); }
+};
+
+// Of one tile that holds everything: a buffer of so many bytes, or blocks of so many each.
+Traffic traffic_of(const WorldPlan& operation, uint64_t bytes) {
+  const Islands& islands = operation.islands;
+  Traffic traffic(islands.count());
+  for (const Plan& plan : operation.plans) {
+    const std::vector<uint64_t> block_bytes(plan.blocks, bytes);
+    const uint64_t room = bytes * plan.blocks;
+    const Tiling tiling = one_buffer(plan.collective)
+                              ? Tiling::contiguous(bytes, plan, room, room, 1)
+                              : Tiling::scattered(block_bytes, plan, room, room, 1);
+    const uint16_t from = islands.of(plan.rank);
+    for (const Operand& operand : plan.operands) {
+      if (operand.buffer != Buffer::PeerSlot || islands.share(plan.rank, operand.rank)) continue;
+      const uint64_t piece = tiling.piece(operand.blocks, 0).bytes;
+      traffic.out[from] += piece;
+      traffic.in[islands.of(operand.rank)] += piece;
+    }
+    for (const Step& step : plan.steps) {
+      traffic.messages[from] += step.kind == StepKind::Signal && step.counter == Counter::Data &&
+                                !islands.share(plan.rank, step.peer);
+    }
+  }
+  return traffic;
+}
+
+Traffic traffic_of(const Islands& islands, Collective collective, Algorithm algorithm,
+                   uint64_t bytes, uint16_t root = 0) {
+  return traffic_of(plans_on(islands, collective, algorithm, root), bytes);
+}
+
+// What must cross: of a buffer of S bytes, or of blocks of S bytes each.
+uint64_t least(const Islands& islands, Collective collective, uint64_t bytes) {
+  const uint64_t others = islands.count() - 1;
+  switch (collective) {
+    case Collective::AllReduce:
+      return 2 * others * bytes;  // each byte's sums to its owner, and the result back
+    case Collective::Reduce:
+    case Collective::Broadcast:
+      return others * bytes;
+    default:
+      return others * bytes * islands.world();  // each block out of, or into, all islands but one
+  }
+}
+
+constexpr Collective kWithRails[] = {Collective::AllReduce, Collective::Reduce,
+                                     Collective::Broadcast, Collective::AllGather,
+                                     Collective::ReduceScatter};
+
+TEST(LayeredCostTest, RailsSendNoByteThatTheyNeedNot) {
+  for (uint32_t world = 3; world <= 7; ++world) {
+    for_each_layout(world, [&](const Islands& islands) {
+      for (Collective collective : kWithRails) {
+        for (uint64_t bytes : {1u, 7u, 1000u}) {  // also fewer than there are blocks
+          const uint16_t root = has_root(collective) ? static_cast<uint16_t>(world / 2) : 0;
+          const Traffic traffic = traffic_of(islands, collective, Algorithm::Rails, bytes, root);
+          ASSERT_EQ(traffic.all(), least(islands, collective, bytes))
+              << collective_name(collective) << " on " << islands.shape();
+        }
+      }
+    });
+  }
+}
+
+TEST(LayeredCostTest, EqualHostsSendEquallyMuch) {
+  for (const auto& [hosts, ranks] : {std::pair{2u, 4u}, {3u, 2u}, {8u, 8u}, {4u, 16u}}) {
+    const Islands islands = round_robin(hosts, ranks);
+    const uint64_t bytes = 64 * 63 * hosts;  // whole bytes everywhere
+    for (Collective collective : kWithRails) {
+      const Traffic traffic = traffic_of(islands, collective, Algorithm::Rails, bytes, 1);
+      const uint64_t all = least(islands, collective, bytes);
+      const bool chained = collective == Collective::Reduce || collective == Collective::Broadcast;
+      const uint64_t of_each = chained ? bytes : all / hosts;
+      EXPECT_EQ(traffic.most_out(), of_each) << collective_name(collective);
+      EXPECT_EQ(traffic.most_in(), of_each) << collective_name(collective);
+    }
+  }
+}
+
+// Their hosts send the whole buffer to each other; a message each.
+TEST(LayeredCostTest, LeadersSendOneMessageToEveryOtherHost) {
+  for (uint32_t world = 3; world <= 6; ++world) {
+    for_each_layout(world, [&](const Islands& islands) {
+      const uint64_t others = islands.count() - 1;
+      const Traffic all_reduce =
+          traffic_of(islands, Collective::AllReduce, Algorithm::Leaders, 1000);
+      for (uint32_t island = 0; island < islands.count(); ++island) {
+        EXPECT_EQ(all_reduce.out[island], others * 1000);
+        EXPECT_EQ(all_reduce.messages[island], others);
+      }
+      for (uint16_t root : {0u, world - 1}) {
+        const Traffic reduce =
+            traffic_of(islands, Collective::Reduce, Algorithm::Leaders, 1000, root);
+        EXPECT_EQ(reduce.all(), others * 1000);
+        EXPECT_EQ(reduce.in[islands.of(root)], others * 1000);
+        const Traffic broadcast =
+            traffic_of(islands, Collective::Broadcast, Algorithm::Leaders, 1000, root);
+        EXPECT_EQ(broadcast.all(), others * 1000);
+        EXPECT_EQ(broadcast.out[islands.of(root)], others * 1000);
+      }
+    });
+  }
+}
+
+TEST(LayeredCostTest, ABarrierIsLogarithmicInTheHosts) {
+  const Traffic of_eight =
+      traffic_of(round_robin(8, 4), Collective::Barrier, Algorithm::Leaders, 1);
+  for (uint64_t messages : of_eight.messages) EXPECT_EQ(messages, 3u);
+}
+
+// Why there are plans of two levels: what those of one send.
+TEST(LayeredCostTest, PlansOfOneLevelSendEightTimesTheBytes) {
+  const Islands islands = Islands::of_shape("8x8").take();
+  const uint64_t bytes = 64 * 64;
+  const auto out_in_buffers = [&](Algorithm algorithm, const Islands& layout) {
+    return static_cast<double>(
+               traffic_of(layout, Collective::AllReduce, algorithm, bytes).most_out()) /
+           static_cast<double>(bytes);
+  };
+  EXPECT_DOUBLE_EQ(out_in_buffers(Algorithm::Rails, islands), 1.75);
+  EXPECT_DOUBLE_EQ(out_in_buffers(Algorithm::HalvingDoubling, islands), 14);
+  EXPECT_DOUBLE_EQ(out_in_buffers(Algorithm::Ring, round_robin(8, 8)), 15.75);
+}
+
+}  // namespace
+}  // namespace rdmacoll

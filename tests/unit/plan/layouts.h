@@ -1,0 +1,62 @@
+// Layouts of ranks on hosts, for the proofs of plans of two levels.
+// Floor: tests of plan.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "csrc/plan/islands.h"
+#include "csrc/plan/selection/select.h"
+
+namespace rdmacoll {
+
+// A plan, mostly of two levels.
+struct Layered {
+  Collective collective;
+  Algorithm algorithm;
+
+  std::string name() const {
+    return std::string(collective_name(collective)) + "_" + algorithm_name(algorithm);
+  }
+};
+
+inline std::vector<Layered> all_layered() {
+  const Islands islands = Islands::of_shape("2x2").take();
+  std::vector<Layered> all;
+  for (size_t c = 0; c < kCollectives; ++c) {
+    for (Algorithm algorithm : {Algorithm::Rails, Algorithm::Leaders}) {
+      const auto collective = static_cast<Collective>(c);
+      if (exists(collective, algorithm, islands)) all.push_back({collective, algorithm});
+    }
+  }
+  return all;
+}
+
+// All partitions of so many ranks into several islands of which one has several.
+inline void for_each_layout(uint32_t world, const std::function<void(const Islands&)>& call) {
+  std::vector<std::string> keys(world, "0");
+  const std::function<void(uint32_t, char)> extend = [&](uint32_t rank, char used) {
+    if (rank == world) {
+      const Islands islands = Islands::by_key(keys);
+      if (islands.has_levels()) call(islands);
+      return;
+    }
+    for (char key = '0'; key <= used; ++key) {
+      keys[rank] = key;
+      extend(rank + 1, static_cast<char>(key == used ? used + 1 : used));
+    }
+  };
+  extend(1, '1');
+}
+
+// Of so many hosts with so many ranks each, dealt out in turns.
+inline Islands round_robin(uint32_t hosts, uint32_t ranks) {
+  std::vector<std::string> keys;
+  for (uint32_t rank = 0; rank < hosts * ranks; ++rank) {
+    keys.push_back(std::to_string(rank % hosts));
+  }
+  return Islands::by_key(keys);
+}
+
+}  // namespace rdmacoll

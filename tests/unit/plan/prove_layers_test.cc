@@ -1,0 +1,116 @@
+// Proofs of the plans of two levels: all layouts of few ranks, and samples of many.
+#include "tests/unit/plan/layouts.h"
+#include "tests/unit/plan/proofs.h"
+
+namespace rdmacoll {
+namespace {
+
+// As in prove_test.cc.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint32_t kLargestWorld = 5;
+constexpr const char* kShapes[] = {"2x4", "1+7"};
+#else
+constexpr uint32_t kLargestWorld = 7;
+constexpr const char* kShapes[] = {"2x8", "3+5",   "1+7",         "7+1",     "4x4",   "15+1",
+                                   "8x2", "6+5+4", "2x1+3x3+2x5", "1+2+3+4", "16x1+2"};
+#endif
+
+std::vector<uint16_t> roots(Collective collective, uint32_t world) {
+  if (!has_root(collective)) return {0};
+  std::vector<uint16_t> all;
+  for (uint16_t root = 0; root < world; ++root) all.push_back(root);
+  return all;
+}
+
+// More tiles than slots, and blocks of different sizes.
+void prove_ragged(const std::string& name, WorldPlan& operation, uint32_t depth) {
+  operation.bytes = 5u * operation.plans[0].blocks + 1;
+  if (!one_buffer(operation.plans[0].collective)) set_block_sizes(operation, {5, 1, 0, 7, 2});
+  prove(name, operation, bounds_for(operation, 2, depth));
+}
+
+class ProveLayersTest : public testing::TestWithParam<Layered> {};
+
+TEST_P(ProveLayersTest, EveryLayoutOfFewRanks) {
+  const auto [collective, algorithm] = GetParam();
+  for (uint32_t world = 3; world <= kLargestWorld; ++world) {
+    for_each_layout(world, [&](const Islands& islands) {
+      for (uint16_t root : roots(collective, world)) {
+        WorldPlan operation = plans_on(islands, collective, algorithm, root);
+        for (bool in_place : {false, true}) {
+          operation.in_place = in_place;
+          if (world <= 4) prove_sizes(GetParam().name(), operation, 1, 2);
+          if (world <= 5 || in_place) prove_ragged(GetParam().name(), operation, 2);
+        }
+        if (world <= 5) prove_ragged(GetParam().name(), operation, 1024);
+      }
+    });
+  }
+}
+
+TEST_P(ProveLayersTest, SamplesOfMany) {
+  const auto [collective, algorithm] = GetParam();
+  std::vector<Islands> samples{round_robin(4, 3), round_robin(2, 5)};
+  for (const char* shape : kShapes) samples.push_back(Islands::of_shape(shape).take());
+  for (const Islands& islands : samples) {
+    const uint16_t last = static_cast<uint16_t>(islands.world() - 1);
+    for (uint16_t root :
+         has_root(collective) ? std::vector<uint16_t>{0, last} : std::vector<uint16_t>{0}) {
+      WorldPlan operation = plans_on(islands, collective, algorithm, root);
+      operation.in_place = true;
+      prove_ragged(GetParam().name(), operation, 2);
+      prove_ragged(GetParam().name(), operation, 1024);
+    }
+  }
+}
+
+// A fold is cut at whole elements.
+TEST_P(ProveLayersTest, CoarseGrains) {
+  const auto [collective, algorithm] = GetParam();
+  for (const char* shape : {"2x2", "3+1", "2x1+2"}) {
+    WorldPlan operation = plans_on(Islands::of_shape(shape).take(), collective, algorithm, 1);
+    operation.in_place = true;
+    Bounds coarse = bounds_for(operation, 6, 2);
+    coarse.grain = 2;
+    for (uint64_t bytes = 0; bytes < 60; bytes += 2) {
+      operation.bytes = bytes;
+      if (!one_buffer(collective)) set_block_sizes(operation, {bytes, 2, bytes / 4 * 2});
+      prove(GetParam().name(), operation, coarse);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ProveLayersTest, testing::ValuesIn(all_layered()),
+                         [](const auto& test) { return test.param.name(); });
+
+// Those of one level and of two share the channels.
+TEST(ProveLayersSequenceTest, AnyOperationBehindAnyOther) {
+  const Islands islands = Islands::of_shape("2+1").take();
+  std::vector<WorldPlan> operations;
+  for (const auto& [collective, algorithm] : all_layered()) {
+    operations.push_back(plans_on(islands, collective, algorithm, 1));
+  }
+  const Layered flat[] = {{Collective::AllReduce, Algorithm::Ring},
+                          {Collective::AllToAll, Algorithm::Direct},
+                          {Collective::Broadcast, Algorithm::Tree},
+                          {Collective::Gather, Algorithm::Direct}};
+  for (const auto& [collective, algorithm] : flat) {
+    operations.push_back(plans_on(islands, collective, algorithm, 1));
+  }
+  Bounds bounds;
+  for (WorldPlan& operation : operations) {
+    operation.bytes = 3u * operation.plans[0].blocks + 1;
+    if (!one_buffer(operation.plans[0].collective)) set_block_sizes(operation, {3, 0, 1});
+    bounds.stage_bytes = std::max<uint64_t>(bounds.stage_bytes, operation.plans[0].blocks);
+  }
+  bounds.slot_bytes = bounds.stage_bytes;
+  for (const WorldPlan& first : operations) {
+    for (const WorldPlan& second : operations) {
+      EXPECT_EQ(verify({first, second, first}, bounds), "");
+    }
+  }
+  EXPECT_EQ(verify(operations, bounds), "");
+}
+
+}  // namespace
+}  // namespace rdmacoll
