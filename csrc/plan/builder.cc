@@ -159,11 +159,11 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
 // Returns the source of what the step sends.
 std::optional<Operand> PlanBuilder::bare(Step step, const Operands& sources,
                                          const Operands& destinations) {
-  RDMACOLL_CHECK(destinations.size() <= UINT8_MAX);
+  RDMACOLL_CHECK(sources.size() + destinations.size() <= UINT16_MAX);
   step.blocks = sources.front().blocks;
   step.first_operand = static_cast<uint32_t>(plan_.operands.size());
   step.operands = static_cast<uint16_t>(sources.size() + destinations.size());
-  step.destinations = static_cast<uint8_t>(destinations.size());
+  step.destinations = static_cast<uint16_t>(destinations.size());
   for (const Operand& operand : sources) add_operand(operand);
   for (const Operand& operand : destinations) add_operand(operand);
   add_step(step);

@@ -118,10 +118,10 @@ struct Step {
   uint8_t channel = 0;              // Wait, Signal
   uint16_t peer = 0;                // Wait, Signal
   bool finishes = false;            // Reduce: its result has every contribution (where AVG divides)
-  bool placed = false;       // Wait, Signal of Data: the message may be in the receiver's Output
-  uint8_t destinations = 0;  // Copy, Reduce: how many of the operands are destinations, the last
-  uint16_t operands = 0;     // Copy, Reduce: sources, then destinations; Signal of Data: its source
-                             // (what of it the peer reads, in Input or Output), if it has one
+  bool placed = false;        // Wait, Signal of Data: the message may be in the receiver's Output
+  uint16_t destinations = 0;  // Copy, Reduce: how many of the operands are destinations, the last
+  uint16_t operands = 0;  // Copy, Reduce: sources, then destinations; Signal of Data: its source
+                          // (what of it the peer reads, in Input or Output), if it has one
   uint32_t first_operand = 0;  // in Plan::operands
   BlockRange blocks{};         // the step is skipped in a tile in which these hold no bytes; the
                                // two ends of a message name ranges of equal bytes

@@ -26,6 +26,7 @@ SEES: dict[str, set[str]] = {
     "csrc/plan/algorithms": {"csrc/base", "csrc/plan"},
     "csrc/plan/layered": {"csrc/base", "csrc/plan"},
     "csrc/plan/selection": {"csrc/base", "csrc/plan", "csrc/plan/algorithms", "csrc/plan/layered"},
+    "csrc/plan/cost": {"csrc/base", "csrc/plan", "csrc/plan/selection"},
     "csrc/plan/verify": {"csrc/base", "csrc/plan", "csrc/plan/selection"},  # seen by tests only
     "csrc/reduce": {"csrc/base", "csrc/memory"},
     "csrc/transport": BELOW_TRANSPORT,

@@ -35,49 +35,51 @@ void sum_up(PlanBuilder& plan, uint16_t rank, const Islands& islands) {
   plan.release_stages(plan.others(), kInputs, kAll);
 }
 
-// Shows the others what has come from another island, and holds it.
-void show(PlanBuilder& plan, uint16_t from) {
-  plan.wait(Counter::Data, from, kSums, kAll);
-  for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kRelayed, kAll);
-  if (!plan.others().empty()) plan.bare_copy(slot(from, kAll, kSums), stage(kAll, kRelayed));
-  for (uint16_t peer : plan.others()) plan.signal(Counter::Data, peer, kRelayed, kAll);
+// What this rank takes from other islands it shows to the others, and to itself in a slot of its
+// own.
+void show(PlanBuilder& plan, uint16_t rank, const Islands& islands) {
+  const uint16_t island = islands.of(rank);
+  plan.lane();
+  for (uint32_t from = 0; from < islands.count(); ++from) {
+    if (from == island || leader(island, from, islands) != rank) continue;
+    plan.copy(slot(leader(from, island, islands), kAll, kSums),
+              {stage(kAll, kRelayed), peer_slot(rank, kAll, kOrderedChannel)});
+  }
+}
+
+// Where a rank finds the sum of an island.
+Operand sum_of(uint32_t of, uint16_t rank, const Islands& islands) {
+  const uint16_t island = islands.of(rank);
+  const uint16_t taker = leader(island, of, islands);
+  if (of == island) return slot(rank, kAll, kSums);
+  if (islands.size(island) == 1) return slot(leader(of, island, islands), kAll, kSums);
+  return taker == rank ? slot(rank, kAll, kOrderedChannel) : peer_stage(taker, kAll, kRelayed);
 }
 
 // The islands' sums one behind the other, in their order. The own one is there first, and then the
 // input has been read: the output may be the same memory.
 void fold_sums(PlanBuilder& plan, uint16_t rank, const Islands& islands) {
-  const uint16_t island = islands.of(rank);
   plan.lane();
   plan.wait(Counter::Data, rank, kSums, kAll);
-  Operand before{};
-  const auto give_back = [&](const Operand& sum) {
-    if (sum.buffer != Buffer::Output) plan.signal(Counter::Credit, sum.rank, sum.channel, kAll);
+  const auto take = [&](uint32_t of) {
+    const Operand sum = sum_of(of, rank, islands);
+    if (of != islands.of(rank)) plan.wait(Counter::Data, sum.rank, sum.channel, kAll);
+    return sum;
   };
-  for (uint32_t from = 0; from < islands.count(); ++from) {
-    Operand sum = slot(rank, kAll, kSums);
-    if (from != island) {
-      const uint16_t taker = leader(island, from, islands);
-      if (taker == rank) {
-        sum = slot(leader(from, island, islands), kAll, kSums);
-        show(plan, sum.rank);
-      } else {
-        sum = peer_stage(taker, kAll, kRelayed);
-        plan.wait(Counter::Data, taker, kRelayed, kAll);
-      }
-    }
-    if (from != 0) {
-      const Operands sums{before, sum};
-      if (from + 1 == islands.count()) {
-        plan.bare_finish(sums, {output(kAll)});
-      } else {
-        plan.bare_reduce(sums, {output(kAll)});
-      }
-      give_back(before);
-      give_back(sum);
-      before = output(kAll);
+  const auto give_back = [&](const Operand& sum) {
+    plan.signal(Counter::Credit, sum.rank, sum.channel, kAll);
+  };
+  const Operand first = take(0);
+  for (uint32_t of = 1; of < islands.count(); ++of) {
+    const Operand sum = take(of);
+    const Operands sums{of == 1 ? first : output(kAll), sum};
+    if (of + 1 == islands.count()) {
+      plan.bare_finish(sums, {output(kAll)});
     } else {
-      before = sum;
+      plan.bare_reduce(sums, {output(kAll)});
     }
+    if (of == 1) give_back(first);
+    give_back(sum);
   }
 }
 
@@ -97,6 +99,7 @@ Plan leaders_all_reduce(uint16_t rank, const Islands& islands, uint16_t) {
   PlanBuilder plan(Collective::AllReduce, Algorithm::Leaders, rank, islands, 1);
   plan.forbid_zero_copy();  // in place, the result may come before the last has read the input
   sum_up(plan, rank, islands);
+  if (!plan.others().empty()) show(plan, rank, islands);
   fold_sums(plan, rank, islands);
   plan.cut_alike(1, 1);
   return plan.take();

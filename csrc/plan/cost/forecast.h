@@ -1,0 +1,72 @@
+// Forecast: what an algorithm moves in a layout, and how long it will take. What it moves is
+// counted in the plans themselves; how many latencies follow each other is a formula (forecast.cc),
+// which a test holds against the plans. Floor: plan/cost (sees selection/select.h). Thread: a
+// value, immutable once built.
+//
+// After LogGP (Alexandrov, Ionescu, Schauser, Scheiman, 1995): a chain of latencies, then the
+// busiest rank's or host's work. Tiles overlap what the ranks do with what the network does, but
+// for the first.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "csrc/plan/cost/links.h"
+#include "csrc/plan/islands.h"
+#include "csrc/plan/plan.h"
+#include "csrc/plan/tiling.h"
+
+namespace rdmacoll {
+
+// What a message may hold: of the group's layout (engine/channel/layout.h).
+struct Room {
+  uint64_t slot_bytes = 0;
+  uint64_t stage_bytes = 0;
+};
+
+// Of one rank or one island, for kCountedBytes in one tile.
+struct Moved {
+  uint64_t network_messages = 0;  // out and in
+  uint64_t memory_messages = 0;   // the same inside the island
+  uint64_t out_bytes = 0;         // to other islands
+  uint64_t in_bytes = 0;
+  uint64_t memory_bytes = 0;  // loaded and stored by copies and folds
+  Moved& operator+=(const Moved& other);
+};
+
+// How many messages follow each other.
+struct Chain {
+  uint32_t network = 0;
+  uint32_t memory = 0;
+};
+Chain chain_of(Collective collective, Algorithm algorithm, const Islands& islands);
+
+class Forecast {
+ public:
+  // bytes: as in Choices::choose(). The root is rank 0.
+  static constexpr uint64_t kCountedBytes = 1 << 20;
+
+  Forecast(Collective collective, Algorithm algorithm, const Islands& islands);
+
+  int64_t time_ns(uint64_t bytes, const Room& room, const Links& links) const;
+  // Out of the island that sends most, into the one that takes most.
+  uint64_t out_bytes(uint64_t bytes) const { return scaled(most_out_, bytes); }
+  uint64_t in_bytes(uint64_t bytes) const { return scaled(most_in_, bytes); }
+  const Chain& chain() const { return chain_; }
+  uint64_t tiles(uint64_t bytes, const Room& room) const;
+
+ private:
+  static uint64_t scaled(uint64_t counted, uint64_t bytes) {
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(counted) * bytes / kCountedBytes);
+  }
+  void count(const Islands& islands, uint32_t island);
+  int64_t work_ns(const Moved& moved, uint64_t bytes, uint64_t tiles, const Links& links) const;
+
+  Plan first_;  // of rank 0: how tiles are cut
+  Chain chain_;
+  std::vector<Moved> ranks_;  // of the islands that were counted
+  uint64_t most_out_ = 0;     // of an island
+  uint64_t most_in_ = 0;
+};
+
+}  // namespace rdmacoll
