@@ -4,27 +4,31 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstring>
+
+#include "csrc/engine/failure/word_sum.h"
 
 namespace rdmacoll {
 namespace {
 
-// An entry is whole where both numbers are the same: the writer changes the last word first, and a
-// reader begins with the first. All are atomic, as peers of the host read them while they change.
+// Peers read an entry while it changes, so all words are atomic, and its sum says whether they
+// belong together.
 struct alignas(kLineBytes) Entry {
   static constexpr size_t kCallWords = 4;
+  using Words = std::array<uint64_t, kCallWords + 1>;  // number, call
 
+  std::atomic<uint64_t> sum;     // of what follows but for the end
   std::atomic<uint64_t> number;  // of what is in it; 0: nothing
   std::array<std::atomic<uint64_t>, kCallWords> call;
-  std::atomic<uint64_t> ended;  // 0: not yet
-  std::atomic<uint64_t> number_again;
+  std::atomic<uint64_t> ended;  // the number of the newest that has
 
   template <typename Call>
   void write(uint64_t new_number, const Call& new_call) {
-    const auto words = std::bit_cast<std::array<uint64_t, kCallWords>>(new_call);
-    number_again.store(new_number, std::memory_order_release);
-    for (size_t i = 0; i < kCallWords; ++i) call[i].store(words[i], std::memory_order_release);
-    ended.store(0, std::memory_order_release);
+    Words words{new_number};
+    std::memcpy(words.data() + 1, &new_call, sizeof(new_call));
+    sum.store(sum_of(words), std::memory_order_release);
     number.store(new_number, std::memory_order_release);
+    for (size_t i = 0; i < kCallWords; ++i) call[i].store(words[i + 1], std::memory_order_release);
   }
 
   template <typename Call>
@@ -35,8 +39,9 @@ struct alignas(kLineBytes) Entry {
   }
 
   bool is_whole() const {
-    const uint64_t its_number = number.load(std::memory_order_relaxed);
-    return its_number != 0 && its_number == number_again.load(std::memory_order_relaxed);
+    Words words{number.load(std::memory_order_relaxed)};
+    for (size_t i = 0; i < kCallWords; ++i) words[i + 1] = call[i].load(std::memory_order_relaxed);
+    return words[0] != 0 && sum.load(std::memory_order_relaxed) == sum_of(words);
   }
 };
 static_assert(sizeof(Entry) == kLineBytes);
@@ -46,7 +51,8 @@ const Entry& entry_at(const std::byte* bytes, uint64_t place) {
 }
 
 CallLogView::Collective collective_in(const Entry& entry) {
-  return {entry.read<CollectiveCall>(), entry.ended.load(std::memory_order_relaxed) != 0};
+  const auto call = entry.read<CollectiveCall>();
+  return {call, entry.ended.load(std::memory_order_relaxed) == call.sequence};
 }
 
 }  // namespace
@@ -65,14 +71,15 @@ void CallLog::begin(const CollectiveCall& call) {
 }
 
 void CallLog::end(uint64_t sequence) {
-  lines_->collectives[sequence % kLoggedCollectives].ended.store(1, std::memory_order_release);
+  lines_->collectives[sequence % kLoggedCollectives].ended.store(sequence,
+                                                                 std::memory_order_release);
 }
 
 void CallLog::set_message(const std::optional<MessageCall>& message) {
   has_message_ = message.has_value();
   Entry& entry = lines_->message;
   if (message) {
-    entry.write(entry.number_again.load(std::memory_order_relaxed) + 1, *message);
+    entry.write(++messages_, *message);
   } else {
     entry.number.store(0, std::memory_order_release);
   }

@@ -27,6 +27,7 @@ class CallLog {
   struct Lines;
   Lines* lines_;
   bool has_message_ = false;
+  uint64_t messages_ = 0;  // so far
 };
 
 // What was in a rank's log when it was read. What changed meanwhile is left out.

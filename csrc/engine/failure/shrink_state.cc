@@ -1,11 +1,12 @@
-// ShrinkState as words: a sum over all that follow it, a fixed part, the set, the record. The sum
-// makes a reader see the old state, the new one, or nothing, in whatever order words travel.
+// ShrinkState as words: a sum over all that follow it, a fixed part, the set, the record.
 // Floor: engine/failure.
 #include "csrc/engine/failure/shrink_state.h"
 
 #include <atomic>
 #include <cstring>
 #include <span>
+
+#include "csrc/engine/failure/word_sum.h"
 
 namespace rdmacoll {
 namespace {
@@ -17,16 +18,6 @@ constexpr size_t kFixedWords = 4;  // sum; words in all, rank; stage, world; byt
 size_t words_for(size_t count, size_t per_word) { return (count + per_word - 1) / per_word; }
 size_t set_words(uint32_t world) { return words_for(world, 64); }
 Word pair_of(uint64_t low, uint64_t high) { return low | high << 32; }
-
-// FNV-1a by words, each stirred: a word of another state in it changes the sum.
-Word sum_of(std::span<const Word> words) {
-  Word sum = 1469598103934665603ull;
-  for (const Word word : words) {
-    sum = (sum ^ word) * 1099511628211ull;
-    sum ^= sum >> 29;
-  }
-  return sum;
-}
 
 }  // namespace
 

@@ -56,7 +56,10 @@ def test_the_soft_limit_of_the_ranks_is_the_users(jobs: Jobs, preload: list[str]
 @pytest.mark.parametrize("memory_kb", [40_000, 60_000, 100_000, 400_000])
 def test_little_address_space(jobs: Jobs, memory_kb: int) -> None:
     done = run_with(jobs, f"ulimit -v {memory_kb}", "-np", "2", jobs.script("print('here')"))
-    assert (done.returncode == 0) == (done.stdout.count("here") == 2)
+    if done.returncode == 0:
+        assert done.stdout.count("here") == 2
+    else:  # ranks that need nothing of what there was no room for may have ended well
+        assert "rdmarun:" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(
