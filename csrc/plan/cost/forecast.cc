@@ -2,7 +2,6 @@
 #include "csrc/plan/cost/forecast.h"
 
 #include <algorithm>
-#include <bit>
 #include <set>
 
 #include "csrc/plan/selection/select.h"
@@ -49,44 +48,6 @@ Moved moved_by(const Plan& plan, const Islands& islands) {
   return moved;
 }
 
-uint32_t rounds(uint32_t count) { return static_cast<uint32_t>(std::bit_width(count - 1)); }
-
-uint32_t depth(uint32_t count) { return static_cast<uint32_t>(std::bit_width(count) - 1); }
-
-Chain flat_chain(Collective collective, Algorithm algorithm, const Islands& islands) {
-  const uint32_t world = islands.world();
-  uint32_t hops = 1;
-  switch (algorithm) {
-    case Algorithm::Ring:
-      hops = (collective == Collective::AllReduce ? 2 : 1) * (world - 1);
-      break;
-    case Algorithm::Tree:
-      hops = (collective == Collective::AllReduce ? 2 : 1) * depth(world);
-      break;
-    case Algorithm::HalvingDoubling:
-      hops = 2 * depth(world);
-      if (!std::has_single_bit(world)) hops += 2;
-      break;
-    case Algorithm::Dissemination:
-      hops = rounds(world);
-      break;
-    case Algorithm::TwoShot:
-      hops = collective == Collective::ReduceScatter ? 1 : 2;
-      break;
-    default:
-      if (collective == Collective::AllReduce && algorithm == Algorithm::Direct) hops = 2;
-  }
-  if (islands.all_mapped()) return {0, hops};
-  if (algorithm != Algorithm::Ring) return {hops, 0};
-  // As many of the ring's hops leave an island as neighbours are of different ones.
-  uint32_t crossings = 0;
-  for (uint32_t rank = 0; rank < world; ++rank) {
-    crossings += !islands.share(rank, (rank + 1) % world);
-  }
-  const uint32_t far = std::min(hops, (hops * crossings + world - 1) / world);
-  return {far, hops - far};
-}
-
 }  // namespace
 
 Moved& Moved::operator+=(const Moved& other) {
@@ -96,20 +57,6 @@ Moved& Moved::operator+=(const Moved& other) {
   in_bytes += other.in_bytes;
   memory_bytes += other.memory_bytes;
   return *this;
-}
-
-Chain chain_of(Collective collective, Algorithm algorithm, const Islands& islands) {
-  const uint32_t hosts = islands.count();
-  const bool rooted = collective == Collective::Reduce || collective == Collective::Broadcast;
-  if (algorithm == Algorithm::Rails) {
-    if (collective == Collective::AllReduce) return {2, 2};
-    return rooted ? Chain{hosts - 1, 2} : Chain{1, 1};
-  }
-  if (algorithm == Algorithm::Leaders) {
-    if (collective == Collective::Barrier) return {rounds(hosts), 2};
-    return {1, rooted ? 1u : 2u};
-  }
-  return flat_chain(collective, algorithm, islands);
 }
 
 // Islands of the root and of the last rank, and the largest and smallest: the others do as these.

@@ -1,7 +1,6 @@
 // Forecast: what an algorithm moves in a layout, and how long it will take. What it moves is
-// counted in the plans themselves; how many latencies follow each other is a formula (forecast.cc),
-// which a test holds against the plans. Floor: plan/cost (sees selection/select.h). Thread: a
-// value, immutable once built.
+// counted in the plans themselves; how many latencies follow each other is a formula
+// (selection/chains.h). Floor: plan/cost. Thread: a value, immutable once built.
 //
 // After LogGP (Alexandrov, Ionescu, Schauser, Scheiman, 1995): a chain of latencies, then the
 // busiest rank's or host's work. Tiles overlap what the ranks do with what the network does, but
@@ -14,6 +13,7 @@
 #include "csrc/plan/cost/links.h"
 #include "csrc/plan/islands.h"
 #include "csrc/plan/plan.h"
+#include "csrc/plan/selection/chains.h"
 #include "csrc/plan/tiling.h"
 
 namespace rdmacoll {
@@ -33,13 +33,6 @@ struct Moved {
   uint64_t memory_bytes = 0;  // loaded and stored by copies and folds
   Moved& operator+=(const Moved& other);
 };
-
-// How many messages follow each other.
-struct Chain {
-  uint32_t network = 0;
-  uint32_t memory = 0;
-};
-Chain chain_of(Collective collective, Algorithm algorithm, const Islands& islands);
 
 class Forecast {
  public:

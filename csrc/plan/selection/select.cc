@@ -43,42 +43,61 @@ struct Variant {
   Algorithm algorithm;
   For whom;
   Maker make;
+  Chain (*chain)(const Islands& islands);
 };
 
 // Of two variants of an algorithm the first that the islands allow is taken.
 constexpr Variant kVariants[] = {
-    {Collective::AllReduce, Algorithm::OneShot, For::Any, rootless<one_shot_all_reduce>},
-    {Collective::AllReduce, Algorithm::TwoShot, For::Mapped, rootless<two_shot_all_reduce>},
+    {Collective::AllReduce, Algorithm::OneShot, For::Any, rootless<one_shot_all_reduce>,
+     chains::of<1>},
+    {Collective::AllReduce, Algorithm::TwoShot, For::Mapped, rootless<two_shot_all_reduce>,
+     chains::of<2>},
     {Collective::AllReduce, Algorithm::HalvingDoubling, For::Any,
-     rootless<halving_doubling_all_reduce>},
-    {Collective::AllReduce, Algorithm::Direct, For::Any, rootless<direct_all_reduce>},
-    {Collective::AllReduce, Algorithm::Ring, For::Any, rootless<ring_all_reduce>},
-    {Collective::AllReduce, Algorithm::Tree, For::Any, rootless<tree_all_reduce>},
-    {Collective::Broadcast, Algorithm::OneShot, For::Any, rooted<one_shot_broadcast>},
-    {Collective::Broadcast, Algorithm::Direct, For::Mapped, rooted<direct_mapped_broadcast>},
-    {Collective::Broadcast, Algorithm::Tree, For::Any, rooted<tree_broadcast>},
-    {Collective::Reduce, Algorithm::OneShot, For::Any, rooted<one_shot_reduce>},
-    {Collective::Reduce, Algorithm::TwoShot, For::Mapped, rooted<two_shot_reduce>},
-    {Collective::Reduce, Algorithm::Tree, For::Any, rooted<tree_reduce>},
-    {Collective::AllGather, Algorithm::Direct, For::Mapped, rootless<direct_mapped_all_gather>},
-    {Collective::AllGather, Algorithm::Direct, For::Any, rootless<direct_all_gather>},
-    {Collective::AllGather, Algorithm::Ring, For::Any, rootless<ring_all_gather>},
-    {Collective::ReduceScatter, Algorithm::TwoShot, For::Mapped, rootless<two_shot_reduce_scatter>},
-    {Collective::ReduceScatter, Algorithm::Direct, For::Any, rootless<direct_reduce_scatter>},
-    {Collective::ReduceScatter, Algorithm::Ring, For::Any, rootless<ring_reduce_scatter>},
-    {Collective::AllToAll, Algorithm::Direct, For::Any, rootless<direct_all_to_all>},
-    {Collective::Gather, Algorithm::Direct, For::Any, rooted<direct_gather>},
-    {Collective::Scatter, Algorithm::Direct, For::Any, rooted<direct_scatter>},
-    {Collective::Barrier, Algorithm::Dissemination, For::Any, rootless<dissemination_barrier>},
-    {Collective::AllReduce, Algorithm::Rails, For::Levels, rails_all_reduce},
-    {Collective::Broadcast, Algorithm::Rails, For::Levels, rails_broadcast},
-    {Collective::Reduce, Algorithm::Rails, For::Levels, rails_reduce},
-    {Collective::AllGather, Algorithm::Rails, For::Levels, rails_all_gather},
-    {Collective::ReduceScatter, Algorithm::Rails, For::Levels, rails_reduce_scatter},
-    {Collective::AllReduce, Algorithm::Leaders, For::Levels, leaders_all_reduce},
-    {Collective::Broadcast, Algorithm::Leaders, For::Levels, leaders_broadcast},
-    {Collective::Reduce, Algorithm::Leaders, For::Levels, leaders_reduce},
-    {Collective::Barrier, Algorithm::Leaders, For::Levels, leaders_barrier},
+     rootless<halving_doubling_all_reduce>, chains::halving_and_doubling},
+    {Collective::AllReduce, Algorithm::Direct, For::Any, rootless<direct_all_reduce>,
+     chains::of<2>},
+    {Collective::AllReduce, Algorithm::Ring, For::Any, rootless<ring_all_reduce>,
+     chains::around<2>},
+    {Collective::AllReduce, Algorithm::Tree, For::Any, rootless<tree_all_reduce>, chains::down<2>},
+    {Collective::Broadcast, Algorithm::OneShot, For::Any, rooted<one_shot_broadcast>,
+     chains::of<1>},
+    {Collective::Broadcast, Algorithm::Direct, For::Mapped, rooted<direct_mapped_broadcast>,
+     chains::of<1>},
+    {Collective::Broadcast, Algorithm::Tree, For::Any, rooted<tree_broadcast>, chains::down<1>},
+    {Collective::Reduce, Algorithm::OneShot, For::Any, rooted<one_shot_reduce>, chains::of<1>},
+    {Collective::Reduce, Algorithm::TwoShot, For::Mapped, rooted<two_shot_reduce>, chains::of<2>},
+    {Collective::Reduce, Algorithm::Tree, For::Any, rooted<tree_reduce>, chains::down<1>},
+    {Collective::AllGather, Algorithm::Direct, For::Mapped, rootless<direct_mapped_all_gather>,
+     chains::of<1>},
+    {Collective::AllGather, Algorithm::Direct, For::Any, rootless<direct_all_gather>,
+     chains::of<1>},
+    {Collective::AllGather, Algorithm::Ring, For::Any, rootless<ring_all_gather>,
+     chains::around<1>},
+    {Collective::ReduceScatter, Algorithm::TwoShot, For::Mapped, rootless<two_shot_reduce_scatter>,
+     chains::of<1>},
+    {Collective::ReduceScatter, Algorithm::Direct, For::Any, rootless<direct_reduce_scatter>,
+     chains::of<1>},
+    {Collective::ReduceScatter, Algorithm::Ring, For::Any, rootless<ring_reduce_scatter>,
+     chains::around<1>},
+    {Collective::AllToAll, Algorithm::Direct, For::Any, rootless<direct_all_to_all>, chains::of<1>},
+    {Collective::Gather, Algorithm::Direct, For::Any, rooted<direct_gather>, chains::of<1>},
+    {Collective::Scatter, Algorithm::Direct, For::Any, rooted<direct_scatter>, chains::of<1>},
+    {Collective::Barrier, Algorithm::Dissemination, For::Any, rootless<dissemination_barrier>,
+     chains::in_rounds},
+    {Collective::AllReduce, Algorithm::Rails, For::Levels, rails_all_reduce, chains::through<2, 2>},
+    {Collective::Broadcast, Algorithm::Rails, For::Levels, rails_broadcast,
+     chains::along_the_hosts},
+    {Collective::Reduce, Algorithm::Rails, For::Levels, rails_reduce, chains::along_the_hosts},
+    {Collective::AllGather, Algorithm::Rails, For::Levels, rails_all_gather, chains::through<1, 1>},
+    {Collective::ReduceScatter, Algorithm::Rails, For::Levels, rails_reduce_scatter,
+     chains::through<1, 1>},
+    {Collective::AllReduce, Algorithm::Leaders, For::Levels, leaders_all_reduce,
+     chains::through<1, 2>},
+    {Collective::Broadcast, Algorithm::Leaders, For::Levels, leaders_broadcast,
+     chains::through<1, 1>},
+    {Collective::Reduce, Algorithm::Leaders, For::Levels, leaders_reduce, chains::through<1, 1>},
+    {Collective::Barrier, Algorithm::Leaders, For::Levels, leaders_barrier,
+     chains::in_rounds_of_hosts},
 };
 
 bool suits(For whom, const Islands& islands) {
@@ -152,6 +171,12 @@ std::vector<Algorithm> algorithms_of(Collective collective, const Islands& islan
     }
   }
   return algorithms;
+}
+
+Chain chain_of(Collective collective, Algorithm algorithm, const Islands& islands) {
+  const Variant* variant = find(collective, algorithm, islands);
+  RDMACOLL_CHECK(variant != nullptr);
+  return islands.world() == 1 ? Chain{} : variant->chain(islands);
 }
 
 FoldOrder fold_order(Algorithm algorithm) {

@@ -11,6 +11,7 @@
 #include "csrc/base/status.h"
 #include "csrc/plan/islands.h"
 #include "csrc/plan/plan.h"
+#include "csrc/plan/selection/chains.h"
 
 namespace rdmacoll {
 
@@ -23,6 +24,9 @@ Status check_algorithm(const std::string& setting, const std::string& value);
 // Whether it can be taken by a group whose ranks are so.
 bool exists(Collective collective, Algorithm algorithm, const Islands& islands);
 std::vector<Algorithm> algorithms_of(Collective collective, const Islands& islands);
+
+// How many of its messages follow each other.
+Chain chain_of(Collective collective, Algorithm algorithm, const Islands& islands);
 
 // In which order an algorithm folds the contributions to an element of a reduction.
 enum class FoldOrder : uint8_t {
