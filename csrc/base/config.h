@@ -57,7 +57,7 @@ struct Config {
   // depend on nothing but what the ranks contribute. layout: they depend on which ranks share a
   // host as well, and several hosts send no more than they must. Same on all ranks.
   std::string deterministic = "0";
-  // RDMACOLL_TUNING: a file that says which algorithm is taken when (plan/selection/tuning.h),
+  // RDMACOLL_TUNING: a file that says which algorithm is taken when (plan/choice/tuning.h),
   // instead of the defaults. What is in it must be the same on all ranks.
   FileSetting tuning;
   // RDMACOLL_BLOCK_BYTES: bytes of slots per channel of one communicator. Same on all ranks.

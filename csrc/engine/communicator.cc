@@ -3,6 +3,11 @@
 #include "csrc/engine/communicator.h"
 
 namespace rdmacoll {
+namespace {
+
+Room room_of(const Layout& layout) { return {layout.slot_bytes(), layout.stage_bytes()}; }
+
+}  // namespace
 
 Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Islands islands,
                            EngineContext context, int64_t timeout_ms, std::shared_ptr<void> keeps,
@@ -11,7 +16,7 @@ Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths
       paths_(std::move(paths)),
       islands_(std::move(islands)),
       context_(context),
-      choices_(context.tuning, islands_, context.preference),
+      choices_(context.tuning, islands_, room_of(group_->members().layout()), context.preference),
       timeout_ms_(timeout_ms),
       keeps_(std::move(keeps)),
       shrinking_(std::move(shrinking)) {

@@ -25,9 +25,9 @@
 #include "csrc/engine/shrinking.h"
 #include "csrc/engine/work/work.h"
 #include "csrc/engine/work/work_pool.h"
+#include "csrc/plan/choice/choices.h"
 #include "csrc/plan/islands.h"
 #include "csrc/plan/plan.h"
-#include "csrc/plan/selection/choices.h"
 #include "csrc/reduce/types.h"
 
 namespace rdmacoll {
@@ -87,7 +87,7 @@ class Communicator {
   // To all ranks but this one.
   std::vector<PeerPath> paths() const;
   const Islands& islands() const { return islands_; }
-  // What an operation of so many bytes takes (plan/selection/choices.h).
+  // What an operation of so many bytes takes (plan/choice/choices.h).
   Algorithm algorithm_for(Collective collective, uint64_t bytes) const {
     return choices_.choose(collective, bytes);
   }

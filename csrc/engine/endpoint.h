@@ -16,7 +16,7 @@
 #include "csrc/engine/connect/transports.h"
 #include "csrc/engine/drive/thread_progress.h"
 #include "csrc/engine/recorder/flight_recorder.h"
-#include "csrc/plan/selection/tuning.h"
+#include "csrc/plan/choice/tuning.h"
 
 namespace rdmacoll {
 

@@ -1,5 +1,5 @@
 // A table of algorithms, which people write: what parses answers for every group it names.
-#include "csrc/plan/selection/tuning.h"
+#include "csrc/plan/choice/tuning.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {

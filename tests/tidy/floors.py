@@ -27,6 +27,12 @@ SEES: dict[str, set[str]] = {
     "csrc/plan/layered": {"csrc/base", "csrc/plan"},
     "csrc/plan/selection": {"csrc/base", "csrc/plan", "csrc/plan/algorithms", "csrc/plan/layered"},
     "csrc/plan/cost": {"csrc/base", "csrc/plan", "csrc/plan/selection"},
+    "csrc/plan/choice": {
+        "csrc/base",
+        "csrc/plan",
+        "csrc/plan/selection",
+        "csrc/plan/cost",
+    },
     "csrc/plan/verify": {"csrc/base", "csrc/plan", "csrc/plan/selection"},  # seen by tests only
     "csrc/reduce": {"csrc/base", "csrc/memory"},
     "csrc/transport": BELOW_TRANSPORT,
@@ -55,7 +61,7 @@ SEES: dict[str, set[str]] = {
     "csrc/engine/group": ON_CHANNELS | TRAFFIC | {"csrc/engine/drive"},
     "csrc/engine": ON_CHANNELS
     | TRAFFIC
-    | {"csrc/plan/selection"}
+    | {"csrc/plan/selection", "csrc/plan/cost", "csrc/plan/choice"}
     | {"csrc/engine/connect", "csrc/engine/group", "csrc/engine/drive"},
     "torch_ext/base": ENGINE,
     "torch_ext/tensors": ENGINE | {"torch_ext/base"},
@@ -65,7 +71,7 @@ SEES: dict[str, set[str]] = {
     | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap")},
     "torch_ext": ENGINE
     | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap", "backend")}
-    | {"csrc/plan/selection", "csrc/transport/verbs"},
+    | {"csrc/plan/selection", "csrc/plan/cost", "csrc/plan/choice", "csrc/transport/verbs"},
 }
 
 

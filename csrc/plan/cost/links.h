@@ -1,5 +1,5 @@
 // Links: what it costs to move bytes between ranks that share memory, and between hosts. Measured
-// by `rdmacoll tune`, which writes them into its table (selection/tuning.h). Floor: plan/cost.
+// by `rdmacoll tune`, which writes them into its table (choice/link_rows.h). Floor: plan/cost.
 // Thread: values.
 //
 // Whole numbers, because all ranks must come to the same prediction, also on different processors.

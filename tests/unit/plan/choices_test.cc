@@ -1,5 +1,5 @@
 // Choices: what is taken by default, by preference and by a tuned table, and that each has a plan.
-#include "csrc/plan/selection/choices.h"
+#include "csrc/plan/choice/choices.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,8 @@
 namespace rdmacoll {
 namespace {
 
+constexpr Room kRoom{64 << 10, 512 << 10};
+
 // Of so many ranks.
 using Reach = Islands (*)(uint32_t world);
 constexpr Reach kMapped = &Islands::together;
@@ -15,7 +17,7 @@ constexpr Reach kUnmapped = &Islands::apart;
 
 Algorithm chosen(Collective collective, uint64_t bytes, const Islands& islands,
                  std::optional<Algorithm> preferred = std::nullopt) {
-  return Choices(Tuning(), islands, {preferred}).choose(collective, bytes);
+  return Choices(Tuning(), islands, kRoom, {preferred}).choose(collective, bytes);
 }
 
 Algorithm chosen(Collective collective, uint64_t bytes, uint32_t world, Reach reach,
@@ -104,7 +106,7 @@ TEST(ChoicesTest, InRankOrderNoReductionTakesAnotherOrder) {
         for (std::optional<Algorithm> named :
              {std::optional<Algorithm>(), std::optional(Algorithm::Ring),
               std::optional(Algorithm::Tree), std::optional(Algorithm::OneShot)}) {
-          const Choices choices(Tuning(), reach(world), {named, FoldOrder::Ranks});
+          const Choices choices(Tuning(), reach(world), kRoom, {named, FoldOrder::Ranks});
           for (uint64_t bytes : {uint64_t{0}, uint64_t{4} << 10, uint64_t{1} << 19, UINT64_MAX}) {
             const Algorithm algorithm = choices.choose(collective, bytes);
             EXPECT_EQ(fold_order(algorithm), FoldOrder::Ranks) << algorithm_name(algorithm);
@@ -117,13 +119,13 @@ TEST(ChoicesTest, InRankOrderNoReductionTakesAnotherOrder) {
   // Among mapped peers it costs nothing: that is what is taken anyway.
   for (Collective collective :
        {Collective::AllReduce, Collective::Reduce, Collective::ReduceScatter}) {
-    const Choices in_order(Tuning(), kMapped(5), {std::nullopt, FoldOrder::Ranks});
+    const Choices in_order(Tuning(), kMapped(5), kRoom, {std::nullopt, FoldOrder::Ranks});
     for (uint64_t bytes : {uint64_t{0}, uint64_t{4} << 10, uint64_t{1} << 19, UINT64_MAX}) {
       EXPECT_EQ(in_order.choose(collective, bytes), chosen(collective, bytes, 5, kMapped));
     }
   }
   // What moves no sums is as free as ever.
-  const Choices choices(Tuning(), kUnmapped(4), {Algorithm::Ring, FoldOrder::Ranks});
+  const Choices choices(Tuning(), kUnmapped(4), kRoom, {Algorithm::Ring, FoldOrder::Ranks});
   EXPECT_EQ(choices.choose(Collective::AllGather, 1 << 20), Algorithm::Ring);
 }
 
@@ -145,12 +147,25 @@ TEST(ChoicesTest, NothingIsTakenWhereItDoesNotFit) {
 const Islands kTwoHosts = Islands::of_shape("2x4").take();
 
 TEST(ChoicesTest, SeveralHostsTakeLeadersForLatencyAndRailsForBandwidth) {
-  EXPECT_EQ(chosen(Collective::AllReduce, 256 << 10, kTwoHosts), Algorithm::Leaders);
-  EXPECT_EQ(chosen(Collective::AllReduce, (256 << 10) + 1, kTwoHosts), Algorithm::Rails);
-  EXPECT_EQ(chosen(Collective::AllGather, 4, kTwoHosts), Algorithm::Rails);
+  EXPECT_EQ(chosen(Collective::AllReduce, 4, kTwoHosts), Algorithm::Leaders);
+  EXPECT_EQ(chosen(Collective::AllReduce, 64 << 20, kTwoHosts), Algorithm::Rails);
+  EXPECT_EQ(chosen(Collective::AllGather, 64 << 20, kTwoHosts), Algorithm::Rails);
   EXPECT_EQ(chosen(Collective::Barrier, 0, kTwoHosts), Algorithm::Leaders);
   EXPECT_EQ(chosen(Collective::AllToAll, 4, kTwoHosts), Algorithm::Direct);
   EXPECT_EQ(chosen(Collective::AllReduce, 1 << 20, kTwoHosts, Algorithm::Ring), Algorithm::Ring);
+}
+
+// On a network of short latency and slow links rails begin sooner.
+TEST(ChoicesTest, WhatLinksCostDecides) {
+  const auto last_of_leaders = [&](const char* table) {
+    const Tuning tuning = Tuning::parse(table).take();
+    const Choices choices(tuning, kTwoHosts, kRoom, {});
+    uint64_t bytes = 256;
+    while (choices.choose(Collective::AllReduce, bytes) == Algorithm::Leaders) bytes *= 2;
+    return bytes;
+  };
+  EXPECT_LT(last_of_leaders("link network latency_ns=1000 overhead_ns=100 host_gap_ps=9000"),
+            last_of_leaders("link network latency_ns=1000000 overhead_ns=100 host_gap_ps=10"));
 }
 
 // The bits are the same for all sizes of a layout, and still no host sends more than it must.
@@ -159,7 +174,8 @@ TEST(ChoicesTest, ByLayoutAReductionTakesRails) {
        {Collective::AllReduce, Collective::Reduce, Collective::ReduceScatter}) {
     for (uint64_t bytes : {uint64_t{4}, uint64_t{1} << 20}) {
       const auto by_layout = [&](const Islands& islands, std::optional<Algorithm> named = {}) {
-        return Choices(Tuning(), islands, {named, FoldOrder::Layout}).choose(collective, bytes);
+        return Choices(Tuning(), islands, kRoom, {named, FoldOrder::Layout})
+            .choose(collective, bytes);
       };
       EXPECT_EQ(by_layout(kTwoHosts), Algorithm::Rails);
       EXPECT_EQ(by_layout(kTwoHosts, Algorithm::Ring), Algorithm::Rails);
@@ -178,7 +194,7 @@ class TunedTest : public ::testing::Test {
         "all_reduce mapped world=2 up_to=2K ring\n"
         "all_reduce mapped world=2 up_to=any one_shot\n");
     EXPECT_TRUE(tuning.ok()) << tuning.status().message();
-    return Choices(tuning.value(), reach(world), {preferred}).choose(collective, bytes);
+    return Choices(tuning.value(), reach(world), kRoom, {preferred}).choose(collective, bytes);
   }
 };
 

@@ -1,5 +1,5 @@
 // Tuning: what a table may look like, and what is said of one that is wrong.
-#include "csrc/plan/selection/tuning.h"
+#include "csrc/plan/choice/tuning.h"
 
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ void expect_refused(const std::string& text, const std::string& says) {
 TEST(TuningTest, WrongWordsAreNamedWithWhatIsAllowed) {
   const std::string row =
       ": there are 4 words; a row is: collective mapped|unmapped|hosts=HxL world=N "
-      "up_to=BYTES|any algorithm";
+      "up_to=BYTES|any algorithm, or: link network|memory COST=NUMBER...";
   expect_refused("# one\nall_reduce mapped world=2 ring", "line 2" + row);
   for (const std::string word : {"all_reduse", "barrier"}) {
     expect_refused(word + " mapped world=2 up_to=any ring",
@@ -82,6 +82,43 @@ TEST(TuningTest, WrongWordsAreNamedWithWhatIsAllowed) {
                    "line 1: '" + word +
                        "' is not valid; give bytes, as in up_to=16384 or up_to=16K, or up_to=any");
   }
+}
+
+TEST(TuningTest, RowsMaySayWhatLinksCost) {
+  auto tuning = Tuning::parse(
+      "link network latency_ns=1 overhead_ns=2 gap_ps=3 host_gap_ps=4\n"
+      "link memory gap_ps=0\n");
+  ASSERT_TRUE(tuning.ok()) << tuning.status().message();
+  const Links defaults;
+  EXPECT_EQ(tuning.value().links().network, (Links::Network{1, 2, 3, 4}));
+  EXPECT_EQ(tuning.value().links().memory.gap_ps, 0);
+  EXPECT_EQ(tuning.value().links().memory.latency_ns, defaults.memory.latency_ns);
+  expect_refused("link wire gap_ps=1",
+                 "line 1: 'wire' is no link; give link memory or link network");
+  expect_refused("link", "line 1: '' is no link; give link memory or link network");
+  for (const std::string word :
+       {"host_gap_ps=1", "gap_ps=", "gap_ps=-1", "gap_ps=1000001", "gap"}) {
+    expect_refused("#\nlink memory " + word,
+                   "line 2: '" + word +
+                       "' is no cost of link memory; give latency_ns=0 to 60000000000, "
+                       "overhead_ns=0 to 60000000000, gap_ps=0 to 1000000");
+  }
+}
+
+TEST(TuningTest, HostsAreNamedByTheirRanks) {
+  const std::string row = "all_reduce hosts=2x2 world=4 up_to=any rails";
+  EXPECT_EQ(rows_of(row, Collective::AllReduce, Islands::of_shape("2x2").take()).size(), 1u);
+  EXPECT_TRUE(rows_of(row, Collective::AllReduce, Islands::of_shape("3+1").take()).empty());
+  EXPECT_TRUE(rows_of(row, Collective::AllReduce, kMapped(4)).empty());
+  expect_refused("all_reduce hosts=2x3 world=4 up_to=any rails",
+                 "line 1: 'hosts=2x3' has 6 ranks on 2 host(s); give several hosts, one of them "
+                 "with several ranks, and as many as world= says");
+  expect_refused("all_reduce hosts=4 world=4 up_to=any ring",
+                 "line 1: 'hosts=4' has 4 ranks on 1 host(s); give several hosts, one of them "
+                 "with several ranks, and as many as world= says");
+  expect_refused("all_reduce hosts=2x world=4 up_to=any ring",
+                 "line 1: '2x' is no number of hosts and ranks; give 2x4 (2 hosts of 4 ranks), "
+                 "3+1 (a host of 3 and one of 1) or 2x4+1, with at most 4096 ranks in all");
 }
 
 TEST(TuningTest, AnAlgorithmMustExistForTheGroup) {

@@ -1,54 +1,27 @@
 // Tuning: parsing, with errors for the person who edits the table.
-#include "csrc/plan/selection/tuning.h"
+#include "csrc/plan/choice/tuning.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 
 #include "csrc/base/limits.h"
+#include "csrc/plan/choice/link_rows.h"
+#include "csrc/plan/choice/words.h"
 #include "csrc/plan/selection/select.h"
 
 namespace rdmacoll {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
 constexpr std::string_view kMapped = "mapped";
 constexpr std::string_view kUnmapped = "unmapped";
 constexpr std::string_view kHosts = "hosts=";
 constexpr size_t kWords = 5;
-constexpr size_t kShownBytes = 40;
 
 Status wrong(const std::string& what) { return Status(StatusCode::InvalidArgument, what); }
 
 Status at_line(size_t line, const Status& status) {
   return Status(status.code(), "line " + std::to_string(line) + ": " + status.message());
-}
-
-// Of the file, which may be anything: errors are read as text.
-std::string quoted(std::string_view word) {
-  std::string shown(word.substr(0, kShownBytes));
-  for (char& c : shown) c = c >= ' ' && c <= '~' ? c : '?';
-  return "'" + shown + (word.size() > kShownBytes ? "...'" : "'");
-}
-
-std::vector<std::string_view> split(std::string_view row) {
-  std::vector<std::string_view> words;
-  for (size_t first; (first = row.find_first_not_of(kBlanks)) != row.npos;) {
-    row.remove_prefix(first);
-    const size_t end = std::min(row.find_first_of(kBlanks), row.size());
-    words.push_back(row.substr(0, end));
-    row.remove_prefix(end);
-  }
-  return words;
-}
-
-std::optional<uint64_t> integer(std::string_view digits) {
-  uint64_t value = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stopped, error] = std::from_chars(digits.data(), end, value);
-  if (error != std::errc() || stopped != end) return std::nullopt;
-  return value;
 }
 
 // 16384, 16K, 4M, 1G or any.
@@ -57,14 +30,9 @@ std::optional<uint64_t> size_bytes(std::string_view text) {
   constexpr std::string_view kUnits = "KMG";
   const size_t unit = text.empty() ? kUnits.npos : kUnits.find(text.back());
   const uint32_t shift = unit == kUnits.npos ? 0 : 10 * (static_cast<uint32_t>(unit) + 1);
-  const auto value = integer(text.substr(0, text.size() - (shift != 0)));
+  const auto value = whole_number(text.substr(0, text.size() - (shift != 0)));
   if (!value || *value >= kAnyBytes >> shift) return std::nullopt;
   return *value << shift;
-}
-
-std::optional<std::string_view> value_of(std::string_view name, std::string_view word) {
-  if (!word.starts_with(name)) return std::nullopt;
-  return word.substr(name.size());
 }
 
 bool tunable(Collective collective) {
@@ -88,7 +56,7 @@ std::string group_name(Collective collective, const std::string& layout, uint32_
 
 // The islands of a row's second and third word; an error says which is wrong.
 Result<Islands> islands_of(std::string_view layout, std::string_view world_word) {
-  const uint64_t world = integer(value_of("world=", world_word).value_or("")).value_or(0);
+  const uint64_t world = whole_number(value_of("world=", world_word).value_or("")).value_or(0);
   if (world < 2 || world > kMaxWorld) {
     return wrong(quoted(world_word) +
                  " is not valid; give world=2 to world=" + std::to_string(kMaxWorld));
@@ -124,12 +92,11 @@ std::string layout_name(const Islands& islands) {
   return std::string(islands.all_mapped() ? kMapped : kUnmapped);
 }
 
-Result<Tuning::Group> Tuning::parse_row(std::string_view row) {
-  const std::vector<std::string_view> words = split(row);
+Result<Tuning::Group> Tuning::parse_row(const std::vector<std::string_view>& words) {
   if (words.size() != kWords) {
     return wrong("there are " + std::to_string(words.size()) +
                  " words; a row is: collective mapped|unmapped|hosts=HxL world=N up_to=BYTES|any "
-                 "algorithm");
+                 "algorithm, or: link network|memory COST=NUMBER...");
   }
   const auto collective = collective_by_name(words[0]);
   if (!collective || !tunable(*collective)) {
@@ -185,8 +152,14 @@ Result<Tuning> Tuning::parse(std::string_view text) {
     std::string_view row = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     row = row.substr(0, row.find('#'));
-    if (row.find_first_not_of(kBlanks) == row.npos) continue;
-    auto parsed = parse_row(row);
+    const std::vector<std::string_view> words = split_words(row);
+    if (words.empty()) continue;
+    if (words.front() == kLink) {
+      const Status read = read_link_row(words, &tuning.links_);
+      if (!read.ok()) return at_line(line, read);
+      continue;
+    }
+    auto parsed = parse_row(words);
     if (!parsed.ok()) return at_line(line, parsed.status());
     parsed.value().last_line = line;
     const Status added = tuning.add(parsed.take());

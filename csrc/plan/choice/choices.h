@@ -1,6 +1,6 @@
-// Choices: which algorithm an operation takes: the defaults, or what a tuned table says instead. A
-// function of values that are equal on all ranks of a group, so that all choose alike.
-// Floor: plan/selection. Thread: a value, immutable once built.
+// Choices: which algorithm an operation takes: the defaults, a forecast, or what a tuned table
+// says. A function of values that are equal on all ranks of a group, so that all choose alike.
+// Floor: plan/choice. Thread: a value, immutable once built.
 #pragma once
 
 #include <array>
@@ -8,9 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include "csrc/plan/choice/tuning.h"
+#include "csrc/plan/cost/forecast.h"
 #include "csrc/plan/plan.h"
 #include "csrc/plan/selection/select.h"
-#include "csrc/plan/selection/tuning.h"
 
 namespace rdmacoll {
 
@@ -23,7 +24,8 @@ struct Preference {
 // Of one group: its ranks and islands are fixed, so only collective and bytes are left to look at.
 class Choices {
  public:
-  Choices(const Tuning& tuning, const Islands& islands, Preference preference);
+  // room: what the group's messages hold; equal on all ranks, too.
+  Choices(const Tuning& tuning, const Islands& islands, const Room& room, Preference preference);
 
   // bytes: of the whole buffer for all_reduce, reduce and broadcast, of all blocks together for
   // all_gather and reduce_scatter; the other collectives do not look at it, since their ranks do

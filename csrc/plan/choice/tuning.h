@@ -6,7 +6,8 @@
 //   all_reduce hosts=2x4 world=8 up_to=any rails
 //
 // Rows of a collective, layout and world are all there is for these; what has none keeps the
-// defaults (choices.h). Floor: plan/selection. Thread: a value, immutable once built.
+// defaults (choices.h). Other rows say what links cost (link_rows.h). Floor: plan/choice. Thread: a
+// value, immutable once built.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/plan/cost/links.h"
 #include "csrc/plan/islands.h"
 #include "csrc/plan/plan.h"
 
@@ -36,6 +38,8 @@ class Tuning {
 
   // Ascending, the last up to any; empty: keep the defaults.
   std::vector<TunedRow> rows(Collective collective, const Islands& islands) const;
+  // What they cost, for predictions where nothing was measured.
+  const Links& links() const { return links_; }
 
  private:
   struct Group {
@@ -46,10 +50,11 @@ class Tuning {
     size_t last_line;
   };
 
-  static Result<Group> parse_row(std::string_view row);
+  static Result<Group> parse_row(const std::vector<std::string_view>& words);
   Status add(Group row);
 
   std::vector<Group> groups_;
+  Links links_;
 };
 
 // As in the table: "mapped", "unmapped" (each rank is an island of its own), or "hosts=2x4".

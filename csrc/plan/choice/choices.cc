@@ -1,0 +1,164 @@
+// Choices: the table of defaults for plans of one level, forecasts for those of two, and how they
+// are made into one group's.
+#include "csrc/plan/choice/choices.h"
+
+#include <algorithm>
+
+#include "csrc/base/check.h"
+#include "csrc/plan/cost/forecast.h"
+
+namespace rdmacoll {
+namespace {
+
+constexpr uint64_t kKiB = 1024;
+constexpr uint64_t kMiB = 1024 * kKiB;
+constexpr uint64_t kAny = kAnyBytes;
+
+// The first row that fits is taken. A one-shot moves world times the bytes, hence the third bound;
+// between two ranks that is no more than others move. Between two ranks direct moves no more than
+// the others, too. It sends, folds and receives in lanes of their own, so that all slots are under
+// way. A ring, or halving and doubling, has one message under way, which leaves a long line empty.
+struct Choice {
+  Collective collective;
+  bool mapped;
+  uint64_t max_bytes;
+  uint64_t max_bytes_times_world;
+  Algorithm algorithm;
+  bool of_two = false;  // only in a world of two
+};
+
+constexpr Choice kChoices[] = {
+    {Collective::AllReduce, true, 64 * kKiB, kAny, Algorithm::OneShot, true},
+    {Collective::AllReduce, true, 16 * kKiB, 32 * kKiB, Algorithm::OneShot},
+    {Collective::AllReduce, true, kAny, kAny, Algorithm::TwoShot},
+    {Collective::AllReduce, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
+    {Collective::AllReduce, false, kAny, kAny, Algorithm::Direct, true},
+    {Collective::AllReduce, false, 512 * kKiB, kAny, Algorithm::HalvingDoubling},
+    {Collective::AllReduce, false, kAny, kAny, Algorithm::Ring},
+    {Collective::Broadcast, true, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
+    {Collective::Broadcast, true, kAny, kAny, Algorithm::Direct},
+    {Collective::Broadcast, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
+    {Collective::Broadcast, false, kAny, kAny, Algorithm::Tree},
+    {Collective::Reduce, true, 4 * kMiB, kAny, Algorithm::OneShot, true},
+    {Collective::Reduce, true, 16 * kKiB, 64 * kKiB, Algorithm::OneShot},
+    {Collective::Reduce, true, kAny, kAny, Algorithm::TwoShot},
+    {Collective::Reduce, false, 4 * kKiB, 16 * kKiB, Algorithm::OneShot},
+    {Collective::Reduce, false, kAny, kAny, Algorithm::Tree},
+    {Collective::AllGather, true, kAny, kAny, Algorithm::Direct},
+    {Collective::AllGather, false, kAny, kAny, Algorithm::Direct, true},
+    {Collective::AllGather, false, 2 * kMiB, kAny, Algorithm::Direct},
+    {Collective::AllGather, false, kAny, kAny, Algorithm::Ring},
+    {Collective::ReduceScatter, true, 16 * kKiB, kAny, Algorithm::Direct},
+    {Collective::ReduceScatter, true, kAny, kAny, Algorithm::TwoShot},
+    {Collective::ReduceScatter, false, kAny, kAny, Algorithm::Direct, true},
+    {Collective::ReduceScatter, false, 2 * kMiB, kAny, Algorithm::Direct},
+    {Collective::ReduceScatter, false, kAny, kAny, Algorithm::Ring},
+    {Collective::AllToAll, true, kAny, kAny, Algorithm::Direct},
+    {Collective::AllToAll, false, kAny, kAny, Algorithm::Direct},
+    {Collective::Gather, true, kAny, kAny, Algorithm::Direct},
+    {Collective::Gather, false, kAny, kAny, Algorithm::Direct},
+    {Collective::Scatter, true, kAny, kAny, Algorithm::Direct},
+    {Collective::Scatter, false, kAny, kAny, Algorithm::Direct},
+    {Collective::Barrier, true, kAny, kAny, Algorithm::Dissemination},
+    {Collective::Barrier, false, kAny, kAny, Algorithm::Dissemination},
+};
+
+// Of one level.
+std::vector<TunedRow> defaults(Collective collective, const Islands& islands) {
+  const uint32_t world = islands.world();
+  std::vector<TunedRow> rows;
+  for (const Choice& choice : kChoices) {
+    if (choice.collective != collective || choice.mapped != islands.all_mapped() ||
+        !exists(collective, choice.algorithm, islands) || (choice.of_two && world != 2)) {
+      continue;
+    }
+    const uint64_t most = choice.max_bytes_times_world;
+    rows.push_back(
+        {std::min(choice.max_bytes, most == kAny ? kAny : most / world), choice.algorithm});
+  }
+  return rows;
+}
+
+// Of two levels: what is forecast to be the quickest. Sizes between are as good as their
+// neighbours; there is nothing to choose where ranks know different sizes, and a barrier has none.
+constexpr uint64_t kLeastBytes = 256;
+constexpr uint64_t kMostBytes = 256 * kMiB;
+
+bool has_sizes(Collective collective) {
+  return collective == Collective::AllReduce || collective == Collective::Reduce ||
+         collective == Collective::Broadcast || collective == Collective::AllGather ||
+         collective == Collective::ReduceScatter;
+}
+
+std::vector<TunedRow> forecast(Collective collective, const Islands& islands, const Room& room,
+                               const Links& links) {
+  const std::vector<Algorithm> algorithms = algorithms_of(collective, islands);
+  std::vector<Forecast> forecasts;
+  for (Algorithm algorithm : algorithms) forecasts.emplace_back(collective, algorithm, islands);
+  const auto best = [&](uint64_t bytes) {
+    size_t best = 0;
+    for (size_t i = 1; i < forecasts.size(); ++i) {
+      const bool quicker =
+          forecasts[i].time_ns(bytes, room, links) < forecasts[best].time_ns(bytes, room, links);
+      if (quicker) best = i;
+    }
+    return algorithms[best];
+  };
+  if (!has_sizes(collective)) return {{kAny, best(0)}};
+  std::vector<TunedRow> rows;
+  for (uint64_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 2) {
+    const Algorithm algorithm = best(bytes);
+    if (!rows.empty() && rows.back().algorithm == algorithm) rows.pop_back();
+    rows.push_back({bytes, algorithm});
+  }
+  rows.back().up_to_bytes = kAny;
+  return rows;
+}
+
+// Instead of one that folds in another order. What folds by layout: rails alone, so that not even
+// the size matters.
+Algorithm in_order(Collective collective, const Islands& islands, FoldOrder at_least) {
+  if (at_least == FoldOrder::Layout && islands.has_levels()) return Algorithm::Rails;
+  if (islands.all_mapped()) return Algorithm::TwoShot;
+  return collective == Collective::Reduce ? Algorithm::OneShot : Algorithm::Direct;
+}
+
+bool keeps_order(Algorithm algorithm, FoldOrder at_least) {
+  switch (at_least) {
+    case FoldOrder::Position:
+      return true;
+    case FoldOrder::Layout:
+      return algorithm == Algorithm::Rails || fold_order(algorithm) == FoldOrder::Ranks;
+    case FoldOrder::Ranks:
+      return fold_order(algorithm) == FoldOrder::Ranks;
+  }
+  return false;
+}
+
+}  // namespace
+
+Choices::Choices(const Tuning& tuning, const Islands& islands, const Room& room,
+                 Preference preference) {
+  const auto& preferred = preference.algorithm;
+  for (size_t index = 0; index < kCollectives; ++index) {
+    const auto collective = static_cast<Collective>(index);
+    auto& rows = rows_[index];
+    if (preferred && exists(collective, *preferred, islands)) {
+      rows = {{kAny, *preferred}};
+    } else {
+      rows = tuning.rows(collective, islands);
+      if (rows.empty()) {
+        rows = islands.has_levels() ? forecast(collective, islands, room, tuning.links())
+                                    : defaults(collective, islands);
+      }
+    }
+    for (TunedRow& row : rows) {
+      if (reduces(collective) && !keeps_order(row.algorithm, preference.at_least)) {
+        row.algorithm = in_order(collective, islands, preference.at_least);
+      }
+    }
+    RDMACOLL_CHECK(!rows.empty() && rows.back().up_to_bytes == kAny);
+  }
+}
+
+}  // namespace rdmacoll

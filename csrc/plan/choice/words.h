@@ -1,0 +1,20 @@
+// Words of a tuned table, which may be any bytes.
+// Floor: plan/choice. Thread: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rdmacoll {
+
+std::vector<std::string_view> split_words(std::string_view row);
+std::optional<uint64_t> whole_number(std::string_view digits);
+// What follows `name` in the word, if it begins so.
+std::optional<std::string_view> value_of(std::string_view name, std::string_view word);
+// For errors, which are read as text.
+std::string quoted(std::string_view word);
+
+}  // namespace rdmacoll
