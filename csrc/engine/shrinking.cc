@@ -174,13 +174,15 @@ Result<bool> Shrinking::go_on() {
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (is_member(rank) && !is_with_me(rank)) return false;
   }
+  const bool opens = stage_ == ShrinkStage::Offered;
   const Status moved = next_stage();
   if (moved.ok()) return true;
-  // One that has gone since will be excluded next time; anything else only this rank knows.
+  // One that has gone since will be excluded next time, and one that has taken its memory back says
+  // by then why: it has begun anew, or declined. Anything else only this rank knows.
+  if (opens && moved.code() == StatusCode::PeerFailed) return false;
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (is_member(rank) && members().is_gone(rank)) return false;
   }
-  RDMACOLL_RETURN_IF_ERROR(say(ShrinkStage::Declined));
   return fail(moved);
 }
 
@@ -244,14 +246,17 @@ Status Shrinking::begin_anew(RankSet excluded) {
 
 Status Shrinking::say(ShrinkStage stage) {
   stage_ = stage;
+  const bool declines = stage == ShrinkStage::Declined;  // maybe as its record is too long
   const ShrinkState state{.rank = members().rank(),
                           .stage = stage,
                           .excluded = excluded_,
-                          .record = setup_ ? setup_->record() : ""};
+                          .record = declines || !setup_ ? "" : setup_->record()};
   return state.publish(members().block().base + members().layout().shrink_state().own);
 }
 
+// Says so first: who finds the memory taken back reads why.
 Status Shrinking::fail(Status status) {
+  RDMACOLL_RETURN_IF_ERROR(say(ShrinkStage::Declined));
   if (setup_) setup_->give_up();
   setup_.reset();
   made_.clear();

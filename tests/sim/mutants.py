@@ -172,6 +172,18 @@ MUTANTS = (
         "if (group_.members().is_gone(rank) || (said && said->stage == ShrinkStage::Declined)) {",
     ),
     Mutant(
+        "who begins anew is taken for a fault of one's own",
+        SHRINKING,
+        "if (opens && moved.code() == StatusCode::PeerFailed) return false;",
+        "",
+    ),
+    Mutant(
+        "who cannot take part keeps silent",
+        SHRINKING,
+        "RDMACOLL_RETURN_IF_ERROR(say(ShrinkStage::Declined));",
+        "",
+    ),
+    Mutant(
         "half of a statement is believed",
         SHRINK_STATE,
         "words[0] != sum_of(std::span(words).subspan(1, count - 1))) {",
