@@ -316,6 +316,32 @@ TEST(Sim, ASleeperIsWokenBySignalAndDeath) {
   EXPECT_TRUE(sleeper.awake());
 }
 
+TEST(Sim, ANetworkInsideHostsReachesNoOtherAndSharesItsTimeWithTheOneBesideIt) {
+  SimOptions options = SimPair::mapped();
+  options.world = 3;
+  options.hosts = {0, 1, 0};
+  SimNetwork inside(1, options);
+  SimNetwork between(inside, {.world = 3});
+  const std::string island = inside.transport(0).info().island;
+  EXPECT_NE(island, "");
+  EXPECT_EQ(inside.transport(2).info().island, island);
+  EXPECT_NE(inside.transport(1).info().island, island);
+  EXPECT_EQ(between.transport(0).info().island, "");
+  EXPECT_NE(between.transport(0).info().name, inside.transport(0).info().name);
+  const auto meets = [](SimNetwork& network, int other) {
+    const std::string address = network.transport(other).info().address;
+    return network.transport(0).connect(address, SimPair::never);
+  };
+  EXPECT_EQ(meets(inside, 1).status().code(), StatusCode::Unsupported);
+  ASSERT_TRUE(meets(inside, 2).ok());
+  Result<PeerId> peer = meets(between, 1);
+  ASSERT_TRUE(peer.ok()) << peer.status().message();
+  between.kill(1);
+  EXPECT_TRUE(between.transport(0).peer_status(peer.value()).ok());
+  inside.advance(10'000'000);
+  EXPECT_FALSE(between.transport(0).peer_status(peer.value()).ok());
+}
+
 TEST(SimDeathTest, ASignalThatDoesNotGrowItsCounterIsABug) {
   SimPair pair(1, SimPair::quiet());
   pair.signal(0, 0, 0, 5);

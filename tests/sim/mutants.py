@@ -30,6 +30,7 @@ RUNS = (
     ("Found.*", 1),
     ("Streams.*", 200),
     ("Simulation.Random*", 400),
+    ("Hosts.*", 400),
     ("DirectPlacement.*", 2000),
     ("Shrinking.*", 600),
     ("Simulation.Faults*", 7000),
@@ -40,6 +41,7 @@ PORT = "csrc/engine/channel/port.cc"
 POINT_TO_POINT = "csrc/engine/p2p/p2p.cc"
 EXECUTOR = "csrc/engine/collective/executor.cc"
 PLACEMENT = "csrc/engine/collective/direct_placement.cc"
+LEADERS = "csrc/plan/layered/leaders.cc"
 LIFE = "csrc/engine/group/group_life.cc"
 MEMBERS = "csrc/engine/group/members.cc"
 SHRINKING = "csrc/engine/shrinking.cc"
@@ -188,6 +190,25 @@ MUTANTS = (
         SHRINK_STATE,
         "words[0] != sum_of(std::span(words).subspan(1, count - 1))) {",
         "false) {",
+    ),
+    # Those that show on several hosts alone.
+    Mutant(
+        "what a rank sends to itself is announced by nothing but its number",
+        PORT,
+        "store(*reinterpret_cast<Line*>(link_.mapped + line), counter, header);",
+        "store(*reinterpret_cast<Line*>(link_.mapped + line), counter, Header{});",
+    ),
+    Mutant(
+        "a part of a neighbour's buffer is looked for at its beginning",
+        EXECUTOR,
+        "return piece.offset - tiling_->piece({operand.source_first, 1}, tile).offset;",
+        "return 0;",
+    ),
+    Mutant(
+        "what comes from another host is shown over what is still read",
+        LEADERS,
+        "for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kRelayed, kAll);",
+        "",
     ),
 )
 

@@ -20,10 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 CHUNK_SEEDS = 250
 CHUNK_LIMIT_S = 900  # of one process; its own bounds are in virtual time
 SUMMARY = re.compile(
-    r"^(scripts|soaks|streams|faults|placements|mismatches|shrinkings|standstills): (.*)$",
+    r"^((?:scripts|soaks|streams|faults|placements|mismatches|shrinkings|standstills)"
+    r"(?: on hosts)?): (.*)$",
     re.MULTILINE,
 )
-TESTS = "Simulation.*:Streams.*:DirectPlacement.*:Shrinking.*:Standstills.*"
+TESTS = "Simulation.*:Streams.*:DirectPlacement.*:Shrinking.*:Standstills.*:Hosts.*"
 
 
 def run(program: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

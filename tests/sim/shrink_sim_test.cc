@@ -1,12 +1,13 @@
 // Groups that are shrunk while ranks die, each from one seed (seeds.h): they die in a random script
 // and while the others make a smaller group, which call it at any distance in time. All that live
 // end up with the same group, and its collectives are exact; if one died meanwhile that was still
-// taken in, they shrink the new group, and so on.
+// taken in, they shrink the new group, and so on. On several hosts whole hosts die, too.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <map>
 
+#include "tests/sim/hosts.h"
 #include "tests/sim/script.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
@@ -19,21 +20,30 @@ constexpr uint64_t kMomentMax = 2'000;  // steps until a death; about half of a 
 constexpr uint64_t kLatestCall = 1'500;
 constexpr uint64_t kLatestNews = 100;  // about as long as it takes to read what others say
 
+enum class Where { OnOneHostOrMany, OnHosts };
 // When one dies: at any time; soon after the first of them holds the new group, or has decided.
 enum class Death { None, Meanwhile, OnceMade, OnceDecided, kCount };
 
 struct Totals {
   uint64_t shrinkings = 0, deaths = 0, deaths_meanwhile = 0, taken_in_dead = 0, rounds = 0;
+  uint64_t with_levels = 0;  // of the groups in the end: several hosts, one with several ranks
 };
 
 class Story {
  public:
-  explicit Story(uint64_t seed) : random_(seed) {
-    options_.world = 2 + static_cast<int>(random_() % 6);
-    options_.mapped = random_() % 2 == 0;
+  Story(uint64_t seed, Where where) : random_(seed) {
+    Config config = small_heaps();
+    if (where == Where::OnHosts) {
+      options_.hosts = random_hosts(random_);
+      options_.world = static_cast<int>(options_.hosts.size());
+      config = random_config_on_hosts(random_);
+    } else {
+      options_.world = 2 + static_cast<int>(random_() % 6);
+      options_.mapped = random_() % 2 == 0;
+    }
     if (random_() % 3 == 0) options_.max_delay_ns = 2'000'000;
     if (random_() % 2 == 0) options_.max_notice_ns = 10'000;  // before what else is on its way
-    world_ = std::make_unique<SimWorld>(seed, options_, small_heaps());
+    world_ = std::make_unique<SimWorld>(seed, options_, config);
     for (int r = 0; r < options_.world; ++r) members_.push_back({.rank = r, .now = {}, .next = {}});
   }
 
@@ -49,6 +59,7 @@ class Story {
       ++totals->taken_in_dead;
       ASSERT_LT(alive(), size);
     }
+    check_islands(totals);
     ASSERT_NO_FATAL_FAILURE(run_script(communicators(), false));
     totals->deaths += static_cast<uint64_t>(options_.world - alive());
     totals->rounds += world_->rounds();
@@ -84,8 +95,34 @@ class Story {
     if (alive() < 2) return;
     size_t victim = random_() % members_.size();
     while (members_[victim].dead) victim = (victim + 1) % members_.size();
-    members_[victim].dead = true;
-    world_->kill(members_[victim].rank);
+    kill(members_[victim]);
+    if (options_.hosts.empty() || random_() % 2 == 0) return;
+    const int host = host_of(members_[victim]);
+    const auto is_elsewhere = [&](const Member& m) { return !m.dead && host_of(m) != host; };
+    if (std::none_of(members_.begin(), members_.end(), is_elsewhere)) return;  // who is to live?
+    for (Member& member : members_) {
+      if (!member.dead && host_of(member) == host) kill(member);
+    }
+  }
+  void kill(Member& member) {
+    member.dead = true;
+    world_->kill(member.rank);
+  }
+  int host_of(const Member& member) const {
+    return options_.hosts[static_cast<size_t>(member.rank)];
+  }
+
+  // The smaller group knows on which hosts its ranks are.
+  void check_islands(Totals* totals) {
+    if (options_.hosts.empty()) return;
+    std::vector<std::string> hosts;
+    for (const Member& member : members_) {
+      if (!member.dead) hosts.push_back(std::to_string(host_of(member)));
+    }
+    for (const Communicator* c : communicators()) {
+      EXPECT_EQ(c->islands(), Islands::by_key(hosts)) << c->islands().shape();
+      totals->with_levels += c->rank() == 0 && c->islands().has_levels();
+    }
   }
 
   // With deaths in it, or exact.
@@ -199,19 +236,28 @@ class Story {
   std::map<const Communicator*, RankSet> without_;  // whom of the group before
 };
 
-TEST(Shrinking, ThoseThatLiveHoldTheSameGroup) {
+void run_stories(const char* name, Where where) {
   Totals totals;
-  const uint64_t ran = for_each_seed(150, [&](uint64_t seed) { Story(seed).run(&totals); });
+  const uint64_t ran = for_each_seed(150, [&](uint64_t seed) { Story(seed, where).run(&totals); });
   if (ran >= kEnoughToCount) {
     EXPECT_GT(totals.deaths_meanwhile, ran / 8) << "few die meanwhile";
     EXPECT_GT(totals.taken_in_dead, ran / 50) << "few die once it is decided";
+    if (where == Where::OnHosts) {
+      EXPECT_GT(totals.with_levels, ran / 8) << "few end on several hosts";
+    }
   }
-  std::printf("shrinkings: %" PRIu64 " seeds, %" PRIu64 " smaller groups, %" PRIu64
-              " deaths, %" PRIu64 " of them meanwhile, %" PRIu64
-              " groups with one that died meanwhile, %" PRIu64 " rounds\n",
-              ran, totals.shrinkings, totals.deaths, totals.deaths_meanwhile, totals.taken_in_dead,
-              totals.rounds);
+  std::printf("%s: %" PRIu64 " seeds, %" PRIu64 " smaller groups, %" PRIu64 " deaths, %" PRIu64
+              " of them meanwhile, %" PRIu64 " groups with one that died meanwhile, %" PRIu64
+              " ended with levels, %" PRIu64 " rounds\n",
+              name, ran, totals.shrinkings, totals.deaths, totals.deaths_meanwhile,
+              totals.taken_in_dead, totals.with_levels, totals.rounds);
 }
+
+TEST(Shrinking, ThoseThatLiveHoldTheSameGroup) {
+  run_stories("shrinkings", Where::OnOneHostOrMany);
+}
+
+TEST(Hosts, ThoseThatLiveHoldTheSameGroup) { run_stories("shrinkings on hosts", Where::OnHosts); }
 
 }  // namespace
 }  // namespace rdmacoll

@@ -21,6 +21,19 @@ Layout small_layout(uint32_t world) {
 
 constexpr int64_t kTimeoutMs = 1000;  // of virtual time
 
+// Of the network that steps.
+SimOptions first_network(SimOptions options) {
+  if (!options.hosts.empty()) options.mapped = true;
+  return options;
+}
+
+std::unique_ptr<SimNetwork> network_between_hosts(SimNetwork& beside, SimOptions options) {
+  if (options.hosts.empty()) return nullptr;
+  options.hosts.clear();
+  options.mapped = false;
+  return std::make_unique<SimNetwork>(beside, options);
+}
+
 }  // namespace
 
 Config small_heaps() {
@@ -32,15 +45,16 @@ Config small_heaps() {
 }
 
 SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& config)
-    : random_(seed), network_(seed, options), config_(config) {
+    : random_(seed),
+      network_(seed, first_network(options)),
+      between_hosts_(network_between_hosts(network_, options)),
+      config_(config) {
   const auto world = static_cast<uint32_t>(options.world);
   const Deadline deadline = Deadline::after_ms(network_.clock(), kTimeoutMs);
   std::vector<GroupSetup> setups;
   std::vector<std::string> records;
   for (uint32_t r = 0; r < world; ++r) {
-    transports_.push_back(std::make_unique<Transports>(
-        std::vector<Transport*>{&network_.transport(static_cast<int>(r))},
-        Transports::Host{"simulation", "simulation"}, config, network_.clock()));
+    transports_.push_back(transports_of(static_cast<int>(r), options.hosts));
     auto heap = Heap::create(config);
     RDMACOLL_CHECK(heap.ok() && transports_.back()->adopt_heap(heap.take()).ok());
     auto setup = GroupSetup::begin(*transports_.back(), network_.clock(), config,
@@ -56,6 +70,17 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
     drivers_.push_back(std::make_unique<Driver>());
     ranks_.push_back(adopt(static_cast<int>(r), made.take()));
   }
+}
+
+std::unique_ptr<Transports> SimWorld::transports_of(int r, const std::vector<int>& hosts) {
+  std::vector<Transport*> transports{&network_.transport(r)};
+  std::string host = "simulation";
+  if (between_hosts_ != nullptr) {
+    transports.push_back(&between_hosts_->transport(r));
+    host = std::to_string(hosts[static_cast<size_t>(r)]);
+  }
+  return std::make_unique<Transports>(transports, Transports::Host{host, host}, config_,
+                                      network_.clock());
 }
 
 EngineContext SimWorld::context(int r) {
@@ -125,6 +150,7 @@ bool SimWorld::run_until(const std::function<bool()>& holds) {
 void SimWorld::kill(int r) {
   drivers_[static_cast<size_t>(r)]->die();
   network_.kill(r);
+  if (between_hosts_ != nullptr) between_hosts_->kill(r);
 }
 
 void SimWorld::Driver::remove(Driven& one) {

@@ -1,6 +1,7 @@
 // SimWorld: the real engine, a communicator per rank, on a simulated network in one thread. Only
 // the engine's progress is replaced: this harness drives the ranks, in an order drawn from the
-// seed. Floor: tests. Thread: one.
+// seed. With hosts (SimOptions) each rank has two transports, one mapped and one between hosts.
+// Floor: tests. Thread: one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,6 +40,8 @@ class SimWorld {
   void set_timeouts_ms(int64_t timeout_ms);  // of all ranks
   std::mt19937_64& random() { return random_; }
   SimNetwork& network() { return network_; }
+  // Where hosts meet; the only one, where there are none.
+  SimNetwork& between_hosts() { return between_hosts_ ? *between_hosts_ : network_; }
   std::vector<Heap*> heaps() const;  // by rank
   uint64_t draw(uint64_t below) { return random_() % below; }
 
@@ -75,9 +78,11 @@ class SimWorld {
   };
 
   EngineContext context(int r);
+  std::unique_ptr<Transports> transports_of(int r, const std::vector<int>& hosts);
 
   std::mt19937_64 random_;
   SimNetwork network_;
+  const std::unique_ptr<SimNetwork> between_hosts_;  // nullptr: there are no hosts
   const Config config_;
   const Tuning tuning_;
   std::vector<std::unique_ptr<Transports>> transports_;

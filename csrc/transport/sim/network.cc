@@ -1,12 +1,24 @@
 // SimNetwork: time, chance and death. Floor: transport/sim.
 #include "csrc/transport/sim/network.h"
 
+#include <iterator>
 #include <string>
+#include <utility>
 
 namespace rdmacoll {
 
 SimNetwork::SimNetwork(uint64_t seed, const SimOptions& options)
-    : options_(options), timeline_(seed) {
+    : SimNetwork(std::make_unique<SimTimeline>(seed), nullptr, options) {}
+
+SimNetwork::SimNetwork(SimNetwork& beside, const SimOptions& options)
+    : SimNetwork(nullptr, &beside.timeline_, options) {}
+
+SimNetwork::SimNetwork(std::unique_ptr<SimTimeline> own, SimTimeline* shared,
+                       const SimOptions& options)
+    : options_(options),
+      own_timeline_(std::move(own)),
+      timeline_(own_timeline_ != nullptr ? *own_timeline_ : *shared) {
+  RDMACOLL_CHECK(options.hosts.empty() || std::ssize(options.hosts) == options.world);
   RDMACOLL_CHECK(options.world > 0 && options.max_delay_ns > 0 && options.max_notice_ns > 0);
   RDMACOLL_CHECK(options.full_probability < 1);
   for (int rank = 0; rank < options.world; ++rank) {

@@ -12,6 +12,8 @@
 //     before the next signal to it;
 //   - a killed rank's last puts and signals may be lost, the later ones of a channel first.
 // A harness drives the ranks in turn and calls step() in between.
+// Ranks of several hosts have two networks beside each other, as processes have two transports: one
+// that is mapped and reaches no other host, and one that reaches all.
 // Floor: transport/sim. Thread: one.
 #pragma once
 
@@ -27,6 +29,7 @@ namespace rdmacoll {
 struct SimOptions {
   int world = 2;
   bool mapped = false;
+  std::vector<int> hosts{};  // by rank: it meets those of its own alone; empty: all meet
   int64_t max_delay_ns = 20'000;
   double full_probability = 0.05;     // of a put, get or signal to be refused
   double at_once_probability = 0.25;  // of a put's source to be taken in the call
@@ -48,6 +51,8 @@ struct SimCounts {
 class SimNetwork {
  public:
   SimNetwork(uint64_t seed, const SimOptions& options);
+  // Of the same ranks, with the other's clock, chance and steps; the other outlives this.
+  SimNetwork(SimNetwork& beside, const SimOptions& options);
 
   int world() const { return static_cast<int>(ranks_.size()); }
   SimTransport& transport(int rank) { return *ranks_[static_cast<size_t>(rank)]; }
@@ -65,12 +70,18 @@ class SimNetwork {
 
  private:
   friend class SimTransport;
+  SimNetwork(std::unique_ptr<SimTimeline> own, SimTimeline* shared, const SimOptions& options);
+  bool are_of_one_host(int a, int b) const {
+    return options_.hosts.empty() ||
+           options_.hosts[static_cast<size_t>(a)] == options_.hosts[static_cast<size_t>(b)];
+  }
   void refresh_something();
   // All other ranks will see the end of this one.
   void announce_end(int rank, const char* how);
 
   const SimOptions options_;
-  SimTimeline timeline_;
+  const std::unique_ptr<SimTimeline> own_timeline_;  // nullptr: it is another's
+  SimTimeline& timeline_;
   SimCounts counts_;
   std::vector<std::unique_ptr<SimTransport>> ranks_;
 };

@@ -13,6 +13,9 @@ constexpr const char* kAddressTag = "rdmacoll-sim-address:";
 constexpr const char* kKeyTag = "rdmacoll-sim-key:";
 constexpr const char* kShortKeyTag = "sim:";
 
+// Of a transport that reaches no other host: a process may have another beside it.
+constexpr const char* kNameInsideHosts = "sim_host";
+
 // The number behind a tag, below `bound`; -1: the bytes are something else.
 int64_t parse(std::string_view bytes, std::string_view tag, size_t bound) {
   if (bytes.compare(0, tag.size(), tag) != 0) return -1;
@@ -20,6 +23,12 @@ int64_t parse(std::string_view bytes, std::string_view tag, size_t bound) {
   size_t number = 0;
   const auto [stop, error] = std::from_chars(bytes.data() + tag.size(), end, number);
   return error == std::errc() && stop == end && number < bound ? static_cast<int64_t>(number) : -1;
+}
+
+std::string island_of(const SimOptions& options, int rank) {
+  if (!options.mapped) return "";
+  if (options.hosts.empty()) return "simulation";
+  return "host " + std::to_string(options.hosts[static_cast<size_t>(rank)]);
 }
 
 // A key holds both as one decimal number. All keys of a kind have the same length.
@@ -37,16 +46,19 @@ std::string key_of(const SimRegion& region) {
 
 SimTransport::SimTransport(SimNetwork& network, int rank)
     : network_(network), rank_(rank), ended_(static_cast<size_t>(network.options_.world)) {
-  set_info({.name = "sim",
+  set_info({.name = network.options_.hosts.empty() ? "sim" : kNameInsideHosts,
             .address = kAddressTag + std::to_string(rank),
             .shares_memory = network.options_.mapped,
-            .island = network.options_.mapped ? "simulation" : ""});
+            .island = island_of(network.options_, rank)});
 }
 
 Result<PeerId> SimTransport::connect(const std::string& address, Deadline) {
   const int64_t rank = parse(address, kAddressTag, network_.ranks_.size());
   if (rank < 0) {
     return Status(StatusCode::InvalidArgument, "not the address of a rank of this simulation");
+  }
+  if (!network_.are_of_one_host(rank_, static_cast<int>(rank))) {
+    return Status(StatusCode::Unsupported, "it is another host");
   }
   RDMACOLL_RETURN_IF_ERROR(ended_[static_cast<size_t>(rank)]);
   for (PeerId id = 0; id < peers_.size(); ++id) {
