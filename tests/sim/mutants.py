@@ -205,9 +205,9 @@ MUTANTS = (
         "return 0;",
     ),
     Mutant(
-        "what comes from another host is shown over what is still read",
+        "the own host's sum is not waited for",
         LEADERS,
-        "for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kRelayed, kAll);",
+        "plan.wait(Counter::Data, rank, kSums, kAll);",
         "",
     ),
 )
