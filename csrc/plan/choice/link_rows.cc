@@ -32,8 +32,6 @@ constexpr Cost kCosts[] = {
      [](Links& l) -> int64_t& { return l.network.host_gap_ps; }},
 };
 
-Status wrong(const std::string& what) { return Status(StatusCode::InvalidArgument, what); }
-
 std::string costs_of(std::string_view link) {
   std::string list;
   for (const Cost& cost : kCosts) {

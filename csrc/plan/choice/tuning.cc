@@ -18,8 +18,6 @@ constexpr std::string_view kUnmapped = "unmapped";
 constexpr std::string_view kHosts = "hosts=";
 constexpr size_t kWords = 5;
 
-Status wrong(const std::string& what) { return Status(StatusCode::InvalidArgument, what); }
-
 Status at_line(size_t line, const Status& status) {
   return Status(status.code(), "line " + std::to_string(line) + ": " + status.message());
 }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "csrc/base/status.h"
+
 namespace rdmacoll {
 
 std::vector<std::string_view> split_words(std::string_view row);
@@ -16,5 +18,6 @@ std::optional<uint64_t> whole_number(std::string_view digits);
 std::optional<std::string_view> value_of(std::string_view name, std::string_view word);
 // For errors, which are read as text.
 std::string quoted(std::string_view word);
+inline Status wrong(const std::string& what) { return Status(StatusCode::InvalidArgument, what); }
 
 }  // namespace rdmacoll
