@@ -10,19 +10,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "csrc/plan/cost/even_tiling.h"
 #include "csrc/plan/cost/links.h"
 #include "csrc/plan/islands.h"
 #include "csrc/plan/plan.h"
 #include "csrc/plan/selection/chains.h"
-#include "csrc/plan/tiling.h"
 
 namespace rdmacoll {
-
-// What a message may hold: of the group's layout (engine/channel/layout.h).
-struct Room {
-  uint64_t slot_bytes = 0;
-  uint64_t stage_bytes = 0;
-};
 
 // Of one rank or one island, for kCountedBytes in one tile.
 struct Moved {

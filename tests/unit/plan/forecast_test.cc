@@ -137,6 +137,53 @@ TEST(ForecastTest, WhatLinksCostMoreTakesLonger) {
   }
 }
 
+// What the busiest island sends and takes, counted on all of them.
+std::pair<uint64_t, uint64_t> busiest(const WorldPlan& operation, uint64_t bytes) {
+  const Islands& islands = operation.islands;
+  std::vector<uint64_t> out(islands.count()), in(islands.count());
+  for (const Plan& plan : operation.plans) {
+    const EvenTiling whole = EvenTiling::whole(plan, bytes);
+    for (const Operand& operand : plan.operands) {
+      if (operand.buffer != Buffer::PeerSlot || islands.share(plan.rank, operand.rank)) continue;
+      out[islands.of(plan.rank)] += whole.bytes_of(operand.blocks);
+      in[islands.of(operand.rank)] += whole.bytes_of(operand.blocks);
+    }
+  }
+  return {*std::max_element(out.begin(), out.end()), *std::max_element(in.begin(), in.end())};
+}
+
+TEST(ForecastTest, TheBusiestIslandIsFoundWhereverItIs) {
+  const uint64_t bytes = Forecast::kCountedBytes;
+  for (const char* shape : {"3x3", "4+1+3+1", "1+4+2+2", "7x3", "5x1"}) {
+    const Islands islands = Islands::of_shape(shape).take();
+    for (size_t index = 0; index < kCollectives; ++index) {
+      const auto collective = static_cast<Collective>(index);
+      for (Algorithm algorithm : algorithms_of(collective, islands)) {
+        const Forecast forecast(collective, algorithm, islands);
+        const auto [out, in] = busiest(plans_on(islands, collective, algorithm), bytes);
+        EXPECT_EQ(std::pair(forecast.out_bytes(bytes), forecast.in_bytes(bytes)),
+                  std::pair(out, in))
+            << collective_name(collective) << " " << algorithm_name(algorithm) << " on " << shape;
+      }
+    }
+  }
+}
+
+// A root that copies its input into a message, and a child that copies it out: each loads and
+// stores every byte once.
+TEST(ForecastTest, BytesInMemoryAreThoseOfCopiesAndFolds) {
+  constexpr Links kOnlyMemory{{0, 0, 1000}, {0, 0, 0, 0}};
+  const Forecast tree(Collective::Broadcast, Algorithm::Tree, Islands::together(2));
+  EXPECT_EQ(tree.time_ns(1 << 20, kRoom, kOnlyMemory), 2 << 20);
+}
+
+TEST(ForecastTest, WhatTakesDaysIsForecastWithoutOverflow) {
+  const Islands islands = Islands::of_shape("512x8").take();
+  const Forecast all_to_each(Collective::AllReduce, Algorithm::OneShot, islands);
+  const int64_t of_gibibyte_ns = all_to_each.time_ns(uint64_t{1} << 30, kRoom, {});
+  EXPECT_GT(all_to_each.time_ns(uint64_t{1} << 40, kRoom, {}), 1000 * of_gibibyte_ns);
+}
+
 // A twentieth of the time of a chain through all tiles, and exact in bytes.
 TEST(ForecastTest, ThousandsOfHostsAreForecast) {
   const Islands islands = Islands::of_shape("512x8").take();
