@@ -20,8 +20,9 @@ std::vector<uint16_t> wards(uint16_t rank, const Islands& islands) {
   const uint16_t island = islands.of(rank);
   std::vector<uint16_t> ranks;
   for (uint16_t other : islands_from(island, islands)) {
-    for (uint16_t member : islands.members(other)) {
-      if (partner(member, island, islands) == rank) ranks.push_back(member);
+    const auto members = islands.members(other);
+    for (size_t at = islands.place(rank); at < members.size(); at += islands.size(island)) {
+      ranks.push_back(members[at]);
     }
   }
   return ranks;
