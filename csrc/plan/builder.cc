@@ -47,6 +47,7 @@ void PlanBuilder::copy(Operand source, const Operands& destinations) {
 }
 
 void PlanBuilder::reduce(const Operands& sources, const Operands& destinations) {
+  if (sources.size() == 1) return copy(sources.front(), destinations);
   whole({.kind = StepKind::Reduce}, sources, destinations);
 }
 

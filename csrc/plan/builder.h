@@ -70,7 +70,8 @@ class PlanBuilder {
   // peers' stages and for room where it sends; afterwards it announces what it wrote and returns
   // the credit of what it read. The first source names the blocks.
   void copy(Operand source, const Operands& destinations);
-  void reduce(const Operands& sources, const Operands& destinations);  // a partial result
+  // A partial result; of one source it is a copy.
+  void reduce(const Operands& sources, const Operands& destinations);
   void finish(const Operands& sources, const Operands& destinations);  // every contribution
 
   // The parts, for messages that several steps fill or read. The `source` of a Data signal is
@@ -103,7 +104,6 @@ class PlanBuilder {
   std::optional<Operand> bare(Step step, const Operands& sources, const Operands& destinations);
   void add_operand(const Operand& operand);
   void add_step(const Step& step);
-
   bool is_received(const Operand& operand) const;
 
   Plan plan_;

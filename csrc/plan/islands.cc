@@ -2,30 +2,22 @@
 #include "csrc/plan/islands.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 
 #include "csrc/base/limits.h"
+#include "csrc/plan/words.h"
 
 namespace rdmacoll {
 namespace {
 
-std::optional<uint32_t> whole_number(std::string_view digits) {
-  uint32_t value = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stopped, error] = std::from_chars(digits.data(), end, value);
-  if (error != std::errc() || stopped != end || value == 0) return std::nullopt;
-  return value;
-}
-
 // "2x4", or "3", which is 1x3.
 std::optional<std::pair<uint32_t, uint32_t>> term_of(std::string_view text) {
   const size_t x = text.find('x');
-  const auto count = x == text.npos ? 1u : whole_number(text.substr(0, x));
-  const auto size = whole_number(x == text.npos ? text : text.substr(x + 1));
-  if (!count || !size || *count > kMaxWorld || *size > kMaxWorld) return std::nullopt;
-  return std::pair{*count, *size};
+  const uint64_t count = x == text.npos ? 1 : whole_number(text.substr(0, x)).value_or(0);
+  const uint64_t size = whole_number(x == text.npos ? text : text.substr(x + 1)).value_or(0);
+  if (count == 0 || size == 0 || count > kMaxWorld || size > kMaxWorld) return std::nullopt;
+  return std::pair{static_cast<uint32_t>(count), static_cast<uint32_t>(size)};
 }
 
 }  // namespace
@@ -71,11 +63,10 @@ Result<Islands> Islands::of_shape(std::string_view shape) {
     const size_t end = std::min(rest.find('+'), rest.size());
     const auto term = term_of(rest.substr(0, end));
     if (!term || island.size() + uint64_t{term->first} * term->second > kMaxWorld) {
-      return Status(StatusCode::InvalidArgument,
-                    "'" + std::string(shape.substr(0, 40)) +
-                        "' is no number of hosts and ranks; give 2x4 (2 hosts of 4 ranks), 3+1 (a "
-                        "host of 3 and one of 1) or 2x4+1, with at most " +
-                        std::to_string(kMaxWorld) + " ranks in all");
+      return wrong(quoted(shape) +
+                   " is no number of hosts and ranks; give 2x4 (2 hosts of 4 ranks), 3+1 (a "
+                   "host of 3 and one of 1) or 2x4+1, with at most " +
+                   std::to_string(kMaxWorld) + " ranks in all");
     }
     for (uint32_t i = 0; i < term->first; ++i, ++count) {
       island.insert(island.end(), term->second, count);

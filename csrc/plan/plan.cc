@@ -10,6 +10,11 @@ bool reduces(Collective collective) {
          collective == Collective::ReduceScatter;
 }
 
+bool is_contiguous(Collective collective) {
+  return collective == Collective::AllReduce || collective == Collective::Reduce ||
+         collective == Collective::Broadcast || collective == Collective::Barrier;
+}
+
 const char* collective_name(Collective collective) {
   switch (collective) {
     case Collective::AllReduce:

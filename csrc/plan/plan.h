@@ -74,6 +74,9 @@ inline constexpr size_t kAlgorithms = static_cast<size_t>(Algorithm::Leaders) + 
 
 // The collective folds contributions; the others only move bytes.
 bool reduces(Collective collective);
+// Input and Output are one buffer each, tiled by Tiling::contiguous; of the others every block is
+// one of its own.
+bool is_contiguous(Collective collective);
 
 const char* collective_name(Collective collective);
 const char* algorithm_name(Algorithm algorithm);

@@ -18,7 +18,6 @@ namespace {
 constexpr int kOperations = 6;
 constexpr uint64_t kMomentMax = 3'000;  // steps until the fault; about half of a script
 
-enum class Where { OnOneHostOrMany, OnHosts };
 enum class Fault { Death, Standstill, LostLink, kCount };
 
 struct Totals {
@@ -30,15 +29,7 @@ struct Totals {
 class Accident {
  public:
   Accident(uint64_t seed, Where where) : random_(seed) {
-    Config config = small_heaps();
-    if (where == Where::OnHosts) {
-      options_.hosts = random_hosts(random_);
-      options_.world = static_cast<int>(options_.hosts.size());
-      config = random_config_on_hosts(random_);
-    } else {
-      options_.world = 2 + static_cast<int>(random_() % 6);
-      options_.mapped = random_() % 2 == 0;
-    }
+    const Config config = random_ranks(random_, where, &options_);
     // Bytes outlive the news of a death, or also the reading of call logs that follows it.
     if (random_() % 3 == 0) options_.max_delay_ns = random_() % 2 == 0 ? 2'000'000 : 600'000'000;
     fault_ = static_cast<Fault>(random_() % static_cast<uint64_t>(Fault::kCount));

@@ -57,4 +57,18 @@ inline Config random_config_on_hosts(std::mt19937_64& random) {
   return config;
 }
 
+enum class Where { OnOneHostOrMany, OnHosts };
+
+// Where the ranks of a world are, and how they go about it.
+inline Config random_ranks(std::mt19937_64& random, Where where, SimOptions* options) {
+  if (where == Where::OnHosts) {
+    options->hosts = random_hosts(random);
+    options->world = static_cast<int>(options->hosts.size());
+    return random_config_on_hosts(random);
+  }
+  options->world = 2 + static_cast<int>(random() % 6);
+  options->mapped = random() % 2 == 0;
+  return small_heaps();
+}
+
 }  // namespace rdmacoll

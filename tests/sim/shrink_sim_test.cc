@@ -20,7 +20,6 @@ constexpr uint64_t kMomentMax = 2'000;  // steps until a death; about half of a 
 constexpr uint64_t kLatestCall = 1'500;
 constexpr uint64_t kLatestNews = 100;  // about as long as it takes to read what others say
 
-enum class Where { OnOneHostOrMany, OnHosts };
 // When one dies: at any time; soon after the first of them holds the new group, or has decided.
 enum class Death { None, Meanwhile, OnceMade, OnceDecided, kCount };
 
@@ -32,15 +31,7 @@ struct Totals {
 class Story {
  public:
   Story(uint64_t seed, Where where) : random_(seed) {
-    Config config = small_heaps();
-    if (where == Where::OnHosts) {
-      options_.hosts = random_hosts(random_);
-      options_.world = static_cast<int>(options_.hosts.size());
-      config = random_config_on_hosts(random_);
-    } else {
-      options_.world = 2 + static_cast<int>(random_() % 6);
-      options_.mapped = random_() % 2 == 0;
-    }
+    const Config config = random_ranks(random_, where, &options_);
     if (random_() % 3 == 0) options_.max_delay_ns = 2'000'000;
     if (random_() % 2 == 0) options_.max_notice_ns = 10'000;  // before what else is on its way
     world_ = std::make_unique<SimWorld>(seed, options_, config);

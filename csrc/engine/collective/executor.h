@@ -21,8 +21,7 @@ namespace rdmacoll {
 
 class Executor {
  public:
-  // ports[channel][peer]. The block is this rank's own, as is
-  // the heap, which may be nullptr.
+  // ports[channel][peer]. The block is this rank's own, as is the heap, which may be nullptr.
   Executor(const Layout& layout, uint32_t rank, std::byte* my_block, const std::vector<Link>& links,
            std::vector<std::vector<Port>>& ports, const Heap* heap, const Config& config,
            const Clock& clock);
@@ -43,7 +42,7 @@ class Executor {
   const Status& status() const { return status_; }
   // Whether the operation cannot end without more from this peer than has come.
   bool needs(uint32_t peer) const;
-  // The same, or without the end of a put to it, which the transport brings about.
+  // The same; or all that it still waits for is the end of a put to the peer.
   bool waits_for(uint32_t peer) const;
   // Whether a device still reads, in this rank's memory, what goes to the peer.
   bool is_sending_to(uint32_t peer) const;

@@ -98,6 +98,7 @@ void Group::check_calls(std::vector<Completion>& finished) {
 }
 
 void Group::check_heartbeats(std::vector<Completion>& finished) {
+  // One that has left the group shows no heartbeat any more; a put to it ends all the same.
   const auto stalled = heartbeats_.look(clock_.now_ns(), [&](uint32_t peer) {
     return peer != members_.rank() && waits_for(peer) && !members_.status_of(peer) &&
            members_.reach(peer).ok();

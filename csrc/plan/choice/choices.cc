@@ -79,20 +79,15 @@ std::vector<TunedRow> defaults(Collective collective, const Islands& islands) {
   return rows;
 }
 
-// Of two levels: what is forecast to be the quickest. Sizes between are as good as their
-// neighbours; there is nothing to choose where ranks know different sizes, and a barrier has none.
+// Of two levels: what is forecast to be the quickest. Sizes between two of these are as good as
+// their neighbours.
 constexpr uint64_t kLeastBytes = 256;
 constexpr uint64_t kMostBytes = 256 * kMiB;
-
-bool has_sizes(Collective collective) {
-  return collective == Collective::AllReduce || collective == Collective::Reduce ||
-         collective == Collective::Broadcast || collective == Collective::AllGather ||
-         collective == Collective::ReduceScatter;
-}
 
 std::vector<TunedRow> forecast(Collective collective, const Islands& islands, const Room& room,
                                const Links& links) {
   const std::vector<Algorithm> algorithms = algorithms_of(collective, islands);
+  if (algorithms.size() == 1) return {{kAny, algorithms.front()}};
   std::vector<Forecast> forecasts;
   for (Algorithm algorithm : algorithms) forecasts.emplace_back(collective, algorithm, islands);
   const auto best = [&](uint64_t bytes) {
@@ -104,7 +99,6 @@ std::vector<TunedRow> forecast(Collective collective, const Islands& islands, co
     }
     return algorithms[best];
   };
-  if (!has_sizes(collective)) return {{kAny, best(0)}};
   std::vector<TunedRow> rows;
   for (uint64_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 2) {
     const Algorithm algorithm = best(bytes);

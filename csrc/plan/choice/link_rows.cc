@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <string>
 
-#include "csrc/plan/choice/words.h"
+#include "csrc/plan/words.h"
 
 namespace rdmacoll {
 namespace {
 
-// So much of a millisecond for a byte, and of minutes for a message, that times stay in 64 bits.
+// A microsecond for a byte, a second for a message: no sum of a forecast (kMaxWorld ranks, some
+// 100,000 tiles) leaves 64 bits.
 constexpr uint64_t kMostGapPs = 1'000'000;
-constexpr uint64_t kMostNs = 60'000'000'000;
+constexpr uint64_t kMostNs = 1'000'000'000;
 
 struct Cost {
   std::string_view link;

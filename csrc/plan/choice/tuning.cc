@@ -7,8 +7,8 @@
 
 #include "csrc/base/limits.h"
 #include "csrc/plan/choice/link_rows.h"
-#include "csrc/plan/choice/words.h"
 #include "csrc/plan/selection/select.h"
+#include "csrc/plan/words.h"
 
 namespace rdmacoll {
 namespace {

@@ -4,14 +4,6 @@
 #include <algorithm>
 
 namespace rdmacoll {
-namespace {
-
-bool is_contiguous(Collective collective) {
-  return collective == Collective::AllReduce || collective == Collective::Reduce ||
-         collective == Collective::Broadcast || collective == Collective::Barrier;
-}
-
-}  // namespace
 
 EvenTiling::EvenTiling(const Plan& plan, uint64_t bytes, const Room& room)
     : block_bytes_(plan.blocks, bytes / plan.world),

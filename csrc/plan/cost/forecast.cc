@@ -54,26 +54,18 @@ std::set<uint32_t> counted_islands(const Islands& islands) {
 
 }  // namespace
 
-Moved& Moved::operator+=(const Moved& other) {
-  network_messages += other.network_messages;
-  memory_messages += other.memory_messages;
-  out_bytes += other.out_bytes;
-  in_bytes += other.in_bytes;
-  memory_bytes += other.memory_bytes;
-  return *this;
-}
-
 Forecast::Forecast(Collective collective, Algorithm algorithm, const Islands& islands)
     : first_(make_plan(collective, algorithm, 0, islands, 0)),
       chain_(chain_of(collective, algorithm, islands)) {
   for (uint32_t island : counted_islands(islands)) {
-    Moved all;
+    uint64_t out_bytes = 0, in_bytes = 0;
     for (uint16_t rank : islands.members(island)) {
       ranks_.push_back(moved_by(make_plan(collective, algorithm, rank, islands, 0), islands));
-      all += ranks_.back();
+      out_bytes += ranks_.back().out_bytes;
+      in_bytes += ranks_.back().in_bytes;
     }
-    most_out_ = std::max(most_out_, all.out_bytes);
-    most_in_ = std::max(most_in_, all.in_bytes);
+    most_out_ = std::max(most_out_, out_bytes);
+    most_in_ = std::max(most_in_, in_bytes);
   }
 }
 

@@ -18,23 +18,23 @@
 
 namespace rdmacoll {
 
-// Of one rank or one island, for kCountedBytes in one tile.
+// Of one rank, for Forecast::kCountedBytes in one tile.
 struct Moved {
   uint64_t network_messages = 0;  // out and in
   uint64_t memory_messages = 0;   // the same inside the island
   uint64_t out_bytes = 0;         // to other islands
   uint64_t in_bytes = 0;
   uint64_t memory_bytes = 0;  // loaded and stored by copies and folds
-  Moved& operator+=(const Moved& other);
 };
 
 class Forecast {
  public:
-  // bytes: as in Choices::choose(). The root is rank 0.
   static constexpr uint64_t kCountedBytes = 1 << 20;
 
+  // The root is rank 0.
   Forecast(Collective collective, Algorithm algorithm, const Islands& islands);
 
+  // bytes: as in Choices::choose().
   int64_t time_ns(uint64_t bytes, const Room& room, const Links& links) const;
   // Out of the island that sends most, into the one that takes most.
   uint64_t out_bytes(uint64_t bytes) const { return scaled(most_out_, bytes); }
@@ -46,7 +46,6 @@ class Forecast {
   static uint64_t scaled(uint64_t counted, uint64_t bytes) {
     return static_cast<uint64_t>(static_cast<unsigned __int128>(counted) * bytes / kCountedBytes);
   }
-  void count(const Islands& islands, uint32_t island);
   int64_t work_ns(const Moved& moved, uint64_t bytes, uint64_t tiles, const Links& links) const;
 
   Plan first_;  // of rank 0: how tiles are cut

@@ -1,6 +1,6 @@
-// Links: what it costs to move bytes between ranks that share memory, and between hosts. Measured
-// by `rdmacoll tune`, which writes them into its table (choice/link_rows.h). Floor: plan/cost.
-// Thread: values.
+// Links: what it costs to move bytes between ranks that share memory, and between hosts. What
+// they are by default are estimates, for TCP on a fast LAN; a tuned table may say others
+// (choice/link_rows.h). Floor: plan/cost. Thread: values.
 //
 // Whole numbers, because all ranks must come to the same prediction, also on different processors.
 #pragma once

@@ -122,12 +122,7 @@ Plan leaders_reduce(uint16_t rank, const Islands& islands, uint16_t root) {
   }
   const bool is_alone = inside.size() == 1;
   if (rank != root) {
-    const Operand up = peer_slot(root, kAll, kSums);
-    if (is_alone) {
-      plan.copy(inside.front(), {up});
-    } else {
-      plan.reduce(inside, {up});
-    }
+    plan.reduce(inside, {peer_slot(root, kAll, kSums)});
     return plan.take();
   }
   if (!is_alone) plan.reduce(inside, {output(kAll)});

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "csrc/base/limits.h"
+#include "csrc/plan/layered/channels.h"
 
 namespace rdmacoll {
 namespace {
@@ -33,6 +34,24 @@ Parts::Range Parts::of(uint32_t rank) const {
 BlockRange Parts::blocks_of(uint32_t rank) const {
   const Range mine = of(rank);
   return rdmacoll::blocks(mine.begin * blocks_each_, (mine.end - mine.begin) * blocks_each_);
+}
+
+void publish_inputs(PlanBuilder& plan, const Parts& parts) {
+  const BlockRange all = blocks(0, parts.blocks());
+  plan.lane();
+  for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kInputs, all);
+  for (uint16_t peer : plan.others()) {
+    const BlockRange theirs = parts.blocks_of(peer);
+    if (theirs.count != 0) plan.bare_copy(input(theirs), stage(theirs, kInputs));
+  }
+  for (uint16_t peer : plan.others()) {
+    const BlockRange theirs = parts.blocks_of(peer);
+    if (theirs.count != 0) {
+      plan.signal_data(peer, kInputs, all, input(theirs));
+    } else {
+      plan.signal(Counter::Data, peer, kInputs, all);
+    }
+  }
 }
 
 std::vector<uint16_t> islands_from(uint32_t island, const Islands& islands) {

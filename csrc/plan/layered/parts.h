@@ -34,6 +34,10 @@ class Parts {
   uint32_t count_;
 };
 
+// What the others of a rank's island fold goes into its stage, as one message that holds all
+// blocks: for each of them its parts. Whoever owns none takes the message all the same.
+void publish_inputs(PlanBuilder& plan, const Parts& parts);
+
 // The islands but this one, the next first: everybody starts with another.
 std::vector<uint16_t> islands_from(uint32_t island, const Islands& islands);
 

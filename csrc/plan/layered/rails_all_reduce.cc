@@ -19,36 +19,13 @@ struct Seat {
     return block(part * islands.count() + of_island);
   }
 
-  // Each of the others folds its own parts; all are one message.
-  void publish(PlanBuilder& plan) const {
-    plan.lane();
-    for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kInputs, all);
-    for (uint16_t peer : plan.others()) {
-      const BlockRange theirs = parts.blocks_of(peer);
-      if (theirs.count != 0) plan.bare_copy(input(theirs), stage(theirs, kInputs));
-    }
-    for (uint16_t peer : plan.others()) {
-      const BlockRange theirs = parts.blocks_of(peer);
-      if (theirs.count != 0) {
-        plan.signal_data(peer, kInputs, all, input(theirs));
-      } else {
-        plan.signal(Counter::Data, peer, kInputs, all);
-      }
-    }
-  }
-
   // The island's sum of each block goes to its owner there; that of the own island waits in a slot
   // of this rank's for the others.
   void sum_up(PlanBuilder& plan) const {
     const auto sum_to = [&](BlockRange block, uint16_t owner) {
       const uint16_t first = parts.blocks_of(rank).first;
       const Operands sources = island_inputs(rank, islands, block, kInputs, first);
-      const Operand to = peer_slot(owner, block, kSums);
-      if (sources.size() == 1) {
-        plan.copy(sources.front(), {to});
-      } else {
-        plan.reduce(sources, {to});
-      }
+      plan.reduce(sources, {peer_slot(owner, block, kSums)});
     };
     plan.lane();
     plan.hold_stages(plan.others(), kInputs, all);
@@ -117,7 +94,7 @@ struct Seat {
 Plan rails_all_reduce(uint16_t rank, const Islands& islands, uint16_t) {
   const Seat seat{rank, islands};
   PlanBuilder plan(Collective::AllReduce, Algorithm::Rails, rank, islands, seat.parts.blocks());
-  seat.publish(plan);
+  publish_inputs(plan, seat.parts);
   seat.sum_up(plan);
   seat.finish(plan);
   seat.relay(plan);

@@ -7,7 +7,7 @@ namespace rdmacoll {
 namespace {
 
 // A rank's place in the chain. Counted from the root's island, which is 0.
-struct Link {
+struct ChainSeat {
   uint16_t rank;
   const Islands& islands;
   uint16_t root;
@@ -26,88 +26,68 @@ struct Link {
   uint16_t owner_farther(uint32_t part) const { return owner(part, from_root + 1); }
 };
 
-// What the others of the island fold goes into my stage, as one message.
-void publish_inputs(PlanBuilder& plan, const Link& link) {
-  plan.lane();
-  for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kInputs, link.all);
-  for (uint16_t peer : plan.others()) {
-    const BlockRange theirs = link.parts.blocks_of(peer);
-    if (theirs.count != 0) plan.bare_copy(input(theirs), stage(theirs, kInputs));
-  }
-  for (uint16_t peer : plan.others()) {
-    const BlockRange theirs = link.parts.blocks_of(peer);
-    if (theirs.count != 0) {
-      plan.signal_data(peer, kInputs, link.all, input(theirs));
-    } else {
-      plan.signal(Counter::Data, peer, kInputs, link.all);
-    }
-  }
-}
-
 // The sum of all that is farther from the root, and of this island, goes one island nearer.
-void sum_up(PlanBuilder& plan, const Link& link) {
+void sum_up(PlanBuilder& plan, const ChainSeat& seat) {
   plan.lane();
-  plan.hold_stages(plan.others(), kInputs, link.all);
-  for (uint32_t part = link.mine.begin; part < link.mine.end; ++part) {
-    const uint16_t first = link.parts.blocks_of(link.rank).first;
-    Operands sources = island_inputs(link.rank, link.islands, block(part), kInputs, first);
-    if (!link.is_last()) {
-      sources.insert(sources.begin(), slot(link.owner_farther(part), block(part), kSums));
+  plan.hold_stages(plan.others(), kInputs, seat.all);
+  for (uint32_t part = seat.mine.begin; part < seat.mine.end; ++part) {
+    const uint16_t first = seat.parts.blocks_of(seat.rank).first;
+    Operands sources = island_inputs(seat.rank, seat.islands, block(part), kInputs, first);
+    if (!seat.is_last()) {
+      sources.insert(sources.begin(), slot(seat.owner_farther(part), block(part), kSums));
     }
-    if (link.rank == link.root) {
+    if (seat.rank == seat.root) {
       plan.finish(sources, {output(block(part))});
-    } else if (link.at_root()) {
-      plan.finish(sources, {peer_slot(link.root, block(part))});
-    } else if (sources.size() == 1) {
-      plan.copy(sources.front(), {peer_slot(link.owner_nearer(part), block(part), kSums)});
+    } else if (seat.at_root()) {
+      plan.finish(sources, {peer_slot(seat.root, block(part))});
     } else {
-      plan.reduce(sources, {peer_slot(link.owner_nearer(part), block(part), kSums)});
+      plan.reduce(sources, {peer_slot(seat.owner_nearer(part), block(part), kSums)});
     }
   }
-  plan.release_stages(plan.others(), kInputs, link.all);
+  plan.release_stages(plan.others(), kInputs, seat.all);
 }
 
 // A rank of the root's island, from the root's stage: everything, and its own parts go on.
-void take_from_root(PlanBuilder& plan, const Link& link) {
-  const BlockRange own = link.parts.blocks_of(link.rank);
+void take_from_root(PlanBuilder& plan, const ChainSeat& seat) {
+  const BlockRange own = seat.parts.blocks_of(seat.rank);
   const auto take = [&](BlockRange range) {
     if (range.count == 0) return;
-    plan.bare_copy(part_of_stage(link.root, range, kInputs, 0), output(range));
+    plan.bare_copy(part_of_stage(seat.root, range, kInputs, 0), output(range));
   };
   plan.lane();
-  plan.hold_stages({link.root}, kInputs, link.all);
-  for (uint32_t part = link.mine.begin; part < link.mine.end; ++part) {
-    plan.copy(part_of_stage(link.root, block(part), kInputs, 0),
-              {output(block(part)), peer_output(link.owner_farther(part), block(part))});
+  plan.hold_stages({seat.root}, kInputs, seat.all);
+  for (uint32_t part = seat.mine.begin; part < seat.mine.end; ++part) {
+    plan.copy(part_of_stage(seat.root, block(part), kInputs, 0),
+              {output(block(part)), peer_output(seat.owner_farther(part), block(part))});
   }
   take(blocks(0, own.first));
-  take(blocks(own.first + own.count, link.all.count - own.first - own.count));
-  plan.release_stages({link.root}, kInputs, link.all);
+  take(blocks(own.first + own.count, seat.all.count - own.first - own.count));
+  plan.release_stages({seat.root}, kInputs, seat.all);
 }
 
-void send_out(PlanBuilder& plan, const Link& link) {
+void send_out(PlanBuilder& plan, const ChainSeat& seat) {
   plan.lane();
-  for (uint32_t part = link.mine.begin; part < link.mine.end; ++part) {
-    plan.copy(input(block(part)), {peer_output(link.owner_farther(part), block(part))});
+  for (uint32_t part = seat.mine.begin; part < seat.mine.end; ++part) {
+    plan.copy(input(block(part)), {peer_output(seat.owner_farther(part), block(part))});
   }
   if (plan.others().empty()) return;
   plan.lane();
-  plan.copy(input(link.all), {stage(link.all, kInputs)});
+  plan.copy(input(seat.all), {stage(seat.all, kInputs)});
 }
 
-void pass_on(PlanBuilder& plan, const Link& link) {
+void pass_on(PlanBuilder& plan, const ChainSeat& seat) {
   plan.lane();
-  for (uint32_t part = link.mine.begin; part < link.mine.end; ++part) {
+  for (uint32_t part = seat.mine.begin; part < seat.mine.end; ++part) {
     Operands destinations;
-    if (!link.is_last()) {
-      destinations.push_back(peer_output(link.owner_farther(part), block(part)));
+    if (!seat.is_last()) {
+      destinations.push_back(peer_output(seat.owner_farther(part), block(part)));
     }
     if (!plan.others().empty()) destinations.push_back(stage(block(part), kRelayed));
     destinations.push_back(output(block(part)));
-    plan.copy(placed(link.owner_nearer(part), block(part)), destinations);
+    plan.copy(placed(seat.owner_nearer(part), block(part)), destinations);
   }
   for (uint16_t peer : plan.others()) {  // what one waits for may need another's to be taken
-    const Parts::Range theirs = link.parts.of(peer);
+    const Parts::Range theirs = seat.parts.of(peer);
     plan.lane();
     for (uint32_t part = theirs.begin; part < theirs.end; ++part) {
       plan.copy(peer_stage(peer, block(part), kRelayed), {output(block(part))});
@@ -118,34 +98,34 @@ void pass_on(PlanBuilder& plan, const Link& link) {
 }  // namespace
 
 Plan rails_reduce(uint16_t rank, const Islands& islands, uint16_t root) {
-  const Link link{rank, islands, root};
-  PlanBuilder plan(Collective::Reduce, Algorithm::Rails, rank, islands, link.parts.blocks());
-  publish_inputs(plan, link);
-  sum_up(plan, link);
+  const ChainSeat seat{rank, islands, root};
+  PlanBuilder plan(Collective::Reduce, Algorithm::Rails, rank, islands, seat.parts.blocks());
+  publish_inputs(plan, seat.parts);
+  sum_up(plan, seat);
   if (rank == root) {
     plan.lane();
     for (uint16_t peer : plan.others()) {
-      const Parts::Range theirs = link.parts.of(peer);
+      const Parts::Range theirs = seat.parts.of(peer);
       for (uint32_t part = theirs.begin; part < theirs.end; ++part) {
         plan.copy(slot(peer, block(part)), {output(block(part))});
       }
     }
   }
-  plan.cut_alike(1, link.parts.blocks());
+  plan.cut_alike(1, seat.parts.blocks());
   return plan.take();
 }
 
 Plan rails_broadcast(uint16_t rank, const Islands& islands, uint16_t root) {
-  const Link link{rank, islands, root};
-  PlanBuilder plan(Collective::Broadcast, Algorithm::Rails, rank, islands, link.parts.blocks());
+  const ChainSeat seat{rank, islands, root};
+  PlanBuilder plan(Collective::Broadcast, Algorithm::Rails, rank, islands, seat.parts.blocks());
   if (rank == root) {
-    send_out(plan, link);
-  } else if (link.at_root()) {
-    take_from_root(plan, link);
+    send_out(plan, seat);
+  } else if (seat.at_root()) {
+    take_from_root(plan, seat);
   } else {
-    pass_on(plan, link);
+    pass_on(plan, seat);
   }
-  plan.cut_alike(1, link.parts.blocks());
+  plan.cut_alike(1, seat.parts.blocks());
   return plan.take();
 }
 

@@ -1,7 +1,5 @@
 // Rails, all_gather and reduce_scatter. A block belongs to a rank; on every other island one rank
 // deals with it.
-#include <algorithm>
-
 #include "csrc/plan/layered/channels.h"
 #include "csrc/plan/layered/parts.h"
 #include "csrc/plan/layered/rails.h"
@@ -69,9 +67,9 @@ Plan rails_reduce_scatter(uint16_t rank, const Islands& islands, uint16_t) {
   plan.forbid_zero_copy();
   plan.lane();
   for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kInputs, all);
-  const std::vector<uint16_t> mine = wards(rank, islands);
   for (uint16_t of = 0; of < islands.world() && !is_alone; ++of) {
-    const bool folded_here = of == rank || std::find(mine.begin(), mine.end(), of) != mine.end();
+    const bool folded_here =
+        islands.share(of, rank) ? of == rank : partner(of, islands.of(rank), islands) == rank;
     if (!folded_here) plan.bare_copy(input(block(of)), stage(block(of), kInputs));
   }
   for (uint16_t peer : plan.others()) plan.signal(Counter::Data, peer, kInputs, all);
@@ -79,15 +77,11 @@ Plan rails_reduce_scatter(uint16_t rank, const Islands& islands, uint16_t) {
 
   const auto sum_to = [&](uint16_t of, uint16_t to) {
     const Operands sources = island_inputs(rank, islands, block(of), kInputs, of);
-    if (is_alone) {
-      plan.copy(sources.front(), {peer_slot(to, block(of), kSums)});
-    } else {
-      plan.reduce(sources, {peer_slot(to, block(of), kSums)});
-    }
+    plan.reduce(sources, {peer_slot(to, block(of), kSums)});
   };
   plan.lane();
   plan.hold_stages(plan.others(), kInputs, all);
-  for (uint16_t ward : mine) sum_to(ward, ward);
+  for (uint16_t ward : wards(rank, islands)) sum_to(ward, ward);
   if (!is_alone) sum_to(rank, rank);
   plan.release_stages(plan.others(), kInputs, all);
 

@@ -192,9 +192,4 @@ std::string step_text(const Plan& plan, uint32_t index) {
          std::to_string(step.blocks.count) + ")";
 }
 
-bool is_contiguous(Collective collective) {
-  return collective == Collective::AllReduce || collective == Collective::Reduce ||
-         collective == Collective::Broadcast || collective == Collective::Barrier;
-}
-
 }  // namespace rdmacoll

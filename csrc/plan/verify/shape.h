@@ -16,7 +16,4 @@ std::string malformed(const Plan& plan, const Islands& islands);
 // "step 5 (Wait Data, peer 1, channel 0, blocks 2+1)", for messages.
 std::string step_text(const Plan& plan, uint32_t step);
 
-// Input and Output are parts of one buffer, tiled by Tiling::contiguous.
-bool is_contiguous(Collective collective);
-
 }  // namespace rdmacoll

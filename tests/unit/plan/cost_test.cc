@@ -23,7 +23,7 @@ Cost cost_of(const Subject& subject, uint16_t rank, uint16_t world, uint16_t roo
       make_plan(subject.collective, subject.algorithm, rank, subject.islands(world), root);
   const std::vector<uint64_t> block_bytes(plan.blocks, kBlockBytes);
   const uint64_t bytes = kBlockBytes * world;
-  const Tiling tiling = one_buffer(subject.collective)
+  const Tiling tiling = is_contiguous(subject.collective)
                             ? Tiling::contiguous(bytes, plan, 2 * bytes, bytes, 1)
                             : Tiling::scattered(block_bytes, plan, bytes, bytes, 1);
   Cost cost;

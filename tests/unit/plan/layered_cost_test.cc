@@ -28,7 +28,7 @@ Traffic traffic_of(const WorldPlan& operation, uint64_t bytes) {
   for (const Plan& plan : operation.plans) {
     const std::vector<uint64_t> block_bytes(plan.blocks, bytes);
     const uint64_t room = bytes * plan.blocks;
-    const Tiling tiling = one_buffer(plan.collective)
+    const Tiling tiling = is_contiguous(plan.collective)
                               ? Tiling::contiguous(bytes, plan, room, room, 1)
                               : Tiling::scattered(block_bytes, plan, room, room, 1);
     const uint16_t from = islands.of(plan.rank);

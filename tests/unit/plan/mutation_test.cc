@@ -36,7 +36,7 @@ bool survives(WorldPlan operation, const Bounds& bounds) {
     }
     return true;
   };
-  if (one_buffer(plan.collective)) {
+  if (is_contiguous(plan.collective)) {
     for (uint64_t bytes = 4 * plan.blocks; bytes <= 6u * plan.blocks; ++bytes) {
       operation.bytes = bytes;
       if (!proved()) return false;

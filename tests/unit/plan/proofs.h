@@ -48,7 +48,7 @@ inline std::vector<std::vector<uint64_t>> block_size_lists(uint64_t chunk) {
 inline void prove_sizes(const std::string& name, WorldPlan& operation, uint64_t chunk,
                         uint32_t depth) {
   const Bounds bounds = bounds_for(operation, chunk, depth);
-  if (one_buffer(operation.plans[0].collective)) {
+  if (is_contiguous(operation.plans[0].collective)) {
     for (uint64_t bytes : buffer_sizes(operation.plans[0], chunk)) {
       operation.bytes = bytes;
       prove(name, operation, bounds);
@@ -59,6 +59,24 @@ inline void prove_sizes(const std::string& name, WorldPlan& operation, uint64_t 
     set_block_sizes(operation, sizes);
     prove(name, operation, bounds);
   }
+}
+
+// Of operations that share the channels nothing is drained between one and the next.
+inline void prove_any_behind_any(std::vector<WorldPlan> operations) {
+  Bounds bounds;
+  for (WorldPlan& operation : operations) {
+    operation.bytes = 3u * operation.plans[0].blocks + 1;
+    if (!is_contiguous(operation.plans[0].collective)) set_block_sizes(operation, {3, 0, 1});
+    const Bounds least = bounds_for(operation, 1, 2);
+    bounds.slot_bytes = std::max(bounds.slot_bytes, least.slot_bytes);
+    bounds.stage_bytes = std::max(bounds.stage_bytes, least.stage_bytes);
+  }
+  for (const WorldPlan& first : operations) {
+    for (const WorldPlan& second : operations) {
+      EXPECT_EQ(verify({first, second, first}, bounds), "");
+    }
+  }
+  EXPECT_EQ(verify(operations, bounds), "");
 }
 
 }  // namespace rdmacoll

@@ -100,8 +100,8 @@ TEST(TuningTest, RowsMaySayWhatLinksCost) {
        {"host_gap_ps=1", "gap_ps=", "gap_ps=-1", "gap_ps=1000001", "gap"}) {
     expect_refused("#\nlink memory " + word,
                    "line 2: '" + word +
-                       "' is no cost of link memory; give latency_ns=0 to 60000000000, "
-                       "overhead_ns=0 to 60000000000, gap_ps=0 to 1000000");
+                       "' is no cost of link memory; give latency_ns=0 to 1000000000, "
+                       "overhead_ns=0 to 1000000000, gap_ps=0 to 1000000");
   }
 }
 
@@ -119,6 +119,13 @@ TEST(TuningTest, HostsAreNamedByTheirRanks) {
   expect_refused("all_reduce hosts=2x world=4 up_to=any ring",
                  "line 1: '2x' is no number of hosts and ranks; give 2x4 (2 hosts of 4 ranks), "
                  "3+1 (a host of 3 and one of 1) or 2x4+1, with at most 4096 ranks in all");
+}
+
+TEST(TuningTest, AShapeThatIsNoTextIsShownAsText) {
+  const auto tuning = Tuning::parse("all_reduce hosts=\x1b[2J world=4 up_to=any rails");
+  ASSERT_FALSE(tuning.ok());
+  EXPECT_TRUE(tuning.status().message().starts_with("line 1: '?[2J' is no number of hosts"))
+      << tuning.status().message();
 }
 
 TEST(TuningTest, AnAlgorithmMustExistForTheGroup) {

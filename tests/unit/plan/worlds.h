@@ -51,11 +51,6 @@ inline std::vector<Subject> all_subjects() {
   return subjects;
 }
 
-inline bool one_buffer(Collective collective) {
-  return collective == Collective::AllReduce || collective == Collective::Reduce ||
-         collective == Collective::Broadcast || collective == Collective::Barrier;
-}
-
 inline bool has_root(Collective collective) {
   return collective == Collective::Broadcast || collective == Collective::Reduce ||
          collective == Collective::Gather || collective == Collective::Scatter;

@@ -1,5 +1,5 @@
-// Words. Floor: plan/choice.
-#include "csrc/plan/choice/words.h"
+// Words. Floor: plan.
+#include "csrc/plan/words.h"
 
 #include <algorithm>
 #include <charconv>

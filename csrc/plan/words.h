@@ -1,5 +1,5 @@
-// Words of a tuned table, which may be any bytes.
-// Floor: plan/choice. Thread: pure functions.
+// Words of what people write about plans: tuned tables (choice/tuning.h), shapes (islands.h). They
+// may be any bytes. Floor: plan. Thread: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 namespace rdmacoll {
 
 std::vector<std::string_view> split_words(std::string_view row);
+// nullopt: it is not digits alone, or more than 64 bits hold.
 std::optional<uint64_t> whole_number(std::string_view digits);
 // What follows `name` in the word, if it begins so.
 std::optional<std::string_view> value_of(std::string_view name, std::string_view word);
