@@ -41,7 +41,7 @@ TEST(SameUser, OnlyTheFirstNamespaceMapsAll) {
 TEST(SameUser, TheUserNamespaceHasANumber) { EXPECT_NE(UserView::now().user_namespace, 0u); }
 
 #ifndef __SANITIZE_THREAD__  // it has a thread of its own, and only a single thread may unshare
-TEST(SameUser, AnotherUserNamespaceHasAnotherNumber) {
+TEST(SameUser, HasAnotherNumberInAUserNamespace) {
   const uint64_t outside = UserView::now().user_namespace;
   expect_in_user_namespace([&] {
     const uint64_t inside = UserView::now().user_namespace;
