@@ -37,6 +37,18 @@ FoldOrder fold_order(const Config& config) {
 
 }  // namespace
 
+Result<Tuning> tuning_of(const Config& config) {
+  auto tuning = Tuning::parse(config.tuning.text);
+  if (tuning.ok()) return tuning;
+  return Status(tuning.status().code(),
+                "RDMACOLL_TUNING='" + config.tuning.path + "', " + tuning.status().message() +
+                    " (mend it, have `rdmacoll tune` write it anew, or unset RDMACOLL_TUNING)");
+}
+
+Preference preference_of(const Config& config) {
+  return {algorithm_by_name(config.algorithm), fold_order(config)};
+}
+
 Endpoint::Endpoint(const Config& config, JobKey key, Tuning tuning)
     : config_(config),
       key_(std::move(key)),
@@ -51,12 +63,8 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config) {
 
 Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shared_ptr<Heap> heap) {
   RDMACOLL_RETURN_IF_ERROR(check_algorithm("RDMACOLL_ALGO", config.algorithm));
-  auto tuning = Tuning::parse(config.tuning.text);
-  if (!tuning.ok()) {
-    return Status(tuning.status().code(),
-                  "RDMACOLL_TUNING='" + config.tuning.path + "', " + tuning.status().message() +
-                      " (mend it, have `rdmacoll tune` write it anew, or unset RDMACOLL_TUNING)");
-  }
+  auto tuning = tuning_of(config);
+  if (!tuning.ok()) return tuning.status();
   auto key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
   std::shared_ptr<Endpoint> endpoint(new Endpoint(config, key.take(), tuning.take()));
@@ -118,11 +126,7 @@ std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_gr
   const auto here =
       std::count_if(paths.begin(), paths.end(), [](const Path& path) { return path.same_host; });
   if (config_.spin_us < 0 && here > usable_cores()) progress_->set_spin_us(0);
-  const EngineContext context{*transports_,
-                              *progress_,
-                              clock_,
-                              tuning_,
-                              {algorithm_by_name(of_group.algorithm), fold_order(config_)}};
+  const EngineContext context{*transports_, *progress_, clock_, tuning_, preference_of(of_group)};
   const auto shrink = [this, of_group, name, timeout_ms](NewGroup smaller,
                                                          const RankSet& excluded) {
     return adopt(std::move(smaller), of_group, shrunk(name, excluded), timeout_ms);

@@ -16,9 +16,14 @@
 #include "csrc/engine/connect/transports.h"
 #include "csrc/engine/drive/thread_progress.h"
 #include "csrc/engine/recorder/flight_recorder.h"
+#include "csrc/plan/choice/choices.h"
 #include "csrc/plan/choice/tuning.h"
 
 namespace rdmacoll {
+
+// What a config says about algorithms. InvalidArgument names the line of the table and the remedy.
+Result<Tuning> tuning_of(const Config& config);
+Preference preference_of(const Config& config);
 
 class Endpoint : public std::enable_shared_from_this<Endpoint> {
  public:
