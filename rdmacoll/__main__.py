@@ -1,5 +1,5 @@
-"""The command `rdmacoll`: what is installed, what this machine offers it, how fast it is, and what
-the ranks of a job are doing."""
+"""The command `rdmacoll`: what is installed, what this machine offers it, how fast it is, what it
+would do on other hosts, and what the ranks of a job are doing."""
 
 import argparse
 import json
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from .bench.options import BadArgument, checked, describe
 from .debug.command import debug
 from .debug.options import describe as describe_debug
+from .plan import options as plan_options
 from .tune import options as tune_options
 
 DESCRIPTION = 'A torch.distributed backend named "rdma" for CPU tensors.'
@@ -41,12 +42,18 @@ def main() -> int:
         "tune", help="measure which algorithm is quickest when", allow_abbrev=False
     )
     tune_options.describe(tune)
+    plan = commands.add_parser(
+        "plan", help="which plan a collective takes on hosts that one names", allow_abbrev=False
+    )
+    plan_options.describe(plan)
     describe_debug(commands.add_parser("debug", help="what the ranks of a job are doing"))
     arguments = parser.parse_args()
     if arguments.command == "bench":
         return _bench(bench, arguments)
     if arguments.command == "tune":
         return _tune(tune, arguments)
+    if arguments.command == "plan":
+        return _plan(plan, arguments)
     if arguments.command == "debug":
         return debug(arguments)
     if arguments.peers:
@@ -78,6 +85,16 @@ def _tune(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int
 
     try:
         tune(tune_options.checked(arguments), sys.argv[2:])
+    except BadArgument as error:
+        parser.error(str(error))
+    return 0
+
+
+def _plan(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    from .plan.command import plan
+
+    try:
+        plan(plan_options.checked(arguments))
     except BadArgument as error:
         parser.error(str(error))
     return 0

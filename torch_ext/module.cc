@@ -19,6 +19,7 @@
 #include "torch_ext/base/errors.h"
 #include "torch_ext/heap/heap_allocator.h"
 #include "torch_ext/join/process.h"
+#include "torch_ext/planned_group.h"
 #include "torch_ext/tensors/operand_trace.h"
 #include "torch_ext/tensors/pins.h"
 
@@ -129,23 +130,18 @@ std::map<std::string, uint64_t> counters(const RdmaBackend& backend) {
           {"control_messages", counters.control_messages}};
 }
 
-Collective named(const std::string& collective) {
-  const auto found = collective_by_name(collective);
-  if (!found) throw py::value_error("'" + collective + "' is no collective");
-  return *found;
-}
-
 // What an operation of so many bytes takes.
 std::string algorithm_for(const RdmaBackend& backend, const std::string& collective,
                           uint64_t bytes) {
-  return algorithm_name(backend.communicator().algorithm_for(named(collective), bytes));
+  return algorithm_name(backend.communicator().algorithm_for(collective_named(collective), bytes));
 }
 
 // All that it could take in this group.
 std::vector<std::string> algorithms(const RdmaBackend& backend, const std::string& collective) {
   const Communicator& communicator = backend.communicator();
   std::vector<std::string> names;
-  for (const Algorithm algorithm : algorithms_of(named(collective), communicator.islands())) {
+  for (const Algorithm algorithm :
+       algorithms_of(collective_named(collective), communicator.islands())) {
     names.emplace_back(algorithm_name(algorithm));
   }
   return names;
@@ -212,6 +208,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   bind_backend(module);
   bind_heap(module);
   bind_trace(module);
+  bind_planned_group(module);
   module.def(
       "create",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,

@@ -1,6 +1,6 @@
 """The command line of `rdmacoll bench`: argv -> Options, checked whole before anything starts.
 
-`rdmacoll tune` checks its own with the same functions.
+`rdmacoll tune` and `rdmacoll plan` check their own with the same functions.
 """
 
 import argparse
@@ -201,7 +201,11 @@ def _in_place(operations: Sequence[str], peers: Sequence[str]) -> None:
 def _plottable(path: Path, operations: Sequence[str]) -> None:
     if list(operations) == ["barrier"]:
         raise BadArgument(f"--plot {path}: a barrier has no size to be drawn over; leave it out")
-    if path.suffix not in PLOT_SUFFIXES:
-        raise BadArgument(f"--plot {path}: the name must end in {' or '.join(PLOT_SUFFIXES)}")
+    drawable("--plot", path, PLOT_SUFFIXES)
+
+
+def drawable(name: str, path: Path, suffixes: Sequence[str]) -> None:
+    if path.suffix not in suffixes:
+        raise BadArgument(f"{name} {path}: the name must end in {' or '.join(suffixes)}")
     if importlib.util.find_spec("matplotlib") is None:
-        raise BadArgument(f"--plot {path}: needs matplotlib; pip install 'rdmacoll[bench]'")
+        raise BadArgument(f"{name} {path}: needs matplotlib; pip install 'rdmacoll[bench]'")

@@ -127,8 +127,9 @@ PYTHON_SEES: dict[str, set[str]] = {
     | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star", "agent", "command")},
     "rdmacoll.bench": ON_LAUNCHER,
     "rdmacoll.tune": ON_LAUNCHER | {"rdmacoll.bench"},
+    "rdmacoll.plan": {"rdmacoll.base", "rdmacoll", "rdmacoll.bench"},
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "bench", "tune")}
-    | {"rdmacoll"},
+    | {"rdmacoll", "rdmacoll.plan"},
 }
 
 
