@@ -19,7 +19,7 @@ def parse_size(text: str) -> int:
 
 
 def text_of_size(size_bytes: int) -> str:
-    for unit in "GMK":
+    for unit in "TGMK":
         scaled = size_bytes / (1 << SHIFTS[unit])
         if scaled >= 1:
             return f"{scaled:.4g} {unit}B"
