@@ -12,8 +12,8 @@
 #include "csrc/base/config.h"
 #include "csrc/engine/channel/layout.h"
 #include "csrc/engine/endpoint.h"
+#include "csrc/plan/choice/choices.h"
 #include "csrc/plan/cost/forecast.h"
-#include "csrc/plan/selection/choices.h"
 #include "csrc/plan/selection/select.h"
 
 namespace rdmacoll::torch_ext {
@@ -106,7 +106,7 @@ class PlannedGroup {
 
   // What an operation of so many bytes takes.
   std::string chosen(const std::string& collective, int64_t bytes) const {
-    const Choices choices(tuning_, islands_, preference_of(config_));
+    const Choices choices(tuning_, islands_, room_, preference_of(config_));
     return algorithm_name(choices.choose(collective_named(collective), checked_bytes(bytes)));
   }
 
@@ -115,7 +115,7 @@ class PlannedGroup {
     const auto [operation, taken] = existing(collective, algorithm);
     const uint64_t size = checked_bytes(bytes);
     const Forecast forecast(operation, taken, islands_);
-    return {{"time_ns", forecast.time_ns(size, room_, Links{})},
+    return {{"time_ns", forecast.time_ns(size, room_, tuning_.links())},
             {"out_bytes", static_cast<int64_t>(forecast.out_bytes(size))},
             {"in_bytes", static_cast<int64_t>(forecast.in_bytes(size))},
             {"network_latencies", forecast.chain().network},
