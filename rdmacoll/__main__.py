@@ -20,6 +20,17 @@ exit status is 1 if the compiled module does not load, 2 if --peers is asked out
 
 
 def main() -> int:
+    """Who reads no further, as `head` does, has seen enough: that is no error to tell about."""
+    try:
+        status = _command()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its end
+        return 0
+    return status
+
+
+def _command() -> int:
     parser = argparse.ArgumentParser(prog="rdmacoll", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     info = commands.add_parser(

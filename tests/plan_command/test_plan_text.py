@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,3 +134,14 @@ def test_numbers() -> None:
     assert numbers("rank", [3]) == "rank 3"
     assert numbers("rank", [2, 1, 3, 5]) == "ranks 1-3, 5"
     assert numbers("rank", range(0, 64, 8)) == "ranks 0, 8, 16, ... 56 (8 of them)"
+
+
+def test_a_reader_that_has_seen_enough() -> None:
+    many_lines = "-m rdmacoll plan --hosts 8x8 --bytes 1M --steps".split()
+    piped = [sys.executable, *many_lines]
+    with subprocess.Popen(piped, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+        assert command.stdout is not None and command.stderr is not None
+        command.stdout.readline()
+        command.stdout.close()
+        assert command.stderr.read() == b""
+        assert command.wait() == 0
