@@ -137,7 +137,7 @@ def test_numbers() -> None:
 
 
 def test_a_reader_that_has_seen_enough() -> None:
-    many_lines = "-m rdmacoll plan --hosts 8x8 --bytes 1M --steps".split()
+    many_lines = ["-m", "rdmacoll", "plan", "--hosts", "8x8", "--bytes", "1M", "--steps"]
     piped = [sys.executable, *many_lines]
     with subprocess.Popen(piped, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
         assert command.stdout is not None and command.stderr is not None
