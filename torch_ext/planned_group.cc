@@ -87,6 +87,9 @@ class PlannedGroup {
 
   void use_tuning(const std::string& text) { tuning_ = value_or_refuse(Tuning::parse(text)); }
 
+  // A table says what links cost, and not what they do by default.
+  bool measured_links() const { return tuning_.links() != Links(); }
+
   std::string shape() const { return islands_.shape(); }
 
   // How many ranks each has.
@@ -111,10 +114,10 @@ class PlannedGroup {
   }
 
   std::map<std::string, int64_t> forecast(const std::string& collective,
-                                          const std::string& algorithm, int64_t bytes) const {
+                                          const std::string& algorithm, int64_t bytes) {
     const auto [operation, taken] = existing(collective, algorithm);
     const uint64_t size = checked_bytes(bytes);
-    const Forecast forecast(operation, taken, islands_);
+    const Forecast& forecast = forecast_of(operation, taken);
     return {{"time_ns", forecast.time_ns(size, room_, tuning_.links())},
             {"out_bytes", static_cast<int64_t>(forecast.out_bytes(size))},
             {"in_bytes", static_cast<int64_t>(forecast.in_bytes(size))},
@@ -163,10 +166,18 @@ class PlannedGroup {
     return {operation, *found};
   }
 
+  const Forecast& forecast_of(Collective collective, Algorithm algorithm) {
+    return forecasts_.try_emplace({collective, algorithm}, collective, algorithm, islands_)
+        .first->second;
+  }
+
   Islands islands_;
   Config config_;
   Tuning tuning_;
   Room room_;
+  // Those that were asked for. They hold for any links, and to build one takes up to milliseconds:
+  // who fits links to times asks for each a thousand times.
+  std::map<std::pair<Collective, Algorithm>, Forecast> forecasts_;
 };
 
 }  // namespace
@@ -186,6 +197,7 @@ void bind_planned_group(py::module_& module) {
       .def("use_tuning", &PlannedGroup::use_tuning, py::arg("text"))
       .def_property_readonly("shape", &PlannedGroup::shape)
       .def_property_readonly("hosts", &PlannedGroup::hosts)
+      .def_property_readonly("measured_links", &PlannedGroup::measured_links)
       .def("algorithms", &PlannedGroup::algorithms, py::arg("collective"))
       .def("chosen", &PlannedGroup::chosen, py::arg("collective"), py::arg("bytes"))
       .def("forecast", &PlannedGroup::forecast, py::arg("collective"), py::arg("algorithm"),

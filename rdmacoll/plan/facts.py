@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rdmacoll._C import PlannedGroup
 
 WHOLE_RANKS = 64  # of a larger world some ranks are looked at, not all
-PREDICTED = "predicted from default link costs; `rdmacoll tune` measures yours"
+BY_DEFAULTS = "predicted from default link costs; `rdmacoll tune` measures yours"
+BY_TABLE = "predicted from the link costs of the tuned table"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Facts:
     bytes: int
     least_out_bytes: int
     algorithms: list[Forecast]  # the quickest first
+    times: str  # where they are from
     taken: str
     shown: str  # whose plan the rest is
     blocks: int
@@ -95,6 +97,7 @@ def facts_of(
         bytes=size,
         least_out_bytes=least_out_bytes(collective, hosts, size),
         algorithms=sorted(forecasts, key=lambda forecast: forecast.time_ns),
+        times=BY_TABLE if group.measured_links else BY_DEFAULTS,
         taken=taken,
         shown=chosen,
         blocks=seen[0].blocks,
@@ -125,7 +128,7 @@ def as_data(facts: Facts) -> dict[str, Any]:
         "ranks": facts.ranks,
         "collective": facts.collective,
         "bytes": facts.bytes,
-        "times": PREDICTED,
+        "times": facts.times,
         "least_out_bytes": facts.least_out_bytes,
         "algorithms": [asdict(forecast) for forecast in facts.algorithms],
         "taken": facts.taken,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from rdmacoll.base.byte_sizes import text_of_size
 
 from . import steps
-from .facts import PREDICTED, Facts, Forecast
+from .facts import Facts, Forecast
 from .words import link_lines, role_heading, sentence
 
 COLUMNS = 100
@@ -20,8 +20,7 @@ HEADINGS = {  # and how wide their columns are
     "memory": 8,
     "tiles": 8,
 }
-NOTE = f"""\
-Times are {PREDICTED}.
+NOTE = """\
 out of a host: of the one that sends most. network, memory: latencies that follow each other."""
 UNITS_NS = {"d": 86_400e9, "h": 3_600e9, "s": 1e9, "ms": 1e6, "us": 1e3}
 
@@ -50,7 +49,8 @@ def table(facts: Facts) -> Iterator[str]:
     yield _row(HEADINGS)
     for forecast in facts.algorithms:
         yield _row(_cells(forecast, facts.least_out_bytes)) + _mark(facts, forecast.name)
-    yield from NOTE.splitlines()
+    yield f"Times are {facts.times}."
+    yield NOTE
 
 
 def _row(cells: Iterable[str]) -> str:

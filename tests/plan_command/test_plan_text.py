@@ -37,6 +37,16 @@ def test_two_hosts_of_two(plan: Plan) -> None:
     ) in " ".join(text.split())
 
 
+def test_whose_link_costs_times_are_from(plan: Plan, tmp_path: Path) -> None:
+    table = tmp_path / "tuning.txt"
+    command = f"--hosts 2x2 --bytes 64M --tuning {table}"
+    table.write_text("link network latency_ns=15001\n")
+    assert "Times are predicted from the link costs of the tuned table.\n" in plan(command)
+    for no_news in ("", "link network latency_ns=15000\n"):
+        table.write_text(no_news)
+        assert "Times are predicted from default link costs; " in plan(command)
+
+
 def test_uneven_hosts_and_another_algorithm(plan: Plan) -> None:
     text = plan("--hosts 3+1 --collective broadcast --bytes 4K --algorithm tree")
     assert text.startswith("broadcast of 4 KB on 2 hosts (3+1): 4 ranks\n")
