@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 
 import rdmacoll
+from rdmacoll._extension import extension
 from rdmacoll.base import files
 from rdmacoll.bench.case import ROOT, Case, Place
 from rdmacoll.bench.measure import STEP_TIMEOUT_S, Meter, System, watch
@@ -19,8 +20,9 @@ from rdmacoll.bench.torch_calls import Call, torch_call
 from rdmacoll.bench.values import Values
 
 from .choice import Measured
+from .links import Cell, Costs, Fit, Forecasts, cells_of, fit_links, link_rows
 from .options import DTYPE, Options
-from .tables import Group, file_lines, screen_lines
+from .tables import Group, file_lines, link_lines, screen_lines
 
 TIMEOUT = timedelta(seconds=STEP_TIMEOUT_S)
 REDUCTION = "sum"
@@ -44,9 +46,31 @@ def run(options: Options) -> None:
         measured.append(tuner.measure(collective))
         tuner.say(*screen_lines(measured[-1]))
     if tuner.place.rank == ROOT:
-        files.write(options.out, "\n".join(file_lines(tuner.group, measured)) + "\n", files.SHARED)
+        links = links_of(tuner.group.layout, measured)
+        tuner.say(*(link_lines(links) if links else ()))
+        lines = file_lines(tuner.group, measured, links)
+        files.write(options.out, "\n".join(lines) + "\n", files.SHARED)
     tuner.say("", f"written; use it with RDMACOLL_TUNING={options.out.absolute()}")
     dist.destroy_process_group()
+
+
+def links_of(layout: str, measured: list[Measured]) -> Fit | None:
+    """None where there are no forecasts: on one host, and on hosts of one rank each."""
+    kind, _, hosts = layout.partition("=")
+    if kind != "hosts":
+        return None
+    cells = list(cells_of(measured))
+    return fit_links(cells, forecasts_of(extension().PlannedGroup(hosts), cells))
+
+
+def forecasts_of(group: Any, cells: list[Cell]) -> Forecasts:
+    def times_ns(costs: Costs) -> list[int]:
+        group.use_tuning("\n".join(link_rows(costs)))
+        return [
+            group.forecast(cell.collective, cell.algorithm, cell.bytes)["time_ns"] for cell in cells
+        ]
+
+    return times_ns
 
 
 class Tuner:

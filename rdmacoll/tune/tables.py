@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rdmacoll.base.byte_sizes import SHIFTS, text_of_size
 
 from .choice import Measured, best_algorithms, rows_of
+from .links import CLOSE, Fit
 from .model import fit
 
 
@@ -22,11 +23,16 @@ class Group:
         return f"{self.ranks} ranks, {peers.get(self.layout, self.layout)} · {self.versions}"
 
 
-def file_lines(group: Group, measured: list[Measured]) -> Iterator[str]:
+def file_lines(group: Group, measured: list[Measured], links: Fit | None) -> Iterator[str]:
     yield "# Which algorithm to take when, as `rdmacoll tune` has measured it on"
     yield f"# {group}."
     yield "# RDMACOLL_TUNING names this file, on all ranks. Rows may be edited, and files put one"
     yield "# behind the other. What has no rows keeps the defaults."
+    if links:
+        yield ""
+        yield "# What links cost, for forecasts of what has no rows and for `rdmacoll plan`."
+        yield from (f"# {line}" for line in quality_lines(links))
+        yield from links.rows()
     for one in measured:
         yield ""
         for algorithm, times_us in one.times_us.items():
@@ -35,6 +41,23 @@ def file_lines(group: Group, measured: list[Measured]) -> Iterator[str]:
             up_to = "any" if row.up_to_bytes is None else exact_size(row.up_to_bytes)
             where = f"{one.collective} {group.layout} world={group.ranks}"
             yield f"{where} up_to={up_to} {row.algorithm}"
+
+
+def link_lines(links: Fit) -> Iterator[str]:
+    """For people."""
+    yield ""
+    yield "what links cost, so that forecasts fit these times"
+    yield from (f"  {row}" for row in links.rows())
+    yield from (f"  {line}" for line in quality_lines(links))
+
+
+def quality_lines(links: Fit) -> Iterator[str]:
+    low, high = links.middle_half
+    yield f"forecast / measured: median {links.median_ratio:.2f}, half {low:.2f} to {high:.2f}"
+    yield (
+        f"the forecast's choice is within {CLOSE - 1:.0%} of the best measured in "
+        f"{links.close_choices} of {links.choices} cells"
+    )
 
 
 def exact_size(size_bytes: int) -> str:

@@ -88,7 +88,7 @@ def measured() -> Measured:
 
 
 def test_the_file() -> None:
-    lines = list(file_lines(Group(2, "mapped", "rdmacoll 1"), [measured()]))
+    lines = list(file_lines(Group(2, "mapped", "rdmacoll 1"), [measured()], None))
     assert lines[1] == "# 2 ranks, all peers mapped · rdmacoll 1."
     assert "# all_reduce two_shot: 6 us + S / 8 GB/s" in lines
     assert [line for line in lines if line and not line.startswith("#")] == [

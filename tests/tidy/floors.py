@@ -126,7 +126,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.launcher": BELOW_LAUNCHER
     | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star", "agent", "command")},
     "rdmacoll.bench": ON_LAUNCHER,
-    "rdmacoll.tune": ON_LAUNCHER | {"rdmacoll.bench"},
+    "rdmacoll.tune": ON_LAUNCHER | {"rdmacoll", "rdmacoll.bench"},
     "rdmacoll.plan": {"rdmacoll.base", "rdmacoll", "rdmacoll.bench"},
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "bench", "tune")}
     | {"rdmacoll", "rdmacoll.plan"},
