@@ -9,7 +9,8 @@ from rdmacoll.bench.options import ELEMENT_BYTES, BadArgument, among, sizes_of, 
 
 DESCRIPTION = """\
 Measures the algorithms of each collective side by side, in turns of one run, and writes a table of
-which one is quickest up to which size. Jobs of as many ranks take it with RDMACOLL_TUNING=FILE."""
+which one is quickest up to which size. Jobs of as many ranks take it with RDMACOLL_TUNING=FILE.
+Over hosts of several ranks it also says what links cost, for the forecasts of `rdmacoll plan`."""
 EPILOG = """\
   rdmacoll tune -np 2
   rdmacoll tune -np 4 --collectives all_reduce,broadcast --sizes 8:64M:2 --out node.tuning
