@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csrc/base/config.h"
+#include "csrc/base/limits.h"
 #include "csrc/engine/channel/layout.h"
 #include "csrc/engine/endpoint.h"
 #include "csrc/plan/choice/choices.h"
@@ -75,13 +76,16 @@ StepTuple step_tuple(const Plan& plan, const Step& step, const EvenTiling& whole
 
 class PlannedGroup {
  public:
-  explicit PlannedGroup(const std::string& hosts)
+  PlannedGroup(const std::string& hosts, int64_t root)
       : islands_(value_or_refuse(Islands::of_shape(hosts), "hosts: ")),
+        root_(checked_rank("root", root)),
         config_(value_or_refuse(Config::from_environment())) {
     const Status known = check_algorithm("RDMACOLL_ALGO", config_.algorithm);
     if (!known.ok()) throw py::value_error(known.message());
     tuning_ = value_or_refuse(tuning_of(config_));
-    const Layout layout = Layout::within(islands_.world(), config_.block_bytes);
+    // No group is larger, yet. By then slots are as small, and stages as large, as they may be.
+    const uint32_t world = std::min<uint32_t>(islands_.world(), kMaxWorld);
+    const Layout layout = Layout::within(world, config_.block_bytes);
     room_ = {layout.slot_bytes(), layout.stage_bytes()};
   }
 
@@ -126,15 +130,11 @@ class PlannedGroup {
             {"tiles", static_cast<int64_t>(forecast.tiles(size, room_))}};
   }
 
-  // The blocks of the operation, and one rank's lanes. The root is rank 0.
+  // The blocks of the operation, and one rank's lanes.
   std::pair<int, Lanes> plan(const std::string& collective, const std::string& algorithm,
                              int64_t rank, int64_t bytes) const {
     const auto [operation, taken] = existing(collective, algorithm);
-    if (rank < 0 || rank >= islands_.world()) {
-      refuse("rank", std::to_string(rank) + " is none of " + shape() + "; give 0 to " +
-                         std::to_string(islands_.world() - 1));
-    }
-    const Plan plan = make_plan(operation, taken, static_cast<uint16_t>(rank), islands_, 0);
+    const Plan plan = make_plan(operation, taken, checked_rank("rank", rank), islands_, root_);
     const EvenTiling whole = EvenTiling::whole(plan, checked_bytes(bytes));
     Lanes lanes;
     for (const Lane& lane : plan.lanes) {
@@ -147,6 +147,14 @@ class PlannedGroup {
   }
 
  private:
+  uint16_t checked_rank(const std::string& argument, int64_t rank) const {
+    if (rank < 0 || rank >= islands_.world()) {
+      refuse(argument, std::to_string(rank) + " is none of " + shape() + "; give 0 to " +
+                           std::to_string(islands_.world() - 1));
+    }
+    return static_cast<uint16_t>(rank);
+  }
+
   static uint64_t checked_bytes(int64_t bytes) {
     if (bytes < 0 || bytes > kBytesMost) {
       refuse("bytes", std::to_string(bytes) + " is not possible; give 0 to 1T");
@@ -167,11 +175,12 @@ class PlannedGroup {
   }
 
   const Forecast& forecast_of(Collective collective, Algorithm algorithm) {
-    return forecasts_.try_emplace({collective, algorithm}, collective, algorithm, islands_)
+    return forecasts_.try_emplace({collective, algorithm}, collective, algorithm, islands_, root_)
         .first->second;
   }
 
   Islands islands_;
+  uint16_t root_;
   Config config_;
   Tuning tuning_;
   Room room_;
@@ -193,7 +202,7 @@ Collective collective_named(const std::string& name) {
 
 void bind_planned_group(py::module_& module) {
   py::class_<PlannedGroup>(module, "PlannedGroup")
-      .def(py::init<const std::string&>(), py::arg("hosts"))
+      .def(py::init<const std::string&, int64_t>(), py::arg("hosts"), py::arg("root"))
       .def("use_tuning", &PlannedGroup::use_tuning, py::arg("text"))
       .def_property_readonly("shape", &PlannedGroup::shape)
       .def_property_readonly("hosts", &PlannedGroup::hosts)

@@ -9,8 +9,10 @@
 
 namespace rdmacoll {
 
-inline constexpr uint32_t kMaxWorld =
-    4096;  // ranks of one communicator: plans name them in 16 bits
+// Ranks of one communicator. And of a plan, which names ranks and blocks in 16 bits, and has up to
+// two blocks for each rank.
+inline constexpr uint32_t kMaxWorld = 4096;
+inline constexpr uint32_t kMaxPlannedWorld = 16384;
 
 // A line is what a signal writes, one cache line: a head, inline data, and a credit.
 inline constexpr size_t kLineBytes = 64;
@@ -54,6 +56,7 @@ inline constexpr uint64_t kSecretBytesMax = 4096;
 inline constexpr uint32_t kMaxRegions = 4095;
 inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
 
+static_assert(kMaxWorld <= kMaxPlannedWorld && 2 * kMaxPlannedWorld <= UINT16_MAX);
 static_assert(std::min({kSlotDepth, kStageDepth, kEnvelopeDepth}) >= 2);
 static_assert(std::has_single_bit(kSlotDepth) && std::has_single_bit(kStageDepth) &&
               std::has_single_bit(kEnvelopeDepth));

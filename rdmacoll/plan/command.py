@@ -22,7 +22,7 @@ def plan(options: Options) -> None:
     from rdmacoll._extension import extension
 
     try:
-        group = extension().PlannedGroup(options.hosts)
+        group = extension().PlannedGroup(options.hosts, options.root)
         _require_fitting(group, options)
         facts = facts_of(
             group, options.collective, options.bytes, options.algorithm, _shown(group, options)

@@ -13,8 +13,8 @@ from rdmacoll.bench.options import BadArgument, drawable, writable
 
 DESCRIPTION = """\
 Shows which plan a collective takes on hosts that need not be there: what each algorithm sends and
-how long it may take, which one is taken, and what its ranks do. Times are predictions. The root of
-broadcast, reduce, gather and scatter is rank 0."""
+how long it may take, which one is taken, and what its ranks do. Times are predictions. Which one is
+taken does not depend on the root."""
 EPILOG = """\
   rdmacoll plan --hosts 2x8 --bytes 64M
   rdmacoll plan --hosts 3+1 --collective broadcast --bytes 4K --algorithm leaders --steps
@@ -26,6 +26,7 @@ RDMACOLL_DETERMINISTIC and RDMACOLL_BLOCK_BYTES. docs/ALGORITHMS.md says what th
 
 TUNING_BYTES_MOST = 1 << 20  # as in csrc/base/limits.h
 WITHOUT_BYTES = "barrier"
+WITH_ROOT = ("broadcast", "reduce", "gather", "scatter")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Options:
     table: str  # what is in that file
     steps: bool
     rank: int | None  # whose steps; None: everybody's
+    root: int
     json: bool
     svg: Path | None
 
@@ -61,6 +63,7 @@ def describe(parser: argparse.ArgumentParser) -> None:
     )
     add("--algorithm", metavar="NAME", help="show this one's plan, not that of the one taken")
     add("--tuning", type=Path, metavar="FILE", help="as RDMACOLL_TUNING=FILE, and instead of it")
+    add("--root", type=int, metavar="R", help="of broadcast, reduce, gather, scatter (default: 0)")
     add("--steps", action="store_true", help="all steps of every rank, up to 64 ranks")
     add("--rank", type=int, metavar="R", help="all steps of this rank alone")
     add("--svg", type=Path, metavar="FILE", help="draw it there, up to 8 hosts and 64 ranks")
@@ -81,6 +84,7 @@ def checked(arguments: argparse.Namespace) -> Options:
         table=_table(arguments.tuning),
         steps=arguments.steps or arguments.rank is not None,
         rank=arguments.rank,
+        root=_root(arguments.root, arguments.collective),
         json=arguments.json,
         svg=arguments.svg,
     )
@@ -97,6 +101,12 @@ def _bytes(text: str | None, collective: str) -> int:
         return parse_size(text)
     except ValueError as error:
         raise BadArgument(f"--bytes {text}: {error}") from error
+
+
+def _root(root: int | None, collective: str) -> int:
+    if root is not None and collective not in WITH_ROOT:
+        raise BadArgument(f"--root {root}: {collective} has none; leave it out")
+    return root or 0
 
 
 def _table(path: Path | None) -> str:

@@ -27,6 +27,7 @@ from .tables import Group, file_lines, link_lines, screen_lines
 TIMEOUT = timedelta(seconds=STEP_TIMEOUT_S)
 REDUCTION = "sum"
 OF_A_ROOT = ("broadcast", "reduce")
+SOME_ROOT = 1  # that forecasts take for all of them, as csrc/plan/choice/choices.cc does
 # What would put other algorithms in the place of the defaults that are compared with.
 NOT_HERE = ("RDMACOLL_ALGO", "RDMACOLL_TUNING")
 
@@ -60,7 +61,7 @@ def links_of(layout: str, measured: list[Measured]) -> Fit | None:
     if kind != "hosts":
         return None
     cells = list(cells_of(measured))
-    return fit_links(cells, forecasts_of(extension().PlannedGroup(hosts), cells))
+    return fit_links(cells, forecasts_of(extension().PlannedGroup(hosts, SOME_ROOT), cells))
 
 
 def forecasts_of(group: Any, cells: list[Cell]) -> Forecasts:

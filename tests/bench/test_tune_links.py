@@ -38,7 +38,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def made_up(costs: Sequence[int], noise: float = 0.0) -> tuple[list[Cell], Forecasts]:
     """Cells of 2x4 with times as if links cost this, and the forecasts of these cells."""
-    group = extension().PlannedGroup("2x4")
+    group = extension().PlannedGroup("2x4", 1)
     cells = [
         Cell(collective, algorithm, size, 1.0)
         for collective in COLLECTIVES
@@ -62,7 +62,7 @@ def fitted(cells: Sequence[Cell], forecasts: Forecasts) -> Fit:
 
 
 def test_the_start_is_the_default() -> None:
-    group = extension().PlannedGroup("2x4")
+    group = extension().PlannedGroup("2x4", 1)
     assert not group.measured_links
     group.use_tuning("\n".join(link_rows(list(START.values()))))
     assert not group.measured_links
@@ -94,7 +94,7 @@ def test_costs_of_nothing_stay_in_what_a_table_may_say() -> None:
     assert all(0 <= cost < start for cost, start in zip(fit.costs[4:6], (400, 150), strict=True))
     cells, forecasts = made_up(SLOW)
     ages = [Cell(cell.collective, cell.algorithm, cell.bytes, 1e12) for cell in cells]
-    extension().PlannedGroup("2x4").use_tuning("\n".join(fitted(ages, forecasts).rows()))
+    extension().PlannedGroup("2x4", 1).use_tuning("\n".join(fitted(ages, forecasts).rows()))
 
 
 def test_too_few_cells_and_no_hosts_of_several() -> None:

@@ -30,7 +30,7 @@ def test_links_are_fitted_and_read_back(two_hosts: list[Host], tmp_path: Path) -
     assert [row.split()[:2] for row in rows[:2]] == [["link", "network"], ["link", "memory"]]
     assert all(row in done.stdout for row in rows[:2]), done.stdout
     assert "of the best measured in " in done.stdout and " of 4 cells" in done.stdout
-    group = extension().PlannedGroup("2x2")
+    group = extension().PlannedGroup("2x2", 1)
     assert not group.measured_links
     group.use_tuning(table)
     assert group.measured_links

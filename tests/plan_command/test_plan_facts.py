@@ -118,10 +118,10 @@ def test_what_is_taken(
 
 @pytest.mark.timeout(LARGE_WORLD_S)
 def test_thousands_of_ranks_in_seconds(plan: Plan) -> None:
-    text = plan("--hosts 512x8 --bytes 1G --algorithm rails")
-    assert text.startswith("all_reduce of 1 GB on 512 hosts (512x8): 4096 ranks\n")
-    assert "1.996 GB         1.00x        2       2" in text
-    assert "(511 of them) across the network" in text
+    text = plan("--hosts 2048x8 --bytes 1G --algorithm rails")
+    assert text.startswith("all_reduce of 1 GB on 2048 hosts (2048x8): 16384 ranks\n")
+    assert "1.999 GB         1.00x        2       2" in text
+    assert "(2047 of them) across the network" in text
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,12 @@ def test_many_roles_are_not_all_told(plan: Plan) -> None:
 
 WRONG = [
     ("--hosts 0x2 --bytes 1", "hosts: '0x2' is no number of hosts and ranks; give 2x4"),
-    ("--hosts 2x3000 --bytes 1", "at most 4096 ranks in all"),
+    ("--hosts 2x2 --bytes 1 --root 1", "--root 1: all_reduce has none; leave it out"),
+    (
+        "--hosts 2x2 --bytes 1 --collective reduce --root 4",
+        "root: 4 is none of 2x2; give 0 to 3",
+    ),
+    ("--hosts 2x9000 --bytes 1", "at most 16384 ranks in all"),
     ("--hosts 1 --bytes 1", "--hosts 1: a collective takes at least 2 ranks"),
     ("--hosts 2x2", "how many bytes? give --bytes 64M"),
     ("--hosts 2x2 --bytes -1", "--bytes -1: '-1' is not a size; give bytes, or 64K"),

@@ -79,8 +79,10 @@ std::vector<TunedRow> defaults(Collective collective, const Islands& islands) {
   return rows;
 }
 
-// Of two levels: what is forecast to be the quickest. Sizes between two of these are as good as
-// their neighbours.
+// Of two levels: what is forecast to be the quickest, whoever is the root: rank 0 is the best one
+// of a tree, whose subtrees then are whole hosts. Sizes between two of these are as good as their
+// neighbours.
+constexpr uint16_t kSomeRoot = 1;
 constexpr uint64_t kLeastBytes = 256;
 constexpr uint64_t kMostBytes = 256 * kMiB;
 
@@ -89,7 +91,9 @@ std::vector<TunedRow> forecast(Collective collective, const Islands& islands, co
   const std::vector<Algorithm> algorithms = algorithms_of(collective, islands);
   if (algorithms.size() == 1) return {{kAny, algorithms.front()}};
   std::vector<Forecast> forecasts;
-  for (Algorithm algorithm : algorithms) forecasts.emplace_back(collective, algorithm, islands);
+  for (Algorithm algorithm : algorithms) {
+    forecasts.emplace_back(collective, algorithm, islands, kSomeRoot);
+  }
   const auto best = [&](uint64_t bytes) {
     size_t best = 0;
     for (size_t i = 1; i < forecasts.size(); ++i) {
@@ -131,28 +135,25 @@ bool keeps_order(Algorithm algorithm, FoldOrder at_least) {
 
 }  // namespace
 
-Choices::Choices(const Tuning& tuning, const Islands& islands, const Room& room,
-                 Preference preference) {
-  const auto& preferred = preference.algorithm;
-  for (size_t index = 0; index < kCollectives; ++index) {
-    const auto collective = static_cast<Collective>(index);
-    auto& rows = rows_[index];
-    if (preferred && exists(collective, *preferred, islands)) {
-      rows = {{kAny, *preferred}};
-    } else {
-      rows = tuning.rows(collective, islands);
-      if (rows.empty()) {
-        rows = islands.has_levels() ? forecast(collective, islands, room, tuning.links())
-                                    : defaults(collective, islands);
-      }
+std::vector<TunedRow> Choices::rows_of(Collective collective) const {
+  const auto& preferred = preference_.algorithm;
+  std::vector<TunedRow> rows;
+  if (preferred && exists(collective, *preferred, islands_)) {
+    rows = {{kAny, *preferred}};
+  } else {
+    rows = tuning_.rows(collective, islands_);
+    if (rows.empty()) {
+      rows = islands_.has_levels() ? forecast(collective, islands_, room_, tuning_.links())
+                                   : defaults(collective, islands_);
     }
-    for (TunedRow& row : rows) {
-      if (reduces(collective) && !keeps_order(row.algorithm, preference.at_least)) {
-        row.algorithm = in_order(collective, islands, preference.at_least);
-      }
-    }
-    RDMACOLL_CHECK(!rows.empty() && rows.back().up_to_bytes == kAny);
   }
+  for (TunedRow& row : rows) {
+    if (reduces(collective) && !keeps_order(row.algorithm, preference_.at_least)) {
+      row.algorithm = in_order(collective, islands_, preference_.at_least);
+    }
+  }
+  RDMACOLL_CHECK(!rows.empty() && rows.back().up_to_bytes == kAny);
+  return rows;
 }
 
 }  // namespace rdmacoll

@@ -1,11 +1,13 @@
 // Choices: which algorithm an operation takes: the defaults, a forecast, or what a tuned table
 // says. A function of values that are equal on all ranks of a group, so that all choose alike.
-// Floor: plan/choice. Thread: a value, immutable once built.
+// Floor: plan/choice. Thread: any.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "csrc/plan/choice/tuning.h"
@@ -22,23 +24,40 @@ struct Preference {
 };
 
 // Of one group: its ranks and islands are fixed, so only collective and bytes are left to look at.
+// What a collective takes is worked out at its first operation: a forecast of thousands of ranks
+// costs milliseconds.
 class Choices {
  public:
   // room: what the group's messages hold; equal on all ranks, too.
-  Choices(const Tuning& tuning, const Islands& islands, const Room& room, Preference preference);
+  Choices(Tuning tuning, Islands islands, const Room& room, Preference preference)
+      : tuning_(std::move(tuning)),
+        islands_(std::move(islands)),
+        room_(room),
+        preference_(preference) {}
 
   // bytes: of the whole buffer for all_reduce, reduce and broadcast, of all blocks together for
   // all_gather and reduce_scatter; the other collectives do not look at it, since their ranks do
   // not know the same sizes.
   Algorithm choose(Collective collective, uint64_t bytes) const {
-    const auto& rows = rows_[static_cast<size_t>(collective)];
+    auto& [once, rows] = taken_[static_cast<size_t>(collective)];
+    std::call_once(once, [&, &taken = rows] { taken = rows_of(collective); });
     size_t row = 0;
     while (bytes > rows[row].up_to_bytes) ++row;  // the last is up to any
     return rows[row].algorithm;
   }
 
  private:
-  std::array<std::vector<TunedRow>, kCollectives> rows_;
+  struct Taken {
+    std::once_flag once;
+    std::vector<TunedRow> rows;
+  };
+  std::vector<TunedRow> rows_of(Collective collective) const;
+
+  const Tuning tuning_;
+  const Islands islands_;
+  const Room room_;
+  const Preference preference_;
+  mutable std::array<Taken, kCollectives> taken_;
 };
 
 }  // namespace rdmacoll

@@ -38,29 +38,31 @@ Moved moved_by(const Plan& plan, const Islands& islands) {
   return moved;
 }
 
-// All, where ranks are few. Else that of the root, the next and the last, and of the others the
-// largest and the smallest: the rest do as these.
-std::set<uint32_t> counted_islands(const Islands& islands) {
-  std::set<uint32_t> counted{0, islands.count() - 1};
+// All, where ranks are few. Else the first, that of the root, the next and the last, and of the
+// others the largest and the smallest: the rest do as these.
+std::set<uint32_t> counted_islands(const Islands& islands, uint16_t root) {
+  std::set<uint32_t> counted{0, islands.of(root), islands.count() - 1};
   uint32_t largest = 1, smallest = 1;
   for (uint32_t island = 1; island < islands.count(); ++island) {
     if (islands.world() <= kCountedWhole) counted.insert(island);
     if (islands.size(island) > islands.size(largest)) largest = island;
     if (islands.size(island) < islands.size(smallest)) smallest = island;
   }
-  if (islands.count() > 1) counted.insert({1, largest, smallest});
+  if (islands.count() > 1)
+    counted.insert({(islands.of(root) + 1u) % islands.count(), largest, smallest});
   return counted;
 }
 
 }  // namespace
 
-Forecast::Forecast(Collective collective, Algorithm algorithm, const Islands& islands)
-    : first_(make_plan(collective, algorithm, 0, islands, 0)),
+Forecast::Forecast(Collective collective, Algorithm algorithm, const Islands& islands,
+                   uint16_t root)
+    : first_(make_plan(collective, algorithm, 0, islands, root)),
       chain_(chain_of(collective, algorithm, islands)) {
-  for (uint32_t island : counted_islands(islands)) {
+  for (uint32_t island : counted_islands(islands, root)) {
     uint64_t out_bytes = 0, in_bytes = 0;
     for (uint16_t rank : islands.members(island)) {
-      ranks_.push_back(moved_by(make_plan(collective, algorithm, rank, islands, 0), islands));
+      ranks_.push_back(moved_by(make_plan(collective, algorithm, rank, islands, root), islands));
       out_bytes += ranks_.back().out_bytes;
       in_bytes += ranks_.back().in_bytes;
     }

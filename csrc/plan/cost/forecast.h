@@ -31,8 +31,7 @@ class Forecast {
  public:
   static constexpr uint64_t kCountedBytes = 1 << 20;
 
-  // The root is rank 0.
-  Forecast(Collective collective, Algorithm algorithm, const Islands& islands);
+  Forecast(Collective collective, Algorithm algorithm, const Islands& islands, uint16_t root);
 
   // bytes: as in Choices::choose().
   int64_t time_ns(uint64_t bytes, const Room& room, const Links& links) const;

@@ -21,7 +21,8 @@ template <uint32_t hops>
 Chain of(const Islands& islands) {
   return islands.all_mapped() ? Chain{0, hops} : Chain{hops, 0};
 }
-// So many times around a ring, down a tree, through the rounds of a barrier.
+// So many times around a ring, down a tree, through the rounds of a barrier. Of their hops as many
+// leave an island as do on an average over the ranks.
 template <uint32_t times>
 Chain around(const Islands& islands);
 template <uint32_t times>

@@ -106,7 +106,7 @@ constexpr Room kRoom{64 << 10, 512 << 10};
 
 int64_t time_ns(const char* shape, Algorithm algorithm, uint64_t bytes, const Links& links = {}) {
   const Islands islands = Islands::of_shape(shape).take();
-  return Forecast(Collective::AllReduce, algorithm, islands).time_ns(bytes, kRoom, links);
+  return Forecast(Collective::AllReduce, algorithm, islands, 0).time_ns(bytes, kRoom, links);
 }
 
 TEST(ForecastTest, LeadersAreForLatencyAndRailsForBandwidth) {
@@ -159,11 +159,15 @@ TEST(ForecastTest, TheBusiestIslandIsFoundWhereverItIs) {
     for (size_t index = 0; index < kCollectives; ++index) {
       const auto collective = static_cast<Collective>(index);
       for (Algorithm algorithm : algorithms_of(collective, islands)) {
-        const Forecast forecast(collective, algorithm, islands);
-        const auto [out, in] = busiest(plans_on(islands, collective, algorithm), bytes);
-        EXPECT_EQ(std::pair(forecast.out_bytes(bytes), forecast.in_bytes(bytes)),
-                  std::pair(out, in))
-            << collective_name(collective) << " " << algorithm_name(algorithm) << " on " << shape;
+        for (const uint32_t root : {0u, 1u, islands.world() - 1u}) {
+          const Forecast forecast(collective, algorithm, islands, static_cast<uint16_t>(root));
+          const auto [out, in] =
+              busiest(plans_on(islands, collective, algorithm, static_cast<uint16_t>(root)), bytes);
+          EXPECT_EQ(std::pair(forecast.out_bytes(bytes), forecast.in_bytes(bytes)),
+                    std::pair(out, in))
+              << collective_name(collective) << " " << algorithm_name(algorithm) << " on " << shape
+              << " from " << root;
+        }
       }
     }
   }
@@ -173,13 +177,13 @@ TEST(ForecastTest, TheBusiestIslandIsFoundWhereverItIs) {
 // stores every byte once.
 TEST(ForecastTest, BytesInMemoryAreThoseOfCopiesAndFolds) {
   constexpr Links kOnlyMemory{{0, 0, 1000}, {0, 0, 0, 0}};
-  const Forecast tree(Collective::Broadcast, Algorithm::Tree, Islands::together(2));
+  const Forecast tree(Collective::Broadcast, Algorithm::Tree, Islands::together(2), 0);
   EXPECT_EQ(tree.time_ns(1 << 20, kRoom, kOnlyMemory), 2 << 20);
 }
 
 TEST(ForecastTest, WhatTakesDaysIsForecastWithoutOverflow) {
   const Islands islands = Islands::of_shape("512x8").take();
-  const Forecast all_to_each(Collective::AllReduce, Algorithm::OneShot, islands);
+  const Forecast all_to_each(Collective::AllReduce, Algorithm::OneShot, islands, 0);
   const int64_t of_gibibyte_ns = all_to_each.time_ns(uint64_t{1} << 30, kRoom, {});
   EXPECT_GT(all_to_each.time_ns(uint64_t{1} << 40, kRoom, {}), 1000 * of_gibibyte_ns);
 }
@@ -187,7 +191,7 @@ TEST(ForecastTest, WhatTakesDaysIsForecastWithoutOverflow) {
 // A twentieth of the time of a chain through all tiles, and exact in bytes.
 TEST(ForecastTest, ThousandsOfHostsAreForecast) {
   const Islands islands = Islands::of_shape("512x8").take();
-  const Forecast rails(Collective::AllReduce, Algorithm::Rails, islands);
+  const Forecast rails(Collective::AllReduce, Algorithm::Rails, islands, 0);
   EXPECT_EQ(rails.out_bytes(512 << 20), (uint64_t{2} * 511) << 20);
   EXPECT_EQ(rails.chain().network, 2u);
   EXPECT_GT(rails.time_ns(512 << 20, kRoom, {}), 0);

@@ -72,9 +72,9 @@ TEST(TuningTest, WrongWordsAreNamedWithWhatIsAllowed) {
       "all_reduce near world=2 up_to=any ring",
       "line 1: 'near' is no layout; give mapped (all peers share memory), unmapped (none do) "
       "or hosts=2x4 (2 hosts of 4 ranks)");
-  for (const std::string word : {"world=1", "world=4097", "world=2x", "world=", "ranks=2"}) {
+  for (const std::string word : {"world=1", "world=16385", "world=2x", "world=", "ranks=2"}) {
     expect_refused("all_reduce mapped " + word + " up_to=any ring",
-                   "line 1: '" + word + "' is not valid; give world=2 to world=4096");
+                   "line 1: '" + word + "' is not valid; give world=2 to world=16384");
   }
   for (const std::string word : {"up_to=", "up_to=-1", "up_to=1T", "up_to=K", "up_to=1.5K", "16K",
                                  "up_to=18446744073709551615", "up_to=99999999999G"}) {
@@ -118,7 +118,7 @@ TEST(TuningTest, HostsAreNamedByTheirRanks) {
                  "with several ranks, and as many as world= says");
   expect_refused("all_reduce hosts=2x world=4 up_to=any ring",
                  "line 1: '2x' is no number of hosts and ranks; give 2x4 (2 hosts of 4 ranks), "
-                 "3+1 (a host of 3 and one of 1) or 2x4+1, with at most 4096 ranks in all");
+                 "3+1 (a host of 3 and one of 1) or 2x4+1, with at most 16384 ranks in all");
 }
 
 TEST(TuningTest, AShapeThatIsNoTextIsShownAsText) {
