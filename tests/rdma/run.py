@@ -74,6 +74,7 @@ def groups(build: str, part: Part) -> list[Group]:
     training += ["--compare=none", "--no-figure"]  # which takes a minute to draw in a guest
     shard = {"GTEST_TOTAL_SHARDS": str(part.count), "GTEST_SHARD_INDEX": str(part.index)}
     two_hosts = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", *a_part, "--hosts=2"]
+    counted = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", WARM, "tests/rdma/two_levels.py"]
     unit_tests = [f"{build}/unit_engine_test", "--gtest_brief=1"]
     engine = [
         Stage("pingpong", 120, ["tests/rdma/pingpong.sh"]),
@@ -102,6 +103,7 @@ def groups(build: str, part: Part) -> list[Group]:
             [
                 Stage("pingpong of hosts", 120, ["tests/rdma/pingpong.sh", "host2"]),
                 Stage("two hosts", 900, two_hosts, REQUIRE),
+                Stage("two levels", 300, counted, REQUIRE),
             ],
         ),
     ]
