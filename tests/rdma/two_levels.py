@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import rdmacoll
 import torch
 import torch.distributed as dist
 from paths import check_paths, places_by_rank
+
+import rdmacoll
 
 SIZE_BYTES = 4 << 20
 ROUNDS = 4
