@@ -36,6 +36,13 @@ Islands::Islands(std::vector<uint16_t> island) : island_(std::move(island)) {
     place_[rank] = seen[island_[rank]]++;
     members_[first_[island_[rank]] + place_[rank]] = static_cast<uint16_t>(rank);
   }
+  in_host_order_ = std::is_sorted(members_.begin(), members_.end());
+}
+
+Islands Islands::put_in_host_order() const {
+  std::vector<uint16_t> island = island_;
+  std::sort(island.begin(), island.end());
+  return Islands(std::move(island));
 }
 
 Islands Islands::together(uint32_t world) { return Islands(std::vector<uint16_t>(world, 0)); }

@@ -38,6 +38,15 @@ class Islands {
   uint32_t size(uint32_t island) const { return first_[island + 1] - first_[island]; }
   uint32_t largest() const { return largest_; }
 
+  // Host order: the ranks island after island, by place. Positions count in it.
+  uint16_t position(uint32_t rank) const {
+    return static_cast<uint16_t>(first_[island_[rank]] + place_[rank]);
+  }
+  uint16_t at_position(uint32_t position) const { return members_[position]; }
+  bool in_host_order() const { return in_host_order_; }
+  // The same islands of ranks that are in host order.
+  Islands put_in_host_order() const;
+
   bool all_mapped() const { return count() == 1; }
   // Several, of which one has several ranks: plans of two levels make sense.
   bool has_levels() const { return count() > 1 && largest_ > 1; }
@@ -53,6 +62,7 @@ class Islands {
   std::vector<uint16_t> members_;  // island by island
   std::vector<uint32_t> first_;    // of an island in members_; one more at the end
   uint32_t largest_ = 1;
+  bool in_host_order_ = true;
 };
 
 }  // namespace rdmacoll

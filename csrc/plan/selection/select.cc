@@ -16,6 +16,7 @@
 #include "csrc/plan/algorithms/two_shot.h"
 #include "csrc/plan/layered/leaders.h"
 #include "csrc/plan/layered/rails.h"
+#include "csrc/plan/selection/host_order.h"
 
 namespace rdmacoll {
 namespace {
@@ -176,7 +177,9 @@ std::vector<Algorithm> algorithms_of(Collective collective, const Islands& islan
 Chain chain_of(Collective collective, Algorithm algorithm, const Islands& islands) {
   const Variant* variant = find(collective, algorithm, islands);
   RDMACOLL_CHECK(variant != nullptr);
-  return islands.world() == 1 ? Chain{} : variant->chain(islands);
+  if (islands.world() == 1) return {};
+  if (islands.in_host_order() || !goes_by_neighbours(algorithm)) return variant->chain(islands);
+  return variant->chain(islands.put_in_host_order());
 }
 
 FoldOrder fold_order(Algorithm algorithm) {
@@ -198,7 +201,12 @@ Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, const 
   if (islands.world() == 1) return alone(collective, algorithm);
   const Variant* variant = find(collective, algorithm, islands);
   RDMACOLL_CHECK(variant != nullptr && root < islands.world());
-  return variant->make(rank, islands, root);
+  if (islands.in_host_order() || !goes_by_neighbours(algorithm)) {
+    return variant->make(rank, islands, root);
+  }
+  Plan plan = variant->make(islands.position(rank), islands, islands.position(root));
+  rename_positions(&plan, islands);
+  return plan;
 }
 
 }  // namespace rdmacoll

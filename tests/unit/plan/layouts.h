@@ -33,6 +33,18 @@ inline std::vector<Layered> all_layered() {
   return all;
 }
 
+// Plans of one level that are made in host order.
+inline std::vector<Layered> all_by_neighbours() {
+  return {{Collective::AllReduce, Algorithm::Ring},
+          {Collective::AllReduce, Algorithm::Tree},
+          {Collective::AllReduce, Algorithm::HalvingDoubling},
+          {Collective::Broadcast, Algorithm::Tree},
+          {Collective::Reduce, Algorithm::Tree},
+          {Collective::AllGather, Algorithm::Ring},
+          {Collective::ReduceScatter, Algorithm::Ring},
+          {Collective::Barrier, Algorithm::Dissemination}};
+}
+
 // All partitions of so many ranks into several islands of which one has several.
 inline void for_each_layout(uint32_t world, const std::function<void(const Islands&)>& call) {
   std::vector<std::string> keys(world, "0");

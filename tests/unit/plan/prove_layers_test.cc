@@ -86,6 +86,27 @@ TEST_P(ProveLayersTest, CoarseGrains) {
 INSTANTIATE_TEST_SUITE_P(All, ProveLayersTest, testing::ValuesIn(all_layered()),
                          [](const auto& test) { return test.param.name(); });
 
+class ProveHostOrderTest : public testing::TestWithParam<Layered> {};
+
+// Renamed ranks still send to each other what the other waits for, and blocks go where they belong.
+TEST_P(ProveHostOrderTest, EveryLayoutOfFewRanks) {
+  const auto [collective, algorithm] = GetParam();
+  for (uint32_t world = 3; world <= 5; ++world) {
+    for_each_layout(world, [&](const Islands& islands) {
+      if (islands.in_host_order()) return;
+      for (uint16_t root : roots(collective, world)) {
+        WorldPlan operation = plans_on(islands, collective, algorithm, root);
+        prove_ragged(GetParam().name(), operation, 2);
+        operation.in_place = true;
+        prove_ragged(GetParam().name(), operation, 1024);
+      }
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ProveHostOrderTest, testing::ValuesIn(all_by_neighbours()),
+                         [](const auto& test) { return test.param.name(); });
+
 // Those of one level and of two share the channels.
 TEST(ProveLayersSequenceTest, AnyOperationBehindAnyOther) {
   const Islands islands = Islands::of_shape("2+1").take();
