@@ -5,18 +5,6 @@
 
 namespace rdmacoll {
 
-bool goes_by_neighbours(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::Ring:
-    case Algorithm::Tree:
-    case Algorithm::HalvingDoubling:
-    case Algorithm::Dissemination:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void rename_positions(Plan* plan, const Islands& islands) {
   const bool of_ranks = !is_contiguous(plan->collective);
   const auto rename = [&](BlockRange& blocks) {

@@ -8,10 +8,6 @@
 
 namespace rdmacoll {
 
-// Whether it matters to the algorithm who is next to whom: those that fold by ranks, and those that
-// know of islands, are not to be renamed.
-bool goes_by_neighbours(Algorithm algorithm);
-
 // From the plan of the rank at a position in host order, made for a world of positions: the plan of
 // the rank itself. Blocks that belong to ranks are those of the ranks at these positions.
 void rename_positions(Plan* plan, const Islands& islands);

@@ -131,6 +131,11 @@ bool fits(Algorithm algorithm, uint32_t world) {
   return algorithm != Algorithm::HalvingDoubling || world < 2 * kHalvingBlocksMax;
 }
 
+// Those that fold by ranks, or know of islands, need their ranks as they are.
+bool is_renamed(Algorithm algorithm, const Islands& islands) {
+  return fold_order(algorithm) == FoldOrder::Position && !islands.in_host_order();
+}
+
 }  // namespace
 
 std::optional<Algorithm> algorithm_by_name(std::string_view name) {
@@ -178,7 +183,7 @@ Chain chain_of(Collective collective, Algorithm algorithm, const Islands& island
   const Variant* variant = find(collective, algorithm, islands);
   RDMACOLL_CHECK(variant != nullptr);
   if (islands.world() == 1) return {};
-  if (islands.in_host_order() || !goes_by_neighbours(algorithm)) return variant->chain(islands);
+  if (!is_renamed(algorithm, islands)) return variant->chain(islands);
   return variant->chain(islands.put_in_host_order());
 }
 
@@ -201,7 +206,7 @@ Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, const 
   if (islands.world() == 1) return alone(collective, algorithm);
   const Variant* variant = find(collective, algorithm, islands);
   RDMACOLL_CHECK(variant != nullptr && root < islands.world());
-  if (islands.in_host_order() || !goes_by_neighbours(algorithm)) {
+  if (!is_renamed(algorithm, islands)) {
     return variant->make(rank, islands, root);
   }
   Plan plan = variant->make(islands.position(rank), islands, islands.position(root));
