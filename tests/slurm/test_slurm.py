@@ -27,8 +27,9 @@ rdmacoll.env_from_slurm()
 dist.init_process_group("rdma")
 ones = torch.ones(1)
 dist.all_reduce(ones)
-local = os.environ["LOCAL_RANK"], os.environ["LOCAL_WORLD_SIZE"]
-print("rank", dist.get_rank(), *local, "on", socket.gethostname(), "sum", int(ones), flush=True)
+local = os.environ["LOCAL_RANK"] + " " + os.environ["LOCAL_WORLD_SIZE"]
+# In one piece: ranks may share a pipe, and PYTHONUNBUFFERED writes word by word.
+print(f"rank {dist.get_rank()} {local} on {socket.gethostname()} sum {int(ones)}", flush=True)
 dist.destroy_process_group()
 """
 FOUR_RANKS = [
