@@ -193,11 +193,12 @@ Result<WorkPtr> Communicator::all_gather(ConstBuffer input, std::span<const Muta
   }
   auto op = begin(Collective::AllGather, total_bytes(outputs), 0);
   Operation& operation = scatter_blocks(*op);
-  for (size_t r = 0; r < outputs.size(); ++r) {
-    operation.outputs[r] = bytes_of(outputs[r].data);
-    operation.block_bytes[r] = outputs[r].bytes;
+  for (size_t b = 0; b < outputs.size(); ++b) {
+    const size_t r = rank_of(*operation.plan, b);
+    operation.outputs[b] = bytes_of(outputs[r].data);
+    operation.block_bytes[b] = outputs[r].bytes;
+    if (r == me) operation.inputs[b] = bytes_of(input.data);
   }
-  operation.inputs[me] = bytes_of(input.data);
   return submit(std::move(op), options);
 }
 
@@ -213,11 +214,12 @@ Result<WorkPtr> Communicator::reduce_scatter(std::span<const ConstBuffer> inputs
   }
   auto op = begin(Collective::ReduceScatter, total_bytes(inputs), 0);
   Operation& operation = scatter_blocks(*op);
-  for (size_t r = 0; r < inputs.size(); ++r) {
-    operation.inputs[r] = bytes_of(inputs[r].data);
-    operation.block_bytes[r] = inputs[r].bytes;
+  for (size_t b = 0; b < inputs.size(); ++b) {
+    const size_t r = rank_of(*operation.plan, b);
+    operation.inputs[b] = bytes_of(inputs[r].data);
+    operation.block_bytes[b] = inputs[r].bytes;
+    if (r == me) operation.outputs[b] = bytes_of(output.data);
   }
-  operation.outputs[me] = bytes_of(output.data);
   operation.reduction = reduction(dtype, reduce_op);
   return submit(std::move(op), options);
 }

@@ -55,8 +55,8 @@ void PlanBuilder::finish(const Operands& sources, const Operands& destinations) 
   whole({.kind = StepKind::Reduce, .finishes = true}, sources, destinations);
 }
 
-void PlanBuilder::bare_copy(Operand source, Operand destination) {
-  bare({.kind = StepKind::Copy}, {source}, {destination});
+void PlanBuilder::bare_copy(Operand source, const Operands& destinations) {
+  bare({.kind = StepKind::Copy}, {source}, destinations);
 }
 
 void PlanBuilder::bare_reduce(const Operands& sources, const Operands& destinations) {
@@ -105,6 +105,14 @@ void PlanBuilder::release_stages(const std::vector<uint16_t>& peers, uint8_t cha
                                  BlockRange message) {
   held_channel_ = 0;
   for (uint16_t peer : peers) signal(Counter::Credit, peer, channel, message);
+}
+
+void PlanBuilder::number_blocks_by(const Islands& islands) {
+  RDMACOLL_CHECK(plan_.blocks == islands.world());
+  for (uint32_t island = 0; island < islands.count(); ++island) {
+    const auto members = islands.members(island);
+    plan_.block_ranks.insert(plan_.block_ranks.end(), members.begin(), members.end());
+  }
 }
 
 void PlanBuilder::cut_alike(uint32_t slot_blocks, uint32_t stage_blocks) {
@@ -178,7 +186,7 @@ std::optional<Operand> PlanBuilder::bare(Step step, const Operands& sources,
 
 void PlanBuilder::add_operand(const Operand& operand) {
   if (operand.buffer == Buffer::Slot || operand.buffer == Buffer::PeerSlot) {
-    plan_.slot_blocks = std::max(plan_.slot_blocks, operand.blocks.count);
+    plan_.slot_blocks = std::max({plan_.slot_blocks, operand.blocks.count, operand.message.count});
   }
   if (operand.buffer == Buffer::Stage || operand.buffer == Buffer::PeerStage) {
     plan_.stage_blocks = plan_.blocks;

@@ -25,7 +25,12 @@ inline Operand slot(uint16_t from, BlockRange blocks, uint8_t channel = 0) {
 inline Operand peer_slot(uint16_t to, BlockRange blocks, uint8_t channel = 0) {
   return {Buffer::PeerSlot, channel, to, blocks};
 }
-// The same for messages that may be placed directly (plan.h, "Direct placement").
+// Of a message that several steps fill or read, where it holds more than these blocks.
+inline Operand part_of(BlockRange message, Operand operand) {
+  if (!(message == operand.blocks)) operand.message = message;
+  return operand;
+}
+// A whole one, for messages that may be placed directly (plan.h, "Direct placement").
 inline Operand placed(uint16_t from, BlockRange blocks) {
   return {Buffer::Slot, kOrderedChannel, from, blocks, false, true};
 }
@@ -79,7 +84,7 @@ class PlanBuilder {
   void wait(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks);
   void signal(Counter counter, uint16_t peer, uint8_t channel, BlockRange blocks);
   void signal_data(uint16_t peer, uint8_t channel, BlockRange blocks, Operand source);
-  void bare_copy(Operand source, Operand destination);
+  void bare_copy(Operand source, const Operands& destinations);
   void bare_reduce(const Operands& sources, const Operands& destinations);
   void bare_finish(const Operands& sources, const Operands& destinations);
 
@@ -92,6 +97,9 @@ class PlanBuilder {
   // on no message is zero-copy.
   void forbid_zero_copy() { zero_copy_ = false; }
   void allow_zero_copy() { zero_copy_ = true; }
+
+  // Blocks are numbered island by island.
+  void number_blocks_by(const Islands& islands);
 
   // For plans in which one rank uses slots or stages and another does not: all must cut alike.
   void cut_alike(uint32_t slot_blocks, uint32_t stage_blocks);

@@ -36,6 +36,8 @@ class Islands {
     return {members_.data() + first_[island], first_[island + 1] - first_[island]};
   }
   uint32_t size(uint32_t island) const { return first_[island + 1] - first_[island]; }
+  // Ranks of the islands before this one.
+  uint32_t before(uint32_t island) const { return first_[island]; }
   uint32_t largest() const { return largest_; }
 
   // Host order: the ranks island after island, by place. Positions count in it.

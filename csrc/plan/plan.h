@@ -38,6 +38,8 @@
 //   reduce_scatter: what rank b receives. Input has all; Output has block `rank`.
 //   scatter: what rank b receives. Input has all, on the root; Output has block `rank`.
 //   all_to_all: what I send to rank b < n, in Input; what I get from rank b - n, in Output.
+// A plan may number the blocks of an all_gather or reduce_scatter otherwise, so that those of an
+// island are one range: block b is then of rank block_ranks[b].
 #pragma once
 
 #include <cstdint>
@@ -102,11 +104,12 @@ struct Operand {
   Buffer buffer;
   uint8_t channel = 0;  // of Slot, PeerSlot, Stage, PeerStage
   uint16_t rank = 0;    // of Slot, PeerSlot, PeerStage
-  BlockRange blocks;    // a slot holds the range from its first byte; a stage holds every block of
-                        // a tile at its own place (Tiling::stage_offset)
+  BlockRange blocks;    // a slot holds its message's range from its first byte; a stage holds every
+                        // block of a tile at its own place (Tiling::stage_offset)
   bool zero_copy = false;     // of PeerSlot, Stage: not written where the message is sent so
   bool placed = false;        // of PeerSlot, Slot: may be in the receiver's Output instead
   uint16_t source_first = 0;  // of PeerStage: the first block of the message's source buffer
+  BlockRange message = {};    // of PeerSlot, Slot: the message's blocks, where these are a part
   bool operator==(const Operand&) const = default;
 };
 
@@ -155,10 +158,16 @@ struct Plan {
   uint16_t slot_blocks = 0;   // the most blocks that one slot message holds; 0: it uses no slots
   uint16_t stage_blocks = 0;  // blocks, where it uses stages; else 0
   uint16_t stage_reader = 0;  // one of those that read this rank's stages, where it uses them
+  std::vector<uint16_t> block_ranks;  // empty: block b is rank b's
   std::vector<Lane> lanes;
   std::vector<Step> steps;
   std::vector<Operand> operands;
 };
+
+// Whose block it is, in an all_gather or reduce_scatter.
+inline uint16_t rank_of(const Plan& plan, size_t block) {
+  return plan.block_ranks.empty() ? static_cast<uint16_t>(block) : plan.block_ranks[block];
+}
 
 // Where in a user's buffer the bytes that a Copy or Reduce moves lie when it is done; nullptr: not
 // in any.

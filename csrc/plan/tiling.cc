@@ -63,6 +63,13 @@ Piece Tiling::piece(BlockRange range, uint64_t tile) const {
   return {tile * chunk_bytes_, bytes};
 }
 
+Piece Tiling::in_message(const Operand& operand, uint64_t bytes, uint64_t tile) const {
+  const BlockRange message = operand.message;
+  if (message.count == 0) return {0, bytes};
+  const auto ahead = static_cast<uint16_t>(operand.blocks.first - message.first);
+  return {piece({message.first, ahead}, tile).bytes, piece(message, tile).bytes};
+}
+
 uint64_t Tiling::stage_offset(uint16_t block, uint64_t tile) const {
   return contiguous_ ? block_start(block, tile) : block * chunk_bytes_;
 }

@@ -39,6 +39,9 @@ class Tiling {
   uint64_t most_tiles() const { return contiguous_ ? full_windows_ + 1 : UINT64_MAX; }
   // The range's bytes in this tile; zero bytes past its end.
   Piece piece(BlockRange range, uint64_t tile) const;
+  // Of an operand of a slot: where its blocks, which have `bytes`, lie in their message, and the
+  // bytes of that.
+  Piece in_message(const Operand& operand, uint64_t bytes, uint64_t tile) const;
   // Where a block lies in a stage.
   uint64_t stage_offset(uint16_t block, uint64_t tile) const;
 

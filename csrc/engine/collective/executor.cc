@@ -242,6 +242,10 @@ const std::byte* Executor::source(const Operand& operand, const Piece& piece, ui
 const std::byte* Executor::received(const Operand& operand, const Piece& piece,
                                     uint64_t tile) const {
   const Port& from = port(operand.channel, operand.rank);
+  if (operand.message.count != 0) {
+    const Piece part = tiling_->in_message(operand, piece.bytes, tile);
+    return from.incoming(part.bytes) + part.offset;
+  }
   if (from.is_zero_copy(piece.bytes))
     return from.in_source(ahead_in_source(operand, piece, tile), piece.bytes);
   if (from.is_placed(piece.bytes)) return in_output(operand.blocks, piece);
@@ -272,8 +276,10 @@ std::byte* Executor::destination(const Operand& operand, const Piece& piece, uin
   switch (operand.buffer) {
     case Buffer::Output:
       return in_output(operand.blocks, piece);
-    case Buffer::PeerSlot:
-      return port(operand.channel, operand.rank).outgoing(piece.bytes);
+    case Buffer::PeerSlot: {
+      const Piece part = tiling_->in_message(operand, piece.bytes, tile);
+      return port(operand.channel, operand.rank).outgoing(part.bytes) + part.offset;
+    }
     case Buffer::Stage:
       return my_block_ + layout_.stages(operand.channel) +
              port(operand.channel, stage_reader()).outgoing_index() * layout_.stage_bytes() +

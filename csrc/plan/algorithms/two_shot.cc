@@ -20,7 +20,7 @@ struct TwoShot {
   void publish(PlanBuilder& plan) const {
     plan.lane();
     for (uint16_t peer : others) plan.wait(Counter::Credit, peer, kInputs, all);
-    for (uint16_t peer : others) plan.bare_copy(input(block(peer)), stage(block(peer), kInputs));
+    for (uint16_t peer : others) plan.bare_copy(input(block(peer)), {stage(block(peer), kInputs)});
     for (uint16_t peer : others) plan.signal_data(peer, kInputs, all, input(block(peer)));
   }
 

@@ -42,7 +42,7 @@ void publish_inputs(PlanBuilder& plan, const Parts& parts) {
   for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kInputs, all);
   for (uint16_t peer : plan.others()) {
     const BlockRange theirs = parts.blocks_of(peer);
-    if (theirs.count != 0) plan.bare_copy(input(theirs), stage(theirs, kInputs));
+    if (theirs.count != 0) plan.bare_copy(input(theirs), {stage(theirs, kInputs)});
   }
   for (uint16_t peer : plan.others()) {
     const BlockRange theirs = parts.blocks_of(peer);

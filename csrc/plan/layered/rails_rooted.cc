@@ -52,7 +52,7 @@ void take_from_root(PlanBuilder& plan, const ChainSeat& seat) {
   const BlockRange own = seat.parts.blocks_of(seat.rank);
   const auto take = [&](BlockRange range) {
     if (range.count == 0) return;
-    plan.bare_copy(part_of_stage(seat.root, range, kInputs, 0), output(range));
+    plan.bare_copy(part_of_stage(seat.root, range, kInputs, 0), {output(range)});
   };
   plan.lane();
   plan.hold_stages({seat.root}, kInputs, seat.all);

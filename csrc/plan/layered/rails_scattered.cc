@@ -70,7 +70,7 @@ Plan rails_reduce_scatter(uint16_t rank, const Islands& islands, uint16_t) {
   for (uint16_t of = 0; of < islands.world() && !is_alone; ++of) {
     const bool folded_here =
         islands.share(of, rank) ? of == rank : partner(of, islands.of(rank), islands) == rank;
-    if (!folded_here) plan.bare_copy(input(block(of)), stage(block(of), kInputs));
+    if (!folded_here) plan.bare_copy(input(block(of)), {stage(block(of), kInputs)});
   }
   for (uint16_t peer : plan.others()) plan.signal(Counter::Data, peer, kInputs, all);
   plan.allow_zero_copy();

@@ -50,17 +50,16 @@ bool has_output(Collective collective, uint16_t world, uint16_t root, uint16_t r
 }
 
 // Whose input, and which block of it, ends in output block `block` of `rank`.
-std::pair<uint16_t, uint16_t> origin(Collective collective, uint16_t world, uint16_t root,
-                                     uint16_t rank, size_t block) {
+std::pair<uint16_t, uint16_t> origin(const Plan& plan, uint16_t root, uint16_t rank, size_t block) {
   const uint16_t b = static_cast<uint16_t>(block);
-  switch (collective) {
+  switch (plan.collective) {
     case Collective::Broadcast:
     case Collective::Scatter:
       return {root, b};
     case Collective::AllToAll:
-      return {b - world, rank};
+      return {b - plan.world, rank};
     default:
-      return {b, b};
+      return {rank_of(plan, b), b};
   }
 }
 
@@ -71,8 +70,7 @@ const char* wrong_byte(const WorldPlan& world_plan, uint32_t operation,
   const Plan& plan = world_plan.plans[0];
   const Value value = (*ranks[rank].output[block])[i].value;
   if (!reduces(plan.collective)) {
-    const auto [from, origin_block] =
-        origin(plan.collective, plan.world, world_plan.root, rank, block);
+    const auto [from, origin_block] = origin(plan, world_plan.root, rank, block);
     const bool right = value == symbols.leaf(from, unit_of(operation, origin_block, i));
     return right ? nullptr : "not the byte that it should be";
   }
@@ -100,13 +98,14 @@ Buffers make_buffers(const WorldPlan& world_plan, uint32_t operation, uint16_t r
                   std::vector<std::shared_ptr<Cells>>(count)};
   for (size_t b = 0; b < count; ++b) {
     const uint64_t bytes = contiguous ? world_plan.bytes : world_plan.block_bytes[rank][b];
-    if (has_input(plan.collective, plan.world, world_plan.root, rank, b)) {
+    const uint16_t of = rank_of(plan, b);
+    if (has_input(plan.collective, plan.world, world_plan.root, rank, of)) {
       buffers.input[b] = std::make_shared<Cells>(bytes);
       for (uint64_t i = 0; i < bytes; ++i) {
         (*buffers.input[b])[i].value = symbols.leaf(rank, unit_of(operation, b, i));
       }
     }
-    if (has_output(plan.collective, plan.world, world_plan.root, rank, b)) {
+    if (has_output(plan.collective, plan.world, world_plan.root, rank, of)) {
       const bool shared = world_plan.in_place && buffers.input[b];
       buffers.output[b] = shared ? buffers.input[b] : std::make_shared<Cells>(bytes);
     }

@@ -89,26 +89,32 @@ SymbolicWorld::Place SymbolicWorld::user_place(const std::vector<std::shared_ptr
 SymbolicWorld::Place SymbolicWorld::slot_place(const Operand& operand, uint64_t bytes) {
   Queue& from = queue(operand.rank, at_.rank, operand.channel);
   if (from.waited != from.credited + 1) return refused("reads a slot that it does not hold");
-  if (from.bytes.front() != bytes) return refused("reads another size than the message has");
+  const Piece part = tiling().in_message(operand, bytes, at_.tile);
+  if (from.bytes.front() != part.bytes) return refused("reads another size than the message has");
   if (operand.placed != from.placed.front()) return refused("reads as placed what is not, or not");
   if (from.out_of_slot.front().output.cells != nullptr) return from.out_of_slot.front().output;
   if (from.out_of_slot.front().source.cells != nullptr) return source_place(from, bytes);
-  return {&from.slots[from.credited % bounds_.slot_depth], 0};
+  return {&from.slots[from.credited % bounds_.slot_depth], part.offset};
 }
 
 SymbolicWorld::Place SymbolicWorld::peer_slot_place(const Operand& operand, uint64_t bytes) {
   Queue& to = queue(at_.rank, operand.rank, operand.channel);
   if (to.acquired != to.sent + 1) return refused("writes a slot that it has no credit for");
-  if (bytes > bounds_.slot_bytes) return refused("a message larger than a slot");
+  const Piece part = tiling().in_message(operand, bytes, at_.tile);
+  if (part.bytes > bounds_.slot_bytes) return refused("a message larger than a slot");
+  if (to.filled_bytes != 0 && to.message_bytes != part.bytes) {
+    return refused("writes parts of different messages");
+  }
   to.slots.resize(bounds_.slot_depth);
   Cells& cells = to.slots[to.sent % bounds_.slot_depth];
   cells.resize(bounds_.slot_bytes);
-  to.filled_bytes = bytes;
+  to.filled_bytes += bytes;
+  to.message_bytes = part.bytes;
   to.filled_placed = operand.placed;
   if (operand.placed && grants(operand.rank)) {
     return place_in_output(operand.rank, operand.blocks, bytes);
   }
-  return {&cells, 0};
+  return {&cells, part.offset};
 }
 
 SymbolicWorld::OutOfSlot SymbolicWorld::zero_copy_source(const Step& step) {

@@ -13,6 +13,7 @@ class Shape {
   Shape(const Plan& plan, const Islands& islands) : plan_(plan), islands_(islands) {}
 
   std::string check() {
+    if (!plan_.block_ranks.empty() && !numbers_all_ranks()) return "numbers blocks twice, or not";
     uint32_t next_step = 0;
     for (lane_ = 0; lane_ < plan_.lanes.size() && why_.empty(); ++lane_) {
       const Lane& lane = plan_.lanes[lane_];
@@ -27,6 +28,17 @@ class Shape {
   }
 
  private:
+  bool numbers_all_ranks() const {
+    std::vector<bool> numbered(plan_.world, false);
+    for (uint16_t rank : plan_.block_ranks) {
+      if (rank >= plan_.world || numbered[rank]) return false;
+      numbered[rank] = true;
+    }
+    const bool may =
+        plan_.collective == Collective::AllGather || plan_.collective == Collective::ReduceScatter;
+    return may && plan_.block_ranks.size() == plan_.world && plan_.blocks == plan_.world;
+  }
+
   void check_step(uint32_t index) {
     step_ = index;
     const Step& step = plan_.steps[index];
@@ -90,6 +102,7 @@ class Shape {
     if (operand.zero_copy && !sent) refuse("a zero-copy message that is not sent");
     const bool in_slot = operand.buffer == Buffer::Slot || operand.buffer == Buffer::PeerSlot;
     if (operand.placed && !in_slot) refuse("places what does not travel in a slot");
+    if (operand.message.count != 0) check_part(operand, in_slot);
     if (operand.blocks.count == 0) refuse("an operand without blocks");
     if (!is_contiguous(plan_.collective) && operand.blocks.count != 1) {
       refuse("an operand of several scattered blocks");
@@ -126,6 +139,15 @@ class Shape {
         check_channel(operand, true);
         own(operand.rank, operand.channel, true);
         break;
+    }
+  }
+
+  void check_part(const Operand& operand, bool in_slot) {
+    const BlockRange part = operand.blocks, message = operand.message;
+    check_range(message);
+    if (!in_slot || operand.placed || operand.zero_copy) refuse("a part of what has none");
+    if (part.first < message.first || part.first + part.count > message.first + message.count) {
+      refuse("is no part of its message");
     }
   }
 

@@ -20,6 +20,9 @@ std::string verify(const std::vector<WorldPlan>& operations, const Bounds& bound
           plan.stage_blocks != first.stage_blocks) {
         return "rank " + std::to_string(plan.rank) + " cuts tiles otherwise than rank 0";
       }
+      if (plan.block_ranks != first.block_ranks) {
+        return "rank " + std::to_string(plan.rank) + " numbers blocks otherwise than rank 0";
+      }
     }
   }
   return SymbolicWorld(operations, bounds).run();

@@ -170,7 +170,7 @@ bool SymbolicWorld::wait_credit(Queue& queue, uint32_t depth) {
     queue.credit_clocks.pop_front();
   }
   ++queue.acquired;
-  queue.filled_bytes = 0;
+  queue.filled_bytes = queue.message_bytes = 0;
   queue.filled_placed = false;
   return true;
 }
@@ -198,7 +198,8 @@ void SymbolicWorld::run_signal(const Step& step, uint64_t bytes) {
   if (step.counter == Counter::Data) {
     Queue& to = queue(at_.rank, step.peer, step.channel);
     if (to.acquired != to.sent + 1) return refuse("signals without having waited for credit");
-    if (!is_stage_channel(step.channel) && to.filled_bytes != bytes) {
+    if (!is_stage_channel(step.channel) &&
+        (to.filled_bytes != bytes || to.message_bytes != bytes)) {
       return refuse("announces other bytes than it wrote");
     }
     if (to.filled_placed != step.placed) return refuse("announces as placed what is not, or not");

@@ -46,6 +46,7 @@ class SymbolicWorld {
     uint64_t waited = 0;               // Wait(Data) by the receiver
     uint64_t credited = 0;             // Signal(Credit) by the receiver
     uint64_t filled_bytes = 0;         // of the message acquired last
+    uint64_t message_bytes = 0;        // of the same, as its operands say
     bool filled_placed = false;        // what its operand said of it
     std::list<uint64_t> bytes;         // of messages from the one waited for last
     std::list<Clock> data_clocks;      // of signals not yet waited for

@@ -44,7 +44,7 @@ bool survives(WorldPlan operation, const Bounds& bounds) {
     return true;
   }
   const std::vector<std::vector<uint64_t>> lists{
-      {5, 6, 7, 1, 3}, {6, 0, 5}, {1, 9, 4, 0, 7, 12, 3}};
+      {5, 6, 7, 1, 3}, {6, 0, 5}, {1, 9, 4, 0, 7, 12, 3}, {9, 2, 0, 3, 1}};
   for (const std::vector<uint64_t>& sizes : lists) {
     set_block_sizes(operation, sizes);
     if (!proved()) return false;
@@ -173,6 +173,11 @@ void add_operand_mutations(const WorldPlan& world_plan, const Plan& plan, uint32
       o.source_first = static_cast<uint16_t>((o.source_first + 1) % blocks);
     });
   }
+  if (operand.message.count != 0) {
+    add("of a larger message", [](Operand& o) { ++o.message.count; });
+    add("of a message that begins later", [](Operand& o) { ++o.message.first, --o.message.count; });
+    add("the whole message", [](Operand& o) { o.message = {}; });
+  }
   if (operand.buffer != Buffer::Stage) {
     add("next peer", [world = plan.world](Operand& o) { o.rank = (o.rank + 1) % world; });
   }
@@ -183,6 +188,14 @@ Mutations mutations_of(const WorldPlan& world_plan, const Plan& plan) {
   for (uint32_t i = 0; i < plan.steps.size(); ++i) add_step_mutations(plan, i, mutations);
   for (uint32_t i = 0; i < plan.operands.size(); ++i) {
     add_operand_mutations(world_plan, plan, i, mutations);
+  }
+  if (!plan.block_ranks.empty()) {
+    mutations.push_back({"two ranks' blocks exchanged", [](Plan& mutant) {
+                           std::swap(mutant.block_ranks.front(), mutant.block_ranks.back());
+                         }});
+    mutations.push_back({"a rank without a block", [](Plan& mutant) {
+                           mutant.block_ranks.front() = mutant.block_ranks.back();
+                         }});
   }
   return mutations;
 }

@@ -147,5 +147,26 @@ TEST(TilingTest, ATokenHasOneTileAndNoBytes) {
   EXPECT_EQ(tiling.tiles(range(0, 1)), 0u);
 }
 
+TEST(TilingTest, PartsOfAMessageFollowEachOther) {
+  const std::vector<uint64_t> sizes{7, 3, 0, 5, 2};
+  const Tiling tiling = Tiling::scattered(sizes, plan_of(5, 4), 16, 0, 1);
+  const BlockRange message = range(1, 4);
+  for (uint64_t tile = 0; tile < 2; ++tile) {
+    const uint64_t all = tiling.piece(message, tile).bytes;
+    uint64_t next = 0;
+    for (int b = 1; b < 5; ++b) {
+      const uint64_t bytes = tiling.piece(range(b, 1), tile).bytes;
+      const Operand part{.buffer = Buffer::Slot, .blocks = range(b, 1), .message = message};
+      const Operand whole{.buffer = Buffer::Slot, .blocks = range(b, 1)};
+      EXPECT_EQ(tiling.in_message(part, bytes, tile).offset, next);
+      EXPECT_EQ(tiling.in_message(part, bytes, tile).bytes, all);
+      EXPECT_EQ(tiling.in_message(whole, bytes, tile).offset, 0u);
+      EXPECT_EQ(tiling.in_message(whole, bytes, tile).bytes, bytes);
+      next += bytes;
+    }
+    EXPECT_EQ(next, all);
+  }
+}
+
 }  // namespace
 }  // namespace rdmacoll

@@ -258,7 +258,7 @@ TEST(VerifyTest, AStageThatOnlySomeAreSent) {
   PlanBuilder root(Collective::Broadcast, Algorithm::Direct, 0, 3, 1);
   root.lane();
   root.wait(Counter::Credit, 1, 2, kAll);
-  root.bare_copy(input(kAll), stage(kAll));
+  root.bare_copy(input(kAll), {stage(kAll)});
   root.signal(Counter::Data, 1, 2, kAll);
   operation.plans[0] = root.take();
   PlanBuilder idle(Collective::Broadcast, Algorithm::Direct, 2, 3, 1);
