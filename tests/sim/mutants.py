@@ -205,6 +205,12 @@ MUTANTS = (
         "return 0;",
     ),
     Mutant(
+        "a part of a message is written at its beginning",
+        EXECUTOR,
+        "return port(operand.channel, operand.rank).outgoing(part.bytes) + part.offset;",
+        "return port(operand.channel, operand.rank).outgoing(part.bytes);",
+    ),
+    Mutant(
         "the own host's sum is not waited for",
         LEADERS,
         "plan.wait(Counter::Data, rank, kSums, kAll);",

@@ -9,14 +9,16 @@ namespace rdmacoll {
 namespace {
 
 // Small slots: many tiles from few bytes, and every ring of slots goes round. With many ranks they
-// must hold a line for each.
+// must hold a line for each; between hosts, for each rank of one.
 constexpr uint64_t kSlotBytes = 256;
+constexpr uint64_t kSlotBytesOfHosts = 512;
 constexpr uint64_t kStageBytes = 2048;
 constexpr uint32_t kFewRanks = 9;
 
-Layout small_layout(uint32_t world) {
-  return world <= kFewRanks ? Layout(world, kSlotBytes, kStageBytes)
-                            : Layout(world, kSlotBytesMin, world * kLineBytes);
+Layout small_layout(uint32_t world, bool with_hosts) {
+  return world <= kFewRanks
+             ? Layout(world, with_hosts ? kSlotBytesOfHosts : kSlotBytes, kStageBytes)
+             : Layout(world, kSlotBytesMin, world * kLineBytes);
 }
 
 constexpr int64_t kTimeoutMs = 1000;  // of virtual time
@@ -58,7 +60,7 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
     auto heap = Heap::create(config);
     RDMACOLL_CHECK(heap.ok() && transports_.back()->adopt_heap(heap.take()).ok());
     auto setup = GroupSetup::begin(*transports_.back(), network_.clock(), config,
-                                   small_layout(world), r, world);
+                                   small_layout(world, between_hosts_ != nullptr), r, world);
     RDMACOLL_CHECK(setup.ok());
     setups.push_back(setup.take());
     records.push_back(setups.back().record());

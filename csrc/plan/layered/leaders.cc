@@ -9,12 +9,6 @@ namespace {
 
 const BlockRange kAll = block(0);
 
-// Who on an island speaks to another one.
-uint16_t leader(uint32_t island, uint32_t to, const Islands& islands) {
-  const auto members = islands.members(island);
-  return members[to % members.size()];
-}
-
 // The island's inputs to its sum, which goes to all that it is for. The last is this rank itself.
 void sum_up(PlanBuilder& plan, uint16_t rank, const Islands& islands) {
   const uint16_t island = islands.of(rank);

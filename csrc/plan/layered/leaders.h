@@ -1,11 +1,17 @@
 // Leaders: plans of two levels for latency. H islands, S bytes: out of an island go at most (H-1)
-// S, and a result is one network latency away (a barrier: log2 H).
+// S, in at most one message to each other island, and a result is one network latency away (a
+// barrier: log2 H).
 //
 //   all_reduce  every rank sums up its island; for each other island one of them sends the sum, and
 //               one takes that island's and shows it to the others. All ranks fold the islands'
 //               sums in the same order, each for itself.
 //   reduce      one rank of each island sends the island's sum to the root
 //   broadcast   the root sends to one rank of each other island, which shows it to the others
+//   all_gather  for each other island one rank sends the blocks of its own, as one message, and one
+//               takes that island's and shows them to the others
+//   reduce_scatter
+//               the same with the sums, over its island, of the other island's blocks. Each rank
+//               folds the islands' sums of its block in their order.
 //   barrier     through the first rank of each island; these by dissemination
 //
 // Floor: plan/layered. Thread: pure functions.
@@ -19,6 +25,8 @@ namespace rdmacoll {
 Plan leaders_all_reduce(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_reduce(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_broadcast(uint16_t rank, const Islands& islands, uint16_t root);
+Plan leaders_all_gather(uint16_t rank, const Islands& islands, uint16_t root);
+Plan leaders_reduce_scatter(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_barrier(uint16_t rank, const Islands& islands, uint16_t root);
 
 }  // namespace rdmacoll

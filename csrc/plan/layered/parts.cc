@@ -58,6 +58,11 @@ std::vector<uint16_t> islands_from(uint32_t island, const Islands& islands) {
   return others_from(static_cast<uint16_t>(island), static_cast<uint16_t>(islands.count()));
 }
 
+uint16_t leader(uint32_t island, uint32_t to, const Islands& islands) {
+  const auto members = islands.members(island);
+  return members[to % members.size()];
+}
+
 Operands island_inputs(uint16_t rank, const Islands& islands, BlockRange block, uint8_t channel,
                        uint16_t first_of_source) {
   Operands sources;

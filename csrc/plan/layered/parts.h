@@ -41,6 +41,9 @@ void publish_inputs(PlanBuilder& plan, const Parts& parts);
 // The islands but this one, the next first: everybody starts with another.
 std::vector<uint16_t> islands_from(uint32_t island, const Islands& islands);
 
+// Who on an island speaks to another one: each of its ranks to as many as the next, or one more.
+uint16_t leader(uint32_t island, uint32_t to, const Islands& islands);
+
 // What a rank's island gives to one block of a fold, in the order of ranks: its own input, and the
 // stages of the others, which are held. `first_of_source`: the first block of what the others'
 // stage messages to this rank name as their source.

@@ -97,6 +97,10 @@ constexpr Variant kVariants[] = {
     {Collective::Broadcast, Algorithm::Leaders, For::Levels, leaders_broadcast,
      chains::through<1, 1>},
     {Collective::Reduce, Algorithm::Leaders, For::Levels, leaders_reduce, chains::through<1, 1>},
+    {Collective::AllGather, Algorithm::Leaders, For::Levels, leaders_all_gather,
+     chains::through<1, 2>},
+    {Collective::ReduceScatter, Algorithm::Leaders, For::Levels, leaders_reduce_scatter,
+     chains::through<1, 2>},
     {Collective::Barrier, Algorithm::Leaders, For::Levels, leaders_barrier,
      chains::in_rounds_of_hosts},
 };
@@ -123,12 +127,15 @@ const Variant* find(Collective collective, Algorithm algorithm, const Islands& i
   return nullptr;
 }
 
-// One message of halving_doubling holds half the blocks, of which there are as many as the largest
-// power of two in the world; with a cache line for each they must fit in the smallest slot.
-constexpr uint32_t kHalvingBlocksMax = 2 * kSlotBytesMin / kLineBytes;
+// So many blocks, with a cache line for each, fit in the smallest slot.
+constexpr uint32_t kSlotBlocksMax = kSlotBytesMin / kLineBytes;
 
-bool fits(Algorithm algorithm, uint32_t world) {
-  return algorithm != Algorithm::HalvingDoubling || world < 2 * kHalvingBlocksMax;
+// One message of halving_doubling holds half the blocks, of which there are as many as the largest
+// power of two in the world. One of leaders holds the blocks of an island.
+bool fits(Collective collective, Algorithm algorithm, const Islands& islands) {
+  if (algorithm == Algorithm::HalvingDoubling) return islands.world() < 4 * kSlotBlocksMax;
+  const bool holds_islands = algorithm == Algorithm::Leaders && !is_contiguous(collective);
+  return !holds_islands || islands.largest() <= kSlotBlocksMax;
 }
 
 // Those that fold by ranks, or know of islands, need their ranks as they are.
@@ -163,7 +170,7 @@ Status check_algorithm(const std::string& setting, const std::string& value) {
 }
 
 bool exists(Collective collective, Algorithm algorithm, const Islands& islands) {
-  return find(collective, algorithm, islands) != nullptr && fits(algorithm, islands.world());
+  return find(collective, algorithm, islands) != nullptr && fits(collective, algorithm, islands);
 }
 
 std::vector<Algorithm> algorithms_of(Collective collective, const Islands& islands) {

@@ -151,6 +151,10 @@ TEST(ChoicesTest, SeveralHostsTakeLeadersForLatencyAndRailsForBandwidth) {
   EXPECT_EQ(chosen(Collective::AllReduce, 64 << 20, kTwoHosts), Algorithm::Rails);
   EXPECT_EQ(chosen(Collective::AllGather, 64 << 20, kTwoHosts), Algorithm::Rails);
   EXPECT_EQ(chosen(Collective::Barrier, 0, kTwoHosts), Algorithm::Leaders);
+  const Islands eight_hosts = Islands::of_shape("8x8").take();
+  for (Collective collective : {Collective::AllGather, Collective::ReduceScatter}) {
+    EXPECT_EQ(chosen(collective, 4 << 10, eight_hosts), Algorithm::Leaders);
+  }
   EXPECT_EQ(chosen(Collective::AllToAll, 4, kTwoHosts), Algorithm::Direct);
   EXPECT_EQ(chosen(Collective::AllReduce, 1 << 20, kTwoHosts, Algorithm::Ring), Algorithm::Ring);
 }

@@ -21,6 +21,30 @@ struct Traffic {
   uint64_t most_in() const { return *std::max_element(in.begin(), in.end()); }
 };
 
+bool leaves(const Step& step, const Plan& plan, const Islands& islands) {
+  return step.kind == StepKind::Signal && step.counter == Counter::Data &&
+         !islands.share(plan.rank, step.peer);
+}
+
+uint64_t messages_out(const Plan& plan, const Islands& islands) {
+  return static_cast<uint64_t>(
+      std::count_if(plan.steps.begin(), plan.steps.end(),
+                    [&](const Step& step) { return leaves(step, plan, islands); }));
+}
+
+// By the islands of sender and receiver.
+std::vector<std::vector<uint64_t>> messages_between(const WorldPlan& operation) {
+  const Islands& islands = operation.islands;
+  std::vector<std::vector<uint64_t>> between(islands.count(),
+                                             std::vector<uint64_t>(islands.count()));
+  for (const Plan& plan : operation.plans) {
+    for (const Step& step : plan.steps) {
+      if (leaves(step, plan, islands)) ++between[islands.of(plan.rank)][islands.of(step.peer)];
+    }
+  }
+  return between;
+}
+
 // Of one tile that holds everything: a buffer of so many bytes, or blocks of so many each.
 Traffic traffic_of(const WorldPlan& operation, uint64_t bytes) {
   const Islands& islands = operation.islands;
@@ -38,10 +62,7 @@ Traffic traffic_of(const WorldPlan& operation, uint64_t bytes) {
       traffic.out[from] += piece;
       traffic.in[islands.of(operand.rank)] += piece;
     }
-    for (const Step& step : plan.steps) {
-      traffic.messages[from] += step.kind == StepKind::Signal && step.counter == Counter::Data &&
-                                !islands.share(plan.rank, step.peer);
-    }
+    traffic.messages[from] += messages_out(plan, islands);
   }
   return traffic;
 }
@@ -95,6 +116,50 @@ TEST(LayeredCostTest, EqualHostsSendEquallyMuch) {
       const uint64_t of_each = chained ? bytes : all / hosts;
       EXPECT_EQ(traffic.most_out(), of_each) << collective_name(collective);
       EXPECT_EQ(traffic.most_in(), of_each) << collective_name(collective);
+    }
+  }
+}
+
+// All blocks, or sums, that one host has for another are in one message: no byte more than with
+// rails.
+TEST(LayeredCostTest, LeadersSendAHostsBlocksInOneMessageToEveryOtherHost) {
+  for (uint32_t world = 3; world <= 7; ++world) {
+    for_each_layout(world, [&](const Islands& islands) {
+      for (Collective collective : {Collective::AllGather, Collective::ReduceScatter}) {
+        const WorldPlan operation = plans_on(islands, collective, Algorithm::Leaders);
+        for (uint64_t bytes : {1u, 1000u}) {
+          const Traffic traffic = traffic_of(operation, bytes);
+          for (uint32_t island = 0; island < islands.count(); ++island) {
+            const uint64_t own = islands.size(island);
+            const uint64_t blocks = collective == Collective::AllGather
+                                        ? own * (islands.count() - 1)
+                                        : islands.world() - own;
+            ASSERT_EQ(traffic.out[island], blocks * bytes)
+                << collective_name(collective) << " on " << islands.shape();
+          }
+        }
+        const auto between = messages_between(operation);
+        for (uint32_t from = 0; from < islands.count(); ++from) {
+          for (uint32_t to = 0; to < islands.count(); ++to) {
+            ASSERT_EQ(between[from][to], from != to)
+                << collective_name(collective) << " on " << islands.shape();
+          }
+        }
+      }
+    });
+  }
+}
+
+// Where there are ranks enough, none sends to two hosts.
+TEST(LayeredCostTest, LeadersShareTheOtherHostsOut) {
+  for (const char* shape : {"4x4", "3x2+1", "8x8", "2+1+7"}) {
+    const Islands islands = Islands::of_shape(shape).take();
+    for (Collective collective : {Collective::AllGather, Collective::ReduceScatter}) {
+      for (const Plan& plan : plans_on(islands, collective, Algorithm::Leaders).plans) {
+        const uint32_t size = islands.size(islands.of(plan.rank));
+        const uint32_t most = (islands.count() + size - 1) / size;
+        EXPECT_LE(messages_out(plan, islands), most) << collective_name(collective) << shape;
+      }
     }
   }
 }

@@ -42,6 +42,14 @@ TEST(SelectTest, HalvingDoublingStopsWhereItsMessagesOutgrowASlot) {
   EXPECT_FALSE(exists(Collective::AllReduce, Algorithm::HalvingDoubling, kUnmapped(256)));
 }
 
+TEST(SelectTest, LeadersStopWhereAnIslandsBlocksOutgrowASlot) {
+  for (Collective collective : {Collective::AllGather, Collective::ReduceScatter}) {
+    EXPECT_TRUE(exists(collective, Algorithm::Leaders, Islands::of_shape("2x64").take()));
+    EXPECT_FALSE(exists(collective, Algorithm::Leaders, Islands::of_shape("1+65").take()));
+  }
+  EXPECT_TRUE(exists(Collective::AllReduce, Algorithm::Leaders, Islands::of_shape("1+65").take()));
+}
+
 TEST(SelectTest, AllThatExistsIsListedOnce) {
   const std::vector<Algorithm> mapped = {Algorithm::Direct, Algorithm::Ring};
   EXPECT_EQ(algorithms_of(Collective::AllGather, kMapped(2)), mapped);
@@ -49,8 +57,8 @@ TEST(SelectTest, AllThatExistsIsListedOnce) {
                                            Algorithm::Tree};
   EXPECT_EQ(algorithms_of(Collective::AllReduce, kUnmapped(4096)), unmapped);
   EXPECT_EQ(algorithms_of(Collective::Barrier, kMapped(2)).size(), 1u);
-  const std::vector<Algorithm> of_two_hosts = {Algorithm::Direct, Algorithm::Ring,
-                                               Algorithm::Rails};
+  const std::vector<Algorithm> of_two_hosts = {Algorithm::Direct, Algorithm::Ring, Algorithm::Rails,
+                                               Algorithm::Leaders};
   EXPECT_EQ(algorithms_of(Collective::AllGather, kTwoHosts), of_two_hosts);
   EXPECT_TRUE(exists(Collective::Barrier, Algorithm::Leaders, kTwoHosts));
 }
