@@ -109,9 +109,8 @@ void PlanBuilder::release_stages(const std::vector<uint16_t>& peers, uint8_t cha
 
 void PlanBuilder::number_blocks_by(const Islands& islands) {
   RDMACOLL_CHECK(plan_.blocks == islands.world());
-  for (uint32_t island = 0; island < islands.count(); ++island) {
-    const auto members = islands.members(island);
-    plan_.block_ranks.insert(plan_.block_ranks.end(), members.begin(), members.end());
+  for (uint32_t block = 0; block < islands.world(); ++block) {
+    plan_.block_ranks.push_back(islands.at_position(block));
   }
 }
 

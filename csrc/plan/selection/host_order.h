@@ -9,7 +9,7 @@
 namespace rdmacoll {
 
 // From the plan of the rank at a position in host order, made for a world of positions: the plan of
-// the rank itself. Blocks that belong to ranks are those of the ranks at these positions.
+// the rank itself. Blocks that belong to ranks keep their numbers, which then are positions.
 void rename_positions(Plan* plan, const Islands& islands);
 
 }  // namespace rdmacoll
