@@ -171,8 +171,10 @@ class Transport {
   }
 
   // --- set-up ---------------------------------------------------------------------------------
-  // Meets the process of an address; both sides must call it before their deadlines. The same
-  // address gives the same PeerId. Unsupported: this transport does not reach that process.
+  // Meets the process of an address; both sides must call it before their deadlines. With a
+  // deadline that has passed it looks once and does not wait: Timeout says that the two have not
+  // met yet, and what has begun goes on at the next call. The same address gives the same PeerId.
+  // Unsupported: this transport does not reach that process.
   virtual Result<PeerId> connect(const std::string& address, Deadline deadline) = 0;
   // Whether the process of the address waits for this one in connect(), as far as is heard.
   virtual bool called_by(const std::string& address) const = 0;

@@ -65,26 +65,27 @@ Status GroupSetup::meet(const std::vector<std::string>& records, Deadline deadli
     RDMACOLL_RETURN_IF_ERROR(check(record.value(), peer));
     theirs_.push_back(record.take());
   }
-  // A connection waits until the other side turns to it as well. All in ascending order is without
-  // deadlock: suppose a circle in which each waits for the next, a for b, b for c. As b is not yet
-  // at a, c comes before a: every rank of the circle is lower than the one two places before, all
-  // the way round, which cannot be.
   // One that is not reached is no reason to leave the others waiting: each finds out for itself.
-  Status first_failure;
+  std::vector<uint32_t> peers;
+  std::vector<std::string> addresses;
   for (uint32_t peer = 0; peer < mine_.world; ++peer) {
     if (peer == mine_.rank) continue;
-    const Status met = meet_peer(peer, deadline);
-    if (!met.ok() && first_failure.ok()) first_failure = with_rank(met, peer);
+    peers.push_back(peer);
+    addresses.push_back(theirs_[peer].address);
   }
-  return first_failure;
+  const std::vector<Status> statuses = transports_.connect_all(
+      addresses, deadline,
+      [&](size_t index, const Path& path) { return offer(peers[index], path); });
+  for (size_t index = 0; index < statuses.size(); ++index) {
+    if (!statuses[index].ok()) return with_rank(statuses[index], peers[index]);
+  }
+  return Status();
 }
 
-Status GroupSetup::meet_peer(uint32_t peer, Deadline deadline) {
-  auto path = transports_.connect(theirs_[peer].address, deadline);
-  if (!path.ok()) return path.status();
-  paths_[peer] = path.take();
-  RDMACOLL_RETURN_IF_ERROR(transports_.offer_region(paths_[peer], block_.id));
-  return transports_.offer_heap(paths_[peer]);
+Status GroupSetup::offer(uint32_t peer, const Path& path) {
+  paths_[peer] = path;
+  RDMACOLL_RETURN_IF_ERROR(transports_.offer_region(path, block_.id));
+  return transports_.offer_heap(path);
 }
 
 // An equivalence, whatever the links turn out to be: two ranks share an island if both have said

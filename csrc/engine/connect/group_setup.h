@@ -36,7 +36,7 @@ class GroupSetup {
 
   // What the others must know, to be exchanged.
   std::string record() const { return mine_.encode(); }
-  // Checks everybody's records, meets their processes and offers them the block.
+  // Checks everybody's records, meets their processes, all at once, and offers them the block.
   Status meet(const std::vector<std::string>& records, Deadline deadline);
   // Opens everybody's blocks, once they have been offered. Unsupported: one of this rank's island
   // is reached without mapping it.
@@ -47,7 +47,7 @@ class GroupSetup {
  private:
   GroupSetup(Transports& transports, const Clock& clock, Layout layout, Region block,
              GroupRecord mine);
-  Status meet_peer(uint32_t peer, Deadline deadline);
+  Status offer(uint32_t peer, const Path& path);
   Status check(const GroupRecord& theirs, uint32_t rank) const;
   Islands islands() const;
   Status not_mapped(uint32_t peer) const;

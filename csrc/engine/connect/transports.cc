@@ -2,6 +2,8 @@
 #include "csrc/engine/connect/transports.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "csrc/base/check.h"
 #include "csrc/base/host_name.h"
@@ -21,8 +23,12 @@ constexpr const char* kHeap = "heap";
 constexpr const char* kLargestHeap = "largest heap";  // of another that it maps; missing: any
 constexpr size_t kMaxHostNameBytes = 256;             // of another host, in errors
 
-// How long one waits in a transport before one looks whether the peer calls over a later one.
+// How long one is not answered in a transport before one looks whether the peer calls over a later
+// one, and how long one sleeps between two looks at those that are not met yet: the longer, the
+// longer nothing has come of it.
 constexpr int64_t kLookForCallsMs = 150;
+constexpr std::chrono::microseconds kSleepLeast{50};
+constexpr std::chrono::microseconds kSleepMost{2000};
 
 void add_reason(std::string* reasons, const std::string& transport, const std::string& why) {
   *reasons += (reasons->empty() ? "" : "; ") + transport + ": " + why;
@@ -124,7 +130,41 @@ std::string Transports::island_of(const std::string& address) {
   return fields.ok() ? fields.value()[kIsland] : "";
 }
 
-Result<Path> Transports::connect(const std::string& bytes, Deadline deadline) {
+std::vector<Status> Transports::connect_all(const std::vector<std::string>& addresses,
+                                            Deadline deadline, const Met& met) {
+  struct Pending {
+    size_t index;
+    TaggedFields address;
+  };
+  std::vector<Status> statuses(addresses.size());
+  std::vector<Pending> pending;
+  for (size_t index = 0; index < addresses.size(); ++index) {
+    Result<TaggedFields> address = parse_tagged_fields(addresses[index]);
+    statuses[index] = address.status();
+    if (!address.ok()) continue;
+    pending.push_back({index, address.take()});
+    std::string& host_name = pending.back().address[kHostName];
+    host_name = printable(host_name, kMaxHostNameBytes);
+  }
+  Deadline look_for_calls = Deadline::after_ms(clock_, kLookForCallsMs);
+  for (auto sleep = kSleepLeast;; sleep = std::min(2 * sleep, kSleepMost)) {
+    const bool last = deadline.passed(clock_);
+    const bool for_calls = look_for_calls.passed(clock_);
+    if (for_calls) look_for_calls = Deadline::after_ms(clock_, kLookForCallsMs);
+    const size_t were_pending = pending.size();
+    std::erase_if(pending, [&](Pending& one) {
+      Result<Path> path = look(addresses[one.index], one.address, for_calls);
+      if (!last && path.status().code() == StatusCode::Timeout) return false;
+      statuses[one.index] = path.ok() ? met(one.index, path.value()) : path.status();
+      return true;
+    });
+    if (pending.empty()) return statuses;
+    if (pending.size() < were_pending) sleep = kSleepLeast;
+    std::this_thread::sleep_for(sleep);
+  }
+}
+
+Result<Path> Transports::look(const std::string& bytes, TaggedFields address, bool for_calls) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = known_.find(bytes); known != known_.end()) {
@@ -133,11 +173,7 @@ Result<Path> Transports::connect(const std::string& bytes, Deadline deadline) {
       return path;
     }
   }
-  Result<TaggedFields> address = parse_tagged_fields(bytes);
-  if (!address.ok()) return address.status();
-  TaggedFields fields = address.take();
-  fields[kHostName] = printable(fields[kHostName], kMaxHostNameBytes);
-  Result<Path> path = choose(std::move(fields), deadline);
+  Result<Path> path = choose(std::move(address), for_calls);
   if (!path.ok()) return path.status();
   const std::lock_guard lock(mutex_);
   known_.emplace(bytes, path.value());
@@ -145,7 +181,7 @@ Result<Path> Transports::connect(const std::string& bytes, Deadline deadline) {
   return path;
 }
 
-Result<Path> Transports::choose(TaggedFields address, Deadline deadline) const {
+Result<Path> Transports::choose(TaggedFields address, bool for_calls) const {
   Path path{.same_host = address[kHostId] == host_.id, .host = address[kHostId]};
   std::string passed_over;
   for (size_t i = 0; i < transports_.size(); ++i) {
@@ -154,7 +190,7 @@ Result<Path> Transports::choose(TaggedFields address, Deadline deadline) const {
       add_reason(&passed_over, name, "RDMACOLL_REQUIRE=" + require_);
       continue;
     }
-    Result<PeerId> peer = connect_over(i, address, deadline);
+    Result<PeerId> peer = connect_over(i, address, for_calls);
     if (peer.ok()) {
       path.transport = transports_[i];
       path.peer = peer.value();
@@ -181,29 +217,22 @@ Result<Path> Transports::choose(TaggedFields address, Deadline deadline) const {
 }
 
 Result<PeerId> Transports::connect_over(size_t index, const TaggedFields& address,
-                                        Deadline deadline) const {
+                                        bool for_calls) const {
   Transport& transport = *transports_[index];
   const auto field = address.find(transport.info().name);
   if (field == address.end()) {
     return Status(StatusCode::Unsupported, "the other process has it not open");
   }
-  std::vector<std::pair<Transport*, std::string>> later;  // that both have
-  for (size_t i = index + 1; i < transports_.size(); ++i) {
-    const auto theirs = address.find(transports_[i]->info().name);
-    if (theirs != address.end()) later.emplace_back(transports_[i], theirs->second);
+  Result<PeerId> peer = transport.connect(field->second, Deadline{0});
+  if (!for_calls || peer.status().code() != StatusCode::Timeout) return peer;
+  for (size_t later = index + 1; later < transports_.size(); ++later) {
+    const Transport& other = *transports_[later];
+    const auto theirs = address.find(other.info().name);
+    if (theirs == address.end() || !other.called_by(theirs->second)) continue;
+    return Status(StatusCode::Unsupported,
+                  "the other process could not use it, and calls over " + other.info().name);
   }
-  if (later.empty()) return transport.connect(field->second, deadline);
-  while (true) {
-    const Deadline look = Deadline::after_ms(clock_, kLookForCallsMs);
-    const bool last = look.at_ns >= deadline.at_ns;
-    Result<PeerId> peer = transport.connect(field->second, last ? deadline : look);
-    if (peer.ok() || peer.status().code() != StatusCode::Timeout || last) return peer;
-    for (const auto& [other, theirs] : later) {
-      if (!other->called_by(theirs)) continue;
-      return Status(StatusCode::Unsupported,
-                    "the other process could not use it, and calls over " + other->info().name);
-    }
-  }
+  return peer;
 }
 
 }  // namespace rdmacoll

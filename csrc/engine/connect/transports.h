@@ -32,8 +32,8 @@ namespace rdmacoll {
 // How two processes come to the same choice. Both go through the transports that both have open, in
 // the same order, and connect over the first that does not answer Unsupported. Most know that at
 // once (another host, another kind of network); but one may learn by a handshake that only it sees
-// refused. It goes on to the next transport and calls from there: so whoever waits in one transport
-// looks now and then whether the peer calls over a later one, and follows.
+// refused. It goes on to the next transport and calls from there: so whoever is not answered in one
+// transport looks now and then whether the peer calls over a later one, and follows.
 class Transports {
  public:
   // Where this process runs.
@@ -80,9 +80,13 @@ class Transports {
   Heap* heap() const { return heap_.get(); }
 
   // --- others ---------------------------------------------------------------------------------
-  // Meets the process behind an address over the first transport that reaches it; both sides must
-  // call it before their deadlines. Unsupported says of each transport why not.
-  Result<Path> connect(const std::string& address, Deadline deadline);
+  // Meets the processes behind these addresses, all at once, each over the first transport that
+  // reaches it; both sides must call it before their deadlines. `met` hears of each at once, by its
+  // index among the addresses. The others' statuses, by index; Unsupported says of each transport
+  // why not.
+  using Met = std::function<Status(size_t index, const Path& path)>;
+  std::vector<Status> connect_all(const std::vector<std::string>& addresses, Deadline deadline,
+                                  const Met& met);
   Status offer_region(const Path& path, RegionId region);
   Result<Region> open_region(const Path& path, const std::string& key, Deadline deadline);
   // Lets the peer map my heap, if the path's transport shares memory; the other side's open_heap()
@@ -99,8 +103,10 @@ class Transports {
   void add(Transport* transport);
   void use(Transport* transport);  // under the mutex, once there are threads
 
-  Result<Path> choose(TaggedFields address, Deadline deadline) const;
-  Result<PeerId> connect_over(size_t index, const TaggedFields& address, Deadline deadline) const;
+  // One look at each: Timeout, if it is not met yet.
+  Result<Path> look(const std::string& bytes, TaggedFields address, bool for_calls);
+  Result<Path> choose(TaggedFields address, bool for_calls) const;
+  Result<PeerId> connect_over(size_t index, const TaggedFields& address, bool for_calls) const;
   // The key of a region of mine for one transport, or why that cannot reach the region.
   Result<std::string> key_for(const Transport* transport, RegionId region) const;
   Result<RegionId> new_region();

@@ -18,8 +18,7 @@
 namespace rdmacoll {
 namespace {
 
-// How often one that waits to be dialled looks whether the other process still is there: also while
-// it waits by turns here and in a later transport, which takes 150 ms each time.
+// How often one that waits to be dialled looks whether the other process still is there.
 constexpr int64_t kLookNs = 100'000'000;
 // How soon one that was turned away, or found the other busy, dials again.
 constexpr int64_t kRedialNs = 5'000'000;
@@ -45,21 +44,23 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
 
   PeerId id = 0;
   Status outcome;
-  int64_t look_at_ns = clock_.now_ns() + kLookNs, dial_at_ns = 0;
   const bool in_time = serve_until(deadline, [&] {
     if (const auto known = ids_.find(theirs.process); known != ids_.end()) {
       id = known->second;
       outcome = peer_status(id);
+      meetings_.erase(theirs.process);
       return true;
     }
+    Meeting& meeting =
+        meetings_.try_emplace(theirs.process, clock_.now_ns() + kLookNs).first->second;
     outcome = refusals_.status_of(theirs.process);
     if (!outcome.ok()) return true;
     if (own_address_.process < theirs.process && !dialling(theirs.process)) {
-      if (clock_.now_ns() < dial_at_ns) return false;
+      if (clock_.now_ns() < meeting.dial_at_ns) return false;
       outcome = dial(theirs);
-      dial_at_ns = clock_.now_ns() + kRedialNs;
-    } else if (clock_.now_ns() >= look_at_ns) {
-      look_at_ns = clock_.now_ns() + kLookNs;
+      meeting.dial_at_ns = clock_.now_ns() + kRedialNs;
+    } else if (clock_.now_ns() >= meeting.look_at_ns) {
+      meeting.look_at_ns = clock_.now_ns() + kLookNs;
       outcome = listener_of(theirs).status();
     }
     return !outcome.ok();

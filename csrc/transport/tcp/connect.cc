@@ -33,6 +33,7 @@ Result<PeerId> TcpTransport::connect(const std::string& address, Deadline deadli
   auto parsed = tcp::parse_address(address);
   if (!parsed.ok()) return parsed.status();
   const tcp::Address theirs = parsed.take();
+  const bool looks_once = deadline.passed(clock_);
   PeerId id = 0;
   Status outcome;
   const bool in_time = serve_until(deadline, [&] {
@@ -56,7 +57,7 @@ Result<PeerId> TcpTransport::connect(const std::string& address, Deadline deadli
   if (in_time) return outcome.ok() ? Result<PeerId>(id) : Result<PeerId>(outcome);
   const std::lock_guard lock(mutex_);
   const Status late = timed_out(theirs);
-  connector_->forget(theirs.process);
+  if (!looks_once) connector_->forget(theirs.process);
   return late;
 }
 

@@ -16,6 +16,7 @@ namespace rdmacoll {
 
 using verbs::Address;
 using verbs::Hello;
+using verbs::PeerHandshake;
 using verbs::QueuePair;
 using verbs::SignalRing;
 
@@ -41,16 +42,14 @@ Result<PeerId> VerbsTransport::connect(const std::string& address, Deadline dead
   auto admitted = admit(theirs.value());
   if (!admitted.ok()) return admitted.status();
   Peer& peer = *admitted.value();
-  int64_t again_ms = kHelloAgainMs;
   while (!peer.handshake.knows_me) {
     if (const Status failure = peer_status(peer.id); !failure.ok()) return failure;
     RDMACOLL_RETURN_IF_ERROR(failures_.device);
     RDMACOLL_RETURN_IF_ERROR(failures_.listener);
-    if (deadline.passed(clock_)) return timed_out(peer);
-    say_hello(peer);
-    changed_.wait_for(lock,
-                      std::chrono::milliseconds(std::min(again_ms, deadline.left_ms(clock_))));
-    again_ms = std::min(2 * again_ms, kHelloAgainMostMs);
+    say_hello_again(&peer);
+    const int64_t left_ms = deadline.left_ms(clock_);
+    if (left_ms == 0) return timed_out(peer);
+    changed_.wait_for(lock, std::chrono::milliseconds(std::min(kHelloAgainMs, left_ms)));
   }
   return peer.id;
 }
@@ -142,6 +141,17 @@ Status VerbsTransport::equip(Peer* peer) {
 void VerbsTransport::discard(Peer& peer) {
   if (peer.handshake.way != nullptr) table().destroy_ah(peer.handshake.way);
   if (peer.own_ring.registered != nullptr) table().dereg_mr(peer.own_ring.registered);
+}
+
+// If it is time to.
+void VerbsTransport::say_hello_again(Peer* peer) {
+  PeerHandshake& handshake = peer->handshake;
+  const int64_t now_ns = clock_.now_ns();
+  if (now_ns < handshake.hello_at_ns) return;
+  say_hello(*peer);
+  handshake.hello_after_ms =
+      std::clamp(2 * handshake.hello_after_ms, kHelloAgainMs, kHelloAgainMostMs);
+  handshake.hello_at_ns = now_ns + handshake.hello_after_ms * 1'000'000;
 }
 
 void VerbsTransport::say_hello(const Peer& peer) {

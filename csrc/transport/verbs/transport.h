@@ -103,6 +103,7 @@ class VerbsTransport final : public Transport {
   void hear_datagram(const std::byte* data, size_t bytes);
   void hear(Peer* peer, const verbs::Hello& hello);
   Status join(Peer* peer, const verbs::Hello& hello);
+  void say_hello_again(Peer* peer);
   void say_hello(const Peer& peer);
   void hear_event(const ibv_async_event& event);
   void hear_closed(const Status& why);

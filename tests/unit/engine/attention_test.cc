@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "csrc/engine/drive/thread_progress.h"
+#include "tests/connect_one.h"
 #include "tests/unit/engine/fake_transport.h"
 
 namespace rdmacoll {
@@ -58,7 +59,8 @@ struct Attended : testing::Test {
     // The background thread sleeps, or will, before anything asks for it.
     FakeTransport its_transport{"fake", "its address"};
     Transports its{{&its_transport}, {"its host", "its host"}, Config{}, clock};
-    ASSERT_TRUE(transports.connect(its.local_address(), Deadline::after_ms(clock, kLongMs)).ok());
+    ASSERT_TRUE(
+        connect_one(transports, its.local_address(), Deadline::after_ms(clock, kLongMs)).ok());
     progress->add(group);
   }
   // Whether so many rounds more are driven.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/connect_one.h"
 #include "tests/unit/engine/fake_transport.h"
 
 namespace rdmacoll {
@@ -24,7 +25,8 @@ struct Process {
       : transports(having(has_shm, has_verbs), Host{"id of " + host, host}, config, clock) {}
 
   Result<Path> connect(const Process& other) {
-    return transports.connect(other.transports.local_address(), Deadline::after_ms(clock, 10'000));
+    return connect_one(transports, other.transports.local_address(),
+                       Deadline::after_ms(clock, 10'000));
   }
   std::vector<Transport*> having(bool has_shm, bool has_verbs) {
     std::vector<Transport*> list;
@@ -113,18 +115,16 @@ TEST(Transports, WhatIsRequiredMustReachOtherHosts) {
 // shm, where it waits.
 TEST(Transports, AWaitingSideFollowsToWhereItIsCalled) {
   Process mine("a");
-  int64_t longest_ns = 0;
-  mine.shm.on_connect = [&](const std::string&, Deadline deadline) {
-    longest_ns = std::max(longest_ns, deadline.at_ns - mine.clock.at_ns);
-    mine.clock.wait_until(deadline);
+  const int64_t begin_ns = mine.clock.at_ns;
+  mine.shm.on_connect = [&](const std::string&, Deadline) {
+    mine.clock.at_ns += 10'000'000;
     if (mine.shm.connected.size() == 3) mine.verbs.callers.insert("verbs address");
     return Status(StatusCode::Timeout, "nobody came");
   };
   Result<Path> path = mine.connect(Process("a"));
   ASSERT_TRUE(path.ok()) << path.status().message();
   EXPECT_EQ(path.value().transport, &mine.verbs);
-  EXPECT_EQ(mine.shm.connected.size(), 3u);
-  EXPECT_LE(longest_ns, 200'000'000);
+  EXPECT_LE(mine.clock.at_ns - begin_ns, 200'000'000);
   EXPECT_NE(path.value().reason.find("same host, but shm: "), std::string::npos)
       << path.value().reason;
 }
@@ -132,26 +132,51 @@ TEST(Transports, AWaitingSideFollowsToWhereItIsCalled) {
 TEST(Transports, AWaitingSideThatNobodyCallsWaitsToItsDeadline) {
   Process mine("a");
   mine.verbs.callers.insert("the address of another");
-  mine.shm.on_connect = [&](const std::string&, Deadline deadline) {
-    mine.clock.wait_until(deadline);
+  mine.shm.on_connect = [&](const std::string&, Deadline) {
+    mine.clock.at_ns += 10'000'000;
     return Status(StatusCode::Timeout, "nobody came");
   };
   const int64_t begin_ns = mine.clock.at_ns;
   const Status status = mine.connect(Process("a")).status();
   EXPECT_EQ(status.code(), StatusCode::Timeout);
   EXPECT_EQ(status.message(), "shm: nobody came");
-  EXPECT_EQ(mine.clock.at_ns - begin_ns, 10'000'000'000);
+  EXPECT_EQ(mine.clock.at_ns - begin_ns, 10'010'000'000) << "and one look more";
   EXPECT_TRUE(mine.verbs.connected.empty());
 }
 
-TEST(Transports, WithNothingToFollowToAWaitIsOne) {
-  Process mine("a", true, false);
-  mine.shm.on_connect = [&](const std::string&, Deadline deadline) {
-    mine.clock.wait_until(deadline);
-    return Status(StatusCode::Timeout, "nobody came");
+// The first of them is late, and keeps none of the others from being met.
+TEST(Transports, AllAreMetAtOnce) {
+  Process mine("a");
+  std::map<std::string, int> looks;
+  mine.shm.on_connect = [&](const std::string& address, Deadline) -> Result<PeerId> {
+    mine.clock.at_ns += 1'000'000;
+    const int count = ++looks[address];
+    if (address == "broken") return Status(StatusCode::PeerFailed, "it has ended");
+    if (address == "never" || (address == "late" && count < 20)) {
+      return Status(StatusCode::Timeout, "nobody came");
+    }
+    return PeerId{static_cast<PeerId>(count)};
   };
-  EXPECT_EQ(mine.connect(Process("a")).status().code(), StatusCode::Timeout);
-  EXPECT_EQ(mine.shm.connected.size(), 1u);
+  std::vector<std::string> addresses;
+  for (const char* name : {"late", "quick", "never", "broken", "unwelcome"}) {
+    addresses.push_back(encode(TaggedFields{{"host id", "id of a"}, {"shm", name}}));
+  }
+  addresses.push_back("no address");
+  std::vector<size_t> met;
+  const auto statuses = mine.transports.connect_all(
+      addresses, Deadline::after_ms(mine.clock, 1000), [&](size_t index, const Path& path) {
+        met.push_back(index);
+        EXPECT_EQ(path.transport, &mine.shm);
+        return index == 4 ? Status(StatusCode::System, "no room") : Status();
+      });
+  EXPECT_EQ(met, (std::vector<size_t>{1, 4, 0}));
+  EXPECT_TRUE(statuses[0].ok() && statuses[1].ok());
+  EXPECT_EQ(statuses[2].message(), "shm: nobody came");
+  EXPECT_EQ(statuses[3].message(), "shm: it has ended");
+  EXPECT_EQ(statuses[4].message(), "no room");
+  EXPECT_EQ(statuses[5].code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(looks["quick"], 1);
+  EXPECT_EQ(looks["broken"], 1);
 }
 
 TEST(Transports, AKnownProcessKeepsItsPath) {
@@ -271,9 +296,9 @@ TEST(Transports, WhatComesFromOutsideIsNotTrusted) {
   EXPECT_FALSE(parse_tagged_fields(std::string(3, '\xff')).ok());
   EXPECT_FALSE(parse_tagged_fields(std::string(kMaxTaggedFieldsBytes + 1, 'x')).ok());
   EXPECT_EQ(parse_tagged_fields(good).value(), parse_tagged_fields(good).value());
-  EXPECT_EQ(mine.transports.connect("no address", Deadline{0}).status().code(),
+  EXPECT_EQ(connect_one(mine.transports, "no address", Deadline{0}).status().code(),
             StatusCode::InvalidArgument);
-  EXPECT_EQ(mine.transports.connect("", Deadline{0}).status().code(), StatusCode::Unsupported);
+  EXPECT_EQ(connect_one(mine.transports, "", Deadline{0}).status().code(), StatusCode::Unsupported);
   const Path path{.transport = &mine.shm};
   for (const std::string& key : {std::string(), std::string("garbage"), encode({{"shm", ""}}),
                                  encode({{"shm", "?"}}), encode({{"verbs", "+key"}})}) {
@@ -295,7 +320,7 @@ TEST(Transports, WhatAPeerWritesIsPrintedWithoutControlCharacters) {
   EXPECT_EQ(transports.open_region(path, key, deadline).status().message(),
             "its memory cannot be reached by shm: no\\x1b[2J");
   const std::string address = encode(TaggedFields{{"host id", "other"}, {"host name", "h\033[2J"}});
-  const Status nowhere = transports.connect(address, deadline).status();
+  const Status nowhere = connect_one(transports, address, deadline).status();
   EXPECT_NE(nowhere.message().find("host 'h\\x1b[2J'"), std::string::npos) << nowhere.message();
 }
 
@@ -354,7 +379,7 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
   const SteadyClock clock;
   Result<std::unique_ptr<Transports>> only_shm = Transports::open(with("shm"), clock, nullptr);
   ASSERT_TRUE(only_shm.ok()) << only_shm.status().message();
-  auto self = only_shm.value()->connect(only_shm.value()->local_address(), Deadline{0});
+  auto self = connect_one(*only_shm.value(), only_shm.value()->local_address(), Deadline{0});
   ASSERT_TRUE(self.ok()) << self.status().message();
   EXPECT_EQ(self.value().transport->info().name, "shm");
   Config config = with("shm");
@@ -367,7 +392,7 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
   EXPECT_NE(island(only_shm), "");
   EXPECT_NE(island(only_shm), island(elsewhere));
   const Status status =
-      only_shm.value()->connect(elsewhere.value()->local_address(), Deadline{0}).status();
+      connect_one(*only_shm.value(), elsewhere.value()->local_address(), Deadline{0}).status();
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   EXPECT_TRUE(says(status, {"host 'far away'", "shm: ", "verbs: RDMACOLL_TRANSPORT=shm"}))
       << status.message();
@@ -379,7 +404,7 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
         << only_verbs.status().message();
     return;
   }
-  self = only_verbs.value()->connect(only_verbs.value()->local_address(), Deadline{0});
+  self = connect_one(*only_verbs.value(), only_verbs.value()->local_address(), Deadline{0});
   ASSERT_TRUE(self.ok()) << self.status().message();
   EXPECT_EQ(self.value().transport->info().name, "verbs");
   EXPECT_EQ(island(only_verbs), "");

@@ -22,6 +22,9 @@ constexpr int64_t kTimeToProveNs = 200'000'000;
 // How long the process with the larger id waits to be dialled.
 constexpr int64_t kCallBackNs = 300'000'000;
 
+// How long a process stays wanted after it was last asked for.
+constexpr int64_t kWantedNs = 10'000'000'000;
+
 }  // namespace
 
 bool Connector::Meeting::is_complete() const {
@@ -82,6 +85,7 @@ Connector::Meeting& Connector::meeting_with(const ProcessId& process) {
 
 void Connector::meet(const Address& theirs) {
   Meeting& meeting = meeting_with(theirs.process);
+  meeting.asked_at_ns = clock_.now_ns();
   if (meeting.wanted) return;
   meeting.wanted = theirs;
   meeting.dial_at_ns = clock_.now_ns() + (me_ < theirs.process ? 0 : kCallBackNs);
@@ -143,7 +147,10 @@ void Connector::serve() {
   advance_strangers();  // who has proved itself by now loses no place
   accept();
   advance_strangers();
-  for (auto& [process, meeting] : meetings_) advance_dial(process, meeting);
+  for (auto& [process, meeting] : meetings_) {
+    if (clock_.now_ns() >= meeting.asked_at_ns + kWantedNs) forget(process);
+    advance_dial(process, meeting);
+  }
 }
 
 // One from each listener by turns, so that a flood at one address keeps nobody out at another.

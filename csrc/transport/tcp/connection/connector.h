@@ -44,7 +44,8 @@ class Connector {
   std::vector<Endpoint> endpoints() const;
   const std::vector<Interface>& interfaces() const { return interfaces_; }
 
-  // Wants to meet this process from now on; serve() does the rest.
+  // Wants to meet this process; serve() does the rest. Whoever has not asked for a while has given
+  // that up.
   void meet(const Address& theirs);
   // Gives that up.
   void forget(const ProcessId& process);
@@ -71,6 +72,7 @@ class Connector {
     std::vector<std::optional<Connection>> connections;  // by stream
     std::optional<Dial> dial;
     std::optional<Address> wanted;  // whom to dial
+    int64_t asked_at_ns = 0;
     int64_t dial_at_ns = 0;
     std::optional<Endpoint> way;  // where this process has reached it
     Status failure;

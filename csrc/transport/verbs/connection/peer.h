@@ -92,6 +92,8 @@ struct PeerHandshake {
   bool forged = false;           // somebody spoke in its name without knowing the job's secret
   bool heard_hello = false;      // its queue pair numbers have come
   bool knows_me = false;         // and it has joined its own to mine
+  int64_t hello_at_ns = 0;       // when it is told of mine again
+  int64_t hello_after_ms = 0;    // and how long after that
 };
 
 struct Peer {
