@@ -48,19 +48,19 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
     if (const auto known = ids_.find(theirs.process); known != ids_.end()) {
       id = known->second;
       outcome = peer_status(id);
-      meetings_.erase(theirs.process);
+      refusals_.note_met(theirs.process);
       return true;
     }
-    Meeting& meeting =
-        meetings_.try_emplace(theirs.process, clock_.now_ns() + kLookNs).first->second;
+    const int64_t now_ns = clock_.now_ns();
+    Refusals::Times& times = refusals_.times_of(theirs.process, {now_ns, now_ns + kLookNs});
     outcome = refusals_.status_of(theirs.process);
     if (!outcome.ok()) return true;
     if (own_address_.process < theirs.process && !dialling(theirs.process)) {
-      if (clock_.now_ns() < meeting.dial_at_ns) return false;
+      if (now_ns < times.dial_at_ns) return false;
       outcome = dial(theirs);
-      meeting.dial_at_ns = clock_.now_ns() + kRedialNs;
-    } else if (clock_.now_ns() >= meeting.look_at_ns) {
-      meeting.look_at_ns = clock_.now_ns() + kLookNs;
+      times.dial_at_ns = now_ns + kRedialNs;
+    } else if (now_ns >= times.look_at_ns) {
+      times.look_at_ns = now_ns + kLookNs;
       outcome = listener_of(theirs).status();
     }
     return !outcome.ok();

@@ -2,6 +2,7 @@
 // one of them is told. Floor: transport/shm. Thread: under the transport's mutex.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -14,6 +15,16 @@ namespace rdmacoll {
 
 class Refusals {
  public:
+  // When one that is to be met is dialled, or looked after, the next time.
+  struct Times {
+    int64_t dial_at_ns;
+    int64_t look_at_ns;
+  };
+  Times& times_of(const ProcessId& process, const Times& first) {
+    return times_.try_emplace(process, first).first->second;
+  }
+  void note_met(const ProcessId& process) { times_.erase(process); }
+
   // Somebody was turned away, who may be anybody.
   void note_turned_away(const std::string& why) { turned_away_ = why; }
   // Whoever said that it was this process did not prove itself. Another process of this user may
@@ -45,6 +56,7 @@ class Refusals {
   }
 
  private:
+  std::map<ProcessId, Times> times_;
   std::map<ProcessId, Status> refused_;
   std::set<ProcessId> hung_up_;
   std::string turned_away_;  // the last

@@ -132,13 +132,6 @@ class ShmTransport final : public Transport {
   OpenRegion& opened(PeerId peer, RegionId region) const;
   Control& control() const { return *reinterpret_cast<Control*>(control_segment_.data()); }
 
-  // With a process that connect() was called for, and that is not met yet.
-  struct Meeting {
-    explicit Meeting(int64_t look) : look_at_ns(look) {}
-    int64_t look_at_ns;
-    int64_t dial_at_ns = 0;
-  };
-
   const Clock& clock_;
   const JobKey key_;
   const ShmAddress own_address_;
@@ -155,7 +148,6 @@ class ShmTransport final : public Transport {
   uint32_t peer_count_ = 0;
   std::map<ProcessId, PeerId> ids_;
   std::list<Handshake> handshakes_;  // connected, Hello not yet heard
-  std::map<ProcessId, Meeting> meetings_;
   Refusals refusals_;
   std::map<RegionId, MyRegion> regions_;  // mine, while peers may have them
   Generation generations_ = 0;
