@@ -89,9 +89,12 @@ Result<std::unique_ptr<FlightService>> FlightService::start(const Config& config
   auto listener =
       listen_as("rdmacoll-debug/" + std::to_string(::getpid()) + "/" + hex(random.value()));
   if (!listener.ok()) return listener.status();
-  UniqueFd asked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!asked.valid()) return Status::from_errno("eventfd", errno);
-  if (!config.dump_dir.empty()) take_signal(asked.get());
+  UniqueFd asked;
+  if (!config.dump_dir.empty()) {
+    asked = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!asked.valid()) return Status::from_errno("eventfd", errno);
+    take_signal(asked.get());
+  }
   return std::unique_ptr<FlightService>(new FlightService(listener.take(), std::move(asked)));
 }
 

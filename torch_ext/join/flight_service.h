@@ -38,7 +38,7 @@ class FlightService {
   std::shared_ptr<FlightRecorder> recorder();
 
   UniqueFd listener_;
-  UniqueFd asked_;  // an eventfd, which the signal handler writes
+  UniqueFd asked_;  // an eventfd, which the signal handler writes; none: nobody asks by a signal
   std::mutex mutex_;
   std::shared_ptr<FlightRecorder> recorder_;  // under the mutex
   std::thread thread_;
