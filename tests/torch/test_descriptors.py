@@ -1,4 +1,4 @@
-"""What a group costs a process in descriptors: some of its own, and three for each rank it meets."""
+"""What a group costs a process in descriptors: some of its own, and three for each peer."""
 
 from __future__ import annotations
 
