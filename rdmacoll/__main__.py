@@ -2,6 +2,7 @@
 would do on other hosts, and what the ranks of a job are doing."""
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -20,13 +21,20 @@ exit status is 1 if the compiled module does not load, 2 if --peers is asked out
 
 
 def main() -> int:
-    """Who reads no further, as `head` does, has seen enough: that is no error to tell about."""
+    """Who reads no further, as `head` does, has seen enough: that is no error to tell about. Where
+    there is no room for the output, it is one, and no other file's."""
     try:
         status = _command()
         sys.stdout.flush()
+        return status
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its end
-        return 0
+        status = 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        print(f"rdmacoll: the output cannot be written: {error.strerror}", file=sys.stderr)
+        status = 1
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its end
     return status
 
 

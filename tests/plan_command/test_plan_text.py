@@ -160,3 +160,11 @@ def test_a_reader_that_has_seen_enough() -> None:
         command.stdout.close()
         assert command.stderr.read() == b""
         assert command.wait() == 0
+
+
+def test_no_room_for_the_output() -> None:
+    with open("/dev/full", "w") as full:
+        piped = [sys.executable, "-m", "rdmacoll", "plan", "--hosts", "2x2", "--bytes", "1M"]
+        done = subprocess.run(piped, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "rdmacoll: the output cannot be written: No space left on device\n"
