@@ -89,7 +89,8 @@ def fit_links(cells: Sequence[Cell], forecasts: Forecasts) -> Fit | None:
 
 def close_choices(cells: Sequence[Cell], times_ns: Sequence[int]) -> list[bool]:
     """For each collective and size, whether what is forecast to be quickest is nearly that. Of two
-    with the same forecast it is the first, as in csrc/plan/choice/choices.cc."""
+    with the same forecast it is the first. Jobs take rails where these are forecast to be nearly as
+    quick (csrc/plan/choice/choices.cc)."""
     cases: dict[tuple[str, int], list[tuple[int, float]]] = {}
     for cell, time_ns in zip(cells, times_ns, strict=True):
         cases.setdefault((cell.collective, cell.bytes), []).append((time_ns, cell.time_us))

@@ -159,6 +159,17 @@ TEST(ChoicesTest, SeveralHostsTakeLeadersForLatencyAndRailsForBandwidth) {
   EXPECT_EQ(chosen(Collective::AllReduce, 1 << 20, kTwoHosts, Algorithm::Ring), Algorithm::Ring);
 }
 
+// On four hosts of four the two send the same bytes, and leaders a little less often.
+TEST(ChoicesTest, RailsAreTakenWhereOthersAreHardlyQuicker) {
+  const Islands islands = Islands::of_shape("4x4").take();
+  const auto time_ns = [&](Algorithm algorithm) {
+    return Forecast(Collective::AllGather, algorithm, islands, 1).time_ns(64 << 20, kRoom, {});
+  };
+  EXPECT_LT(time_ns(Algorithm::Leaders), time_ns(Algorithm::Rails));
+  EXPECT_EQ(chosen(Collective::AllGather, 64 << 20, islands), Algorithm::Rails);
+  EXPECT_EQ(chosen(Collective::AllGather, 4 << 10, islands), Algorithm::Leaders);
+}
+
 // On a network of short latency and slow links rails begin sooner.
 TEST(ChoicesTest, WhatLinksCostDecides) {
   const auto first_of_rails = [&](const char* table) {
