@@ -39,7 +39,13 @@ Result<std::vector<std::string>> StoreBootstrap::all_gather(const std::string& m
     const std::vector<std::string> keys = next_keys();
     const std::string& own_key = keys[static_cast<size_t>(rank_)];
     store_->set(own_key, mine);
-    const Status all_are_here = wait_for(keys, deadline);
+    Status all_are_here = wait_for(keys, deadline);
+    if (all_are_here.code() == StatusCode::Timeout) {
+      all_are_here = Status(StatusCode::Timeout,
+                            "not all ranks came to make the group: no word from " + missing(keys) +
+                                "; see whether they run, and name the same members, or raise the "
+                                "timeout");
+    }
     if (!all_are_here.ok()) {
       give_up(own_key, all_are_here.message());
       return all_are_here;
@@ -129,25 +135,26 @@ Status StoreBootstrap::try_goes_on() {
 }
 
 // By looking, not by Store::wait(): that one cannot be interrupted, and warns on the terminal each
-// time it is cut short. One key a look, so that a thousand ranks do not busy the store; whether the
-// try is given up only once the wait has become long.
-Status StoreBootstrap::wait_for(const std::vector<std::string>& keys, Deadline deadline) {
-  if (store_->check(keys)) return Status();
+// time it is cut short. Whoever waits looks for one key alone, so that a thousand ranks do not busy
+// the store; it is found by halves, and what came meanwhile is seen in few looks: over a long line
+// each takes as long as the line.
+Status StoreBootstrap::wait_for(std::span<const std::string> keys, Deadline deadline) {
+  if (store_->check({keys.begin(), keys.end()})) return Status();
+  if (keys.size() == 1) return wait_for_one(keys.front(), deadline);
+  const size_t half = keys.size() / 2;
+  RDMACOLL_RETURN_IF_ERROR(wait_for(keys.first(half), deadline));
+  return wait_for(keys.subspan(half), deadline);
+}
+
+// Whether the try is given up is asked only once the wait has become long.
+Status StoreBootstrap::wait_for_one(const std::string& key, Deadline deadline) {
   const SteadyClock clock;
-  auto pause = kShortestPause;
-  for (const std::string& key : keys) {
-    while (!store_->check({key})) {
-      RDMACOLL_RETURN_IF_ERROR(interrupt_());
-      if (pause == kLongestPause) RDMACOLL_RETURN_IF_ERROR(try_goes_on());
-      if (deadline.passed(clock)) {
-        return Status(StatusCode::Timeout,
-                      "not all ranks came to make the group: no word from " + missing(keys) +
-                          "; see whether they run, and name the same members, or "
-                          "raise the timeout");
-      }
-      std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, kLongestPause);
-    }
+  for (auto pause = kShortestPause; !store_->check({key});
+       pause = std::min(2 * pause, kLongestPause)) {
+    RDMACOLL_RETURN_IF_ERROR(interrupt_());
+    if (pause == kLongestPause) RDMACOLL_RETURN_IF_ERROR(try_goes_on());
+    if (deadline.passed(clock)) return Status(StatusCode::Timeout, "");
+    std::this_thread::sleep_for(pause);
   }
   return Status();
 }

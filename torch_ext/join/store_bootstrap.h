@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
@@ -34,7 +35,9 @@ class StoreBootstrap final : public Bootstrap {
   int64_t take_place();
   std::vector<std::string> read(const std::vector<std::string>& keys);
   void leave(const std::vector<std::string>& keys);
-  Status wait_for(const std::vector<std::string>& keys, Deadline deadline);
+  // Timeout: some are missing, without words.
+  Status wait_for(std::span<const std::string> keys, Deadline deadline);
+  Status wait_for_one(const std::string& key, Deadline deadline);
   std::string missing(const std::vector<std::string>& keys);
   // The number of the last try that was given up, and why, with a space between; "0": none was.
   std::string last_given_up();
