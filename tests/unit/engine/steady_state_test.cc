@@ -2,6 +2,9 @@
 // once operations of each kind have warmed up. Sanitizers have an operator new of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
+#include <execinfo.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <new>
 
@@ -10,11 +13,26 @@
 
 namespace {
 thread_local uint64_t allocations = 0;
+
+// Who has allocated first, once that is wrong.
+struct Culprit {
+  bool is_wanted = false;
+  int frames = 0;
+  void* stack[24];
+
+  void look() {
+    if (!is_wanted) return;
+    is_wanted = false;  // backtrace() may allocate itself
+    frames = ::backtrace(stack, 24);
+  }
+};
+thread_local Culprit culprit;
 }  // namespace
 
 // Not inlined: where only one of a pair is, the compiler takes it for a mismatch.
 [[gnu::noinline]] void* operator new(size_t bytes) {
   ++allocations;
+  culprit.look();
   void* memory = std::malloc(bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
@@ -78,8 +96,11 @@ void count_allocations(Communicator& c) {
   Step step(c);
   for (int i = 0; i < kWarmUp; ++i) step.run();
   const uint64_t before = allocations;
+  culprit.is_wanted = true;
   for (int i = 0; i < kOperations; ++i) step.run();
+  culprit.is_wanted = false;
   EXPECT_EQ(allocations - before, 0u) << "in " << kOperations << " steps of rank " << c.rank();
+  ::backtrace_symbols_fd(culprit.stack, culprit.frames, STDERR_FILENO);
 }
 
 TEST(SteadyState, AllocatesNothing) {
