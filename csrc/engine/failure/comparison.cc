@@ -2,7 +2,6 @@
 #include "csrc/engine/failure/comparison.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace rdmacoll {
 namespace {
@@ -26,15 +25,15 @@ std::optional<uint32_t> Comparison::look(const CollectiveCall& mine, int64_t sta
 }
 
 void Comparison::ask(int64_t now_ns, const std::function<bool(uint32_t)>& waits_for) {
-  std::vector<uint32_t> peers;
+  asked_.clear();
   for (uint32_t peer = 0; peer < world_; ++peer) {
-    if (waits_for(peer)) peers.push_back(peer);
+    if (waits_for(peer)) asked_.push_back(peer);
   }
-  if (peers.size() > kMaxCallLogsRead) {  // as not all can be asked at once, ask others each time
-    const auto by = static_cast<size_t>(now_ns / kCompareNs) * kMaxCallLogsRead % peers.size();
-    std::rotate(peers.begin(), peers.begin() + static_cast<ptrdiff_t>(by), peers.end());
+  if (asked_.size() > kMaxCallLogsRead) {  // as not all can be asked at once, ask others each time
+    const auto by = static_cast<size_t>(now_ns / kCompareNs) * kMaxCallLogsRead % asked_.size();
+    std::rotate(asked_.begin(), asked_.begin() + static_cast<ptrdiff_t>(by), asked_.end());
   }
-  call_logs_.begin(peers);
+  call_logs_.begin(asked_);
   asked_ns_ = now_ns;
 }
 

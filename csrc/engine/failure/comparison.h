@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "csrc/engine/failure/call_log_reader.h"
 #include "csrc/engine/work/call.h"
@@ -16,7 +17,9 @@ namespace rdmacoll {
 
 class Comparison {
  public:
-  Comparison(CallLogReader& call_logs, uint32_t world) : call_logs_(call_logs), world_(world) {}
+  Comparison(CallLogReader& call_logs, uint32_t world) : call_logs_(call_logs), world_(world) {
+    asked_.reserve(world);  // an operation that waits allocates no more than another
+  }
 
   // To be called now and then while `mine` waits. A peer that has called another collective, among
   // those for which waits_for() is true when they are asked; nullopt: none is known.
@@ -28,7 +31,8 @@ class Comparison {
 
   CallLogReader& call_logs_;
   const uint32_t world_;
-  uint64_t asked_about_ = 0;  // a sequence number; 0: nothing
+  std::vector<uint32_t> asked_;  // the last time
+  uint64_t asked_about_ = 0;     // a sequence number; 0: nothing
   int64_t asked_ns_ = 0;
 };
 
