@@ -70,15 +70,16 @@ def measure(workload: Workload, parallelism: str, options: argparse.Namespace) -
     return row_of(workload.name, parallelism, samples, turns_s)
 
 
+class WrongLosses(Exception):
+    """Two systems that compute the same do not have the same losses."""
+
+
 def check_losses(workload: Workload, losses: dict[str, list[float]]) -> None:
     expected = torch.tensor(losses[BASELINE][:CHECKED_STEPS])
     for name, own in losses.items():
         worst = (torch.tensor(own[:CHECKED_STEPS]) - expected).abs().max().item()
         if not worst <= TOLERANCE:
-            # Python must not end before gloo's threads have let go of its tensors: such a thread
-            # aborts the process.
-            dist.destroy_process_group()
-            sys.exit(
+            raise WrongLosses(
                 f"{workload.name}: the losses on {name} differ from gloo's by up to {worst:.1g}"
             )
 
@@ -109,10 +110,15 @@ def main() -> None:
     options.systems = systems()
     console = Console(quiet=dist.get_rank() != 0, highlight=False)
     result = Result(dist.get_world_size(), torch.__version__, measure_machine(world), [])
-    for name in options.workloads:
-        for parallelism in PARALLELISMS:
-            console.print(f"{name}, {parallelism} ...")
-            result.rows.append(measure(WORKLOADS[name](), parallelism, options))
+    try:
+        for name in options.workloads:
+            for parallelism in PARALLELISMS:
+                console.print(f"{name}, {parallelism} ...")
+                result.rows.append(measure(WORKLOADS[name](), parallelism, options))
+    except WrongLosses as error:
+        # A thread of gloo that still holds a tensor when Python ends aborts the process.
+        dist.destroy_process_group()
+        sys.exit(str(error))
     console.print(heading(result), table(result), sep="\n")
     if dist.get_rank() == 0 and options.json:
         options.json.write_text(json.dumps(asdict(result), indent=1) + "\n")

@@ -21,8 +21,8 @@ exit status is 1 if the compiled module does not load, 2 if --peers is asked out
 
 
 def main() -> int:
-    """Who reads no further, as `head` does, has seen enough: that is no error to tell about. Where
-    there is no room for the output, it is one, and no other file's."""
+    """The exit status. Output that nobody reads any further, as behind `head`, is no error; output
+    that there is no room for is one."""
     try:
         status = _command()
         sys.stdout.flush()
@@ -30,7 +30,7 @@ def main() -> int:
     except BrokenPipeError:
         status = 0
     except OSError as error:
-        if error.errno != errno.ENOSPC or error.filename is not None:
+        if error.errno != errno.ENOSPC or error.filename is not None:  # of a file: it has a name
             raise
         print(f"rdmacoll: the output cannot be written: {error.strerror}", file=sys.stderr)
         status = 1

@@ -83,7 +83,8 @@ class PlannedGroup {
     const Status known = check_algorithm("RDMACOLL_ALGO", config_.algorithm);
     if (!known.ok()) throw py::value_error(known.message());
     tuning_ = value_or_refuse(tuning_of(config_));
-    // No group is larger, yet. By then slots are as small, and stages as large, as they may be.
+    // A larger group has no layout. Its slots and stages would be those of the largest that has
+    // one, whose slots are the smallest and whose stages are the largest that there are.
     const uint32_t world = std::min<uint32_t>(islands_.world(), kMaxWorld);
     const Layout layout = Layout::within(world, config_.block_bytes);
     room_ = {layout.slot_bytes(), layout.stage_bytes()};

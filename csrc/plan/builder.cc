@@ -60,6 +60,7 @@ void PlanBuilder::bare_copy(Operand source, const Operands& destinations) {
 }
 
 void PlanBuilder::bare_reduce(const Operands& sources, const Operands& destinations) {
+  if (sources.size() == 1) return bare_copy(sources.front(), destinations);
   bare({.kind = StepKind::Reduce}, sources, destinations);
 }
 
@@ -109,9 +110,7 @@ void PlanBuilder::release_stages(const std::vector<uint16_t>& peers, uint8_t cha
 
 void PlanBuilder::number_blocks_by(const Islands& islands) {
   RDMACOLL_CHECK(plan_.blocks == islands.world());
-  for (uint32_t block = 0; block < islands.world(); ++block) {
-    plan_.block_ranks.push_back(islands.at_position(block));
-  }
+  plan_.block_ranks = islands.host_order();
 }
 
 void PlanBuilder::cut_alike(uint32_t slot_blocks, uint32_t stage_blocks) {

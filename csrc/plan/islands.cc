@@ -39,7 +39,7 @@ Islands::Islands(std::vector<uint16_t> island) : island_(std::move(island)) {
   in_host_order_ = std::is_sorted(members_.begin(), members_.end());
 }
 
-Islands Islands::put_in_host_order() const {
+Islands Islands::reordered() const {
   std::vector<uint16_t> island = island_;
   std::sort(island.begin(), island.end());
   return Islands(std::move(island));

@@ -44,10 +44,10 @@ class Islands {
   uint16_t position(uint32_t rank) const {
     return static_cast<uint16_t>(first_[island_[rank]] + place_[rank]);
   }
-  uint16_t at_position(uint32_t position) const { return members_[position]; }
+  const std::vector<uint16_t>& host_order() const { return members_; }
   bool in_host_order() const { return in_host_order_; }
-  // The same islands of ranks that are in host order.
-  Islands put_in_host_order() const;
+  // Islands of the same sizes, whose ranks are in host order.
+  Islands reordered() const;
 
   bool all_mapped() const { return count() == 1; }
   // Several, of which one has several ranks: plans of two levels make sense.

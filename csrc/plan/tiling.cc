@@ -63,9 +63,8 @@ Piece Tiling::piece(BlockRange range, uint64_t tile) const {
   return {tile * chunk_bytes_, bytes};
 }
 
-Piece Tiling::in_message(const Operand& operand, uint64_t bytes, uint64_t tile) const {
+Piece Tiling::part_of_message(const Operand& operand, uint64_t tile) const {
   const BlockRange message = operand.message;
-  if (message.count == 0) return {0, bytes};
   const auto ahead = static_cast<uint16_t>(operand.blocks.first - message.first);
   return {piece({message.first, ahead}, tile).bytes, piece(message, tile).bytes};
 }

@@ -41,12 +41,15 @@ class Tiling {
   Piece piece(BlockRange range, uint64_t tile) const;
   // Of an operand of a slot: where its blocks, which have `bytes`, lie in their message, and the
   // bytes of that.
-  Piece in_message(const Operand& operand, uint64_t bytes, uint64_t tile) const;
+  Piece in_message(const Operand& operand, uint64_t bytes, uint64_t tile) const {
+    return operand.message.count == 0 ? Piece{0, bytes} : part_of_message(operand, tile);
+  }
   // Where a block lies in a stage.
   uint64_t stage_offset(uint16_t block, uint64_t tile) const;
 
  private:
   Tiling() = default;
+  Piece part_of_message(const Operand& operand, uint64_t tile) const;
   uint64_t block_start(uint64_t block, uint64_t tile) const;        // contiguous: within its window
   uint64_t block_piece_bytes(uint16_t block, uint64_t tile) const;  // scattered
 

@@ -32,7 +32,7 @@ def run(options: Options) -> None:
     try:
         result = _measure(options)
     except WrongResult as error:
-        # Else Python ends under gloo's threads, which aborts the process where one holds a tensor.
+        # A thread of gloo that still holds a tensor when Python ends aborts the process.
         dist.destroy_process_group()
         sys.exit(f"rdmacoll bench: {error}")
     at_root = dist.get_rank() == ROOT

@@ -25,7 +25,12 @@ def plan(options: Options) -> None:
         group = extension().PlannedGroup(options.hosts, options.root)
         _require_fitting(group, options)
         facts = facts_of(
-            group, options.collective, options.bytes, options.algorithm, _shown(group, options)
+            group,
+            options.collective,
+            options.bytes,
+            options.root,
+            options.algorithm,
+            _shown(group, options),
         )
     except ValueError as error:
         raise BadArgument(str(error)) from error

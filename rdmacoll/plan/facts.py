@@ -72,9 +72,14 @@ def host_of(hosts: Sequence[int]) -> list[int]:
 
 
 def facts_of(
-    group: PlannedGroup, collective: str, size: int, algorithm: str | None, shown: Sequence[int]
+    group: PlannedGroup,
+    collective: str,
+    size: int,
+    root: int,
+    algorithm: str | None,
+    shown: Sequence[int],
 ) -> Facts:
-    """shown: the ranks whose steps are asked for. ValueError names what is wrong."""
+    """root: the group's. shown: the ranks whose steps are asked for. ValueError: what is wrong."""
     taken = group.chosen(collective, size)
     chosen = algorithm or taken
 
@@ -95,7 +100,7 @@ def facts_of(
         hosts=hosts,
         collective=collective,
         bytes=size,
-        least_out_bytes=least_out_bytes(collective, hosts, size),
+        least_out_bytes=least_out_bytes(collective, hosts, size, host_of(hosts)[root]),
         algorithms=sorted(forecasts, key=lambda forecast: forecast.time_ns),
         times=BY_TABLE if group.measured_links else BY_DEFAULTS,
         taken=taken,

@@ -5,10 +5,8 @@ docs/ALGORITHMS.md, "Several hosts", says the same of hosts of one size.
 
 from collections.abc import Sequence
 
-ROOT_HOST = 0  # rank 0 is on the first
 
-
-def least_out_bytes(collective: str, hosts: Sequence[int], size: int) -> int:
+def least_out_bytes(collective: str, hosts: Sequence[int], size: int, root_host: int) -> int:
     """Out of the host that sends most. hosts: how many ranks each has; size: as in --bytes."""
     count, ranks = len(hosts), sum(hosts)
     if count == 1:
@@ -26,7 +24,7 @@ def least_out_bytes(collective: str, hosts: Sequence[int], size: int) -> int:
         case "all_to_all":
             return max(each * (ranks - each) for each in hosts) * size // ranks
         case "gather":
-            return max(each for host, each in enumerate(hosts) if host != ROOT_HOST) * size // ranks
+            return max(each for host, each in enumerate(hosts) if host != root_host) * size // ranks
         case "scatter":
-            return (ranks - hosts[ROOT_HOST]) * size // ranks
+            return (ranks - hosts[root_host]) * size // ranks
     return 0

@@ -1,6 +1,6 @@
 """From measured times to the costs of links, such that the forecasts of all of them fit. Pure.
 
-Forecasts come in as a function of the costs: csrc/plan/cost/forecast.h has the model. The fit is
+The forecasts come from outside: csrc/plan/cost/forecast.h has the model. The fit is
 Levenberg's and Marquardt's, of the logarithms of costs and of forecast / measured: microseconds and
 seconds count alike, and no cost falls below zero.
 """
@@ -9,6 +9,8 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 import torch
 
@@ -44,7 +46,12 @@ class Cell:
     time_us: float
 
 
-Forecasts = Callable[[Costs], Sequence[int]]  # ns, of each cell
+class Forecasts(Protocol):
+    def times_ns(self, costs: Costs) -> Sequence[int]:
+        """Of each cell."""
+
+    def taken(self, costs: Costs, collective: str, size: int) -> str:
+        """The algorithm that a job takes by its forecasts."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Fit:
     costs: Costs
     median_ratio: float  # forecast / measured
     middle_half: tuple[float, float]  # where half of the ratios are
-    close_choices: int  # of what is forecast to be quickest
+    close_choices: int  # of what jobs take by the forecasts
     choices: int
 
     def rows(self) -> list[str]:
@@ -80,25 +87,19 @@ def fit_links(cells: Sequence[Cell], forecasts: Forecasts) -> Fit | None:
     if len(cells) < len(START):
         return None
     costs = _Descent(cells, forecasts).costs()
-    times_ns = forecasts(costs)
+    times_ns = forecasts.times_ns(costs)
     ratios = [ns / 1e3 / cell.time_us for ns, cell in zip(times_ns, cells, strict=True)]
     low, _, high = statistics.quantiles(ratios, n=4)
-    close = close_choices(cells, times_ns)
+    close = close_choices(cells, partial(forecasts.taken, costs))
     return Fit(costs, statistics.median(ratios), (low, high), sum(close), len(close))
 
 
-def close_choices(cells: Sequence[Cell], times_ns: Sequence[int]) -> list[bool]:
-    """For each collective and size, whether what is forecast to be quickest is nearly that. Of two
-    with the same forecast it is the first. Jobs take rails where these are forecast to be nearly as
-    quick (csrc/plan/choice/choices.cc)."""
-    cases: dict[tuple[str, int], list[tuple[int, float]]] = {}
-    for cell, time_ns in zip(cells, times_ns, strict=True):
-        cases.setdefault((cell.collective, cell.bytes), []).append((time_ns, cell.time_us))
-    close = []
-    for case in cases.values():
-        _, taken_us = min(case, key=lambda times: times[0])
-        close.append(taken_us <= CLOSE * min(time_us for _, time_us in case))
-    return close
+def close_choices(cells: Sequence[Cell], taken: Callable[[str, int], str]) -> list[bool]:
+    """For each collective and size, whether what is taken is nearly the quickest."""
+    times_us: dict[tuple[str, int], dict[str, float]] = {}
+    for cell in cells:
+        times_us.setdefault((cell.collective, cell.bytes), {})[cell.algorithm] = cell.time_us
+    return [of[taken(*case)] <= CLOSE * min(of.values()) for case, of in times_us.items()]
 
 
 class _Descent:
@@ -134,7 +135,7 @@ class _Descent:
         return self._errors_of(_whole(place))
 
     def _errors_of(self, costs: Costs) -> torch.Tensor:
-        times_ns = torch.tensor(self._forecasts(costs)).double()
+        times_ns = torch.tensor(self._forecasts.times_ns(costs)).double()
         return times_ns.clamp(min=1).log() - self._measured
 
     def _slopes(self, place: torch.Tensor, errors: torch.Tensor) -> torch.Tensor:

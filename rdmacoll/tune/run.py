@@ -20,7 +20,7 @@ from rdmacoll.bench.torch_calls import Call, torch_call
 from rdmacoll.bench.values import Values
 
 from .choice import Measured
-from .links import Cell, Costs, Fit, Forecasts, cells_of, fit_links, link_rows
+from .links import Cell, Costs, Fit, cells_of, fit_links, link_rows
 from .options import DTYPE, Options
 from .tables import Group, file_lines, link_lines, screen_lines
 
@@ -61,17 +61,31 @@ def links_of(layout: str, measured: list[Measured]) -> Fit | None:
     if kind != "hosts":
         return None
     cells = list(cells_of(measured))
-    return fit_links(cells, forecasts_of(extension().PlannedGroup(hosts, SOME_ROOT), cells))
+    return fit_links(cells, PlannedForecasts(hosts, cells))
 
 
-def forecasts_of(group: Any, cells: list[Cell]) -> Forecasts:
-    def times_ns(costs: Costs) -> list[int]:
-        group.use_tuning("\n".join(link_rows(costs)))
+class PlannedForecasts:
+    """Of a group on these hosts, asked of the compiled module. RDMACOLL_DETERMINISTIC and
+    RDMACOLL_BLOCK_BYTES are heeded as in the group that was measured."""
+
+    def __init__(self, hosts: str, cells: list[Cell]) -> None:
+        self._group = extension().PlannedGroup(hosts, SOME_ROOT)
+        self._cells = cells
+
+    def times_ns(self, costs: Costs) -> list[int]:
+        self._use(costs)
         return [
-            group.forecast(cell.collective, cell.algorithm, cell.bytes)["time_ns"] for cell in cells
+            self._group.forecast(cell.collective, cell.algorithm, cell.bytes)["time_ns"]
+            for cell in self._cells
         ]
 
-    return times_ns
+    def taken(self, costs: Costs, collective: str, size: int) -> str:
+        self._use(costs)
+        algorithm: str = self._group.chosen(collective, size)
+        return algorithm
+
+    def _use(self, costs: Costs) -> None:
+        self._group.use_tuning("\n".join(link_rows(costs)))
 
 
 class Tuner:

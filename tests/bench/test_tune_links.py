@@ -13,13 +13,12 @@ from rdmacoll.tune.links import (
     START,
     Cell,
     Fit,
-    Forecasts,
     cells_of,
     close_choices,
     fit_links,
     link_rows,
 )
-from rdmacoll.tune.run import forecasts_of, links_of
+from rdmacoll.tune.run import PlannedForecasts, links_of
 from rdmacoll.tune.tables import Group, file_lines, link_lines
 
 COLLECTIVES = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter")
@@ -36,7 +35,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def made_up(costs: Sequence[int], noise: float = 0.0) -> tuple[list[Cell], Forecasts]:
+def made_up(costs: Sequence[int], noise: float = 0.0) -> tuple[list[Cell], PlannedForecasts]:
     """Cells of 2x4 with times as if links cost this, and the forecasts of these cells."""
     group = extension().PlannedGroup("2x4", 1)
     cells = [
@@ -45,9 +44,9 @@ def made_up(costs: Sequence[int], noise: float = 0.0) -> tuple[list[Cell], Forec
         for algorithm in group.algorithms(collective)
         for size in SIZES
     ]
-    forecasts = forecasts_of(group, cells)
+    forecasts = PlannedForecasts("2x4", cells)
     draw = random.Random(0).uniform
-    times_us = [time_ns / 1e3 * (1 + draw(-noise, noise)) for time_ns in forecasts(costs)]
+    times_us = [time_ns / 1e3 * (1 + draw(-noise, noise)) for time_ns in forecasts.times_ns(costs)]
     timed = [
         Cell(cell.collective, cell.algorithm, cell.bytes, time_us)
         for cell, time_us in zip(cells, times_us, strict=True)
@@ -55,7 +54,7 @@ def made_up(costs: Sequence[int], noise: float = 0.0) -> tuple[list[Cell], Forec
     return timed, forecasts
 
 
-def fitted(cells: Sequence[Cell], forecasts: Forecasts) -> Fit:
+def fitted(cells: Sequence[Cell], forecasts: PlannedForecasts) -> Fit:
     fit = fit_links(cells, forecasts)
     assert fit is not None
     return fit
@@ -100,7 +99,8 @@ def test_costs_of_nothing_stay_in_what_a_table_may_say() -> None:
 def test_too_few_cells_and_no_hosts_of_several() -> None:
     cells, forecasts = made_up(SLOW)
     assert fit_links(cells[:6], forecasts) is None
-    times_us = {"ring": [1.0] * 9, "tree": [1.0] * 9}
+    algorithms = extension().PlannedGroup("2x4", 1).algorithms("all_reduce")
+    times_us = {algorithm: [1.0] * 9 for algorithm in algorithms}
     measured = [Measured("all_reduce", SIZES, times_us, ["ring"] * 9)]
     assert links_of("mapped", measured) is links_of("unmapped", measured) is None
     assert links_of("hosts=2x4", measured) is not None
@@ -112,9 +112,20 @@ def test_close_choices() -> None:
         *(Cell("reduce", "ring", 16, 100.0), Cell("reduce", "tree", 16, 111.0)),
         *(Cell("broadcast", "ring", 8, 111.0), Cell("broadcast", "tree", 8, 100.0)),
     ]
-    assert close_choices(cells, [2, 1, 2, 1, 2, 1]) == [True, False, True]
-    assert close_choices(cells, [1, 2, 1, 2, 1, 2]) == [True, True, False]
-    assert close_choices(cells, [1] * 6) == [True, True, False]  # the first of equals
+    assert close_choices(cells, lambda *_: "tree") == [True, False, True]
+    assert close_choices(cells, lambda *_: "ring") == [True, True, False]
+
+
+def test_what_jobs_take_is_judged() -> None:
+    """Rails, where others are forecast to be hardly quicker."""
+    case = ("all_gather", 64 << 20)
+    group = extension().PlannedGroup("4x4", 1)
+    cells = [Cell(case[0], algorithm, case[1], 1.0) for algorithm in group.algorithms(case[0])]
+    forecasts = PlannedForecasts("4x4", cells)
+    costs = list(START.values())
+    quickest, _ = min(zip(cells, forecasts.times_ns(costs), strict=True), key=lambda both: both[1])
+    assert quickest.algorithm == "leaders"
+    assert forecasts.taken(costs, *case) == "rails"
 
 
 def test_cells() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rdmacoll.plan.least import least_out_bytes
+from rdmacoll.plan.options import WITH_ROOT
 
 Plan = Callable[[str], str]
 Data = Callable[[str], dict[str, Any]]
@@ -67,14 +68,22 @@ def test_rails_send_the_least(collective: str, hosts: str, data: Data) -> None:
 
 def test_least() -> None:
     even, uneven = [8] * 4, [3, 1]
-    assert least_out_bytes("all_reduce", even, 64) == 96
-    assert least_out_bytes("broadcast", even, 64) == least_out_bytes("reduce", uneven, 64) == 64
-    assert least_out_bytes("all_gather", even, 64) == least_out_bytes("scatter", even, 64) == 48
-    assert least_out_bytes("all_gather", uneven, 64) == 48
-    assert least_out_bytes("reduce_scatter", uneven, 64) == 48
-    assert least_out_bytes("all_to_all", even, 64) == 8 * 48
-    assert least_out_bytes("gather", even, 64) == least_out_bytes("gather", uneven, 64) == 16
-    assert least_out_bytes("barrier", even, 0) == least_out_bytes("all_reduce", [8], 64) == 0
+    assert least_out_bytes("all_reduce", even, 64, 0) == 96
+    assert least_out_bytes("broadcast", even, 64, 0) == 64
+    assert least_out_bytes("reduce", uneven, 64, 0) == 64
+    assert least_out_bytes("all_gather", even, 64, 0) == 48
+    assert least_out_bytes("scatter", even, 64, 0) == 48
+    assert least_out_bytes("all_gather", uneven, 64, 0) == 48
+    assert least_out_bytes("reduce_scatter", uneven, 64, 0) == 48
+    assert least_out_bytes("all_to_all", even, 64, 0) == 8 * 48
+    assert least_out_bytes("gather", even, 64, 0) == least_out_bytes("gather", uneven, 64, 0) == 16
+    assert least_out_bytes("barrier", even, 0, 0) == least_out_bytes("all_reduce", [8], 64, 0) == 0
+
+
+def test_least_of_a_root_elsewhere() -> None:
+    assert least_out_bytes("gather", [3, 1], 64, 1) == 48
+    assert least_out_bytes("scatter", [3, 1], 64, 1) == 48
+    assert least_out_bytes("broadcast", [3, 1], 64, 1) == 64
 
 
 @pytest.mark.parametrize("hosts", ["4x2", "3+1", "2+1+4"])
@@ -83,13 +92,14 @@ def test_nothing_sends_less_than_the_least(collective: str, hosts: str, data: Da
     """And what hosts send each other, step by step, adds up to what is forecast."""
     size = 840 * MIB  # in whole parts for all of these
     command = f"--hosts {hosts} --collective {collective} --bytes {size}"
-    for each in data(command)["algorithms"]:
-        facts = data(f"{command} --algorithm {each['name']}")
-        out = dict.fromkeys(range(len(facts["hosts"])), 0)
-        for link in facts["host_links"]:
-            out[link["from"]] += link["bytes"]
-        assert max(out.values()) >= facts["least_out_bytes"]
-        assert max(out.values()) == pytest.approx(each["out_bytes"], rel=1e-4)
+    for rooted in (command, f"{command} --root 3") if collective in WITH_ROOT else (command,):
+        for each in data(rooted)["algorithms"]:
+            facts = data(f"{rooted} --algorithm {each['name']}")
+            out = dict.fromkeys(range(len(facts["hosts"])), 0)
+            for link in facts["host_links"]:
+                out[link["from"]] += link["bytes"]
+            assert max(out.values()) >= facts["least_out_bytes"]
+            assert max(out.values()) == pytest.approx(each["out_bytes"], rel=1e-4)
 
 
 def test_what_is_taken(

@@ -242,14 +242,11 @@ const std::byte* Executor::source(const Operand& operand, const Piece& piece, ui
 const std::byte* Executor::received(const Operand& operand, const Piece& piece,
                                     uint64_t tile) const {
   const Port& from = port(operand.channel, operand.rank);
-  if (operand.message.count != 0) {
-    const Piece part = tiling_->in_message(operand, piece.bytes, tile);
-    return from.incoming(part.bytes) + part.offset;
-  }
-  if (from.is_zero_copy(piece.bytes))
+  const Piece part = tiling_->in_message(operand, piece.bytes, tile);
+  if (from.is_zero_copy(part.bytes))
     return from.in_source(ahead_in_source(operand, piece, tile), piece.bytes);
-  if (from.is_placed(piece.bytes)) return in_output(operand.blocks, piece);
-  if (operand.buffer == Buffer::Slot) return from.incoming(piece.bytes);
+  if (from.is_placed(part.bytes)) return in_output(operand.blocks, piece);
+  if (operand.buffer == Buffer::Slot) return from.incoming(part.bytes) + part.offset;
   return links_[operand.rank].mapped + layout_.stages(operand.channel) +
          from.incoming_index() * layout_.stage_bytes() +
          tiling_->stage_offset(operand.blocks.first, tile);

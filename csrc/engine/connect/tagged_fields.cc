@@ -17,6 +17,12 @@ struct Sizes {
 
 }  // namespace
 
+const std::string& field_of(const TaggedFields& fields, const std::string& name) {
+  static const std::string none;
+  const auto found = fields.find(name);
+  return found == fields.end() ? none : found->second;
+}
+
 std::string encode(const TaggedFields& fields) {
   std::string bytes;
   for (const auto& [name, text] : fields) {

@@ -15,6 +15,8 @@ inline constexpr size_t kMaxTaggedFieldsBytes = 4096;  // all of them, as bytes
 using TaggedFields = std::map<std::string, std::string>;
 
 std::string encode(const TaggedFields& fields);
+// "": there is none of this name.
+const std::string& field_of(const TaggedFields& fields, const std::string& name);
 // InvalidArgument when encode() of this version did not make the bytes.
 Result<TaggedFields> parse_tagged_fields(const std::string& bytes);
 

@@ -164,7 +164,8 @@ std::vector<Status> Transports::connect_all(const std::vector<std::string>& addr
   }
 }
 
-Result<Path> Transports::look(const std::string& bytes, TaggedFields address, bool for_calls) {
+Result<Path> Transports::look(const std::string& bytes, const TaggedFields& address,
+                              bool for_calls) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = known_.find(bytes); known != known_.end()) {
@@ -173,7 +174,7 @@ Result<Path> Transports::look(const std::string& bytes, TaggedFields address, bo
       return path;
     }
   }
-  Result<Path> path = choose(std::move(address), for_calls);
+  Result<Path> path = choose(address, for_calls);
   if (!path.ok()) return path.status();
   const std::lock_guard lock(mutex_);
   known_.emplace(bytes, path.value());
@@ -181,8 +182,10 @@ Result<Path> Transports::look(const std::string& bytes, TaggedFields address, bo
   return path;
 }
 
-Result<Path> Transports::choose(TaggedFields address, bool for_calls) const {
-  Path path{.same_host = address[kHostId] == host_.id, .host = address[kHostId]};
+Result<Path> Transports::choose(const TaggedFields& address, bool for_calls) const {
+  const std::string& host = field_of(address, kHostId);
+  const std::string& host_name = field_of(address, kHostName);
+  Path path{.same_host = host == host_.id, .host = host};
   std::string passed_over;
   for (size_t i = 0; i < transports_.size(); ++i) {
     const std::string name = transports_[i]->info().name;
@@ -194,10 +197,10 @@ Result<Path> Transports::choose(TaggedFields address, bool for_calls) const {
     if (peer.ok()) {
       path.transport = transports_[i];
       path.peer = peer.value();
-      path.heap = address[kHeap];
-      path.largest_heap = address[kLargestHeap];
+      path.heap = field_of(address, kHeap);
+      path.largest_heap = field_of(address, kLargestHeap);
       path.reason = setting_ != "auto" ? "RDMACOLL_TRANSPORT=" + setting_
-                    : !path.same_host  ? "on host " + address[kHostName]
+                    : !path.same_host  ? "on host " + host_name
                     : i == 0           ? "same host"
                                        : "same host, but " + passed_over;
       return path;
@@ -213,7 +216,7 @@ Result<Path> Transports::choose(TaggedFields address, bool for_calls) const {
   return Status(StatusCode::Unsupported,
                 (forbidden ? "RDMACOLL_REQUIRE=" + require_ + " asks for " + require_ + " to host '"
                            : "nothing here reaches host '") +
-                    address[kHostName] + "' (" + passed_over + ")");
+                    host_name + "' (" + passed_over + ")");
 }
 
 Result<PeerId> Transports::connect_over(size_t index, const TaggedFields& address,

@@ -82,8 +82,8 @@ class Transports {
   // --- others ---------------------------------------------------------------------------------
   // Meets the processes behind these addresses, all at once, each over the first transport that
   // reaches it; both sides must call it before their deadlines. `met` hears of each at once, by its
-  // index among the addresses. The others' statuses, by index; Unsupported says of each transport
-  // why not.
+  // index among the addresses, and may refuse it. Their statuses, by index; Unsupported says of
+  // each transport why not.
   using Met = std::function<Status(size_t index, const Path& path)>;
   std::vector<Status> connect_all(const std::vector<std::string>& addresses, Deadline deadline,
                                   const Met& met);
@@ -104,8 +104,8 @@ class Transports {
   void use(Transport* transport);  // under the mutex, once there are threads
 
   // One look at each: Timeout, if it is not met yet.
-  Result<Path> look(const std::string& bytes, TaggedFields address, bool for_calls);
-  Result<Path> choose(TaggedFields address, bool for_calls) const;
+  Result<Path> look(const std::string& bytes, const TaggedFields& address, bool for_calls);
+  Result<Path> choose(const TaggedFields& address, bool for_calls) const;
   Result<PeerId> connect_over(size_t index, const TaggedFields& address, bool for_calls) const;
   // The key of a region of mine for one transport, or why that cannot reach the region.
   Result<std::string> key_for(const Transport* transport, RegionId region) const;

@@ -3,6 +3,7 @@
 #include "csrc/plan/choice/choices.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "csrc/base/check.h"
 #include "csrc/plan/cost/forecast.h"
@@ -79,15 +80,16 @@ std::vector<TunedRow> defaults(Collective collective, const Islands& islands) {
   return rows;
 }
 
-// Of two levels: what is forecast to be the quickest, whoever is the root: rank 0 is the best one
-// of a tree, whose subtrees then are whole hosts. Sizes between two of these are as good as their
-// neighbours.
-constexpr uint16_t kSomeRoot = 1;
+// Of two levels: what is forecast to be the quickest. Sizes between two of these are as good as
+// their neighbours.
 constexpr uint64_t kLeastBytes = 256;
+constexpr uint64_t kMostBytes = 256 * kMiB;
+// The choice does not depend on the root. Rank 0 is the best one of a tree, whose subtrees then are
+// whole hosts; this one is as good as most.
+constexpr uint16_t kSomeRoot = 1;
 // What is forecast to take a twentieth longer is as quick, as far as a forecast knows. Then rails
 // are taken: all ranks of a host send alike, and every size of a reduction has the same bits.
 constexpr int64_t kAlike = 20;
-constexpr uint64_t kMostBytes = 256 * kMiB;
 
 std::vector<TunedRow> forecast(Collective collective, const Islands& islands, const Room& room,
                                const Links& links) {
@@ -139,6 +141,15 @@ bool keeps_order(Algorithm algorithm, FoldOrder at_least) {
 }
 
 }  // namespace
+
+const std::vector<TunedRow>& Choices::work_out(Collective collective) const {
+  const auto index = static_cast<size_t>(collective);
+  const std::lock_guard lock(mutex_);
+  if (rows_.at(index) == nullptr) {
+    rows_.set(index, std::make_unique<std::vector<TunedRow>>(rows_of(collective)));
+  }
+  return *rows_.at(index);
+}
 
 std::vector<TunedRow> Choices::rows_of(Collective collective) const {
   const auto& preferred = preference_.algorithm;

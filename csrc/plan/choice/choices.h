@@ -3,13 +3,12 @@
 // Floor: plan/choice. Thread: any.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <utility>
 #include <vector>
 
+#include "csrc/base/published.h"
 #include "csrc/plan/choice/tuning.h"
 #include "csrc/plan/cost/forecast.h"
 #include "csrc/plan/plan.h"
@@ -28,36 +27,33 @@ struct Preference {
 // costs milliseconds.
 class Choices {
  public:
-  // room: what the group's messages hold; equal on all ranks, too.
-  Choices(Tuning tuning, Islands islands, const Room& room, Preference preference)
-      : tuning_(std::move(tuning)),
-        islands_(std::move(islands)),
-        room_(room),
-        preference_(preference) {}
+  // The table and the islands outlive this. room: what the group's messages hold; equal on all
+  // ranks, too.
+  Choices(const Tuning& tuning, const Islands& islands, const Room& room, Preference preference)
+      : tuning_(tuning), islands_(islands), room_(room), preference_(preference) {}
 
   // bytes: of the whole buffer for all_reduce, reduce and broadcast, of all blocks together for
   // all_gather and reduce_scatter; the other collectives do not look at it, since their ranks do
   // not know the same sizes.
   Algorithm choose(Collective collective, uint64_t bytes) const {
-    auto& [once, rows] = taken_[static_cast<size_t>(collective)];
-    std::call_once(once, [&, &taken = rows] { taken = rows_of(collective); });
-    size_t row = 0;
-    while (bytes > rows[row].up_to_bytes) ++row;  // the last is up to any
-    return rows[row].algorithm;
+    const std::vector<TunedRow>* rows = rows_.at(static_cast<size_t>(collective));
+    if (rows == nullptr) [[unlikely]]
+      rows = &work_out(collective);
+    const TunedRow* row = rows->data();
+    while (bytes > row->up_to_bytes) ++row;  // the last is up to any
+    return row->algorithm;
   }
 
  private:
-  struct Taken {
-    std::once_flag once;
-    std::vector<TunedRow> rows;
-  };
+  const std::vector<TunedRow>& work_out(Collective collective) const;
   std::vector<TunedRow> rows_of(Collective collective) const;
 
-  const Tuning tuning_;
-  const Islands islands_;
+  const Tuning& tuning_;
+  const Islands& islands_;
   const Room room_;
   const Preference preference_;
-  mutable std::array<Taken, kCollectives> taken_;
+  mutable std::mutex mutex_;  // who works out
+  mutable Published<std::vector<TunedRow>, kCollectives> rows_;
 };
 
 }  // namespace rdmacoll

@@ -48,9 +48,17 @@ std::set<uint32_t> counted_islands(const Islands& islands, uint16_t root) {
     if (islands.size(island) > islands.size(largest)) largest = island;
     if (islands.size(island) < islands.size(smallest)) smallest = island;
   }
-  if (islands.count() > 1)
-    counted.insert({(islands.of(root) + 1u) % islands.count(), largest, smallest});
+  if (islands.count() == 1) return counted;
+  counted.insert({(islands.of(root) + 1u) % islands.count(), largest, smallest});
   return counted;
+}
+
+// All of the islands that are counted. But nothing leaves a single island, and of many ranks there
+// the first, the root, the next and the last show what all do.
+bool is_counted(uint32_t rank, const Islands& islands, uint16_t root) {
+  const uint32_t world = islands.world();
+  if (!islands.all_mapped() || world <= kCountedWhole) return true;
+  return rank == 0 || rank == root || rank == (root + 1u) % world || rank == world - 1;
 }
 
 }  // namespace
@@ -62,6 +70,7 @@ Forecast::Forecast(Collective collective, Algorithm algorithm, const Islands& is
   for (uint32_t island : counted_islands(islands, root)) {
     uint64_t out_bytes = 0, in_bytes = 0;
     for (uint16_t rank : islands.members(island)) {
+      if (!is_counted(rank, islands, root)) continue;
       ranks_.push_back(moved_by(make_plan(collective, algorithm, rank, islands, root), islands));
       out_bytes += ranks_.back().out_bytes;
       in_bytes += ranks_.back().in_bytes;

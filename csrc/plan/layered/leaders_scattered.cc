@@ -12,9 +12,7 @@ BlockRange blocks_of(uint32_t island, const Islands& islands) {
   return blocks(islands.before(island), islands.size(island));
 }
 
-BlockRange block_of(uint32_t rank, const Islands& islands) {
-  return block(islands.before(islands.of(rank)) + islands.place(rank));
-}
+BlockRange block_of(uint32_t rank, const Islands& islands) { return block(islands.position(rank)); }
 
 // The islands that a rank speaks to, the next first.
 std::vector<uint16_t> led(uint16_t rank, const Islands& islands) {
@@ -97,13 +95,7 @@ void sum_up_blocks(PlanBuilder& plan, uint16_t rank, const Islands& islands) {
     plan.wait(Counter::Credit, to, kSums, theirs);
     for (uint16_t member : islands.members(other)) {
       const BlockRange its = block_of(member, islands);
-      const Operand part = part_of(theirs, peer_slot(to, its, kSums));
-      const Operands inputs = inputs_of(its);
-      if (inputs.size() == 1) {
-        plan.bare_copy(inputs.front(), {part});
-      } else {
-        plan.bare_reduce(inputs, {part});
-      }
+      plan.bare_reduce(inputs_of(its), {part_of(theirs, peer_slot(to, its, kSums))});
     }
     plan.signal(Counter::Data, to, kSums, theirs);
   }

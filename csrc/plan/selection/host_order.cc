@@ -4,13 +4,11 @@
 namespace rdmacoll {
 
 void rename_positions(Plan* plan, const Islands& islands) {
-  plan->rank = islands.at_position(plan->rank);
-  for (Step& step : plan->steps) step.peer = islands.at_position(step.peer);
-  for (Operand& operand : plan->operands) operand.rank = islands.at_position(operand.rank);
-  if (is_contiguous(plan->collective)) return;
-  for (uint32_t block = 0; block < plan->blocks; ++block) {
-    plan->block_ranks.push_back(islands.at_position(block));
-  }
+  const std::vector<uint16_t>& rank_at = islands.host_order();
+  plan->rank = rank_at[plan->rank];
+  for (Step& step : plan->steps) step.peer = rank_at[step.peer];
+  for (Operand& operand : plan->operands) operand.rank = rank_at[operand.rank];
+  if (!is_contiguous(plan->collective)) plan->block_ranks = rank_at;
 }
 
 }  // namespace rdmacoll

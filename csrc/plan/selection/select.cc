@@ -191,7 +191,7 @@ Chain chain_of(Collective collective, Algorithm algorithm, const Islands& island
   RDMACOLL_CHECK(variant != nullptr);
   if (islands.world() == 1) return {};
   if (!is_renamed(algorithm, islands)) return variant->chain(islands);
-  return variant->chain(islands.put_in_host_order());
+  return variant->chain(islands.reordered());
 }
 
 FoldOrder fold_order(Algorithm algorithm) {
@@ -213,9 +213,7 @@ Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, const 
   if (islands.world() == 1) return alone(collective, algorithm);
   const Variant* variant = find(collective, algorithm, islands);
   RDMACOLL_CHECK(variant != nullptr && root < islands.world());
-  if (!is_renamed(algorithm, islands)) {
-    return variant->make(rank, islands, root);
-  }
+  if (!is_renamed(algorithm, islands)) return variant->make(rank, islands, root);
   Plan plan = variant->make(islands.position(rank), islands, islands.position(root));
   rename_positions(&plan, islands);
   return plan;

@@ -48,12 +48,12 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
     if (const auto known = ids_.find(theirs.process); known != ids_.end()) {
       id = known->second;
       outcome = peer_status(id);
-      refusals_.note_met(theirs.process);
+      unmet_.note_met(theirs.process);
       return true;
     }
     const int64_t now_ns = clock_.now_ns();
-    Refusals::Times& times = refusals_.times_of(theirs.process, {now_ns, now_ns + kLookNs});
-    outcome = refusals_.status_of(theirs.process);
+    Unmet::Times& times = unmet_.times_of(theirs.process, {now_ns, now_ns + kLookNs});
+    outcome = unmet_.status_of(theirs.process);
     if (!outcome.ok()) return true;
     if (own_address_.process < theirs.process && !dialling(theirs.process)) {
       if (now_ns < times.dial_at_ns) return false;
@@ -70,7 +70,7 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
     return Status(StatusCode::Timeout,
                   process_name(theirs.pid) +
                       " did not connect in time; it may be late, stuck or dead" +
-                      refusals_.why_not(theirs.process));
+                      unmet_.why_not(theirs.process));
   }
   if (!outcome.ok()) return outcome;
   return id;
@@ -113,7 +113,7 @@ Result<PeerSocket> ShmTransport::listener_of(const ShmAddress& theirs) const {
                 process_name(theirs.pid) +
                     " does not listen: it has ended, or it is on another machine that was given "
                     "the same RDMACOLL_HOST_ID" +
-                    refusals_.why_not(theirs.process));
+                    unmet_.why_not(theirs.process));
 }
 
 Status ShmTransport::dial(const ShmAddress& theirs) {
@@ -122,7 +122,7 @@ Status ShmTransport::dial(const ShmAddress& theirs) {
   if (!socket.value().valid()) return Status();  // busy: the waiting loop tries again
   Status heard_hello = say_hello(socket.take(), &theirs);
   if (heard_hello.code() != StatusCode::PeerFailed) return heard_hello;
-  refusals_.note_hung_up(theirs.process);  // the waiting loop tries again here, too
+  unmet_.note_hung_up(theirs.process);  // the waiting loop tries again here, too
   return Status();
 }
 
@@ -149,7 +149,7 @@ void ShmTransport::accept_callers() {
     // socket's end and says so. One that has hung up by then only looked whether I listen.
     const Status status = say_hello(std::move(caller), nullptr);
     if (!status.ok() && status.code() != StatusCode::PeerFailed)
-      refusals_.note_turned_away(status.message());
+      unmet_.note_turned_away(status.message());
     if (handshakes_.size() > kMaxPendingHandshakes) drop_the_oldest();
   }
 }
@@ -212,12 +212,12 @@ void ShmTransport::hear_handshake(int fd) {
            "one for all ranks");
   }
   if (received == PeerSocket::Received::Closed && handshake.dialled) {
-    refusals_.note_hung_up(handshake.process);
+    unmet_.note_hung_up(handshake.process);
   }
   if (next == Handshake::Next::Admit && ids_.count(handshake.process) == 0) {
     // As in accept_callers: not admitted, the socket closes and both sides notice.
     const Status status = admit(std::move(incoming), std::move(handshake.socket));
-    if (!status.ok()) refusals_.note_turned_away(status.message());
+    if (!status.ok()) unmet_.note_turned_away(status.message());
   }
 }
 
@@ -225,7 +225,7 @@ void ShmTransport::hear_handshake(int fd) {
 bool ShmTransport::reply(const Handshake& handshake, Handshake::Next next) {
   if (next == Handshake::Next::Prove) {
     auto proof = handshake.proof(key_, own_address_.process);
-    if (!proof.ok()) refusals_.note_turned_away(proof.status().message());
+    if (!proof.ok()) unmet_.note_turned_away(proof.status().message());
     return proof.ok() && handshake.socket.send(proof.value(), {}).ok();
   }
   if (next != Handshake::Next::SayHello) return false;
@@ -240,7 +240,7 @@ bool ShmTransport::reply(const Handshake& handshake, Handshake::Next next) {
 void ShmTransport::refuse(const Handshake& handshake, const std::string& why) {
   Result<ucred> other = handshake.socket.credentials();
   const auto pid = other.ok() ? static_cast<uint32_t>(other.value().pid) : 0;
-  refusals_.refuse(handshake.process, process_name(pid) + " " + why);
+  unmet_.refuse(handshake.process, process_name(pid) + " " + why);
 }
 
 Status ShmTransport::admit(Incoming hello, PeerSocket socket) {

@@ -18,7 +18,7 @@
 #include "csrc/base/job_key.h"
 #include "csrc/transport/shm/handshake.h"
 #include "csrc/transport/shm/peer.h"
-#include "csrc/transport/shm/refusals.h"
+#include "csrc/transport/shm/unmet.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
@@ -148,7 +148,7 @@ class ShmTransport final : public Transport {
   uint32_t peer_count_ = 0;
   std::map<ProcessId, PeerId> ids_;
   std::list<Handshake> handshakes_;  // connected, Hello not yet heard
-  Refusals refusals_;
+  Unmet unmet_;
   std::map<RegionId, MyRegion> regions_;  // mine, while peers may have them
   Generation generations_ = 0;
   std::vector<PeerId> blocked_;  // peers with unsent messages

@@ -33,7 +33,6 @@ Result<PeerId> TcpTransport::connect(const std::string& address, Deadline deadli
   auto parsed = tcp::parse_address(address);
   if (!parsed.ok()) return parsed.status();
   const tcp::Address theirs = parsed.take();
-  const bool looks_once = deadline.passed(clock_);
   PeerId id = 0;
   Status outcome;
   const bool in_time = serve_until(deadline, [&] {
@@ -56,9 +55,7 @@ Result<PeerId> TcpTransport::connect(const std::string& address, Deadline deadli
   });
   if (in_time) return outcome.ok() ? Result<PeerId>(id) : Result<PeerId>(outcome);
   const std::lock_guard lock(mutex_);
-  const Status late = timed_out(theirs);
-  if (!looks_once) connector_->forget(theirs.process);
-  return late;
+  return timed_out(theirs);
 }
 
 Status TcpTransport::timed_out(const tcp::Address& theirs) const {

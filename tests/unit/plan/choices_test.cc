@@ -9,6 +9,7 @@ namespace rdmacoll {
 namespace {
 
 constexpr Room kRoom{64 << 10, 512 << 10};
+const Tuning kUntuned;
 
 // Of so many ranks.
 using Reach = Islands (*)(uint32_t world);
@@ -106,7 +107,8 @@ TEST(ChoicesTest, InRankOrderNoReductionTakesAnotherOrder) {
         for (std::optional<Algorithm> named :
              {std::optional<Algorithm>(), std::optional(Algorithm::Ring),
               std::optional(Algorithm::Tree), std::optional(Algorithm::OneShot)}) {
-          const Choices choices(Tuning(), reach(world), kRoom, {named, FoldOrder::Ranks});
+          const Islands islands = reach(world);
+          const Choices choices(kUntuned, islands, kRoom, {named, FoldOrder::Ranks});
           for (uint64_t bytes : {uint64_t{0}, uint64_t{4} << 10, uint64_t{1} << 19, UINT64_MAX}) {
             const Algorithm algorithm = choices.choose(collective, bytes);
             EXPECT_EQ(fold_order(algorithm), FoldOrder::Ranks) << algorithm_name(algorithm);
@@ -119,13 +121,15 @@ TEST(ChoicesTest, InRankOrderNoReductionTakesAnotherOrder) {
   // Among mapped peers it costs nothing: that is what is taken anyway.
   for (Collective collective :
        {Collective::AllReduce, Collective::Reduce, Collective::ReduceScatter}) {
-    const Choices in_order(Tuning(), kMapped(5), kRoom, {std::nullopt, FoldOrder::Ranks});
+    const Islands mapped = kMapped(5);
+    const Choices in_order(kUntuned, mapped, kRoom, {std::nullopt, FoldOrder::Ranks});
     for (uint64_t bytes : {uint64_t{0}, uint64_t{4} << 10, uint64_t{1} << 19, UINT64_MAX}) {
       EXPECT_EQ(in_order.choose(collective, bytes), chosen(collective, bytes, 5, kMapped));
     }
   }
   // What moves no sums is as free as ever.
-  const Choices choices(Tuning(), kUnmapped(4), kRoom, {Algorithm::Ring, FoldOrder::Ranks});
+  const Islands unmapped = kUnmapped(4);
+  const Choices choices(kUntuned, unmapped, kRoom, {Algorithm::Ring, FoldOrder::Ranks});
   EXPECT_EQ(choices.choose(Collective::AllGather, 1 << 20), Algorithm::Ring);
 }
 

@@ -1,5 +1,6 @@
-// Refusals: what a process knows of those that it has not come to meet, and why not. Who waits for
-// one of them is told. Floor: transport/shm. Thread: under the transport's mutex.
+// Unmet: what a process knows of those that it has not met: when it turns to them again, and why
+// they have not met. Who waits for one of them is told. Floor: transport/shm. Thread: under the
+// transport's mutex.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,14 @@
 
 namespace rdmacoll {
 
-class Refusals {
+class Unmet {
  public:
-  // When one that is to be met is dialled, or looked after, the next time.
+  // When one that is to be met is dialled again, and when its listener is looked for.
   struct Times {
     int64_t dial_at_ns;
     int64_t look_at_ns;
   };
+  // `first`: where it has none yet.
   Times& times_of(const ProcessId& process, const Times& first) {
     return times_.try_emplace(process, first).first->second;
   }
