@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/limits.h"
@@ -97,6 +98,9 @@ struct TransportInfo {
   // Readable while something has come that only poll() takes (a socket set, for one): the process
   // must be driven for its peers' sake. -1: peers need no help of this process.
   int attention_fd = -1;
+  // Readable while serve() has something to do. -1: nothing ever comes of which connect() and
+  // open_region() do not hear themselves.
+  int set_up_fd = -1;
   // Puts may read any memory of this process, and begin_placement() lends any of it to a peer:
   // nothing has to be registered.
   bool any_memory = false;
@@ -146,6 +150,14 @@ struct Placement {
   bool is_given() const { return id != kNone; }
 };
 
+// A region that a peer has offered with a note, or the note alone.
+struct RegionOffer {
+  PeerId peer = 0;
+  uint64_t note = 0;  // what it means is known to those who offer; never 0 here
+  std::string key{};  // opens the region, as register_region() returned it; "": the note came alone
+};
+inline constexpr uint64_t kNoNote = 0;
+
 // What becomes of peers that were offered a region that is released and have not opened it.
 enum class Release : uint8_t {
   Keep,      // they still can open it, and its id stays taken until they have closed it
@@ -173,25 +185,35 @@ class Transport {
   // --- set-up ---------------------------------------------------------------------------------
   // Meets the process of an address; both sides must call it before their deadlines. With a
   // deadline that has passed it looks once and does not wait: Timeout says that the two have not
-  // met yet, and what has begun goes on at the next call. The same address gives the same PeerId.
-  // Unsupported: this transport does not reach that process.
+  // met yet, and what has begun goes on at the next call, or in serve(). The same address gives the
+  // same PeerId. Unsupported: this transport does not reach that process.
   virtual Result<PeerId> connect(const std::string& address, Deadline deadline) = 0;
-  // Whether the process of the address waits for this one in connect(), as far as is heard.
+  // Whether the process of the address has called this one by connect(), as far as is heard.
   virtual bool called_by(const std::string& address) const = 0;
+  // Goes on with what connect() and callers have begun, and appends the offers with a note that
+  // have come since the last call. Never waits; any thread, beside the driver. Whether some process
+  // calls that connect() has not met since, or one that connect() has called is there now: who
+  // knows its address calls connect(). Each is reported once, and again when it calls anew. The
+  // first offer of a caller may come with the report of it.
+  virtual bool serve(std::vector<RegionOffer>& offers) = 0;
   // Lets peers reach zeroed memory under an id, new or reusable; puts can read from it and gets
   // write to it. The transport keeps the memory until release_region(). Returns the key with which
   // a peer opens the region: opaque, under 256 bytes.
   virtual Result<std::string> register_region(RegionId region, const RegionMemory& memory) = 0;
   // Lets `peer` open a region of mine, once; the other side's open_region() waits for it. Not
-  // needed for one with a short key.
-  virtual Status offer_region(PeerId peer, RegionId region) = 0;
+  // needed for one with a short key. With a note, of a region with full access: the peer's serve()
+  // hands over key and note, in the order of these calls; where bytes move in poll() alone, the
+  // next one sends them. kNoRegion: the note goes alone. A peer that leaves thousands untaken is
+  // offered too much, and gives this process up.
+  virtual Status offer_region(PeerId peer, RegionId region, uint64_t note) = 0;
   // Opens a peer's region by its key. From then on its slices may be put to, and its lines
   // signalled. Returns its id and its size, which bounds every offset that the peer sends, and
   // where it is mapped until close_region(), if it is. One that is open is returned as it is; with
   // a short key this neither waits nor, but for the first time, allocates. PeerFailed: its owner
   // has withdrawn it.
   virtual Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) = 0;
-  // The owner is told, after everything that this process did to the region.
+  // The owner is told, after everything that this process did to the region. Also of one that was
+  // offered and is not open: it is not to be opened then. Once for each offer.
   virtual void close_region(PeerId peer, RegionId region) = 0;
   // The memory stays until no living peer can write to it.
   virtual void release_region(RegionId region, Release how) = 0;

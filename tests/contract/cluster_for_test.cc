@@ -158,11 +158,11 @@ Script Member::share(uint64_t bytes) {
   };
   // A lower rank asks a higher one before it offers its own, so both orders happen.
   for (int other = 0; other <= rank; ++other) {
-    REQUIRE_OK(transport.offer_region(peer(other), region.id));
+    REQUIRE_OK(transport.offer_region(peer(other), region.id, kNoNote));
   }
   for (int other = rank; other < world; ++other) open(other);
   for (int other = rank + 1; other < world; ++other) {
-    REQUIRE_OK(transport.offer_region(peer(other), region.id));
+    REQUIRE_OK(transport.offer_region(peer(other), region.id, kNoNote));
   }
   for (int other = 0; other < rank; ++other) open(other);
 }

@@ -47,7 +47,7 @@ Script share_again(Member& member) {
   co_await member.gather(member.region.key);
   const std::vector<std::string> keys = member.gathered;
   for (int other = 0; other < member.world; ++other) {
-    REQUIRE_OK(member.transport.offer_region(member.peer(other), member.region.id));
+    REQUIRE_OK(member.transport.offer_region(member.peer(other), member.region.id, kNoNote));
   }
   co_await member.gather("offered");
   for (int other = 0; other < member.world; ++other) {
@@ -126,7 +126,7 @@ Script never_open_it(Member& member) {
   co_await member.gather(made.value().key);
   const std::vector<std::string> keys = member.gathered;
   for (int other = 0; other < member.world; ++other) {
-    REQUIRE_OK(member.transport.offer_region(member.peer(other), made.value().id));
+    REQUIRE_OK(member.transport.offer_region(member.peer(other), made.value().id, kNoNote));
   }
   co_await member.gather("offered");
   member.transport.release_region(made.value().id, Release::Withdraw);

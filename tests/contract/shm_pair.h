@@ -36,7 +36,7 @@ struct ShmPair {
       Result<PeerId> met = mine.connect(address, deadline);
       EXPECT_TRUE(met.ok()) << met.status().message();
       peer[i] = met.value();
-      EXPECT_TRUE(mine.offer_region(peer[i], region[i].id).ok());
+      EXPECT_TRUE(mine.offer_region(peer[i], region[i].id, kNoNote).ok());
       Result<Region> opened = mine.open_region(peer[i], region[1 - i].key, deadline);
       EXPECT_TRUE(opened.ok()) << opened.status().message();
       mapped[i] = opened.value().base;

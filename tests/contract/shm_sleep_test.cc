@@ -29,7 +29,7 @@ TEST(ShmSleep, ASleeperWakesOnASignalToItself) {
   ShmTransport& mine = *pair.transport[0];
   const Deadline deadline = Deadline::after_ms(pair.clock, kLongMs);
   const PeerId self = mine.connect(mine.info().address, deadline).value();
-  ASSERT_TRUE(mine.offer_region(self, pair.region[0].id).ok());
+  ASSERT_TRUE(mine.offer_region(self, pair.region[0].id, kNoNote).ok());
   ASSERT_TRUE(mine.open_region(self, pair.region[0].key, deadline).ok());
   const int fd = mine.arm();
   mine.signal(self, 0, {pair.region[0].id, 0, kLineBytes}, 1, Header());

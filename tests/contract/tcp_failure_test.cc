@@ -31,7 +31,7 @@ class Child {
     auto met = transport_->connect(board_.read(0, 1), Deadline::after_ms(clock_, 20'000));
     EXPECT_TRUE(met.ok()) << met.status().message();
     peer_ = met.value();
-    EXPECT_TRUE(transport_->offer_region(peer_, 0).ok());
+    EXPECT_TRUE(transport_->offer_region(peer_, 0, kNoNote).ok());
     board_.publish(1, 0, region_.key);
     while (!board_.published(1, 1)) std::this_thread::yield();
     EXPECT_TRUE(
@@ -76,7 +76,7 @@ class Child {
     while (!board_.published(0, 0)) std::this_thread::yield();
     const Deadline deadline = Deadline::after_ms(clock_, 20'000);
     const PeerId peer = mine->connect(board_.read(0, 0), deadline).value();
-    if (!mine->offer_region(peer, 0).ok()) ::_exit(1);
+    if (!mine->offer_region(peer, 0, kNoNote).ok()) ::_exit(1);
     board_.publish(1, 1, region.key);
     while (!board_.published(1, 0)) std::this_thread::yield();
     if (!mine->open_region(peer, board_.read(1, 0), deadline).ok()) ::_exit(1);
@@ -311,7 +311,7 @@ TEST(TcpFailure, NothingIsLeftBehind) {
   for (const int64_t streams : {1, 8}) {
     TcpPair pair({.streams = streams});
     const Region offered = make_region(pair.at(0), 1, 1 << 20).take();  // and never opened
-    EXPECT_TRUE(pair.at(0).offer_region(pair.peer[0], offered.id).ok());
+    EXPECT_TRUE(pair.at(0).offer_region(pair.peer[0], offered.id, kNoNote).ok());
     EXPECT_TRUE(pair.at(1).fence(pair.peer[1], Deadline::after_ms(pair.clock, 1'000)).ok());
   }
   EXPECT_EQ(Holdings(), before);

@@ -173,7 +173,7 @@ TEST(TcpFlow, APeerThatReadsNothingMakesPutsFullAndHoldsUpNobodyElse) {
   const MadeRegion thirds = make_region(*third, 0, 4096).take();
   PeerId id_of_third = 0, id_at_third = 0;
   meet(pair.at(0), *third, &id_of_third, &id_at_third);
-  ASSERT_TRUE(third->offer_region(id_at_third, 0).ok());
+  ASSERT_TRUE(third->offer_region(id_at_third, 0, kNoNote).ok());
   ASSERT_TRUE(pair.at(0)
                   .open_region(id_of_third, thirds.key, Deadline::after_ms(pair.clock, 1'000))
                   .status()
@@ -273,7 +273,7 @@ TEST_P(TcpStreams, ARegionThatIsClosedBehindPutsIsFreeAfterThem) {
     const auto memory = std::make_shared<SharedSegment>(SharedSegment::create(kBytes).take());
     auto key = pair.at(1).register_region(round, RegionMemory::all_of(memory));
     ASSERT_TRUE(key.status().ok());
-    ASSERT_TRUE(pair.at(1).offer_region(pair.peer[1], round).ok());
+    ASSERT_TRUE(pair.at(1).offer_region(pair.peer[1], round, kNoNote).ok());
     ASSERT_TRUE(pair.open(0, key.value()).ok());
     Ticket ticket;
     std::memset(pair.region[0].base, static_cast<int>(round), kBytes);

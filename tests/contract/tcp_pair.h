@@ -78,7 +78,7 @@ struct TcpPair {
     }
     meet(*transport[0], *transport[1], &peer[0], &peer[1]);
     for (int i = 0; i < 2; ++i) {
-      EXPECT_TRUE(transport[i]->offer_region(peer[i], 0).ok());
+      EXPECT_TRUE(transport[i]->offer_region(peer[i], 0, kNoNote).ok());
       EXPECT_TRUE(open(i, region[1 - i].key).ok());
     }
   }

@@ -247,7 +247,7 @@ TEST(TcpProtocol, AMarkOfPutsThatNeverComeHoldsUpItsSenderAlone) {
 TEST(TcpProtocol, WhoHasClosedARegionCannotReachItAnyMore) {
   Scene scene;
   const MadeRegion region = make_region(scene.victim(), 9, 4096).take();
-  ASSERT_TRUE(scene.victim().offer_region(scene.rogue->peer(), 9).ok());
+  ASSERT_TRUE(scene.victim().offer_region(scene.rogue->peer(), 9, kNoNote).ok());
   // The honest peer takes nothing, so that the region stays for now.
   Ticket ticket;
   while (scene.pair.put(0, scene.bytes(), 0, 0, &ticket) != Posted::Full) scene.victim().poll();

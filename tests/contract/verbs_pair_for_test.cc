@@ -33,7 +33,7 @@ VerbsPair::VerbsPair(VerbsPairOptions options) : network(two_devices(options.see
     Result<PeerId> met = at(i).connect(at(1 - i).info().address, deadline);
     EXPECT_TRUE(met.ok()) << met.status().message();
     peer[i] = met.value();
-    EXPECT_TRUE(at(i).offer_region(peer[i], region[i].id).ok());
+    EXPECT_TRUE(at(i).offer_region(peer[i], region[i].id, kNoNote).ok());
     EXPECT_TRUE(at(i).open_region(peer[i], region[1 - i].key, deadline).ok());
   };
   std::thread other(meet, 1);

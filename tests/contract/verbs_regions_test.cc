@@ -85,7 +85,7 @@ TEST(VerbsRegions, ManyInTurnLeaveNothing) {
   VerbsPair pair;
   for (RegionId id = 1; id <= 60; ++id) {
     const MadeRegion region = make_region(pair.at(1), id, 4096).take();
-    ASSERT_TRUE(pair.at(1).offer_region(pair.peer[1], id).ok());
+    ASSERT_TRUE(pair.at(1).offer_region(pair.peer[1], id, kNoNote).ok());
     ASSERT_TRUE(pair.at(0).open_region(pair.peer[0], region.key, {}).ok());
     std::memset(pair.region[0].base, static_cast<int>(id), 256);
     Ticket ticket;

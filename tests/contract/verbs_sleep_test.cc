@@ -71,7 +71,7 @@ TEST(VerbsSleep, ASleeperWakesOnASignalToItself) {
   VerbsTransport& mine = pair.at(0);
   const Deadline deadline = Deadline::after_ms(pair.clock, kLongMs);
   const PeerId self = mine.connect(mine.info().address, deadline).value();
-  ASSERT_TRUE(mine.offer_region(self, pair.region[0].id).ok());
+  ASSERT_TRUE(mine.offer_region(self, pair.region[0].id, kNoNote).ok());
   ASSERT_TRUE(mine.open_region(self, pair.region[0].key, deadline).ok());
   settle(pair);
   const int fd = mine.arm();

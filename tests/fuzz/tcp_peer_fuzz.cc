@@ -155,7 +155,7 @@ void run(const std::string& bytes) {
       const auto memory =
           std::make_shared<SharedSegment>(SharedSegment::create(kRegionBytes).take());
       static_cast<void>(transport.register_region(kBriefly, RegionMemory::all_of(memory)));
-      static_cast<void>(transport.offer_region(peer, kBriefly));
+      static_cast<void>(transport.offer_region(peer, kBriefly, kNoNote));
       transport.release_region(kBriefly, Release::Withdraw);
     }
     if ((step.what & kLends) != 0) {

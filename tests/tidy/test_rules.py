@@ -209,12 +209,12 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
     (rules.touches, without(ALGORITHM, "csrc/plan/plan.h") | MENTIONS, None),
     (
         rules.virtuals,
-        {"csrc/transport/transport.h": "  virtual void f() = 0;\n" * 19},
-        "csrc/transport/transport.h:1: 19 virtual functions, more than 18",
+        {"csrc/transport/transport.h": "  virtual void f() = 0;\n" * 21},
+        "csrc/transport/transport.h:1: 21 virtual functions, more than 20",
     ),
     (
         rules.virtuals,
-        {"csrc/transport/transport.h": "// virtual\n" + "  virtual void f() = 0;\n" * 18},
+        {"csrc/transport/transport.h": "// virtual\n" + "  virtual void f() = 0;\n" * 20},
         None,
     ),
 ]

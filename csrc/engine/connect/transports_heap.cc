@@ -50,7 +50,7 @@ Status Transports::offer_heap(const Path& path) {
   if (!heap_is_mapped_by(path)) return Status();
   const std::lock_guard lock(mutex_);
   if (!offered_heap_.emplace(path.transport, path.peer).second) return Status();
-  return path.transport->offer_region(path.peer, Heap::kRegion);
+  return path.transport->offer_region(path.peer, Heap::kRegion, kNoNote);
 }
 
 bool Transports::heap_is_mapped_by(const Path& path) const {

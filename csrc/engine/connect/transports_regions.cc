@@ -116,7 +116,7 @@ void Transports::release_region(RegionId region, Release how) {
 
 Status Transports::offer_region(const Path& path, RegionId region) {
   RDMACOLL_RETURN_IF_ERROR(key_for(path.transport, region).status());
-  return path.transport->offer_region(path.peer, region);
+  return path.transport->offer_region(path.peer, region, kNoNote);
 }
 
 Result<Region> Transports::open_region(const Path& path, const std::string& bytes,

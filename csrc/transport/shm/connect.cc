@@ -1,4 +1,4 @@
-// ShmTransport: how two processes meet. Floor: transport/shm.
+// ShmTransport: how two processes meet; serve.cc goes on with it. Floor: transport/shm.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -18,15 +18,9 @@
 namespace rdmacoll {
 namespace {
 
-// How often one that waits to be dialled looks whether the other process still is there.
-constexpr int64_t kLookNs = 100'000'000;
-// How soon one that was turned away, or found the other busy, dials again.
+// How soon one that was turned away, or found the other busy, dials again; and knocks again.
 constexpr int64_t kRedialNs = 5'000'000;
-
-// A process that connects again and again must not keep this one from its deadline, nor use up its
-// descriptors by connections on which it says nothing.
-constexpr int kAcceptsAtOnce = 32;
-constexpr size_t kMaxPendingHandshakes = 256;
+constexpr int64_t kKnockAgainNs = 100'000'000;
 
 // As other transports name it. Who is reached is on this host, and the host's id tells people
 // little.
@@ -49,20 +43,16 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
       id = known->second;
       outcome = peer_status(id);
       unmet_.note_met(theirs.process);
+      news_.note_met(theirs.process);
       return true;
     }
     const int64_t now_ns = clock_.now_ns();
-    Unmet::Times& times = unmet_.times_of(theirs.process, {now_ns, now_ns + kLookNs});
+    int64_t& dial_at_ns = unmet_.dial_at_ns(theirs.process, now_ns);
     outcome = unmet_.status_of(theirs.process);
     if (!outcome.ok()) return true;
-    if (own_address_.process < theirs.process && !dialling(theirs.process)) {
-      if (now_ns < times.dial_at_ns) return false;
-      outcome = dial(theirs);
-      times.dial_at_ns = now_ns + kRedialNs;
-    } else if (now_ns >= times.look_at_ns) {
-      times.look_at_ns = now_ns + kLookNs;
-      outcome = listener_of(theirs).status();
-    }
+    if (now_ns < dial_at_ns || dialling(theirs.process)) return false;
+    dial_at_ns = now_ns + (own_address_.process < theirs.process ? kRedialNs : kKnockAgainNs);
+    outcome = dial(theirs);
     return !outcome.ok();
   });
   if (!in_time) {
@@ -76,11 +66,13 @@ Result<PeerId> ShmTransport::connect(const std::string& address, Deadline deadli
   return id;
 }
 
-// A peer that dialled me and said Hello; of one that waits for me to dial nothing is heard.
+// It has dialled me and said Hello, or has knocked.
 bool ShmTransport::called_by(const std::string& address) const {
   Result<ShmAddress> theirs = parse_shm_address(address);
+  if (!theirs.ok()) return false;
+  const ProcessId& process = theirs.value().process;
   const std::lock_guard lock(mutex_);
-  return theirs.ok() && ids_.count(theirs.value().process) > 0;
+  return ids_.contains(process) || unmet_.has_knocked(process);
 }
 
 Status ShmTransport::reachable(const ShmAddress& theirs) const {
@@ -126,44 +118,8 @@ Status ShmTransport::dial(const ShmAddress& theirs) {
   return Status();
 }
 
-void ShmTransport::serve() {
-  epoll_event events[32];
-  const int count = ::epoll_wait(setup_set_.get(), events, std::size(events), 0);
-  for (int i = 0; i < count; ++i) {
-    const WatchTag tag = WatchTag::unpack(events[i].data.u64);
-    if (tag.what == Watched::Listener) accept_callers();
-    if (tag.what == Watched::Handshake) hear_handshake(static_cast<int>(tag.index));
-    if (tag.what == Watched::PeerSocket) hear_peer(peers_.at(tag.index));
-  }
-  std::erase_if(blocked_, [&](PeerId id) {
-    Result<bool> sent = send_unsent(peers_.at(id));
-    return sent.ok() && sent.value();
-  });
-}
-
-void ShmTransport::accept_callers() {
-  for (int i = 0; i < kAcceptsAtOnce; ++i) {
-    PeerSocket caller = PeerSocket::accept(listener_);
-    if (!caller.valid()) return;
-    // Whoever cannot be answered is not let in; the side that wants to meet me notices by its
-    // socket's end and says so. One that has hung up by then only looked whether I listen.
-    const Status status = say_hello(std::move(caller), nullptr);
-    if (!status.ok() && status.code() != StatusCode::PeerFailed)
-      unmet_.note_turned_away(status.message());
-    if (handshakes_.size() > kMaxPendingHandshakes) drop_the_oldest();
-  }
-}
-
-// The oldest of those that have dialled me. An honest one dials again.
-void ShmTransport::drop_the_oldest() {
-  const auto oldest = std::find_if(handshakes_.begin(), handshakes_.end(),
-                                   [](const Handshake& handshake) { return !handshake.dialled; });
-  if (oldest == handshakes_.end()) return;
-  unwatch(setup_set_, oldest->socket.fd());
-  handshakes_.erase(oldest);
-}
-
-// Challenges it and remembers the socket until the other side's Hello comes.
+// Challenges it, or knocks, and remembers the socket until the other side's Hello, or answer,
+// comes.
 Status ShmTransport::say_hello(PeerSocket socket, const ShmAddress* dialled) {
   Result<ucred> other = socket.credentials();
   if (!other.ok()) return other.status();
@@ -178,9 +134,13 @@ Status ShmTransport::say_hello(PeerSocket socket, const ShmAddress* dialled) {
   Handshake handshake(std::move(socket), nonce.value());
   if (dialled != nullptr) {
     handshake.dialled = true;
+    handshake.knocks = dialled->process < own_address_.process;
     handshake.process = dialled->process;
   }
-  RDMACOLL_RETURN_IF_ERROR(handshake.socket.send(handshake.challenge(own_address_.process), {}));
+  RDMACOLL_RETURN_IF_ERROR(handshake.socket.send(handshake.knocks
+                                                     ? handshake.knock(own_address_.process)
+                                                     : handshake.challenge(own_address_.process),
+                                                 {}));
   RDMACOLL_RETURN_IF_ERROR(
       watch(setup_set_, handshake.socket.fd(), EPOLLIN,
             {Watched::Handshake, static_cast<uint32_t>(handshake.socket.fd())}));
@@ -214,7 +174,12 @@ void ShmTransport::hear_handshake(int fd) {
   if (received == PeerSocket::Received::Closed && handshake.dialled) {
     unmet_.note_hung_up(handshake.process);
   }
-  if (next == Handshake::Next::Admit && ids_.count(handshake.process) == 0) {
+  if (ids_.contains(handshake.process)) return;
+  if (next == Handshake::Next::NoteKnock) {
+    unmet_.note_knock(handshake.process);
+    news_.note_caller(handshake.process);
+  }
+  if (next == Handshake::Next::Admit) {
     // As in accept_callers: not admitted, the socket closes and both sides notice.
     const Status status = admit(std::move(incoming), std::move(handshake.socket));
     if (!status.ok()) unmet_.note_turned_away(status.message());
@@ -244,7 +209,8 @@ void ShmTransport::refuse(const Handshake& handshake, const std::string& why) {
 }
 
 Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
-  if (peer_count_ == kMaxWorld) {
+  const auto id = static_cast<PeerId>(ids_.size());
+  if (id == kMaxWorld) {
     return Status(StatusCode::Unsupported,
                   "a process can meet " + std::to_string(kMaxWorld - 1) + " others");
   }
@@ -256,13 +222,14 @@ Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
   const pid_t pid = other.value().pid;
   auto peer = std::make_unique<Peer>(control.take(), WakeFd(std::move(hello.descriptors[1])),
                                      std::move(socket));
-  peer->id = peer_count_;
+  peer->id = id;
   peer->process = hello.message.sender;
   peer->name = process_name(static_cast<uint32_t>(pid));
   peer->same_process = pid == pid_;
-  RDMACOLL_RETURN_IF_ERROR(watch_peer(peer_count_, peer.get(), pid));
-  ids_[peer->process] = peer_count_;
-  peers_.set(peer_count_++, std::move(peer));
+  RDMACOLL_RETURN_IF_ERROR(watch_peer(id, peer.get(), pid));
+  ids_[peer->process] = id;
+  news_.note_caller(peer->process);
+  peers_.set(id, std::move(peer));
   return Status();
 }
 

@@ -31,6 +31,8 @@ Message Handshake::challenge(const ProcessId& me) const {
   return message;
 }
 
+Message Handshake::knock(const ProcessId& me) const { return message_of(MessageKind::Knock, me); }
+
 Result<Message> Handshake::proof(const JobKey& key, const ProcessId& me) const {
   Message message = message_of(MessageKind::Proof, me);
   const Proven proven{me, nonce_, process, its_nonce_, dialled};
@@ -43,6 +45,11 @@ Result<Message> Handshake::proof(const JobKey& key, const ProcessId& me) const {
 Handshake::Next Handshake::hear(const Message& message, const JobKey& key, const ProcessId& me) {
   const bool names_itself = heard_ == Heard::Nothing && !dialled;
   if (!names_itself && message.sender != process) return Next::Drop;
+  if (knocks) return Next::Drop;  // it listens, so it hears the knock
+  if (message.kind == MessageKind::Knock && names_itself) {
+    process = message.sender;
+    return Next::NoteKnock;
+  }
   if (message.kind == MessageKind::Challenge && heard_ == Heard::Nothing) {
     process = message.sender;
     std::memcpy(its_nonce_.data(), message.proof.data(), its_nonce_.size());

@@ -46,6 +46,10 @@ inline Reference take_reference(const Message& message) {
   return Reference(reinterpret_cast<std::shared_ptr<SharedSegment>*>(message.reference));
 }
 
+inline Status makes_no_sense(const std::string& peer) {
+  return Status(StatusCode::PeerFailed, peer + " sent a set-up message that makes no sense");
+}
+
 struct UnsentMessage {
   Message message;
   std::shared_ptr<SharedSegment> memory;  // to pass along; nullptr: none

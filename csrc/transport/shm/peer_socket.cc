@@ -34,6 +34,7 @@ std::optional<size_t> descriptors_of(const Message& message) {
   switch (message.kind) {
     case MessageKind::Challenge:
     case MessageKind::Proof:
+    case MessageKind::Knock:
       return 0;
     case MessageKind::Hello:
       return 2;
@@ -42,6 +43,7 @@ std::optional<size_t> descriptors_of(const Message& message) {
     case MessageKind::Bye:
     case MessageKind::Closed:
     case MessageKind::Withdrawn:
+    case MessageKind::Note:
       return 0;
   }
   return std::nullopt;

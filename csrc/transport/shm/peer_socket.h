@@ -29,21 +29,24 @@ enum class MessageKind : uint32_t {
   Closed = 6,     // the sender has closed a region of the receiver, or will not open it
   // A region of the sender is not to be opened any more. Where it is not open the answer is Closed.
   Withdrawn = 7,
+  Knock = 8,  // first, instead of a Challenge: the sender wants to be dialled, and hangs up
+  Note = 9,   // an offer of no region
 };
 
 // One layout for all kinds; both ends run the same version, which the tag checks.
 struct Message {
-  static constexpr uint64_t kTag = 0x3353'6d68'7300'0001;  // "\1\0shmS3"
+  static constexpr uint64_t kTag = 0x3453'6d68'7300'0001;  // "\1\0shmS4"
   uint64_t tag = kTag;
   MessageKind kind{};
   RegionId region = kNoRegion;
   uint64_t generation = 0;  // of the region's id
   uint64_t bytes = 0;
   uint64_t reference = 0;
+  uint64_t note = 0;  // of an offer
   ProcessId sender{};
   Mac proof{};
 };
-static_assert(sizeof(Message) == 88);
+static_assert(sizeof(Message) == 96);
 
 struct Incoming {
   Message message;

@@ -34,12 +34,12 @@ void ShmTransport::hear_peer(Peer* peer) {
         if (incoming.message.kind == MessageKind::Bye) {
           return lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer->name + " left"));
         }
-        if (hear_of_region(peer, std::move(incoming))) break;
-        [[fallthrough]];
+        if (Status wrong = hear_of_region(peer, std::move(incoming)); !wrong.ok()) {
+          return lose(peer, PeerState::Broken, std::move(wrong));
+        }
+        break;
       case PeerSocket::Received::Broken:
-        return lose(peer, PeerState::Broken,
-                    Status(StatusCode::PeerFailed,
-                           peer->name + " sent a set-up message that makes no sense"));
+        return lose(peer, PeerState::Broken, makes_no_sense(peer->name));
     }
   }
 }
@@ -87,7 +87,7 @@ void ShmTransport::leave() {
     Result<ucred> other = handshake.socket.credentials();
     end(handshake.socket, other.ok() && other.value().pid == pid_);
   }
-  for (PeerId id = 0; id < peer_count_; ++id) {
+  for (PeerId id = 0; id < ids_.size(); ++id) {
     Peer* peer = peers_.at(id);
     if (!peer->alive() || !peer->socket.valid()) continue;
     Message bye;

@@ -24,17 +24,27 @@ ShmTransport::MyRegion& ShmTransport::my_region(RegionId region) {
   return found->second;
 }
 
-Status ShmTransport::offer_region(PeerId id, RegionId region) {
+Status ShmTransport::offer_region(PeerId id, RegionId region, uint64_t note) {
+  RDMACOLL_CHECK(region != kNoRegion || note != kNoNote);
   const std::lock_guard lock(mutex_);
-  MyRegion& mine = my_region(region);
   Peer& peer = peer_at(id);
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
-  mine.lease.offered(id);
-  if (peer.socket.valid()) {
-    return tell(&peer, MessageKind::Region, region, mine.lease.generation, mine.memory);
+  Message message =
+      message_about(region == kNoRegion ? MessageKind::Note : MessageKind::Region, region, 0);
+  message.note = note;
+  std::shared_ptr<SharedSegment> memory;
+  if (region != kNoRegion) {
+    MyRegion& mine = my_region(region);
+    mine.lease.offered(id);
+    message.generation = mine.lease.generation;
+    memory = mine.memory;
+    message.bytes = memory->bytes();
   }
-  peer.offers.insert_or_assign(region, OfferedRegion{mine.lease.generation, mine.memory});
-  return Status();
+  if (peer.socket.valid()) return tell(&peer, message, std::move(memory));
+  if (memory != nullptr) {
+    peer.offers.insert_or_assign(region, OfferedRegion{message.generation, std::move(memory)});
+  }
+  return hand_over(&peer, message);
 }
 
 Result<Region> ShmTransport::open_region(PeerId id, std::string_view key_bytes, Deadline deadline) {
@@ -86,7 +96,13 @@ Result<OpenRegion*> ShmTransport::open_offered(Peer* peer, const RegionKey& key)
 void ShmTransport::close_region(PeerId id, RegionId region) {
   const std::lock_guard lock(mutex_);
   Peer& peer = peer_at(id);
-  if (const auto open = peer.regions.take(region)) tell_closed(&peer, region, open->generation);
+  if (const auto open = peer.regions.take(region)) {
+    return tell_closed(&peer, region, open->generation);
+  }
+  if (!peer.offers.contains(region)) look();
+  if (const auto offer = peer.offers.extract(region)) {
+    tell_closed(&peer, region, offer.mapped().generation);
+  }
 }
 
 void ShmTransport::release_region(RegionId region, Release how) {
@@ -105,7 +121,7 @@ void ShmTransport::withdraw(RegionId region, const Lease& lease) {
     if (peer.socket.valid()) {
       // Where this fails the peer has ended, which is as good.
       [[maybe_unused]] const Status told =
-          tell(&peer, MessageKind::Withdrawn, region, lease.generation);
+          tell(&peer, message_about(MessageKind::Withdrawn, region, lease.generation));
     } else {
       hear_withdrawn(&peer, region, lease.generation);
     }
@@ -115,7 +131,7 @@ void ShmTransport::withdraw(RegionId region, const Lease& lease) {
 bool ShmTransport::is_reusable(RegionId region) {
   const std::lock_guard lock(mutex_);
   if (forget_if_unread(region)) return true;
-  serve();
+  look();
   return forget_if_unread(region);
 }
 
@@ -134,35 +150,51 @@ bool ShmTransport::forget_if_unread(RegionId region) {
 
 // --- what is said of regions ---------------------------------------------------------------------
 
-// False: the message makes no sense.
-bool ShmTransport::hear_of_region(Peer* peer, Incoming incoming) {
+// Why the peer is lost by that; Ok: it is not.
+Status ShmTransport::hear_of_region(Peer* peer, Incoming incoming) {
   const Message& message = incoming.message;
-  if (message.region >= kMaxRegions) return false;
+  const bool is_note = message.kind == MessageKind::Note;
+  if (is_note ? message.note == kNoNote : message.region >= kMaxRegions) {
+    return makes_no_sense(peer->name);
+  }
   switch (message.kind) {
     case MessageKind::Region:
-      return keep_offer(peer, std::move(incoming));
+      if (!keep_offer(peer, &incoming)) return makes_no_sense(peer->name);
+      [[fallthrough]];
+    case MessageKind::Note:
+      return hand_over(peer, message);
     case MessageKind::Closed:
       hear_closed(peer->id, message.region, message.generation);
-      return true;
+      return Status();
     case MessageKind::Withdrawn:
       hear_withdrawn(peer, message.region, message.generation);
-      return true;
+      return Status();
     default:
-      return false;
+      return makes_no_sense(peer->name);
   }
+}
+
+// An offer with a note, to who calls serve().
+Status ShmTransport::hand_over(Peer* peer, const Message& offer) {
+  if (offer.note == kNoNote) return Status();
+  RegionOffer made{peer->id, offer.note};
+  if (offer.kind == MessageKind::Region) {
+    made.key = encode(RegionKey{peer->process, offer.region, offer.generation, offer.bytes});
+  }
+  return news_.add(std::move(made)) ? Status() : offers_too_much(peer->name);
 }
 
 // Regions may be offered before they are asked for. They are mapped at once: descriptors are
 // scarce.
-bool ShmTransport::keep_offer(Peer* peer, Incoming incoming) {
-  const Message& message = incoming.message;
+bool ShmTransport::keep_offer(Peer* peer, Incoming* incoming) {
+  const Message& message = incoming->message;
   if (message.reference != 0) {
     if (!peer->same_process) return false;
     peer->offers.insert_or_assign(
         message.region, OfferedRegion{message.generation, std::move(*take_reference(message))});
     return true;
   }
-  Result<SharedSegment> segment = SharedSegment::map(incoming.descriptors[0], message.bytes);
+  Result<SharedSegment> segment = SharedSegment::map(incoming->descriptors[0], message.bytes);
   using Memory = Result<std::shared_ptr<SharedSegment>>;
   Memory memory = segment.ok() ? Memory(std::make_shared<SharedSegment>(segment.take()))
                                : Memory(segment.status());
@@ -190,23 +222,30 @@ void ShmTransport::hear_closed(PeerId peer, RegionId region, Generation generati
 
 void ShmTransport::tell_closed(Peer* peer, RegionId region, Generation generation) {
   if (!peer->socket.valid()) return hear_closed(peer->id, region, generation);  // loopback
-  [[maybe_unused]] const Status told = tell(peer, MessageKind::Closed, region, generation);
+  [[maybe_unused]] const Status told =
+      tell(peer, message_about(MessageKind::Closed, region, generation));
 }
 
-// What the socket has no room for is sent later, in the same order, by serve().
-Status ShmTransport::tell(Peer* peer, MessageKind kind, RegionId region, Generation generation,
-                          std::shared_ptr<SharedSegment> memory) {
+Message ShmTransport::message_about(MessageKind kind, RegionId region,
+                                    Generation generation) const {
   Message message;
   message.kind = kind;
   message.region = region;
   message.generation = generation;
-  message.bytes = memory != nullptr ? memory->bytes() : 0;
   message.sender = own_address_.process;
+  return message;
+}
+
+// What the socket has no room for is sent later, in the same order, by look().
+Status ShmTransport::tell(Peer* peer, const Message& message,
+                          std::shared_ptr<SharedSegment> memory) {
   peer->unsent.push_back({message, std::move(memory)});
   if (peer->unsent.size() > 1) return Status();  // behind others
   Result<bool> sent = send_unsent(peer);
-  if (sent.ok() && !sent.value()) blocked_.push_back(peer->id);
-  return sent.status();
+  if (!sent.ok() || sent.value()) return sent.status();
+  blocked_.push_back(peer->id);
+  news_.look_again_in_ns(0);
+  return Status();
 }
 
 // Whether nothing is left to be sent.

@@ -74,6 +74,7 @@ ShmTransport::ShmTransport(const Clock& clock, JobKey key, ShmAddress own_addres
       {.name = kName,
        .address = encode(own_address_),
        .shares_memory = true,
+       .set_up_fd = setup_set_.get(),
        .island = island_of(own_address_.host, own_address_.network_namespace, UserView::now())});
 }
 
@@ -84,7 +85,10 @@ ShmTransport::~ShmTransport() {
 
 Status ShmTransport::watch_own_descriptors() {
   if (!setup_set_.valid() || !wake_set_.valid()) return Status::from_errno("epoll_create", errno);
-  RDMACOLL_RETURN_IF_ERROR(watch(setup_set_, listener_.get(), EPOLLIN, {Watched::Listener}));
+  RDMACOLL_RETURN_IF_ERROR(news_.open());
+  RDMACOLL_RETURN_IF_ERROR(watch(setup_set_, news_.get(), EPOLLIN, {Watched::News}));
+  RDMACOLL_RETURN_IF_ERROR(
+      watch(setup_set_, listener_.get(), EPOLLIN | EPOLLET, {Watched::Listener}));
   return watch(wake_set_, wake_fd_.get(), EPOLLIN, {Watched::Wake});
 }
 
@@ -100,8 +104,8 @@ Status ShmTransport::add_loopback() {
   self->process = own_address_.process;
   self->name = "this process";
   self->same_process = true;
-  ids_[own_address_.process] = peer_count_;
-  peers_.set(peer_count_++, std::move(self));
+  ids_[own_address_.process] = 0;
+  peers_.set(0, std::move(self));
   return Status();
 }
 

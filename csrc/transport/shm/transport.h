@@ -16,6 +16,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
 #include "csrc/base/job_key.h"
+#include "csrc/transport/set_up_news.h"
 #include "csrc/transport/shm/handshake.h"
 #include "csrc/transport/shm/peer.h"
 #include "csrc/transport/shm/unmet.h"
@@ -29,10 +30,10 @@ namespace rdmacoll {
 // orders channels too); nothing may rely on more than the promise.
 //
 // How processes meet: each listens on an abstract unix socket whose random name is in its address.
-// Of two, the one with the smaller process id dials. Each has the other prove that it knows the
-// job's secret (handshake.h); then both say Hello and pass their control segment and an eventfd;
-// later each region passes as a descriptor too. So shm is used only where memory really can be
-// shared, and nothing has a name that would outlive a kill -9.
+// Of two, the one with the smaller process id dials; the other knocks, so that it does. Each has
+// the other prove that it knows the job's secret (handshake.h); then both say Hello and pass their
+// control segment and an eventfd; later each region passes as a descriptor too. So shm is used only
+// where memory really can be shared, and nothing has a name that would outlive a kill -9.
 //
 // Sleep: arm() raises a flag in the control segment; a signaller looks at it after its store and
 // rings the eventfd. A peer's end shows on its socket and, should something else hold that
@@ -56,7 +57,8 @@ class ShmTransport final : public Transport {
   bool called_by(const std::string& address) const override;
   // Of a whole segment with full access: peers map it.
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
-  Status offer_region(PeerId peer, RegionId region) override;
+  bool serve(std::vector<RegionOffer>& offers) override;
+  Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
   // The memory itself stays until the last peer closed it: a late write of a live peer lands in
@@ -86,12 +88,12 @@ class ShmTransport final : public Transport {
   Status watch_own_descriptors();
   Status add_loopback();
 
-  // Connecting (connect.cc). All of it under the mutex but for serve_until.
+  // Connecting (connect.cc, serve.cc). All of it under the mutex but for serve_until.
   Status reachable(const ShmAddress& theirs) const;
   Result<PeerSocket> listener_of(const ShmAddress& theirs) const;  // not valid(): busy
   Status dial(const ShmAddress& theirs);
   bool dialling(const ProcessId& process) const;
-  void serve();
+  void look();
   void accept_callers();
   Status say_hello(PeerSocket socket, const ShmAddress* dialled);
   void hear_handshake(int fd);
@@ -100,7 +102,7 @@ class ShmTransport final : public Transport {
   void refuse(const Handshake& handshake, const std::string& why);
   Status admit(Incoming hello, PeerSocket socket);
   Status watch_peer(PeerId id, Peer* peer, pid_t pid);
-  // Serves sockets until ready() is true (called under the mutex); false: the deadline passed.
+  // Looks at sockets until ready() is true (called under the mutex); false: the deadline passed.
   template <typename Ready>
   bool serve_until(Deadline deadline, Ready ready);
 
@@ -118,13 +120,14 @@ class ShmTransport final : public Transport {
   void withdraw(RegionId region, const Lease& lease);
   // nullptr: the offer has not come yet.
   Result<OpenRegion*> open_offered(Peer* peer, const RegionKey& key);
-  bool keep_offer(Peer* peer, Incoming incoming);
-  bool hear_of_region(Peer* peer, Incoming incoming);
+  bool keep_offer(Peer* peer, Incoming* incoming);
+  Status hear_of_region(Peer* peer, Incoming incoming);
+  Status hand_over(Peer* peer, const Message& offer);
   void hear_withdrawn(Peer* peer, RegionId region, Generation generation);
   void hear_closed(PeerId peer, RegionId region, Generation generation);
   void tell_closed(Peer* peer, RegionId region, Generation generation);
-  Status tell(Peer* peer, MessageKind kind, RegionId region, Generation generation,
-              std::shared_ptr<SharedSegment> memory = nullptr);
+  Message message_about(MessageKind kind, RegionId region, Generation generation) const;
+  Status tell(Peer* peer, const Message& message, std::shared_ptr<SharedSegment> memory = nullptr);
   Result<bool> send_unsent(Peer* peer);
   bool forget_if_unread(RegionId region);
 
@@ -139,14 +142,14 @@ class ShmTransport final : public Transport {
   SharedSegment control_segment_;
   WakeFd wake_fd_;
   SoleFd listener_;
-  UniqueFd setup_set_;  // epoll: what set-up serves
+  UniqueFd setup_set_;  // epoll: what set-up looks at
   UniqueFd wake_set_;   // epoll: what ends a sleep
 
   Published<Peer, kMaxWorld> peers_;
 
-  mutable std::mutex mutex_;  // what follows, down to the driver's
-  uint32_t peer_count_ = 0;
-  std::map<ProcessId, PeerId> ids_;
+  mutable std::mutex mutex_;         // what follows, down to the driver's
+  std::map<ProcessId, PeerId> ids_;  // they count from 0
+  SetUpNews news_;
   std::list<Handshake> handshakes_;  // connected, Hello not yet heard
   Unmet unmet_;
   std::map<RegionId, MyRegion> regions_;  // mine, while peers may have them
@@ -158,7 +161,7 @@ class ShmTransport final : public Transport {
 };
 
 // Tags of the epoll sets: what an event is about.
-enum class Watched : uint32_t { Listener, Wake, Handshake, PeerSocket, PeerProcess };
+enum class Watched : uint32_t { Listener, News, Wake, Handshake, PeerSocket, PeerProcess };
 
 struct WatchTag {
   Watched what;

@@ -1,8 +1,9 @@
-// Unmet: what a process knows of those that it has not met: when it turns to them again, and why
-// they have not met. Who waits for one of them is told. Floor: transport/shm. Thread: under the
-// transport's mutex.
+// Unmet: what a process knows of those that it has not met: when it turns to them again, which of
+// them have knocked, and why they have not met. Who waits for one of them is told. Floor:
+// transport/shm. Thread: under the transport's mutex.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -16,16 +17,25 @@ namespace rdmacoll {
 
 class Unmet {
  public:
-  // When one that is to be met is dialled again, and when its listener is looked for.
-  struct Times {
-    int64_t dial_at_ns;
-    int64_t look_at_ns;
-  };
-  // `first`: where it has none yet.
-  Times& times_of(const ProcessId& process, const Times& first) {
-    return times_.try_emplace(process, first).first->second;
+  // When one that is to be met is dialled; `first`: where it was not.
+  int64_t& dial_at_ns(const ProcessId& process, int64_t first) {
+    return dial_at_ns_.try_emplace(process, first).first->second;
   }
-  void note_met(const ProcessId& process) { times_.erase(process); }
+  void note_met(const ProcessId& process) {
+    dial_at_ns_.erase(process);
+    knocks_.erase(process);
+  }
+
+  // It wants to be dialled, says somebody. In a flood the oldest is forgotten: an honest one knocks
+  // again.
+  void note_knock(const ProcessId& process) {
+    knocks_[process] = ++knocks_ever_;
+    if (knocks_.size() <= kMaxWorld) return;
+    knocks_.erase(
+        std::min_element(knocks_.begin(), knocks_.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; }));
+  }
+  bool has_knocked(const ProcessId& process) const { return knocks_.contains(process); }
 
   // Somebody was turned away, who may be anybody.
   void note_turned_away(const std::string& why) { turned_away_ = why; }
@@ -58,7 +68,9 @@ class Unmet {
   }
 
  private:
-  std::map<ProcessId, Times> times_;
+  std::map<ProcessId, int64_t> dial_at_ns_;
+  std::map<ProcessId, uint64_t> knocks_;  // by which one it was
+  uint64_t knocks_ever_ = 0;
   std::map<ProcessId, Status> refused_;
   std::set<ProcessId> hung_up_;
   std::string turned_away_;  // the last

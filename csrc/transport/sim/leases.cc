@@ -8,10 +8,17 @@
 namespace rdmacoll {
 
 void SimTransport::close_region(PeerId peer, RegionId region) {
-  const auto open = peers_[peer].regions.find(region);
-  if (open == peers_[peer].regions.end()) return;
-  tell_closed(peers_[peer].rank, std::move(open->second.region));
-  peers_[peer].regions.erase(open);
+  if (auto open = peers_[peer].regions.extract(region)) {
+    return tell_closed(peers_[peer].rank, std::move(open.mapped().region));
+  }
+  const SimTransport& owner = network_.transport(peers_[peer].rank);
+  const auto offered = owner.regions_.find(region);
+  if (offered == owner.regions_.end()) return;
+  const std::vector<PeerId>& readers = offered->second->lease.readers;
+  const bool is_mine = std::any_of(readers.begin(), readers.end(), [&](PeerId reader) {
+    return owner.peers_[reader].rank == rank_;
+  });
+  if (is_mine) tell_closed(owner.rank_, offered->second);
 }
 
 void SimTransport::release_region(RegionId id, Release how) {

@@ -1,5 +1,6 @@
 // SimTransport: one rank's end of a SimNetwork. connect() and open_region() do not wait for the
-// other side: all ranks are in one thread. Sleep is virtual: arm() gives no descriptor (-1), and
+// other side: all ranks are in one thread. The other side hears of a call at once, of an offer with
+// a note after a while. Sleep is virtual: arm() gives no descriptor (-1), and
 // awake() says whether a real sleeper would have been woken.
 // Floor: transport/sim. Thread: one.
 #pragma once
@@ -26,9 +27,10 @@ class SimTransport final : public Transport {
   SimTransport(SimNetwork& network, int rank);
 
   Result<PeerId> connect(const std::string& address, Deadline deadline) override;
-  bool called_by(const std::string&) const override { return true; }
+  bool called_by(const std::string& address) const override;
+  bool serve(std::vector<RegionOffer>& offers) override;
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
-  Status offer_region(PeerId peer, RegionId region) override;
+  Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
   void release_region(RegionId region, Release how) override;
@@ -60,7 +62,15 @@ class SimTransport final : public Transport {
   };
   struct Peer {
     int rank;
-    std::map<RegionId, Open> regions;
+    bool is_met = false;  // by connect(); the other side may have called before
+    std::map<RegionId, Open> regions{};
+    int64_t last_offer_at_ns = 0;  // to it: its offers come in order
+  };
+  // What serve() tells.
+  struct News {
+    std::vector<RegionOffer> offers;
+    std::set<int> callers;    // ranks that have called, ever
+    bool has_caller = false;  // one that this rank had not met
   };
 
   struct Piece {
@@ -117,6 +127,13 @@ class SimTransport final : public Transport {
   void drop(Flight* flight);
   void send_mapped_stores(Peer* peer);
 
+  // Meeting, and offers (set_up.cc).
+  static std::string address_of(int rank);
+  PeerId peer_of(int rank);
+  void hear_call(int rank);
+  void send_offer(Peer& peer, RegionOffer offer);
+  void hear_offer(int rank, RegionOffer offer);
+
   // Regions (leases.cc).
   bool under_way(const SimRegion& region) const;
   void tell_closed(int owner, std::shared_ptr<SimRegion> region);
@@ -132,7 +149,8 @@ class SimTransport final : public Transport {
   bool awake_ = true;
   std::map<RegionId, std::shared_ptr<SimRegion>> regions_;  // mine, until their ids are reusable
   Generation generations_ = 0;
-  std::vector<Peer> peers_;    // by PeerId, in the order of connect()
+  std::vector<Peer> peers_;  // by PeerId, in the order in which they were met
+  News news_;
   std::vector<Status> ended_;  // by rank: Ok, or how it ended
   std::set<int> cut_off_;      // ranks of which nothing lands here any more
   std::map<std::pair<int, int>, Flow> flows_;

@@ -77,6 +77,12 @@ bool TcpTransport::called_by(const std::string& address) const {
   return ids_.contains(theirs.value().process) || connector_->is_called_by(theirs.value().process);
 }
 
+bool TcpTransport::serve(std::vector<RegionOffer>&) {
+  const std::lock_guard lock(mutex_);
+  connector_->serve();
+  return false;
+}
+
 Status TcpTransport::admit(PeerId id, const tcp::Address& theirs, tcp::Connections connections) {
   if (id == kMaxWorld) {
     return Status(StatusCode::Unsupported,

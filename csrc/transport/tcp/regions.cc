@@ -26,7 +26,7 @@ Result<std::string> TcpTransport::register_region(RegionId id, const RegionMemor
   return encode(RegionKey{own_address_.process, id, generation, memory.bytes});
 }
 
-Status TcpTransport::offer_region(PeerId id, RegionId region_id) {
+Status TcpTransport::offer_region(PeerId id, RegionId region_id, uint64_t) {
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
   const std::lock_guard lock(mutex_);
   OwnRegion* region = regions_.at(region_id);

@@ -59,8 +59,9 @@ class TcpTransport final : public Transport {
   Result<PeerId> connect(const std::string& address, Deadline deadline) override;
   bool called_by(const std::string& address) const override;
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
-  // Nothing is sent: the key is enough.
-  Status offer_region(PeerId peer, RegionId region) override;
+  bool serve(std::vector<RegionOffer>& offers) override;
+  // Without a note nothing is sent: the key is enough.
+  Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
   // Forgotten by poll(), once every living peer that it was offered to has closed it.

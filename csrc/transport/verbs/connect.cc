@@ -60,6 +60,8 @@ bool VerbsTransport::called_by(const std::string& address) const {
   return theirs.ok() && met_.has_early_hello(theirs.value().process);
 }
 
+bool VerbsTransport::serve(std::vector<RegionOffer>&) { return false; }
+
 // The peer of this address, with queue pairs, but not joined yet.
 Result<VerbsTransport::Peer*> VerbsTransport::admit(const Address& theirs) {
   if (const auto known = met_.find(theirs.process)) return peers_.at(*known);

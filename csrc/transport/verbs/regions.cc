@@ -61,7 +61,7 @@ Result<std::string> VerbsTransport::register_region(RegionId id, const RegionMem
   return encode(PartKey{address, id, rkey, static_cast<uint32_t>(pages)});
 }
 
-Status VerbsTransport::offer_region(PeerId id, RegionId region_id) {
+Status VerbsTransport::offer_region(PeerId id, RegionId region_id, uint64_t) {
   if (const Status status = peer_status(id); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   OwnRegion* region = regions_.at(region_id);

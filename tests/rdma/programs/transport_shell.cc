@@ -160,7 +160,7 @@ class Shell {
   }
   Result<std::string> offer(Arguments& arguments) {  // peer, region
     const auto peer = next<PeerId>(arguments);
-    return text_of(transport_->offer_region(peer, next<RegionId>(arguments)));
+    return text_of(transport_->offer_region(peer, next<RegionId>(arguments), kNoNote));
   }
   Result<std::string> open(Arguments& arguments) {  // peer, key
     const auto peer = next<PeerId>(arguments);

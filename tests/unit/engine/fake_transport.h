@@ -2,11 +2,14 @@
 // memory, to signal or to read, and remembers that it was asked. It moves no data by itself.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "csrc/transport/transport.h"
@@ -41,6 +44,9 @@ class FakeTransport final : public Transport {
   void ask_for_attention(int fd) {
     change([=](TransportInfo& info) { info.attention_fd = fd; });
   }
+  void set_up_by(int fd) {
+    change([=](TransportInfo& info) { info.set_up_fd = fd; });
+  }
   // Whether it maps is open_as's matter.
   void claim_island(const std::string& island) {
     change([&](TransportInfo& info) { info.island = island; });
@@ -53,13 +59,22 @@ class FakeTransport final : public Transport {
   Get on_get = [](PeerId, RemoteSlice, LocalSlice, Ticket*) { return Posted::Full; };
   std::function<void()> on_poll = [] {};
   Status on_register;
-  std::set<std::string> callers;  // addresses
-  Region open_as{.id = 0};        // what every key opens
-  std::set<RegionId> held;        // not is_reusable()
+  std::set<std::string> callers;    // addresses
+  bool somebody_calls = false;      // what serve() returns, once
+  std::vector<RegionOffer> offers;  // and hands over
+  Region open_as{.id = 0};          // what every key opens
+  std::set<RegionId> held;          // not is_reusable()
+
+  struct Offered {
+    PeerId peer;
+    RegionId region;
+    uint64_t note;
+  };
 
   // What it sees.
   std::vector<std::string> connected;
   std::map<RegionId, std::shared_ptr<SharedSegment>> regions;
+  std::vector<Offered> offered;  // with a note
   std::vector<std::string> opened;
   std::vector<RegionId> closed;
 
@@ -73,7 +88,15 @@ class FakeTransport final : public Transport {
     regions[region] = memory.segment;
     return info().name + " key " + std::to_string(region);
   }
-  Status offer_region(PeerId, RegionId) override { return Status(); }
+  bool serve(std::vector<RegionOffer>& into) override {
+    std::move(offers.begin(), offers.end(), std::back_inserter(into));
+    offers.clear();
+    return std::exchange(somebody_calls, false);
+  }
+  Status offer_region(PeerId peer, RegionId region, uint64_t note) override {
+    if (note != kNoNote) offered.push_back({peer, region, note});
+    return Status();
+  }
   Result<Region> open_region(PeerId, std::string_view key, Deadline) override {
     opened.emplace_back(key);
     return open_as;

@@ -10,7 +10,9 @@ namespace {
 class Network final : public Transport {
  public:
   explicit Network(std::unique_ptr<ShmTransport> shm) : shm_(std::move(shm)) {
-    set_info({.name = "network", .address = shm_->info().address});
+    set_info({.name = "network",
+              .address = shm_->info().address,
+              .set_up_fd = shm_->info().set_up_fd});
   }
   uint64_t puts() const { return puts_.load(); }
   uint64_t puts_from_sources() const { return puts_from_sources_.load(); }
@@ -50,7 +52,10 @@ class Network final : public Transport {
     return peer;
   }
   bool called_by(const std::string& address) const override { return shm_->called_by(address); }
-  Status offer_region(PeerId peer, RegionId id) override { return shm_->offer_region(peer, id); }
+  bool serve(std::vector<RegionOffer>& offers) override { return shm_->serve(offers); }
+  Status offer_region(PeerId peer, RegionId id, uint64_t note) override {
+    return shm_->offer_region(peer, id, note);
+  }
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override {
     Result<Region> opened = shm_->open_region(peer, key, deadline);
     if (opened.ok()) opened.value().base = nullptr;
