@@ -1,7 +1,7 @@
 // Errands: what any thread of a transport leaves for its driver to do now and then: to tell peers
-// about regions, and to forget those that are released; and when the driver looks for that.
-// Floor: transport. Thread: note() any; is_time_to_look(), take() and is_time_again() the driver;
-// the rest under the transport's mutex.
+// about regions, and to offer them, and to forget those that are released; and when the driver
+// looks for that. Floor: transport. Thread: note() any; is_time_to_look(), take() and
+// is_time_again() the driver; the rest under the transport's mutex.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,16 @@ namespace rdmacoll {
 
 // To be said to a peer, behind all else that this process does with its memory.
 struct Notice {
+  enum class Kind : uint8_t {
+    Closed,     // this process is done with a region of the peer
+    Withdrawn,  // it takes back one of its own
+    Offered,    // it offers one of its own, or kNoRegion, with a note
+  };
   PeerId peer;
-  bool closed;  // this process is done with a region of the peer; else it takes back one of its own
+  Kind kind;
   RegionId region;
   Generation generation;
+  uint64_t note = kNoNote;
   std::optional<Ticket> follows{};  // must be done before; for transports that keep no order
 };
 
@@ -32,7 +38,11 @@ class Errands {
   // Something is to be done.
   void note() { due_.store(true, std::memory_order_relaxed); }
   void say_closed(PeerId peer, RegionId region, Generation generation) {
-    notices.push_back({peer, true, region, generation});
+    notices.push_back({peer, Notice::Kind::Closed, region, generation});
+    note();
+  }
+  void say_offered(PeerId peer, RegionId region, Generation generation, uint64_t with_note) {
+    notices.push_back({peer, Notice::Kind::Offered, region, generation, with_note});
     note();
   }
   void release(RegionId region, Lease& lease, Release how) {
@@ -40,7 +50,7 @@ class Errands {
     released.push_back(region);
     if (how == Release::Withdraw) {
       for (const PeerId reader : lease.readers) {
-        notices.push_back({reader, false, region, lease.generation});
+        notices.push_back({reader, Notice::Kind::Withdrawn, region, lease.generation});
       }
     }
     note();

@@ -1,8 +1,9 @@
 // OpenedRegions: the regions of one peer that this process has open, where opening one asks nobody;
-// and those that the peer has taken back before.
+// those that the peer has offered with a note, and those that it has taken back before.
 // Floor: transport. Thread: at() any; the rest under the transport's mutex.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,25 +42,32 @@ class OpenedRegions {
                         "open");
     }
     if (withdrawn_.has(id, region.generation)) return withdrawn_by(owner);
+    offered_.erase(id);
     open_.set(id, std::make_unique<Opened>(region));
     return opened;
   }
-  // Which use of the id that was; nullopt: it was not open.
+  // The peer has offered it, so close() knows it before it is open.
+  void note_offer(RegionId id, Generation generation) { offered_[id] = generation; }
+  // Which use of the id that was; nullopt: it was neither open nor offered.
   std::optional<Generation> close(RegionId id) {
-    const auto closed = open_.take(id);
-    return closed == nullptr ? std::nullopt : std::optional(closed->generation);
+    if (const auto closed = open_.take(id)) return closed->generation;
+    const auto offered = offered_.extract(id);
+    return offered.empty() ? std::nullopt : std::optional(offered.mapped());
   }
   // The peer takes it back. Whether it is not open here, and never will be; else it stays open
   // until it is closed.
   bool withdraw(RegionId id, Generation generation) {
     if (const Opened* open = at(id); open != nullptr && open->generation == generation)
       return false;
+    const auto offered = offered_.find(id);
+    if (offered != offered_.end() && offered->second <= generation) offered_.erase(offered);
     withdrawn_.add(id, generation);
     return true;
   }
 
  private:
   Published<Opened, kMaxRegions> open_;
+  std::map<RegionId, Generation> offered_;  // and not opened yet
   Withdrawals withdrawn_;
 };
 

@@ -11,14 +11,9 @@ void SimTransport::close_region(PeerId peer, RegionId region) {
   if (auto open = peers_[peer].regions.extract(region)) {
     return tell_closed(peers_[peer].rank, std::move(open.mapped().region));
   }
-  const SimTransport& owner = network_.transport(peers_[peer].rank);
-  const auto offered = owner.regions_.find(region);
-  if (offered == owner.regions_.end()) return;
-  const std::vector<PeerId>& readers = offered->second->lease.readers;
-  const bool is_mine = std::any_of(readers.begin(), readers.end(), [&](PeerId reader) {
-    return owner.peers_[reader].rank == rank_;
-  });
-  if (is_mine) tell_closed(owner.rank_, offered->second);
+  if (auto offered = peers_[peer].offered.extract(region)) {
+    tell_closed(peers_[peer].rank, std::move(offered.mapped()));
+  }
 }
 
 void SimTransport::release_region(RegionId id, Release how) {
@@ -39,6 +34,10 @@ void SimTransport::withdraw(RegionId id) {
 }
 
 void SimTransport::hear_withdrawn(int owner, const std::shared_ptr<SimRegion>& region) {
+  for (Peer& peer : peers_) {
+    const auto offered = peer.offered.find(region->id);
+    if (offered != peer.offered.end() && offered->second == region) peer.offered.erase(offered);
+  }
   const bool is_open = std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
     const auto open = peer.regions.find(region->id);
     return peer.rank == owner && open != peer.regions.end() && open->second.region == region;

@@ -90,31 +90,34 @@ Status SimTransport::offer_region(PeerId peer, RegionId id, uint64_t note) {
   RDMACOLL_CHECK(id != kNoRegion || note != kNoNote);
   RDMACOLL_RETURN_IF_ERROR(peer_status(peer));
   RegionOffer offer{.note = note};
+  std::shared_ptr<SimRegion> region;
   if (id != kNoRegion) {
-    SimRegion& region = *regions_.at(id);
-    RDMACOLL_CHECK(!region.lease.released);
-    region.lease.offered(peer);
-    offer.key = key_of(region);
+    region = regions_.at(id);
+    RDMACOLL_CHECK(!region->lease.released);
+    region->lease.offered(peer);
+    offer.key = key_of(*region);
   }
-  if (note != kNoNote) send_offer(peers_[peer], std::move(offer));
+  if (note != kNoNote) send_offer(peers_[peer], std::move(offer), std::move(region));
   return Status();
 }
 
 // It comes late, but not before those that went before it.
-void SimTransport::send_offer(Peer& peer, RegionOffer offer) {
+void SimTransport::send_offer(Peer& peer, RegionOffer offer, std::shared_ptr<SimRegion> region) {
   SimTimeline& timeline = network_.timeline_;
   peer.last_offer_at_ns = std::max(
       peer.last_offer_at_ns, timeline.now_ns() + timeline.delay_ns(network_.options_.max_delay_ns));
-  timeline.at(peer.last_offer_at_ns,
-              [this, &other = network_.transport(peer.rank), offer = std::move(offer)] {
-                const bool is_cut = cut_off_.contains(other.rank_);
-                if (alive_ && !is_cut) other.hear_offer(rank_, offer);
-              });
+  timeline.at(peer.last_offer_at_ns, [this, &other = network_.transport(peer.rank),
+                                      offer = std::move(offer), region = std::move(region)] {
+    const bool is_cut = cut_off_.contains(other.rank_);
+    if (alive_ && !is_cut) other.hear_offer(rank_, offer, region);
+  });
 }
 
-void SimTransport::hear_offer(int rank, RegionOffer offer) {
+void SimTransport::hear_offer(int rank, RegionOffer offer,
+                              const std::shared_ptr<SimRegion>& region) {
   if (!alive_ || cut_off_.contains(rank) || !ended_[static_cast<size_t>(rank)].ok()) return;
   offer.peer = peer_of(rank);
+  if (region != nullptr && !region->withdrawn) peers_[offer.peer].offered[region->id] = region;
   news_.offers.push_back(std::move(offer));
 }
 
@@ -131,6 +134,7 @@ Result<Region> SimTransport::open_region(PeerId id, std::string_view key, Deadli
   if (found == address.end() || key_of(*found->second) != key || found->second->withdrawn) {
     return withdrawn_by("simulated rank " + std::to_string(peer.rank));
   }
+  peer.offered.erase(found->first);
   Open& open = peer.regions[found->first];
   if (open.region == nullptr) {
     open.region = found->second;

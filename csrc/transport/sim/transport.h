@@ -64,7 +64,8 @@ class SimTransport final : public Transport {
     int rank;
     bool is_met = false;  // by connect(); the other side may have called before
     std::map<RegionId, Open> regions{};
-    int64_t last_offer_at_ns = 0;  // to it: its offers come in order
+    std::map<RegionId, std::shared_ptr<SimRegion>> offered{};  // with a note; not opened yet
+    int64_t last_offer_at_ns = 0;                              // to it: its offers come in order
   };
   // What serve() tells.
   struct News {
@@ -131,8 +132,8 @@ class SimTransport final : public Transport {
   static std::string address_of(int rank);
   PeerId peer_of(int rank);
   void hear_call(int rank);
-  void send_offer(Peer& peer, RegionOffer offer);
-  void hear_offer(int rank, RegionOffer offer);
+  void send_offer(Peer& peer, RegionOffer offer, std::shared_ptr<SimRegion> region);
+  void hear_offer(int rank, RegionOffer offer, const std::shared_ptr<SimRegion>& region);
 
   // Regions (leases.cc).
   bool under_way(const SimRegion& region) const;

@@ -1,4 +1,5 @@
 // TcpTransport: how two processes meet. Floor: transport/tcp. Thread: set-up; under the mutex.
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -18,14 +19,21 @@ bool TcpTransport::serve_until(Deadline deadline, Ready ready) {
   // Another thread may take the very message that this one waits for: look again soon.
   static constexpr int64_t kLookAgainMs = 2;
   while (true) {
+    bool is_for_others = false;  // what wakes
     {
       const std::lock_guard lock(mutex_);
       connector_->serve();
       if (ready()) return true;
+      is_for_others = news_.is_waiting();
     }
     const int64_t left_ms = deadline.left_ms(clock_);
     if (left_ms == 0) return false;
-    connector_->wait(std::min(left_ms, kLookAgainMs));
+    const int64_t wait_ms = std::min(left_ms, kLookAgainMs);
+    if (is_for_others) {
+      ::poll(nullptr, 0, static_cast<int>(wait_ms));
+    } else {
+      connector_->wait(wait_ms);
+    }
   }
 }
 
@@ -39,11 +47,13 @@ Result<PeerId> TcpTransport::connect(const std::string& address, Deadline deadli
     if (const auto known = ids_.find(theirs.process); known != ids_.end()) {
       id = known->second;
       outcome = peer_status(id);
+      news_.note_met(theirs.process);
       return true;
     }
     if (auto connections = connector_->take_met(theirs.process)) {
       id = static_cast<PeerId>(ids_.size());
       outcome = admit(id, theirs, std::move(*connections));
+      news_.note_met(theirs.process);
       return true;
     }
     connector_->meet(theirs);
@@ -77,10 +87,12 @@ bool TcpTransport::called_by(const std::string& address) const {
   return ids_.contains(theirs.value().process) || connector_->is_called_by(theirs.value().process);
 }
 
-bool TcpTransport::serve(std::vector<RegionOffer>&) {
+// What it is woken by is taken before it looks, so that what comes meanwhile wakes it again.
+bool TcpTransport::serve(std::vector<RegionOffer>& offers) {
   const std::lock_guard lock(mutex_);
+  connector_->wait(0);
   connector_->serve();
-  return false;
+  return news_.take(offers);
 }
 
 Status TcpTransport::admit(PeerId id, const tcp::Address& theirs, tcp::Connections connections) {

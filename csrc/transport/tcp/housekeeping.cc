@@ -41,19 +41,43 @@ void TcpTransport::send_notices() {
 // False: there is no room now.
 bool TcpTransport::send_notice(const Notice& notice) {
   Peer& peer = peer_at(notice.peer);
-  const FrameHead head{.kind = notice.closed ? FrameKind::Closed : FrameKind::Withdrawn,
-                       .region = notice.region};
   if (!peer.alive()) return true;
+  if (!peer.is_self && !peer.streams[0]->out.has_room(2)) return false;
+  if (notice.kind == Notice::Kind::Offered) {
+    send_offer(peer, notice);
+    return true;
+  }
+  const bool closed = notice.kind == Notice::Kind::Closed;
+  const FrameHead head{.kind = closed ? FrameKind::Closed : FrameKind::Withdrawn,
+                       .region = notice.region};
   if (peer.is_self) {
     hear_of_region(peer, head, notice.generation);
     return true;
   }
-  if (!peer.streams[0]->out.has_room(2)) return false;
   const tcp::RegionNotice body{notice.generation};
-  push_control(peer, head, &body, sizeof(body));
+  send(peer, head, &body, sizeof(body));
+  return true;
+}
+
+void TcpTransport::send_offer(Peer& peer, const Notice& notice) {
+  tcp::OfferBody offer{notice.note, notice.generation, 0};
+  if (notice.region != kNoRegion) {
+    const OwnRegion* region = regions_.at(notice.region);
+    // A peer that closes what it has not heard of does not hear of it.
+    if (region == nullptr || region->lease.generation != notice.generation) return;
+    offer.bytes = region->bytes;
+  }
+  if (peer.is_self) {
+    hear_offer(peer, notice.region, offer);
+  } else {
+    send(peer, {.kind = FrameKind::Offered, .region = notice.region}, &offer, sizeof(offer));
+  }
+}
+
+void TcpTransport::send(Peer& peer, const FrameHead& head, const void* body, size_t bytes) {
+  push_control(peer, head, body, bytes);
   write(peer);
   count_control_message();
-  return true;
 }
 
 void TcpTransport::forget_released() {

@@ -50,6 +50,8 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
       case FrameKind::Closed:
       case FrameKind::Withdrawn:
         return heard(hear_notice(head, body));
+      case FrameKind::Offered:
+        return heard(hear_offer(head, body));
       case FrameKind::Bye:
         peer_.said_goodbye = true;
         return Heard::Done;
@@ -164,6 +166,11 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
     if (!read_body(said, &about) || head.region >= kMaxRegions) return false;
     transport_.hear_of_region(peer_, head, about.generation);
     return true;
+  }
+
+  bool hear_offer(const FrameHead& head, std::span<const std::byte> said) {
+    tcp::OfferBody offer;
+    return read_body(said, &offer) && transport_.hear_offer(peer_, head.region, offer);
   }
 
   TcpTransport& transport_;

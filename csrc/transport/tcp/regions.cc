@@ -26,12 +26,19 @@ Result<std::string> TcpTransport::register_region(RegionId id, const RegionMemor
   return encode(RegionKey{own_address_.process, id, generation, memory.bytes});
 }
 
-Status TcpTransport::offer_region(PeerId id, RegionId region_id, uint64_t) {
+Status TcpTransport::offer_region(PeerId id, RegionId region_id, uint64_t note) {
+  RDMACOLL_CHECK(region_id != kNoRegion || note != kNoNote);
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
   const std::lock_guard lock(mutex_);
-  OwnRegion* region = regions_.at(region_id);
-  RDMACOLL_CHECK(region != nullptr && !region->lease.released);
-  region->lease.offered(id);
+  Generation generation = 0;
+  if (region_id != kNoRegion) {
+    OwnRegion* region = regions_.at(region_id);
+    RDMACOLL_CHECK(region != nullptr && !region->lease.released);
+    RDMACOLL_CHECK(region->holds_lines || note == kNoNote);
+    region->lease.offered(id);
+    generation = region->lease.generation;
+  }
+  if (note != kNoNote) errands_.say_offered(id, region_id, generation, note);
   return Status();
 }
 
@@ -96,6 +103,26 @@ void TcpTransport::release_region(RegionId id, Release how) {
     return;
   }
   errands_.release(id, region->lease, how);
+}
+
+// In the driver, by a notice. False: it makes no sense, or the peer is lost, as it has offered too
+// much.
+bool TcpTransport::hear_offer(Peer& peer, RegionId region, const tcp::OfferBody& offer) {
+  const bool is_note = region == kNoRegion;
+  if (offer.note == kNoNote || (!is_note && region >= kMaxRegions)) return false;
+  RegionOffer made{peer.id, offer.note};
+  if (!is_note) {
+    made.key = encode(RegionKey{peer.process, region, offer.generation, offer.bytes});
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (news_.add(std::move(made))) {
+      if (!is_note) peer.regions.note_offer(region, offer.generation);
+      return true;
+    }
+  }
+  lose(peer, PeerState::Broken, offers_too_much(peer.name));
+  return false;
 }
 
 // In the driver, by a notice. Where a withdrawn region is open, the answer comes when it is closed.

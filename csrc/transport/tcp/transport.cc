@@ -50,7 +50,8 @@ Status TcpTransport::start() {
   if (!data_set_.valid()) return Status::from_errno("epoll_create", errno);
   auto process = random_process_id();
   if (!process.ok()) return process.status();
-  auto connector = tcp::Connector::open(config_, key_, process.value(), clock_);
+  RDMACOLL_RETURN_IF_ERROR(news_.open());
+  auto connector = tcp::Connector::open(config_, key_, process.value(), clock_, news_);
   if (!connector.ok()) return connector.status();
   connector_ = connector.take();
   own_address_ = {process.value(), static_cast<uint32_t>(pid_), host_name(),
@@ -63,6 +64,7 @@ Status TcpTransport::start() {
             .device = device,
             .address = encode(own_address_),
             .attention_fd = data_set_.get(),
+            .set_up_fd = connector_->wait_fd(),
             .any_memory = true});
   add_loopback();
   return Status();

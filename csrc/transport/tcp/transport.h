@@ -18,6 +18,7 @@
 #include "csrc/base/published.h"
 #include "csrc/memory/unique_fd.h"
 #include "csrc/transport/errands.h"
+#include "csrc/transport/set_up_news.h"
 #include "csrc/transport/tcp/connection/connector.h"
 #include "csrc/transport/tcp/connection/peer.h"
 #include "csrc/transport/tcp/settings/settings.h"
@@ -60,7 +61,7 @@ class TcpTransport final : public Transport {
   bool called_by(const std::string& address) const override;
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
   bool serve(std::vector<RegionOffer>& offers) override;
-  // Without a note nothing is sent: the key is enough.
+  // Without a note nothing is sent: the key is enough. With one, poll() sends it.
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
@@ -106,6 +107,7 @@ class TcpTransport final : public Transport {
   // Regions (regions.cc).
   Result<Region> open_part(Peer& peer, const tcp::PartKey& key);
   void hear_of_region(Peer& peer, const tcp::FrameHead& notice, Generation generation);
+  bool hear_offer(Peer& peer, RegionId region, const tcp::OfferBody& offer);
 
   // The data path (datapath.cc): the driver's.
   Peer& peer_at(PeerId id) const;
@@ -131,6 +133,8 @@ class TcpTransport final : public Transport {
   void run_errands();
   void send_notices();
   bool send_notice(const Notice& notice);
+  void send_offer(Peer& peer, const Notice& notice);
+  void send(Peer& peer, const tcp::FrameHead& head, const void* body, size_t bytes);
   void forget_released();
   bool is_in_use(tcp::OwnRegion& region);
   void look_for_silence();
@@ -146,6 +150,7 @@ class TcpTransport final : public Transport {
   Published<tcp::OwnRegion, kMaxRegions> regions_;  // mine
 
   mutable std::mutex mutex_;  // what follows, and what of the errands says so
+  SetUpNews news_;
   std::unique_ptr<tcp::Connector> connector_;
   std::map<ProcessId, PeerId> ids_;
   Generation generations_ = 0;

@@ -102,6 +102,10 @@ void VerbsTransport::take_notice(Peer& peer, uint32_t notice) {
     lose(peer, PeerState::Gone, Status(StatusCode::PeerFailed, peer.address.who() + " has left"));
     return;
   }
+  if (notice == Immediate::kRegionOffered) {
+    if (const auto offer = verbs::OfferNotice::of(peer.next_record())) hear_offer(peer, *offer);
+    return;
+  }
   if (notice != Immediate::kRegionClosed && notice != Immediate::kRegionWithdrawn) return;
   const SignalRecord& record = peer.next_record();
   hear_of_region(peer, notice, verbs::RegionNotice::of(record));

@@ -51,16 +51,33 @@ Result<PeerId> VerbsTransport::connect(const std::string& address, Deadline dead
     if (left_ms == 0) return timed_out(peer);
     changed_.wait_for(lock, std::chrono::milliseconds(std::min(kHelloAgainMs, left_ms)));
   }
+  news_.note_met(theirs.value().process);
+  RDMACOLL_RETURN_IF_ERROR(peer_status(peer.id));
   return peer.id;
 }
 
 bool VerbsTransport::called_by(const std::string& address) const {
   auto theirs = verbs::parse_address(address);
+  if (!theirs.ok()) return false;
+  const ProcessId& process = theirs.value().process;
   const std::lock_guard lock(mutex_);
-  return theirs.ok() && met_.has_early_hello(theirs.value().process);
+  const auto known = met_.find(process);
+  return known ? peers_.at(*known)->handshake.heard_hello : met_.has_early_hello(process);
 }
 
-bool VerbsTransport::serve(std::vector<RegionOffer>&) { return false; }
+// The listener's thread has heard what came. What it has answered may be lost, and connect() need
+// not be called again before both sides know.
+bool VerbsTransport::serve(std::vector<RegionOffer>& offers) {
+  const std::lock_guard lock(mutex_);
+  news_.begin_look();
+  for (PeerId id = 0; id < met_.count(); ++id) {
+    Peer& peer = *peers_.at(id);
+    if (!peer.handshake.heard_hello || peer.handshake.knows_me || !peer_status(id).ok()) continue;
+    say_hello_again(&peer);
+    news_.look_again_in_ns(kHelloAgainMs * 1'000'000);
+  }
+  return news_.take(offers);
+}
 
 // The peer of this address, with queue pairs, but not joined yet.
 Result<VerbsTransport::Peer*> VerbsTransport::admit(const Address& theirs) {
@@ -183,15 +200,15 @@ void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
   if (!hello || hello->to != own_address_.process) return;  // before a signature is computed
   const bool of_this_job = hello->holds(key_);
   const std::lock_guard lock(mutex_);
-  if (leaving_) return;
+  if (!failures_.listener.ok()) return;
   const auto known = met_.find(hello->from);
   Peer* const peer = known ? peers_.at(*known) : nullptr;
   if (!of_this_job) {  // anybody can send one: it changes nothing but what is said in the end
     if (peer != nullptr) peer->handshake.forged = true;
   } else if (peer != nullptr) {
     hear(peer, *hello);
-  } else {
-    met_.keep_early_hello(*hello);
+  } else if (met_.keep_early_hello(*hello)) {
+    news_.note_caller(hello->from);
   }
 }
 
@@ -205,7 +222,13 @@ void VerbsTransport::hear(Peer* peer, const Hello& hello) {
     return;  // lost since they met
   }
   const bool heard_of_me = hello.knows == Hello::Knows::Yours || hello.knows == Hello::Knows::Both;
+  const bool knew_me = peer->handshake.knows_me;
   if (heard_of_me && peer_status(peer->id).ok()) peer->handshake.knows_me = true;
+  if (peer->handshake.knows_me != knew_me || !peer_status(peer->id).ok()) {
+    news_.note_caller(peer->address.process);  // connect() has something to say now
+  } else if (!knew_me) {
+    news_.look_again_in_ns(kHelloAgainMs * 1'000'000);
+  }
   if (hello.knows == Hello::Knows::Nothing || hello.knows == Hello::Knows::Yours) say_hello(*peer);
   changed_.notify_all();
 }

@@ -11,7 +11,6 @@ namespace rdmacoll {
 
 using verbs::Immediate;
 using verbs::QueuePair;
-using verbs::RegionNotice;
 using verbs::RemoteRegion;
 using verbs::SignalRecord;
 using verbs::SignalRing;
@@ -137,13 +136,12 @@ Posted VerbsTransport::signal(PeerId id, uint8_t, RemoteSlice slice, uint64_t co
   return Posted::Done;
 }
 
-bool VerbsTransport::send_notice(Peer& peer, uint32_t notice, const RegionNotice* about) {
+bool VerbsTransport::send_notice(Peer& peer, uint32_t notice, const SignalRecord* record) {
   if (!may_signal(peer)) return false;
   const Immediate immediate{Immediate::kNoticeRegion, notice};
-  if (about != nullptr) {
-    peer.stripes[0]->write_signal(about->record(),
-                                  {peer.its_ring.address + peer.out.offset(), peer.its_ring.rkey},
-                                  immediate);
+  if (record != nullptr) {
+    peer.stripes[0]->write_signal(
+        *record, {peer.its_ring.address + peer.out.offset(), peer.its_ring.rkey}, immediate);
   } else {
     peer.stripes[0]->notify(immediate);
     peer.stripes[0]->want_completion();  // as nothing follows that would ask for one

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "csrc/transport/verbs/transport.h"
@@ -11,6 +12,7 @@ namespace rdmacoll {
 
 using verbs::Immediate;
 using verbs::OwnRegion;
+using verbs::SignalRecord;
 
 namespace {
 
@@ -37,25 +39,51 @@ void VerbsTransport::run_errands() {
   if (errands_.is_time_again(clock_.now_ns(), kProbeEveryNs)) probe_silent_peers();
 }
 
-// A notice comes after everything that was sent to the peer or read from it. It follows by itself
-// what went over its own stripe; what went over others, and what is read, must be done before.
+// In order: none goes before one to the same peer that has to wait.
 void VerbsTransport::send_notices() {
   std::vector<Notice> due;
   {
     const std::lock_guard lock(mutex_);
     due.swap(errands_.notices);
   }
-  for (Notice& notice : due) {
+  std::set<PeerId> waiting;
+  std::erase_if(due, [&](Notice& notice) {
     Peer& peer = peer_at(notice.peer);
-    if (!peer.alive()) continue;
-    if (!notice.follows) notice.follows = peer.transfers.newest();
-    const verbs::RegionNotice about{notice.region, notice.generation};
-    const uint32_t kind = notice.closed ? Immediate::kRegionClosed : Immediate::kRegionWithdrawn;
-    if (notice.follows->done() && send_notice(peer, kind, &about)) continue;
-    const std::lock_guard lock(mutex_);
-    errands_.notices.push_back(notice);
-    errands_.note();
+    if (!peer.alive()) return true;
+    if (!waiting.contains(notice.peer) && send_notice(peer, notice)) return true;
+    waiting.insert(notice.peer);
+    return false;
+  });
+  if (due.empty()) return;
+  errands_.note();
+  const std::lock_guard lock(mutex_);
+  errands_.notices.insert(errands_.notices.begin(), due.begin(), due.end());
+}
+
+// False: not yet. A notice comes after everything that was sent to the peer or read from it. It
+// follows by itself what went over its own stripe; what went over others, and what is read, must be
+// done before. Not so an offer, which ends nothing.
+bool VerbsTransport::send_notice(Peer& peer, Notice& notice) {
+  if (notice.kind == Notice::Kind::Offered) return send_offer(peer, notice);
+  if (!notice.follows) notice.follows = peer.transfers.newest();
+  if (!notice.follows->done()) return false;
+  const SignalRecord about = verbs::RegionNotice{notice.region, notice.generation}.record();
+  const bool closed = notice.kind == Notice::Kind::Closed;
+  return send_notice(peer, closed ? Immediate::kRegionClosed : Immediate::kRegionWithdrawn, &about);
+}
+
+bool VerbsTransport::send_offer(Peer& peer, const Notice& notice) {
+  verbs::OfferNotice offer{notice.region, notice.generation, {.note = notice.note}};
+  if (notice.region != kNoRegion) {
+    const OwnRegion* region = regions_.at(notice.region);
+    // A peer that closes what it has not heard of does not hear of it.
+    if (region == nullptr || region->lease.generation != notice.generation) return true;
+    offer.rest.address = reinterpret_cast<uint64_t>(region->base);
+    offer.rest.bytes = region->bytes;
+    offer.rest.rkey = region->registered->rkey;
   }
+  const SignalRecord record = offer.record();
+  return send_notice(peer, Immediate::kRegionOffered, &record);
 }
 
 void VerbsTransport::deregister_released() {
@@ -126,7 +154,7 @@ void VerbsTransport::close_device() {
 void VerbsTransport::leave() {
   {
     const std::lock_guard lock(mutex_);
-    leaving_ = true;
+    failures_.listener = Status(StatusCode::Aborted, "this process leaves");
   }
   if (completions_.is_open()) {
     const Deadline deadline = Deadline::after_ms(clock_, kLeaveMs);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <utility>
 
 #include "csrc/base/check.h"
 #include "csrc/transport/verbs/device/errors.h"
@@ -61,12 +62,19 @@ Result<std::string> VerbsTransport::register_region(RegionId id, const RegionMem
   return encode(PartKey{address, id, rkey, static_cast<uint32_t>(pages)});
 }
 
-Status VerbsTransport::offer_region(PeerId id, RegionId region_id, uint64_t) {
-  if (const Status status = peer_status(id); !status.ok()) return status;
+Status VerbsTransport::offer_region(PeerId id, RegionId region_id, uint64_t note) {
+  RDMACOLL_CHECK(region_id != kNoRegion || note != kNoNote);
+  RDMACOLL_RETURN_IF_ERROR(peer_status(id));
   const std::lock_guard lock(mutex_);
-  OwnRegion* region = regions_.at(region_id);
-  RDMACOLL_CHECK(region != nullptr && !region->lease.released);
-  region->lease.offered(id);
+  Generation generation = 0;
+  if (region_id != kNoRegion) {
+    OwnRegion* region = regions_.at(region_id);
+    RDMACOLL_CHECK(region != nullptr && !region->lease.released);
+    RDMACOLL_CHECK(region->holds_lines || note == kNoNote);
+    region->lease.offered(id);
+    generation = region->lease.generation;
+  }
+  if (note != kNoNote) errands_.say_offered(id, region_id, generation, note);
   return Status();
 }
 
@@ -118,6 +126,24 @@ void VerbsTransport::release_region(RegionId id, Release how) {
     return;
   }
   errands_.release(id, region->lease, how);
+}
+
+// In the driver, by a notice.
+void VerbsTransport::hear_offer(Peer& peer, const verbs::OfferNotice& offer) {
+  const verbs::OfferNotice::Rest& rest = offer.rest;
+  RegionOffer made{peer.id, rest.note};
+  if (offer.region != kNoRegion) {
+    made.key = encode(RegionKey{peer.address.process, offer.region, offer.generation, rest.address,
+                                rest.bytes, rest.rkey});
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (news_.add(std::move(made))) {
+      if (offer.region != kNoRegion) peer.regions.note_offer(offer.region, offer.generation);
+      return;
+    }
+  }
+  lose(peer, PeerState::Broken, offers_too_much(peer.address.who()));
 }
 
 // In the driver, by a notice. Where a withdrawn region is open, the answer comes when it is closed.

@@ -52,7 +52,11 @@ Status VerbsTransport::start_queue_pair() {
   if (!process.ok()) return process.status();
   own_address_ = {process.value(),    static_cast<uint32_t>(pid_), host_name(),
                   device_->address(), listener_->number(),         listener_->key()};
-  set_info({.name = kVerbsName, .device = device_->describe(), .address = encode(own_address_)});
+  RDMACOLL_RETURN_IF_ERROR(news_.open());
+  set_info({.name = kVerbsName,
+            .device = device_->describe(),
+            .address = encode(own_address_),
+            .set_up_fd = news_.get()});
   log_.write(LogLevel::Debug, "opened " + device_->describe());
   return listener_->start(
       {[this](const std::byte* data, size_t bytes) { hear_datagram(data, bytes); },

@@ -22,6 +22,7 @@
 #include "csrc/memory/unique_fd.h"
 #include "csrc/memory/wake_fd.h"
 #include "csrc/transport/errands.h"
+#include "csrc/transport/set_up_news.h"
 #include "csrc/transport/transport.h"
 #include "csrc/transport/verbs/connection/completion_queue.h"
 #include "csrc/transport/verbs/connection/listener.h"
@@ -47,7 +48,7 @@ namespace rdmacoll {
 // How processes meet: the address of a process names a datagram queue pair, its listener. Of two
 // that connect(), each sends the other the numbers of its own RC queue pairs, signed with the job's
 // secret, until both know that both are joined. The listener thread answers, also when nobody
-// drives.
+// drives; of who has not been called here it keeps what was said, and tells serve().
 //
 // A peer's end: its goodbye, or that it answers nothing: what is sent to it fails after the retries
 // of VerbsConfig. To a peer that nothing is sent to and nothing comes from, poll() sends an empty
@@ -67,7 +68,7 @@ class VerbsTransport final : public Transport {
   bool called_by(const std::string& address) const override;
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
   bool serve(std::vector<RegionOffer>& offers) override;
-  // Without a note nothing is sent: the key is enough.
+  // Without a note nothing is sent: the key is enough. With one, poll() sends it.
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
@@ -122,7 +123,7 @@ class VerbsTransport final : public Transport {
   bool may_signal(Peer& peer);
   void to_ring(Peer& peer);
   bool ring(Peer& peer, verbs::QueuePair& queue_pair);
-  bool send_notice(Peer& peer, uint32_t notice, const verbs::RegionNotice* about = nullptr);
+  bool send_notice(Peer& peer, uint32_t notice, const verbs::SignalRecord* record = nullptr);
 
   // Completions (completions.cc): the driver's.
   void take(const ibv_wc& completion);
@@ -131,6 +132,7 @@ class VerbsTransport final : public Transport {
   bool take_signal(Peer& peer, verbs::Immediate immediate);
   void take_notice(Peer& peer, uint32_t notice);
   void hear_of_region(Peer& peer, uint32_t notice, const verbs::RegionNotice& about);
+  void hear_offer(Peer& peer, const verbs::OfferNotice& offer);
   void make_room(Peer& peer, uint8_t stripe);
   void tell_window(Peer& peer);
   void lose(Peer& peer, PeerState state, Status why);
@@ -138,6 +140,8 @@ class VerbsTransport final : public Transport {
   // Now and then (housekeeping.cc): the driver's.
   void run_errands();
   void send_notices();
+  bool send_notice(Peer& peer, Notice& notice);
+  bool send_offer(Peer& peer, const Notice& notice);
   void probe_silent_peers();
   void deregister_released();
   bool is_in_use(verbs::OwnRegion& region);
@@ -163,14 +167,14 @@ class VerbsTransport final : public Transport {
   mutable std::mutex mutex_;  // what follows, and what of the errands says so
   std::condition_variable changed_;
   verbs::MetProcesses met_;
+  SetUpNews news_;
   Generation generations_ = 0;
   struct Failures {
     Status device;
-    Status listener;
+    Status listener;       // it hears nothing any more
     std::string reported;  // trouble of the device that is not known to be over
   };
   Failures failures_;
-  bool leaving_ = false;
 
   Errands errands_;
   std::vector<Peer*> chained_;  // the driver's

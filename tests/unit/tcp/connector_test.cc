@@ -27,7 +27,8 @@ struct Process {
     TcpConfig config;
     config.interfaces = "=lo";
     config.streams = streams;
-    auto opened = Connector::open(config, key, id, clock);
+    EXPECT_TRUE(news.open().ok());
+    auto opened = Connector::open(config, key, id, clock, news);
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     connector = opened.take();
   }
@@ -41,6 +42,7 @@ struct Process {
 
   const ProcessId id;
   const JobKey key;
+  SetUpNews news;
   std::unique_ptr<Connector> connector;
   Connections met;
 };
@@ -98,7 +100,7 @@ TEST_F(Connectors, TwoWhoseDialsCrossMeetOnce) {
   for (int ahead = 0; ahead < 12; ++ahead) {
     Process one({1}, clock_, "secret", 2), other({2}, clock_, "secret", 2);
     other.connector->meet(one.address());
-    for (int i = 0; i < 31; ++i) clock_.step();
+    clock_.step();
     for (int i = 0; i < ahead; ++i) {
       (i % 2 == 0 ? other : one).connector->serve();
       ::poll(nullptr, 0, 1);
@@ -132,7 +134,7 @@ TEST_F(Connectors, TheOneThatReachesSomebodySilentIsDialled) {
 TEST_F(Connectors, TheLargerIdDialsOnlyWhenItIsNotCalled) {
   large_.connector->meet(small_.address());
   EXPECT_FALSE(
-      until({&large_, &small_}, 200, [&] { return small_.connector->is_called_by(large_.id); }));
+      until({&large_, &small_}, 10, [&] { return small_.connector->is_called_by(large_.id); }));
   EXPECT_TRUE(
       until({&large_, &small_}, 5'000, [&] { return small_.connector->is_called_by(large_.id); }));
   small_.connector->meet(large_.address());

@@ -30,10 +30,21 @@ TEST(Errands, AClosedRegionIsSaidToItsOwner) {
   errands.say_closed(7, 3, 5);
   ASSERT_EQ(errands.notices.size(), 1u);
   const Notice& notice = errands.notices[0];
-  EXPECT_TRUE(notice.closed);
+  EXPECT_EQ(notice.kind, Notice::Kind::Closed);
   EXPECT_EQ(notice.peer, 7u);
   EXPECT_EQ(notice.region, 3u);
   EXPECT_EQ(notice.generation, 5u);
+  EXPECT_TRUE(errands.take());
+}
+
+TEST(Errands, AnOfferIsSaidWithItsNote) {
+  Errands errands;
+  errands.say_offered(7, 3, 5, 99);
+  errands.say_offered(7, kNoRegion, 0, 100);
+  ASSERT_EQ(errands.notices.size(), 2u);
+  EXPECT_EQ(errands.notices[0].kind, Notice::Kind::Offered);
+  EXPECT_EQ(errands.notices[0].note, 99u);
+  EXPECT_EQ(errands.notices[1].region, kNoRegion);
   EXPECT_TRUE(errands.take());
 }
 
@@ -49,7 +60,7 @@ TEST(Errands, AReleaseIsSaidToReadersOnlyIfTheRegionIsTakenBack) {
     EXPECT_TRUE(errands.take());
     ASSERT_EQ(errands.notices.size(), how == Release::Withdraw ? 2u : 0u);
     for (const Notice& notice : errands.notices) {
-      EXPECT_FALSE(notice.closed);
+      EXPECT_EQ(notice.kind, Notice::Kind::Withdrawn);
       EXPECT_EQ(notice.region, 3u);
       EXPECT_EQ(notice.generation, 5u);
     }

@@ -19,8 +19,12 @@ constexpr size_t kMostStrangers = 64;
 constexpr int64_t kStrangerNs = 1'000'000'000;
 constexpr int64_t kTimeToProveNs = 200'000'000;
 
-// How long the process with the larger id waits to be dialled.
-constexpr int64_t kCallBackNs = 300'000'000;
+// When callers for whom there was no descriptor are looked at again.
+constexpr int64_t kNoDescriptorNs = 50'000'000;
+
+// How long the process with the larger id waits to be dialled. Where both want to meet that is time
+// enough in most networks, and else one dial too many is made.
+constexpr int64_t kCallBackNs = 5'000'000;
 
 // How long a process stays wanted after it was last asked for.
 constexpr int64_t kWantedNs = 10'000'000'000;
@@ -35,22 +39,25 @@ bool Connector::Meeting::is_complete() const {
 // --- opening -------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Connector>> Connector::open(const TcpConfig& config, const JobKey& key,
-                                                   const ProcessId& me, const Clock& clock) {
-  std::unique_ptr<Connector> connector(new Connector(config, key, me, clock));
+                                                   const ProcessId& me, const Clock& clock,
+                                                   SetUpNews& news) {
+  std::unique_ptr<Connector> connector(new Connector(config, key, me, clock, news));
   RDMACOLL_RETURN_IF_ERROR(connector->listen());
   return connector;
 }
 
 Connector::Connector(const TcpConfig& config, const JobKey& key, const ProcessId& me,
-                     const Clock& clock)
+                     const Clock& clock, SetUpNews& news)
     : config_(config),
       key_(key),
       me_(me),
       clock_(clock),
+      news_(news),
       wait_set_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
 Status Connector::listen() {
   if (!wait_set_.valid()) return Status::from_errno("epoll_create", errno);
+  RDMACOLL_RETURN_IF_ERROR(watch(news_.get(), EPOLLIN));
   auto all = system_interfaces();
   if (!all.ok()) return all.status();
   auto chosen = choose_interfaces(all.take(), config_.interfaces);
@@ -59,14 +66,17 @@ Status Connector::listen() {
   for (const Interface& one : interfaces_) {
     auto listener = listen_at(one.ip, config_.ports);
     if (!listener.ok()) return listener.status();
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;
-    if (::epoll_ctl(wait_set_.get(), EPOLL_CTL_ADD, listener.value().fd.get(), &event) != 0) {
-      return Status::from_errno("watching a listener", errno);
-    }
+    RDMACOLL_RETURN_IF_ERROR(watch(listener.value().fd.get(), EPOLLIN | EPOLLET));
     listeners_.push_back(listener.take());
   }
   return Status();
+}
+
+Status Connector::watch(int fd, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  if (::epoll_ctl(wait_set_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return Status();
+  return Status::from_errno("watching a descriptor", errno);
 }
 
 std::vector<Endpoint> Connector::endpoints() const {
@@ -136,17 +146,19 @@ std::string Connector::why_not(const ProcessId& process) const {
 
 // --- serving -------------------------------------------------------------------------------------
 
-// By edges: what stays ready (a listener whose callers have to wait, a dialled connection that
-// takes more) wakes once.
+// By edges, but for the news: what stays ready (a listener whose callers have to wait, a dialled
+// connection that takes more) wakes once.
 bool Connector::wait(int64_t ms) const {
   epoll_event seen[64];
   return ::epoll_wait(wait_set_.get(), seen, std::size(seen), static_cast<int>(ms)) > 0;
 }
 
 void Connector::serve() {
+  news_.begin_look();
   advance_strangers();  // who has proved itself by now loses no place
   accept();
   advance_strangers();
+  look_again_at_strangers();
   for (auto& [process, meeting] : meetings_) {
     if (clock_.now_ns() >= meeting.asked_at_ns + kWantedNs) forget(process);
     advance_dial(process, meeting);
@@ -160,12 +172,11 @@ void Connector::accept() {
     const Listener& listener = listeners_[turn_++ % listeners_.size()];
     SoleFd fd = accept_from(listener);
     idle = fd.valid() ? 0 : idle + 1;
+    if (!fd.valid() && errno != EAGAIN) news_.look_again_in_ns(kNoDescriptorNs);
     if (!fd.valid()) continue;
     Result<ProcessId> nonce = random_process_id();
     if (!nonce.ok()) return;
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
-    ::epoll_ctl(wait_set_.get(), EPOLL_CTL_ADD, fd.get(), &event);
+    if (!watch(fd.get(), EPOLLIN | EPOLLRDHUP | EPOLLET).ok()) return;
     const auto streams = static_cast<uint8_t>(config_.streams);
     strangers_.push_back(
         {HalfOpen(std::move(fd), Handshake::accepting(me_, streams, nonce.value())),
@@ -177,6 +188,14 @@ void Connector::accept() {
 bool Connector::has_place() const {
   return strangers_.size() < kMostStrangers ||
          clock_.now_ns() >= strangers_.front().since_ns + kTimeToProveNs;
+}
+
+// Of whom nothing may come: the oldest is to go in its time, or to make place.
+void Connector::look_again_at_strangers() {
+  if (strangers_.empty()) return;
+  const int64_t for_ns = has_place() ? kStrangerNs : kTimeToProveNs;
+  const int64_t due_in_ns = strangers_.front().since_ns + for_ns - clock_.now_ns();
+  news_.look_again_in_ns(std::max<int64_t>(due_in_ns, 0));
 }
 
 void Connector::advance_strangers() {
@@ -222,6 +241,7 @@ void Connector::take_stranger(Stranger& stranger) {
   meeting.failure = Status();
   meeting.connections[handshake.stream()] =
       Connection{stranger.connection.take_fd(), handshake.keys()};
+  if (handshake.stream() == 0 || meeting.is_complete()) news_.note_caller(other);
 }
 
 void Connector::advance_dial(const ProcessId& process, Meeting& meeting) {
@@ -247,6 +267,7 @@ void Connector::advance_dial(const ProcessId& process, Meeting& meeting) {
   meeting.way = won.to;
   meeting.connections[handshake.stream()] = Connection{won.connection.take_fd(), handshake.keys()};
   meeting.dial.reset();
+  if (meeting.is_complete()) news_.note_caller(process);
 }
 
 void Connector::begin_dial(const ProcessId& process, Meeting& meeting) {

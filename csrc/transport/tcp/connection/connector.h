@@ -1,6 +1,7 @@
 // Connector: listens, accepts and dials, until this process and another have all the connections
 // that they shall have. Of two processes the one with the smaller id dials at once; the other dials
-// only when it has not been called for a while, because its calls may be the ones that get through.
+// when it has not been called soon, because the first may not know of it, or its calls may not get
+// through.
 // Floor: transport/tcp/connection. Thread: under the transport's mutex; nothing blocks.
 #pragma once
 
@@ -20,6 +21,7 @@
 #include "csrc/base/status.h"
 #include "csrc/memory/sole_fd.h"
 #include "csrc/memory/unique_fd.h"
+#include "csrc/transport/set_up_news.h"
 #include "csrc/transport/tcp/connection/address.h"
 #include "csrc/transport/tcp/connection/dial.h"
 #include "csrc/transport/tcp/connection/half_open.h"
@@ -37,9 +39,10 @@ using Connections = std::vector<Connection>;
 
 class Connector {
  public:
-  // key and clock outlive it.
+  // key, clock and news outlive it; news hears who calls, and who has been met.
   static Result<std::unique_ptr<Connector>> open(const TcpConfig& config, const JobKey& key,
-                                                 const ProcessId& me, const Clock& clock);
+                                                 const ProcessId& me, const Clock& clock,
+                                                 SetUpNews& news);
 
   std::vector<Endpoint> endpoints() const;
   const std::vector<Interface>& interfaces() const { return interfaces_; }
@@ -61,6 +64,8 @@ class Connector {
   std::string why_not(const ProcessId& process) const;
   // Until serve() may have something to do, or for so long; whether it may. Not under the mutex.
   bool wait(int64_t ms) const;
+  // Readable while it may.
+  int wait_fd() const { return wait_set_.get(); }
 
  private:
   // Accepted, and not known yet.
@@ -80,11 +85,14 @@ class Connector {
     bool is_complete() const;
   };
 
-  Connector(const TcpConfig& config, const JobKey& key, const ProcessId& me, const Clock& clock);
+  Connector(const TcpConfig& config, const JobKey& key, const ProcessId& me, const Clock& clock,
+            SetUpNews& news);
+  Status watch(int fd, uint32_t events);
   Status listen();
   Meeting& meeting_with(const ProcessId& process);
   void accept();
   bool has_place() const;
+  void look_again_at_strangers();
   void advance_strangers();
   void take_stranger(Stranger& stranger);
   void advance_dial(const ProcessId& process, Meeting& meeting);
@@ -95,6 +103,7 @@ class Connector {
   const JobKey& key_;
   const ProcessId me_;
   const Clock& clock_;
+  SetUpNews& news_;
   std::vector<Interface> interfaces_;
   std::vector<Listener> listeners_;
   UniqueFd wait_set_;              // epoll

@@ -26,6 +26,7 @@ enum class FrameKind : uint8_t {
   Closed = 6,     // body: RegionNotice: the sender has closed this region of the receiver
   Withdrawn = 7,  // body: RegionNotice: this region of the sender is not to be opened any more
   Bye = 8,        // no body: the sender leaves; nothing follows
+  Offered = 9,    // body: OfferBody: this region of the sender may be opened, or kNoRegion
 };
 
 struct FrameHead {
@@ -69,10 +70,19 @@ struct RegionNotice {
   uint64_t generation;
 };
 
-inline constexpr size_t kMaxBodyBytes = kSignalHeadBytes + kInlineBytes;
-static_assert(sizeof(MarkBody) <= kMaxBodyBytes);
+// With the region's id what is needed to make its key again; zeros where there is none.
+struct OfferBody {
+  uint64_t note;
+  uint64_t generation;
+  uint64_t bytes;
+};
 
-inline bool is_known(FrameKind kind) { return kind >= FrameKind::Put && kind <= FrameKind::Bye; }
+inline constexpr size_t kMaxBodyBytes = kSignalHeadBytes + kInlineBytes;
+static_assert(sizeof(MarkBody) <= kMaxBodyBytes && sizeof(OfferBody) <= kMaxBodyBytes);
+
+inline bool is_known(FrameKind kind) {
+  return kind >= FrameKind::Put && kind <= FrameKind::Offered;
+}
 inline bool has_payload(FrameKind kind) { return kind == FrameKind::Put || kind == FrameKind::Got; }
 
 // body: of a frame without payload, head.bytes.

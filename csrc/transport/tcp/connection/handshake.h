@@ -25,7 +25,7 @@
 
 namespace rdmacoll::tcp {
 
-inline constexpr uint8_t kWireVersion = 1;
+inline constexpr uint8_t kWireVersion = 2;
 
 struct Greeting {
   std::array<char, 7> magic{'r', 'd', 'm', 'a', 't', 'c', 'p'};

@@ -29,8 +29,13 @@ class MetProcesses {
   }
 
   // Of a process that is not met: whoever connects to it takes it. A flood of others is dropped.
-  void keep_early_hello(const Hello& hello) {
-    if (early_hellos_.size() < kMaxPeers) early_hellos_.insert_or_assign(hello.from, hello);
+  // Whether it says anything new: anybody can say again what has been signed once.
+  bool keep_early_hello(const Hello& hello) {
+    const auto known = early_hellos_.find(hello.from);
+    if (known == early_hellos_.end() && early_hellos_.size() >= kMaxPeers) return false;
+    if (known != early_hellos_.end() && known->second.signature == hello.signature) return false;
+    early_hellos_.insert_or_assign(hello.from, hello);
+    return true;
   }
   bool has_early_hello(const ProcessId& process) const { return early_hellos_.contains(process); }
   std::optional<Hello> take_early_hello(const ProcessId& process) {

@@ -33,6 +33,8 @@ struct Immediate {
   // With a record: a region of the sender is not to be opened any more. Where it is not open the
   // answer is kRegionClosed.
   static constexpr uint32_t kRegionWithdrawn = 4;
+  // With a record (OfferNotice): a region of the sender may be opened; or a note alone.
+  static constexpr uint32_t kRegionOffered = 5;
 
   RegionId region = 0;
   uint32_t line = 0;  // index in the region; of a notice, which
@@ -88,6 +90,36 @@ struct RegionNotice {
     return {record.length_and_sequence, record.counter};
   }
 };
+
+// With it all that the key of a region says; zeros where it is kNoRegion.
+struct OfferNotice {
+  RegionId region = kNoRegion;
+  uint64_t generation = 0;
+  struct Rest {
+    uint64_t note = 0;
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+    uint32_t rkey = 0;
+    uint32_t reserved = 0;
+  } rest{};
+  static_assert(sizeof(Rest) == 32 && sizeof(Rest) <= kInlineBytes);
+
+  SignalRecord record() const {
+    SignalRecord record = RegionNotice{region, generation}.record();
+    record.inline_bytes = sizeof(rest);
+    std::memcpy(record.inline_data, &rest, sizeof(rest));
+    return record;
+  }
+  // nullopt: it makes no sense.
+  static std::optional<OfferNotice> of(const SignalRecord& record) {
+    const RegionNotice about = RegionNotice::of(record);
+    OfferNotice offer{about.region, about.generation};
+    std::memcpy(&offer.rest, record.inline_data, sizeof(offer.rest));
+    const bool sound = offer.rest.note != kNoNote && record.inline_bytes == sizeof(offer.rest) &&
+                       (offer.region < kMaxRegions || offer.region == kNoRegion);
+    return sound ? std::optional(offer) : std::nullopt;
+  }
+};
 inline constexpr uint32_t kSignalBytesMax = SignalRecord::kHeadBytes + kInlineBytes;
 
 // A count that a peer writes into this process's memory while it is read: with its complement, so
@@ -140,7 +172,7 @@ struct Hello {
     Both,     // and knows that the receiver has, too: no answer is due
     Refuses,  // it cannot join, and has said why on its side: no answer is due
   };
-  static constexpr uint64_t kMagic = 0x34306C6C6F63726Dull;  // version 04
+  static constexpr uint64_t kMagic = 0x35306C6C6F63726Dull;  // version 05
 
   uint64_t magic = kMagic;
   ProcessId from{};
