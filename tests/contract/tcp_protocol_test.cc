@@ -112,6 +112,15 @@ TEST(TcpProtocol, GetsAnswersAndNoticesThatAreWrongBreakIt) {
        [](Scene& s) {
          s.rogue->say(s.head(FrameKind::Closed, kMaxRegions), bytes_of(tcp::RegionNotice{1}));
        }},
+      {"an offer without a note",
+       [](Scene& s) {
+         s.rogue->say(s.head(FrameKind::Offered, 3), bytes_of(tcp::OfferBody{0, 1, 64}));
+       }},
+      {"an offer of a region that there cannot be",
+       [](Scene& s) {
+         s.rogue->say(s.head(FrameKind::Offered, kMaxRegions), bytes_of(tcp::OfferBody{1, 1, 64}));
+       }},
+      {"half an offer", [](Scene& s) { s.rogue->say(s.head(FrameKind::Offered, 3), "half"); }},
       {"half a notice", [](Scene& s) { s.rogue->say(s.head(FrameKind::Withdrawn), "half"); }},
       {"an unknown kind", [](Scene& s) { s.rogue->say(s.head(static_cast<FrameKind>(99)), ""); }},
       {"a wrong tag",

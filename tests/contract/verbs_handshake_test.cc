@@ -1,5 +1,7 @@
 // verbs: handshakes of this job are heard; those of others, and those said again elsewhere, are
 // not.
+#include <poll.h>
+
 #include <bit>
 #include <thread>
 
@@ -154,6 +156,65 @@ TEST(VerbsHandshake, OneThatIsForgedOrSaidAgainIsNotHeard) {
   for (const Status& status : Met(clock, *victim, *real, 20'000).outcome) {
     EXPECT_TRUE(status.ok()) << status.message();
   }
+}
+
+// One side calls, and half of what both say is lost: who is called says it again by itself.
+TEST(VerbsHandshake, OneThatIsCalledMeetsThoughGreetingsAreLost) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    fake::NetworkSpec spec = two_devices(seed);
+    spec.datagram_loss = 0.5;
+    fake::FakeNetwork network(spec);
+    const SteadyClock clock;
+    const auto caller = open(clock, 0, kSecret), callee = open(clock, 1, kSecret);
+    std::vector<RegionOffer> offers;
+    bool has_met[2] = {};
+    const Deadline deadline = Deadline::after_ms(clock, 30'000);
+    while (!(has_met[0] && has_met[1]) && !deadline.passed(clock)) {
+      has_met[0] = caller->connect(callee->info().address, Deadline{0}).ok();
+      pollfd waited{callee->info().set_up_fd, POLLIN, 0};
+      if (::poll(&waited, 1, 1) != 1 || !callee->serve(offers)) continue;
+      EXPECT_TRUE(callee->called_by(caller->info().address));
+      has_met[1] = callee->connect(caller->info().address, Deadline{0}).ok();
+    }
+    EXPECT_TRUE(has_met[0] && has_met[1]);
+  }
+}
+
+// Of processes of the job that nobody here knows; anybody may say again what they have signed.
+TEST(VerbsHandshake, ACallIsReportedOnceHoweverOftenItIsSaid) {
+  fake::FakeNetwork network(two_devices(1));
+  const SteadyClock clock;
+  const auto victim = open(clock, 0, kSecret);
+  const Address to = card_of(*victim);
+  Rogue rogue;
+  const auto stranger = [&](uint8_t number) {
+    Address from = to;
+    from.process = {number};
+    return from;
+  };
+  int reports = 0;
+  std::vector<RegionOffer> offers;
+  const auto until_heard = [&](const Address& from) {
+    const Deadline deadline = Deadline::after_ms(clock, 20'000);
+    while (!victim->called_by(encode(from)) && !deadline.passed(clock)) {
+      reports += victim->serve(offers);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    reports += victim->serve(offers);
+  };
+  for (int i = 0; i < 10; ++i) {
+    rogue.send(to, handshake(stranger(1), to, kSecret));
+    rogue.send(to, handshake(stranger(2), to, "the secret of another"));
+  }
+  until_heard(stranger(1));
+  EXPECT_EQ(reports, 1);
+  rogue.send(to, handshake(stranger(3), to, kSecret));
+  until_heard(stranger(3));  // and so all that was sent before
+  EXPECT_EQ(reports, 2);
+  EXPECT_FALSE(victim->called_by(encode(stranger(2))));
+  EXPECT_FALSE(victim->serve(offers));
+  pollfd waited{victim->info().set_up_fd, POLLIN, 0};
+  EXPECT_EQ(::poll(&waited, 1, 0), 0);
 }
 
 }  // namespace

@@ -63,8 +63,11 @@ std::vector<std::string> seeds() {
                                                      {MessageKind::Region, 4096, '\0'},
                                                      {MessageKind::Bye, 0, '\0'},
                                                      {MessageKind::Closed, 0, '\0'},
-                                                     {MessageKind::Withdrawn, 0, '\0'}}) {
+                                                     {MessageKind::Withdrawn, 0, '\0'},
+                                                     {MessageKind::Knock, 0, '\0'},
+                                                     {MessageKind::Note, 0, '\0'}}) {
     message.kind = kind;
+    message.note = kind == MessageKind::Note || kind == MessageKind::Region ? 7 : 0;
     message.reference = static_cast<uint64_t>(reference);
     seeds.push_back(descriptors + bytes_of(message));
   }

@@ -20,9 +20,11 @@ std::vector<std::string> seeds() {
   const TcpStep put{kInPieces, {.kind = FrameKind::Put, .region = 3, .offset = 9}, "payload"};
   const TcpStep signal{0, {.kind = FrameKind::Signal}, std::string(tcp::kSignalHeadBytes, 's')};
   const TcpStep later{0, {.kind = FrameKind::Mark}, std::string(28, 'm')};
+  const TcpStep offer{
+      0, {.kind = FrameKind::Offered, .region = 3}, bytes_of(tcp::OfferBody{7, 1, 64})};
   const TcpStep bad{kBadTag, {.kind = FrameKind::Bye}, ""};
   return {put.encode() + signal.encode() + later.encode() + put.encode(),
-          signal.encode() + bad.encode()};
+          signal.encode() + bad.encode(), offer.encode() + offer.encode()};
 }
 
 void run(const std::string& bytes) {

@@ -92,6 +92,21 @@ HalfOpen dial(const tcp::Address& to, const ProcessId& me, uint8_t stream) {
                                                           random_process_id().take()));
 }
 
+// A key opens a region of the peer or is refused, and closes.
+void take_offers(TcpTransport& transport, PeerId peer, const ProcessId& process) {
+  std::vector<RegionOffer> offers;
+  static_cast<void>(transport.serve(offers));
+  for (const RegionOffer& offer : offers) {
+    RDMACOLL_CHECK(offer.peer == peer && offer.note != kNoNote);
+    if (offer.key.empty()) continue;
+    const tcp::RegionKey key = tcp::parse_region_key(offer.key).take();
+    RDMACOLL_CHECK(key.owner == process);
+    const Result<Region> opened = transport.open_region(peer, offer.key, Deadline{0});
+    if (!opened.ok()) check_error(opened.status());
+    transport.close_region(peer, key.region);
+  }
+}
+
 TcpStep step(uint8_t what, FrameKind kind, RegionId region, const std::string& behind) {
   return {what, {.kind = kind, .generation = 1, .region = region}, behind};
 }
@@ -118,6 +133,9 @@ std::vector<std::string> seeds() {
               .encode() +
           step(kPolls, FrameKind::Withdrawn, 9, bytes_of(tcp::RegionNotice{1})).encode() +
           step(kPolls, FrameKind::Bye, 0, "").encode(),
+      step(0, FrameKind::Offered, 9, bytes_of(tcp::OfferBody{7, 1, 64})).encode() +
+          step(0, FrameKind::Offered, kNoRegion, bytes_of(tcp::OfferBody{8, 0, 0})).encode() +
+          step(kPolls, FrameKind::Withdrawn, 9, bytes_of(tcp::RegionNotice{1})).encode(),
       TcpStep{kLends | kPolls, into_lent, "too soon"}.encode() +
           TcpStep{kLends | kOtherStream | kPolls, into_lent, "payload"}.encode(),
   };
@@ -165,6 +183,7 @@ void run(const std::string& bytes) {
     if ((step.what & kPolls) != 0) transport.poll();
   }
   transport.poll();
+  take_offers(transport, peer, id);
   if (lent.is_given()) transport.end_placement(lent);
   RDMACOLL_CHECK(victim->is_intact());
   if (const Status status = transport.peer_status(peer); !status.ok()) check_error(status);

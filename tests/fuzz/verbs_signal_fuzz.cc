@@ -1,5 +1,6 @@
 // What a peer's device leaves in the signal ring, with the immediate that announces it: it gets
-// into a line of this process, and not beside it; the window moves forward, if at all.
+// into a line of this process, and not beside it; the window moves forward, if at all; and an offer
+// says what its sender wrote, or makes no sense.
 #include <cstring>
 
 #include "csrc/transport/verbs/connection/wire.h"
@@ -25,7 +26,11 @@ std::vector<std::string> seeds() {
   input.rooms[1] = std::bit_cast<uint64_t>(verbs::WindowWord::of(356));
   input.record.counter = 1;
   input.record.inline_bytes = kInlineBytes;
-  return {bytes_of(input)};
+  Input offer = input;
+  offer.immediate =
+      verbs::Immediate{verbs::Immediate::kNoticeRegion, verbs::Immediate::kRegionOffered}.pack();
+  offer.record = verbs::OfferNotice{5, 1, {.note = 7, .address = 4096, .bytes = 64}}.record();
+  return {bytes_of(input), bytes_of(offer)};
 }
 
 void run(const std::string& bytes) {
@@ -45,6 +50,13 @@ void run(const std::string& bytes) {
   input.record.write_to(line);
   RDMACOLL_CHECK(line.counter.load() == input.record.counter);
   RDMACOLL_CHECK(line.credit == input.record.credit);
+
+  if (const auto offer = verbs::OfferNotice::of(input.record)) {
+    RDMACOLL_CHECK(offer->rest.note != kNoNote);
+    RDMACOLL_CHECK(offer->region < kMaxRegions || offer->region == kNoRegion);
+    const auto again = verbs::OfferNotice::of(offer->record());
+    RDMACOLL_CHECK(again && bytes_of(again->rest) == bytes_of(offer->rest));
+  }
 }
 
 }  // namespace rdmacoll::fuzz
