@@ -213,7 +213,8 @@ class Transport {
   // has withdrawn it.
   virtual Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) = 0;
   // The owner is told, after everything that this process did to the region. Also of one that was
-  // offered and is not open: it is not to be opened then. Once for each offer.
+  // offered with a note and is not open, which then is not to be opened. Without a note it has no
+  // effect before the region is open, where the key alone tells of it.
   virtual void close_region(PeerId peer, RegionId region) = 0;
   // The memory stays until no living peer can write to it.
   virtual void release_region(RegionId region, Release how) = 0;
