@@ -10,9 +10,8 @@ namespace {
 class Network final : public Transport {
  public:
   explicit Network(std::unique_ptr<ShmTransport> shm) : shm_(std::move(shm)) {
-    set_info({.name = "network",
-              .address = shm_->info().address,
-              .set_up_fd = shm_->info().set_up_fd});
+    set_info(
+        {.name = "network", .address = shm_->info().address, .set_up_fd = shm_->info().set_up_fd});
   }
   uint64_t puts() const { return puts_.load(); }
   uint64_t puts_from_sources() const { return puts_from_sources_.load(); }
