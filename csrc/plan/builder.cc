@@ -114,7 +114,7 @@ void PlanBuilder::number_blocks_by(const Islands& islands) {
 }
 
 void PlanBuilder::cut_alike(uint32_t slot_blocks, uint32_t stage_blocks) {
-  RDMACOLL_CHECK(plan_.slot_blocks <= slot_blocks && plan_.stage_blocks <= stage_blocks);
+  RDMACOLL_CHECK(plan_.slot_blocks <= slot_blocks);
   plan_.slot_blocks = static_cast<uint16_t>(slot_blocks);
   plan_.stage_blocks = static_cast<uint16_t>(stage_blocks);
 }

@@ -101,7 +101,8 @@ class PlanBuilder {
   // Blocks are numbered island by island.
   void number_blocks_by(const Islands& islands);
 
-  // For plans in which one rank uses slots or stages and another does not: all must cut alike.
+  // For plans in which one rank uses slots or stages and another does not, or whose stages hold
+  // groups of blocks (Plan::stage_blocks): all must cut alike.
   void cut_alike(uint32_t slot_blocks, uint32_t stage_blocks);
 
   Plan take();

@@ -105,7 +105,7 @@ struct Operand {
   uint8_t channel = 0;  // of Slot, PeerSlot, Stage, PeerStage
   uint16_t rank = 0;    // of Slot, PeerSlot, PeerStage
   BlockRange blocks;    // a slot holds its message's range from its first byte; a stage holds every
-                        // block of a tile at its own place (Tiling::stage_offset)
+                        // block of a group at its own place (Tiling::stage_offset)
   bool zero_copy = false;     // of PeerSlot, Stage: not written where the message is sent so
   bool placed = false;        // of PeerSlot, Slot: may be in the receiver's Output instead
   uint16_t source_first = 0;  // of PeerStage: the first block of the message's source buffer
@@ -156,7 +156,8 @@ struct Plan {
   uint16_t world = 1;
   uint16_t blocks = 1;        // blocks of the operation
   uint16_t slot_blocks = 0;   // the most blocks that one slot message holds; 0: it uses no slots
-  uint16_t stage_blocks = 0;  // blocks, where it uses stages; else 0
+  uint16_t stage_blocks = 0;  // of a group, where it uses stages; else 0. Block b is of group
+                              // b / stage_blocks; a stage message holds blocks of one group
   uint16_t stage_reader = 0;  // one of those that read this rank's stages, where it uses them
   std::vector<uint16_t> block_ranks;  // empty: block b is rank b's
   std::vector<Lane> lanes;

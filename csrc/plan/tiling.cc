@@ -1,4 +1,5 @@
-// Tiling: the arithmetic. Divisions happen once per operation, none per step.
+// Tiling: the arithmetic. Divisions happen once per operation, none per step, but where a stage
+// holds a group of a tile's blocks.
 #include "csrc/plan/tiling.h"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ Tiling Tiling::contiguous(uint64_t bytes, const Plan& plan, uint64_t slot_bytes,
   Tiling tiling;
   tiling.grain_ = grain;
   tiling.chunk_bytes_ = chunk_bytes_of(plan, slot_bytes, stage_bytes, grain);
+  tiling.stage_blocks_ = std::max<uint64_t>(plan.stage_blocks, 1);
   tiling.window_bytes_ = plan.blocks * tiling.chunk_bytes_;
   tiling.full_windows_ = bytes / tiling.window_bytes_;
   tiling.last_bytes_ = bytes - tiling.full_windows_ * tiling.window_bytes_;
@@ -41,6 +43,7 @@ Tiling Tiling::scattered(const std::vector<uint64_t>& block_bytes, const Plan& p
   tiling.contiguous_ = false;
   tiling.grain_ = grain;
   tiling.chunk_bytes_ = chunk_bytes_of(plan, slot_bytes, stage_bytes, grain);
+  tiling.stage_blocks_ = std::max<uint64_t>(plan.stage_blocks, 1);
   tiling.block_bytes_ = &block_bytes;
   return tiling;
 }
@@ -67,10 +70,6 @@ Piece Tiling::part_of_message(const Operand& operand, uint64_t tile) const {
   const BlockRange message = operand.message;
   const auto ahead = static_cast<uint16_t>(operand.blocks.first - message.first);
   return {piece({message.first, ahead}, tile).bytes, piece(message, tile).bytes};
-}
-
-uint64_t Tiling::stage_offset(uint16_t block, uint64_t tile) const {
-  return contiguous_ ? block_start(block, tile) : block * chunk_bytes_;
 }
 
 uint64_t Tiling::block_start(uint64_t block, uint64_t tile) const {

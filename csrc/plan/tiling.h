@@ -44,8 +44,12 @@ class Tiling {
   Piece in_message(const Operand& operand, uint64_t bytes, uint64_t tile) const {
     return operand.message.count == 0 ? Piece{0, bytes} : part_of_message(operand, tile);
   }
-  // Where a block lies in a stage.
-  uint64_t stage_offset(uint16_t block, uint64_t tile) const;
+  // Where a block lies in a stage: behind those that go before it in its group (plan.h).
+  uint64_t stage_offset(uint16_t block, uint64_t tile) const {
+    const uint64_t first = block < stage_blocks_ ? 0 : block / stage_blocks_ * stage_blocks_;
+    return contiguous_ ? block_start(block, tile) - block_start(first, tile)
+                       : (block - first) * chunk_bytes_;
+  }
 
  private:
   Tiling() = default;
@@ -56,6 +60,7 @@ class Tiling {
   bool contiguous_ = true;
   uint64_t chunk_bytes_ = 0;  // the most bytes of one block in one tile, a multiple of grain_
   uint64_t grain_ = 1;
+  uint64_t stage_blocks_ = 1;  // of a group
   // contiguous
   uint64_t window_bytes_ = 0;
   uint64_t full_windows_ = 0;

@@ -12,7 +12,10 @@
 // The split into a sum inside, an exchange of parts, and a gathering inside is that of NCCL's and
 // UCC's hierarchical all_reduce ("split rail"); any number of ranks per island and any layout.
 // Every element is folded in the same order: that of ranks inside an island, then of islands.
-// Floor: plan/layered. Thread: pure functions.
+//
+// A tile holds so many blocks that they fill slots, whatever the islands. Where a stage is too
+// small for all of them, inputs go through stages in groups of blocks (parts.h). Floor:
+// plan/layered. Thread: pure functions.
 #pragma once
 
 #include "csrc/plan/islands.h"
@@ -25,5 +28,9 @@ Plan rails_reduce(uint16_t rank, const Islands& islands, uint16_t root);
 Plan rails_broadcast(uint16_t rank, const Islands& islands, uint16_t root);
 Plan rails_all_gather(uint16_t rank, const Islands& islands, uint16_t root);
 Plan rails_reduce_scatter(uint16_t rank, const Islands& islands, uint16_t root);
+
+// The same for stages of so few blocks: proofs have few ranks.
+Plan rails_all_reduce_in_groups(uint16_t rank, const Islands& islands, uint32_t stage_blocks);
+Plan rails_reduce_scatter_in_groups(uint16_t rank, const Islands& islands, uint32_t stage_blocks);
 
 }  // namespace rdmacoll

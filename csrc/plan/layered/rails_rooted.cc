@@ -100,7 +100,7 @@ void pass_on(PlanBuilder& plan, const ChainSeat& seat) {
 Plan rails_reduce(uint16_t rank, const Islands& islands, uint16_t root) {
   const ChainSeat seat{rank, islands, root};
   PlanBuilder plan(Collective::Reduce, Algorithm::Rails, rank, islands, seat.parts.blocks());
-  publish_inputs(plan, seat.parts);
+  publish_inputs(plan, seat.parts, islands.of(rank));
   sum_up(plan, seat);
   if (rank == root) {
     plan.lane();

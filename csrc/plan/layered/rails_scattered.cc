@@ -1,5 +1,7 @@
 // Rails, all_gather and reduce_scatter. A block belongs to a rank; on every other island one rank
-// deals with it.
+// deals with it. Floor: plan/layered.
+#include <algorithm>
+
 #include "csrc/plan/layered/channels.h"
 #include "csrc/plan/layered/parts.h"
 #include "csrc/plan/layered/rails.h"
@@ -24,6 +26,42 @@ std::vector<uint16_t> wards(uint16_t rank, const Islands& islands) {
     }
   }
   return ranks;
+}
+
+// Blocks are published group by group, those of a group as one message. The own group comes first,
+// so that not all islands send to the same ranks at a time.
+struct Groups {
+  uint32_t world;
+  uint32_t each;
+  uint32_t own;  // of the first rank of this island
+
+  uint32_t count() const { return (world + each - 1) / each; }
+  BlockRange at(uint32_t i) const {
+    const uint32_t first = (own + i) % count() * each;
+    return blocks(first, std::min(each, world - first));
+  }
+};
+
+bool is_in(BlockRange range, uint32_t block) {
+  return block >= range.first && block < range.first + range.count;
+}
+
+void publish_blocks(PlanBuilder& plan, uint16_t rank, const Islands& islands,
+                    const Groups& groups) {
+  // The others read several blocks, and a source of such a message could name but one.
+  plan.forbid_zero_copy();
+  plan.lane();
+  for (uint32_t i = 0; i < groups.count() && !plan.others().empty(); ++i) {
+    const BlockRange group = groups.at(i);
+    for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kInputs, group);
+    for (uint32_t of = group.first; is_in(group, of); ++of) {
+      const bool folded_here =
+          islands.share(of, rank) ? of == rank : partner(of, islands.of(rank), islands) == rank;
+      if (!folded_here) plan.bare_copy(input(block(of)), {stage(block(of), kInputs)});
+    }
+    for (uint16_t peer : plan.others()) plan.signal(Counter::Data, peer, kInputs, group);
+  }
+  plan.allow_zero_copy();
 }
 
 }  // namespace
@@ -55,35 +93,33 @@ Plan rails_all_gather(uint16_t rank, const Islands& islands, uint16_t) {
       plan.copy(peer_stage(peer, block(ward), kRelayed), {output(block(ward))});
     }
   }
-  plan.cut_alike(1, islands.world());
+  // Every stage message holds one block.
+  plan.cut_alike(1, std::min(islands.world(), kStageBlocks));
   return plan.take();
 }
 
-Plan rails_reduce_scatter(uint16_t rank, const Islands& islands, uint16_t) {
-  PlanBuilder plan(Collective::ReduceScatter, Algorithm::Rails, rank, islands, islands.world());
+Plan rails_reduce_scatter_in_groups(uint16_t rank, const Islands& islands, uint32_t stage_blocks) {
+  const uint32_t world = islands.world();
+  PlanBuilder plan(Collective::ReduceScatter, Algorithm::Rails, rank, islands, world);
   const bool is_alone = plan.others().empty();
-  const BlockRange all = blocks(0, islands.world());
-  // The others read several blocks, and a source of such a message could name but one.
-  plan.forbid_zero_copy();
-  plan.lane();
-  for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kInputs, all);
-  for (uint16_t of = 0; of < islands.world() && !is_alone; ++of) {
-    const bool folded_here =
-        islands.share(of, rank) ? of == rank : partner(of, islands.of(rank), islands) == rank;
-    if (!folded_here) plan.bare_copy(input(block(of)), {stage(block(of), kInputs)});
-  }
-  for (uint16_t peer : plan.others()) plan.signal(Counter::Data, peer, kInputs, all);
-  plan.allow_zero_copy();
+  const uint32_t each = std::min(stage_blocks, world);
+  const Groups groups{world, each, islands.members(islands.of(rank)).front() / each};
+  publish_blocks(plan, rank, islands, groups);
 
   const auto sum_to = [&](uint16_t of, uint16_t to) {
     const Operands sources = island_inputs(rank, islands, block(of), kInputs, of);
     plan.reduce(sources, {peer_slot(to, block(of), kSums)});
   };
   plan.lane();
-  plan.hold_stages(plan.others(), kInputs, all);
-  for (uint16_t ward : wards(rank, islands)) sum_to(ward, ward);
-  if (!is_alone) sum_to(rank, rank);
-  plan.release_stages(plan.others(), kInputs, all);
+  for (uint32_t i = 0; i < groups.count(); ++i) {
+    const BlockRange group = groups.at(i);
+    plan.hold_stages(plan.others(), kInputs, group);
+    for (uint16_t ward : wards(rank, islands)) {
+      if (is_in(group, ward)) sum_to(ward, ward);
+    }
+    if (!is_alone && is_in(group, rank)) sum_to(rank, rank);
+    plan.release_stages(plan.others(), kInputs, group);
+  }
 
   Operands sums;
   for (uint32_t from = 0; from < islands.count(); ++from) {
@@ -94,8 +130,12 @@ Plan rails_reduce_scatter(uint16_t rank, const Islands& islands, uint16_t) {
   }
   plan.lane();
   plan.finish(sums, {output(block(rank))});
-  plan.cut_alike(1, islands.world());
+  plan.cut_alike(1, each);
   return plan.take();
+}
+
+Plan rails_reduce_scatter(uint16_t rank, const Islands& islands, uint16_t) {
+  return rails_reduce_scatter_in_groups(rank, islands, kStageBlocks);
 }
 
 }  // namespace rdmacoll

@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "csrc/base/limits.h"
+#include "csrc/plan/cost/even_tiling.h"
 #include "csrc/plan/tiling.h"
 #include "tests/unit/plan/layouts.h"
 #include "tests/unit/plan/worlds.h"
@@ -116,6 +118,31 @@ TEST(LayeredCostTest, EqualHostsSendEquallyMuch) {
       const uint64_t of_each = chained ? bytes : all / hosts;
       EXPECT_EQ(traffic.most_out(), of_each) << collective_name(collective);
       EXPECT_EQ(traffic.most_in(), of_each) << collective_name(collective);
+    }
+  }
+}
+
+// As many bytes where stages hold groups of blocks.
+TEST(LayeredCostTest, GroupsSendNoByteThatTheyNeedNot) {
+  for (const char* shape : {"2x4", "5x2", "1+2+3", "3x1+2x2"}) {
+    const Islands islands = Islands::of_shape(shape).take();
+    for (Collective collective : kInGroups) {
+      const Traffic traffic = traffic_of(rails_in_groups(islands, collective, 4), 1000);
+      EXPECT_EQ(traffic.all(), least(islands, collective, 1000)) << shape;
+    }
+  }
+}
+
+// However many hosts there are, messages of rails are as large as slots.
+TEST(LayeredCostTest, RailsOnHundredsOfHostsFillTheirSlots) {
+  for (const char* shape : {"16x8", "64x8", "256x8", "512x8", "2048x8"}) {
+    const Islands islands = Islands::of_shape(shape).take();
+    for (Collective collective :
+         {Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter}) {
+      const Plan plan = make_plan(collective, Algorithm::Rails, 0, islands, 0);
+      const uint64_t bytes = uint64_t{1} << 30;
+      const EvenTiling tiling(plan, bytes, {kSlotBytesMin, kStageBytesMax});
+      EXPECT_EQ(tiling.bytes_of({0, 1}), kSlotBytesMin) << collective_name(collective) << shape;
     }
   }
 }

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "csrc/plan/islands.h"
+#include "csrc/plan/layered/rails.h"
 #include "csrc/plan/selection/select.h"
+#include "csrc/plan/verify/verify.h"
 
 namespace rdmacoll {
 
@@ -44,6 +46,20 @@ inline std::vector<Layered> all_by_neighbours() {
           {Collective::ReduceScatter, Algorithm::Ring},
           {Collective::Barrier, Algorithm::Dissemination}};
 }
+
+// Rails whose stages hold so few blocks that few ranks fill several of them.
+inline WorldPlan rails_in_groups(const Islands& islands, Collective collective,
+                                 uint32_t stage_blocks) {
+  WorldPlan operation;
+  operation.islands = islands;
+  for (uint16_t rank = 0; rank < islands.world(); ++rank) {
+    operation.plans.push_back(collective == Collective::AllReduce
+                                  ? rails_all_reduce_in_groups(rank, islands, stage_blocks)
+                                  : rails_reduce_scatter_in_groups(rank, islands, stage_blocks));
+  }
+  return operation;
+}
+inline constexpr Collective kInGroups[] = {Collective::AllReduce, Collective::ReduceScatter};
 
 // All partitions of so many ranks into several islands of which one has several.
 inline void for_each_layout(uint32_t world, const std::function<void(const Islands&)>& call) {

@@ -239,6 +239,14 @@ TEST_P(LayeredMutationTest, EveryPlantedBugIsRefuted) {
   EXPECT_GT(planted, 50u);
 }
 
+TEST(GroupsMutationTest, EveryPlantedBugIsRefuted) {
+  for (Collective collective : kInGroups) {
+    for (const char* shape : {"2x2", "2x1+2"}) {
+      refute_all(rails_in_groups(Islands::of_shape(shape).take(), collective, 2));
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, LayeredMutationTest, testing::ValuesIn(all_layered()),
                          [](const auto& test) { return test.param.name(); });
 

@@ -86,6 +86,38 @@ TEST_P(ProveLayersTest, CoarseGrains) {
 INSTANTIATE_TEST_SUITE_P(All, ProveLayersTest, testing::ValuesIn(all_layered()),
                          [](const auto& test) { return test.param.name(); });
 
+// As on hundreds of hosts, where a stage does not hold all blocks of a tile.
+class ProveGroupsTest : public testing::TestWithParam<Collective> {};
+
+TEST_P(ProveGroupsTest, EveryLayoutOfFewRanks) {
+  for (uint32_t world = 3; world <= largest_world() - 1; ++world) {
+    for_each_layout(world, [&](const Islands& islands) {
+      for (uint32_t stage_blocks : {1u, 4u}) {
+        WorldPlan operation = rails_in_groups(islands, GetParam(), stage_blocks);
+        prove_ragged("grouped", operation, 2);
+        operation.in_place = true;
+        prove_ragged("grouped", operation, world <= 5 ? 1024 : 2);
+      }
+    });
+  }
+}
+
+TEST_P(ProveGroupsTest, SamplesOfMany) {
+  std::vector<Islands> samples{round_robin(7, 2)};
+  for (const char* shape : kShapes) samples.push_back(Islands::of_shape(shape).take());
+  for (const Islands& islands : samples) {
+    for (uint32_t stage_blocks : {1u, 7u}) {
+      WorldPlan operation = rails_in_groups(islands, GetParam(), stage_blocks);
+      operation.in_place = true;
+      prove_ragged("grouped", operation, 2);
+      prove_ragged("grouped", operation, 1024);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ProveGroupsTest, testing::ValuesIn(kInGroups),
+                         [](const auto& test) { return collective_name(test.param); });
+
 class ProveHostOrderTest : public testing::TestWithParam<Layered> {};
 
 // Renamed ranks still send to each other what the other waits for, and blocks go where they belong.

@@ -129,6 +129,24 @@ TEST(TilingTest, AStageHoldsAllBlocksOfATileWithoutOverlap) {
   }
 }
 
+TEST(TilingTest, AStageHoldsTheBlocksOfAGroup) {
+  const std::vector<uint64_t> sizes{3, 8, 20, 1, 9};
+  const Tiling scattered = Tiling::scattered(sizes, plan_of(5, 0, 2), 100, 17, 2);  // chunks of 8
+  const Tiling contiguous = Tiling::contiguous(77, plan_of(5, 0, 2), 100, 17, 2);
+  for (const Tiling& tiling : {scattered, contiguous}) {
+    for (uint64_t tile = 0; tile < 3; ++tile) {
+      for (int b = 0; b < 5; ++b) {
+        const uint64_t ahead = b % 2 == 0 ? 0 : tiling.piece(range(b - 1, 1), tile).bytes;
+        const uint64_t bytes = tiling.piece(range(b, 1), tile).bytes;
+        if (bytes == 0) continue;
+        EXPECT_GE(tiling.stage_offset(b, tile), ahead);
+        EXPECT_LE(tiling.stage_offset(b, tile), b % 2 * 8u);
+        EXPECT_LE(tiling.stage_offset(b, tile) + bytes, 17u);
+      }
+    }
+  }
+}
+
 TEST(TilingTest, TheTighterOfSlotAndStageBoundsTheChunk) {
   const auto chunk = [](const Plan& plan) {
     return Tiling::contiguous(1000, plan, 60, 64, 4).piece(range(0, 1), 0).bytes;
