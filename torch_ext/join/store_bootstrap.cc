@@ -1,4 +1,4 @@
-// Tries, and in each of them exchanges: a key per rank. Floor: torch_ext/join.
+// Tries, and in each of them exchanges. Floor: torch_ext/join.
 #include "torch_ext/join/store_bootstrap.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "csrc/base/printable.h"
 #include "csrc/base/siphash.h"
+#include "csrc/engine/connect/appended_records.h"
 
 namespace rdmacoll::torch_ext {
 namespace {
@@ -31,27 +32,27 @@ StoreBootstrap::StoreBootstrap(c10::intrusive_ptr<c10d::Store> store, int rank, 
       rank_(rank),
       size_(size),
       interrupt_(std::move(interrupt)),
-      prefix_("rdma/" + digest(size, members) + "/") {}
+      prefix_("rdma/" + digest(size, members) + "/"),
+      appends_(store_->hasExtendedApi()) {}
 
 Result<std::vector<std::string>> StoreBootstrap::all_gather(const std::string& mine,
                                                             Deadline deadline) {
   try {
-    const std::vector<std::string> keys = next_keys();
-    const std::string& own_key = keys[static_cast<size_t>(rank_)];
-    store_->set(own_key, mine);
-    Status all_are_here = wait_for(keys, deadline);
+    begin_exchange();
+    say(mine);
+    Status all_are_here = wait_for_all(deadline);
     if (all_are_here.code() == StatusCode::Timeout) {
       all_are_here = Status(StatusCode::Timeout,
-                            "not all ranks came to make the group: no word from " + missing(keys) +
+                            "not all ranks came to make the group: no word from " + missing() +
                                 "; see whether they run, and name the same members, or raise the "
                                 "timeout");
     }
     if (!all_are_here.ok()) {
-      give_up(own_key, all_are_here.message());
+      give_up(all_are_here.message());
       return all_are_here;
     }
-    std::vector<std::string> everyones = read(keys);
-    leave(keys);
+    Result<std::vector<std::string>> everyones = read();
+    leave();
     return everyones;
   } catch (const std::exception& error) {
     return Status(StatusCode::System,
@@ -59,47 +60,86 @@ Result<std::vector<std::string>> StoreBootstrap::all_gather(const std::string& m
   }
 }
 
-// All with one request, where the kind of store has one.
-std::vector<std::string> StoreBootstrap::read(const std::vector<std::string>& keys) {
-  std::vector<std::string> values;
-  if (store_->hasExtendedApi()) {
-    for (const auto& value : store_->multiGet(keys))
-      values.emplace_back(value.begin(), value.end());
-  } else {
-    for (const std::string& key : keys) values.push_back(store_->get_to_str(key));
-  }
-  return values;
-}
-
-// The last to leave an exchange deletes its keys. A kind of store that cannot delete keeps them.
-void StoreBootstrap::leave(const std::vector<std::string>& keys) {
-  try {
-    const std::string left = keys.front() + "/left";
-    if (store_->add(left, 1) != size_) return;
-    for (const std::string& key : keys) store_->deleteKey(key);
-    store_->deleteKey(left);
-  } catch (const std::exception&) {
-    // This rank has read all keys. If the store is gone, the next exchange fails with that.
-  }
-}
-
 void StoreBootstrap::decline(const std::string& mine) {
   try {
-    const std::vector<std::string> keys = next_keys();
-    store_->set(keys[static_cast<size_t>(rank_)], mine);
-    leave(keys);
+    begin_exchange();
+    say(mine);
+    leave();
   } catch (const std::exception&) {
     // This rank has an error to raise already; of a store that is gone the others learn themselves.
   }
 }
 
-std::vector<std::string> StoreBootstrap::next_keys() {
+void StoreBootstrap::begin_exchange() {
   if (try_ == 0) try_ = take_place();
-  const std::string exchange =
-      prefix_ + std::to_string(try_) + "/" + std::to_string(++exchanges_) + "/";
+  exchange_ = prefix_ + std::to_string(try_) + "/" + std::to_string(++exchanges_) + "/";
+}
+
+std::vector<std::string> StoreBootstrap::keys() const {
+  if (appends_) return {words_key(), come_key(), all_key()};
   std::vector<std::string> keys;
-  for (int rank = 0; rank < size_; ++rank) keys.push_back(exchange + std::to_string(rank));
+  for (int rank = 0; rank < size_; ++rank) keys.push_back(key_of(rank));
   return keys;
+}
+
+void StoreBootstrap::say(const std::string& mine) {
+  if (!appends_) return store_->set(key_of(rank_), mine);
+  const std::string record = appended_record(static_cast<uint32_t>(rank_), mine);
+  store_->append(words_key(), {record.begin(), record.end()});
+  if (store_->add(come_key(), 1) == size_) store_->set(all_key(), "1");
+}
+
+// What ranks have appended may be gone, with a try that is given up: get() would wait for it.
+Status StoreBootstrap::wait_for_all(Deadline deadline) {
+  return appends_ ? poll({all_key(), words_key()}, deadline) : wait_for(keys(), deadline);
+}
+
+Result<std::vector<std::string>> StoreBootstrap::read() {
+  std::vector<std::string> everyones;
+  if (!appends_) {
+    for (const std::string& key : keys()) everyones.push_back(store_->get_to_str(key));
+    return everyones;
+  }
+  auto appended = parse_appended(store_->get_to_str(words_key()), static_cast<uint32_t>(size_));
+  if (!appended.ok()) return appended.status();
+  for (auto& words : appended.value()) {
+    if (!words) {
+      return Status(StatusCode::System,
+                    "rank " + std::to_string(everyones.size()) +
+                        " came to make the group, but what it said is gone from the c10d store; "
+                        "see who else deletes keys there");
+    }
+    everyones.push_back(std::move(*words));
+  }
+  return everyones;
+}
+
+std::string StoreBootstrap::missing() {
+  std::vector<bool> here(static_cast<size_t>(size_));
+  if (!appends_) {
+    for (int rank = 0; rank < size_; ++rank) here[rank] = store_->check({key_of(rank)});
+  } else if (store_->check({words_key()})) {
+    auto appended = parse_appended(store_->get_to_str(words_key()), static_cast<uint32_t>(size_));
+    for (size_t i = 0; appended.ok() && i < here.size(); ++i)
+      here[i] = appended.value()[i].has_value();
+  }
+  std::string ranks;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (!here[rank]) ranks += (ranks.empty() ? "rank " : ", ") + std::to_string(rank);
+  }
+  return ranks;
+}
+
+// The last to leave an exchange deletes its keys. A kind of store that cannot delete keeps them.
+void StoreBootstrap::leave() {
+  try {
+    const std::string left = exchange_ + "left";
+    if (store_->add(left, 1) != size_) return;
+    for (const std::string& key : keys()) store_->deleteKey(key);
+    store_->deleteKey(left);
+  } catch (const std::exception&) {
+    // This rank has read all keys. If the store is gone, the next exchange fails with that.
+  }
 }
 
 int64_t StoreBootstrap::take_place() {
@@ -115,12 +155,20 @@ std::string StoreBootstrap::last_given_up() {
   return store_->check({key}) ? store_->get_to_str(key) : "0";
 }
 
-void StoreBootstrap::give_up(const std::string& own_key, const std::string& why) {
+// Nobody reads what was said in a try that is given up, but where all had come: then it is read,
+// and the others hear of it in the next exchange.
+void StoreBootstrap::give_up(const std::string& why) {
   try {
     if (std::stoll(last_given_up()) < try_) {
       store_->set(prefix_ + "given_up", std::to_string(try_) + " " + why);
     }
-    store_->deleteKey(own_key);
+    if (!appends_) {
+      store_->deleteKey(key_of(rank_));
+    } else if (store_->check({all_key()})) {
+      leave();
+    } else {
+      for (const std::string& key : keys()) store_->deleteKey(key);
+    }
   } catch (const std::exception&) {
     // As in decline().
   }
@@ -134,22 +182,21 @@ Status StoreBootstrap::try_goes_on() {
                     printable(given_up.substr(given_up.find(' ') + 1), kMostWhyBytes));
 }
 
-// By looking, not by Store::wait(): that one cannot be interrupted, and warns on the terminal each
-// time it is cut short. Whoever waits looks for one key alone, so that a thousand ranks do not busy
-// the store; it is found by halves, and what came meanwhile is seen in few looks: over a long line
-// each takes as long as the line.
+// Whoever waits looks for one key alone, so that a thousand ranks do not busy the store; it is
+// found by halves, and what came meanwhile is seen in few looks.
 Status StoreBootstrap::wait_for(std::span<const std::string> keys, Deadline deadline) {
+  if (keys.size() == 1) return poll({keys.front()}, deadline);
   if (store_->check({keys.begin(), keys.end()})) return Status();
-  if (keys.size() == 1) return wait_for_one(keys.front(), deadline);
   const size_t half = keys.size() / 2;
   RDMACOLL_RETURN_IF_ERROR(wait_for(keys.first(half), deadline));
   return wait_for(keys.subspan(half), deadline);
 }
 
-// Whether the try is given up is asked only once the wait has become long.
-Status StoreBootstrap::wait_for_one(const std::string& key, Deadline deadline) {
+// By looking, not by Store::wait(): that one cannot be interrupted, and warns on the terminal each
+// time it is cut short. Whether the try is given up is asked only once the wait has become long.
+Status StoreBootstrap::poll(const std::vector<std::string>& keys, Deadline deadline) {
   const SteadyClock clock;
-  for (auto pause = kShortestPause; !store_->check({key});
+  for (auto pause = kShortestPause; !store_->check(keys);
        pause = std::min(2 * pause, kLongestPause)) {
     RDMACOLL_RETURN_IF_ERROR(interrupt_());
     if (pause == kLongestPause) RDMACOLL_RETURN_IF_ERROR(try_goes_on());
@@ -157,15 +204,6 @@ Status StoreBootstrap::wait_for_one(const std::string& key, Deadline deadline) {
     std::this_thread::sleep_for(pause);
   }
   return Status();
-}
-
-std::string StoreBootstrap::missing(const std::vector<std::string>& keys) {
-  std::string ranks;
-  for (int rank = 0; rank < size_; ++rank) {
-    if (store_->check({keys[static_cast<size_t>(rank)]})) continue;
-    ranks += (ranks.empty() ? "rank " : ", ") + std::to_string(rank);
-  }
-  return ranks;
 }
 
 }  // namespace rdmacoll::torch_ext

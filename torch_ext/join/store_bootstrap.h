@@ -19,6 +19,10 @@ namespace rdmacoll::torch_ext {
 // the first `size` are of try 1, the next of try 2. Who gives up a try says so: the others of it
 // hear that at once, and who comes later leaves its remaining places empty and goes on to the next.
 //
+// In an exchange all ranks append to one key, and the last to come says that all are there. So what
+// it takes of a rank is as many requests for thousands of ranks as for two. Some kinds of stores
+// (FileStore, which is a file) cannot append: there each rank has a key.
+//
 // A list of members keeps two keys in the store, however many its tries: how many ranks have come,
 // and which try was the last to be given up. All else goes with the try.
 class StoreBootstrap final : public Bootstrap {
@@ -30,26 +34,37 @@ class StoreBootstrap final : public Bootstrap {
   void decline(const std::string& mine) override;
 
  private:
-  // The key of each rank in the next exchange of this try.
-  std::vector<std::string> next_keys();
+  void begin_exchange();
   int64_t take_place();
-  std::vector<std::string> read(const std::vector<std::string>& keys);
-  void leave(const std::vector<std::string>& keys);
+
+  // Of the exchange.
+  std::string words_key() const { return exchange_ + "words"; }  // that all append to
+  std::string come_key() const { return exchange_ + "come"; }    // how many have
+  std::string all_key() const { return exchange_ + "all"; }      // all have
+  std::string key_of(int rank) const { return exchange_ + std::to_string(rank); }
+  std::vector<std::string> keys() const;  // of all ranks, or the three above
+  void say(const std::string& mine);
   // Timeout: some are missing, without words.
+  Status wait_for_all(Deadline deadline);
   Status wait_for(std::span<const std::string> keys, Deadline deadline);
-  Status wait_for_one(const std::string& key, Deadline deadline);
-  std::string missing(const std::vector<std::string>& keys);
+  Status poll(const std::vector<std::string>& keys, Deadline deadline);
+  Result<std::vector<std::string>> read();
+  std::string missing();
+  void leave();
+
   // The number of the last try that was given up, and why, with a space between; "0": none was.
   std::string last_given_up();
   // Ok, or why another rank has given this try up.
   Status try_goes_on();
-  void give_up(const std::string& own_key, const std::string& why);
+  void give_up(const std::string& why);
 
   const c10::intrusive_ptr<c10d::Store> store_;
   const int rank_;
   const int size_;
   const InterruptCheck interrupt_;
   const std::string prefix_;  // of all keys of these members
+  const bool appends_;        // the store does
+  std::string exchange_;      // prefix of all keys of the exchange
   int64_t try_ = 0;           // 0: this rank has not come yet
   int exchanges_ = 0;         // in this try
 };
