@@ -144,7 +144,7 @@ void PlanBuilder::whole(Step step, const Operands& sources, const Operands& dest
   }
   const std::optional<Operand> source = bare(step, sources, destinations);
   const auto announce = [&](uint16_t peer, uint8_t channel) {
-    if (source) {
+    if (source && peer != plan_.rank) {
       signal_data(peer, channel, range, *source);
     } else {
       signal(Counter::Data, peer, channel, range);
@@ -177,7 +177,8 @@ std::optional<Operand> PlanBuilder::bare(Step step, const Operands& sources,
   const Operand* source = zero_copy_ ? source_of(plan_, step) : nullptr;
   if (source == nullptr) return std::nullopt;
   for (auto to = plan_.operands.end() - step.destinations; to != plan_.operands.end(); ++to) {
-    to->zero_copy = to->buffer == Buffer::PeerSlot || to->buffer == Buffer::Stage;
+    const bool to_another = to->buffer == Buffer::PeerSlot && to->rank != plan_.rank;
+    to->zero_copy = to_another || to->buffer == Buffer::Stage;
   }
   return *source;
 }

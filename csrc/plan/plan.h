@@ -22,8 +22,9 @@
 // buffer*, and stays there until the receiver has returned the credit. The Data signal of such a
 // message names that buffer, and its copies into the slot or stage say `zero_copy`. Who runs the
 // plan may leave these copies out, and let the receiver (or the network device) read the source
-// buffer. The operation is then over when all such messages have been given back. Each edge decides
-// by itself, and the other end's plan is the same; verify.h proves both.
+// buffer. The operation is then over when all such messages have been given back. What a rank sends
+// to itself is always copied. Each edge decides by itself, and the other end's plan is the same;
+// verify.h proves both.
 //
 // Direct placement. A message that its receiver only copies, into the same place of its Output,
 // says so on both ends (`placed`). The receiver may grant that place for the whole operation. The

@@ -1,6 +1,7 @@
 """Counts the files that know a transport or an algorithm by name: one more has to touch as many.
 
-Those of its own folder do not count, nor do tests, the checks of CI, and pages.
+Those of its own folder do not count, nor do plans of two levels, which an algorithm may have as
+well, tests, the checks of CI, and pages.
 """
 
 import ast
@@ -15,6 +16,7 @@ TRANSPORT_TOUCHES = 6
 ALGORITHM_TOUCHES = 5
 TRANSPORTS = "csrc/transport/"
 ALGORITHMS = "csrc/plan/algorithms/"
+OF_TWO_LEVELS = "csrc/plan/layered/"
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ def touches(tree: Tree) -> Iterator[str]:
         files = [
             path.as_posix()
             for path, text in code.items()
-            if not path.as_posix().startswith(subject.own) and subject.named.search(text)
+            if not path.as_posix().startswith((subject.own, OF_TWO_LEVELS))
+            and subject.named.search(text)
         ]
         if len(files) > subject.most:
             yield (

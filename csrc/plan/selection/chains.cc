@@ -64,4 +64,8 @@ Chain along_the_hosts(const Islands& islands) { return {islands.count() - 1, 2};
 
 Chain in_rounds_of_hosts(const Islands& islands) { return {rounds(islands.count()), 2}; }
 
+Chain through_the_hosts_and_back(const Islands& islands) {
+  return {2 * rounds(islands.count()), 2};
+}
+
 }  // namespace rdmacoll::chains

@@ -37,6 +37,7 @@ Chain through(const Islands&) {
 }
 Chain along_the_hosts(const Islands& islands);
 Chain in_rounds_of_hosts(const Islands& islands);
+Chain through_the_hosts_and_back(const Islands& islands);
 
 }  // namespace chains
 }  // namespace rdmacoll

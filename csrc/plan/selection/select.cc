@@ -16,6 +16,7 @@
 #include "csrc/plan/algorithms/two_shot.h"
 #include "csrc/plan/layered/leaders.h"
 #include "csrc/plan/layered/rails.h"
+#include "csrc/plan/layered/rounds.h"
 #include "csrc/plan/selection/host_order.h"
 
 namespace rdmacoll {
@@ -53,6 +54,8 @@ constexpr Variant kVariants[] = {
      chains::of<1>},
     {Collective::AllReduce, Algorithm::TwoShot, For::Mapped, rootless<two_shot_all_reduce>,
      chains::of<2>},
+    {Collective::AllReduce, Algorithm::HalvingDoubling, For::Levels, rounds_all_reduce,
+     chains::through_the_hosts_and_back},
     {Collective::AllReduce, Algorithm::HalvingDoubling, For::Any,
      rootless<halving_doubling_all_reduce>, chains::halving_and_doubling},
     {Collective::AllReduce, Algorithm::Direct, For::Any, rootless<direct_all_reduce>,
@@ -130,17 +133,20 @@ const Variant* find(Collective collective, Algorithm algorithm, const Islands& i
 // So many blocks, with a cache line for each, fit in the smallest slot.
 constexpr uint32_t kSlotBlocksMax = kSlotBytesMin / kLineBytes;
 
-// One message of halving_doubling holds half the blocks, of which there are as many as the largest
-// power of two in the world. One of leaders holds the blocks of an island.
+// One message of halving_doubling between single ranks holds half the blocks, of which there are as
+// many as the largest power of two in the world. One of leaders holds the blocks of an island.
 bool fits(Collective collective, Algorithm algorithm, const Islands& islands) {
-  if (algorithm == Algorithm::HalvingDoubling) return islands.world() < 4 * kSlotBlocksMax;
+  if (algorithm == Algorithm::HalvingDoubling) {
+    return islands.has_levels() || islands.world() < 4 * kSlotBlocksMax;
+  }
   const bool holds_islands = algorithm == Algorithm::Leaders && !is_contiguous(collective);
   return !holds_islands || islands.largest() <= kSlotBlocksMax;
 }
 
 // Those that fold by ranks, or know of islands, need their ranks as they are.
-bool is_renamed(Algorithm algorithm, const Islands& islands) {
-  return fold_order(algorithm) == FoldOrder::Position && !islands.in_host_order();
+bool is_renamed(const Variant& variant, const Islands& islands) {
+  return variant.whom != For::Levels && fold_order(variant.algorithm) == FoldOrder::Position &&
+         !islands.in_host_order();
 }
 
 }  // namespace
@@ -190,7 +196,7 @@ Chain chain_of(Collective collective, Algorithm algorithm, const Islands& island
   const Variant* variant = find(collective, algorithm, islands);
   RDMACOLL_CHECK(variant != nullptr);
   if (islands.world() == 1) return {};
-  if (!is_renamed(algorithm, islands)) return variant->chain(islands);
+  if (!is_renamed(*variant, islands)) return variant->chain(islands);
   return variant->chain(islands.reordered());
 }
 
@@ -213,7 +219,7 @@ Plan make_plan(Collective collective, Algorithm algorithm, uint16_t rank, const 
   if (islands.world() == 1) return alone(collective, algorithm);
   const Variant* variant = find(collective, algorithm, islands);
   RDMACOLL_CHECK(variant != nullptr && root < islands.world());
-  if (!is_renamed(algorithm, islands)) return variant->make(rank, islands, root);
+  if (!is_renamed(*variant, islands)) return variant->make(rank, islands, root);
   Plan plan = variant->make(islands.position(rank), islands, islands.position(root));
   rename_positions(&plan, islands);
   return plan;

@@ -88,6 +88,7 @@ class Shape {
     if (step.kind != StepKind::Signal || step.counter != Counter::Data || step.operands > 1) {
       return refuse("only a Data signal has a source, and one");
     }
+    if (step.peer == plan_.rank) return refuse("a message to itself with a source");
     if (step.first_operand >= plan_.operands.size()) return refuse("operands out of range");
     const Operand& source = plan_.operands[step.first_operand];
     check_range(source.blocks);
@@ -100,6 +101,8 @@ class Shape {
     check_range(operand.blocks);
     const bool sent = operand.buffer == Buffer::PeerSlot || operand.buffer == Buffer::Stage;
     if (operand.zero_copy && !sent) refuse("a zero-copy message that is not sent");
+    const bool to_itself = operand.buffer == Buffer::PeerSlot && operand.rank == plan_.rank;
+    if (operand.zero_copy && to_itself) refuse("a zero-copy message to itself");
     const bool in_slot = operand.buffer == Buffer::Slot || operand.buffer == Buffer::PeerSlot;
     if (operand.placed && !in_slot) refuse("places what does not travel in a slot");
     if (operand.message.count != 0) check_part(operand, in_slot);

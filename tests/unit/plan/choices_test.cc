@@ -164,6 +164,15 @@ TEST(ChoicesTest, SeveralHostsTakeLeadersForLatencyAndRailsForBandwidth) {
 }
 
 // On four hosts of four the two send the same bytes, and leaders a little less often.
+TEST(ChoicesTest, HundredsOfHostsTakeRoundsForMegabytesAndRailsForMore) {
+  for (const char* shape : {"64x8", "256x8", "512x8"}) {
+    const Islands islands = Islands::of_shape(shape).take();
+    EXPECT_EQ(chosen(Collective::AllReduce, 1 << 20, islands), Algorithm::HalvingDoubling);
+    EXPECT_EQ(chosen(Collective::AllReduce, 256 << 20, islands), Algorithm::Rails);
+    EXPECT_EQ(chosen(Collective::ReduceScatter, 256 << 20, islands), Algorithm::Rails);
+  }
+}
+
 TEST(ChoicesTest, RailsAreTakenWhereOthersAreHardlyQuicker) {
   const Islands islands = Islands::of_shape("4x4").take();
   const auto time_ns = [&](Algorithm algorithm) {

@@ -116,7 +116,7 @@ TEST(ForecastTest, LeadersAreForLatencyAndRailsForBandwidth) {
               time_ns(shape, Algorithm::Rails, 64 << 20))
         << shape;
     EXPECT_LT(time_ns(shape, Algorithm::Rails, 64 << 20),
-              time_ns(shape, Algorithm::HalvingDoubling, 64 << 20))
+              time_ns(shape, Algorithm::Direct, 64 << 20))
         << shape;
   }
 }

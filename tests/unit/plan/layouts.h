@@ -8,6 +8,7 @@
 
 #include "csrc/plan/islands.h"
 #include "csrc/plan/layered/rails.h"
+#include "csrc/plan/layered/rounds.h"
 #include "csrc/plan/selection/select.h"
 #include "csrc/plan/verify/verify.h"
 
@@ -27,7 +28,7 @@ inline std::vector<Layered> all_layered() {
   const Islands islands = Islands::of_shape("2x2").take();
   std::vector<Layered> all;
   for (size_t c = 0; c < kCollectives; ++c) {
-    for (Algorithm algorithm : {Algorithm::Rails, Algorithm::Leaders}) {
+    for (Algorithm algorithm : {Algorithm::Rails, Algorithm::Leaders, Algorithm::HalvingDoubling}) {
       const auto collective = static_cast<Collective>(c);
       if (exists(collective, algorithm, islands)) all.push_back({collective, algorithm});
     }
@@ -59,6 +60,16 @@ inline WorldPlan rails_in_groups(const Islands& islands, Collective collective,
   }
   return operation;
 }
+// Halving and doubling from host to host with messages of so many blocks, as of many hosts.
+inline WorldPlan rounds_with(const Islands& islands, uint32_t message_blocks) {
+  WorldPlan operation;
+  operation.islands = islands;
+  for (uint16_t rank = 0; rank < islands.world(); ++rank) {
+    operation.plans.push_back(rounds_all_reduce_with(rank, islands, message_blocks));
+  }
+  return operation;
+}
+
 inline constexpr Collective kInGroups[] = {Collective::AllReduce, Collective::ReduceScatter};
 
 // All partitions of so many ranks into several islands of which one has several.

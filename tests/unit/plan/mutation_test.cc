@@ -247,6 +247,10 @@ TEST(GroupsMutationTest, EveryPlantedBugIsRefuted) {
   }
 }
 
+TEST(RoundsMutationTest, EveryPlantedBugIsRefuted) {
+  refute_all(rounds_with(Islands::of_shape("3x1+2").take(), 2));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, LayeredMutationTest, testing::ValuesIn(all_layered()),
                          [](const auto& test) { return test.param.name(); });
 

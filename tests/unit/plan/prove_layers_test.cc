@@ -118,6 +118,32 @@ TEST_P(ProveGroupsTest, SamplesOfMany) {
 INSTANTIATE_TEST_SUITE_P(All, ProveGroupsTest, testing::ValuesIn(kInGroups),
                          [](const auto& test) { return collective_name(test.param); });
 
+// As of many hosts, where a message holds several blocks of them, and a round has several messages.
+TEST(ProveRoundsTest, EveryLayoutOfFewRanks) {
+  for (uint32_t world = 3; world <= largest_world() - 1; ++world) {
+    for_each_layout(world, [&](const Islands& islands) {
+      for (uint32_t message_blocks : {2u, 3u}) {
+        WorldPlan operation = rounds_with(islands, message_blocks);
+        operation.in_place = true;
+        prove_ragged("rounds", operation, 2);
+        prove_ragged("rounds", operation, 1024);
+      }
+    });
+  }
+}
+
+TEST(ProveRoundsTest, SamplesOfManyHosts) {
+  for (const char* shape : {"9x2", "11x2", "16x2", "21x1+2", "2+13x1+3", "4+3x3+5x1"}) {
+    const Islands islands = Islands::of_shape(shape).take();
+    for (uint32_t message_blocks : {1u, 2u, 3u, 16u}) {
+      WorldPlan operation = rounds_with(islands, message_blocks);
+      operation.in_place = true;
+      prove_ragged("rounds", operation, 2);
+      prove_ragged("rounds", operation, 1024);
+    }
+  }
+}
+
 class ProveHostOrderTest : public testing::TestWithParam<Layered> {};
 
 // Renamed ranks still send to each other what the other waits for, and blocks go where they belong.

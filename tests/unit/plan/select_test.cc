@@ -42,6 +42,16 @@ TEST(SelectTest, HalvingDoublingStopsWhereItsMessagesOutgrowASlot) {
   EXPECT_FALSE(exists(Collective::AllReduce, Algorithm::HalvingDoubling, kUnmapped(256)));
 }
 
+TEST(SelectTest, PlansOfTwoLevelsExistForThousandsOfHosts) {
+  const Islands islands = Islands::of_shape("2048x8").take();
+  EXPECT_TRUE(exists(Collective::AllReduce, Algorithm::HalvingDoubling, islands));
+  for (Collective collective : {Collective::AllReduce, Collective::Reduce, Collective::Broadcast,
+                                Collective::AllGather, Collective::ReduceScatter}) {
+    EXPECT_TRUE(exists(collective, Algorithm::Rails, islands));
+    EXPECT_FALSE(make_plan(collective, Algorithm::Rails, 9, islands, 1).steps.empty());
+  }
+}
+
 TEST(SelectTest, LeadersStopWhereAnIslandsBlocksOutgrowASlot) {
   for (Collective collective : {Collective::AllGather, Collective::ReduceScatter}) {
     EXPECT_TRUE(exists(collective, Algorithm::Leaders, Islands::of_shape("2x64").take()));
