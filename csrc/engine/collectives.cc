@@ -29,6 +29,7 @@ uint32_t signature_of(const Operation& operation) {
   hash = mix(hash, operation.root);
   hash = mix(hash, operation.bytes);
   hash = mix(hash, operation.also_equal);
+  if (operation.equal_blocks) hash = mix(hash, operation.block_bytes.front() + 1);
   return static_cast<uint32_t>(hash >> 32);
 }
 
@@ -44,6 +45,21 @@ Status sizes_differ(const std::string& first, uint64_t bytes, const std::string&
   return Status(StatusCode::InvalidArgument, first + " has " + std::to_string(bytes) +
                                                  " bytes but " + second + " has " +
                                                  std::to_string(other) + "; they must be equal");
+}
+
+// Of a call that says that they are. The buffer of rank `me` is of the right size.
+template <typename Buffers>
+Status check_equal(const std::string& argument, const Buffers& buffers, size_t me,
+                   const CallOptions& options) {
+  for (size_t r = 0; options.equal_blocks && r < buffers.size(); ++r) {
+    if (buffers[r].bytes == buffers[me].bytes) continue;
+    const auto named = [&](size_t at) { return argument + "[" + std::to_string(at) + "] has "; };
+    return Status(StatusCode::InvalidArgument, named(r) + std::to_string(buffers[r].bytes) +
+                                                   " bytes, and " + named(me) +
+                                                   std::to_string(buffers[me].bytes) +
+                                                   "; make them equal, or do not say that all are");
+  }
+  return Status();
 }
 
 const std::byte* bytes_of(const void* data) { return static_cast<const std::byte*>(data); }
@@ -103,8 +119,8 @@ const Plan& Communicator::plan_for(Collective collective, Algorithm algorithm, i
   return (*found)->plan;
 }
 
-std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_t bytes, int root) {
-  const Algorithm algorithm = algorithm_for(collective, bytes);
+std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, Algorithm algorithm,
+                                                  int root) {
   auto op = group_->blank();
   op->operation.plan = &plan_for(collective, algorithm, root);
   op->operation.root = static_cast<uint16_t>(root);
@@ -115,6 +131,7 @@ std::unique_ptr<CollectiveOp> Communicator::begin(Collective collective, uint64_
   op->operation.input = nullptr;
   op->operation.output = nullptr;
   op->operation.block_bytes.clear();
+  op->operation.equal_blocks = false;
   return op;
 }
 
@@ -135,7 +152,7 @@ Result<WorkPtr> Communicator::submit(std::unique_ptr<CollectiveOp> op, const Cal
 Result<WorkPtr> Communicator::start_contiguous(Collective collective, const void* input,
                                                void* output, uint64_t bytes, Reduction reduction,
                                                int root, const CallOptions& options) {
-  auto op = begin(collective, bytes, root);
+  auto op = begin(collective, algorithm_for(collective, bytes), root);
   Operation& operation = op->operation;
   operation.bytes = bytes;
   operation.input = bytes_of(input);
@@ -152,6 +169,19 @@ static Operation& scatter_blocks(CollectiveOp& op) {
   operation.outputs.assign(operation.plan->blocks, nullptr);
   operation.block_bytes.assign(operation.plan->blocks, 0);
   return operation;
+}
+
+// Ranks that know different sizes cannot choose by them.
+std::unique_ptr<CollectiveOp> Communicator::begin_blocks(Collective collective,
+                                                         uint64_t block_bytes, int root,
+                                                         const CallOptions& options) {
+  const uint64_t all_bytes = block_bytes * static_cast<uint64_t>(size());
+  auto op = begin(collective,
+                  options.equal_blocks ? algorithm_for(collective, all_bytes) : kOfAnySizes, root);
+  Operation& operation = scatter_blocks(*op);
+  operation.equal_blocks = options.equal_blocks;
+  if (options.equal_blocks) std::ranges::fill(operation.block_bytes, block_bytes);
+  return op;
 }
 
 // --- contiguous ----------------------------------------------------------------------------------
@@ -191,7 +221,8 @@ Result<WorkPtr> Communicator::all_gather(ConstBuffer input, std::span<const Muta
     return sizes_differ("input", input.bytes, "outputs[" + std::to_string(me) + "]",
                         outputs[me].bytes);
   }
-  auto op = begin(Collective::AllGather, total_bytes(outputs), 0);
+  const Algorithm algorithm = algorithm_for(Collective::AllGather, total_bytes(outputs));
+  auto op = begin(Collective::AllGather, algorithm, 0);
   Operation& operation = scatter_blocks(*op);
   for (size_t b = 0; b < outputs.size(); ++b) {
     const size_t r = rank_of(*operation.plan, b);
@@ -212,7 +243,8 @@ Result<WorkPtr> Communicator::reduce_scatter(std::span<const ConstBuffer> inputs
     return sizes_differ("output", output.bytes, "inputs[" + std::to_string(me) + "]",
                         inputs[me].bytes);
   }
-  auto op = begin(Collective::ReduceScatter, total_bytes(inputs), 0);
+  const Algorithm algorithm = algorithm_for(Collective::ReduceScatter, total_bytes(inputs));
+  auto op = begin(Collective::ReduceScatter, algorithm, 0);
   Operation& operation = scatter_blocks(*op);
   for (size_t b = 0; b < inputs.size(); ++b) {
     const size_t r = rank_of(*operation.plan, b);
@@ -234,8 +266,10 @@ Result<WorkPtr> Communicator::all_to_all(std::span<const ConstBuffer> inputs,
     return sizes_differ("inputs[" + std::to_string(me) + "]", inputs[me].bytes,
                         "outputs[" + std::to_string(me) + "]", outputs[me].bytes);
   }
-  auto op = begin(Collective::AllToAll, 0, 0);
-  Operation& operation = scatter_blocks(*op);
+  RDMACOLL_RETURN_IF_ERROR(check_equal("inputs", inputs, me, options));
+  RDMACOLL_RETURN_IF_ERROR(check_equal("outputs", outputs, me, options));
+  auto op = begin_blocks(Collective::AllToAll, inputs[me].bytes, 0, options);
+  Operation& operation = op->operation;
   for (size_t r = 0; r < inputs.size(); ++r) {
     operation.inputs[r] = bytes_of(inputs[r].data);
     operation.block_bytes[r] = inputs[r].bytes;
@@ -255,14 +289,19 @@ Result<WorkPtr> Communicator::gather(ConstBuffer input, std::span<const MutableB
       return sizes_differ("input", input.bytes, "outputs[" + std::to_string(me) + "]",
                           outputs[me].bytes);
     }
+    RDMACOLL_RETURN_IF_ERROR(check_equal("outputs", outputs, me, options));
   }
-  auto op = begin(Collective::Gather, 0, root);
-  Operation& operation = scatter_blocks(*op);
-  operation.inputs[me] = bytes_of(input.data);
-  operation.block_bytes[me] = input.bytes;
-  for (size_t r = 0; rank() == root && r < outputs.size(); ++r) {
-    operation.outputs[r] = bytes_of(outputs[r].data);
-    operation.block_bytes[r] = outputs[r].bytes;
+  auto op = begin_blocks(Collective::Gather, input.bytes, root, options);
+  Operation& operation = op->operation;
+  for (size_t b = 0; b < operation.plan->blocks; ++b) {
+    const size_t r = rank_of(*operation.plan, b);
+    if (r == me) {
+      operation.inputs[b] = bytes_of(input.data);
+      operation.block_bytes[b] = input.bytes;
+    }
+    if (rank() != root) continue;
+    operation.outputs[b] = bytes_of(outputs[r].data);
+    operation.block_bytes[b] = outputs[r].bytes;
   }
   return submit(std::move(op), options);
 }
@@ -277,14 +316,19 @@ Result<WorkPtr> Communicator::scatter(std::span<const ConstBuffer> inputs, Mutab
       return sizes_differ("output", output.bytes, "inputs[" + std::to_string(me) + "]",
                           inputs[me].bytes);
     }
+    RDMACOLL_RETURN_IF_ERROR(check_equal("inputs", inputs, me, options));
   }
-  auto op = begin(Collective::Scatter, 0, root);
-  Operation& operation = scatter_blocks(*op);
-  operation.outputs[me] = bytes_of(output.data);
-  operation.block_bytes[me] = output.bytes;
-  for (size_t r = 0; rank() == root && r < inputs.size(); ++r) {
-    operation.inputs[r] = bytes_of(inputs[r].data);
-    operation.block_bytes[r] = inputs[r].bytes;
+  auto op = begin_blocks(Collective::Scatter, output.bytes, root, options);
+  Operation& operation = op->operation;
+  for (size_t b = 0; b < operation.plan->blocks; ++b) {
+    const size_t r = rank_of(*operation.plan, b);
+    if (r == me) {
+      operation.outputs[b] = bytes_of(output.data);
+      operation.block_bytes[b] = output.bytes;
+    }
+    if (rank() != root) continue;
+    operation.inputs[b] = bytes_of(inputs[r].data);
+    operation.block_bytes[b] = inputs[r].bytes;
   }
   return submit(std::move(op), options);
 }

@@ -56,6 +56,9 @@ struct CallOptions {
   int64_t timeout_ms = -1;
   // What else the ranks must agree about, or they are told of a mismatch.
   uint64_t also_equal = 0;
+  // Of all_to_all, gather and scatter: all blocks of all ranks have the same size. Then ranks may
+  // pass on each other's blocks. Either all ranks say so or none, or they are told of a mismatch.
+  bool equal_blocks = false;
   // The caller waits for the work as soon as it is started, so nobody else is woken to drive it.
   bool waits = false;
 };
@@ -113,7 +116,8 @@ class Communicator {
   // inputs: one per rank, inputs[r].bytes what rank r receives; all ranks name the same sizes.
   Result<WorkPtr> reduce_scatter(std::span<const ConstBuffer> inputs, MutableBuffer output, DType,
                                  ReduceOp, const CallOptions& options = {});
-  // inputs[r] goes to rank r, outputs[r] comes from it; any sizes that the two ends agree on.
+  // inputs[r] goes to rank r, outputs[r] comes from it; any sizes that the two ends agree on. Of
+  // this and the next two CallOptions::equal_blocks may say more.
   Result<WorkPtr> all_to_all(std::span<const ConstBuffer> inputs,
                              std::span<const MutableBuffer> outputs,
                              const CallOptions& options = {});
@@ -159,8 +163,11 @@ class Communicator {
                               const InterruptCheck& interrupt);
 
  private:
-  // An operation of this kind to fill in, its plan chosen for so many bytes.
-  std::unique_ptr<CollectiveOp> begin(Collective collective, uint64_t bytes, int root);
+  // An operation of this kind to fill in.
+  std::unique_ptr<CollectiveOp> begin(Collective collective, Algorithm algorithm, int root);
+  // The same of all_to_all, gather or scatter; block_bytes: of one of this rank's blocks.
+  std::unique_ptr<CollectiveOp> begin_blocks(Collective collective, uint64_t block_bytes, int root,
+                                             const CallOptions& options);
   Result<WorkPtr> submit(std::unique_ptr<CollectiveOp> op, const CallOptions& options);
   Result<WorkPtr> start_contiguous(Collective collective, const void* input, void* output,
                                    uint64_t bytes, Reduction reduction, int root,

@@ -121,7 +121,19 @@ void PlanBuilder::cut_alike(uint32_t slot_blocks, uint32_t stage_blocks) {
 
 Plan PlanBuilder::take() {
   if (!plan_.lanes.empty() && plan_.lanes.back().steps == 0) plan_.lanes.pop_back();
+  note_peers();
   return std::move(plan_);
+}
+
+void PlanBuilder::note_peers() {
+  std::vector<bool> is_peer(plan_.world);
+  for (const Step& step : plan_.steps) {
+    const bool is_local = step.kind == StepKind::Copy || step.kind == StepKind::Reduce;
+    if (!is_local && step.peer != plan_.rank) is_peer[step.peer] = true;
+  }
+  for (uint16_t rank = 0; rank < plan_.world; ++rank) {
+    if (is_peer[rank]) plan_.peers.push_back(rank);
+  }
 }
 
 // Whether the step waits for the operand's message and returns it.

@@ -113,6 +113,7 @@ class PlanBuilder {
   std::optional<Operand> bare(Step step, const Operands& sources, const Operands& destinations);
   void add_operand(const Operand& operand);
   void add_step(const Step& step);
+  void note_peers();
   bool is_received(const Operand& operand) const;
 
   Plan plan_;

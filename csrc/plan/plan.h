@@ -38,9 +38,14 @@
 //   all_gather, gather: rank b's contribution. Input has block `rank`; Output all, on the root.
 //   reduce_scatter: what rank b receives. Input has all; Output has block `rank`.
 //   scatter: what rank b receives. Input has all, on the root; Output has block `rank`.
-//   all_to_all: what I send to rank b < n, in Input; what I get from rank b - n, in Output.
-// A plan may number the blocks of an all_gather or reduce_scatter otherwise, so that those of an
-// island are one range: block b is then of rank block_ranks[b].
+//   all_to_all: what I send to rank b < n, in Input; what I get from rank b - n < n, in Output.
+// A plan may number blocks that belong to ranks otherwise (not those of an all_to_all), so that
+// those of an island are one range: block b is then of rank block_ranks[b].
+//
+// Blocks of any size. Of all_to_all, gather and scatter a rank knows the sizes of the blocks that
+// it has. A plan in which ranks pass on what others have for others needs all blocks of all ranks
+// to be of one size (select.h says which do). In an all_to_all such blocks have numbers from 2n on,
+// which messages use again and again.
 #pragma once
 
 #include <cstdint>
@@ -166,7 +171,7 @@ struct Plan {
   std::vector<Operand> operands;
 };
 
-// Whose block it is, in an all_gather or reduce_scatter.
+// Whose block it is, where blocks belong to ranks.
 inline uint16_t rank_of(const Plan& plan, size_t block) {
   return plan.block_ranks.empty() ? static_cast<uint16_t>(block) : plan.block_ranks[block];
 }

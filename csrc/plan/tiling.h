@@ -6,7 +6,8 @@
 //               split evenly in units of `grain` bytes. Neighbouring blocks are contiguous, so a
 //               range of several blocks is one piece. all_reduce, reduce, broadcast.
 //   scattered   every block has its own size and place; tile i is the i-th chunk of each block.
-//               Operands name one block; a wait or a signal may name several, whose bytes add up.
+//               Operands name one block; those of slots, waits and signals may name several, whose
+//               bytes add up.
 //               all_gather, reduce_scatter, all_to_all, gather, scatter.
 // A range that has bytes in a tile has some in every tile before it.
 #pragma once

@@ -2,10 +2,14 @@
 // agreed ones; or each takes another for the root of a broadcast, so that nobody sends. No rank may
 // end that one well, unless it needs nothing of the others. The error of each says what both sides
 // had called, which it reads from the others' memory.
+//
+// Or, on several hosts, one does not say that all blocks of an all_to_all are of one size, as the
+// others do, and so takes another plan.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
+#include "tests/sim/hosts.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
@@ -102,6 +106,49 @@ TEST(Simulation, MismatchesSayWhoCalledWhat) {
   std::printf("mismatches: %" PRIu64 " seeds, %" PRIu64 " operations raised, %" PRIu64
               " as mismatches, %" PRIu64 " ended well\n",
               ran, totals.raised, totals.mismatches, totals.ended_well);
+}
+
+void say_different_things_of_blocks(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  SimOptions options;
+  const Config config = random_ranks(random, Where::OnHosts, &options);
+  SCOPED_TRACE(text_of(options.hosts) + ", " + config.algorithm);
+  SimWorld world(seed, options, config);
+  const size_t ranks = options.hosts.size(), count = 1 + random() % 40;
+  const size_t other = random() % ranks;
+  std::vector<std::vector<int32_t>> in(ranks), out(ranks);
+  std::vector<WorkPtr> works;
+  for (size_t r = 0; r < ranks; ++r) {
+    in[r].assign(count * ranks, 1);
+    out[r].assign(count * ranks, 0);
+    std::vector<ConstBuffer> inputs;
+    std::vector<MutableBuffer> outputs;
+    for (size_t b = 0; b < ranks; ++b) {
+      inputs.push_back({in[r].data() + b * count, count * sizeof(int32_t)});
+      outputs.push_back({out[r].data() + b * count, count * sizeof(int32_t)});
+    }
+    auto work =
+        world.rank(static_cast<int>(r)).all_to_all(inputs, outputs, {.equal_blocks = r != other});
+    ASSERT_TRUE(work.ok()) << work.status().message();
+    works.push_back(work.take());
+  }
+  const auto all_done = [&] {
+    return std::all_of(works.begin(), works.end(), [](const auto& work) { return work->done(); });
+  };
+  ASSERT_TRUE(world.run_until(all_done)) << "a rank hangs";
+  bool told = false;
+  for (const WorkPtr& work : works) {
+    const Status& status = work->status();
+    ASSERT_FALSE(status.ok());
+    ASSERT_NE(status.code(), StatusCode::Timeout) << status.message();
+    told |= status.code() == StatusCode::Mismatch;
+    ASSERT_NE(status.message().find("in equal blocks"), std::string::npos) << status.message();
+  }
+  EXPECT_TRUE(told);
+}
+
+TEST(Hosts, WhoSaysSomethingElseOfBlocksIsTold) {
+  for_each_seed(60, say_different_things_of_blocks);
 }
 
 }  // namespace

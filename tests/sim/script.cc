@@ -108,6 +108,9 @@ Script::Operation Script::make(std::mt19937_64& random) {
     case Kind::AllToAll:
     case Kind::Gather:
     case Kind::Scatter:
+    case Kind::AllToAllOfEquals:
+    case Kind::GatherOfEquals:
+    case Kind::ScatterOfEquals:
       fill_scattered(operation, random);
       break;
     case Kind::Barrier:
@@ -154,6 +157,13 @@ void Script::fill_contiguous(Operation& operation, std::mt19937_64& random) {
   }
 }
 
+// Whatever the sizes of its blocks.
+Script::Kind Script::plain_kind(Kind kind) {
+  if (kind == Kind::AllToAllOfEquals) return Kind::AllToAll;
+  if (kind == Kind::GatherOfEquals) return Kind::Gather;
+  return kind == Kind::ScatterOfEquals ? Kind::Scatter : kind;
+}
+
 void Script::fill_scattered(Operation& operation, std::mt19937_64& random) {
   const auto world = static_cast<size_t>(world_);
   const auto root = static_cast<size_t>(operation.root);
@@ -162,7 +172,10 @@ void Script::fill_scattered(Operation& operation, std::mt19937_64& random) {
   for (auto& row : count) {
     for (size_t& c : row) c = random_count(random) / 4;
   }
-  const Kind kind = operation.kind;
+  const Kind kind = plain_kind(operation.kind);
+  if (kind != operation.kind) {
+    for (auto& row : count) std::fill(row.begin(), row.end(), count[0][0]);
+  }
   for (size_t r = 0; r < world; ++r) {
     Memory& memory = operation.ranks[r];
     choose_heap(random, r);
@@ -280,7 +293,9 @@ Result<WorkPtr> Script::start_collective(Operation& operation, Communicator& c) 
   Memory& memory = operation.ranks[static_cast<size_t>(c.rank())];
   const int root = operation.root;
   const bool at_root = c.rank() == root;
-  switch (operation.kind) {
+  const Kind kind = plain_kind(operation.kind);
+  const CallOptions options{.equal_blocks = kind != operation.kind};
+  switch (kind) {
     case Kind::AllReduce:
       return c.all_reduce(memory.in[0].data(), memory.out[0].data(), memory.in[0].size(),
                           DType::Int32, ReduceOp::Sum);
@@ -298,13 +313,16 @@ Result<WorkPtr> Script::start_collective(Operation& operation, Communicator& c) 
       return c.reduce_scatter(sources(memory.in), target(memory.out[0]), DType::Int32,
                               ReduceOp::Sum);
     case Kind::AllToAll:
-      return c.all_to_all(sources(memory.in), targets(memory.out));
+      return c.all_to_all(sources(memory.in), targets(memory.out), options);
     case Kind::Gather:
       return c.gather(source(memory.in[0]),
-                      at_root ? targets(memory.out) : std::vector<MutableBuffer>{}, root);
+                      at_root ? targets(memory.out) : std::vector<MutableBuffer>{}, root, options);
     case Kind::Scatter:
       return c.scatter(at_root ? sources(memory.in) : std::vector<ConstBuffer>{},
-                       target(memory.out[0]), root);
+                       target(memory.out[0]), root, options);
+    case Kind::AllToAllOfEquals:
+    case Kind::GatherOfEquals:
+    case Kind::ScatterOfEquals:
     case Kind::Barrier:
     case Kind::Shift:
     case Kind::Shuffle:

@@ -48,6 +48,9 @@ class Script {
     AllToAll,
     Gather,
     Scatter,
+    AllToAllOfEquals,  // these three say that all blocks are of one size
+    GatherOfEquals,
+    ScatterOfEquals,
     Barrier,
     Shift,    // each sends to the rank `root` places further, maybe itself, and receives likewise
     Shuffle,  // the same in pieces, which are received in another order than they are sent
@@ -71,6 +74,7 @@ class Script {
   Memory& memory_of(int i, int rank);
   void fill_contiguous(Operation& operation, std::mt19937_64& random);
   void fill_scattered(Operation& operation, std::mt19937_64& random);
+  static Kind plain_kind(Kind kind);
   void choose_heap(std::mt19937_64& random, size_t rank) const;
   std::vector<WorkPtr> start_shift(int i, Communicator& communicator);
   std::vector<WorkPtr> start_shuffle(int i, Communicator& communicator);

@@ -9,11 +9,11 @@ namespace rdmacoll {
 namespace {
 
 // Small slots: many tiles from few bytes, and every ring of slots goes round. With many ranks they
-// must hold a line for each; between hosts, for each rank of one.
+// must hold a line for each; between hosts, for each two ranks of different ones.
 constexpr uint64_t kSlotBytes = 256;
-constexpr uint64_t kSlotBytesOfHosts = 512;
 constexpr uint64_t kStageBytes = 2048;
 constexpr uint32_t kFewRanks = 9;
+constexpr uint64_t kSlotBytesOfHosts = kFewRanks / 2 * (kFewRanks - kFewRanks / 2) * kLineBytes;
 
 Layout small_layout(uint32_t world, bool with_hosts) {
   return world <= kFewRanks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 import torch
 import torch.distributed as dist
 from cases import LARGE, LAYOUTS, MOVABLE, Layout, check, done, lacks, me, small_counts, values
@@ -84,3 +85,25 @@ def test_rows_without_splits() -> None:
     for peer in range(world):
         theirs = values(peer, 2 * world * 5, torch.float32).reshape(world, 2, 5)
         check(output[2 * peer : 2 * peer + 2], theirs[rank], f"from {peer}")
+
+
+@distributed(2, 3, 4)
+def test_without_splits() -> None:
+    """Over several hosts small blocks of a host go together, and large ones straight."""
+    rank, world = me()
+    for count, dtype in itertools.product((0, 1, 3, 100, 5000, 70_001), (torch.int32, torch.uint8)):
+        whole = values(rank, world * count, dtype)
+        output = torch.zeros_like(whole)
+        dist.all_to_all_single(output, whole)
+        for peer, part in enumerate(output.split(count) if count else []):
+            theirs = values(peer, world * count, dtype).split(count)
+            check(part, theirs[rank], count, dtype, f"from {peer}")
+
+
+@distributed(3, fresh=True, gloo_lacks="does not compare")
+def test_splits_on_one_rank_only() -> None:
+    """They would be taken for blocks of any size, of which the others speak as equal ones."""
+    rank, world = me()
+    splits = [2] * world if rank == 1 else None
+    with pytest.raises(RuntimeError, match="in equal blocks"):
+        dist.all_to_all_single(torch.zeros(2 * world), torch.ones(2 * world), splits, splits)

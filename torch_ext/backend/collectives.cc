@@ -115,8 +115,10 @@ RdmaBackend::WorkRef RdmaBackend::alltoall_base(at::Tensor& output, at::Tensor& 
   const std::vector<MutableBuffer> out = cut_rows(output, written, out_rows);
   const std::vector<ConstBuffer> in =
       cut_rows(input, operands.input_beside(input, {&written, 1}), in_rows);
+  const bool is_even = output_splits.empty() && input_splits.empty();
   return launch({OpType::ALLTOALL_BASE, "rdma:all_to_all", opts.asyncOp, opts.timeout},
-                std::move(operands), [&](Communicator& communicator, const CallOptions& options) {
+                std::move(operands), [&](Communicator& communicator, CallOptions options) {
+                  options.equal_blocks = is_even;
                   return communicator.all_to_all(in, out, options);
                 });
 }

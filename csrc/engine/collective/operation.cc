@@ -5,8 +5,13 @@
 
 namespace rdmacoll {
 
+// A plan may pass on blocks that are only others'.
 uint64_t Operation::total_bytes() const {
-  return std::accumulate(block_bytes.begin(), block_bytes.end(), bytes);
+  uint64_t total = bytes;
+  for (size_t b = 0; b < block_bytes.size(); ++b) {
+    if (inputs[b] != nullptr || outputs[b] != nullptr) total += block_bytes[b];
+  }
+  return total;
 }
 
 uint32_t Operation::message_signature(BlockRange blocks) const {
@@ -20,6 +25,7 @@ CollectiveCall Operation::call() const {
   return {.sequence = sequence,
           .bytes = total_bytes(),
           .root = root,
+          .equal_blocks = equal_blocks,
           .signature = static_cast<uint16_t>(signature),  // the half that all messages share
           .collective = plan->collective,
           .algorithm = plan->algorithm,

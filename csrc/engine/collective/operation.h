@@ -30,8 +30,9 @@ struct Operation {
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
   std::vector<uint64_t> block_bytes;
+  bool equal_blocks = false;  // those of all ranks are of one size
 
-  // Of all blocks that this rank has a part in.
+  // Of all blocks that this rank has.
   uint64_t total_bytes() const;
   // Of a message that holds these blocks. The size of a scattered block is known to its two ends
   // only, so it is part of this and not of the operation's, whose lower half stays as it is.

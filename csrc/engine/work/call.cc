@@ -21,6 +21,7 @@ bool folds(Collective collective) {
 std::string describe(const CollectiveCall& call) {
   std::string text = collective_name(call.collective);
   text += " #" + std::to_string(call.sequence) + " (" + std::to_string(call.bytes) + " bytes";
+  if (call.equal_blocks != 0) text += " in equal blocks";
   if (folds(call.collective)) {
     text += std::string(", ") + dtype_name(call.dtype) + ", " + reduce_op_name(call.op);
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "csrc/base/limits.h"
 #include "csrc/plan/plan.h"
 #include "csrc/reduce/types.h"
 
@@ -13,14 +14,17 @@ namespace rdmacoll {
 struct CollectiveCall {
   uint64_t sequence = 0;  // of the group's collectives
   uint64_t bytes = 0;     // of all blocks that this rank has a part in
-  uint16_t root = 0;
-  uint16_t signature = 0;  // of what must be equal on all ranks
+  uint16_t root : 15 = 0;
+  uint16_t equal_blocks : 1 = 0;  // all ranks' blocks are of one size; no bool, see below
+  uint16_t signature = 0;         // of what must be equal on all ranks
   Collective collective{};
   Algorithm algorithm{};
   DType dtype{};
   ReduceOp op{};
   int64_t started_ns = 0;  // time of day
 };
+
+static_assert(kMaxWorld <= 1 << 15);
 
 struct MessageCall {
   uint64_t bytes = 0;

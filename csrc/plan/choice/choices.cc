@@ -88,7 +88,8 @@ constexpr uint64_t kMostBytes = 256 * kMiB;
 // whole hosts; this one is as good as most.
 constexpr uint16_t kSomeRoot = 1;
 // What is forecast to take a twentieth longer is as quick, as far as a forecast knows. Then rails
-// are taken: all ranks of a host send alike, and every size of a reduction has the same bits.
+// are taken: all ranks of a host send alike, and every size of a reduction has the same bits. Where
+// there are none it is direct: what is placed, or sent without a copy, is not in the forecast.
 constexpr int64_t kAlike = 20;
 
 std::vector<TunedRow> forecast(Collective collective, const Islands& islands, const Room& room,
@@ -99,14 +100,16 @@ std::vector<TunedRow> forecast(Collective collective, const Islands& islands, co
   for (Algorithm algorithm : algorithms) {
     forecasts.emplace_back(collective, algorithm, islands, kSomeRoot);
   }
+  const bool has_rails = exists(collective, Algorithm::Rails, islands);
+  const auto preferred = std::find(algorithms.begin(), algorithms.end(),
+                                   has_rails ? Algorithm::Rails : Algorithm::Direct);
   const auto best = [&](uint64_t bytes) {
     std::vector<int64_t> times_ns;
     for (const Forecast& each : forecasts) times_ns.push_back(each.time_ns(bytes, room, links));
     const auto least = std::min_element(times_ns.begin(), times_ns.end());
-    const auto rails = std::find(algorithms.begin(), algorithms.end(), Algorithm::Rails);
-    if (rails != algorithms.end() &&
-        times_ns[static_cast<size_t>(rails - algorithms.begin())] <= *least + *least / kAlike) {
-      return *rails;
+    if (preferred != algorithms.end() &&
+        times_ns[static_cast<size_t>(preferred - algorithms.begin())] <= *least + *least / kAlike) {
+      return *preferred;
     }
     return algorithms[static_cast<size_t>(least - times_ns.begin())];
   };

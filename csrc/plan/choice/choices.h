@@ -32,9 +32,9 @@ class Choices {
   Choices(const Tuning& tuning, const Islands& islands, const Room& room, Preference preference)
       : tuning_(tuning), islands_(islands), room_(room), preference_(preference) {}
 
-  // bytes: of the whole buffer for all_reduce, reduce and broadcast, of all blocks together for
-  // all_gather and reduce_scatter; the other collectives do not look at it, since their ranks do
-  // not know the same sizes.
+  // bytes: of the whole buffer for all_reduce, reduce and broadcast, of one rank's blocks for
+  // all_to_all, of all blocks together for the others. Whose ranks know different sizes (of
+  // all_to_all, gather and scatter) do not ask: they take kOfAnySizes (select.h).
   Algorithm choose(Collective collective, uint64_t bytes) const {
     const std::vector<TunedRow>* rows = rows_.at(static_cast<size_t>(collective));
     if (rows == nullptr) [[unlikely]]

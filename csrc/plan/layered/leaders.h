@@ -12,7 +12,11 @@
 //   reduce_scatter
 //               the same with the sums, over its island, of the other island's blocks. Each rank
 //               folds the islands' sums of its block in their order.
+//   all_to_all  what the ranks of one island have for those of another is brought together at one
+//               rank, goes to one rank there, as one message, and is dealt out
 //   barrier     through the first rank of each island; these by dissemination
+//
+// Who speaks to which island is dealt round over the ranks of one's own.
 //
 // Floor: plan/layered. Thread: pure functions.
 #pragma once
@@ -27,6 +31,7 @@ Plan leaders_reduce(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_broadcast(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_all_gather(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_reduce_scatter(uint16_t rank, const Islands& islands, uint16_t root);
+Plan leaders_all_to_all(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_barrier(uint16_t rank, const Islands& islands, uint16_t root);
 
 }  // namespace rdmacoll

@@ -7,23 +7,6 @@
 namespace rdmacoll {
 namespace {
 
-// The blocks of an island's ranks.
-BlockRange blocks_of(uint32_t island, const Islands& islands) {
-  return blocks(islands.before(island), islands.size(island));
-}
-
-BlockRange block_of(uint32_t rank, const Islands& islands) { return block(islands.position(rank)); }
-
-// The islands that a rank speaks to, the next first.
-std::vector<uint16_t> led(uint16_t rank, const Islands& islands) {
-  const uint16_t island = islands.of(rank);
-  std::vector<uint16_t> others;
-  for (uint16_t other : islands_from(island, islands)) {
-    if (leader(island, other, islands) == rank) others.push_back(other);
-  }
-  return others;
-}
-
 // A message from another island, which the others of this one are shown.
 void take_message(PlanBuilder& plan, uint16_t from, BlockRange message) {
   plan.wait(Counter::Data, from, kSums, message);

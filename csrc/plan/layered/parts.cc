@@ -94,10 +94,31 @@ std::vector<uint16_t> islands_from(uint32_t island, const Islands& islands) {
   return others_from(static_cast<uint16_t>(island), static_cast<uint16_t>(islands.count()));
 }
 
+std::vector<uint16_t> islands_before(uint32_t island, const Islands& islands) {
+  std::vector<uint16_t> others = islands_from(island, islands);
+  std::reverse(others.begin(), others.end());
+  return others;
+}
+
 uint16_t leader(uint32_t island, uint32_t to, const Islands& islands) {
   const auto members = islands.members(island);
   return members[to % members.size()];
 }
+
+std::vector<uint16_t> led(uint16_t rank, const Islands& islands) {
+  const uint16_t island = islands.of(rank);
+  std::vector<uint16_t> others;
+  for (uint16_t other : islands_from(island, islands)) {
+    if (leader(island, other, islands) == rank) others.push_back(other);
+  }
+  return others;
+}
+
+BlockRange blocks_of(uint32_t island, const Islands& islands) {
+  return blocks(islands.before(island), islands.size(island));
+}
+
+BlockRange block_of(uint32_t rank, const Islands& islands) { return block(islands.position(rank)); }
 
 Operands island_inputs(uint16_t rank, const Islands& islands, BlockRange block, uint8_t channel,
                        uint16_t first_of_source) {

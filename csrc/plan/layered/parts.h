@@ -68,9 +68,21 @@ void publish_inputs(PlanBuilder& plan, const Parts& parts, uint32_t island);
 
 // The islands but this one, the next first: everybody starts with another.
 std::vector<uint16_t> islands_from(uint32_t island, const Islands& islands);
+// The one before this one first: in this order messages come that are sent in the other one.
+std::vector<uint16_t> islands_before(uint32_t island, const Islands& islands);
+
+// So many blocks, with a cache line for each, fit in the smallest slot.
+inline constexpr uint32_t kSlotBlocksMax = kSlotBytesMin / kLineBytes;
 
 // Who on an island speaks to another one: each of its ranks to as many as the next, or one more.
 uint16_t leader(uint32_t island, uint32_t to, const Islands& islands);
+
+// The islands that a rank speaks to, the next first.
+std::vector<uint16_t> led(uint16_t rank, const Islands& islands);
+
+// Where blocks are numbered island by island: those of an island's ranks, and that of a rank.
+BlockRange blocks_of(uint32_t island, const Islands& islands);
+BlockRange block_of(uint32_t rank, const Islands& islands);
 
 // What a rank's island gives to one block of a fold, in the order of ranks: its own input, and the
 // stages of the others, which are held. `first_of_source`: the first block of what the others'

@@ -15,6 +15,7 @@
 #include "csrc/plan/algorithms/tree.h"
 #include "csrc/plan/algorithms/two_shot.h"
 #include "csrc/plan/layered/leaders.h"
+#include "csrc/plan/layered/parts.h"
 #include "csrc/plan/layered/rails.h"
 #include "csrc/plan/layered/rounds.h"
 #include "csrc/plan/selection/host_order.h"
@@ -104,6 +105,10 @@ constexpr Variant kVariants[] = {
      chains::through<1, 2>},
     {Collective::ReduceScatter, Algorithm::Leaders, For::Levels, leaders_reduce_scatter,
      chains::through<1, 2>},
+    {Collective::AllToAll, Algorithm::Leaders, For::Levels, leaders_all_to_all,
+     chains::through<1, 2>},
+    {Collective::Gather, Algorithm::Leaders, For::Levels, leaders_gather, chains::through<1, 2>},
+    {Collective::Scatter, Algorithm::Leaders, For::Levels, leaders_scatter, chains::through<1, 2>},
     {Collective::Barrier, Algorithm::Leaders, For::Levels, leaders_barrier,
      chains::in_rounds_of_hosts},
 };
@@ -129,9 +134,6 @@ const Variant* find(Collective collective, Algorithm algorithm, const Islands& i
   }
   return nullptr;
 }
-
-// So many blocks, with a cache line for each, fit in the smallest slot.
-constexpr uint32_t kSlotBlocksMax = kSlotBytesMin / kLineBytes;
 
 // One message of halving_doubling between single ranks holds half the blocks, of which there are as
 // many as the largest power of two in the world. One of leaders holds the blocks of an island.
@@ -177,6 +179,12 @@ Status check_algorithm(const std::string& setting, const std::string& value) {
 
 bool exists(Collective collective, Algorithm algorithm, const Islands& islands) {
   return find(collective, algorithm, islands) != nullptr && fits(collective, algorithm, islands);
+}
+
+bool needs_equal_blocks(Collective collective, Algorithm algorithm) {
+  const bool of_any_size = collective == Collective::AllToAll || collective == Collective::Gather ||
+                           collective == Collective::Scatter;
+  return of_any_size && algorithm != kOfAnySizes;
 }
 
 std::vector<Algorithm> algorithms_of(Collective collective, const Islands& islands) {

@@ -42,7 +42,7 @@ bool has_output(Collective collective, uint16_t world, uint16_t root, uint16_t r
     case Collective::Scatter:
       return block == rank;
     case Collective::AllToAll:
-      return block >= world;
+      return block >= world && block < 2u * world;
     case Collective::Barrier:
       return false;
   }

@@ -34,9 +34,9 @@ class Shape {
       if (rank >= plan_.world || numbered[rank]) return false;
       numbered[rank] = true;
     }
-    const bool may =
-        plan_.collective == Collective::AllGather || plan_.collective == Collective::ReduceScatter;
-    return may && plan_.block_ranks.size() == plan_.world && plan_.blocks == plan_.world;
+    const bool of_ranks =
+        !is_contiguous(plan_.collective) && plan_.collective != Collective::AllToAll;
+    return of_ranks && plan_.block_ranks.size() == plan_.world && plan_.blocks == plan_.world;
   }
 
   void check_step(uint32_t index) {
@@ -107,7 +107,7 @@ class Shape {
     if (operand.placed && !in_slot) refuse("places what does not travel in a slot");
     if (operand.message.count != 0) check_part(operand, in_slot);
     if (operand.blocks.count == 0) refuse("an operand without blocks");
-    if (!is_contiguous(plan_.collective) && operand.blocks.count != 1) {
+    if (!is_contiguous(plan_.collective) && operand.blocks.count != 1 && !in_slot) {
       refuse("an operand of several scattered blocks");
     }
     switch (operand.buffer) {

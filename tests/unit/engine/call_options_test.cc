@@ -85,5 +85,46 @@ TEST(CallOptions, WaitAllGivesUpWhereOneIsLate) {
   });
 }
 
+// On one host as on several, where it changes the plan.
+TEST(CallOptions, EitherAllSayThatBlocksAreEqualOrNone) {
+  WorldOfThreads(3).run([](Communicator& c) {
+    std::vector<int> in(3, c.rank()), out(3);
+    std::vector<ConstBuffer> inputs;
+    std::vector<MutableBuffer> outputs;
+    for (size_t r = 0; r < 3; ++r) {
+      inputs.push_back({&in[r], sizeof(int)});
+      outputs.push_back({&out[r], sizeof(int)});
+    }
+    finish(c, c.all_to_all(inputs, outputs, {.equal_blocks = true}));
+    EXPECT_EQ(out, (std::vector<int>{0, 1, 2}));
+    auto work = c.all_to_all(inputs, outputs, {.equal_blocks = c.rank() != 1});
+    ASSERT_TRUE(work.ok());
+    const Status status = c.wait(*work.value(), -1, {});
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.message().find("in equal blocks"), std::string::npos) << status.message();
+  });
+}
+
+TEST(CallOptions, EqualBlocksAreEqual) {
+  WorldOfThreads(2).run([](Communicator& c) {
+    int in[3] = {}, out[3] = {};
+    const ConstBuffer inputs[] = {{in, 4}, {in + 1, 8}};
+    const MutableBuffer outputs[] = {{out, 4}, {out + 1, 8}};
+    const auto refused = [](const Result<WorkPtr>& work, const std::string& why) {
+      ASSERT_FALSE(work.ok());
+      EXPECT_EQ(work.status().code(), StatusCode::InvalidArgument);
+      EXPECT_EQ(work.status().message(), why + "; make them equal, or do not say that all are");
+    };
+    const CallOptions options{.equal_blocks = true};
+    const bool first = c.rank() == 0;
+    refused(c.all_to_all(inputs, outputs, options),
+            first ? "inputs[1] has 8 bytes, and inputs[0] has 4"
+                  : "inputs[0] has 4 bytes, and inputs[1] has 8");
+    if (!first) return;
+    refused(c.gather({in, 4}, outputs, 0, options), "outputs[1] has 8 bytes, and outputs[0] has 4");
+    refused(c.scatter(inputs, {out, 4}, 0, options), "inputs[1] has 8 bytes, and inputs[0] has 4");
+  });
+}
+
 }  // namespace
 }  // namespace rdmacoll

@@ -196,6 +196,41 @@ TEST(TwoHosts, OnOneHostNothingGoesOverTheNetwork) {
   });
 }
 
+// An all_to_all, a gather and a scatter, of small blocks. What is in them says whose they are.
+void exchange_blocks(Communicator& c, const CallOptions& options) {
+  constexpr size_t kBytes = 100;
+  const auto size = static_cast<size_t>(c.size()), me = static_cast<size_t>(c.rank());
+  const auto of = [](size_t from, size_t to) { return static_cast<uint8_t>(16 * from + to + 1); };
+  std::vector<std::vector<uint8_t>> in(size), out(size, std::vector<uint8_t>(kBytes));
+  std::vector<ConstBuffer> inputs;
+  std::vector<MutableBuffer> outputs;
+  for (size_t r = 0; r < size; ++r) {
+    in[r].assign(kBytes, of(me, r));
+    inputs.push_back({in[r].data(), kBytes});
+    outputs.push_back({out[r].data(), kBytes});
+  }
+  finish(c, c.all_to_all(inputs, outputs, options));
+  for (size_t r = 0; r < size; ++r) EXPECT_EQ(out[r], std::vector<uint8_t>(kBytes, of(r, me)));
+  if (me != 0) inputs.clear(), outputs.clear();
+  finish(c, c.gather({in[0].data(), kBytes}, outputs, 0, options));
+  for (size_t r = 0; me == 0 && r < size; ++r) {
+    EXPECT_EQ(out[r], std::vector<uint8_t>(kBytes, of(r, 0)));
+  }
+  finish(c, c.scatter(inputs, {out[me].data(), kBytes}, 0, options));
+  EXPECT_EQ(out[me], std::vector<uint8_t>(kBytes, of(0, me)));
+}
+
+TEST(TwoHosts, EqualBlocksOfAHostGoTogether) {
+  for (const bool equal_blocks : {false, true}) {
+    std::atomic<uint64_t> puts = 0;
+    run_on({"a", "a", "b", "b"}, [&](RankOver& rank, Communicator& c) {
+      exchange_blocks(c, {.equal_blocks = equal_blocks});
+      puts += network_of(rank).puts();
+    });
+    EXPECT_EQ(puts.load(), equal_blocks ? 2u + 2u + 2u : 8u + 2u + 2u);
+  }
+}
+
 TEST(TwoHosts, ASleeperHearsOfBothTransports) {
   run_on({"a", "a", "b"}, [](RankOver&, Communicator& c) {
     for (int from = 1; from < 3; ++from) {

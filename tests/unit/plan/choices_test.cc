@@ -87,14 +87,20 @@ TEST(ChoicesTest, TheOneShotEndsEarlierInLargerWorlds) {
   }
 }
 
-// Their ranks know different sizes: a choice by bytes would differ between ranks.
-TEST(ChoicesTest, UnevenCollectivesDoNotLookAtBytes) {
-  for (Collective collective : {Collective::AllToAll, Collective::Gather, Collective::Scatter}) {
+constexpr Collective kOfBlocksOfAnySize[] = {Collective::AllToAll, Collective::Gather,
+                                             Collective::Scatter};
+
+// Ranks that know different sizes take it without a look at the bytes.
+TEST(ChoicesTest, BlocksOfAnySizeHaveAPlanOnEveryLayout) {
+  for (Collective collective : kOfBlocksOfAnySize) {
+    for (const Islands& islands :
+         {kMapped(5), kUnmapped(5), Islands::of_shape("3+1").take(), kMapped(1)}) {
+      EXPECT_TRUE(exists(collective, kOfAnySizes, islands)) << collective_name(collective);
+      EXPECT_FALSE(needs_equal_blocks(collective, kOfAnySizes)) << collective_name(collective);
+    }
     for (Reach reach : {kMapped, kUnmapped}) {
-      for (uint32_t world : {2, 100}) {
-        EXPECT_EQ(chosen(collective, 0, world, reach),
-                  chosen(collective, UINT64_MAX, world, reach));
-      }
+      EXPECT_EQ(chosen(collective, 0, 100, reach), kOfAnySizes);
+      EXPECT_EQ(chosen(collective, UINT64_MAX, 100, reach), kOfAnySizes);
     }
   }
 }
@@ -159,8 +165,17 @@ TEST(ChoicesTest, SeveralHostsTakeLeadersForLatencyAndRailsForBandwidth) {
   for (Collective collective : {Collective::AllGather, Collective::ReduceScatter}) {
     EXPECT_EQ(chosen(collective, 4 << 10, eight_hosts), Algorithm::Leaders);
   }
-  EXPECT_EQ(chosen(Collective::AllToAll, 4, kTwoHosts), Algorithm::Direct);
   EXPECT_EQ(chosen(Collective::AllReduce, 1 << 20, kTwoHosts, Algorithm::Ring), Algorithm::Ring);
+}
+
+// Small blocks go together; large ones go straight, which may save their copies.
+TEST(ChoicesTest, SmallBlocksTakeLeadersAndLargeOnesDirect) {
+  for (const char* shape : {"2x4", "4x4", "8x8", "4+2", "64x8"}) {
+    const Islands islands = Islands::of_shape(shape).take();
+    const uint64_t ranks = islands.world();
+    EXPECT_EQ(chosen(Collective::AllToAll, 64 * ranks, islands), Algorithm::Leaders) << shape;
+    EXPECT_EQ(chosen(Collective::AllToAll, ranks << 20, islands), Algorithm::Direct) << shape;
+  }
 }
 
 // On four hosts of four the two send the same bytes, and leaders a little less often.

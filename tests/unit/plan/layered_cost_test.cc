@@ -34,6 +34,14 @@ uint64_t messages_out(const Plan& plan, const Islands& islands) {
                     [&](const Step& step) { return leaves(step, plan, islands); }));
 }
 
+uint64_t messages_in(const Plan& plan, const Islands& islands) {
+  return static_cast<uint64_t>(
+      std::count_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
+        return step.kind == StepKind::Wait && step.counter == Counter::Data &&
+               !islands.share(plan.rank, step.peer);
+      }));
+}
+
 // By the islands of sender and receiver.
 std::vector<std::vector<uint64_t>> messages_between(const WorldPlan& operation) {
   const Islands& islands = operation.islands;
@@ -194,12 +202,94 @@ TEST(LayeredCostTest, LeadersSendAHostsBlocksInOneMessageToEveryOtherHost) {
 TEST(LayeredCostTest, LeadersShareTheOtherHostsOut) {
   for (const char* shape : {"4x4", "3x2+1", "8x8", "2+1+7"}) {
     const Islands islands = Islands::of_shape(shape).take();
-    for (Collective collective : {Collective::AllGather, Collective::ReduceScatter}) {
+    for (Collective collective :
+         {Collective::AllGather, Collective::ReduceScatter, Collective::AllToAll}) {
       for (const Plan& plan : plans_on(islands, collective, Algorithm::Leaders).plans) {
         const uint32_t size = islands.size(islands.of(plan.rank));
         const uint32_t most = (islands.count() + size - 1) / size;
         EXPECT_LE(messages_out(plan, islands), most) << collective_name(collective) << shape;
+        EXPECT_LE(messages_in(plan, islands), most) << collective_name(collective) << shape;
       }
+    }
+  }
+}
+
+// Each block crosses once, whatever the plan; leaders send those of a pair of hosts together.
+TEST(LayeredCostTest, AnAllToAllIsOneMessageFromEveryHostToEveryOther) {
+  for (uint32_t world = 3; world <= 7; ++world) {
+    for_each_layout(world, [&](const Islands& islands) {
+      for (Algorithm algorithm : {Algorithm::Direct, Algorithm::Leaders}) {
+        const WorldPlan operation = plans_on(islands, Collective::AllToAll, algorithm);
+        for (uint64_t bytes : {1u, 1000u}) {
+          const Traffic traffic = traffic_of(operation, bytes);
+          for (uint32_t island = 0; island < islands.count(); ++island) {
+            const uint64_t own = islands.size(island), pairs = own * (world - own);
+            ASSERT_EQ(traffic.out[island], pairs * bytes) << islands.shape();
+            ASSERT_EQ(traffic.in[island], pairs * bytes) << islands.shape();
+          }
+        }
+        const auto between = messages_between(operation);
+        for (uint32_t from = 0; from < islands.count(); ++from) {
+          for (uint32_t to = 0; to < islands.count(); ++to) {
+            const uint64_t pairs = islands.size(from) * islands.size(to);
+            const uint64_t messages = algorithm == Algorithm::Leaders ? 1 : pairs;
+            ASSERT_EQ(between[from][to], from == to ? 0 : messages) << islands.shape();
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(LayeredCostTest, OfEightHostsAnAllToAllIs56Messages) {
+  const auto messages = [](const Islands& islands, Algorithm algorithm) {
+    const Traffic traffic = traffic_of(islands, Collective::AllToAll, algorithm, 1);
+    return std::accumulate(traffic.messages.begin(), traffic.messages.end(), uint64_t{0});
+  };
+  for (const Islands& islands : {Islands::of_shape("8x8").take(), round_robin(8, 8)}) {
+    EXPECT_EQ(messages(islands, Algorithm::Direct), 3584u);
+    EXPECT_EQ(messages(islands, Algorithm::Leaders), 56u);
+  }
+}
+
+// More blocks than the smallest slot holds lines go as several messages, of other ranks each.
+TEST(LayeredCostTest, WhatIsMoreThanASlotHoldsIsSharedOut) {
+  struct {
+    const char* shape;
+    uint64_t to_next, back;  // messages of the first host to the second, and back
+  } const cases[] = {{"2x16", 4, 4}, {"9+8", 2, 2}, {"3x12", 3, 3}, {"64+2", 2, 2}, {"8x8", 1, 1}};
+  for (const auto& [shape, to_next, back] : cases) {
+    const Islands islands = Islands::of_shape(shape).take();
+    const WorldPlan operation = plans_on(islands, Collective::AllToAll, Algorithm::Leaders);
+    const auto between = messages_between(operation);
+    EXPECT_EQ(between[0][1], to_next) << shape;
+    EXPECT_EQ(between[1][0], back) << shape;
+    const Traffic traffic = traffic_of(operation, 1);
+    for (const Plan& plan : operation.plans) {
+      const uint32_t island = islands.of(plan.rank), size = islands.size(island);
+      EXPECT_LE(messages_out(plan, islands), (traffic.messages[island] + size - 1) / size) << shape;
+      EXPECT_LE(plan.slot_blocks, 64u) << shape;
+    }
+  }
+}
+
+// If all ranks send at the same pace, each is sent to by one at a time: nowhere do all hosts meet.
+TEST(LayeredCostTest, InADirectAllToAllNoRankIsSentToByTwoAtATime) {
+  for (const Islands& islands :
+       {Islands::of_shape("8x8").take(), Islands::of_shape("3+1+4").take(), round_robin(4, 3)}) {
+    const WorldPlan operation = plans_on(islands, Collective::AllToAll, Algorithm::Direct);
+    std::vector<std::vector<uint16_t>> receivers;  // by rank, in the order of lanes
+    for (const Plan& plan : operation.plans) {
+      auto& mine = receivers.emplace_back();
+      for (const Step& step : plan.steps) {
+        const bool sends = step.kind == StepKind::Signal && step.counter == Counter::Data;
+        if (sends) mine.push_back(step.peer);
+      }
+    }
+    for (size_t turn = 0; turn + 1 < islands.world(); ++turn) {
+      std::vector<uint32_t> hits(islands.world());
+      for (const auto& mine : receivers) ++hits[mine[turn]];
+      EXPECT_EQ(hits, std::vector<uint32_t>(islands.world(), 1)) << "turn " << turn;
     }
   }
 }

@@ -98,7 +98,8 @@ void add_step_mutations(const Plan& plan, uint32_t index, Mutations& mutations) 
                            std::swap(mutant.steps[index], mutant.steps[index + 1]);
                          }});
   }
-  if (step.blocks.count != 0 && step.blocks.count < plan.blocks) {
+  // Of blocks that are all of one size a step says but how many there are.
+  if (step.blocks.count != 0 && step.blocks.count < plan.blocks && !has_equal_blocks(plan)) {
     add("next block", [blocks = plan.blocks](Step& s) {
       s.blocks.first = (s.blocks.first + 1) % (blocks - s.blocks.count + 1);
     });
@@ -143,6 +144,12 @@ bool has_sources(const WorldPlan& world_plan, uint8_t channel) {
   });
 }
 
+// A slot holds these blocks from its first byte, and they are of one size with all others.
+bool names_any_block(const Plan& plan, const Operand& operand) {
+  const bool in_slot = operand.buffer == Buffer::Slot || operand.buffer == Buffer::PeerSlot;
+  return in_slot && operand.message.count == 0 && has_equal_blocks(plan);
+}
+
 void add_operand_mutations(const WorldPlan& world_plan, const Plan& plan, uint32_t index,
                            Mutations& mutations) {
   const Operand& operand = plan.operands[index];
@@ -150,7 +157,7 @@ void add_operand_mutations(const WorldPlan& world_plan, const Plan& plan, uint32
     mutations.push_back({"operand " + std::to_string(index) + ": " + what,
                          [=](Plan& mutant) { change(mutant.operands[index]); }});
   };
-  if (operand.blocks.count < plan.blocks) {
+  if (operand.blocks.count < plan.blocks && !names_any_block(plan, operand)) {
     add("next block", [blocks = plan.blocks](Operand& o) {
       o.blocks.first = (o.blocks.first + 1) % (blocks - o.blocks.count + 1);
     });

@@ -14,8 +14,8 @@ constexpr const char* kShapes[] = {"2x4", "1+7"};
 #else
 // Eight ranks have 4,138 layouts, which take a minute.
 uint32_t largest_world() { return std::getenv("RDMACOLL_NIGHTLY") == nullptr ? 7 : 8; }
-constexpr const char* kShapes[] = {"2x8", "3+5",   "1+7",         "7+1",     "4x4",   "15+1",
-                                   "8x2", "6+5+4", "2x1+3x3+2x5", "1+2+3+4", "16x1+2"};
+constexpr const char* kShapes[] = {"2x8", "3+5",   "1+7",         "7+1",     "4x4",    "15+1",
+                                   "8x2", "6+5+4", "2x1+3x3+2x5", "1+2+3+4", "16x1+2", "9+8"};
 #endif
 
 std::vector<uint16_t> roots(Collective collective, uint32_t world) {

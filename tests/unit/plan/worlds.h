@@ -78,12 +78,27 @@ inline bool any_placed(const WorldPlan& operation) {
   });
 }
 
+// It passes blocks on, of all_to_all under numbers of its own. Then all must be of one size. Of
+// gather and scatter it is enough that all ranks know all sizes.
+inline bool passes_on(const Plan& plan) {
+  return needs_equal_blocks(plan.collective, plan.algorithm);
+}
+inline bool has_equal_blocks(const Plan& plan) {
+  return passes_on(plan) && plan.collective == Collective::AllToAll;
+}
+
 // The sizes of the scattered collectives: sizes[b] for rank b's block. Ranks know only the blocks
-// they have; all_to_all sends (from + 2 * to) further along the list.
+// they have; all_to_all sends (from + 2 * to) further along the list. Where all blocks must be of
+// one size, it is the largest of these.
 inline void set_block_sizes(WorldPlan& operation, const std::vector<uint64_t>& sizes) {
   const Plan& first = operation.plans.front();
   const uint16_t world = first.world;
   const auto size = [&](size_t index) { return sizes[index % sizes.size()]; };
+  if (has_equal_blocks(first)) {
+    const uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
+    operation.block_bytes.assign(world, std::vector<uint64_t>(first.blocks, largest));
+    return;
+  }
   operation.block_bytes.assign(world, std::vector<uint64_t>(first.blocks, 0));
   for (uint16_t rank = 0; rank < world; ++rank) {
     for (uint16_t b = 0; b < world; ++b) {
@@ -93,8 +108,8 @@ inline void set_block_sizes(WorldPlan& operation, const std::vector<uint64_t>& s
         mine[world + b] = size(b + 2 * rank);
       } else {
         const bool known = first.collective == Collective::AllGather ||
-                           first.collective == Collective::ReduceScatter ||
-                           rank == operation.root || rank == b;
+                           first.collective == Collective::ReduceScatter || passes_on(first) ||
+                           rank == operation.root || rank == rank_of(first, b);
         mine[b] = known ? size(b) : 0;
       }
     }
