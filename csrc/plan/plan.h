@@ -43,9 +43,9 @@
 // those of an island are one range: block b is then of rank block_ranks[b].
 //
 // Blocks of any size. Of all_to_all, gather and scatter a rank knows the sizes of the blocks that
-// it has. A plan in which ranks pass on what others have for others needs all blocks of all ranks
-// to be of one size (select.h says which do). In an all_to_all such blocks have numbers from 2n on,
-// which messages use again and again.
+// it has, and that is enough for plans of kOfAnySizes. In the others ranks pass on what others have
+// for others, and need all blocks of all ranks to be of one size. In an all_to_all such blocks have
+// numbers from 2n on, which messages use again and again.
 #pragma once
 
 #include <cstdint>
@@ -79,6 +79,8 @@ enum class Algorithm : uint8_t {
   Leaders,
 };
 inline constexpr size_t kAlgorithms = static_cast<size_t>(Algorithm::Leaders) + 1;
+// Of all_to_all, gather and scatter: what needs of a rank but the sizes of the blocks that it has.
+inline constexpr Algorithm kOfAnySizes = Algorithm::Direct;
 
 // The collective folds contributions; the others only move bytes.
 bool reduces(Collective collective);

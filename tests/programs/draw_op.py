@@ -65,6 +65,7 @@ BLOCKING = list(WEIGHTS)[list(WEIGHTS).index("sparse") :]
 MESSAGES = ("exchange", "message", "any_source", "misfit", "send_object")
 BETWEEN_RANKS = MESSAGES[1:]  # in an exchange a rank may send to itself
 UNEVEN = ("all_gather", "gather", "scatter", "reduce_scatter")
+OF_ONE_SIZE = ("gather", "scatter")  # all the same; torch wants it so
 ONE_INPUT = ("all_gather", "all_gather_into_tensor", "gather")
 OF_SEVERAL = [
     kind
@@ -199,7 +200,7 @@ class Drawer:
         count = self._count(op, most_bytes, size * size)
         if kind not in UNEVEN:
             return dataclasses.replace(op, counts=(count,))
-        if even or rng.random() < 0.5:
+        if even or kind in OF_ONE_SIZE or rng.random() < 0.5:
             return dataclasses.replace(op, counts=(count,) * size)
         uneven = [rng.choice((count, rng.randint(0, count), sizes.small(rng))) for _ in range(size)]
         return dataclasses.replace(op, counts=tuple(uneven))

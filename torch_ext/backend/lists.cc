@@ -1,4 +1,6 @@
-// Collectives over one tensor per rank, of any sizes. Floor: torch_ext/backend.
+// Collectives over one tensor per rank. All are of any sizes, but for gather and scatter: as with
+// torch's own backends theirs are of one, since each rank knows only its own and must know all.
+// Floor: torch_ext/backend.
 #include <c10/util/StringUtil.h>
 
 #include "torch_ext/backend/backend.h"
@@ -93,8 +95,10 @@ RdmaBackend::WorkRef RdmaBackend::gather(TensorLists& outputs, Tensors& inputs,
   if (opts.rootRank == rank_) {
     const Tensors& to = check.per_rank(outputs, "output", size_);
     check.written(to, "output");
-    for (size_t i = 0; i < to.size(); ++i) check.same_type(to[i], i, from);
-    check.same_size(to[static_cast<size_t>(rank_)], static_cast<size_t>(rank_), from);
+    for (size_t i = 0; i < to.size(); ++i) {
+      check.same_type(to[i], i, from);
+      check.same_size(to[i], i, from);
+    }
     out = operands.outputs(to);
   } else {
     check.none(outputs, "output");
@@ -102,7 +106,8 @@ RdmaBackend::WorkRef RdmaBackend::gather(TensorLists& outputs, Tensors& inputs,
   const MutableBuffer* place = out.empty() ? nullptr : &out[static_cast<size_t>(rank_)];
   const ConstBuffer in = operands.input_beside(from, out, place);
   return launch({OpType::GATHER, "rdma:gather", opts.asyncOp, opts.timeout}, std::move(operands),
-                [&](Communicator& communicator, const CallOptions& options) {
+                [&](Communicator& communicator, CallOptions options) {
+                  options.equal_blocks = true;
                   return communicator.gather(in, out, static_cast<int>(opts.rootRank), options);
                 });
 }
@@ -119,14 +124,17 @@ RdmaBackend::WorkRef RdmaBackend::scatter(Tensors& outputs, TensorLists& inputs,
   if (opts.rootRank == rank_) {
     const Tensors& from = check.per_rank(inputs, "input", size_);
     check.dense(from, "input");
-    for (size_t i = 0; i < from.size(); ++i) check.same_type(from[i], i, to);
-    check.same_size(from[static_cast<size_t>(rank_)], static_cast<size_t>(rank_), to);
+    for (size_t i = 0; i < from.size(); ++i) {
+      check.same_type(from[i], i, to);
+      check.same_size(from[i], i, to);
+    }
     in = bind_inputs(operands, from, {&out, 1});
   } else {
     check.none(inputs, "input");
   }
   return launch({OpType::SCATTER, "rdma:scatter", opts.asyncOp, opts.timeout}, std::move(operands),
-                [&](Communicator& communicator, const CallOptions& options) {
+                [&](Communicator& communicator, CallOptions options) {
+                  options.equal_blocks = true;
                   return communicator.scatter(in, out, static_cast<int>(opts.rootRank), options);
                 });
 }

@@ -34,7 +34,7 @@ class Choices {
 
   // bytes: of the whole buffer for all_reduce, reduce and broadcast, of one rank's blocks for
   // all_to_all, of all blocks together for the others. Whose ranks know different sizes (of
-  // all_to_all, gather and scatter) do not ask: they take kOfAnySizes (select.h).
+  // all_to_all, gather and scatter) do not ask: they take kOfAnySizes (plan.h).
   Algorithm choose(Collective collective, uint64_t bytes) const {
     const std::vector<TunedRow>* rows = rows_.at(static_cast<size_t>(collective));
     if (rows == nullptr) [[unlikely]]

@@ -1,6 +1,7 @@
 // Leaders: plans of two levels for latency. H islands, S bytes: out of an island go at most (H-1)
 // S, in at most one message to each other island, and a result is one network latency away (a
-// barrier: log2 H).
+// barrier: log2 H). Who speaks to which island is dealt round over the ranks of one's own.
+// Floor: plan/layered. Thread: pure functions.
 //
 //   all_reduce  every rank sums up its island; for each other island one of them sends the sum, and
 //               one takes that island's and shows it to the others. All ranks fold the islands'
@@ -14,11 +15,10 @@
 //               folds the islands' sums of its block in their order.
 //   all_to_all  what the ranks of one island have for those of another is brought together at one
 //               rank, goes to one rank there, as one message, and is dealt out
+//   gather      one rank of each island takes its blocks and sends them, as one message, to one
+//               rank of the root's island, which passes them on to the root
+//   scatter     the same the other way
 //   barrier     through the first rank of each island; these by dissemination
-//
-// Who speaks to which island is dealt round over the ranks of one's own.
-//
-// Floor: plan/layered. Thread: pure functions.
 #pragma once
 
 #include "csrc/plan/islands.h"
@@ -32,6 +32,8 @@ Plan leaders_broadcast(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_all_gather(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_reduce_scatter(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_all_to_all(uint16_t rank, const Islands& islands, uint16_t root);
+Plan leaders_gather(uint16_t rank, const Islands& islands, uint16_t root);
+Plan leaders_scatter(uint16_t rank, const Islands& islands, uint16_t root);
 Plan leaders_barrier(uint16_t rank, const Islands& islands, uint16_t root);
 
 }  // namespace rdmacoll

@@ -25,9 +25,7 @@ Status check_algorithm(const std::string& setting, const std::string& value);
 bool exists(Collective collective, Algorithm algorithm, const Islands& islands);
 std::vector<Algorithm> algorithms_of(Collective collective, const Islands& islands);
 
-// Of all_to_all, gather and scatter: what needs of a rank but the sizes of the blocks that it has.
-// All other plans need all blocks of all ranks to be of one size.
-inline constexpr Algorithm kOfAnySizes = Algorithm::Direct;
+// Whether all blocks of all ranks must be of one size (plan.h).
 bool needs_equal_blocks(Collective collective, Algorithm algorithm);
 
 // How many of its messages follow each other.

@@ -227,7 +227,7 @@ TEST(TwoHosts, EqualBlocksOfAHostGoTogether) {
       exchange_blocks(c, {.equal_blocks = equal_blocks});
       puts += network_of(rank).puts();
     });
-    EXPECT_EQ(puts.load(), equal_blocks ? 2u + 2u + 2u : 8u + 2u + 2u);
+    EXPECT_EQ(puts.load(), equal_blocks ? 2u + 1u + 1u : 8u + 2u + 2u);
   }
 }
 

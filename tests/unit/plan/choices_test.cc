@@ -173,9 +173,17 @@ TEST(ChoicesTest, SmallBlocksTakeLeadersAndLargeOnesDirect) {
   for (const char* shape : {"2x4", "4x4", "8x8", "4+2", "64x8"}) {
     const Islands islands = Islands::of_shape(shape).take();
     const uint64_t ranks = islands.world();
-    EXPECT_EQ(chosen(Collective::AllToAll, 64 * ranks, islands), Algorithm::Leaders) << shape;
+    for (Collective collective : kOfBlocksOfAnySize) {
+      EXPECT_EQ(chosen(collective, 64 * ranks, islands), Algorithm::Leaders)
+          << collective_name(collective) << " on " << shape;
+    }
     EXPECT_EQ(chosen(Collective::AllToAll, ranks << 20, islands), Algorithm::Direct) << shape;
   }
+  // There the root is not to take more from others than it does anyway.
+  const Islands islands = Islands::of_shape("2x8").take();
+  EXPECT_EQ(chosen(Collective::Gather, 16 << 20, islands), Algorithm::Direct);
+  EXPECT_EQ(chosen(Collective::Scatter, 16 << 20, islands), Algorithm::Direct);
+  EXPECT_EQ(chosen(Collective::Gather, 4, islands, Algorithm::Direct), Algorithm::Direct);
 }
 
 // On four hosts of four the two send the same bytes, and leaders a little less often.

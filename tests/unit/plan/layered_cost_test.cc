@@ -273,6 +273,50 @@ TEST(LayeredCostTest, WhatIsMoreThanASlotHoldsIsSharedOut) {
   }
 }
 
+// Blocks of other hosts cross once, those of a host together.
+TEST(LayeredCostTest, GatherAndScatterAreOneMessagePerOtherHost) {
+  for (uint32_t world = 3; world <= 7; ++world) {
+    for_each_layout(world, [&](const Islands& islands) {
+      for (uint16_t root : {0u, world / 2, world - 1}) {
+        const uint32_t at_root = islands.of(root), others = world - islands.size(at_root);
+        for (uint64_t bytes : {1u, 1000u}) {
+          const Traffic gather =
+              traffic_of(islands, Collective::Gather, Algorithm::Leaders, bytes, root);
+          const Traffic scatter =
+              traffic_of(islands, Collective::Scatter, Algorithm::Leaders, bytes, root);
+          for (uint32_t island = 0; island < islands.count(); ++island) {
+            const bool rooted = island == at_root;
+            const uint64_t own = islands.size(island) * bytes;
+            ASSERT_EQ(gather.out[island], rooted ? 0 : own) << islands.shape();
+            ASSERT_EQ(gather.in[island], rooted ? others * bytes : 0) << islands.shape();
+            ASSERT_EQ(gather.messages[island], !rooted) << islands.shape();
+            ASSERT_EQ(scatter.in[island], rooted ? 0 : own) << islands.shape();
+            ASSERT_EQ(scatter.out[island], rooted ? others * bytes : 0) << islands.shape();
+            ASSERT_EQ(scatter.messages[island], rooted ? islands.count() - 1 : 0);
+          }
+        }
+      }
+    });
+  }
+}
+
+// Not by the root alone, which has the others of its host to help it.
+TEST(LayeredCostTest, TheRootsHostSharesTheOtherHostsOut) {
+  for (const char* shape : {"4x4", "8x8", "2+1+7", "8x2"}) {
+    const Islands islands = Islands::of_shape(shape).take();
+    const auto root = static_cast<uint16_t>(islands.world() - 1);
+    const uint32_t size = islands.size(islands.of(root));
+    const uint32_t most = (islands.count() + size - 1) / size;
+    for (const Plan& plan : plans_on(islands, Collective::Gather, Algorithm::Leaders, root).plans) {
+      EXPECT_LE(messages_in(plan, islands), most) << shape;
+    }
+    for (const Plan& plan :
+         plans_on(islands, Collective::Scatter, Algorithm::Leaders, root).plans) {
+      EXPECT_LE(messages_out(plan, islands), most) << shape;
+    }
+  }
+}
+
 // If all ranks send at the same pace, each is sent to by one at a time: nowhere do all hosts meet.
 TEST(LayeredCostTest, InADirectAllToAllNoRankIsSentToByTwoAtATime) {
   for (const Islands& islands :

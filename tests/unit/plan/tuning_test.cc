@@ -66,7 +66,8 @@ TEST(TuningTest, WrongWordsAreNamedWithWhatIsAllowed) {
     expect_refused(word + " mapped world=2 up_to=any ring",
                    "line 1: '" + word +
                        "' is no collective that can be tuned; there are all_reduce, broadcast, "
-                       "reduce, all_gather, reduce_scatter, all_to_all");
+                       "reduce, all_gather, reduce_scatter, all_to_all, "
+                       "gather, scatter");
   }
   expect_refused(
       "all_reduce near world=2 up_to=any ring",
