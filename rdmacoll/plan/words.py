@@ -10,6 +10,7 @@ from rdmacoll.base.byte_sizes import text_of_size
 
 from .flows import Flow, Flows
 from .roles import Move, Role, Statement
+from .steps import Operand
 
 MOST_SPANS = 3  # of a list of numbers
 MOST_LINKS = 8  # of hosts, in one line
@@ -120,5 +121,12 @@ def _ranks(where: str, ranks: Iterable[int]) -> str:
 
 def _amount(moves: Sequence[Move]) -> str:
     blocks = numbers("block", (block for move in moves for block in move.blocks))
-    sizes = {move.blocks: move.bytes for move in moves}  # one that goes to several counts once
+    # One that goes to several counts once. Messages use the numbers of what is passed on again.
+    sizes = {(move.blocks, _copied(move)): move.bytes for move in moves}
     return f"{blocks}: {text_of_size(sum(sizes.values()))}"
+
+
+def _copied(move: Move) -> Operand | None:
+    """None: it is a fold."""
+    operands = [operand for place in move.sources.values() for operand in place]
+    return operands[0] if len(operands) == 1 else None

@@ -20,8 +20,9 @@ EPILOG = """\
 docs/ALGORITHMS.md says what is in the file, and that several can be one."""
 
 DTYPE = "float32"
-# Those that have more than one algorithm.
-COLLECTIVES = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter")
+# Those that have more than one algorithm: everywhere, and over hosts of several ranks.
+EVERYWHERE = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter")
+COLLECTIVES = (*EVERYWHERE, "all_to_all", "gather", "scatter")
 
 
 @dataclass(frozen=True)

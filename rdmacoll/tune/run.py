@@ -26,7 +26,7 @@ from .tables import Group, file_lines, link_lines, screen_lines
 
 TIMEOUT = timedelta(seconds=STEP_TIMEOUT_S)
 REDUCTION = "sum"
-OF_A_ROOT = ("broadcast", "reduce")
+OF_A_ROOT = ("broadcast", "reduce", "gather", "scatter")
 SOME_ROOT = 1  # that forecasts take for all of them, as csrc/plan/choice/choices.cc does
 # What would put other algorithms in the place of the defaults that are compared with.
 NOT_HERE = ("RDMACOLL_ALGO", "RDMACOLL_TUNING")
@@ -44,6 +44,10 @@ def run(options: Options) -> None:
     tuner.say(str(tuner.group))
     measured = []
     for collective in options.collectives:
+        algorithms = tuner.algorithms(collective)
+        if len(algorithms) == 1:
+            tuner.say("", f"{collective}: {algorithms[0]} is all there is here")
+            continue
         measured.append(tuner.measure(collective))
         tuner.say(*screen_lines(measured[-1]))
     if tuner.place.rank == ROOT:
@@ -56,9 +60,9 @@ def run(options: Options) -> None:
 
 
 def links_of(layout: str, measured: list[Measured]) -> Fit | None:
-    """None where there are no forecasts: on one host, and on hosts of one rank each."""
+    """None where there are no forecasts, on one host and on hosts of one rank each, or no times."""
     kind, _, hosts = layout.partition("=")
-    if kind != "hosts":
+    if kind != "hosts" or not measured:
         return None
     cells = list(cells_of(measured))
     return fit_links(cells, PlannedForecasts(hosts, cells))
@@ -103,8 +107,12 @@ class Tuner:
         if self.place.rank == ROOT:
             print(*lines, sep="\n", flush=True)
 
+    def algorithms(self, collective: str) -> list[str]:
+        names: list[str] = self._untuned._algorithms(collective)
+        return names
+
     def measure(self, collective: str) -> Measured:
-        algorithms = self._untuned._algorithms(collective)
+        algorithms = self.algorithms(collective)
         systems = [self._system(algorithm) for algorithm in algorithms]
         meter = Meter(systems, self._control, self._options.rounds, check=False)
         rows, calls = [], self.place.ranks if collective in OF_A_ROOT else 1
@@ -133,11 +141,22 @@ class Tuner:
 def _call(case: Case, group: Any) -> Call:
     """Where there is a root, each rank is it once: with a root that stays, calls behind each other
     overlap, and what some algorithm makes the ranks wait for would not show."""
-    roots, one = range(case.place.ranks), case.input
-    if case.operation == "broadcast":
-        return lambda: [dist.broadcast(one, root, group=group) for root in roots]
-    if case.operation == "reduce":
-        return lambda: [dist.reduce(one, root, group=group) for root in roots]
+    roots, one, out = range(case.place.ranks), case.input, case.output
+
+    def at(root: int, whole: torch.Tensor) -> list[torch.Tensor] | None:
+        return list(whole.split(case.part)) if case.place.rank == root else None
+
+    match case.operation:
+        case "broadcast":
+            return lambda: [dist.broadcast(one, root, group=group) for root in roots]
+        case "reduce":
+            return lambda: [dist.reduce(one, root, group=group) for root in roots]
+        case "gather":
+            lists = [at(root, out) for root in roots]
+            return lambda: [dist.gather(one, lists[root], root, group=group) for root in roots]
+        case "scatter":
+            lists = [at(root, one) for root in roots]
+            return lambda: [dist.scatter(out, lists[root], root, group=group) for root in roots]
     return torch_call(case, group, REDUCTION)
 
 

@@ -11,7 +11,7 @@ import pytest
 from bench_process import BIN, run
 
 from rdmacoll.bench.options import BadArgument
-from rdmacoll.tune.options import COLLECTIVES, Options, checked, describe
+from rdmacoll.tune.options import COLLECTIVES, EVERYWHERE, Options, checked, describe
 
 RDMARUN = [str(BIN / "rdmarun"), "-np", "2", "--no-tag-output"]
 
@@ -93,7 +93,8 @@ def test_a_run_and_a_job_with_its_file(tmp_path: Path) -> None:
     table = tmp_path / "node.tuning"
     assert done.stdout.splitlines()[-1].endswith(f"RDMACOLL_TUNING={table}")
     rows = [line for line in table.read_text().splitlines() if line and line[0] != "#"]
-    for collective in COLLECTIVES:
+    assert "gather: direct is all there is here" in done.stdout
+    for collective in EVERYWHERE:
         of_it = [row.split() for row in rows if row.startswith(f"{collective} mapped world=2 ")]
         assert of_it and of_it[-1][3] == "up_to=any", rows
         assert f"{collective} " in done.stdout

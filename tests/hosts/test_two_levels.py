@@ -53,6 +53,18 @@ for count in (1, 5, 777, 40_001, 700_003):
     dist.all_to_all(received, [values(rank, count) + to for to in range(world)])
     for owner, block in enumerate(received):
         assert torch.equal(block, values(owner, count) + rank), ("all_to_all", count)
+    blocks = [values(rank, count) + to for to in range(world)]
+    whole = torch.empty(world * count, dtype=torch.int64)
+    dist.all_to_all_single(whole, torch.cat(blocks))
+    assert torch.equal(whole, torch.cat(received)), ("all_to_all_single", count)
+    for root in range(world):
+        at_root = rank == root
+        dist.gather(values(rank, count), gathered if at_root else None, root)
+        for owner, block in enumerate(gathered if at_root else []):
+            assert torch.equal(block, values(owner, count)), ("gather", count, root)
+        block = torch.empty(count, dtype=torch.int64)
+        dist.scatter(block, blocks if at_root else None, root)
+        assert torch.equal(block, values(root, count) + rank), ("scatter", count, root)
     dist.barrier()
 say("exact", backend._layout(), backend._algorithm("all_reduce", 1 << 20))
 dist.destroy_process_group()

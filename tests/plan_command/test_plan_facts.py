@@ -66,6 +66,19 @@ def test_rails_send_the_least(collective: str, hosts: str, data: Data) -> None:
     assert forecast(facts, "rails")["out_bytes"] == facts["least_out_bytes"]
 
 
+@pytest.mark.parametrize(
+    ("collective", "links"), [("all_to_all", 56), ("gather", 7), ("scatter", 7)]
+)
+def test_small_blocks_of_a_host_go_together(collective: str, links: int, data: Data) -> None:
+    facts = data(f"--hosts 8x8 --collective {collective} --bytes 16K")
+    assert facts["taken"] == facts["shown"] == "leaders"
+    assert forecast(facts, "leaders")["out_bytes"] == facts["least_out_bytes"]
+    assert len(facts["host_links"]) == links
+    assert {link["messages"] for link in facts["host_links"]} == {1}
+    large = data(f"--hosts 8x8 --collective {collective} --bytes 64M --algorithm direct")
+    assert {link["messages"] for link in large["host_links"]} >= {8 if links == 7 else 64}
+
+
 def test_least() -> None:
     even, uneven = [8] * 4, [3, 1]
     assert least_out_bytes("all_reduce", even, 64, 0) == 96

@@ -51,10 +51,16 @@ struct Seat {
     const uint32_t count = bundles(from, to);
     return (islands.size(from) + count - 1) / count;
   }
+  // Islands that lie between: what an island sends is dealt out in this order, and behind it what
+  // it takes, so that a rank has both only where there are more bundles than ranks.
+  uint32_t between(uint32_t one, uint32_t other) const {
+    return (other + islands.count() - one - 1) % islands.count();
+  }
   Bundle bundle(uint32_t from, uint32_t to, uint32_t index) const {
     const uint32_t count = bundles(from, to), each = sources_each(from, to);
+    const uint32_t sent = between(from, to), taken = islands.count() - 1 + between(to, from);
     const auto members = islands.members(from).subspan(index * each);
-    return {leader(from, to * count + index, islands), leader(to, from * count + index, islands),
+    return {leader(from, sent * count + index, islands), leader(to, taken * count + index, islands),
             members.first(std::min<size_t>(each, members.size())), islands.members(to), 2 * world};
   }
   // What of a rank of this island's input goes to another one.

@@ -186,6 +186,18 @@ TEST(ChoicesTest, SmallBlocksTakeLeadersAndLargeOnesDirect) {
   EXPECT_EQ(chosen(Collective::Gather, 4, islands, Algorithm::Direct), Algorithm::Direct);
 }
 
+TEST(ChoicesTest, ATableHoldsForBlocksOfOneSize) {
+  const Tuning tuning = Tuning::parse(
+                            "all_to_all hosts=2x4 world=8 up_to=4K leaders\n"
+                            "all_to_all hosts=2x4 world=8 up_to=any direct\n"
+                            "gather hosts=2x4 world=8 up_to=any leaders\n")
+                            .take();
+  const Choices choices(tuning, kTwoHosts, kRoom, {});
+  EXPECT_EQ(choices.choose(Collective::AllToAll, 4 << 10), Algorithm::Leaders);
+  EXPECT_EQ(choices.choose(Collective::AllToAll, (4 << 10) + 1), Algorithm::Direct);
+  EXPECT_EQ(choices.choose(Collective::Gather, 1 << 30), Algorithm::Leaders);
+}
+
 // On four hosts of four the two send the same bytes, and leaders a little less often.
 TEST(ChoicesTest, HundredsOfHostsTakeRoundsForMegabytesAndRailsForMore) {
   for (const char* shape : {"64x8", "256x8", "512x8"}) {

@@ -252,6 +252,16 @@ TEST(LayeredCostTest, OfEightHostsAnAllToAllIs56Messages) {
   }
 }
 
+// Whoever sends need not take, too, where there are ranks enough.
+TEST(LayeredCostTest, ABundleEachIsWhatARankHasInAnAllToAll) {
+  for (const char* shape : {"2x2", "2x8", "3x4", "4x8"}) {
+    const Islands islands = Islands::of_shape(shape).take();
+    for (const Plan& plan : plans_on(islands, Collective::AllToAll, Algorithm::Leaders).plans) {
+      EXPECT_LE(messages_out(plan, islands) + messages_in(plan, islands), 1u) << shape;
+    }
+  }
+}
+
 // More blocks than the smallest slot holds lines go as several messages, of other ranks each.
 TEST(LayeredCostTest, WhatIsMoreThanASlotHoldsIsSharedOut) {
   struct {
