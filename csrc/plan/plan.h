@@ -168,6 +168,7 @@ struct Plan {
                               // b / stage_blocks; a stage message holds blocks of one group
   uint16_t stage_reader = 0;  // one of those that read this rank's stages, where it uses them
   std::vector<uint16_t> block_ranks;  // empty: block b is rank b's
+  std::vector<uint16_t> peers;        // ranks that it sends to or receives from
   std::vector<Lane> lanes;
   std::vector<Step> steps;
   std::vector<Operand> operands;

@@ -33,7 +33,7 @@ struct Bundle {
   }
 };
 
-struct Seat {
+struct ExchangeSeat {
   uint16_t rank;
   const Islands& islands;
   uint32_t world = islands.world();
@@ -100,7 +100,7 @@ uint32_t most_blocks(const Islands& islands) {
 }
 
 // What others of this island take, for themselves or into bundles that they send.
-void show_inputs(PlanBuilder& plan, const Seat& seat) {
+void show_inputs(PlanBuilder& plan, const ExchangeSeat& seat) {
   plan.lane();
   for (uint16_t peer : plan.others()) plan.wait(Counter::Credit, peer, kInputs, seat.all_inputs());
   for (uint32_t to = 0; to < seat.islands.count(); ++to) {
@@ -113,7 +113,7 @@ void show_inputs(PlanBuilder& plan, const Seat& seat) {
   for (uint16_t peer : plan.others()) plan.signal(Counter::Data, peer, kInputs, seat.all_inputs());
 }
 
-void send_bundle(PlanBuilder& plan, const Seat& seat, const Bundle& bundle) {
+void send_bundle(PlanBuilder& plan, const ExchangeSeat& seat, const Bundle& bundle) {
   plan.wait(Counter::Credit, bundle.taker, kBundles, bundle.all());
   for (size_t to = 0; to < bundle.destinations.size(); ++to) {
     const BlockRange its = seat.for_rank(bundle.destinations[to]);
@@ -128,7 +128,7 @@ void send_bundle(PlanBuilder& plan, const Seat& seat, const Bundle& bundle) {
 }
 
 // The bundles first: they have the longer way.
-void read_inputs(PlanBuilder& plan, const Seat& seat) {
+void read_inputs(PlanBuilder& plan, const ExchangeSeat& seat) {
   plan.lane();
   plan.hold_stages(plan.others(), kInputs, seat.all_inputs());
   seat.each_sent_by(seat.rank, [&](const Bundle& each) { send_bundle(plan, seat, each); });
@@ -143,8 +143,8 @@ void read_inputs(PlanBuilder& plan, const Seat& seat) {
 }
 
 // What of a bundle this rank gets, out of the message that brings it.
-void take_mine(PlanBuilder& plan, const Seat& seat, const Bundle& bundle, BlockRange message,
-               uint16_t from, uint8_t channel) {
+void take_mine(PlanBuilder& plan, const ExchangeSeat& seat, const Bundle& bundle,
+               BlockRange message, uint16_t from, uint8_t channel) {
   const size_t me = seat.islands.place(seat.rank);
   for (size_t source = 0; source < bundle.sources.size(); ++source) {
     plan.bare_copy(part_of(message, slot(from, bundle.of(me, source), channel)),
@@ -152,7 +152,7 @@ void take_mine(PlanBuilder& plan, const Seat& seat, const Bundle& bundle, BlockR
   }
 }
 
-void deal_bundle(PlanBuilder& plan, const Seat& seat, const Bundle& bundle) {
+void deal_bundle(PlanBuilder& plan, const ExchangeSeat& seat, const Bundle& bundle) {
   plan.wait(Counter::Data, bundle.sender, kBundles, bundle.all());
   for (size_t to = 0; to < bundle.destinations.size(); ++to) {
     const uint16_t peer = bundle.destinations[to];
@@ -167,7 +167,7 @@ void deal_bundle(PlanBuilder& plan, const Seat& seat, const Bundle& bundle) {
   plan.signal(Counter::Credit, bundle.sender, kBundles, bundle.all());
 }
 
-void take_dealt(PlanBuilder& plan, const Seat& seat, const Bundle& bundle) {
+void take_dealt(PlanBuilder& plan, const ExchangeSeat& seat, const Bundle& bundle) {
   const BlockRange mine = bundle.for_destination(seat.islands.place(seat.rank));
   plan.wait(Counter::Data, bundle.taker, kDealt, mine);
   take_mine(plan, seat, bundle, mine, bundle.taker, kDealt);
@@ -177,7 +177,7 @@ void take_dealt(PlanBuilder& plan, const Seat& seat, const Bundle& bundle) {
 }  // namespace
 
 Plan leaders_all_to_all(uint16_t rank, const Islands& islands, uint16_t) {
-  const Seat seat{rank, islands};
+  const ExchangeSeat seat{rank, islands};
   const uint32_t most = most_blocks(islands);
   PlanBuilder plan(Collective::AllToAll, Algorithm::Leaders, rank, islands, 2 * seat.world + most);
   plan.forbid_zero_copy();  // messages hold several blocks, and a source could name but one
