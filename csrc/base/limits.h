@@ -24,6 +24,9 @@ inline constexpr uint32_t kSlotDepth = 8;
 inline constexpr uint32_t kStageDepth = 4;
 inline constexpr uint32_t kEnvelopeDepth = 16;
 
+// Rooms of a slab (engine/channel/layout.h): ranks that one meets before more memory is needed.
+inline constexpr uint32_t kRoomsPerSlab = 64;
+
 // Bytes of one slot: between these, the largest that keeps a block within its budget (config.h).
 inline constexpr uint64_t kSlotBytesMin = 4096;
 inline constexpr uint64_t kSlotBytesMax = 128 * 1024;

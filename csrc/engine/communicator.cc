@@ -9,11 +9,11 @@ Room room_of(const Layout& layout) { return {layout.slot_bytes(), layout.stage_b
 
 }  // namespace
 
-Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Islands islands,
+Communicator::Communicator(std::unique_ptr<Group> group, uint32_t token, Islands islands,
                            EngineContext context, int64_t timeout_ms, std::shared_ptr<void> keeps,
                            std::unique_ptr<Shrinking> shrinking)
     : group_(std::move(group)),
-      paths_(std::move(paths)),
+      token_(token),
       islands_(std::move(islands)),
       context_(context),
       choices_(context.tuning, islands_, room_of(group_->members().layout()), context.preference),
@@ -25,12 +25,7 @@ Communicator::Communicator(std::unique_ptr<Group> group, std::vector<Path> paths
 
 Communicator::~Communicator() {
   context_.progress.remove(*group_);
-  for (uint32_t peer = 0; peer < group_->members().world(); ++peer) {
-    if (peer == group_->members().rank()) continue;
-    const Link& link = group_->members().links()[peer];
-    link.transport->close_region(link.peer, link.region);
-  }
-  context_.transports.release_region(group_->members().block().id, Release::Keep);
+  context_.linker.remove(token_, Release::Keep);
   context_.progress.notify({});  // some transports tell the peers in the driver's next round
 }
 
@@ -38,9 +33,7 @@ int Communicator::rank() const { return static_cast<int>(group_->members().rank(
 int Communicator::size() const { return static_cast<int>(group_->members().world()); }
 std::vector<PeerPath> Communicator::paths() const {
   std::vector<PeerPath> paths;
-  for (size_t rank = 0; rank < paths_.size(); ++rank) {
-    const Path& path = paths_[rank];
-    if (path.transport == nullptr) continue;
+  for (const auto& [rank, path] : context_.linker.paths(token_)) {
     paths.push_back({static_cast<int>(rank), path.transport->info().name, path.reason});
   }
   return paths;

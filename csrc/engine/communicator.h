@@ -18,7 +18,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
-#include "csrc/engine/connect/path.h"
+#include "csrc/engine/connect/linker.h"
 #include "csrc/engine/connect/transports.h"
 #include "csrc/engine/drive/progress.h"
 #include "csrc/engine/group/group.h"
@@ -66,6 +66,7 @@ struct CallOptions {
 // What a communicator stands on; all of it outlives the communicator.
 struct EngineContext {
   Transports& transports;
+  Linker& linker;
   Progress& progress;
   const Clock& clock;
   const Tuning& tuning;
@@ -75,10 +76,10 @@ struct EngineContext {
 class Communicator {
  public:
   // `keeps` is held as long as the communicator lives: the owner of the context.
-  // paths: by rank, how each is reached. islands: equal on all ranks. shrinking: of this group;
-  // nullptr: it is never shrunk.
-  Communicator(std::unique_ptr<Group> group, std::vector<Path> paths, Islands islands,
-               EngineContext context, int64_t timeout_ms, std::shared_ptr<void> keeps,
+  // token: by which the linker knows the group. islands: equal on all ranks. shrinking: of this
+  // group; nullptr: it is never shrunk.
+  Communicator(std::unique_ptr<Group> group, uint32_t token, Islands islands, EngineContext context,
+               int64_t timeout_ms, std::shared_ptr<void> keeps,
                std::unique_ptr<Shrinking> shrinking);
   // Leaves the group; what is in flight fails with Aborted, here and on the peers.
   ~Communicator();
@@ -87,7 +88,7 @@ class Communicator {
 
   int rank() const;
   int size() const;
-  // To all ranks but this one.
+  // To the ranks that this one has met.
   std::vector<PeerPath> paths() const;
   const Islands& islands() const { return islands_; }
   // What an operation of so many bytes takes (plan/choice/choices.h).
@@ -181,7 +182,7 @@ class Communicator {
   Status check_reduction(DType dtype, ReduceOp op) const;
 
   std::unique_ptr<Group> group_;
-  std::vector<Path> paths_;  // by rank
+  const uint32_t token_;
   const Islands islands_;
   EngineContext context_;
   const Choices choices_;

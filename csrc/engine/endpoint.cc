@@ -3,8 +3,6 @@
 
 #include <sched.h>
 
-#include <algorithm>
-
 #include "csrc/engine/connect/sealed_bootstrap.h"
 #include "csrc/engine/shrinking.h"
 #include "csrc/plan/selection/select.h"
@@ -71,11 +69,17 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shar
   auto transports = Transports::open(config, endpoint->clock_, std::move(heap));
   if (!transports.ok()) return transports.status();
   endpoint->transports_ = transports.take();
+  auto linker = Linker::open(*endpoint->transports_, endpoint->clock_);
+  if (!linker.ok()) return linker.status();
+  endpoint->linker_ = linker.take();
   const int64_t spin_us = config.spin_us >= 0 ? config.spin_us : kSpinUs;
   auto progress = ThreadProgress::open(*endpoint->transports_, endpoint->clock_, spin_us);
   if (!progress.ok()) return progress.status();
   endpoint->progress_ = progress.take();
-  endpoint->transports_->drive_by([&progress = *endpoint->progress_] { progress.notify({}); });
+  const auto drive = [&progress = *endpoint->progress_] { progress.notify({}); };
+  endpoint->transports_->drive_by(drive);
+  endpoint->linker_->drive_by(drive);
+  endpoint->linker_thread_ = std::make_unique<LinkerThread>(*endpoint->linker_);
   return endpoint;
 }
 
@@ -98,7 +102,7 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
   RDMACOLL_RETURN_IF_ERROR(check_algorithm("algorithm", of_group.algorithm));
   SealedBootstrap sealed(bootstrap, key_, name.name, static_cast<uint32_t>(rank),
                          static_cast<uint32_t>(size));
-  auto made = set_up_group(*transports_, clock_, of_group, static_cast<uint32_t>(rank),
+  auto made = set_up_group(*transports_, *linker_, clock_, of_group, static_cast<uint32_t>(rank),
                            static_cast<uint32_t>(size), sealed, timeout_ms);
   if (!made.ok()) {
     progress_->notify({});  // some transports tell the peers in the driver's next round
@@ -109,31 +113,31 @@ Result<std::shared_ptr<Communicator>> Endpoint::create_communicator(int rank, in
 
 std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_group,
                                               const GroupName& name, int64_t timeout_ms) {
-  auto& [blocks, paths, islands] = made;
-  const int rank = static_cast<int>(blocks.rank), size = static_cast<int>(blocks.links.size());
-  const std::string reach = summarize(paths);
+  const int rank = static_cast<int>(made.links->rank());
+  const int size = static_cast<int>(made.links->world());
+  const std::string reach = summarize(linker_->paths(made.token), made.links->world());
   const Log log(config_.log_level, "rank " + std::to_string(rank));
   log.write(LogLevel::Info,
             "joined a group of " + std::to_string(size) + (size > 1 ? "; " : "") + reach);
-  const bool spans_hosts =
-      std::any_of(paths.begin(), paths.end(), [](const Path& path) { return !path.same_host; });
+  const bool spans_hosts = made.ranks_here < made.links->world();
   if (spans_hosts && rank == 0 && !said_reach_.exchange(true)) log.note("sends over " + reach);
-  auto group = std::make_unique<Group>(clock_, std::move(blocks), transports_->heap(), of_group);
+  auto group =
+      std::make_unique<Group>(clock_, std::move(made.links), transports_->heap(), of_group);
   if (recorder_ != nullptr) {
     group->record_in(
         FlightLog(clock_, recorder_, {.name = name, .rank = rank, .size = size, .reach = reach}));
   }
-  const auto here =
-      std::count_if(paths.begin(), paths.end(), [](const Path& path) { return path.same_host; });
-  if (config_.spin_us < 0 && here > usable_cores()) progress_->set_spin_us(0);
-  const EngineContext context{*transports_, *progress_, clock_, tuning_, preference_of(of_group)};
+  const bool is_crowded = static_cast<int>(made.ranks_here) > usable_cores();
+  if (config_.spin_us < 0 && is_crowded) progress_->set_spin_us(0);
+  const EngineContext context{*transports_, *linker_, *progress_,
+                              clock_,       tuning_,  preference_of(of_group)};
   const auto shrink = [this, of_group, name, timeout_ms](NewGroup smaller,
                                                          const RankSet& excluded) {
     return adopt(std::move(smaller), of_group, shrunk(name, excluded), timeout_ms);
   };
-  auto shrinking =
-      std::make_unique<Shrinking>(*group, *transports_, *progress_, clock_, of_group, shrink);
-  return std::make_shared<Communicator>(std::move(group), std::move(paths), std::move(islands),
+  auto shrinking = std::make_unique<Shrinking>(*group, *transports_, *linker_, *progress_, clock_,
+                                               of_group, shrink);
+  return std::make_shared<Communicator>(std::move(group), made.token, std::move(made.islands),
                                         context, timeout_ms, shared_from_this(),
                                         std::move(shrinking));
 }

@@ -13,6 +13,8 @@
 #include "csrc/engine/communicator.h"
 #include "csrc/engine/connect/bootstrap.h"
 #include "csrc/engine/connect/group_setup.h"
+#include "csrc/engine/connect/linker.h"
+#include "csrc/engine/connect/linker_thread.h"
 #include "csrc/engine/connect/transports.h"
 #include "csrc/engine/drive/thread_progress.h"
 #include "csrc/engine/recorder/flight_recorder.h"
@@ -64,7 +66,9 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
   const SteadyClock clock_;
   const std::shared_ptr<FlightRecorder> recorder_;
   std::unique_ptr<Transports> transports_;
+  std::unique_ptr<Linker> linker_;
   std::unique_ptr<ThreadProgress> progress_;
+  std::unique_ptr<LinkerThread> linker_thread_;
   std::atomic<bool> said_reach_{false};
 };
 

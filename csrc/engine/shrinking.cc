@@ -18,17 +18,16 @@ constexpr std::chrono::microseconds kLongestPause(5000);
 
 }  // namespace
 
-Shrinking::Shrinking(Group& group, Transports& transports, Progress& progress, const Clock& clock,
-                     Config config, Make make)
+Shrinking::Shrinking(Group& group, Transports& transports, Linker& linker, Progress& progress,
+                     const Clock& clock, Config config, Make make)
     : group_(group),
       transports_(transports),
+      linker_(linker),
       progress_(progress),
       clock_(clock),
       config_(std::move(config)),
       make_(std::move(make)),
-      excluded_(group.members().world()),
-      gone_(group.members().world()),
-      found_(group.members().world()) {}
+      excluded_(group.members().world()) {}
 
 Shrinking::~Shrinking() {
   if (setup_) setup_->give_up();
@@ -88,6 +87,8 @@ Status Shrinking::exclude(std::span<const int> ranks) {
 
 WorkPtr Shrinking::read() {
   if (reading_ != nullptr) return reading_;
+  gone_.resize(world());
+  found_.resize(world());
   std::vector<uint32_t> ranks;
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (!is_member(rank)) continue;
@@ -180,6 +181,7 @@ Result<bool> Shrinking::go_on() {
   // One that has gone since will be excluded next time, and one that has taken its memory back says
   // by then why: it has begun anew, or declined. Anything else only this rank knows.
   if (opens && moved.code() == StatusCode::PeerFailed) return false;
+  if (opens && moved.code() == StatusCode::Timeout) return false;  // not all are linked yet
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (is_member(rank) && members().is_gone(rank)) return false;
   }
@@ -187,16 +189,15 @@ Result<bool> Shrinking::go_on() {
 }
 
 Status Shrinking::next_stage() {
-  const Deadline deadline = Deadline::after_ms(clock_, config_.connect_timeout_ms);
   switch (stage_) {
     case ShrinkStage::Agreeing:
       RDMACOLL_RETURN_IF_ERROR(make_ready());
       return say(ShrinkStage::Ready);
     case ShrinkStage::Ready:
-      RDMACOLL_RETURN_IF_ERROR(setup_->meet(records(), deadline));
+      RDMACOLL_RETURN_IF_ERROR(make_group());
       return say(ShrinkStage::Offered);
     case ShrinkStage::Offered: {
-      auto made = setup_->finish(deadline);
+      auto made = setup_->finish(Deadline::after_ms(clock_, 0));
       if (!made.ok()) return made.status();
       setup_.reset();
       made_.emplace_back(excluded_, make_(made.take(), excluded_));
@@ -215,17 +216,28 @@ Status Shrinking::next_stage() {
 }
 
 Status Shrinking::make_ready() {
+  const auto [rank, size] = place();
+  auto begun = GroupSetup::begin(transports_, linker_, clock_, config_,
+                                 members().layout().shrunk(size), rank, size);
+  if (!begun.ok()) return begun.status();
+  setup_.emplace(begun.take());
+  return Status();
+}
+
+Status Shrinking::make_group() {
+  const auto [rank, size] = place();
+  return setup_->meet(records(), first_to_meet(rank, size));
+}
+
+// This rank, and how many they are, in the new group.
+std::pair<uint32_t, uint32_t> Shrinking::place() const {
   uint32_t rank = 0, size = 0;
   for (uint32_t r = 0; r < world(); ++r) {
     if (excluded_[r]) continue;
     if (r < members().rank()) ++rank;
     ++size;
   }
-  auto begun =
-      GroupSetup::begin(transports_, clock_, config_, members().layout().shrunk(size), rank, size);
-  if (!begun.ok()) return begun.status();
-  setup_.emplace(begun.take());
-  return Status();
+  return {rank, size};
 }
 
 std::vector<std::string> Shrinking::records() const {

@@ -55,9 +55,9 @@ class Shrinking {
   // Makes a communicator of a new group; told who of the old one is not in it.
   using Make = std::function<std::shared_ptr<Communicator>(NewGroup, const RankSet& excluded)>;
 
-  // The group, the transports, who drives them and the clock outlive this.
-  Shrinking(Group& group, Transports& transports, Progress& progress, const Clock& clock,
-            Config config, Make make);
+  // The group, the transports, who links and who drives, and the clock outlive this.
+  Shrinking(Group& group, Transports& transports, Linker& linker, Progress& progress,
+            const Clock& clock, Config config, Make make);
   ~Shrinking();
 
   // A whole call, in the caller's thread: Communicator::shrink.
@@ -86,16 +86,19 @@ class Shrinking {
   Status say(ShrinkStage stage);
   Status excluded_by(uint32_t rank) const;
   Result<bool> adopt_decision();
+  Status make_group();
   Result<RankSet> whom_to_exclude() const;
   Status begin_anew(RankSet excluded);
   Result<bool> go_on();
   Status make_ready();
+  std::pair<uint32_t, uint32_t> place() const;
   std::vector<std::string> records() const;
   Status next_stage();
   Status fail(Status status);
 
   Group& group_;
   Transports& transports_;
+  Linker& linker_;
   Progress& progress_;
   const Clock& clock_;
   const Config config_;
@@ -111,6 +114,7 @@ class Shrinking {
   Status failure_;  // for good
 
   WorkPtr reading_;
+  // By rank, from the first reading on.
   RankSet gone_;                                   // when it began
   std::vector<std::optional<ShrinkState>> found_;  // the driver's until it is done
 };

@@ -153,8 +153,9 @@ struct Placement {
 // A region that a peer has offered with a note, or the note alone.
 struct RegionOffer {
   PeerId peer = 0;
-  uint64_t note = 0;  // what it means is known to those who offer; never 0 here
-  std::string key{};  // opens the region, as register_region() returned it; "": the note came alone
+  uint64_t note = 0;            // what it means is known to those who offer; never 0 here
+  RegionId region = kNoRegion;  // kNoRegion: the note came alone
+  std::string key{};            // opens the region, as register_region() returned it
 };
 inline constexpr uint64_t kNoNote = 0;
 

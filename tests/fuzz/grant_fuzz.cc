@@ -19,10 +19,13 @@ constexpr uint64_t kHeldBytes = 1 << 20;
 // What a rank that sends its blocks does with the grant of its peer.
 class Sender {
  public:
-  Sender() : links_(kWorld), block_(layout_.total_bytes() / kLineBytes) {
+  Sender() : block_(layout_.block_bytes() / kLineBytes), links_(layout_, 0, kWorld, mine()) {
     fake_.open_as = {3, nullptr, kHeldBytes};
-    for (uint32_t peer = 1; peer < kWorld; ++peer)
-      links_[peer] = {.transport = &fake_, .peer = peer};
+    for (uint32_t peer = 1; peer < kWorld; ++peer) {
+      links_.add(
+          peer,
+          {.transport = &fake_, .peer = peer, .own_slab = mine(), .own_room = layout_.room(peer)});
+    }
     operation_.plan = &plan_;
     operation_.sequence = 1;
     operation_.contiguous = false;
@@ -32,9 +35,9 @@ class Sender {
 
   void run(const std::string& bytes) {
     fake_.opened.clear();  // what it remembers would fill the memory
-    DirectPlacement placement(layout_, 0, base(), links_, nullptr, clock_, 1);
+    DirectPlacement placement(links_, nullptr, clock_, 1);
     placement.begin(operation_, kBlockBytes * kWorld);
-    Line& line = *reinterpret_cast<Line*>(base() + layout_.grant(kPeer));
+    Line& line = *reinterpret_cast<Line*>(base() + layout_.grant(layout_.room(kPeer)));
     line.signature = 0;
     std::memset(line.inline_data, 0, kInlineBytes);
     std::memcpy(line.inline_data, bytes.data(), std::min(bytes.size(), kInlineBytes));
@@ -55,6 +58,7 @@ class Sender {
   static bool is_sent(const Step& step) {
     return step.kind == StepKind::Signal && step.placed && step.peer == kPeer;
   }
+  Region mine() { return {.id = 0, .base = base(), .bytes = layout_.block_bytes()}; }
   std::byte* base() { return reinterpret_cast<std::byte*>(block_.data()); }
 
   struct alignas(kLineBytes) LineBytes {
@@ -65,8 +69,8 @@ class Sender {
   const Plan plan_ =
       make_plan(Collective::AllToAll, Algorithm::Direct, 0, Islands::apart(kWorld), 0);
   FakeTransport fake_{"verbs", ""};
-  std::vector<Link> links_;
   std::vector<LineBytes> block_;
+  PeerLinks links_;
   std::vector<std::byte> output_ = std::vector<std::byte>(kBlockBytes);
   Operation operation_;
 };

@@ -2,7 +2,6 @@
 // which island it names, and how much of a peer's heap is read afterwards. An input is an address,
 // or behind one byte a key.
 #include "csrc/engine/connect/transports.h"
-#include "tests/connect_one.h"
 #include "tests/fuzz/target.h"
 #include "tests/unit/engine/fake_transport.h"
 
@@ -47,7 +46,7 @@ void run(const std::string& bytes) {
     return;
   }
   RDMACOLL_CHECK(bytes.find(Transports::island_of(bytes)) != bytes.npos);
-  auto path = connect_one(side.transports, bytes, deadline);
+  auto path = side.transports.look(bytes, false);
   if (!path.ok()) return check_error(path.status());
   RDMACOLL_CHECK(path.value().transport == &side.fake);
   auto heap = side.transports.open_heap(path.value(), deadline);

@@ -77,7 +77,7 @@ class Key(NamedTuple):
 
 
 _HELLO = struct.Struct("<Q16s16sQIII32sB3x32x")  # the signature: zeros in a job without a secret
-_HELLO_MAGIC = 0x34306C6C6F63726D
+_HELLO_MAGIC = 0x35306C6C6F63726D
 HELLO_BYTES = _HELLO.size
 
 

@@ -37,6 +37,7 @@ class Shrinkers {
     world_.kill(r);
     world_.network().advance(1'000'000'000);
   }
+  void hold_links(bool hold) { world_.hold_links(hold); }
   void read(int r) {
     const WorkPtr reading = of(r).read();
     ASSERT_TRUE(world_.run_until([&] { return reading->done(); }));
@@ -79,12 +80,14 @@ class Shrinkers {
 TEST(Found, WhoBeginsAnewWhileOthersOpenItsMemoryIsWaitedFor) {
   Shrinkers ranks(3);
   ranks.go_on_together();
+  ranks.hold_links(true);
   ranks.go_on_together();  // all are offered
   ranks.read(0);
   ASSERT_TRUE(ranks.of(1).exclude(std::vector<int>{2}).ok());
   auto turned = ranks.of(0).consider();
   ASSERT_TRUE(turned.ok()) << turned.status().message();
   EXPECT_EQ(turned.value(), Shrinking::Turn::Waiting);
+  ranks.hold_links(false);
   EXPECT_EQ(ranks.end_of({0, 1}), "0: 01; 1: 01; ");
 }
 

@@ -46,6 +46,8 @@ LIFE = "csrc/engine/group/group_life.cc"
 MEMBERS = "csrc/engine/group/members.cc"
 SHRINKING = "csrc/engine/shrinking.cc"
 SHRINK_STATE = "csrc/engine/failure/shrink_state.cc"
+QUEUE = "csrc/engine/group/collective_queue.cc"
+LINKED_GROUP = "csrc/engine/connect/linked_group.cc"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,18 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "all peers write into the room that a rank has for itself",
+        LINKED_GROUP,
+        "link->room = rooms_.room_of(room);",
+        "link->room = rooms_.room_of(room * 0 + kOwnRoom);",
+    ),
+    Mutant(
+        "an operation does not ask for the peers that it has not met",
+        QUEUE,
+        "for (const uint16_t peer : plan.peers) links_.want(peer);",
+        "",
+    ),
     Mutant(
         "a slot is reused before it is given back",
         PORT,
@@ -195,8 +209,8 @@ MUTANTS = (
     Mutant(
         "what a rank sends to itself is announced by nothing but its number",
         PORT,
-        "store(*reinterpret_cast<Line*>(link_.mapped + line), counter, header);",
-        "store(*reinterpret_cast<Line*>(link_.mapped + line), counter, Header{});",
+        "store(*reinterpret_cast<Line*>(link_.slab.base + line), counter, header);",
+        "store(*reinterpret_cast<Line*>(link_.slab.base + line), counter, Header{});",
     ),
     Mutant(
         "a part of a neighbour's buffer is looked for at its beginning",

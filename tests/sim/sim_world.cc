@@ -52,24 +52,35 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
       between_hosts_(network_between_hosts(network_, options)),
       config_(config) {
   const auto world = static_cast<uint32_t>(options.world);
-  const Deadline deadline = Deadline::after_ms(network_.clock(), kTimeoutMs);
   std::vector<GroupSetup> setups;
   std::vector<std::string> records;
   for (uint32_t r = 0; r < world; ++r) {
     transports_.push_back(transports_of(static_cast<int>(r), options.hosts));
     auto heap = Heap::create(config);
     RDMACOLL_CHECK(heap.ok() && transports_.back()->adopt_heap(heap.take()).ok());
-    auto setup = GroupSetup::begin(*transports_.back(), network_.clock(), config,
+    linkers_.push_back(Linker::open(*transports_.back(), network_.clock()).take());
+    auto setup = GroupSetup::begin(*transports_.back(), *linkers_.back(), network_.clock(), config,
                                    small_layout(world, between_hosts_ != nullptr), r, world);
     RDMACOLL_CHECK(setup.ok());
     setups.push_back(setup.take());
     records.push_back(setups.back().record());
-  }
-  for (GroupSetup& setup : setups) RDMACOLL_CHECK(setup.meet(records, deadline).ok());
-  for (uint32_t r = 0; r < world; ++r) {
-    auto made = setups[r].finish(deadline);
-    RDMACOLL_CHECK(made.ok());
     drivers_.push_back(std::make_unique<Driver>());
+  }
+  // Some groups know all their ranks from the start; in others a rank has met its neighbours alone.
+  const bool in_rings = draw(2) == 0;
+  for (uint32_t r = 0; r < world; ++r) {
+    const std::vector<uint32_t> ring{(r + 1) % world, (r + world - 1) % world};
+    const bool is_alone = world == 1;
+    RDMACOLL_CHECK(
+        setups[r].meet(records, in_rings && !is_alone ? ring : first_to_meet(r, world)).ok());
+  }
+  for (uint32_t r = 0; r < world; ++r) {
+    auto made = setups[r].finish(Deadline{0});
+    while (made.status().code() == StatusCode::Timeout) {
+      step();
+      made = setups[r].finish(Deadline{0});
+    }
+    RDMACOLL_CHECK(made.ok());
     ranks_.push_back(adopt(static_cast<int>(r), made.take()));
   }
 }
@@ -87,17 +98,17 @@ std::unique_ptr<Transports> SimWorld::transports_of(int r, const std::vector<int
 
 EngineContext SimWorld::context(int r) {
   const auto rank = static_cast<size_t>(r);
-  return {*transports_[rank], *drivers_[rank], network_.clock(), tuning_,
-          algorithm_by_name(config_.algorithm)};
+  return {*transports_[rank], *linkers_[rank], *drivers_[rank],
+          network_.clock(),   tuning_,         algorithm_by_name(config_.algorithm)};
 }
 
 std::shared_ptr<Communicator> SimWorld::adopt(int r, NewGroup made) {
-  auto group = std::make_unique<Group>(network_.clock(), std::move(made.blocks),
+  auto group = std::make_unique<Group>(network_.clock(), std::move(made.links),
                                        transports_[static_cast<size_t>(r)]->heap(), config_);
   Group& adopted = *group;
-  auto communicator = std::make_shared<Communicator>(std::move(group), std::move(made.paths),
-                                                     std::move(made.islands), context(r),
-                                                     kTimeoutMs, nullptr, nullptr);
+  auto communicator =
+      std::make_shared<Communicator>(std::move(group), made.token, std::move(made.islands),
+                                     context(r), kTimeoutMs, nullptr, nullptr);
   groups_[communicator.get()] = &adopted;
   return communicator;
 }
@@ -105,8 +116,8 @@ std::shared_ptr<Communicator> SimWorld::adopt(int r, NewGroup made) {
 std::unique_ptr<Shrinking> SimWorld::shrinking_of(int r, Communicator& group,
                                                   Shrinking::Make make) {
   const auto rank = static_cast<size_t>(r);
-  return std::make_unique<Shrinking>(*groups_.at(&group), *transports_[rank], *drivers_[rank],
-                                     network_.clock(), config_, std::move(make));
+  return std::make_unique<Shrinking>(*groups_.at(&group), *transports_[rank], *linkers_[rank],
+                                     *drivers_[rank], network_.clock(), config_, std::move(make));
 }
 
 std::vector<Heap*> SimWorld::heaps() const {
@@ -116,8 +127,11 @@ std::vector<Heap*> SimWorld::heaps() const {
 }
 
 void SimWorld::step() {
-  const auto r = static_cast<size_t>(draw(ranks_.size()));
-  if (drivers_[r]->runs()) drivers_[r]->round(draw(8) == 0);
+  const auto r = static_cast<size_t>(draw(drivers_.size()));
+  if (drivers_[r]->runs()) {
+    drivers_[r]->round(draw(8) == 0);
+    if (draw(4) == 0 && !holds_links_) linkers_[r]->turn();
+  }
   ++rounds_;
   // A rank may do several rounds before anything arrives, or the other way round.
   for (uint64_t steps = draw(4); steps > 0; --steps) {

@@ -15,6 +15,7 @@
 
 #include "csrc/engine/communicator.h"
 #include "csrc/engine/connect/group_setup.h"
+#include "csrc/engine/connect/linker.h"
 #include "csrc/engine/shrinking.h"
 #include "csrc/transport/sim/network.h"
 
@@ -45,7 +46,7 @@ class SimWorld {
   std::vector<Heap*> heaps() const;  // by rank
   uint64_t draw(uint64_t below) { return random_() % below; }
 
-  // Drives one rank, drawn by chance, and lets the network take a step.
+  // Drives and links one rank, drawn by chance, and lets the network take a step.
   void step();
   // Until all works are done; false: it got stuck, which no schedule may bring about.
   bool run(const std::vector<WorkPtr>& works);
@@ -53,6 +54,8 @@ class SimWorld {
   // A rank that is stopped does nothing, as behind SIGSTOP or in a long computation, but is there.
   void stop(int r) { drivers_[static_cast<size_t>(r)]->stop(true); }
   void resume(int r) { drivers_[static_cast<size_t>(r)]->stop(false); }
+  // Nobody is linked to anybody meanwhile.
+  void hold_links(bool hold) { holds_links_ = hold; }
   // Steps until it holds, past every deadline; false: it does not come about.
   bool run_until(const std::function<bool()>& holds);
   uint64_t rounds() const { return rounds_; }
@@ -86,10 +89,12 @@ class SimWorld {
   const Config config_;
   const Tuning tuning_;
   std::vector<std::unique_ptr<Transports>> transports_;
+  std::vector<std::unique_ptr<Linker>> linkers_;
   std::vector<std::unique_ptr<Driver>> drivers_;
   std::vector<std::shared_ptr<Communicator>> ranks_;
   std::map<Communicator*, Group*> groups_;  // of each communicator that was adopted
   uint64_t rounds_ = 0;
+  bool holds_links_ = false;
 };
 
 // A few ranks that have an hour for each operation, but must run every so often.

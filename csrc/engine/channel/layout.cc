@@ -1,4 +1,5 @@
-// Layout: computed once per communicator. Lines first, so that a line's index stays small.
+// Layout: computed once per communicator. The lines of all rooms come first in a slab, so that a
+// line's index stays small.
 // Floor: engine/channel.
 #include "csrc/engine/channel/layout.h"
 
@@ -35,32 +36,29 @@ Layout Layout::within(uint32_t world, uint64_t block_bytes) {
 }
 
 Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
-    : grants_(world * uint64_t{kLineBytes}),  // the status lines lie before them
-      call_log_{2 * grants_, kCallLogBytes, std::min(world, kMaxCallLogsRead)},
-      slot_bytes_(slot_bytes),
-      stage_bytes_(stage_bytes) {
-  uint64_t next = call_log_.end();
+    : rooms_(std::min(world, kRoomsPerSlab)), slot_bytes_(slot_bytes), stage_bytes_(stage_bytes) {
+  room_line_bytes_ = 3 * kLineBytes;  // status, grant, heartbeat
   for (uint8_t channel = 0; channel < kChannels; ++channel) {
-    channels_[channel].depth = depth_of(channel);
-    channels_[channel].lines = next;
-    next += world * (depth(channel) + 1ull) * kLineBytes;
+    Channel& one = channels_[channel];
+    one.depth = depth_of(channel);
+    one.lines = room_line_bytes_;
+    room_line_bytes_ += (one.depth + 1ull) * kLineBytes;
+    if (!has_slots(channel)) continue;
+    one.slots = room_slot_bytes_;
+    room_slot_bytes_ += 2 * one.depth * this->slot_bytes(channel);  // and the bounce slots
   }
-  RDMACOLL_CHECK(next / kLineBytes <= kMaxLinesPerRegion);
-  next = whole_pages(next);
+  RDMACOLL_CHECK(rooms_ * room_line_bytes_ / kLineBytes <= kMaxLinesPerRegion);
+  slots_begin_ = whole_pages(rooms_ * room_line_bytes_);
+  uint64_t next = slab_bytes();
   for (uint8_t channel = 0; channel < kChannels; ++channel) {
-    if (has_slots(channel)) {
-      const uint64_t bytes = world * depth(channel) * this->slot_bytes(channel);
-      channels_[channel].slots = next;
-      channels_[channel].bounce = next + bytes;
-      next += 2 * bytes;
-    } else if (is_stage_channel(channel)) {
-      channels_[channel].stages = next;
-      next += depth(channel) * stage_bytes_;
-    }
+    if (!is_stage_channel(channel)) continue;
+    channels_[channel].stages = next;
+    next += depth(channel) * stage_bytes_;
   }
-  shrink_state_ = {next, kShrinkStateBytes, std::min(world, kShrinkStatePlaces)};
-  heartbeat_ = {shrink_state_.end(), kLineBytes, world};
-  total_bytes_ = heartbeat_.end();
+  call_log_ = {next, kCallLogBytes, std::min(world, kMaxCallLogsRead)};
+  shrink_state_ = {call_log_.end(), kShrinkStateBytes, std::min(world, kShrinkStatePlaces)};
+  heartbeat_ = shrink_state_.end();
+  block_bytes_ = heartbeat_ + kLineBytes;
 }
 
 }  // namespace rdmacoll

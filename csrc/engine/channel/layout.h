@@ -1,16 +1,20 @@
-// Layout: where lines, slots and stages lie in a rank's block. A function of the world and the
-// configuration alone, so that every rank knows the offsets in everybody's block.
+// Layout: where lines, slots and stages lie in a rank's memory. A function of the world and the
+// configuration alone, so that every rank knows the offsets in everybody's memory.
 // Floor: engine/channel. Thread: a value.
 //
-// The block of a rank, for each channel and each writer p:
-//   lines   `depth` lines in which p announces its messages to me
-//   credit  one line in which p says how many of my messages it has consumed
-//   slots   `depth` slots that p writes its messages into; smaller ones for eager messages (p2p.h)
-//   bounce  `depth` slots of my own, sources of my puts to a p whose memory is not mapped
-// and for each stage channel `depth` stages of my own, for each p one status line (member_status.h)
-// and one in which p grants me where its messages are placed (direct_placement.h). Three areas are
-// for peers to read: the log of what I have called (call_log.h); at the end what I say when the
-// group is shrunk (shrink_state.h), and my heartbeat (heartbeat_monitor.h).
+// What one peer writes to a rank goes to a room. A slab holds some of them; the first slab is the
+// front of the rank's block, others are regions of their own. A rank gives a room to whom it meets,
+// and one to itself. A room has
+//   one line for the peer's status (member_status.h), one in which it grants me where its messages
+//   are placed (direct_placement.h), and a place for its heartbeat when I read that
+// and for each channel
+//   lines   `depth` lines in which the peer announces its messages to me
+//   credit  one line in which it says how many of my messages it has consumed
+//   slots   `depth` slots that it writes its messages into; smaller ones for eager messages (p2p.h)
+//   bounce  `depth` slots of my own, sources of my puts to it if its memory is not mapped
+// Behind its rooms a block has `depth` stages of my own for each stage channel, and three areas for
+// peers to read: the log of what I have called (call_log.h), what I say when the group is shrunk
+// (shrink_state.h), and my heartbeat (heartbeat_monitor.h).
 #pragma once
 
 #include <algorithm>
@@ -51,11 +55,20 @@ struct ReadArea {
   uint64_t end() const { return place(places); }
 };
 
+// The room of a rank's first slab that it has for itself.
+inline constexpr uint32_t kOwnRoom = 0;
+
+// Where a room is in its slab.
+struct PeerRoom {
+  uint64_t lines = 0;
+  uint64_t slots = 0;
+};
+
 class Layout {
  public:
   // Both sizes are multiples of a line.
   Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes);
-  // The largest slots with which those of one channel take no more than block_bytes
+  // The largest slots with which those of one channel for all peers take no more than block_bytes
   // (Config::block_bytes), between the limits.
   static Layout within(uint32_t world, uint64_t block_bytes);
   // Of a smaller group with the same slots and stages: its blocks are no larger than these.
@@ -68,43 +81,55 @@ class Layout {
     return std::max<uint64_t>(slot_bytes_ / kEagerShare / kLineBytes, 1) * kLineBytes;
   }
   uint64_t stage_bytes() const { return stage_bytes_; }
-  uint64_t total_bytes() const { return total_bytes_; }
 
-  uint64_t lines(uint8_t channel, uint32_t writer) const {
-    return channels_[channel].lines + writer * (depth(channel) + 1ull) * kLineBytes;
+  // --- slabs ------------------------------------------------------------------------------------
+  uint32_t rooms() const { return rooms_; }  // of a slab
+  uint64_t slab_bytes() const { return slots_begin_ + rooms_ * room_slot_bytes_; }
+  // Below rooms().
+  PeerRoom room(uint32_t index) const {
+    return {index * room_line_bytes_, slots_begin_ + index * room_slot_bytes_};
   }
-  uint64_t credit(uint8_t channel, uint32_t writer) const {
-    return lines(channel, writer) + depth(channel) * kLineBytes;
+  uint64_t status(const PeerRoom& room) const { return room.lines; }
+  uint64_t grant(const PeerRoom& room) const { return room.lines + kLineBytes; }
+  uint64_t read_heartbeat(const PeerRoom& room) const { return room.lines + 2 * kLineBytes; }
+  uint64_t lines(uint8_t channel, const PeerRoom& room) const {
+    return room.lines + channels_[channel].lines;
   }
-  uint64_t slots(uint8_t channel, uint32_t writer) const {
-    return channels_[channel].slots + writer * depth(channel) * slot_bytes(channel);
+  uint64_t credit(uint8_t channel, const PeerRoom& room) const {
+    return lines(channel, room) + depth(channel) * kLineBytes;
   }
-  uint64_t bounce(uint8_t channel, uint32_t peer) const {
-    return channels_[channel].bounce + peer * depth(channel) * slot_bytes(channel);
+  uint64_t slots(uint8_t channel, const PeerRoom& room) const {
+    return room.slots + channels_[channel].slots;
   }
+  uint64_t bounce(uint8_t channel, const PeerRoom& room) const {
+    return slots(channel, room) + depth(channel) * slot_bytes(channel);
+  }
+
+  // --- the block, behind its rooms --------------------------------------------------------------
+  uint64_t block_bytes() const { return block_bytes_; }
   uint64_t stages(uint8_t channel) const { return channels_[channel].stages; }
-  uint64_t status(uint32_t writer) const { return writer * uint64_t{kLineBytes}; }
-  uint64_t grant(uint32_t writer) const { return grants_ + writer * uint64_t{kLineBytes}; }
   const ReadArea& call_log() const { return call_log_; }
   const ReadArea& shrink_state() const { return shrink_state_; }
-  const ReadArea& heartbeat() const { return heartbeat_; }  // a line; a place for each peer
+  uint64_t heartbeat() const { return heartbeat_; }  // a line
 
  private:
   struct Channel {
     uint32_t depth = 0;
-    uint64_t lines = 0;
-    uint64_t slots = 0;
-    uint64_t bounce = 0;
+    uint64_t lines = 0;  // from the room's
+    uint64_t slots = 0;  // from the room's
     uint64_t stages = 0;
   };
   std::array<Channel, kChannels> channels_;
-  uint64_t grants_;
-  ReadArea call_log_;
-  ReadArea shrink_state_;
-  ReadArea heartbeat_;
+  uint32_t rooms_;
   uint64_t slot_bytes_;
   uint64_t stage_bytes_;
-  uint64_t total_bytes_ = 0;
+  uint64_t room_line_bytes_ = 0;
+  uint64_t room_slot_bytes_ = 0;
+  uint64_t slots_begin_ = 0;
+  ReadArea call_log_;
+  ReadArea shrink_state_;
+  uint64_t heartbeat_ = 0;
+  uint64_t block_bytes_ = 0;
 };
 
 }  // namespace rdmacoll

@@ -23,7 +23,7 @@ Posted MemberStatus::publish(const Link& peer, uint64_t line) const {
   Header header;
   header.inline_bytes = sizeof(wire);
   std::memcpy(header.inline_data, &wire, sizeof(wire));
-  return peer.transport->signal(peer.peer, kOrderedChannel, {peer.region, line, kLineBytes}, 1,
+  return peer.transport->signal(peer.peer, kOrderedChannel, {peer.slab.id, line, kLineBytes}, 1,
                                 header);
 }
 

@@ -16,24 +16,22 @@ constexpr uint64_t kPlaced = 0;
 
 }  // namespace
 
-PortMemory::PortMemory(const Layout& layout, const Region& mine, uint8_t channel, uint32_t my_rank,
-                       uint32_t peer_rank)
+PortMemory::PortMemory(const Layout& layout, const Link& link, uint8_t channel)
     : depth_(layout.depth(channel)),
       slot_bytes_(layout.slot_bytes(channel)),
-      lines_(reinterpret_cast<Line*>(mine.base + layout.lines(channel, peer_rank))),
-      slots_(mine.base + layout.slots(channel, peer_rank)),
-      bounce_(mine.base + layout.bounce(channel, peer_rank)),
-      region_(mine.id),
-      peer_lines_(layout.lines(channel, my_rank)),
-      peer_slots_(layout.slots(channel, my_rank)) {}
+      lines_(reinterpret_cast<Line*>(link.own_slab.base + layout.lines(channel, link.own_room))),
+      slots_(link.own_slab.base + layout.slots(channel, link.own_room)),
+      bounce_(link.own_slab.base + layout.bounce(channel, link.own_room)),
+      region_(link.own_slab.id),
+      peer_lines_(layout.lines(channel, link.room)),
+      peer_slots_(layout.slots(channel, link.room)) {}
 
-Port::Port(const Layout& layout, const Link& link, const Region& my_block, uint8_t channel,
-           uint32_t my_rank, uint32_t peer_rank)
+Port::Port(const Layout& layout, const Link& link, uint8_t channel)
     : link_(link),
       channel_(channel),
       has_slots_(!is_stage_channel(channel)),
-      memory_(layout, my_block, channel, my_rank, peer_rank) {
-  if (link_.mapped == nullptr) tickets_.resize(memory_.depth());
+      memory_(layout, link, channel) {
+  if (!is_mapped()) tickets_.resize(memory_.depth());
 }
 
 bool Port::can_send() const {
@@ -59,13 +57,13 @@ void Port::advance_returned(uint32_t credit) const {
 std::byte* Port::outgoing(uint64_t bytes) {
   if (travels_inline(bytes)) return header_.inline_data;
   RDMACOLL_CHECK(bytes <= memory_.slot_bytes());
-  return link_.mapped != nullptr ? link_.mapped + memory_.peer_slot(sent_)
-                                 : memory_.bounce(sent_, bytes).data;
+  return is_mapped() ? link_.slab.base + memory_.peer_slot(sent_)
+                     : memory_.bounce(sent_, bytes).data;
 }
 
 bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t length_and_sequence,
                     const ZeroCopySource* source, const RemoteSlice* placement) {
-  const bool put_due = link_.mapped == nullptr && has_slots_ && bytes > kInlineBytes;
+  const bool put_due = !is_mapped() && has_slots_ && bytes > kInlineBytes;
   if (put_due && !put_posted_ && !put_message(bytes, source, placement)) return false;
   header_.signature = signature;
   header_.length_and_sequence = length_and_sequence;
@@ -81,7 +79,7 @@ bool Port::announce(uint32_t signature, uint64_t bytes, uint32_t length_and_sequ
 
 Posted Port::signal(uint64_t line, uint64_t counter, const Header& header) const {
   if (link_.transport == nullptr) {
-    store(*reinterpret_cast<Line*>(link_.mapped + line), counter, header);
+    store(*reinterpret_cast<Line*>(link_.slab.base + line), counter, header);
     return Posted::Done;
   }
   return link_.transport->signal(link_.peer, channel_, remote(line, kLineBytes), counter, header);
@@ -106,7 +104,7 @@ void Port::write_header(uint64_t bytes, const ZeroCopySource* source) {
     return;
   }
   uint64_t where = kInSlot;
-  if (link_.mapped == nullptr) {
+  if (!is_mapped()) {
     if (put_posted_ && put_placed_) where = kPlaced;
   } else if (source != nullptr) {
     where = source->offset;
@@ -145,12 +143,11 @@ const std::byte* Port::incoming(uint64_t bytes) const {
 }
 
 bool Port::is_zero_copy(uint64_t bytes) const {
-  return link_.mapped != nullptr && !travels_inline(bytes) && newest_source() != kInSlot;
+  return is_mapped() && !travels_inline(bytes) && newest_source() != kInSlot;
 }
 
 bool Port::is_placed(uint64_t bytes) const {
-  return link_.mapped == nullptr && has_slots_ && !travels_inline(bytes) &&
-         newest_source() == kPlaced;
+  return !is_mapped() && has_slots_ && !travels_inline(bytes) && newest_source() == kPlaced;
 }
 
 uint64_t Port::newest_source() const {
@@ -180,7 +177,7 @@ void Port::consume(bool was_zero_copy) {
 bool Port::settle() {
   pay_credit();
   if (credited_ < zero_copy_read_) return false;
-  if (link_.mapped != nullptr) {
+  if (is_mapped()) {
     if (returned_ < zero_copy_sent_) look_for_credit();
     return returned_ >= zero_copy_sent_;
   }

@@ -9,27 +9,10 @@
 #include <vector>
 
 #include "csrc/engine/channel/layout.h"
+#include "csrc/engine/channel/link.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
-
-// How one rank reaches another's block. Without a transport it is the rank's own.
-struct Link {
-  Transport* transport = nullptr;
-  PeerId peer = 0;
-  RegionId region = kNoRegion;        // the peer's block
-  std::byte* mapped = nullptr;        // the same, if this rank can load and store it
-  std::span<const std::byte> heap{};  // the peer's, if it is mapped
-  bool maps_mine = true;              // whether the peer, if it maps memory, maps this rank's heap
-};
-
-// Where the blocks of a group's ranks are: this rank's own, and how it reaches the others'.
-struct GroupBlocks {
-  uint32_t rank = 0;
-  Layout layout;
-  Region mine{};            // zeroed
-  std::vector<Link> links;  // by rank; the own entry is empty
-};
 
 // Where the bytes of a zero-copy message are (plan.h, "Zero copy"): in this rank's heap.
 struct ZeroCopySource {
@@ -41,8 +24,7 @@ struct ZeroCopySource {
 // numbered from 0 in each direction, and take the places in turn.
 class PortMemory {
  public:
-  PortMemory(const Layout& layout, const Region& mine, uint8_t channel, uint32_t my_rank,
-             uint32_t peer_rank);
+  PortMemory(const Layout& layout, const Link& link, uint8_t channel);
 
   uint32_t depth() const { return depth_; }
   uint64_t slot_bytes() const { return slot_bytes_; }
@@ -59,7 +41,7 @@ class PortMemory {
     return {bounce_ + index(message) * slot_bytes_, bytes, region_};
   }
 
-  // The peer's, as offsets in its block.
+  // The peer's, as offsets in its slab.
   uint64_t peer_line(uint64_t message) const {
     return peer_lines_ + index(message) * uint64_t{kLineBytes};
   }
@@ -79,15 +61,14 @@ class PortMemory {
 
 class Port {
  public:
-  Port(const Layout& layout, const Link& link, const Region& my_block, uint8_t channel,
-       uint32_t my_rank, uint32_t peer_rank);
+  Port(const Layout& layout, const Link& link, uint8_t channel);
 
   // --- out ------------------------------------------------------------------------------------
   // Whether the next message has a place; only then may it be written and announced.
   bool can_send() const;
   const Link& link() const { return link_; }
   // Whether what is written here is in the peer's memory at once.
-  bool is_mapped() const { return link_.mapped != nullptr; }
+  bool is_mapped() const { return link_.is_mapped(); }
   // Where the next message of so many bytes is to be written.
   std::byte* outgoing(uint64_t bytes);
   // Announces what was written, or stays in its source. A peer that is not mapped gets it where it
@@ -143,7 +124,7 @@ class Port {
   uint64_t newest_source() const;
   bool travels_inline(uint64_t bytes) const { return has_slots_ && bytes <= kInlineBytes; }
   RemoteSlice remote(uint64_t offset, uint64_t bytes) const {
-    return {link_.region, offset, bytes};
+    return {link_.slab.id, offset, bytes};
   }
 
   Link link_;

@@ -14,27 +14,19 @@ constexpr int64_t kPatienceNs = 100'000;
 
 }  // namespace
 
-DirectPlacement::DirectPlacement(const Layout& layout, uint32_t rank, std::byte* my_block,
-                                 const std::vector<Link>& links, const Heap* heap,
-                                 const Clock& clock, uint64_t least_bytes)
-    : layout_(layout),
-      rank_(rank),
-      my_block_(my_block),
-      links_(links),
-      heap_(heap),
-      clock_(clock),
-      least_bytes_(least_bytes),
-      given_(links.size()),
-      expected_(links.size()) {
-  for (const Link& link : links_) {
-    has_remote_peers_ |= link.transport != nullptr && link.mapped == nullptr;
-  }
-}
+DirectPlacement::DirectPlacement(const PeerLinks& links, const Heap* heap, const Clock& clock,
+                                 uint64_t least_bytes)
+    : links_(links), heap_(heap), clock_(clock), least_bytes_(least_bytes) {}
 
 void DirectPlacement::begin(const Operation& operation, uint64_t bytes) {
   operation_ = &operation;
   unsent_ = 0;
-  if (!has_remote_peers_ || bytes < least_bytes_) return;
+  if (!links_.some_are_remote() || bytes < least_bytes_) return;
+  const size_t met = links_.count() + 1;
+  if (given_.size() < met) {
+    given_.resize(met);
+    expected_.resize(met);
+  }
   for (const Step& step : operation.plan->steps) {
     if (!is_placed(step)) continue;
     if (step.kind == StepKind::Wait) {
@@ -45,7 +37,7 @@ void DirectPlacement::begin(const Operation& operation, uint64_t bytes) {
   }
   for (Given& given : given_) {
     if (!is_due(given)) continue;
-    fill_in(given, *links_[&given - given_.data()].transport);
+    fill_in(given, *link(given.peer).transport);
     ++unsent_;
   }
   send_grants();
@@ -59,7 +51,7 @@ uint64_t DirectPlacement::bytes_of(BlockRange blocks) const {
 }
 
 bool DirectPlacement::is_placed(const Step& step) const {
-  return step.placed && links_[step.peer].mapped == nullptr && bytes_of(step.blocks) != 0;
+  return step.placed && !link(step.peer).is_mapped() && bytes_of(step.blocks) != 0;
 }
 
 bool DirectPlacement::is_due(const Direction& direction) const {
@@ -73,14 +65,15 @@ void DirectPlacement::count(const Step& step, Direction& direction) const {
 }
 
 void DirectPlacement::expect(const Step& step) {
-  Expected& expected = expected_[step.peer];
+  Expected& expected = *of(links_.at(step.peer), expected_);
   if (expected.sequence != operation_->sequence) expected = Expected{};
   count(step, expected);
 }
 
 void DirectPlacement::give(const Step& step) {
-  Given& given = given_[step.peer];
+  Given& given = *of(links_.at(step.peer), given_);
   if (given.sequence != operation_->sequence) given = Given{};
+  given.peer = step.peer;
   count(step, given);
   if (operation_->contiguous) {
     given.begin = given.block_at = operation_->output;
@@ -119,15 +112,15 @@ void DirectPlacement::fill_in(Given& given, const Transport& transport) const {
 }
 
 void DirectPlacement::send_grants() {
-  for (uint32_t peer = 0; unsent_ > 0 && peer < given_.size(); ++peer) {
-    Given& given = given_[peer];
+  for (size_t i = 0; unsent_ > 0 && i < given_.size(); ++i) {
+    Given& given = given_[i];
     if (!is_due(given) || given.sent) continue;
-    const Link& link = links_[peer];
+    const Link& link = this->link(given.peer);
     Header header;
     header.signature = given.signature;
     header.inline_bytes = sizeof(Grant);
     std::memcpy(header.inline_data, &given.grant, sizeof(Grant));
-    const RemoteSlice line{link.region, layout_.grant(rank_), kLineBytes};
+    const RemoteSlice line{link.slab.id, links_.layout().grant(link.room), kLineBytes};
     if (link.transport->signal(link.peer, kOrderedChannel, line, given.sequence, header) ==
         Posted::Full) {
       return;
@@ -138,19 +131,19 @@ void DirectPlacement::send_grants() {
 }
 
 bool DirectPlacement::is_undecided(uint32_t peer) {
-  Expected& expected = expected_[peer];
-  if (!is_due(expected)) return false;
-  if (expected.answer == Answer::None) read_answer(peer, expected);
-  return expected.answer == Answer::None && clock_.now_ns() < wait_until_ns_;
+  Expected* expected = of(links_.at(peer), expected_);
+  if (expected == nullptr || !is_due(*expected)) return false;
+  if (expected->answer == Answer::None) read_answer(link(peer), *expected);
+  return expected->answer == Answer::None && clock_.now_ns() < wait_until_ns_;
 }
 
-void DirectPlacement::read_answer(uint32_t peer, Expected& expected) {
-  const auto& line = *reinterpret_cast<const Line*>(my_block_ + layout_.grant(peer));
+void DirectPlacement::read_answer(const Link& link, Expected& expected) {
+  const auto& line =
+      *reinterpret_cast<const Line*>(link.own_slab.base + links_.layout().grant(link.own_room));
   if (line.counter.load(std::memory_order_acquire) != expected.sequence) return;
   std::memcpy(&expected.grant, line.inline_data, sizeof(Grant));
   expected.answer = Answer::Slots;
   if (line.signature != expected.signature || !expected.grant.leads_somewhere()) return;
-  const Link& link = links_[peer];
   const std::string_view key(expected.grant.key.data(), expected.grant.key.size());
   Result<Region> region = link.transport->open_region(link.peer, key, Deadline{0});
   if (!region.ok()) return;
@@ -160,11 +153,11 @@ void DirectPlacement::read_answer(uint32_t peer, Expected& expected) {
 
 std::optional<RemoteSlice> DirectPlacement::place(uint32_t peer, BlockRange blocks,
                                                   const Piece& piece) const {
-  const Expected& expected = expected_[peer];
-  const bool granted =
-      expected.sequence == operation_->sequence && expected.answer == Answer::Granted;
+  const Expected* expected = of(links_.at(peer), expected_);
+  const bool granted = expected != nullptr && expected->sequence == operation_->sequence &&
+                       expected->answer == Answer::Granted;
   if (!granted || piece.bytes <= kInlineBytes) return std::nullopt;
-  const Grant& grant = expected.grant;
+  const Grant& grant = expected->grant;
   // Unsigned, because the peer may have written anything: sums wrap, and end where it holds
   // nothing.
   const uint64_t from_block =
@@ -172,14 +165,14 @@ std::optional<RemoteSlice> DirectPlacement::place(uint32_t peer, BlockRange bloc
           ? 0
           : (uint64_t{blocks.first} - grant.block) * static_cast<uint64_t>(grant.stride_bytes);
   const uint64_t offset = grant.offset + from_block + piece.offset;
-  if (!expected.region.holds(offset, piece.bytes)) return std::nullopt;
-  return RemoteSlice{expected.region.id, offset, piece.bytes};
+  if (!expected->region.holds(offset, piece.bytes)) return std::nullopt;
+  return RemoteSlice{expected->region.id, offset, piece.bytes};
 }
 
 bool DirectPlacement::is_granted_to(uint32_t peer) const {
-  const Given& given = given_[peer];
-  return operation_ != nullptr && given.sequence == operation_->sequence && given.sent &&
-         given.grant.leads_somewhere();
+  const Given* given = of(links_.at(peer), given_);
+  return operation_ != nullptr && given != nullptr && given->sequence == operation_->sequence &&
+         given->sent && given->grant.leads_somewhere();
 }
 
 }  // namespace rdmacoll

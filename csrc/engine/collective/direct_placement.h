@@ -19,8 +19,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/engine/channel/heap.h"
-#include "csrc/engine/channel/layout.h"
-#include "csrc/engine/channel/port.h"
+#include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/collective/operation.h"
 
 namespace rdmacoll {
@@ -28,11 +27,10 @@ namespace rdmacoll {
 class DirectPlacement {
  public:
   // least_bytes: from or to a peer, of what fewer are, nothing is placed.
-  DirectPlacement(const Layout& layout, uint32_t rank, std::byte* my_block,
-                  const std::vector<Link>& links, const Heap* heap, const Clock& clock,
+  DirectPlacement(const PeerLinks& links, const Heap* heap, const Clock& clock,
                   uint64_t least_bytes);
 
-  // The operation, of so many bytes on this rank, must outlive its run.
+  // The operation, of so many bytes on this rank, must outlive its run. All its peers are met.
   void begin(const Operation& operation, uint64_t bytes);
   // Sends what found the transport full.
   void send_grants();
@@ -67,6 +65,7 @@ class DirectPlacement {
     uint32_t signature = 0;  // of all its messages: grants and sends must mean the same
   };
   struct Given : Direction {
+    uint32_t peer = 0;
     bool sent = false;
     Grant grant;
     const std::byte* block_at = nullptr;  // of grant.block
@@ -89,20 +88,21 @@ class DirectPlacement {
   void give(const Step& step);
   void add_block(Given& given, uint16_t block, uint64_t bytes);
   void fill_in(Given& given, const Transport& transport) const;
-  void read_answer(uint32_t peer, Expected& expected);
+  void read_answer(const Link& link, Expected& expected);
+  const Link& link(uint32_t peer) const { return links_.at(peer)->link; }
+  template <typename Directions>
+  static auto of(const MetPeer* peer, Directions& directions) {
+    return peer != nullptr && peer->index < directions.size() ? &directions[peer->index] : nullptr;
+  }
 
-  const Layout& layout_;
-  const uint32_t rank_;
-  std::byte* const my_block_;
-  const std::vector<Link>& links_;
+  const PeerLinks& links_;
   const Heap* const heap_;
   const Clock& clock_;
   const uint64_t least_bytes_;
-  bool has_remote_peers_ = false;
 
   const Operation* operation_ = nullptr;
-  std::vector<Given> given_;        // by peer
-  std::vector<Expected> expected_;  // by peer
+  std::vector<Given> given_;        // by MetPeer::index
+  std::vector<Expected> expected_;  // the same
   uint32_t unsent_ = 0;
   int64_t wait_until_ns_ = 0;
 };

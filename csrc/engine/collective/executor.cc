@@ -33,29 +33,21 @@ Tiling tiling_of(const Operation& operation, const Layout& layout) {
                            operation.grain);
 }
 
-bool reads_any_memory(const std::vector<Link>& links) {
-  return std::any_of(links.begin(), links.end(), [](const Link& link) {
-    return link.transport != nullptr && link.transport->info().any_memory;
-  });
-}
-
 }  // namespace
 
-Executor::Executor(const Layout& layout, uint32_t rank, std::byte* my_block,
-                   const std::vector<Link>& links, std::vector<std::vector<Port>>& ports,
-                   const Heap* heap, const Config& config, const Clock& clock)
-    : layout_(layout),
-      my_block_(my_block),
-      links_(links),
-      ports_(ports),
+Executor::Executor(PeerLinks& links, const Heap* heap, const Config& config, const Clock& clock)
+    : links_(links),
+      layout_(links.layout()),
       heap_(heap),
-      maps_mine_(
-          std::all_of(links.begin(), links.end(),
-                      [](const Link& link) { return link.mapped == nullptr || link.maps_mine; })),
       store_choice_(config.stores, clock),
-      placement_(layout, rank, my_block, links, heap, clock,
+      placement_(links, heap, clock,
                  kPlacementTimesZeroCopy * static_cast<uint64_t>(config.zero_copy_remote_bytes)),
-      zero_copy_{static_cast<uint64_t>(config.zero_copy_remote_bytes), reads_any_memory(links)} {}
+      zero_copy_{static_cast<uint64_t>(config.zero_copy_remote_bytes)} {}
+
+bool Executor::has_met(const Plan& plan) const {
+  return links_.all_met() || std::all_of(plan.peers.begin(), plan.peers.end(),
+                                         [&](uint32_t peer) { return links_.at(peer) != nullptr; });
+}
 
 void Executor::start(const Operation& operation) {
   RDMACOLL_CHECK(!running());
@@ -137,7 +129,7 @@ bool Executor::wait(const Step& step, uint64_t bytes) {
   if (line == nullptr) return false;
   if (line->signature != operation_->message_signature(step.blocks) ||
       line->length_and_sequence != length_and_sequence(bytes)) {
-    status_ = mismatch(step.peer);
+    status_ = mismatch_with(step.peer, operation_->call());
     return false;
   }
   return true;
@@ -216,7 +208,7 @@ Stores Executor::stores_for(const Operand& destination) const {
     case Buffer::Output:
       return to_output_;
     case Buffer::PeerSlot:
-      return links_[destination.rank].mapped != nullptr ? to_peers_.stores : Stores::Cached;
+      return link(destination.rank).is_mapped() ? to_peers_.stores : Stores::Cached;
     default:
       return to_peers_.stores;
   }
@@ -247,7 +239,7 @@ const std::byte* Executor::received(const Operand& operand, const Piece& piece,
     return from.in_source(ahead_in_source(operand, piece, tile), piece.bytes);
   if (from.is_placed(part.bytes)) return in_output(operand.blocks, piece);
   if (operand.buffer == Buffer::Slot) return from.incoming(part.bytes) + part.offset;
-  return links_[operand.rank].mapped + layout_.stages(operand.channel) +
+  return link(operand.rank).block.base + layout_.stages(operand.channel) +
          from.incoming_index() * layout_.stage_bytes() +
          tiling_->stage_offset(operand.blocks.first, tile);
 }
@@ -278,7 +270,7 @@ std::byte* Executor::destination(const Operand& operand, const Piece& piece, uin
       return port(operand.channel, operand.rank).outgoing(part.bytes) + part.offset;
     }
     case Buffer::Stage:
-      return my_block_ + layout_.stages(operand.channel) +
+      return links_.block().base + layout_.stages(operand.channel) +
              port(operand.channel, stage_reader()).outgoing_index() * layout_.stage_bytes() +
              tiling_->stage_offset(operand.blocks.first, tile);
     case Buffer::Input:
@@ -295,10 +287,10 @@ uint32_t Executor::length_and_sequence(uint64_t bytes) const {
   return static_cast<uint32_t>(bytes) | packed_sequence(operation_->sequence);
 }
 
-Status Executor::mismatch(uint32_t peer) const {
+Status mismatch_with(uint32_t peer, const CollectiveCall& mine) {
   return Status(StatusCode::Mismatch,
                 "rank " + std::to_string(peer) + " is in another operation than this rank's " +
-                    describe(operation_->call()) +
+                    describe(mine) +
                     "; all ranks of a group must start the same collectives in the same order, "
                     "with equal dtype, operation, root and sizes");
 }
@@ -310,7 +302,7 @@ Status Executor::compare_with(uint32_t peer) const {
     const bool same_number =
         (line->length_and_sequence & kSequenceMask) == packed_sequence(operation_->sequence);
     const bool same_operation = ((line->signature ^ operation_->signature) & 0xFFFF) == 0;
-    if (same_number && !same_operation) return mismatch(peer);
+    if (same_number && !same_operation) return mismatch_with(peer, operation_->call());
   }
   return Status();
 }
@@ -342,7 +334,7 @@ bool Executor::may_write_output(uint32_t peer) const {
 }
 
 bool Executor::needs(uint32_t peer) const {
-  if (lanes_left_ == 0) return links_[peer].mapped != nullptr && is_unsettled_with(peer);
+  if (lanes_left_ == 0) return is_unsettled_with(peer) && link(peer).is_mapped();
   for (uint32_t lane = 0; running() && lane < lanes_.size(); ++lane) {
     const LaneState& state = lanes_[lane];
     if (state.tile == state.tiles) continue;

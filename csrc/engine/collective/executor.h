@@ -11,7 +11,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/channel/heap.h"
-#include "csrc/engine/channel/layout.h"
+#include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/channel/port.h"
 #include "csrc/engine/channel/store_choice.h"
 #include "csrc/engine/collective/direct_placement.h"
@@ -19,14 +19,17 @@
 
 namespace rdmacoll {
 
+// The error for a peer that is in another collective than this rank, which is in that one.
+Status mismatch_with(uint32_t peer, const CollectiveCall& mine);
+
 class Executor {
  public:
-  // ports[channel][peer]. The block is this rank's own, as is the heap, which may be nullptr.
-  Executor(const Layout& layout, uint32_t rank, std::byte* my_block, const std::vector<Link>& links,
-           std::vector<std::vector<Port>>& ports, const Heap* heap, const Config& config,
-           const Clock& clock);
+  // The heap is this rank's own, or nullptr.
+  Executor(PeerLinks& links, const Heap* heap, const Config& config, const Clock& clock);
 
-  // The operation must outlive its run; one at a time.
+  // Whether this rank has met all peers of the plan.
+  bool has_met(const Plan& plan) const;
+  // That must be so. The operation must outlive its run; one at a time.
   void start(const Operation& operation);
   // One round over the lanes, each at most to the end of its tile; whether anything moved.
   bool advance();
@@ -51,8 +54,6 @@ class Executor {
   // Ok, or Mismatch: the peer is in the collective of the same number, but in another one. Seen
   // where its messages come on a channel that this rank's plan does not read.
   Status compare_with(uint32_t peer) const;
-  // The error for a peer that is in another collective than this rank.
-  Status mismatch(uint32_t peer) const;
 
  private:
   struct LaneState {
@@ -63,10 +64,7 @@ class Executor {
 
   struct ZeroCopy {
     const uint64_t remote_bytes;  // Config's
-    // Whether some peer is reached over a transport that reads any memory: what goes there need not
-    // lie in the heap.
-    const bool of_any_memory;
-    bool local = false;  // the operation is large enough for it with mapped peers
+    bool local = false;           // the operation is large enough for it with mapped peers
     bool remote = false;
   };
 
@@ -107,17 +105,12 @@ class Executor {
   bool settle();
   uint32_t length_and_sequence(uint64_t bytes) const;
   uint64_t messages_due(uint32_t lane, uint8_t channel, uint32_t peer) const;
-  Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }
-  const Port& port(uint8_t channel, uint32_t peer) const { return ports_[channel][peer]; }
+  Port& port(uint8_t channel, uint32_t peer) const { return links_.port(channel, peer); }
+  const Link& link(uint32_t peer) const { return links_.at(peer)->link; }
 
+  PeerLinks& links_;
   const Layout& layout_;
-  std::byte* my_block_;
-  const std::vector<Link>& links_;
-  std::vector<std::vector<Port>>& ports_;
   const Heap* heap_;
-  // Whether every peer that maps this rank's block maps its heap, too: a zero-copy message
-  // in place of a stage is read by all of them.
-  const bool maps_mine_;
   StoreChoice store_choice_;
   DirectPlacement placement_;
 

@@ -9,10 +9,10 @@
 namespace rdmacoll {
 
 void Executor::choose_zero_copy(uint64_t operation_bytes) {
-  zero_copy_.local =
-      maps_mine_ && heap_ != nullptr && operation_bytes >= heap_->zero_copy_local_bytes();
-  zero_copy_.remote =
-      (heap_ != nullptr || zero_copy_.of_any_memory) && operation_bytes >= zero_copy_.remote_bytes;
+  zero_copy_.local = heap_ != nullptr && operation_bytes >= heap_->zero_copy_local_bytes() &&
+                     links_.all_map_mine();
+  zero_copy_.remote = (heap_ != nullptr || links_.some_read_any_memory()) &&
+                      operation_bytes >= zero_copy_.remote_bytes;
 }
 
 // Whether peers may read results where this rank writes them.
@@ -35,13 +35,13 @@ bool Executor::is_zero_copy(const Step& step, const Operand& destination, uint64
 
 std::optional<ZeroCopySource> Executor::zero_copy_source(const Operand& operand, uint32_t peer,
                                                          uint64_t tile) const {
-  const bool is_local = links_[peer].mapped != nullptr;
+  const bool is_local = link(peer).is_mapped();
   if (is_local ? !zero_copy_.local : !zero_copy_.remote) return std::nullopt;
   const Piece piece = tiling_->piece(operand.blocks, tile);
   if (piece.bytes <= kInlineBytes) return std::nullopt;
   const std::byte* data = operand.buffer == Buffer::Input ? in_input(operand.blocks, piece)
                                                           : in_output(operand.blocks, piece);
-  if (!is_local && links_[peer].transport->info().any_memory) {
+  if (!is_local && link(peer).transport->info().any_memory) {
     return ZeroCopySource{.slice = {const_cast<std::byte*>(data), piece.bytes, kNoRegion}};
   }
   if (heap_ == nullptr || !heap_->holds(data, piece.bytes)) return std::nullopt;
@@ -72,14 +72,14 @@ bool Executor::settle() {
 }
 
 bool Executor::is_sending_to(uint32_t peer) const {
-  for (uint8_t channel = 0; channel < kSlotChannels; ++channel) {
+  for (uint8_t channel = 0; links_.at(peer) != nullptr && channel < kSlotChannels; ++channel) {
     if (!port(channel, peer).puts_done()) return true;
   }
   return false;
 }
 
 void Executor::drop_zero_copy(uint32_t peer) {
-  if (links_[peer].mapped == nullptr) return;
+  if (links_.at(peer) == nullptr || !link(peer).is_mapped()) return;
   std::erase_if(unsettled_, [&](const Unsettled& left) { return left.peer == peer; });
 }
 
@@ -92,7 +92,8 @@ void Executor::stop() {
 // after that its user may write there. It says so before its user hears of it.
 bool Executor::has_given_up(uint32_t peer) const {
   std::atomic_thread_fence(std::memory_order_acquire);  // the bytes first, then its word
-  return MemberStatus::is_in(my_block_ + layout_.status(peer));
+  const Link& from = link(peer);
+  return MemberStatus::is_in(from.own_slab.base + layout_.status(from.own_room));
 }
 
 }  // namespace rdmacoll

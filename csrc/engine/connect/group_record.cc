@@ -10,7 +10,7 @@
 namespace rdmacoll {
 namespace {
 
-constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '4'};
+constexpr char kMagic[8] = {'r', 'd', 'm', 'a', 'g', 'r', 'p', '5'};
 constexpr std::string_view kDeclined = "rdmadecl";  // and the reason
 
 struct FixedPart {
@@ -21,7 +21,7 @@ struct FixedPart {
   uint32_t region;
   uint32_t address_bytes;
   uint32_t key_bytes;
-  uint32_t reserved;
+  uint32_t token;
 };
 static_assert(sizeof(FixedPart) == 40);
 
@@ -36,6 +36,7 @@ std::string GroupRecord::encode() const {
   fixed.region = region;
   fixed.address_bytes = static_cast<uint32_t>(address.size());
   fixed.key_bytes = static_cast<uint32_t>(key.size());
+  fixed.token = token;
   return std::string(reinterpret_cast<const char*>(&fixed), sizeof(fixed)) + address + key;
 }
 
@@ -54,8 +55,7 @@ Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
     return Status(StatusCode::InvalidArgument,
                   "its record is of another version of rdmacoll; install the same on all hosts");
   }
-  if (fixed.reserved != 0 || fixed.address_bytes > kMaxTaggedFieldsBytes ||
-      fixed.key_bytes > kMaxTaggedFieldsBytes ||
+  if (fixed.address_bytes > kMaxTaggedFieldsBytes || fixed.key_bytes > kMaxTaggedFieldsBytes ||
       bytes.size() != sizeof(fixed) + fixed.address_bytes + fixed.key_bytes) {
     return Status(StatusCode::InvalidArgument, "its record has sizes that do not add up");
   }
@@ -64,6 +64,7 @@ Result<GroupRecord> GroupRecord::decode(const std::string& bytes) {
   record.rank = fixed.rank;
   record.world = fixed.world;
   record.region = fixed.region;
+  record.token = fixed.token;
   record.address = bytes.substr(sizeof(fixed), fixed.address_bytes);
   record.key = bytes.substr(sizeof(fixed) + fixed.address_bytes);
   return record;

@@ -17,6 +17,7 @@ struct GroupRecord {
   std::string address{};  // Transports::local_address()
   std::string key{};      // Transports::region_key() of its block
   RegionId region = kNoRegion;
+  uint32_t token = 0;  // LinkNote's; no two groups of a process have the same
 
   std::string encode() const;
   // InvalidArgument for bytes that are not a record of this version; PeerFailed, with its reason,

@@ -2,6 +2,8 @@
 #include "csrc/engine/connect/group_setup.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "csrc/engine/connect/agreement.h"
 #include "csrc/engine/work/call.h"
@@ -15,25 +17,40 @@ Status with_rank(const Status& status, uint32_t rank) {
 
 }  // namespace
 
-Result<GroupSetup> GroupSetup::begin(Transports& transports, const Clock& clock,
-                                     const Config& config, Layout layout, uint32_t rank,
-                                     uint32_t world) {
-  auto block = transports.create_region(layout.total_bytes());
-  if (!block.ok()) return block.status();
-  const RegionId region = block.value().id;
-  GroupRecord mine{agreement_hash(config),        rank,  world, transports.local_address(),
-                   transports.region_key(region), region};
-  return GroupSetup(transports, clock, layout, block.value(), std::move(mine));
+std::vector<uint32_t> first_to_meet(uint32_t rank, uint32_t world) {
+  std::set<uint32_t> whom;
+  for (uint32_t distance = 1; distance < world; distance *= 2) {
+    whom.insert((rank + distance) % world);
+    whom.insert((rank + world - distance) % world);
+  }
+  return {whom.begin(), whom.end()};
 }
 
-GroupSetup::GroupSetup(Transports& transports, const Clock& clock, Layout layout, Region block,
-                       GroupRecord mine)
+Result<GroupSetup> GroupSetup::begin(Transports& transports, Linker& linker, const Clock& clock,
+                                     const Config& config, Layout layout, uint32_t rank,
+                                     uint32_t world) {
+  auto rooms = Rooms::make(transports, layout);
+  if (!rooms.ok()) return rooms.status();
+  const Region block = rooms.value().block();
+  GroupRecord mine{.agreement = agreement_hash(config),
+                   .rank = rank,
+                   .world = world,
+                   .address = transports.local_address(),
+                   .key = transports.region_key(block.id),
+                   .region = block.id,
+                   .token = linker.new_token()};
+  GroupSetup setup(transports, linker, clock, std::move(layout), block, std::move(mine));
+  linker.add(setup.mine_.token, rooms.take(), *setup.links_, config.connect_timeout_ms);
+  return setup;
+}
+
+GroupSetup::GroupSetup(Transports& transports, Linker& linker, const Clock& clock, Layout layout,
+                       Region block, GroupRecord mine)
     : transports_(transports),
+      linker_(linker),
       clock_(clock),
-      layout_(layout),
-      block_(block),
       mine_(std::move(mine)),
-      paths_(mine_.world) {}
+      links_(std::make_unique<PeerLinks>(std::move(layout), mine_.rank, mine_.world, block)) {}
 
 Status GroupSetup::check(const GroupRecord& theirs, uint32_t rank) const {
   if (theirs.rank != rank || theirs.world != mine_.world) {
@@ -53,108 +70,67 @@ Status GroupSetup::check(const GroupRecord& theirs, uint32_t rank) const {
   return Status();
 }
 
-Status GroupSetup::meet(const std::vector<std::string>& records, Deadline deadline) {
+Status GroupSetup::meet(const std::vector<std::string>& records,
+                        const std::vector<uint32_t>& whom) {
   if (records.size() != mine_.world) {
     return Status(StatusCode::Mismatch, "the rendezvous gave " + std::to_string(records.size()) +
                                             " records for " + std::to_string(mine_.world) +
                                             " ranks");
   }
+  std::vector<std::string> islands;
   for (uint32_t peer = 0; peer < mine_.world; ++peer) {
     auto record = GroupRecord::decode(records[peer]);
     if (!record.ok()) return with_rank(record.status(), peer);
     RDMACOLL_RETURN_IF_ERROR(check(record.value(), peer));
-    theirs_.push_back(record.take());
+    islands.push_back(Transports::island_of(record.value().address));
+    ranks_here_ += transports_.is_here(record.value().address);
   }
-  // One that is not reached is no reason to leave the others waiting: each finds out for itself.
-  std::vector<uint32_t> peers;
-  std::vector<std::string> addresses;
-  for (uint32_t peer = 0; peer < mine_.world; ++peer) {
-    if (peer == mine_.rank) continue;
-    peers.push_back(peer);
-    addresses.push_back(theirs_[peer].address);
-  }
-  const std::vector<Status> statuses = transports_.connect_all(
-      addresses, deadline,
-      [&](size_t index, const Path& path) { return offer(peers[index], path); });
-  for (size_t index = 0; index < statuses.size(); ++index) {
-    if (!statuses[index].ok()) return with_rank(statuses[index], peers[index]);
-  }
+  // An equivalence, whatever the links turn out to be: two ranks share an island if both have said
+  // the same.
+  islands_ = Islands::by_key(islands);
+  linker_.set_cards(mine_.token, Cards(records), *islands_);
+  whom_ = whom;
+  for (const uint32_t peer : whom_) links_->want(peer);
   return Status();
 }
 
-Status GroupSetup::offer(uint32_t peer, const Path& path) {
-  paths_[peer] = path;
-  RDMACOLL_RETURN_IF_ERROR(transports_.offer_region(path, block_.id));
-  return transports_.offer_heap(path);
-}
-
-// An equivalence, whatever the links turn out to be: two ranks share an island if both have said
-// the same.
-Islands GroupSetup::islands() const {
-  std::vector<std::string> keys;
-  for (const GroupRecord& record : theirs_) keys.push_back(Transports::island_of(record.address));
-  return Islands::by_key(keys);
-}
-
-// The plans of all ranks go by the islands, so no rank can make an exception for one pair.
-Status GroupSetup::not_mapped(uint32_t peer) const {
-  const Path& path = paths_[peer];
-  return Status(StatusCode::Unsupported,
-                rank_name(mine_.rank) + " and " + rank_name(peer) +
-                    " are of one host, container and user, so all ranks count on it that they "
-                    "map each other's memory; but " +
-                    rank_name(peer) + " is reached over " + path.transport->info().name +
-                    ", which does not map it (" + path.reason +
-                    "): set RDMACOLL_HOST_ID to another value on one of the two, or "
-                    "RDMACOLL_TRANSPORT to " +
-                    path.transport->info().name + " on all ranks");
-}
-
-Result<NewGroup> GroupSetup::finish(Deadline deadline) {
-  std::vector<Link> links(mine_.world);
-  Islands islands = this->islands();
-  for (uint32_t peer = 0; peer < mine_.world; ++peer) {
-    if (peer == mine_.rank) continue;
-    const Path& path = paths_[peer];
-    const RegionId region = theirs_[peer].region;
-    Result<Region> opened = transports_.open_region(path, theirs_[peer].key, deadline);
-    if (!opened.ok()) return with_rank(opened.status(), peer);
-    const Region& block = opened.value();
-    if (block.id != region || block.bytes < layout_.total_bytes()) {
-      return Status(StatusCode::InvalidArgument,
-                    rank_name(peer) +
-                        " names as its block a region that is not open or has fewer than " +
-                        std::to_string(layout_.total_bytes()) + " bytes");
+Result<bool> GroupSetup::look() const {
+  bool all = true;
+  for (const uint32_t peer : whom_) {
+    if (const Status failure = links_->failure_of(peer); !failure.ok()) {
+      return with_rank(failure, peer);
     }
-    if (block.base == nullptr && islands.share(mine_.rank, peer)) return not_mapped(peer);
-    auto heap = transports_.open_heap(path, deadline);
-    if (!heap.ok()) return with_rank(heap.status(), peer);
-    links[peer] = {path.transport, path.peer,    region,
-                   block.base,     heap.value(), transports_.heap_is_mapped_by(path)};
+    all &= links_->at(peer) != nullptr;
   }
-  return NewGroup{
-      {mine_.rank, layout_, block_, std::move(links)}, std::move(paths_), std::move(islands)};
+  return all;
 }
 
-void GroupSetup::give_up() {
-  transports_.release_region(block_.id, Release::Withdraw);
-  // An owner that has the group keeps its block until this rank has closed it. So all blocks are
-  // closed here, and those that were offered but not opened are opened for that. This comes after
-  // the withdrawal: so one of two ranks always sees what the other does (docs/TRANSPORTS.md,
-  // "Region ids").
-  for (uint32_t peer = 0; peer < theirs_.size(); ++peer) {
-    const Path& path = paths_[peer];
-    if (path.transport == nullptr) continue;
-    static_cast<void>(
-        transports_.open_region(path, theirs_[peer].key, Deadline::after_ms(clock_, 0)));
-    path.transport->close_region(path.peer, theirs_[peer].region);
+Status GroupSetup::timed_out() const {
+  for (const uint32_t peer : whom_) {
+    if (links_->at(peer) != nullptr) continue;
+    const Status why = linker_.waits_for(mine_.token, peer);
+    if (!why.ok()) return with_rank(why, peer);
   }
+  return Status(StatusCode::Timeout, "ranks of the group were not reached in time");
 }
 
-Result<NewGroup> set_up_group(Transports& transports, const Clock& clock, const Config& config,
-                              uint32_t rank, uint32_t world, Bootstrap& bootstrap,
-                              int64_t timeout_ms) {
-  auto begun = GroupSetup::begin(transports, clock, config,
+// Whoever waits takes the looks itself: no thread need be woken for it.
+Result<NewGroup> GroupSetup::finish(Deadline deadline) {
+  for (LinkerTurns turns(linker_, LinkerTurns::kMost);; turns.take()) {
+    auto all = look();
+    if (!all.ok()) return all.status();
+    if (all.value()) break;
+    if (deadline.passed(clock_)) return timed_out();
+  }
+  return NewGroup{std::move(links_), std::move(*islands_), mine_.token, ranks_here_};
+}
+
+void GroupSetup::give_up() { linker_.remove(mine_.token, Release::Withdraw); }
+
+Result<NewGroup> set_up_group(Transports& transports, Linker& linker, const Clock& clock,
+                              const Config& config, uint32_t rank, uint32_t world,
+                              Bootstrap& bootstrap, int64_t timeout_ms) {
+  auto begun = GroupSetup::begin(transports, linker, clock, config,
                                  Layout::within(world, config.block_bytes), rank, world);
   if (!begun.ok()) {
     decline_group(bootstrap, begun.status());
@@ -164,7 +140,8 @@ Result<NewGroup> set_up_group(Transports& transports, const Clock& clock, const 
   auto records = bootstrap.all_gather(setup.record(), Deadline::after_ms(clock, timeout_ms));
   const Deadline deadline =
       Deadline::after_ms(clock, std::min(timeout_ms, config.connect_timeout_ms));
-  const Status met = records.ok() ? setup.meet(records.value(), deadline) : records.status();
+  const Status met =
+      records.ok() ? setup.meet(records.value(), first_to_meet(rank, world)) : records.status();
   if (!met.ok()) {
     setup.give_up();
     return met;

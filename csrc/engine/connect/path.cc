@@ -13,7 +13,7 @@ std::string count(size_t number, const std::string& thing) {
 
 }  // namespace
 
-std::string summarize(const std::vector<Path>& paths) {
+std::string summarize(const std::map<uint32_t, Path>& paths, uint32_t world) {
   struct Reached {
     Transport* transport;
     size_t here = 0;
@@ -21,8 +21,7 @@ std::string summarize(const std::vector<Path>& paths) {
     std::set<std::string> hosts = {};
   };
   std::vector<Reached> by_transport;
-  for (const Path& path : paths) {
-    if (path.transport == nullptr) continue;
+  for (const auto& [rank, path] : paths) {
     auto found = std::find_if(by_transport.begin(), by_transport.end(),
                               [&](const Reached& r) { return r.transport == path.transport; });
     if (found == by_transport.end()) {
@@ -42,7 +41,8 @@ std::string summarize(const std::vector<Path>& paths) {
       text += count(reached.elsewhere, "rank") + " on " + count(reached.hosts.size(), "other host");
     }
   }
-  return text;
+  const bool all = paths.size() + 1 >= world;
+  return text + (all ? "" : "; to the others once they are needed");
 }
 
 }  // namespace rdmacoll

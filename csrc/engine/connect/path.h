@@ -2,8 +2,9 @@
 // Floor: engine/connect. Thread: values.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
-#include <vector>
 
 #include "csrc/transport/transport.h"
 
@@ -20,8 +21,8 @@ struct Path {
   std::string largest_heap{};
 };
 
-// For people: "shm to 3 ranks of this host; verbs (mlx5_0 port 1) to 4 ranks on 1 other host". By
-// rank; entries without a transport do not count.
-std::string summarize(const std::vector<Path>& paths);
+// For people: "shm to 3 ranks of this host; verbs (mlx5_0 port 1) to 4 ranks on 1 other host". The
+// paths by rank, to those of the group's that are met.
+std::string summarize(const std::map<uint32_t, Path>& paths, uint32_t world);
 
 }  // namespace rdmacoll

@@ -2,8 +2,6 @@
 #include "csrc/engine/connect/transports.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "csrc/base/check.h"
 #include "csrc/base/host_name.h"
@@ -22,13 +20,6 @@ constexpr const char* kIsland = "island";
 constexpr const char* kHeap = "heap";
 constexpr const char* kLargestHeap = "largest heap";  // of another that it maps; missing: any
 constexpr size_t kMaxHostNameBytes = 256;             // of another host, in errors
-
-// How long one is not answered in a transport before one looks whether the peer calls over a later
-// one, and how long one sleeps between two looks at those that are not met yet: the longer, the
-// longer nothing has come of it.
-constexpr int64_t kLookForCallsMs = 150;
-constexpr std::chrono::microseconds kSleepLeast{50};
-constexpr std::chrono::microseconds kSleepMost{2000};
 
 void add_reason(std::string* reasons, const std::string& transport, const std::string& why) {
   *reasons += (reasons->empty() ? "" : "; ") + transport + ": " + why;
@@ -130,42 +121,12 @@ std::string Transports::island_of(const std::string& address) {
   return fields.ok() ? fields.value()[kIsland] : "";
 }
 
-std::vector<Status> Transports::connect_all(const std::vector<std::string>& addresses,
-                                            Deadline deadline, const Met& met) {
-  struct Pending {
-    size_t index;
-    TaggedFields address;
-  };
-  std::vector<Status> statuses(addresses.size());
-  std::vector<Pending> pending;
-  for (size_t index = 0; index < addresses.size(); ++index) {
-    Result<TaggedFields> address = parse_tagged_fields(addresses[index]);
-    statuses[index] = address.status();
-    if (!address.ok()) continue;
-    pending.push_back({index, address.take()});
-    std::string& host_name = pending.back().address[kHostName];
-    host_name = printable(host_name, kMaxHostNameBytes);
-  }
-  Deadline look_for_calls = Deadline::after_ms(clock_, kLookForCallsMs);
-  for (auto sleep = kSleepLeast;; sleep = std::min(2 * sleep, kSleepMost)) {
-    const bool last = deadline.passed(clock_);
-    const bool for_calls = look_for_calls.passed(clock_);
-    if (for_calls) look_for_calls = Deadline::after_ms(clock_, kLookForCallsMs);
-    const size_t were_pending = pending.size();
-    std::erase_if(pending, [&](Pending& one) {
-      Result<Path> path = look(addresses[one.index], one.address, for_calls);
-      if (!last && path.status().code() == StatusCode::Timeout) return false;
-      statuses[one.index] = path.ok() ? met(one.index, path.value()) : path.status();
-      return true;
-    });
-    if (pending.empty()) return statuses;
-    if (pending.size() < were_pending) sleep = kSleepLeast;
-    std::this_thread::sleep_for(sleep);
-  }
+bool Transports::is_here(const std::string& address) const {
+  Result<TaggedFields> fields = parse_tagged_fields(address);
+  return fields.ok() && field_of(fields.value(), kHostId) == host_.id;
 }
 
-Result<Path> Transports::look(const std::string& bytes, const TaggedFields& address,
-                              bool for_calls) {
+Result<Path> Transports::look(const std::string& bytes, bool for_calls, const Transport* over) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = known_.find(bytes); known != known_.end()) {
@@ -174,7 +135,11 @@ Result<Path> Transports::look(const std::string& bytes, const TaggedFields& addr
       return path;
     }
   }
-  Result<Path> path = choose(address, for_calls);
+  Result<TaggedFields> address = parse_tagged_fields(bytes);
+  if (!address.ok()) return address.status();
+  std::string& host_name = address.value()[kHostName];
+  host_name = printable(host_name, kMaxHostNameBytes);
+  Result<Path> path = choose(address.value(), for_calls, over);
   if (!path.ok()) return path.status();
   const std::lock_guard lock(mutex_);
   known_.emplace(bytes, path.value());
@@ -182,13 +147,45 @@ Result<Path> Transports::look(const std::string& bytes, const TaggedFields& addr
   return path;
 }
 
-Result<Path> Transports::choose(const TaggedFields& address, bool for_calls) const {
+bool Transports::serve(std::vector<Offer>& offers) {
+  bool is_called = false;
+  std::vector<RegionOffer> come;
+  for (Transport* transport : transports_) {
+    is_called |= transport->serve(come);
+    for (RegionOffer& offer : come) {
+      offers.push_back({transport, offer.peer, offer.region, offer.note, std::move(offer.key)});
+    }
+    come.clear();
+  }
+  return is_called;
+}
+
+bool Transports::is_called_by(const std::string& bytes) const {
+  Result<TaggedFields> address = parse_tagged_fields(bytes);
+  return address.ok() &&
+         std::any_of(transports_.begin(), transports_.end(), [&](const Transport* transport) {
+           const auto field = address.value().find(transport->info().name);
+           return field != address.value().end() && transport->called_by(field->second);
+         });
+}
+
+std::vector<int> Transports::set_up_fds() const {
+  std::vector<int> fds;
+  for (const Transport* transport : transports_) {
+    if (transport->info().set_up_fd >= 0) fds.push_back(transport->info().set_up_fd);
+  }
+  return fds;
+}
+
+Result<Path> Transports::choose(const TaggedFields& address, bool for_calls,
+                                const Transport* over) const {
   const std::string& host = field_of(address, kHostId);
   const std::string& host_name = field_of(address, kHostName);
   Path path{.same_host = host == host_.id, .host = host};
   std::string passed_over;
   for (size_t i = 0; i < transports_.size(); ++i) {
     const std::string name = transports_[i]->info().name;
+    if (over != nullptr && transports_[i] != over) continue;
     if (!path.same_host && !require_.empty() && name != require_) {
       add_reason(&passed_over, name, "RDMACOLL_REQUIRE=" + require_);
       continue;

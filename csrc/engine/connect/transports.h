@@ -65,6 +65,8 @@ class Transports {
   // From the address of any process, this one's own, too: its island (TransportInfo) in the
   // transport that shares memory. "": it has none open, or the address is no address.
   static std::string island_of(const std::string& address);
+  // Whether that process is of this host.
+  bool is_here(const std::string& address) const;
   // Zeroed memory under an id of its own, for every transport that can reach into it; the reasons
   // of the others are kept for whoever needs them (transports_regions.cc). Where all ids are taken
   // it waits a while for one that peers are about to give back.
@@ -80,15 +82,29 @@ class Transports {
   Heap* heap() const { return heap_.get(); }
 
   // --- others ---------------------------------------------------------------------------------
-  // Meets the processes behind these addresses, all at once, each over the first transport that
-  // reaches it; both sides must call it before their deadlines. `met` hears of each at once, by its
-  // index among the addresses, and may refuse it. Their statuses, by index; Unsupported says of
-  // each transport why not.
-  using Met = std::function<Status(size_t index, const Path& path)>;
-  std::vector<Status> connect_all(const std::vector<std::string>& addresses, Deadline deadline,
-                                  const Met& met);
-  Status offer_region(const Path& path, RegionId region);
+  // One look at whether the process of an address is met, over the first transport that reaches it,
+  // or over this one alone. Timeout: not yet; what has begun goes on at the next look, on both
+  // sides. Unsupported says of each transport why it does not reach it. for_calls: look also
+  // whether the process calls over a later transport, as one does now and then.
+  Result<Path> look(const std::string& address, bool for_calls, const Transport* over = nullptr);
+  // What a process has offered with a note (transport.h).
+  struct Offer {
+    Transport* transport = nullptr;
+    PeerId peer = 0;
+    RegionId region = kNoRegion;
+    uint64_t note = kNoNote;
+    std::string key{};
+  };
+  // Transport::serve() of all of them.
+  bool serve(std::vector<Offer>& offers);
+  // Whether the process of the address calls, over any of them.
+  bool is_called_by(const std::string& address) const;
+  // Readable while serve() has something to do.
+  std::vector<int> set_up_fds() const;
+  Status offer_region(const Path& path, RegionId region, uint64_t note);
   Result<Region> open_region(const Path& path, const std::string& key, Deadline deadline);
+  // Of a peer's region_key() what opens it over this path, or why its memory is not reached so.
+  Result<std::string> key_over(const Path& path, const std::string& key) const;
   // Lets the peer map my heap, if the path's transport shares memory; the other side's open_heap()
   // waits for it.
   Status offer_heap(const Path& path);
@@ -103,9 +119,7 @@ class Transports {
   void add(Transport* transport);
   void use(Transport* transport);  // under the mutex, once there are threads
 
-  // One look at each: Timeout, if it is not met yet.
-  Result<Path> look(const std::string& bytes, const TaggedFields& address, bool for_calls);
-  Result<Path> choose(const TaggedFields& address, bool for_calls) const;
+  Result<Path> choose(const TaggedFields& address, bool for_calls, const Transport* over) const;
   Result<PeerId> connect_over(size_t index, const TaggedFields& address, bool for_calls) const;
   // The key of a region of mine for one transport, or why that cannot reach the region.
   Result<std::string> key_for(const Transport* transport, RegionId region) const;

@@ -114,13 +114,12 @@ void Transports::release_region(RegionId region, Release how) {
   released_.push_back(region);
 }
 
-Status Transports::offer_region(const Path& path, RegionId region) {
+Status Transports::offer_region(const Path& path, RegionId region, uint64_t note) {
   RDMACOLL_RETURN_IF_ERROR(key_for(path.transport, region).status());
-  return path.transport->offer_region(path.peer, region, kNoNote);
+  return path.transport->offer_region(path.peer, region, note);
 }
 
-Result<Region> Transports::open_region(const Path& path, const std::string& bytes,
-                                       Deadline deadline) {
+Result<std::string> Transports::key_over(const Path& path, const std::string& bytes) const {
   Result<TaggedFields> key = parse_tagged_fields(bytes);
   if (!key.ok()) return key.status();
   const std::string name = path.transport->info().name;
@@ -128,12 +127,16 @@ Result<Region> Transports::open_region(const Path& path, const std::string& byte
   if (field.empty() || (field[0] != kOpens && field[0] != kRefused)) {
     return Status(StatusCode::InvalidArgument, "its memory has no key for " + name);
   }
-  const std::string rest = field.substr(1);
-  if (field[0] == kRefused) {
-    return Status(StatusCode::Unsupported,
-                  "its memory cannot be reached by " + name + ": " + printable(rest));
-  }
-  return path.transport->open_region(path.peer, rest, deadline);
+  if (field[0] == kOpens) return field.substr(1);
+  return Status(StatusCode::Unsupported,
+                "its memory cannot be reached by " + name + ": " + printable(field.substr(1)));
+}
+
+Result<Region> Transports::open_region(const Path& path, const std::string& bytes,
+                                       Deadline deadline) {
+  Result<std::string> key = key_over(path, bytes);
+  if (!key.ok()) return key.status();
+  return path.transport->open_region(path.peer, key.value(), deadline);
 }
 
 }  // namespace rdmacoll

@@ -39,8 +39,8 @@ class Driven {
   virtual void check(std::vector<Completion>& finished) = 0;
   // Fails what is in flight and tells the peers. Nothing may follow.
   virtual void close(std::vector<Completion>& finished) = 0;
-  // Shows that this process runs.
-  virtual void beat() = 0;
+  // Shows that this process runs. Whether the driver is to do a round, although this one is idle.
+  virtual bool beat() = 0;
 
  protected:
   // In debug builds: that the thread which calls this has the role.

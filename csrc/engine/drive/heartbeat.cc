@@ -2,12 +2,14 @@
 #include "csrc/engine/drive/heartbeat.h"
 
 #include <chrono>
+#include <utility>
 
 #include "csrc/base/limits.h"
 
 namespace rdmacoll {
 
-Heartbeat::Heartbeat() : thread_([this] { run(); }) {}
+Heartbeat::Heartbeat(std::function<void()> drive)
+    : drive_(std::move(drive)), thread_([this] { run(); }) {}
 
 Heartbeat::~Heartbeat() {
   {
@@ -32,7 +34,14 @@ void Heartbeat::remove(Driven& one) {
 void Heartbeat::run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
-    for (Driven* one : all_) one->beat();
+    bool is_wanted = false;
+    for (Driven* one : all_) is_wanted |= one->beat();
+    if (is_wanted) {
+      lock.unlock();
+      drive_();
+      lock.lock();
+      if (stopping_) return;
+    }
     stop_.wait_for(lock, std::chrono::nanoseconds(kHeartbeatNs));
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -13,7 +14,8 @@ namespace rdmacoll {
 
 class Heartbeat {
  public:
-  Heartbeat();
+  // drive: has the driver do a round, also where nothing is in flight.
+  explicit Heartbeat(std::function<void()> drive);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
@@ -25,6 +27,7 @@ class Heartbeat {
  private:
   void run();
 
+  const std::function<void()> drive_;
   std::mutex mutex_;
   std::condition_variable stop_;
   bool stopping_ = false;

@@ -8,7 +8,6 @@ namespace rdmacoll {
 namespace {
 
 constexpr int64_t kInterruptEveryNs = 100'000'000;
-
 }  // namespace
 
 Result<std::unique_ptr<ThreadProgress>> ThreadProgress::open(Transports& transports,
@@ -26,7 +25,8 @@ ThreadProgress::ThreadProgress(Transports& transports, const Clock& clock, int64
     : clock_(clock),
       role_(std::move(wake_fd)),
       driver_(role_, transports, clock, spin_us),
-      background_(role_, driver_, clock, transports, std::move(attention_fd)) {}
+      background_(role_, driver_, clock, transports, std::move(attention_fd)),
+      heartbeat_([this] { notify({}); }) {}
 
 void ThreadProgress::add(Driven& one) {
   role_.take();

@@ -5,12 +5,11 @@
 
 namespace rdmacoll {
 
-CallLogReader::CallLogReader(const Layout& layout, uint32_t rank, const Region& block,
-                             const std::vector<Link>& links)
-    : one_each_(layout.call_log().places == links.size()),
-      reads_(layout.call_log(), block, links),
+CallLogReader::CallLogReader(const PeerLinks& links)
+    : one_each_(links.layout().call_log().places == links.world()),
+      reads_(links.layout().call_log(), links),
       logs_(reads_.places() + 1) {
-  logs_.back() = {rank, block.base + layout.call_log().own};
+  logs_.back() = {links.rank(), links.block().base + links.layout().call_log().own};
 }
 
 void CallLogReader::begin(const std::vector<uint32_t>& ranks) {

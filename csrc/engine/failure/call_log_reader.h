@@ -15,10 +15,10 @@ namespace rdmacoll {
 
 class CallLogReader {
  public:
-  CallLogReader(const Layout& layout, uint32_t rank, const Region& block,
-                const std::vector<Link>& links);
+  explicit CallLogReader(const PeerLinks& links);
 
-  // Asks for as many of the ranks as there is room for, the first of them.
+  // Asks for as many of the ranks as there is room for, the first of them. One that is not met is
+  // read once it is.
   void begin(const std::vector<uint32_t>& ranks);
   // Whether all of them are read. Posts what there was no room for.
   bool done();

@@ -13,17 +13,19 @@ namespace {
 // Between two looks; several of them make a bound.
 constexpr int64_t kLookNs = 2 * kHeartbeatNs;
 
+// Where this rank reads the peer's count.
+std::byte* place_of(const PeerLinks& links, const MetPeer& peer) {
+  return peer.link.own_slab.base + links.layout().read_heartbeat(peer.link.own_room);
+}
+
 }  // namespace
 
-HeartbeatMonitor::HeartbeatMonitor(const Layout& layout, const Region& block,
-                                   const std::vector<Link>& links, int64_t bound_ns)
-    : own_(block.base + layout.heartbeat().own),
-      reads_(layout.heartbeat(), block, links),
-      bound_ns_(bound_ns),
-      seen_(links.size()) {}
+HeartbeatMonitor::HeartbeatMonitor(const PeerLinks& links, int64_t bound_ns)
+    : links_(links), bound_ns_(bound_ns) {}
 
 void HeartbeatMonitor::beat() {
-  reinterpret_cast<std::atomic<uint64_t>*>(own_)->fetch_add(1, std::memory_order_release);
+  std::byte* const own = links_.block().base + links_.layout().heartbeat();
+  reinterpret_cast<std::atomic<uint64_t>*>(own)->fetch_add(1, std::memory_order_release);
 }
 
 std::optional<uint32_t> HeartbeatMonitor::look(int64_t now_ns,
@@ -31,27 +33,44 @@ std::optional<uint32_t> HeartbeatMonitor::look(int64_t now_ns,
   if (bound_ns_ == 0 || now_ns - looked_ns_ < kLookNs) return std::nullopt;
   const int64_t passed_ns = std::min(now_ns - looked_ns_, 2 * kLookNs);
   looked_ns_ = now_ns;
-  for (uint32_t peer = 0; peer < seen_.size(); ++peer) {
-    if (!waits_for(peer)) {
-      seen_[peer].still_ns = 0;
-    } else if (still(peer, passed_ns)) {
-      return peer;
+  for (uint32_t rank = 0; rank < links_.world(); ++rank) {
+    const MetPeer* peer = links_.at(rank);
+    if (peer == nullptr || rank == links_.rank()) continue;
+    if (seen_.size() <= peer->index) seen_.resize(peer->index + 1);
+    Seen& seen = seen_[peer->index];
+    if (!waits_for(rank)) {
+      seen.still_ns = 0;
+    } else if (still(*peer, seen, passed_ns)) {
+      return rank;
     }
   }
   return std::nullopt;
 }
 
 // Takes what was read last, and reads again.
-bool HeartbeatMonitor::still(uint32_t peer, int64_t passed_ns) {
-  Seen& seen = seen_[peer];
-  if (const std::byte* read = reads_.take(peer)) {
+bool HeartbeatMonitor::still(const MetPeer& peer, Seen& seen, int64_t passed_ns) {
+  if (seen.is_reading && seen.ticket.done()) {
+    seen.is_reading = false;
     uint64_t beats = 0;
-    std::memcpy(&beats, read, sizeof(beats));
+    std::memcpy(&beats, place_of(links_, peer), sizeof(beats));
     if (beats != 0 && beats != seen.beats) seen = {.beats = beats};
   }
-  reads_.post(peer, peer);
+  if (!seen.is_reading) read(peer, seen);
   seen.still_ns += passed_ns;
   return seen.still_ns > bound_ns_;
+}
+
+void HeartbeatMonitor::read(const MetPeer& peer, Seen& seen) {
+  const Link& link = peer.link;
+  const LocalSlice destination{place_of(links_, peer), kLineBytes, link.own_slab.id};
+  // Nothing is read from a peer that is gone. What it said before must not pass for its words.
+  std::memset(destination.data, 0, destination.bytes);
+  Ticket ticket;
+  const Posted posted = link.transport->get(
+      link.peer, kOrderedChannel, {link.block.id, links_.layout().heartbeat(), kLineBytes},
+      destination, &ticket);
+  seen.is_reading = posted != Posted::Full;
+  seen.ticket = posted == Posted::Pending ? ticket : Ticket{};
 }
 
 }  // namespace rdmacoll

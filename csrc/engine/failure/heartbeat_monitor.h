@@ -10,36 +10,40 @@
 #include <optional>
 #include <vector>
 
-#include "csrc/engine/failure/peer_reads.h"
+#include "csrc/engine/channel/peer_links.h"
+#include "csrc/transport/transport.h"
 
 namespace rdmacoll {
 
 class HeartbeatMonitor {
  public:
   // bound_ns: how long a count may stand still; 0: for ever.
-  HeartbeatMonitor(const Layout& layout, const Region& block, const std::vector<Link>& links,
-                   int64_t bound_ns);
+  HeartbeatMonitor(const PeerLinks& links, int64_t bound_ns);
 
   int64_t bound_ns() const { return bound_ns_; }
 
   // One heartbeat of this rank.
   void beat();
-  // A peer that has stood still for the bound, of those that are waited for. Only time counts in
-  // which this rank looks: one that was stopped itself knows nothing of the others.
+  // A peer that has stood still for the bound, of those that are waited for. One that is not met is
+  // none. Only time counts in which this rank looks: one that was stopped itself knows nothing of
+  // the others.
   std::optional<uint32_t> look(int64_t now_ns, const std::function<bool(uint32_t)>& waits_for);
 
  private:
+  // Of a peer that is met.
   struct Seen {
     uint64_t beats = 0;
     int64_t still_ns = 0;
+    bool is_reading = false;
+    Ticket ticket{};
   };
-  bool still(uint32_t peer, int64_t passed_ns);
+  bool still(const MetPeer& peer, Seen& seen, int64_t passed_ns);
+  void read(const MetPeer& peer, Seen& seen);
 
-  std::byte* const own_;
-  PeerReads reads_;  // each peer's in a place of its own
+  const PeerLinks& links_;
   const int64_t bound_ns_;
   int64_t looked_ns_ = 0;
-  std::vector<Seen> seen_;  // by rank
+  std::vector<Seen> seen_;  // by MetPeer::index
 };
 
 }  // namespace rdmacoll

@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "csrc/engine/channel/layout.h"
-#include "csrc/engine/channel/port.h"
+#include "csrc/engine/channel/peer_links.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
 
 class PeerReads {
  public:
-  PeerReads(const ReadArea& area, const Region& block, const std::vector<Link>& links);
+  PeerReads(const ReadArea& area, const PeerLinks& links);
 
   uint32_t places() const { return static_cast<uint32_t>(places_.size()); }
-  // Begins to read the peer's area into the place. False: an older read is not taken, or may still
-  // arrive there, or the transport is full; come again.
+  // Begins to read the peer's area into the place. False: the peer is not met, an older read is not
+  // taken or may still arrive there, or the transport is full; come again.
   bool post(uint32_t place, uint32_t peer);
   // What was read, once; it stays until the next post(). Zeros: the peer is gone, nothing was read.
   // nullptr: there is nothing new.
@@ -36,8 +36,7 @@ class PeerReads {
   };
 
   const ReadArea area_;
-  const Region block_;
-  const std::vector<Link>& links_;
+  const PeerLinks& links_;
   std::vector<Place> places_;
 };
 

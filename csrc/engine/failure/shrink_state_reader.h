@@ -24,8 +24,7 @@ struct ShrinkStateRead {
 
 class ShrinkStateReader {
  public:
-  ShrinkStateReader(const Clock& clock, const Layout& layout, const Region& block,
-                    const std::vector<Link>& links);
+  ShrinkStateReader(const Clock& clock, PeerLinks& links);
 
   // One at a time.
   void begin(ShrinkStateRead op);
@@ -35,14 +34,16 @@ class ShrinkStateReader {
   void end(const Status& status, std::vector<Completion>& finished);
 
  private:
+  bool ask(uint32_t place);
   bool take(uint32_t place);
+  void forget_unreachable();
 
   const Clock& clock_;
-  const uint32_t world_;
+  PeerLinks& links_;
   PeerReads reads_;
   std::optional<ShrinkStateRead> op_;
-  size_t asked_ = 0;  // of op_->ranks
-  size_t taken_ = 0;  // of these
+  std::vector<uint32_t> unasked_;
+  size_t awaited_ = 0;  // asked, and their words are not here
 };
 
 }  // namespace rdmacoll

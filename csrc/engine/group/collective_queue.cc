@@ -1,11 +1,14 @@
 // CollectiveQueue. Floor: engine/group. Thread: see collective_queue.h.
 #include "csrc/engine/group/collective_queue.h"
 
+#include <algorithm>
+
 namespace rdmacoll {
 
-CollectiveQueue::CollectiveQueue(Executor& executor, CallLog& call_log, FlightLog& flight_log,
-                                 int64_t to_time_of_day_ns)
-    : executor_(executor),
+CollectiveQueue::CollectiveQueue(PeerLinks& links, Executor& executor, CallLog& call_log,
+                                 FlightLog& flight_log, int64_t to_time_of_day_ns)
+    : links_(links),
+      executor_(executor),
       call_log_(call_log),
       flight_log_(flight_log),
       to_time_of_day_ns_(to_time_of_day_ns) {}
@@ -29,14 +32,30 @@ void CollectiveQueue::push(std::unique_ptr<CollectiveOp> op) {
   queue_.push(std::move(op));
 }
 
-void CollectiveQueue::start_next() {
+void CollectiveQueue::take_next() {
   current_ = queue_.pop();
   call_log_.begin(current_->call);
-  executor_.start(current_->operation);
   flight_log_.start_collective(current_->record, current_->call.root, current_->started_ns);
+  const Plan& plan = *current_->operation.plan;
+  if (executor_.has_met(plan)) return;
+  for (const uint16_t peer : plan.peers) links_.want(peer);
+}
+
+// False: not all peers are met.
+bool CollectiveQueue::start() {
+  if (!executor_.has_met(*current_->operation.plan)) return false;
+  executor_.start(current_->operation);
+  return runs_ = true;
+}
+
+bool CollectiveQueue::waits_to_meet(uint32_t peer) const {
+  if (current_ == nullptr || runs_ || links_.at(peer) != nullptr) return false;
+  const std::vector<uint16_t>& peers = current_->operation.plan->peers;
+  return std::find(peers.begin(), peers.end(), peer) != peers.end();
 }
 
 void CollectiveQueue::end_current(std::vector<Completion>& finished) {
+  runs_ = false;
   call_log_.end(current_->operation.sequence);
   flight_log_.end_collective(current_->record, true);
   finished.push_back({std::move(current_->work), Status()});
@@ -55,6 +74,7 @@ void CollectiveQueue::fail_current(const Status& status, std::vector<Completion>
   flight_log_.end_collective(current_->record, false);
   finished.push_back({std::move(current_->work), status});
   current_.reset();
+  runs_ = false;
   executor_.stop();
 }
 

@@ -1,5 +1,6 @@
 // CollectiveQueue: the collectives of a group in the order in which they were submitted: the one
-// that runs, and those behind it. Floor: engine/group. Thread: blank() any; the rest the driver.
+// at hand, which runs once its peers are met, and those behind it. Floor: engine/group. Thread:
+// blank() any; the rest the driver.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "csrc/base/fifo.h"
 #include "csrc/base/spares.h"
 #include "csrc/base/status.h"
+#include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/collective/executor.h"
 #include "csrc/engine/collective/operation.h"
 #include "csrc/engine/failure/call_log.h"
@@ -30,7 +32,7 @@ struct CollectiveOp {
 class CollectiveQueue {
  public:
   // to_time_of_day_ns: what the clock is behind the time of day. The logs outlive this.
-  CollectiveQueue(Executor& executor, CallLog& call_log, FlightLog& flight_log,
+  CollectiveQueue(PeerLinks& links, Executor& executor, CallLog& call_log, FlightLog& flight_log,
                   int64_t to_time_of_day_ns);
   ~CollectiveQueue();
   CollectiveQueue(const CollectiveQueue&) = delete;
@@ -47,16 +49,21 @@ class CollectiveQueue {
     while (true) {
       if (current_ == nullptr) {
         if (queue_.empty()) return moved;
-        start_next();
+        take_next();
         moved = true;
       }
+      if (!runs_ && !start()) return moved;
       moved |= executor_.advance();
       if (executor_.running() || !executor_.status().ok()) return moved;
       end_current(finished);
     }
   }
-  // The one that runs; nullptr: none does.
+  // The one at hand; nullptr: there is none.
   const CollectiveOp* current() const { return current_.get(); }
+  // Whether that runs: all peers of its plan are met.
+  bool runs() const { return runs_; }
+  // Whether it cannot run before this peer is met.
+  bool waits_to_meet(uint32_t peer) const;
 
   // Ends those that have not begun.
   void fail_queued(const Status& status, std::vector<Completion>& finished);
@@ -64,9 +71,11 @@ class CollectiveQueue {
   void fail_current(const Status& status, std::vector<Completion>& finished);
 
  private:
-  void start_next();
+  void take_next();
+  bool start();
   void end_current(std::vector<Completion>& finished);
 
+  PeerLinks& links_;
   Executor& executor_;
   CallLog& call_log_;
   FlightLog& flight_log_;
@@ -75,6 +84,7 @@ class CollectiveQueue {
   uint64_t next_sequence_ = 1;
   Fifo<std::unique_ptr<CollectiveOp>> queue_;
   std::unique_ptr<CollectiveOp> current_;
+  bool runs_ = false;
 };
 
 }  // namespace rdmacoll

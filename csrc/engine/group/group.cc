@@ -5,44 +5,27 @@
 #include "csrc/base/check.h"
 
 namespace rdmacoll {
-namespace {
 
-std::vector<std::vector<Port>> make_ports(const Members& members) {
-  std::vector<std::vector<Port>> ports(kChannels);
-  Link own;
-  own.mapped = members.block().base;
-  for (uint8_t channel = 0; channel < kChannels; ++channel) {
-    ports[channel].reserve(members.world());
-    for (uint32_t peer = 0; peer < members.world(); ++peer) {
-      const Link& link = peer == members.rank() ? own : members.links()[peer];
-      ports[channel].emplace_back(members.layout(), link, members.block(), channel, members.rank(),
-                                  peer);
-    }
-  }
-  return ports;
-}
-
-}  // namespace
-
-Group::Group(const Clock& clock, GroupBlocks blocks, const Heap* heap, const Config& config)
+Group::Group(const Clock& clock, std::unique_ptr<PeerLinks> links, const Heap* heap,
+             const Config& config)
     : clock_(clock),
       to_time_of_day_ns_(clock.to_time_of_day_ns()),
-      members_(clock, std::move(blocks)),
-      ports_(make_ports(members_)),
+      members_(clock, std::move(links)),
       call_log_(members_.block().base + members_.layout().call_log().own),
-      executor_(members_.layout(), members_.rank(), members_.block().base, members_.links(), ports_,
-                heap, config, clock),
-      collectives_(executor_, call_log_, log_, to_time_of_day_ns_),
-      p2p_(members_.rank(), members_.layout(), ports_, config, clock, log_),
-      call_logs_(members_.layout(), members_.rank(), members_.block(), members_.links()),
+      executor_(members_.links(), heap, config, clock),
+      collectives_(members_.links(), executor_, call_log_, log_, to_time_of_day_ns_),
+      p2p_(members_.links(), config, clock, log_),
+      call_logs_(members_.links()),
       comparison_(call_logs_, members_.world()),
-      shrink_states_(clock, members_.layout(), members_.block(), members_.links()),
-      heartbeats_(members_.layout(), members_.block(), members_.links(),
-                  config.stall_timeout_ms * 1'000'000),
+      shrink_states_(clock, members_.links()),
+      heartbeats_(members_.links(), config.stall_timeout_ms * 1'000'000),
       failure_(clock, members_, call_logs_),
       submissions_(load_) {
-  RDMACOLL_CHECK(members_.block().bytes >= members_.layout().total_bytes());
+  members_.links().when_changed([this] { submissions_.note_change(); });
+  submissions_.note_change();  // for those that were met before
 }
+
+Group::~Group() { members_.links().when_changed(nullptr); }
 
 void Group::waits_for_own(Work& work) {
   work.set_waited_for();
@@ -61,6 +44,27 @@ bool Group::advance(std::vector<Completion>& finished) {
   return moved || ended > 0;
 }
 
+bool Group::beat() {
+  heartbeats_.beat();
+  const PeerLinks& links = members_.links();
+  if (!idle() || links.all_met()) return false;
+  for (uint32_t peer = 0; peer < links.world(); ++peer) {
+    if (peer == links.rank() || links.at(peer) == nullptr) continue;
+    const auto said = members_.status_of(peer);
+    if (!said || said->reason != ExitReason::Failed) continue;
+    if (!heard_of_failure_.exchange(true)) submissions_.note_change();
+  }
+  return true;  // for what comes when transports are polled, of those who want to meet among it
+}
+
+// Who is met after this rank has said its last word is told at once.
+void Group::take_new_links() {
+  for (const uint32_t rank : members_.links().take_new()) {
+    p2p_.note_met(rank);
+    if (life_ >= Life::Draining) tell(rank);
+  }
+}
+
 bool Group::advance_operations(std::vector<Completion>& finished) {
   bool moved = collectives_.advance(finished);
   if (!executor_.status().ok()) {
@@ -72,6 +76,7 @@ bool Group::advance_operations(std::vector<Completion>& finished) {
 }
 
 void Group::take_submissions(std::vector<Completion>& finished) {
+  take_new_links();
   const bool failed = submissions_.take([&](Submissions::Batch& batch) {
     for (auto& op : batch.collectives) collectives_.push(std::move(op));
     for (SendOp& op : batch.sends) p2p_.send(std::move(op), finished);
@@ -79,7 +84,11 @@ void Group::take_submissions(std::vector<Completion>& finished) {
     p2p_.withdraw_own(finished);
     if (batch.shrink_read) shrink_states_.begin(std::move(*batch.shrink_read));
   });
-  if (failed) fail_in_flight(finished);
+  if (failed) {
+    fail_in_flight(finished);
+  } else if (life_ == Life::Sound && load_.in_flight == 0 && heard_of_failure_.load()) {
+    pass_on_failure(finished);
+  }
 }
 
 }  // namespace rdmacoll

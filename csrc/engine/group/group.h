@@ -15,6 +15,7 @@
 // would hear from it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,7 +23,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
-#include "csrc/engine/channel/port.h"
+#include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/collective/executor.h"
 #include "csrc/engine/drive/driven.h"
 #include "csrc/engine/failure/call_log.h"
@@ -43,7 +44,9 @@ namespace rdmacoll {
 class Group final : public Driven {
  public:
   // The heap is this rank's, or nullptr.
-  Group(const Clock& clock, GroupBlocks blocks, const Heap* heap, const Config& config);
+  Group(const Clock& clock, std::unique_ptr<PeerLinks> links, const Heap* heap,
+        const Config& config);
+  ~Group() override;
 
   const Members& members() const { return members_; }
   // Before the group is used.
@@ -61,8 +64,9 @@ class Group final : public Driven {
   // Somebody waits for this send to the own rank: without a posted receive it ends with an error.
   void waits_for_own(Work& work);
 
-  // One heartbeat of this process (heartbeat_monitor.h).
-  void beat() override { heartbeats_.beat(); }
+  // One heartbeat of this process (heartbeat_monitor.h), and a look at what peers have said: an
+  // idle group is not driven.
+  bool beat() override;
 
   // The driver fails the group with this at its next round. The first status stays.
   void fail_soon(Status status, ExitReason reason = ExitReason::Failed) {
@@ -87,6 +91,7 @@ class Group final : public Driven {
   // The only place where the life changes.
   void enter(Life next);
 
+  void take_new_links();
   bool advance_operations(std::vector<Completion>& finished);
   bool advance_failure(std::vector<Completion>& finished);
   void take_submissions(std::vector<Completion>& finished);
@@ -94,17 +99,21 @@ class Group final : public Driven {
   // What fails it (group_checks.cc).
   void check_deadlines(std::vector<Completion>& finished);
   void check_peers(std::vector<Completion>& finished);
-  void go_on_without(uint32_t peer, const std::string& why, std::vector<Completion>& finished);
+  void go_on_without(uint32_t peer, const Status& why, std::vector<Completion>& finished);
   void check_calls(std::vector<Completion>& finished);
   void check_heartbeats(std::vector<Completion>& finished);
-  bool needs(uint32_t peer) const { return executor_.needs(peer) || p2p_.needs(peer); }
-  bool waits_for(uint32_t peer) const { return executor_.waits_for(peer) || p2p_.needs(peer); }
+  bool needs(uint32_t peer) const;
+  bool waits_for(uint32_t peer) const;
   std::string missing_ranks() const;
   std::optional<MessageCall> oldest_message() const;
   std::string in_hand() const;  // for people: what is in flight
 
   // Its end (group_life.cc).
   void fail(Status error, std::string cause, std::vector<Completion>& finished);
+  std::vector<uint32_t> whom_to_ask() const;
+  void pass_on_failure(std::vector<Completion>& finished);
+  void tell(uint32_t peer) const;
+  std::string last_words() const;
   bool finish_inquiry(std::vector<Completion>& finished);
   void fail_in_flight(std::vector<Completion>& finished);
   bool drain(std::vector<Completion>& finished);
@@ -113,7 +122,6 @@ class Group final : public Driven {
   const Clock& clock_;
   const int64_t to_time_of_day_ns_;
   Members members_;
-  std::vector<std::vector<Port>> ports_;  // [channel][peer]
   FlightLog log_;
   CallLog call_log_;
   Executor executor_;
@@ -125,6 +133,7 @@ class Group final : public Driven {
   HeartbeatMonitor heartbeats_;
   GroupFailure failure_;
   Submissions submissions_;
+  std::atomic<bool> heard_of_failure_{false};
   Life life_ = Life::Sound;
   int64_t drain_until_ns_ = 0;
 };

@@ -33,8 +33,10 @@ void Group::check_deadlines(std::vector<Completion>& finished) {
 std::string Group::missing_ranks() const {
   std::string list;
   for (uint32_t peer = 0; peer < members_.world(); ++peer) {
-    if (peer == members_.rank() || !executor_.waits_for(peer)) continue;
-    list += (list.empty() ? "" : ", ") + std::to_string(peer);
+    const bool is_met = members_.links().at(peer) != nullptr;
+    if (peer == members_.rank()) continue;
+    if (!collectives_.waits_to_meet(peer) && !(is_met && executor_.waits_for(peer))) continue;
+    list += (list.empty() ? "" : ", ") + std::to_string(peer) + (is_met ? "" : " (not met)");
   }
   return "rank " + std::to_string(members_.rank()) + " waits for rank(s) " +
          (list.empty() ? "none" : list);
@@ -52,6 +54,17 @@ std::string Group::in_hand() const {
   return message ? describe(*message) : "a point-to-point operation";
 }
 
+bool Group::needs(uint32_t peer) const {
+  if (members_.links().at(peer) == nullptr) {
+    return collectives_.waits_to_meet(peer) || p2p_.needs(peer);
+  }
+  return executor_.needs(peer) || p2p_.needs(peer);
+}
+
+bool Group::waits_for(uint32_t peer) const {
+  return needs(peer) || (members_.links().at(peer) != nullptr && executor_.waits_for(peer));
+}
+
 void Group::check_peers(std::vector<Completion>& finished) {
   for (uint32_t peer = 0; peer < members_.world() && life_ == Life::Sound; ++peer) {
     if (peer == members_.rank()) continue;
@@ -67,34 +80,53 @@ void Group::check_peers(std::vector<Completion>& finished) {
     const Status reached =
         said ? Status(StatusCode::PeerFailed, "it has left the group") : members_.reach(peer);
     if (!reached.ok()) {
-      go_on_without(peer, reached.message(), finished);
+      go_on_without(peer, reached, finished);
+    } else if (members_.links().at(peer) == nullptr) {
+      continue;
     } else if (Status compared = executor_.compare_with(peer); !compared.ok()) {
       fail(std::move(compared), "", finished);
     }
   }
 }
 
-void Group::go_on_without(uint32_t peer, const std::string& why,
-                          std::vector<Completion>& finished) {
+// An idle rank may lie between one that has given the group up and one that waits for word of it.
+void Group::pass_on_failure(std::vector<Completion>& finished) {
+  for (uint32_t peer = 0; peer < members_.world(); ++peer) {
+    const auto said = peer == members_.rank() ? std::nullopt : members_.status_of(peer);
+    if (!said || said->reason != ExitReason::Failed) continue;
+    if (said->lost) members_.note_lost(*said->lost);
+    failure_.take_cause(said->cause);
+    fail_soon(Status(StatusCode::PeerFailed,
+                     "rank " + std::to_string(peer) + " gave the group up: " + said->cause));
+    fail_in_flight(finished);
+    return;
+  }
+}
+
+void Group::go_on_without(uint32_t peer, const Status& why, std::vector<Completion>& finished) {
   // What it sent before is all here: take that first. It reads none of its zero-copy messages any
   // more, those that are sent only now among them.
   do {
     executor_.drop_zero_copy(peer);
   } while (life_ == Life::Sound && advance_operations(finished));
   if (life_ != Life::Sound || !needs(peer)) return;
-  const std::string gone = "rank " + std::to_string(peer) + " is gone";
-  members_.note_lost(peer);
-  fail(Status(StatusCode::PeerFailed, in_hand() + " cannot end: " + gone + " (" + why + ")"), gone,
+  const bool is_gone = why.code() == StatusCode::PeerFailed;
+  const std::string what =
+      "rank " + std::to_string(peer) + (is_gone ? " is gone" : " cannot be reached");
+  if (is_gone) members_.note_lost(peer);
+  fail(Status(why.code(), in_hand() + " cannot end: " + what + " (" + why.message() + ")"), what,
        finished);
 }
 
 void Group::check_calls(std::vector<Completion>& finished) {
   const CollectiveOp* current = collectives_.current();
-  if (current == nullptr) return;
-  const auto other = comparison_.look(
-      current->call, current->started_ns, clock_.now_ns(),
-      [&](uint32_t peer) { return peer != members_.rank() && executor_.needs(peer); });
-  if (other) fail(executor_.mismatch(*other), "", finished);
+  if (!collectives_.runs()) return;
+  const auto other =
+      comparison_.look(current->call, current->started_ns, clock_.now_ns(), [&](uint32_t peer) {
+        return peer != members_.rank() && members_.links().at(peer) != nullptr &&
+               executor_.needs(peer);
+      });
+  if (other) fail(mismatch_with(*other, current->call), "", finished);
 }
 
 void Group::check_heartbeats(std::vector<Completion>& finished) {

@@ -1,9 +1,6 @@
 // GroupFailure. Floor: engine/group. Thread: see group_failure.h.
 #include "csrc/engine/group/group_failure.h"
 
-#include <algorithm>
-#include <vector>
-
 #include "csrc/engine/failure/failure_report.h"
 
 namespace rdmacoll {
@@ -15,16 +12,11 @@ constexpr int64_t kReportNs = 250'000'000;
 }  // namespace
 
 void GroupFailure::begin(Status error, std::string cause,
-                         const std::function<bool(uint32_t)>& waits_for) {
+                         const std::vector<uint32_t>& whom_to_ask) {
   error_ = std::move(error);
   cause_ = std::move(cause);
   report_until_ns_ = clock_.now_ns() + kReportNs;
-  std::vector<uint32_t> peers;
-  for (uint32_t peer = 0; peer < members_.world(); ++peer) {
-    if (peer != members_.rank()) peers.push_back(peer);
-  }
-  std::stable_partition(peers.begin(), peers.end(), waits_for);
-  call_logs_.begin(peers);
+  call_logs_.begin(whom_to_ask);
 }
 
 bool GroupFailure::is_complete() {

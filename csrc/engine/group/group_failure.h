@@ -4,8 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
@@ -19,9 +20,11 @@ class GroupFailure {
   GroupFailure(const Clock& clock, const Members& members, CallLogReader& call_logs)
       : clock_(clock), members_(members), call_logs_(call_logs) {}
 
-  // Begins to read the others' call logs, first of those that are waited for. `cause` is the error
-  // in few words, for the peers' status lines.
-  void begin(Status error, std::string cause, const std::function<bool(uint32_t)>& waits_for);
+  // Begins to read the call logs of these ranks. `cause` is the error in few words, for the peers'
+  // status lines.
+  void begin(Status error, std::string cause, const std::vector<uint32_t>& whom_to_ask);
+  // Instead, where nobody is asked.
+  void take_cause(std::string cause) { cause_ = std::move(cause); }
   // Whether the logs are here, or have taken too long.
   bool is_complete();
   // The error, with what every rank is in. own_sequence: the number of this rank's collective.

@@ -1,5 +1,7 @@
 // Group: how it ends. Its life, and what happens on the way from one state to the next.
 // Floor: engine/group. Thread: see group.h.
+#include <algorithm>
+
 #include "csrc/base/check.h"
 #include "csrc/engine/group/group.h"
 
@@ -21,10 +23,9 @@ void Group::enter(Life next) {
     case Life::Failed:
       return;
     case Life::Draining: {
-      const Status failure = submissions_.failure();
       const ExitReason reason = submissions_.exit_reason();
-      members_.tell_all(reason, failure_.cause().empty() ? failure.message() : failure_.cause());
-      if (reason == ExitReason::Failed) log_.failed(failure.message());
+      members_.tell_all(reason, last_words());
+      if (reason == ExitReason::Failed) log_.failed(failure().message());
       drain_until_ns_ = clock_.now_ns() + kDrainNs;
       return;
     }
@@ -35,10 +36,33 @@ void Group::enter(Life next) {
   }
 }
 
+std::string Group::last_words() const {
+  return failure_.cause().empty() ? failure().message() : failure_.cause();
+}
+
+void Group::tell(uint32_t peer) const {
+  members_.tell(peer, submissions_.exit_reason(), last_words());
+}
+
 void Group::fail(Status error, std::string cause, std::vector<Completion>& finished) {
   enter(Life::Inquiring);
-  failure_.begin(std::move(error), std::move(cause), [&](uint32_t peer) { return needs(peer); });
+  failure_.begin(std::move(error), std::move(cause), whom_to_ask());
   finish_inquiry(finished);
+}
+
+// First those that are waited for. Where all can be asked, those that are not met are met for it;
+// in larger groups all would meet the same few.
+std::vector<uint32_t> Group::whom_to_ask() const {
+  PeerLinks& links = members_.links();
+  const bool asks_all = members_.world() <= kMaxCallLogsRead;
+  std::vector<uint32_t> peers;
+  for (uint32_t peer = 0; peer < members_.world(); ++peer) {
+    if (peer == members_.rank() || (links.at(peer) == nullptr && !asks_all)) continue;
+    links.want(peer);
+    peers.push_back(peer);
+  }
+  std::stable_partition(peers.begin(), peers.end(), [&](uint32_t peer) { return needs(peer); });
+  return peers;
 }
 
 bool Group::advance_failure(std::vector<Completion>& finished) {
@@ -66,15 +90,15 @@ void Group::fail_in_flight(std::vector<Completion>& finished) {
 // can write into an output, and no transport reads a zero-copy message.
 bool Group::drain(std::vector<Completion>& finished) {
   if (life_ != Life::Draining) return false;
-  const bool runs = collectives_.current() != nullptr;
-  const bool ran = runs || p2p_.is_sending();
+  const bool runs = collectives_.runs();
+  const bool ran = collectives_.current() != nullptr || p2p_.is_sending();
   for (uint32_t peer = 0; ran && peer < members_.world(); ++peer) {
     if (peer == members_.rank()) continue;
     const bool writes = runs && executor_.may_write_output(peer) && !executor_.has_given_up(peer);
     const bool reads = (runs && executor_.is_sending_to(peer)) || p2p_.is_sending_to(peer);
     if ((writes || reads) && !lets_go(peer)) return false;
   }
-  if (runs) collectives_.fail_current(failure(), finished);
+  if (collectives_.current() != nullptr) collectives_.fail_current(failure(), finished);
   p2p_.fail_sending(failure(), finished);
   enter(Life::Failed);
   return ran;

@@ -8,9 +8,17 @@ constexpr int64_t kFenceMs = 1000;
 
 }  // namespace
 
+std::optional<MemberStatus> Members::status_of(uint32_t peer) const {
+  const MetPeer* met = links().at(peer);
+  if (met == nullptr) return std::nullopt;
+  const Link& link = met->link;
+  return MemberStatus::read(link.own_slab.base + layout().status(link.own_room), world());
+}
+
 Status Members::reach(uint32_t peer) const {
-  const Link& link = links()[peer];
-  return link.transport->peer_status(link.peer);
+  const MetPeer* met = links().at(peer);
+  if (met == nullptr) return links().failure_of(peer);
+  return met->link.transport->peer_status(met->link.peer);
 }
 
 std::string Members::end_of(uint32_t peer) const {
@@ -43,7 +51,9 @@ void Members::note_lost(uint32_t peer) {
 }
 
 bool Members::cut_off(uint32_t peer) const {
-  const Link& link = links()[peer];
+  const MetPeer* met = links().at(peer);
+  if (met == nullptr) return true;
+  const Link& link = met->link;
   return link.transport->fence(link.peer, Deadline::after_ms(clock_, kFenceMs)).ok();
 }
 
@@ -54,15 +64,18 @@ void Members::evict(uint32_t peer) {
 }
 
 void Members::tell_all(ExitReason reason, const std::string& cause) const {
-  const MemberStatus status{.reason = reason, .lost = first_lost_, .cause = cause};
   for (uint32_t peer = 0; peer < world(); ++peer) {
-    if (peer == rank()) continue;
-    const Link& link = links()[peer];
-    // A full queue to a peer that takes nothing must not hold up the failure; it has its deadline.
-    for (int attempt = 0; attempt < 1000; ++attempt) {
-      if (status.publish(link, layout().status(rank())) != Posted::Full) break;
-      link.transport->poll();
-    }
+    if (peer != rank() && links().at(peer) != nullptr) tell(peer, reason, cause);
+  }
+}
+
+void Members::tell(uint32_t peer, ExitReason reason, const std::string& cause) const {
+  const MemberStatus status{.reason = reason, .lost = first_lost_, .cause = cause};
+  const Link& link = links().at(peer)->link;
+  // A full queue to a peer that takes nothing must not hold up the failure; it has its deadline.
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    if (status.publish(link, layout().status(link.room)) != Posted::Full) return;
+    link.transport->poll();
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -13,7 +14,7 @@
 #include "csrc/base/status.h"
 #include "csrc/engine/channel/layout.h"
 #include "csrc/engine/channel/member_status.h"
-#include "csrc/engine/channel/port.h"
+#include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/failure/shrink_state.h"
 
 namespace rdmacoll {
@@ -21,19 +22,18 @@ namespace rdmacoll {
 class Members {
  public:
   // The clock outlives this.
-  Members(const Clock& clock, GroupBlocks blocks) : clock_(clock), blocks_(std::move(blocks)) {}
+  Members(const Clock& clock, std::unique_ptr<PeerLinks> links)
+      : clock_(clock), links_(std::move(links)) {}
 
-  uint32_t rank() const { return blocks_.rank; }
-  uint32_t world() const { return static_cast<uint32_t>(blocks_.links.size()); }
-  const std::vector<Link>& links() const { return blocks_.links; }
-  const Region& block() const { return blocks_.mine; }
-  const Layout& layout() const { return blocks_.layout; }
+  uint32_t rank() const { return links_->rank(); }
+  uint32_t world() const { return links_->world(); }
+  PeerLinks& links() const { return *links_; }
+  const Region& block() const { return links_->block(); }
+  const Layout& layout() const { return links_->layout(); }
 
-  // What the peer said last; nullopt: it is a member like any other.
-  std::optional<MemberStatus> status_of(uint32_t peer) const {
-    return MemberStatus::read(block().base + layout().status(peer), world());
-  }
-  // Ok, or why the peer's process cannot be reached any more.
+  // What the peer said last; nullopt: it is a member like any other, as far as this rank knows.
+  std::optional<MemberStatus> status_of(uint32_t peer) const;
+  // Ok, or why the peer's process cannot be reached, or not any more.
   Status reach(uint32_t peer) const;
   // How the peer has ended, for people; "": it has not.
   std::string end_of(uint32_t peer) const;
@@ -50,12 +50,14 @@ class Members {
   // Treats the peer as dead, also where it cannot be cut off: through shared memory, one that wakes
   // up writes into a block that nobody uses any more.
   void evict(uint32_t peer);
-  // Writes this rank's status line into every member's block. Nothing may be sent behind it.
+  // Writes this rank's status line to every member that it has met; to one. Nothing may be sent
+  // behind it.
   void tell_all(ExitReason reason, const std::string& cause) const;
+  void tell(uint32_t peer, ExitReason reason, const std::string& cause) const;
 
  private:
   const Clock& clock_;
-  const GroupBlocks blocks_;
+  const std::unique_ptr<PeerLinks> links_;
   mutable std::mutex mutex_;  // both below
   std::optional<uint32_t> evicted_;
   std::optional<uint32_t> first_lost_;

@@ -1,6 +1,7 @@
 // PointToPoint: matching and clear-to-send. Floor: engine/p2p. Thread: the driver.
 #include "csrc/engine/p2p/p2p.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -39,16 +40,31 @@ bool RecvOp::matches(uint32_t from, int32_t with_tag) const {
   return (source == kAnySource || static_cast<uint32_t>(source) == from) && tag == with_tag;
 }
 
-PointToPoint::PointToPoint(uint32_t rank, const Layout& layout,
-                           std::vector<std::vector<Port>>& ports, const Config& config,
-                           const Clock& clock, FlightLog& log)
-    : rank_(rank),
-      ports_(ports),
-      slot_bytes_(layout.slot_bytes()),
-      eager_bytes_(layout.slot_bytes(kEagerChannel)),
+PointToPoint::PointToPoint(PeerLinks& links, const Config& config, const Clock& clock,
+                           FlightLog& log)
+    : links_(links),
+      rank_(links.rank()),
+      slot_bytes_(links.layout().slot_bytes()),
+      eager_bytes_(links.layout().slot_bytes(kEagerChannel)),
       store_choice_(config.stores, clock),
-      log_(log) {
-  for (Port& eager : ports_[kEagerChannel]) peers_.emplace_back(eager);
+      log_(log),
+      peers_(links.world()) {
+  state_of(rank_);
+}
+
+PointToPoint::Peer& PointToPoint::state_of(uint32_t peer) {
+  if (peers_[peer] != nullptr) return *peers_[peer];
+  peers_[peer] = std::make_unique<Peer>(peer);
+  const auto behind = std::find_if(known_.begin(), known_.end(),
+                                   [&](const Peer* known) { return known->rank > peer; });
+  known_.insert(behind, peers_[peer].get());
+  links_.want(peer);
+  return *peers_[peer];
+}
+
+void PointToPoint::note_met(uint32_t rank) {
+  Peer& state = state_of(rank);
+  if (!state.inbox) state.inbox.emplace(port(kEagerChannel, rank));
 }
 
 void PointToPoint::send(SendOp op, std::vector<Completion>& finished) {
@@ -56,12 +72,13 @@ void PointToPoint::send(SendOp op, std::vector<Completion>& finished) {
   op.record =
       log_.point_to_point(kFlightSend, op.bytes, static_cast<int>(op.peer), op.tag, op.started_ns);
   if (op.peer == rank_) return send_to_self(std::move(op), finished);
-  peers_[op.peer].unannounced.push(std::move(op));
+  state_of(op.peer).unannounced.push(std::move(op));
 }
 
 void PointToPoint::recv(RecvOp op, std::vector<Completion>& finished) {
   ++pending_;
   op.record = log_.point_to_point(kFlightRecv, op.bytes, op.source, op.tag, op.started_ns);
+  if (op.source != kAnySource) state_of(static_cast<uint32_t>(op.source));
   const size_t found =
       unexpected_.find([&](const Envelope& e) { return op.matches(e.source, e.tag); });
   if (found == unexpected_.size()) {
@@ -73,8 +90,9 @@ void PointToPoint::recv(RecvOp op, std::vector<Completion>& finished) {
 
 bool PointToPoint::advance(std::vector<Completion>& finished) {
   bool moved = false;
-  for (uint32_t peer = 0; peer < peers_.size(); ++peer) {
-    if (peer == rank_) continue;
+  for (const Peer* state : known_) {
+    const uint32_t peer = state->rank;
+    if (!state->inbox || peer == rank_) continue;
     moved |= pull_data(peer, finished);
     moved |= take_clearances(peer, finished);
     moved |= push_data(peer, finished);
@@ -87,7 +105,7 @@ bool PointToPoint::advance(std::vector<Completion>& finished) {
 }
 
 bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = peers_[peer];
+  Peer& state = *peers_[peer];
   Port& out = port(kEnvelopeChannel, peer);
   bool moved = false;
   while (!state.unannounced.empty() && out.can_send()) {
@@ -140,7 +158,7 @@ bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finish
       std::memcpy(envelope.data, wire.data, kEnvelopeBytes);
     } else if (wire.bytes <= eager_bytes_ && wire.data[0] == kIsEager) {
       envelope.protocol = Protocol::Eager;
-      envelope.eager = peers_[peer].inbox.expect();
+      envelope.eager = peers_[peer]->inbox->expect();
     }
     const size_t found = posted_.find([&](const RecvOp& op) { return op.matches(peer, wire.tag); });
     if (found == posted_.size()) {
@@ -161,7 +179,7 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
     log_.start_point_to_point(op.record, static_cast<int>(envelope.source));
   }
   if (envelope.source == rank_) return take_from_self(op, envelope, finished);
-  Peer& state = peers_[envelope.source];
+  Peer& state = *peers_[envelope.source];
   if (envelope.protocol == Protocol::Eager) {
     if (!take_eager(envelope.source, op, finished)) state.expected.push(std::move(op));
     return;
@@ -180,7 +198,7 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
 }
 
 bool PointToPoint::take_expected(uint32_t peer, std::vector<Completion>& finished) {
-  Fifo<RecvOp>& expected = peers_[peer].expected;
+  Fifo<RecvOp>& expected = peers_[peer]->expected;
   bool moved = false;
   for (size_t i = 0; i < expected.size();) {
     if (take_eager(peer, expected[i], finished)) {
@@ -195,7 +213,7 @@ bool PointToPoint::take_expected(uint32_t peer, std::vector<Completion>& finishe
 
 // False: the bytes are not here yet.
 bool PointToPoint::take_eager(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished) {
-  EagerInbox& inbox = peers_[peer].inbox;
+  EagerInbox& inbox = *peers_[peer]->inbox;
   const std::byte* data = inbox.look(op.eager);
   if (data == nullptr) return false;
   if (op.fits()) std::memcpy(op.data, data, op.bytes);
@@ -207,7 +225,7 @@ bool PointToPoint::take_eager(uint32_t peer, const RecvOp& op, std::vector<Compl
 }
 
 bool PointToPoint::clear_receives(uint32_t peer) {
-  Peer& state = peers_[peer];
+  Peer& state = *peers_[peer];
   Port& out = port(kClearToSendChannel, peer);
   bool moved = false;
   while (!state.matched.empty() && out.can_send()) {
@@ -230,7 +248,7 @@ bool PointToPoint::clear_receives(uint32_t peer) {
 }
 
 bool PointToPoint::take_clearances(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = peers_[peer];
+  Peer& state = *peers_[peer];
   Port& in = port(kClearToSendChannel, peer);
   bool moved = false;
   while (in.take() != nullptr) {

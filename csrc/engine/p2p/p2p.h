@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/fifo.h"
 #include "csrc/base/status.h"
+#include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/channel/port.h"
 #include "csrc/engine/channel/store_choice.h"
 #include "csrc/engine/p2p/eager_inbox.h"
@@ -87,9 +89,10 @@ Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t
 
 class PointToPoint {
  public:
-  PointToPoint(uint32_t rank, const Layout& layout, std::vector<std::vector<Port>>& ports,
-               const Config& config, const Clock& clock, FlightLog& log);
+  PointToPoint(PeerLinks& links, const Config& config, const Clock& clock, FlightLog& log);
 
+  // A rank was met: what this one has for it can go, and what it sends is taken.
+  void note_met(uint32_t rank);
   void send(SendOp op, std::vector<Completion>& finished);
   void recv(RecvOp op, std::vector<Completion>& finished);
   // One round; finished works are appended. Whether anything moved.
@@ -132,14 +135,15 @@ class PointToPoint {
   };
   // What passes between this rank and one peer.
   struct Peer {
-    explicit Peer(Port& eager) : inbox(eager) {}
+    explicit Peer(uint32_t its_rank) : rank(its_rank) {}
+    const uint32_t rank;
+    std::optional<EagerInbox> inbox;  // once it is met
     Fifo<SendOp> unannounced;
     Fifo<SendOp> announced;  // wait to be cleared; to this rank itself, for their receive
     Fifo<SendOp> cleared;    // in the order in which they were cleared
     Fifo<RecvOp> matched;    // wait until their clear-to-send is out
     Fifo<RecvOp> incoming;   // in the order in which they were cleared
     Fifo<RecvOp> expected;   // matched, their bytes are on their way to the inbox
-    EagerInbox inbox;
     uint32_t envelopes = 0;  // announced so far
   };
 
@@ -169,16 +173,18 @@ class PointToPoint {
     finished.push_back({op.work, std::move(status)});
   }
   void end_placement(const RecvOp& op, uint32_t sender);
-  Port& port(uint8_t channel, uint32_t peer) { return ports_[channel][peer]; }
-  const Port& port(uint8_t channel, uint32_t peer) const { return ports_[channel][peer]; }
+  Port& port(uint8_t channel, uint32_t peer) const { return links_.port(channel, peer); }
+  // The state of a peer that this rank has to do with, from the first time on.
+  Peer& state_of(uint32_t peer);
 
-  uint32_t rank_;
-  std::vector<std::vector<Port>>& ports_;
+  PeerLinks& links_;
+  const uint32_t rank_;
   const uint64_t slot_bytes_;
   const uint64_t eager_bytes_;
   StoreChoice store_choice_;
   FlightLog& log_;
-  std::vector<Peer> peers_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; this rank's own is there, too
+  std::vector<Peer*> known_;                  // of these, in the order of ranks
   // With room: which of the two a message meets is a matter of time, so that either may be used
   // first when all else has long been at rest.
   Fifo<RecvOp> posted_{kEnvelopeDepth};

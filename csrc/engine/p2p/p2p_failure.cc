@@ -31,8 +31,9 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
   }
   expire_own(now_ns, finished);
   const auto overdue = [&](const auto& op) { return op.deadline_ns <= now_ns; };
-  for (uint32_t peer = 0; peer < peers_.size(); ++peer) {
-    const Peer& state = peers_[peer];
+  for (const Peer* known : known_) {
+    const Peer& state = *known;
+    const uint32_t peer = state.rank;
     for (const auto* queue : {&state.unannounced, &state.announced, &state.cleared}) {
       const size_t found = queue->find(overdue);
       if (found == queue->size()) continue;
@@ -54,7 +55,8 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
 }
 
 std::optional<MessageCall> PointToPoint::oldest() const {
-  for (const Peer& state : peers_) {
+  for (const Peer* known : known_) {
+    const Peer& state = *known;
     for (const auto* queue : {&state.incoming, &state.expected, &state.matched}) {
       if (!queue->empty()) return queue->front().call();
     }
@@ -67,7 +69,8 @@ std::optional<MessageCall> PointToPoint::oldest() const {
 }
 
 bool PointToPoint::needs(uint32_t peer) const {
-  const Peer& state = peers_[peer];
+  if (peers_[peer] == nullptr) return false;  // nothing was ever to come of it, or to go there
+  const Peer& state = *peers_[peer];
   if (!state.unannounced.empty() || !state.announced.empty() || !state.cleared.empty() ||
       !state.matched.empty() || !state.incoming.empty() || !state.expected.empty()) {
     return true;
@@ -82,8 +85,9 @@ void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finis
   // With their envelopes: a receive that was submitted in time may still be taken after this.
   fail_own(status, finished);
   uint64_t sending = 0;
-  for (uint32_t peer = 0; peer < peers_.size(); ++peer) {
-    Peer& state = peers_[peer];
+  for (Peer* known : known_) {
+    Peer& state = *known;
+    const uint32_t peer = state.rank;
     const size_t stays = is_sending_to(peer) ? 1 : 0;
     sending += stays;
     while (state.cleared.size() > stays) {
@@ -112,9 +116,9 @@ void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finis
 }
 
 void PointToPoint::fail_sending(const Status& status, std::vector<Completion>& finished) {
-  for (Peer& state : peers_) {
-    if (state.cleared.empty() || !state.cleared.front().is_placed()) continue;
-    finish(state.cleared.pop(), status, finished);
+  for (Peer* state : known_) {
+    if (state->cleared.empty() || !state->cleared.front().is_placed()) continue;
+    finish(state->cleared.pop(), status, finished);
   }
 }
 

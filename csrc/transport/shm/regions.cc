@@ -177,8 +177,9 @@ Status ShmTransport::hear_of_region(Peer* peer, Incoming incoming) {
 // An offer with a note, to who calls serve().
 Status ShmTransport::hand_over(Peer* peer, const Message& offer) {
   if (offer.note == kNoNote) return Status();
-  RegionOffer made{peer->id, offer.note};
+  RegionOffer made{.peer = peer->id, .note = offer.note};
   if (offer.kind == MessageKind::Region) {
+    made.region = offer.region;
     made.key = encode(RegionKey{peer->process, offer.region, offer.generation, offer.bytes});
   }
   return news_.add(std::move(made)) ? Status() : offers_too_much(peer->name);

@@ -95,6 +95,7 @@ Status SimTransport::offer_region(PeerId peer, RegionId id, uint64_t note) {
     region = regions_.at(id);
     RDMACOLL_CHECK(!region->lease.released);
     region->lease.offered(peer);
+    offer.region = id;
     offer.key = key_of(*region);
   }
   if (note != kNoNote) send_offer(peers_[peer], std::move(offer), std::move(region));

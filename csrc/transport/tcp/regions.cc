@@ -110,8 +110,9 @@ void TcpTransport::release_region(RegionId id, Release how) {
 bool TcpTransport::hear_offer(Peer& peer, RegionId region, const tcp::OfferBody& offer) {
   const bool is_note = region == kNoRegion;
   if (offer.note == kNoNote || (!is_note && region >= kMaxRegions)) return false;
-  RegionOffer made{peer.id, offer.note};
+  RegionOffer made{.peer = peer.id, .note = offer.note};
   if (!is_note) {
+    made.region = region;
     made.key = encode(RegionKey{peer.process, region, offer.generation, offer.bytes});
   }
   {

@@ -131,8 +131,9 @@ void VerbsTransport::release_region(RegionId id, Release how) {
 // In the driver, by a notice.
 void VerbsTransport::hear_offer(Peer& peer, const verbs::OfferNotice& offer) {
   const verbs::OfferNotice::Rest& rest = offer.rest;
-  RegionOffer made{peer.id, rest.note};
+  RegionOffer made{.peer = peer.id, .note = rest.note};
   if (offer.region != kNoRegion) {
+    made.region = offer.region;
     made.key = encode(RegionKey{peer.address.process, offer.region, offer.generation, rest.address,
                                 rest.bytes, rest.rkey});
   }

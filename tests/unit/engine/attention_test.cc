@@ -37,7 +37,7 @@ struct OneWork final : Driven {
   }
   void check(std::vector<Completion>&) override {}
   void close(std::vector<Completion>&) override {}
-  void beat() override {}
+  bool beat() override { return false; }
 
  private:
   EndsIn ends_in_;
@@ -60,7 +60,8 @@ struct Attended : testing::Test {
     FakeTransport its_transport{"fake", "its address"};
     Transports its{{&its_transport}, {"its host", "its host"}, Config{}, clock};
     ASSERT_TRUE(
-        connect_one(transports, its.local_address(), Deadline::after_ms(clock, kLongMs)).ok());
+        connect_one(transports, its.local_address(), Deadline::after_ms(clock, kLongMs), clock)
+            .ok());
     progress->add(group);
   }
   // Whether so many rounds more are driven.

@@ -23,7 +23,7 @@ struct CallLogReaderTest : testing::Test {
   std::string finding(uint32_t rank) const { return reader.finding(rank, 1); }
 
   ReadPeers peers{4};
-  CallLogReader reader{peers.layout, 0, peers.mine, peers.links};
+  CallLogReader reader{*peers.links};
 };
 
 TEST_F(CallLogReaderTest, FindsWhoCalledSomethingElse) {
@@ -77,7 +77,7 @@ TEST_F(CallLogReaderTest, WhatWasAskedBeforeDoesNotPassForAnAnswerNow) {
 // Where there are fewer places than ranks, they share them.
 TEST(CallLogReader, OneRanksLogDoesNotPassForAnothers) {
   ReadPeers peers(kMaxCallLogsRead + 2);
-  CallLogReader reader(peers.layout, 0, peers.mine, peers.links);
+  CallLogReader reader(*peers.links);
   call(peers, 1, 1, 8);
   call(peers, 3, 1, 7);
   peers.answers[1] = Answer::Later;

@@ -31,8 +31,10 @@ std::optional<RemoteSlice> place(const GrantWire& grant, uint64_t held_bytes) {
   const Plan plan = make_plan(Collective::AllToAll, Algorithm::Direct, 0, Islands::apart(2), 0);
   FakeTransport fake("verbs", "");
   fake.open_as = {5, nullptr, held_bytes};
-  const std::vector<Link> links{{}, {.transport = &fake}};
-  const SharedSegment block = SharedSegment::create(layout.total_bytes()).take();
+  const SharedSegment block = SharedSegment::create(layout.block_bytes()).take();
+  const Region mine{.id = 0, .base = block.data(), .bytes = layout.block_bytes()};
+  PeerLinks links(layout, 0, 2, mine);
+  links.add(kPeer, {.transport = &fake, .own_slab = mine, .own_room = layout.room(1)});
   std::vector<std::byte> output(kBlockBytes);
   Operation operation;
   operation.plan = &plan;
@@ -40,11 +42,11 @@ std::optional<RemoteSlice> place(const GrantWire& grant, uint64_t held_bytes) {
   operation.contiguous = false;
   operation.block_bytes.assign(4, kBlockBytes);
   operation.outputs.assign(4, output.data());
-  DirectPlacement placement(layout, 0, block.data(), links, nullptr, clock, 1);
+  DirectPlacement placement(links, nullptr, clock, 1);
   placement.begin(operation, kBlockBytes);
   for (const Step& step : plan.steps) {
     if (step.kind != StepKind::Signal || !step.placed) continue;
-    Line& line = *reinterpret_cast<Line*>(block.data() + layout.grant(kPeer));
+    Line& line = *reinterpret_cast<Line*>(block.data() + layout.grant(layout.room(1)));
     line.signature = operation.message_signature(step.blocks);
     std::memcpy(line.inline_data, &grant, sizeof(grant));
     line.counter = 1;

@@ -96,7 +96,7 @@ struct Nothing final : Driven {
   }
   void check(std::vector<Completion>&) override {}
   void close(std::vector<Completion>&) override {}
-  void beat() override {}
+  bool beat() override { return false; }
 };
 
 TEST_F(DriverRoleTest, OnlyItsHolderMayDrive) {

@@ -57,6 +57,8 @@ class FakeTransport final : public Transport {
   Answer on_connect = [](const std::string&, Deadline) { return PeerId{7}; };
   Signal on_signal = [](RemoteSlice, uint64_t, const Header&) { return Posted::Full; };
   Get on_get = [](PeerId, RemoteSlice, LocalSlice, Ticket*) { return Posted::Full; };
+  std::function<void(PeerId peer, RegionId region, uint64_t note)> on_offer = [](PeerId, RegionId,
+                                                                                 uint64_t) {};
   std::function<void()> on_poll = [] {};
   Status on_register;
   std::set<std::string> callers;    // addresses
@@ -95,6 +97,7 @@ class FakeTransport final : public Transport {
   }
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override {
     if (note != kNoNote) offered.push_back({peer, region, note});
+    on_offer(peer, region, note);
     return Status();
   }
   Result<Region> open_region(PeerId, std::string_view key, Deadline) override {

@@ -14,7 +14,7 @@ constexpr int64_t kBoundNs = 20 * kHeartbeatNs;
 
 struct HeartbeatMonitorTest : testing::Test {
   uint64_t& beats(uint32_t rank) {
-    return *reinterpret_cast<uint64_t*>(peers.block(rank) + peers.layout.heartbeat().own);
+    return *reinterpret_cast<uint64_t*>(peers.block(rank) + peers.layout.heartbeat());
   }
   // So many heartbeats, in which those run that are named, and what was found first.
   std::optional<uint32_t> pass(int heartbeats, const std::vector<uint32_t>& running) {
@@ -28,7 +28,7 @@ struct HeartbeatMonitorTest : testing::Test {
   }
 
   ReadPeers peers{3};
-  HeartbeatMonitor monitor{peers.layout, peers.mine, peers.links, kBoundNs};
+  HeartbeatMonitor monitor{*peers.links, kBoundNs};
   int64_t now_ns = 0;
 };
 

@@ -26,7 +26,7 @@ struct PeerReadsTest : testing::Test {
 
   ReadPeers peers{4};
   const ReadArea& area = peers.layout.call_log();
-  PeerReads reads{area, peers.mine, peers.links};
+  PeerReads reads{area, *peers.links};
 };
 
 TEST_F(PeerReadsTest, WhatWasReadIsTakenOnce) {

@@ -27,7 +27,7 @@ struct Process {
 
   Result<Path> connect(const Process& other) {
     return connect_one(transports, other.transports.local_address(),
-                       Deadline::after_ms(clock, 10'000));
+                       Deadline::after_ms(clock, 10'000), clock);
   }
   std::vector<Transport*> having(bool has_shm, bool has_verbs) {
     std::vector<Transport*> list;

@@ -7,12 +7,15 @@
 #include <barrier>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "csrc/engine/connect/group_setup.h"
+#include "csrc/engine/connect/linker.h"
+#include "csrc/engine/connect/linker_thread.h"
 #include "csrc/engine/drive/thread_progress.h"
 #include "csrc/engine/shrinking.h"
 #include "csrc/plan/selection/select.h"
@@ -31,7 +34,10 @@ class RankOver {
   RankOver(const std::string& host, const Open& open)
       : owned_(open(clock_)),
         transports_(borrowed(owned_), {host, host}, Config{}, clock_),
+        linker_(Linker::open(transports_, clock_).take()),
         progress_(ThreadProgress::open(transports_, clock_, 5).take()) {
+    linker_->drive_by([this] { progress_->notify({}); });
+    linker_thread_.emplace(*linker_);
     Config config;
     config.log_level = LogLevel::Error;
     config.heap_bytes = 32 << 20;
@@ -39,7 +45,8 @@ class RankOver {
   }
 
   Result<std::unique_ptr<Communicator>> join(uint32_t rank, uint32_t size, Bootstrap& bootstrap) {
-    auto made = set_up_group(transports_, clock_, Config{}, rank, size, bootstrap, kTestTimeoutMs);
+    auto made = set_up_group(transports_, *linker_, clock_, Config{}, rank, size, bootstrap,
+                             kTestTimeoutMs);
     if (!made.ok()) return made.status();
     return adopt(made.take());
   }
@@ -56,25 +63,26 @@ class RankOver {
     return all;
   }
   std::unique_ptr<Communicator> adopt(NewGroup made) {
-    const EngineContext context{transports_, *progress_, clock_, tuning_,
-                                algorithm_by_name("auto")};
+    const EngineContext context{transports_, *linker_, *progress_,
+                                clock_,      tuning_,  algorithm_by_name("auto")};
     auto group =
-        std::make_unique<Group>(clock_, std::move(made.blocks), transports_.heap(), Config{});
+        std::make_unique<Group>(clock_, std::move(made.links), transports_.heap(), Config{});
     const auto make = [this](NewGroup smaller, const RankSet&) {
       return adopt(std::move(smaller));
     };
-    auto shrinking =
-        std::make_unique<Shrinking>(*group, transports_, *progress_, clock_, Config{}, make);
-    return std::make_unique<Communicator>(std::move(group), std::move(made.paths),
-                                          std::move(made.islands), context, kTestTimeoutMs, nullptr,
-                                          std::move(shrinking));
+    auto shrinking = std::make_unique<Shrinking>(*group, transports_, *linker_, *progress_, clock_,
+                                                 Config{}, make);
+    return std::make_unique<Communicator>(std::move(group), made.token, std::move(made.islands),
+                                          context, kTestTimeoutMs, nullptr, std::move(shrinking));
   }
 
   SteadyClock clock_;
   Tuning tuning_;
   OwnedTransports owned_;
   Transports transports_;
+  std::unique_ptr<Linker> linker_;
   std::unique_ptr<ThreadProgress> progress_;
+  std::optional<LinkerThread> linker_thread_;
 };
 
 inline void run_over(uint32_t size,

@@ -2,14 +2,16 @@
 // transport that answers as the test says. Floor: tests.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "csrc/engine/channel/port.h"
+#include "csrc/engine/channel/peer_links.h"
 #include "csrc/memory/shared_segment.h"
 #include "tests/unit/engine/fake_transport.h"
 
@@ -19,13 +21,12 @@ class ReadPeers {
  public:
   enum class Answer : uint8_t { AtOnce, Later, Refuses, IsGone };
 
-  explicit ReadPeers(uint32_t world) : layout(world, kSlotBytesMin, kStageBytesMin) {
-    for (uint32_t rank = 0; rank < world; ++rank) {
-      blocks_.push_back(SharedSegment::create(layout.total_bytes()).take());
-      links.push_back(
-          {.transport = rank == 0 ? nullptr : &transport_, .peer = rank, .region = rank});
-    }
-    mine = {.id = 0, .base = blocks_[0].data(), .bytes = layout.total_bytes()};
+  // met: ranks below this one are met from the start.
+  explicit ReadPeers(uint32_t world, uint32_t met = UINT32_MAX)
+      : layout(world, kSlotBytesMin, kStageBytesMin), blocks_(blocks_of(world, layout)) {
+    mine = {.id = 0, .base = blocks_[0].data(), .bytes = layout.block_bytes()};
+    links.emplace(layout, 0, world, mine);
+    for (uint32_t rank = 1; rank < std::min(world, met); ++rank) meet(rank);
     transport_.on_get = [this](PeerId peer, RemoteSlice source, LocalSlice destination,
                                Ticket* ticket) { return get(peer, source, destination, ticket); };
   }
@@ -33,7 +34,15 @@ class ReadPeers {
 
   const Layout layout;
   Region mine;
-  std::vector<Link> links;
+  std::optional<PeerLinks> links;
+
+  void meet(uint32_t rank) {
+    links->add(rank, {.transport = &transport_,
+                      .peer = rank,
+                      .block = {.id = rank, .bytes = layout.block_bytes()},
+                      .own_slab = mine,
+                      .own_room = layout.room(links->count() + 1)});
+  }
 
   std::map<uint32_t, Answer> answers;  // of a rank; at once, unless it is said
   uint64_t gets = 0;                   // that were posted
@@ -63,6 +72,14 @@ class ReadPeers {
     under_way_.push_back(copy);
     *ticket = Ticket(delivered_, gets);
     return Posted::Pending;
+  }
+
+  static std::vector<SharedSegment> blocks_of(uint32_t world, const Layout& layout) {
+    std::vector<SharedSegment> blocks;
+    for (uint32_t rank = 0; rank < world; ++rank) {
+      blocks.push_back(SharedSegment::create(layout.block_bytes()).take());
+    }
+    return blocks;
   }
 
   std::vector<SharedSegment> blocks_;

@@ -36,7 +36,7 @@ struct ShrinkStateReaderTest : testing::Test {
 
   ManualClock clock;
   ReadPeers peers{kWorld};
-  ShrinkStateReader reader{clock, peers.layout, peers.mine, peers.links};
+  ShrinkStateReader reader{clock, *peers.links};
   std::vector<std::optional<ShrinkState>> found;
   std::vector<Completion> finished;
 };

@@ -70,8 +70,9 @@ TEST(Transports, MemoryThatCannotBeRegisteredIsAnErrorWhereItIsNeeded) {
   const std::string key = owner.transports.region_key(region.id);
   const Path by_shm{.transport = &owner.shm};
   const Path by_verbs{.transport = &owner.verbs};
-  EXPECT_TRUE(owner.transports.offer_region(by_shm, region.id).ok());
-  EXPECT_EQ(owner.transports.offer_region(by_verbs, region.id).message(), "ulimit -l is 64 KiB");
+  EXPECT_TRUE(owner.transports.offer_region(by_shm, region.id, kNoNote).ok());
+  EXPECT_EQ(owner.transports.offer_region(by_verbs, region.id, kNoNote).message(),
+            "ulimit -l is 64 KiB");
 
   Process other("b");
   EXPECT_TRUE(other.transports.open_region({.transport = &other.shm}, key, Deadline{0}).ok());

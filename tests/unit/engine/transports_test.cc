@@ -101,41 +101,6 @@ TEST(Transports, AWaitingSideThatNobodyCallsWaitsToItsDeadline) {
   EXPECT_TRUE(mine.verbs.connected.empty());
 }
 
-// The first of them is late, and keeps none of the others from being met.
-TEST(Transports, AllAreMetAtOnce) {
-  Process mine("a");
-  std::map<std::string, int> looks;
-  mine.shm.on_connect = [&](const std::string& address, Deadline) -> Result<PeerId> {
-    mine.clock.at_ns += 1'000'000;
-    const int count = ++looks[address];
-    if (address == "broken") return Status(StatusCode::PeerFailed, "it has ended");
-    if (address == "never" || (address == "late" && count < 20)) {
-      return Status(StatusCode::Timeout, "nobody came");
-    }
-    return PeerId{static_cast<PeerId>(count)};
-  };
-  std::vector<std::string> addresses;
-  for (const char* name : {"late", "quick", "never", "broken", "unwelcome"}) {
-    addresses.push_back(encode(TaggedFields{{"host id", "id of a"}, {"shm", name}}));
-  }
-  addresses.push_back("no address");
-  std::vector<size_t> met;
-  const auto statuses = mine.transports.connect_all(
-      addresses, Deadline::after_ms(mine.clock, 1000), [&](size_t index, const Path& path) {
-        met.push_back(index);
-        EXPECT_EQ(path.transport, &mine.shm);
-        return index == 4 ? Status(StatusCode::System, "no room") : Status();
-      });
-  EXPECT_EQ(met, (std::vector<size_t>{1, 4, 0}));
-  EXPECT_TRUE(statuses[0].ok() && statuses[1].ok());
-  EXPECT_EQ(statuses[2].message(), "shm: nobody came");
-  EXPECT_EQ(statuses[3].message(), "shm: it has ended");
-  EXPECT_EQ(statuses[4].message(), "no room");
-  EXPECT_EQ(statuses[5].code(), StatusCode::InvalidArgument);
-  EXPECT_EQ(looks["quick"], 1);
-  EXPECT_EQ(looks["broken"], 1);
-}
-
 TEST(Transports, AKnownProcessKeepsItsPath) {
   Process mine("a");
   const Process other("b");
@@ -171,9 +136,10 @@ TEST(Transports, WhatComesFromOutsideIsNotTrusted) {
   EXPECT_FALSE(parse_tagged_fields(std::string(3, '\xff')).ok());
   EXPECT_FALSE(parse_tagged_fields(std::string(kMaxTaggedFieldsBytes + 1, 'x')).ok());
   EXPECT_EQ(parse_tagged_fields(good).value(), parse_tagged_fields(good).value());
-  EXPECT_EQ(connect_one(mine.transports, "no address", Deadline{0}).status().code(),
+  EXPECT_EQ(connect_one(mine.transports, "no address", Deadline{0}, mine.clock).status().code(),
             StatusCode::InvalidArgument);
-  EXPECT_EQ(connect_one(mine.transports, "", Deadline{0}).status().code(), StatusCode::Unsupported);
+  EXPECT_EQ(connect_one(mine.transports, "", Deadline{0}, mine.clock).status().code(),
+            StatusCode::Unsupported);
   const Path path{.transport = &mine.shm};
   for (const std::string& key : {std::string(), std::string("garbage"), encode({{"shm", ""}}),
                                  encode({{"shm", "?"}}), encode({{"verbs", "+key"}})}) {
@@ -195,7 +161,7 @@ TEST(Transports, WhatAPeerWritesIsPrintedWithoutControlCharacters) {
   EXPECT_EQ(transports.open_region(path, key, deadline).status().message(),
             "its memory cannot be reached by shm: no\\x1b[2J");
   const std::string address = encode(TaggedFields{{"host id", "other"}, {"host name", "h\033[2J"}});
-  const Status nowhere = connect_one(transports, address, deadline).status();
+  const Status nowhere = connect_one(transports, address, deadline, clock).status();
   EXPECT_NE(nowhere.message().find("host 'h\\x1b[2J'"), std::string::npos) << nowhere.message();
 }
 
@@ -254,7 +220,7 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
   const SteadyClock clock;
   Result<std::unique_ptr<Transports>> only_shm = Transports::open(with("shm"), clock, nullptr);
   ASSERT_TRUE(only_shm.ok()) << only_shm.status().message();
-  auto self = connect_one(*only_shm.value(), only_shm.value()->local_address(), Deadline{0});
+  auto self = connect_one(*only_shm.value(), only_shm.value()->local_address(), Deadline{0}, clock);
   ASSERT_TRUE(self.ok()) << self.status().message();
   EXPECT_EQ(self.value().transport->info().name, "shm");
   Config config = with("shm");
@@ -267,7 +233,8 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
   EXPECT_NE(island(only_shm), "");
   EXPECT_NE(island(only_shm), island(elsewhere));
   const Status status =
-      connect_one(*only_shm.value(), elsewhere.value()->local_address(), Deadline{0}).status();
+      connect_one(*only_shm.value(), elsewhere.value()->local_address(), Deadline{0}, clock)
+          .status();
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   EXPECT_TRUE(says(status, {"host 'far away'", "shm: ", "verbs: RDMACOLL_TRANSPORT=shm"}))
       << status.message();
@@ -279,7 +246,7 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
         << only_verbs.status().message();
     return;
   }
-  self = connect_one(*only_verbs.value(), only_verbs.value()->local_address(), Deadline{0});
+  self = connect_one(*only_verbs.value(), only_verbs.value()->local_address(), Deadline{0}, clock);
   ASSERT_TRUE(self.ok()) << self.status().message();
   EXPECT_EQ(self.value().transport->info().name, "verbs");
   EXPECT_EQ(island(only_verbs), "");

@@ -21,7 +21,7 @@ class Ends {
       std::byte* const to = blocks_[1 - rank].data();
       transports_[rank].on_signal = [this, rank, to, credit_lines](
                                         RemoteSlice slice, uint64_t counter, const Header& header) {
-        const bool is_credit = slice.offset == layout_.credit(channel_, rank);
+        const bool is_credit = slice.offset == layout_.credit(channel_, room_);
         if (is_credit && credit_lines == CreditLines::AreRefused) return Posted::Full;
         Line& line = *reinterpret_cast<Line*>(to + slice.offset);
         line.length_and_sequence = header.length_and_sequence;
@@ -29,9 +29,15 @@ class Ends {
         line.counter = counter;
         return Posted::Done;
       };
-      const Link link{.transport = &transports_[rank], .mapped = to};
-      const Region mine{.base = blocks_[rank].data(), .bytes = layout_.total_bytes()};
-      ports_[rank].emplace(layout_, link, mine, channel_, rank, 1 - rank);
+      const Region mine{.base = blocks_[rank].data(), .bytes = layout_.block_bytes()};
+      const Region theirs{.base = to, .bytes = layout_.block_bytes()};
+      const Link link{.transport = &transports_[rank],
+                      .block = theirs,
+                      .slab = theirs,
+                      .room = room_,
+                      .own_slab = mine,
+                      .own_room = room_};
+      ports_[rank].emplace(layout_, link, channel_);
     }
   }
 
@@ -54,8 +60,9 @@ class Ends {
  private:
   const uint8_t channel_;
   const Layout layout_{2, kSlotBytesMin, kStageBytesMin};
-  SharedSegment blocks_[2] = {SharedSegment::create(layout_.total_bytes()).take(),
-                              SharedSegment::create(layout_.total_bytes()).take()};
+  const PeerRoom room_ = layout_.room(1);  // of either, at the other
+  SharedSegment blocks_[2] = {SharedSegment::create(layout_.block_bytes()).take(),
+                              SharedSegment::create(layout_.block_bytes()).take()};
   FakeTransport transports_[2] = {{"shm", ""}, {"shm", ""}};
   std::optional<Port> ports_[2];
 };

@@ -1,0 +1,153 @@
+// Linker. Floor: engine/connect. Thread: any.
+#include "csrc/engine/connect/linker.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll {
+namespace {
+
+// How long a process that has called may take to be met.
+constexpr int64_t kCallMs = 10'000;
+
+}  // namespace
+
+Result<std::unique_ptr<Linker>> Linker::open(Transports& transports, const Clock& clock) {
+  Result<WakeFd> wake = WakeFd::create();
+  if (!wake.ok()) return wake.status();
+  return std::unique_ptr<Linker>(new Linker(transports, clock, wake.take()));
+}
+
+Linker::Linker(Transports& transports, const Clock& clock, WakeFd wake)
+    : transports_(transports), clock_(clock), wake_(std::move(wake)) {}
+
+uint32_t Linker::new_token() {
+  const std::lock_guard lock(mutex_);
+  return ++tokens_;
+}
+
+void Linker::add(uint32_t token, Rooms rooms, PeerLinks& links, int64_t timeout_ms) {
+  links.when_wanted([this] { wake(); });
+  const std::lock_guard lock(mutex_);
+  const bool is_new =
+      groups_
+          .emplace(token, std::make_unique<LinkedGroup>(transports_, clock_, std::move(rooms),
+                                                        links, timeout_ms))
+          .second;
+  RDMACOLL_CHECK(is_new);
+}
+
+// Somebody may have called before it was known who that is.
+void Linker::set_cards(uint32_t token, Cards cards, const Islands& islands) {
+  const std::lock_guard lock(mutex_);
+  groups_.at(token)->set_cards(std::move(cards), islands);
+  note_callers();
+}
+
+std::map<uint32_t, Path> Linker::paths(uint32_t token) const {
+  const std::lock_guard lock(mutex_);
+  return groups_.at(token)->paths();
+}
+
+Status Linker::waits_for(uint32_t token, uint32_t rank) const {
+  const std::lock_guard lock(mutex_);
+  return groups_.at(token)->waits_for(rank);
+}
+
+void Linker::remove(uint32_t token, Release how) {
+  const std::lock_guard lock(mutex_);
+  const auto removed = groups_.extract(token);
+  removed.mapped()->leave(how);
+  auto cards = removed.mapped()->take_cards();
+  if (cards && (!left_ || left_->world() <= cards->world())) left_ = std::move(cards);
+}
+
+bool Linker::turn() {
+  bool is_busy = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_busy |= take_offers();
+    is_busy |= meet_callers();
+    for (const auto& [token, group] : groups_) is_busy |= group->turn();
+  }
+  if (is_busy && drive_) drive_();
+  return is_busy;
+}
+
+// Whether there were any.
+bool Linker::take_offers() {
+  std::vector<Transports::Offer> offers;
+  if (transports_.serve(offers)) note_callers();
+  for (const Transports::Offer& offer : offers) {
+    if (offer.region == kNoRegion) {
+      std::any_of(groups_.begin(), groups_.end(),
+                  [&](const auto& group) { return group.second->hear_refused(offer); });
+      continue;
+    }
+    const auto group = groups_.find(LinkNote::unpack(offer.note).token);
+    if (group == groups_.end()) {
+      refuse(offer);
+    } else {
+      group->second->hear(offer);
+    }
+  }
+  return !offers.empty();
+}
+
+// This rank of the group has left. Whoever offers a link to it hears that by its own note.
+void Linker::refuse(const Transports::Offer& offer) {
+  offer.transport->close_region(offer.peer, offer.region);
+  // Where this cannot be said the peer has ended, or will find that this process has.
+  static_cast<void>(offer.transport->offer_region(offer.peer, kNoRegion, offer.note));
+}
+
+void Linker::note_callers() {
+  const Deadline deadline = Deadline::after_ms(clock_, kCallMs);
+  for (const auto& [token, group] : groups_) {
+    for (std::string& address : group->callers()) callers_.emplace(std::move(address), deadline);
+  }
+  for (uint32_t rank = 0; left_ && rank < left_->world(); ++rank) {
+    std::string address = left_->of(rank).address;
+    if (transports_.is_called_by(address)) callers_.emplace(std::move(address), deadline);
+  }
+}
+
+// Whether there are any.
+bool Linker::meet_callers() {
+  const bool are_any = !callers_.empty();
+  std::erase_if(callers_, [&](const auto& caller) {
+    const auto& [address, deadline] = caller;
+    const Status met = transports_.look(address, /*for_calls=*/true).status();
+    return met.code() != StatusCode::Timeout || deadline.passed(clock_);
+  });
+  return are_any;
+}
+
+void Linker::sleep(std::optional<std::chrono::microseconds> time) const {
+  std::vector<pollfd> waited{{wake_.get(), POLLIN, 0}};
+  for (const int fd : transports_.set_up_fds()) waited.push_back({fd, POLLIN, 0});
+  timespec left{};
+  if (time) {
+    left.tv_sec = time->count() / 1'000'000;
+    left.tv_nsec = time->count() % 1'000'000 * 1000;
+  }
+  if (::ppoll(waited.data(), waited.size(), time ? &left : nullptr, nullptr) <= 0) return;
+  if (waited[0].revents != 0) wake_.drain();
+}
+
+void LinkerTurns::take() {
+  if (linker_.turn()) {
+    linker_.sleep(pause_);
+    pause_ = std::min(2 * pause_, kMost);
+  } else {
+    pause_ = kLeast;
+    linker_.sleep(most_);
+  }
+}
+
+}  // namespace rdmacoll
