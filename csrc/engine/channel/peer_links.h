@@ -35,7 +35,8 @@ class PeerLinks {
 
   // nullptr: it is not met. A rank has met itself. What it points to lives as long as this.
   MetPeer* at(uint32_t rank) const { return by_rank_[rank].load(std::memory_order_acquire); }
-  // Why the rank cannot be met. Ok: it is met, or may be.
+  // Why the rank cannot be met, or has left although this rank has met it. Ok: it is met, or may
+  // be.
   Status failure_of(uint32_t rank) const;
   // How many are met, but for this rank itself.
   uint32_t count() const { return count_.load(std::memory_order_acquire); }

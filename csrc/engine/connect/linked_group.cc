@@ -52,24 +52,25 @@ void LinkedGroup::hear(const Transports::Offer& offer) {
   if (!attempt.is_answered()) attempt.theirs.push_back(offer);
 }
 
-bool LinkedGroup::hear_refused(const Transports::Offer& offer) {
+// It sends this rank's note back. The rank may have answered before it left, so it may be linked.
+void LinkedGroup::hear_refused(const Transports::Offer& offer) {
   const LinkNote mine = LinkNote::unpack(offer.note);
-  if (!cards_ || mine.rank != links_.rank()) return false;
-  const auto is_from = [&](const Path& path) {
-    return path.transport == offer.transport && path.peer == offer.peer;
+  const auto is_meant = [&](uint32_t rank, const Path& path) {
+    return path.transport == offer.transport && path.peer == offer.peer &&
+           cards_->of(rank).token == mine.token;
   };
-  const auto refuse = [&](uint32_t rank) {
-    if (cards_->of(rank).token != mine.token) return false;
-    links_.fail(rank, Status(StatusCode::PeerFailed, "it has left the group"));
+  if (!cards_ || mine.rank != links_.rank()) return;
+  const Status left(StatusCode::PeerFailed, "it has left the group");
+  std::erase_if(attempts_, [&](const auto& under_way) {
+    const auto& [rank, attempt] = under_way;
+    if (!attempt.path || !is_meant(rank, *attempt.path)) return false;
+    close(attempt.theirs);
+    links_.fail(rank, left);
     return true;
-  };
-  for (auto& [rank, attempt] : attempts_) {
-    if (!attempt.path || !is_from(*attempt.path) || !refuse(rank)) continue;
-    attempts_.erase(rank);
-    return true;
+  });
+  for (const auto& [rank, path] : paths_) {
+    if (is_meant(rank, path)) links_.fail(rank, left);
   }
-  return std::any_of(paths_.begin(), paths_.end(),
-                     [&](const auto& met) { return is_from(met.second) && refuse(met.first); });
 }
 
 bool LinkedGroup::turn() {

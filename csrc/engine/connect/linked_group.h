@@ -35,9 +35,8 @@ class LinkedGroup {
   void set_cards(Cards cards, const Islands& islands);
   // Somebody has offered this group a link.
   void hear(const Transports::Offer& offer);
-  // It has refused one of this rank: it is not of the group any more. Whether that was this
-  // group's.
-  bool hear_refused(const Transports::Offer& offer);
+  // A process has refused an offer, perhaps one of this group's: then its rank has left.
+  void hear_refused(const Transports::Offer& offer);
   // A look at all that are under way; whether any were.
   bool turn();
   // Why the rank is not linked yet, by the last look at it.

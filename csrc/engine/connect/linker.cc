@@ -85,8 +85,7 @@ bool Linker::take_offers() {
   if (transports_.serve(offers)) note_callers();
   for (const Transports::Offer& offer : offers) {
     if (offer.region == kNoRegion) {
-      std::any_of(groups_.begin(), groups_.end(),
-                  [&](const auto& group) { return group.second->hear_refused(offer); });
+      for (const auto& [token, group] : groups_) group->hear_refused(offer);
       continue;
     }
     const auto group = groups_.find(LinkNote::unpack(offer.note).token);

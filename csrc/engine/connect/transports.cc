@@ -153,7 +153,7 @@ bool Transports::serve(std::vector<Offer>& offers) {
   for (Transport* transport : transports_) {
     is_called |= transport->serve(come);
     for (RegionOffer& offer : come) {
-      offers.push_back({transport, offer.peer, offer.region, offer.note, std::move(offer.key)});
+      offers.push_back({std::move(offer), transport});
     }
     come.clear();
   }

@@ -88,12 +88,8 @@ class Transports {
   // whether the process calls over a later transport, as one does now and then.
   Result<Path> look(const std::string& address, bool for_calls, const Transport* over = nullptr);
   // What a process has offered with a note (transport.h).
-  struct Offer {
+  struct Offer : RegionOffer {
     Transport* transport = nullptr;
-    PeerId peer = 0;
-    RegionId region = kNoRegion;
-    uint64_t note = kNoNote;
-    std::string key{};
   };
   // Transport::serve() of all of them.
   bool serve(std::vector<Offer>& offers);

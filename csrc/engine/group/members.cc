@@ -16,8 +16,9 @@ std::optional<MemberStatus> Members::status_of(uint32_t peer) const {
 }
 
 Status Members::reach(uint32_t peer) const {
+  RDMACOLL_RETURN_IF_ERROR(links().failure_of(peer));
   const MetPeer* met = links().at(peer);
-  if (met == nullptr) return links().failure_of(peer);
+  if (met == nullptr) return Status();
   return met->link.transport->peer_status(met->link.peer);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "csrc/engine/connect/link_note.h"
+#include "csrc/engine/group/members.h"
 #include "tests/unit/engine/fake_transport.h"
 
 namespace rdmacoll {
@@ -116,6 +117,20 @@ TEST(GroupSetup, WhoHasLeftSaysSo) {
   const Status left = rank.finish(ranks.records).status();
   EXPECT_EQ(left.code(), StatusCode::PeerFailed);
   EXPECT_EQ(left.message(), "cannot reach rank 1: it has left the group");
+}
+
+// It had answered before it left: this rank has linked to it, and would wait for it for ever.
+TEST(GroupSetup, WhoLeavesWhileItIsLinkedIsMissed) {
+  Ranks ranks({"", ""});
+  Rank& rank = *ranks.all[0];
+  Result<NewGroup> made = rank.finish(ranks.records);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const FakeTransport::Offered& sent = rank.shm.offered.back();
+  rank.shm.offers.push_back({.peer = sent.peer, .note = sent.note});
+  rank.linker->turn();
+  const Members members(rank.clock, std::move(made.value().links));
+  EXPECT_EQ(members.reach(1).message(), "it has left the group");
+  EXPECT_TRUE(members.is_gone(1));
 }
 
 std::vector<uint16_t> by_rank(const Islands& islands) {

@@ -103,7 +103,6 @@ TEST(OnDemand, IdleRanksPassAFailureOn) {
     } else {
       if (rank == kFar) communicator->abort("the roof is on fire");
       heard.wait();
-      EXPECT_FALSE(rank != kFar && communicator->failure().code() == StatusCode::Timeout);
     }
   });
 }
