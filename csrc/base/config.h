@@ -75,7 +75,8 @@ struct Config {
   // RDMACOLL_STORES: auto | cached | streamed. Whether what peers of this host read is written past
   // the caches; auto: for large operations, where it was quicker (engine/channel/store_choice.h).
   std::string stores = "auto";
-  // RDMACOLL_CONNECT_TIMEOUT_MS: longest time to reach a peer when a group is made.
+  // RDMACOLL_CONNECT_TIMEOUT_MS: longest time to reach a peer once it is needed: when a group is
+  // made, or with the first message to it.
   int64_t connect_timeout_ms = 60'000;
   // RDMACOLL_STALL_TIMEOUT_MS: how long a rank that others wait for may show no sign of running
   // (stopped, paused) before they give it up; 0: until the operation's own deadline. One that runs

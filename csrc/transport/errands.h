@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "csrc/base/check.h"
 #include "csrc/memory/region.h"
 #include "csrc/transport/lease.h"
 #include "csrc/transport/transport.h"
@@ -44,6 +45,20 @@ class Errands {
   void say_offered(PeerId peer, RegionId region, Generation generation, uint64_t with_note) {
     notices.push_back({peer, Notice::Kind::Offered, region, generation, with_note});
     note();
+  }
+  // A region of this process, with or without a note; of kNoRegion, which is nullptr, the note.
+  template <typename OwnRegion>
+  void offer(PeerId peer, RegionId id, OwnRegion* region, uint64_t with_note) {
+    Generation generation = 0;
+    if (id == kNoRegion) {
+      RDMACOLL_CHECK(with_note != kNoNote);
+    } else {
+      RDMACOLL_CHECK(region != nullptr && !region->lease.released);
+      RDMACOLL_CHECK(region->holds_lines || with_note == kNoNote);
+      region->lease.offered(peer);
+      generation = region->lease.generation;
+    }
+    if (with_note != kNoNote) say_offered(peer, id, generation, with_note);
   }
   void release(RegionId region, Lease& lease, Release how) {
     lease.released = true;

@@ -63,18 +63,9 @@ Result<std::string> VerbsTransport::register_region(RegionId id, const RegionMem
 }
 
 Status VerbsTransport::offer_region(PeerId id, RegionId region_id, uint64_t note) {
-  RDMACOLL_CHECK(region_id != kNoRegion || note != kNoNote);
   RDMACOLL_RETURN_IF_ERROR(peer_status(id));
   const std::lock_guard lock(mutex_);
-  Generation generation = 0;
-  if (region_id != kNoRegion) {
-    OwnRegion* region = regions_.at(region_id);
-    RDMACOLL_CHECK(region != nullptr && !region->lease.released);
-    RDMACOLL_CHECK(region->holds_lines || note == kNoNote);
-    region->lease.offered(id);
-    generation = region->lease.generation;
-  }
-  if (note != kNoNote) errands_.say_offered(id, region_id, generation, note);
+  errands_.offer(id, region_id, region_id == kNoRegion ? nullptr : regions_.at(region_id), note);
   return Status();
 }
 
