@@ -22,8 +22,7 @@ std::string summarize(const std::map<uint32_t, Path>& paths, uint32_t world) {
   };
   std::vector<Reached> by_transport;
   for (const auto& [rank, path] : paths) {
-    auto found = std::find_if(by_transport.begin(), by_transport.end(),
-                              [&](const Reached& r) { return r.transport == path.transport; });
+    auto found = std::ranges::find(by_transport, path.transport, &Reached::transport);
     if (found == by_transport.end()) {
       found = by_transport.insert(found, Reached{.transport = path.transport});
     }
