@@ -15,7 +15,8 @@ void run_verbs(const Kind& kind, int world, uint64_t seed, const Body& body) {
   const auto open = [](int rank, const Clock& clock) -> Result<std::unique_ptr<Transport>> {
     Config config;
     config.place.local_rank = rank;
-    auto opened = VerbsTransport::open(fake::FakeNetwork::table(), config, clock);
+    auto opened =
+        VerbsTransport::open(fake::FakeNetwork::table(), config, clock, random_process_id().take());
     if (!opened.ok()) return opened.status();
     return std::unique_ptr<Transport>(opened.take());
   };

@@ -25,7 +25,7 @@ constexpr uid_t kNobody = 65534;
 int open_descriptors() { return entries_of("/proc/self/fd"); }
 
 std::string socket_of(const ShmTransport& transport) {
-  return parse_shm_address(transport.info().address).value().socket;
+  return socket_name(parse_shm_address(transport.info().address).value().process);
 }
 
 // A child process, which belongs to another user if this one is root. It ends with its Intruder.
@@ -49,11 +49,10 @@ class Intruder {
 
 class ShmIntruder : public ::testing::Test {
  protected:
-  // The address of a process that never dials: by the id in it the victim is the one that waits,
-  // and the socket in it is the victim's own, which listens.
+  // The address of a process that never dials: by the id in it the victim is the one that waits.
   std::string address_of_nobody() {
     ShmAddress address = parse_shm_address(victim_->info().address).take();
-    address.process = {};
+    address.process = nobody_.id;
     return encode(address);
   }
   Status wait_in_vain(int64_t timeout_ms) {
@@ -81,6 +80,7 @@ class ShmIntruder : public ::testing::Test {
 
   const SteadyClock clock_;
   const std::unique_ptr<ShmTransport> victim_ = open_shm(clock_);
+  const SilentProcess nobody_;
 };
 
 TEST_F(ShmIntruder, AFloodOfConnectionsDelaysNoDeadlineAndHonestOnesMeet) {
@@ -126,9 +126,8 @@ TEST_F(ShmIntruder, AnotherUserIsTurnedAwayAndNamed) {
 // does not listen.
 TEST_F(ShmIntruder, OneThatHangsUpIsSaidToHaveTurnedThisProcessAway) {
   ShmAddress address = parse_shm_address(victim_->info().address).take();
-  address.process.fill(0xFF);  // so that this process dials
-  address.socket = "rdmacoll-test-" + std::to_string(::getpid());
-  SoleFd listener = PeerSocket::listen(address.socket).take();
+  address.process[0] = 0xFF;  // so that this process dials
+  SoleFd listener = PeerSocket::listen(socket_name(address.process)).take();
   std::atomic<bool> ends{false};
   std::thread thread([&] {
     while (!ends) UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK));
@@ -149,9 +148,8 @@ TEST_F(ShmIntruder, OneThatHangsUpIsSaidToHaveTurnedThisProcessAway) {
 
 TEST_F(ShmIntruder, OneOfAnotherVersionIsNamedAtOnce) {
   ShmAddress address = parse_shm_address(victim_->info().address).take();
-  address.process.fill(0xFF);
-  address.socket = "rdmacoll-test-" + std::to_string(::getpid());
-  SoleFd listener = PeerSocket::listen(address.socket).take();
+  address.process[0] = 0xFF;
+  SoleFd listener = PeerSocket::listen(socket_name(address.process)).take();
   UniqueFd connection;
   std::atomic<bool> over{false};
   std::thread thread([&] {

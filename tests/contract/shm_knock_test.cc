@@ -24,9 +24,8 @@ class ShmKnock : public ::testing::Test {
     address.process = process;
     return encode(address);
   }
-  PeerSocket dial() const {
-    return PeerSocket::dial(parse_shm_address(victim_->info().address).value().socket).take();
-  }
+  ProcessId own_id() const { return parse_shm_address(victim_->info().address).value().process; }
+  PeerSocket dial() const { return PeerSocket::dial(socket_name(own_id())).take(); }
   Message message(MessageKind kind, const ProcessId& from) const {
     Message message;
     message.kind = kind;
@@ -80,8 +79,7 @@ TEST_F(ShmKnock, AFloodIsForgottenAndHonestOnesMeet) {
 }
 
 TEST_F(ShmKnock, OfThisProcessItselfOrInTheMiddleOfAHandshakeIsNone) {
-  const ProcessId own = parse_shm_address(victim_->info().address).value().process;
-  EXPECT_FALSE(knock(own));
+  EXPECT_FALSE(knock(own_id()));
   const PeerSocket socket = dial();
   ASSERT_TRUE(socket.send(message(MessageKind::Challenge, id_of(1)), {}).ok());
   EXPECT_FALSE(serve());

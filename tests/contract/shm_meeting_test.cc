@@ -35,7 +35,8 @@ TEST(ShmMeeting, AnotherHostIsNotReachedAndTheErrorNamesBoth) {
 TEST(ShmMeeting, AHostIdThatIsTooLongIsRefused) {
   Config config;
   config.host_id.assign(300, 'x');
-  EXPECT_EQ(ShmTransport::open(config, SteadyClock()).status().code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(ShmTransport::open(config, SteadyClock(), random_process_id().take()).status().code(),
+            StatusCode::InvalidArgument);
 }
 
 // The smaller process id dials, the other knocks: both see at once that nobody is there.
@@ -167,14 +168,14 @@ TEST(ShmMeeting, TheExitOfAForkedChildDisturbsNobody) {
   }
 }
 
-// A process that speaks the protocol up to a point. Its id is smaller than any: it must dial. The
-// victim knocks at its own listener instead.
-struct Rogue {
+// A process that speaks the protocol up to a point. It must dial; it hears no knock.
+struct Rogue : SilentProcess {
   explicit Rogue(ShmTransport& victim) : socket(dial(victim)) {
     control = std::make_unique<SharedSegment>(SharedSegment::create(sizeof(Control)).take());
   }
   static PeerSocket dial(ShmTransport& victim) {
-    return PeerSocket::dial(parse_shm_address(victim.info().address).value().socket).take();
+    const ShmAddress address = parse_shm_address(victim.info().address).take();
+    return PeerSocket::dial(socket_name(address.process)).take();
   }
   std::string address(ShmTransport& victim) const {
     ShmAddress copy = parse_shm_address(victim.info().address).take();
@@ -199,7 +200,6 @@ struct Rogue {
     EXPECT_TRUE(socket.send(message(MessageKind::Hello), {control->fd(), bell.get()}).ok());
   }
 
-  const ProcessId id{};
   PeerSocket socket;
   std::unique_ptr<SharedSegment> control;
 };

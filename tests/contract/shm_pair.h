@@ -1,9 +1,11 @@
-// ShmPair: two shm transports of this process that have met and opened a region of each other.
+// ShmPair: two shm transports of this process that have met and opened a region of each other. And
+// a process that says nothing.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 
@@ -13,7 +15,7 @@
 namespace rdmacoll {
 
 inline std::unique_ptr<ShmTransport> open_shm(const Clock& clock, const Config& config = Config()) {
-  auto opened = ShmTransport::open(config, clock);
+  auto opened = ShmTransport::open(config, clock, random_process_id().take());
   EXPECT_TRUE(opened.ok()) << opened.status().message();
   return opened.take();
 }
@@ -22,6 +24,17 @@ inline bool readable(int fd, int timeout_ms) {
   pollfd waited{fd, POLLIN, 0};
   return ::poll(&waited, 1, timeout_ms) == 1;
 }
+
+// A process that listens and says nothing. Its id is smaller than that of others: it is to dial.
+struct SilentProcess {
+  static ProcessId small_id() {
+    ProcessId id = random_process_id().take();
+    std::fill_n(id.begin(), 4, uint8_t{0});
+    return id;
+  }
+  const ProcessId id = small_id();
+  const SoleFd listener = PeerSocket::listen(socket_name(id)).take();
+};
 
 struct ShmPair {
   explicit ShmPair(uint64_t region_bytes = 4096) {

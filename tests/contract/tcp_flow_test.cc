@@ -81,7 +81,8 @@ TEST_P(TcpStreams, StripesKeepThePromise) {
   const auto run = [](const Kind& kind, int world, uint64_t seed, const Body& body) {
     run_threads(kind, world, seed, body,
                 [](int, const Clock& clock) -> Result<std::unique_ptr<Transport>> {
-                  auto opened = TcpTransport::open(tcp_on_loopback({.streams = GetParam()}), clock);
+                  auto opened = TcpTransport::open(tcp_on_loopback({.streams = GetParam()}), clock,
+                                                   random_process_id().take());
                   if (!opened.ok()) return opened.status();
                   return std::unique_ptr<Transport>(opened.take());
                 });

@@ -24,8 +24,8 @@ Config with_secret(int device, const std::string& secret) {
 }
 
 std::unique_ptr<VerbsTransport> open(const Clock& clock, int device, const std::string& secret) {
-  auto opened =
-      VerbsTransport::open(fake::FakeNetwork::table(), with_secret(device, secret), clock);
+  auto opened = VerbsTransport::open(fake::FakeNetwork::table(), with_secret(device, secret), clock,
+                                     random_process_id().take());
   EXPECT_TRUE(opened.ok()) << opened.status().message();
   return opened.take();
 }

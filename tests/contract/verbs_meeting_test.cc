@@ -9,7 +9,8 @@ namespace rdmacoll {
 namespace {
 
 std::unique_ptr<VerbsTransport> open_on(int device, const Clock& clock, const Config& config) {
-  auto opened = VerbsTransport::open(fake::FakeNetwork::table(), config, clock);
+  auto opened =
+      VerbsTransport::open(fake::FakeNetwork::table(), config, clock, random_process_id().take());
   EXPECT_TRUE(opened.ok()) << "device " << device << ": " << opened.status().message();
   return opened.take();
 }

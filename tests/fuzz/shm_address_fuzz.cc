@@ -5,7 +5,7 @@
 namespace rdmacoll::fuzz {
 
 std::vector<std::string> seeds() {
-  const ShmAddress address{{1, 2, 3}, 17, 4026531840, "host-17", "rdmacoll-0123456789abcdef"};
+  const ShmAddress address{{1, 2, 3}, 17, 4026531840, "host-17"};
   ShmAddress without_host = address;
   without_host.host.clear();
   return {encode(address), encode(without_host)};
@@ -14,7 +14,6 @@ std::vector<std::string> seeds() {
 void run(const std::string& bytes) {
   Result<ShmAddress> address = parse_shm_address(bytes);
   if (!address.ok()) return check_error(address.status());
-  RDMACOLL_CHECK(!address.value().socket.empty());
   RDMACOLL_CHECK(encode(address.value()) == bytes);
 }
 

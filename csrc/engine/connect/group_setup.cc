@@ -88,7 +88,7 @@ Status GroupSetup::meet(const std::vector<std::string>& records,
   // An equivalence, whatever the links turn out to be: two ranks share an island if both have said
   // the same.
   islands_ = Islands::by_key(islands);
-  linker_.set_cards(mine_.token, Cards(records), *islands_);
+  linker_.set_cards(mine_.token, Cards(records, *islands_), *islands_);
   whom_ = whom;
   for (const uint32_t peer : whom_) links_->want(peer);
   return Status();

@@ -17,7 +17,7 @@ struct Sizes {
 
 }  // namespace
 
-const std::string& field_of(const TaggedFields& fields, const std::string& name) {
+const std::string& field_of(const TaggedFields& fields, std::string_view name) {
   static const std::string none;
   const auto found = fields.find(name);
   return found == fields.end() ? none : found->second;

@@ -3,8 +3,10 @@
 // Thread: values.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "csrc/base/status.h"
 
@@ -12,11 +14,11 @@ namespace rdmacoll {
 
 inline constexpr size_t kMaxTaggedFieldsBytes = 4096;  // all of them, as bytes
 
-using TaggedFields = std::map<std::string, std::string>;
+using TaggedFields = std::map<std::string, std::string, std::less<>>;
 
 std::string encode(const TaggedFields& fields);
 // "": there is none of this name.
-const std::string& field_of(const TaggedFields& fields, const std::string& name);
+const std::string& field_of(const TaggedFields& fields, std::string_view name);
 // InvalidArgument when encode() of this version did not make the bytes.
 Result<TaggedFields> parse_tagged_fields(const std::string& bytes);
 

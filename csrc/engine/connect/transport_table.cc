@@ -15,8 +15,9 @@ namespace rdmacoll {
 namespace {
 
 template <typename T>
-Result<std::unique_ptr<Transport>> open_transport(const Config& config, const Clock& clock) {
-  auto opened = T::open(config, clock);
+Result<std::unique_ptr<Transport>> open_transport(const Config& config, const Clock& clock,
+                                                  const ProcessId& process) {
+  auto opened = T::open(config, clock, process);
   if (!opened.ok()) return opened.status();
   return std::unique_ptr<Transport>(opened.take());
 }

@@ -8,6 +8,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
+#include "csrc/base/process_id.h"
 #include "csrc/base/settings.h"
 #include "csrc/base/status.h"
 #include "csrc/transport/transport.h"
@@ -19,8 +20,9 @@ struct TransportRow {
   bool is_built;     // it may be left out when the library is built
   bool spans_hosts;  // it may reach processes on other hosts
   // Unsupported: this machine has none, or none for this process, and says why. With "auto" that is
-  // an error only where a peer is not reached otherwise.
-  Result<std::unique_ptr<Transport>> (*open)(const Config& config, const Clock& clock);
+  // an error only where a peer is not reached otherwise. The process is this one, for all of them.
+  Result<std::unique_ptr<Transport>> (*open)(const Config& config, const Clock& clock,
+                                             const ProcessId& process);
   // Ok, or that a setting of its own must have another value.
   Status (*check)(const Settings& settings);
   // What of its valid settings must be equal on all ranks.

@@ -111,7 +111,7 @@ class Transports {
   Result<std::span<const std::byte>> open_heap(const Path& path, Deadline deadline);
 
  private:
-  Status open_row(const TransportRow& row, const Config& config);
+  Status open_row(const TransportRow& row, const Config& config, const ProcessId& process);
   void add(Transport* transport);
   void use(Transport* transport);  // under the mutex, once there are threads
 

@@ -47,19 +47,20 @@ PointToPoint::PointToPoint(PeerLinks& links, const Config& config, const Clock& 
       slot_bytes_(links.layout().slot_bytes()),
       eager_bytes_(links.layout().slot_bytes(kEagerChannel)),
       store_choice_(config.stores, clock),
-      log_(log),
-      peers_(links.world()) {
+      log_(log) {
   state_of(rank_);
 }
 
 PointToPoint::Peer& PointToPoint::state_of(uint32_t peer) {
-  if (peers_[peer] != nullptr) return *peers_[peer];
-  peers_[peer] = std::make_unique<Peer>(peer);
+  if (Peer* known = peers_.at(peer); known != nullptr) return *known;
+  auto made = std::make_unique<Peer>(peer);
+  Peer& state = *made;
+  peers_.set(peer, std::move(made));
   const auto behind = std::find_if(known_.begin(), known_.end(),
                                    [&](const Peer* known) { return known->rank > peer; });
-  known_.insert(behind, peers_[peer].get());
+  known_.insert(behind, &state);
   links_.want(peer);
-  return *peers_[peer];
+  return state;
 }
 
 void PointToPoint::note_met(uint32_t rank) {
@@ -105,7 +106,7 @@ bool PointToPoint::advance(std::vector<Completion>& finished) {
 }
 
 bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = *peers_[peer];
+  Peer& state = *peers_.at(peer);
   Port& out = port(kEnvelopeChannel, peer);
   bool moved = false;
   while (!state.unannounced.empty() && out.can_send()) {
@@ -158,7 +159,7 @@ bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finish
       std::memcpy(envelope.data, wire.data, kEnvelopeBytes);
     } else if (wire.bytes <= eager_bytes_ && wire.data[0] == kIsEager) {
       envelope.protocol = Protocol::Eager;
-      envelope.eager = peers_[peer]->inbox->expect();
+      envelope.eager = peers_.at(peer)->inbox->expect();
     }
     const size_t found = posted_.find([&](const RecvOp& op) { return op.matches(peer, wire.tag); });
     if (found == posted_.size()) {
@@ -179,7 +180,7 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
     log_.start_point_to_point(op.record, static_cast<int>(envelope.source));
   }
   if (envelope.source == rank_) return take_from_self(op, envelope, finished);
-  Peer& state = *peers_[envelope.source];
+  Peer& state = *peers_.at(envelope.source);
   if (envelope.protocol == Protocol::Eager) {
     if (!take_eager(envelope.source, op, finished)) state.expected.push(std::move(op));
     return;
@@ -198,7 +199,7 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
 }
 
 bool PointToPoint::take_expected(uint32_t peer, std::vector<Completion>& finished) {
-  Fifo<RecvOp>& expected = peers_[peer]->expected;
+  Fifo<RecvOp>& expected = peers_.at(peer)->expected;
   bool moved = false;
   for (size_t i = 0; i < expected.size();) {
     if (take_eager(peer, expected[i], finished)) {
@@ -213,7 +214,7 @@ bool PointToPoint::take_expected(uint32_t peer, std::vector<Completion>& finishe
 
 // False: the bytes are not here yet.
 bool PointToPoint::take_eager(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished) {
-  EagerInbox& inbox = *peers_[peer]->inbox;
+  EagerInbox& inbox = *peers_.at(peer)->inbox;
   const std::byte* data = inbox.look(op.eager);
   if (data == nullptr) return false;
   if (op.fits()) std::memcpy(op.data, data, op.bytes);
@@ -225,7 +226,7 @@ bool PointToPoint::take_eager(uint32_t peer, const RecvOp& op, std::vector<Compl
 }
 
 bool PointToPoint::clear_receives(uint32_t peer) {
-  Peer& state = *peers_[peer];
+  Peer& state = *peers_.at(peer);
   Port& out = port(kClearToSendChannel, peer);
   bool moved = false;
   while (!state.matched.empty() && out.can_send()) {
@@ -248,7 +249,7 @@ bool PointToPoint::clear_receives(uint32_t peer) {
 }
 
 bool PointToPoint::take_clearances(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = *peers_[peer];
+  Peer& state = *peers_.at(peer);
   Port& in = port(kClearToSendChannel, peer);
   bool moved = false;
   while (in.take() != nullptr) {

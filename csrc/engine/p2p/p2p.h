@@ -28,6 +28,8 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
 #include "csrc/base/fifo.h"
+#include "csrc/base/limits.h"
+#include "csrc/base/published.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/channel/port.h"
@@ -183,8 +185,8 @@ class PointToPoint {
   const uint64_t eager_bytes_;
   StoreChoice store_choice_;
   FlightLog& log_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; this rank's own is there, too
-  std::vector<Peer*> known_;                  // of these, in the order of ranks
+  Published<Peer, kMaxWorld> peers_;  // by rank; this rank's own is there, too
+  std::vector<Peer*> known_;          // of these, in the order of ranks
   // With room: which of the two a message meets is a matter of time, so that either may be used
   // first when all else has long been at rest.
   Fifo<RecvOp> posted_{kEnvelopeDepth};

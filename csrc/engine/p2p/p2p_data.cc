@@ -20,7 +20,7 @@ constexpr uint64_t kPlacedChunkBytes = 4u << 20;
 }  // namespace
 
 bool PointToPoint::push_data(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = *peers_[peer];
+  Peer& state = *peers_.at(peer);
   Port& out = port(kDataChannel, peer);
   bool moved = false;
   while (!state.cleared.empty()) {
@@ -59,7 +59,7 @@ bool PointToPoint::push_chunk(SendOp& op, Port& out) {
 }
 
 bool PointToPoint::pull_data(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = *peers_[peer];
+  Peer& state = *peers_.at(peer);
   Port& in = port(kDataChannel, peer);
   bool moved = false;
   while (!state.incoming.empty()) {
@@ -90,8 +90,8 @@ void PointToPoint::end_placement(const RecvOp& op, uint32_t sender) {
 
 // The message at the front, of which all or some has been handed to the transport.
 bool PointToPoint::is_sending_to(uint32_t peer) const {
-  if (peers_[peer] == nullptr) return false;
-  const Fifo<SendOp>& cleared = peers_[peer]->cleared;
+  if (peers_.at(peer) == nullptr) return false;
+  const Fifo<SendOp>& cleared = peers_.at(peer)->cleared;
   return !cleared.empty() && cleared.front().is_placed() && !port(kDataChannel, peer).puts_done();
 }
 

@@ -69,8 +69,8 @@ std::optional<MessageCall> PointToPoint::oldest() const {
 }
 
 bool PointToPoint::needs(uint32_t peer) const {
-  if (peers_[peer] == nullptr) return false;  // nothing was ever to come of it, or to go there
-  const Peer& state = *peers_[peer];
+  if (peers_.at(peer) == nullptr) return false;  // nothing was ever to come of it, or to go there
+  const Peer& state = *peers_.at(peer);
   if (!state.unannounced.empty() || !state.announced.empty() || !state.cleared.empty() ||
       !state.matched.empty() || !state.incoming.empty() || !state.expected.empty()) {
     return true;

@@ -2,8 +2,6 @@
 // order of the host: who reads them on another host stops at the host id. Floor: transport/shm.
 #include "csrc/transport/shm/address.h"
 
-#include <sys/un.h>
-
 #include <cstring>
 #include <type_traits>
 
@@ -12,7 +10,7 @@
 namespace rdmacoll {
 namespace {
 
-constexpr uint64_t kAddressTag = 0x3143'6d68'7300'0001;  // "\1\0shmC1"
+constexpr uint64_t kAddressTag = 0x3243'6d68'7300'0001;  // "\1\0shmC2"
 constexpr uint64_t kKeyTag = 0x324b'6d68'7300'0001;      // "\1\0shmK2"
 
 class Writer {
@@ -68,6 +66,8 @@ class Reader {
 
 }  // namespace
 
+std::string socket_name(const ProcessId& process) { return "rdmacoll-" + hex(process); }
+
 std::string encode(const ShmAddress& address) {
   return Writer()
       .add(kAddressTag)
@@ -75,7 +75,6 @@ std::string encode(const ShmAddress& address) {
       .add(address.pid)
       .add(address.network_namespace)
       .add_text(address.host)
-      .add_text(address.socket)
       .take();
 }
 
@@ -97,9 +96,8 @@ Result<ShmAddress> parse_shm_address(const std::string& bytes) {
       .get(&address.process)
       .get(&address.pid)
       .get(&address.network_namespace)
-      .get_text(&address.host, kMaxHostIdBytes)
-      .get_text(&address.socket, sizeof(sockaddr_un::sun_path) - 1);
-  if (!reader.complete() || tag != kAddressTag || address.socket.empty()) {
+      .get_text(&address.host, kMaxHostIdBytes);
+  if (!reader.complete() || tag != kAddressTag) {
     return Status(StatusCode::InvalidArgument,
                   "peer address of " + std::to_string(bytes.size()) +
                       " bytes is not one that this version of rdmacoll writes; run the same "

@@ -17,8 +17,10 @@ struct ShmAddress {
   uint32_t pid = 0;  // for people: in another pid namespace it means nothing
   uint64_t network_namespace = 0;
   std::string host;
-  std::string socket;  // abstract unix socket on which the process listens
 };
+
+// The abstract unix socket on which a process listens.
+std::string socket_name(const ProcessId& process);
 
 struct RegionKey {
   ProcessId owner{};

@@ -99,7 +99,7 @@ bool ShmTransport::dialling(const ProcessId& process) const {
 }
 
 Result<PeerSocket> ShmTransport::listener_of(const ShmAddress& theirs) const {
-  Result<PeerSocket> socket = PeerSocket::dial(theirs.socket);
+  Result<PeerSocket> socket = PeerSocket::dial(socket_name(theirs.process));
   if (socket.status().code() != StatusCode::PeerFailed) return socket;
   return Status(StatusCode::PeerFailed,
                 process_name(theirs.pid) +

@@ -12,19 +12,14 @@
 namespace rdmacoll {
 namespace {
 
-Result<ShmAddress> make_address(const Config& config) {
+Result<ShmAddress> make_address(const Config& config, const ProcessId& process) {
   Result<std::string> host = host_id(config);
   if (!host.ok()) return host.status();
-  Result<ProcessId> process = random_process_id();
-  if (!process.ok()) return process.status();
-  Result<ProcessId> socket = random_process_id();
-  if (!socket.ok()) return socket.status();
   ShmAddress address;
   address.host = host.take();
-  address.process = process.value();
+  address.process = process;
   address.pid = static_cast<uint32_t>(::getpid());
   address.network_namespace = network_namespace();
-  address.socket = "rdmacoll-" + hex(socket.value());
   return address;
 }
 
@@ -40,16 +35,17 @@ Status watch(const UniqueFd& set, int fd, uint32_t events, WatchTag tag) {
 
 void unwatch(const UniqueFd& set, int fd) { ::epoll_ctl(set.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
-Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, const Clock& clock) {
+Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, const Clock& clock,
+                                                         const ProcessId& process) {
   Result<JobKey> key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
-  Result<ShmAddress> address = make_address(config);
+  Result<ShmAddress> address = make_address(config, process);
   if (!address.ok()) return address.status();
   Result<SharedSegment> control = SharedSegment::create(sizeof(Control));
   if (!control.ok()) return control.status();
   Result<WakeFd> wake_fd = WakeFd::create();
   if (!wake_fd.ok()) return wake_fd.status();
-  Result<SoleFd> listener = PeerSocket::listen(address.value().socket);
+  Result<SoleFd> listener = PeerSocket::listen(socket_name(process));
   if (!listener.ok()) return listener.status();
 
   std::unique_ptr<ShmTransport> transport(new ShmTransport(

@@ -48,7 +48,8 @@ namespace rdmacoll {
 class ShmTransport final : public Transport {
  public:
   // `clock` must outlive the transport and run in real time.
-  static Result<std::unique_ptr<ShmTransport>> open(const Config& config, const Clock& clock);
+  static Result<std::unique_ptr<ShmTransport>> open(const Config& config, const Clock& clock,
+                                                    const ProcessId& process);
   ~ShmTransport() override;
 
   static constexpr const char* kName = "shm";

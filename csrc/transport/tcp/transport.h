@@ -51,7 +51,8 @@ namespace rdmacoll {
 class TcpTransport final : public Transport {
  public:
   // The clock must outlive the transport and run in real time.
-  static Result<std::unique_ptr<TcpTransport>> open(const Config& config, const Clock& clock);
+  static Result<std::unique_ptr<TcpTransport>> open(const Config& config, const Clock& clock,
+                                                    const ProcessId& process);
   // Sends what is still queued, says goodbye, and waits a bounded time for both to be taken.
   ~TcpTransport() override;
 
@@ -93,7 +94,7 @@ class TcpTransport final : public Transport {
   class Taker;
 
   TcpTransport(const tcp::TcpConfig& config, JobKey key, const Clock& clock);
-  Status start();
+  Status start(const ProcessId& process);
   void add_loopback();
   void leave();
   bool has_left(Peer& peer);

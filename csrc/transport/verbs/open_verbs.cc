@@ -9,10 +9,11 @@ namespace rdmacoll {
 
 bool built_with_verbs() { return true; }
 
-Result<std::unique_ptr<Transport>> open_verbs(const Config& config, const Clock& clock) {
+Result<std::unique_ptr<Transport>> open_verbs(const Config& config, const Clock& clock,
+                                              const ProcessId& process) {
   auto table = load_libibverbs();
   if (!table.ok()) return table.status();
-  auto transport = VerbsTransport::open(table.value(), config, clock);
+  auto transport = VerbsTransport::open(table.value(), config, clock, process);
   if (!transport.ok()) return transport.status();
   return std::unique_ptr<Transport>(transport.take());
 }

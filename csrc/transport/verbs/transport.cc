@@ -14,7 +14,8 @@
 namespace rdmacoll {
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::open(const VerbsTable& table,
                                                              const Config& config,
-                                                             const Clock& clock) {
+                                                             const Clock& clock,
+                                                             const ProcessId& process) {
   auto key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
   auto settings = VerbsConfig::read(config.settings);
@@ -27,7 +28,7 @@ Result<std::unique_ptr<VerbsTransport>> VerbsTransport::open(const VerbsTable& t
                          key.take(), clock, device.take()));
   RDMACOLL_RETURN_IF_ERROR(transport->completions_.open());
   RDMACOLL_RETURN_IF_ERROR(transport->completions_.reserve(1, transport->config_.queue_pairs));
-  RDMACOLL_RETURN_IF_ERROR(transport->start_queue_pair());
+  RDMACOLL_RETURN_IF_ERROR(transport->start_queue_pair(process));
   return transport;
 }
 
@@ -44,14 +45,16 @@ VerbsTransport::VerbsTransport(std::unique_ptr<const VerbsTable> table, VerbsCon
   chained_.reserve(verbs::kMaxPeers);
 }
 
-Status VerbsTransport::start_queue_pair() {
+Status VerbsTransport::start_queue_pair(const ProcessId& process) {
   auto listener = verbs::ConnectionListener::open(table(), *device_);
   if (!listener.ok()) return listener.status();
   listener_ = listener.take();
-  auto process = random_process_id();
-  if (!process.ok()) return process.status();
-  own_address_ = {process.value(),    static_cast<uint32_t>(pid_), host_name(),
-                  device_->address(), listener_->number(),         listener_->key()};
+  own_address_ = {process,
+                  static_cast<uint32_t>(pid_),
+                  host_name(),
+                  device_->address(),
+                  listener_->number(),
+                  listener_->key()};
   RDMACOLL_RETURN_IF_ERROR(news_.open());
   set_info({.name = kVerbsName,
             .device = device_->describe(),

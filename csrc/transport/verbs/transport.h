@@ -60,7 +60,7 @@ class VerbsTransport final : public Transport {
  public:
   // Copies the table. The clock must outlive the transport and run in real time.
   static Result<std::unique_ptr<VerbsTransport>> open(const VerbsTable& table, const Config& config,
-                                                      const Clock& clock);
+                                                      const Clock& clock, const ProcessId& process);
   // Sends what is still queued, says goodbye, and waits a bounded time for both to be taken.
   ~VerbsTransport() override;
 
@@ -96,7 +96,7 @@ class VerbsTransport final : public Transport {
 
   VerbsTransport(std::unique_ptr<const VerbsTable> table, VerbsConfig config, Log log, JobKey key,
                  const Clock& clock, std::unique_ptr<Device> device);
-  Status start_queue_pair();
+  Status start_queue_pair(const ProcessId& process);
 
   // Connecting (connect.cc), under the mutex.
   Result<Peer*> admit(const verbs::Address& theirs);

@@ -16,7 +16,7 @@ Status without_verbs() {
 
 bool built_with_verbs() { return false; }
 
-Result<std::unique_ptr<Transport>> open_verbs(const Config&, const Clock&) {
+Result<std::unique_ptr<Transport>> open_verbs(const Config&, const Clock&, const ProcessId&) {
   return without_verbs();
 }
 
