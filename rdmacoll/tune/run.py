@@ -16,6 +16,7 @@ from rdmacoll._extension import extension
 from rdmacoll.base import files
 from rdmacoll.bench.case import ROOT, Case, Place
 from rdmacoll.bench.measure import STEP_TIMEOUT_S, Meter, System, watch
+from rdmacoll.bench.result import Row
 from rdmacoll.bench.torch_calls import Call, torch_call
 from rdmacoll.bench.values import Values
 
@@ -27,6 +28,8 @@ from .tables import Group, file_lines, link_lines, screen_lines
 TIMEOUT = timedelta(seconds=STEP_TIMEOUT_S)
 REDUCTION = "sum"
 OF_A_ROOT = ("broadcast", "reduce", "gather", "scatter")
+BARRIERS = "barriers"
+LEAST_US = 0.1  # of a call, where barriers alone took as long
 SOME_ROOT = 1  # that forecasts take for all of them, as csrc/plan/choice/choices.cc does
 # What would put other algorithms in the place of the defaults that are compared with.
 NOT_HERE = ("RDMACOLL_ALGO", "RDMACOLL_TUNING")
@@ -114,21 +117,33 @@ class Tuner:
     def measure(self, collective: str) -> Measured:
         algorithms = self.algorithms(collective)
         systems = [self._system(algorithm) for algorithm in algorithms]
+        if collective in OF_A_ROOT:
+            systems.append(System(BARRIERS, lambda case: self._call_barriers(case.place.ranks)))
         meter = Meter(systems, self._control, self._options.rounds, check=False)
-        rows, calls = [], self.place.ranks if collective in OF_A_ROOT else 1
+        rows = []
         for elements in self._options.elements(collective, self.place.ranks):
             rows.append(meter.measure(Case(collective, elements, self._values, self.place, False)))
         sizes = [row.bytes for row in rows]
         return Measured(
             collective,
             sizes,
-            {name: [row.systems[name].p50_us / calls for row in rows] for name in algorithms},
+            {name: [self._one_call_us(row, name) for row in rows] for name in algorithms},
             [self._untuned._algorithm(collective, size) for size in sizes],
         )
 
+    def _one_call_us(self, row: Row, algorithm: str) -> float:
+        us = row.systems[algorithm].p50_us
+        if row.operation not in OF_A_ROOT:
+            return us
+        return max(us - row.systems[BARRIERS].p50_us, LEAST_US) / self.place.ranks
+
     def _system(self, algorithm: str) -> System:
-        group = self._group(algorithm)
-        return System(algorithm, lambda case: _call(case, group))
+        group, meet = self._group(algorithm), self._call_barriers(1)
+        return System(algorithm, lambda case: _call(case, group, meet))
+
+    def _call_barriers(self, count: int) -> Call:
+        barrier, group = dist.barrier, self._group("auto")
+        return lambda: [barrier(group=group) for _ in range(count)]
 
     def _group(self, algorithm: str) -> Any:
         if algorithm not in self._groups:
@@ -138,9 +153,9 @@ class Tuner:
         return self._groups[algorithm]
 
 
-def _call(case: Case, group: Any) -> Call:
-    """Where there is a root, each rank is it once: with a root that stays, calls behind each other
-    overlap, and what some algorithm makes the ranks wait for would not show."""
+def _call(case: Case, group: Any, meet: Call) -> Call:
+    """Where there is a root, each rank is it once, and all meet after it: calls behind each other
+    would overlap, and what an algorithm makes the ranks wait for would not show."""
     roots, one, out = range(case.place.ranks), case.input, case.output
 
     def at(root: int, whole: torch.Tensor) -> list[torch.Tensor] | None:
@@ -148,15 +163,15 @@ def _call(case: Case, group: Any) -> Call:
 
     match case.operation:
         case "broadcast":
-            return lambda: [dist.broadcast(one, root, group=group) for root in roots]
+            return lambda: [(dist.broadcast(one, root, group=group), meet()) for root in roots]
         case "reduce":
-            return lambda: [dist.reduce(one, root, group=group) for root in roots]
+            return lambda: [(dist.reduce(one, root, group=group), meet()) for root in roots]
         case "gather":
             lists = [at(root, out) for root in roots]
-            return lambda: [dist.gather(one, lists[root], root, group=group) for root in roots]
+            return lambda: [(dist.gather(one, lists[root], root, group=group), meet()) for root in roots]
         case "scatter":
             lists = [at(root, one) for root in roots]
-            return lambda: [dist.scatter(out, lists[root], root, group=group) for root in roots]
+            return lambda: [(dist.scatter(out, lists[root], root, group=group), meet()) for root in roots]
     return torch_call(case, group, REDUCTION)
 
 

@@ -97,9 +97,12 @@ int64_t Forecast::time_ns(uint64_t bytes, const Room& room, const Links& links) 
   const uint64_t cut = tiles(bytes, room);
   int64_t work_ns_most = 0;
   uint64_t rank_most = 0;
+  uint64_t messages = 1;  // of the rank with the most bytes
   for (const Moved& rank : ranks_) {
     work_ns_most = std::max(work_ns_most, work_ns(rank, bytes, cut, links));
-    rank_most = std::max(rank_most, rank.out_bytes + rank.in_bytes);
+    if (rank.out_bytes + rank.in_bytes <= rank_most) continue;
+    rank_most = rank.out_bytes + rank.in_bytes;
+    messages = std::max<uint64_t>(rank.network_messages, 1);
   }
   const int64_t network_ns =
       std::max(cost_ns(scaled(rank_most, bytes), links.network.gap_ps),
@@ -107,7 +110,7 @@ int64_t Forecast::time_ns(uint64_t bytes, const Room& room, const Links& links) 
   const int64_t latency_ns =
       chain_.network * links.network.latency_ns + chain_.memory * links.memory.latency_ns;
   return latency_ns + std::max(work_ns_most, network_ns) +
-         std::min(work_ns_most, network_ns) / static_cast<int64_t>(cut);
+         std::min(work_ns_most, network_ns) / static_cast<int64_t>(cut * messages);
 }
 
 }  // namespace rdmacoll

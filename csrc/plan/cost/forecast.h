@@ -3,8 +3,8 @@
 // (selection/chains.h). Floor: plan/cost. Thread: a value, immutable once built.
 //
 // After LogGP (Alexandrov, Ionescu, Schauser, Scheiman, 1995): a chain of latencies, then the
-// busiest rank's or host's work. Tiles overlap what the ranks do with what the network does, but
-// for the first.
+// busiest rank's or host's work. What the ranks do and what the network does overlap, but for the
+// first message of the first tile: while one travels the ranks work on others.
 #pragma once
 
 #include <cstdint>
