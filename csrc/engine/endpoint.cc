@@ -66,12 +66,13 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shar
   auto key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
   std::shared_ptr<Endpoint> endpoint(new Endpoint(config, key.take(), tuning.take()));
-  auto transports = Transports::open(config, endpoint->clock_, std::move(heap));
+  auto process = ThisProcess::make();
+  if (!process.ok()) return process.status();
+  auto transports = Transports::open(config, endpoint->clock_, std::move(heap), process.value());
   if (!transports.ok()) return transports.status();
   endpoint->transports_ = transports.take();
-  auto linker = Linker::open(*endpoint->transports_, endpoint->clock_);
-  if (!linker.ok()) return linker.status();
-  endpoint->linker_ = linker.take();
+  endpoint->linker_ =
+      std::make_unique<Linker>(*endpoint->transports_, endpoint->clock_, process.value().alarm);
   const int64_t spin_us = config.spin_us >= 0 ? config.spin_us : kSpinUs;
   auto progress = ThreadProgress::open(*endpoint->transports_, endpoint->clock_, spin_us);
   if (!progress.ok()) return progress.status();

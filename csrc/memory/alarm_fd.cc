@@ -9,25 +9,48 @@
 namespace rdmacoll {
 namespace {
 
-// To set a time also takes back what has rung before.
-void set(int fd, int64_t ns) {
+constexpr int64_t kAtOnce = 1;  // of all times the first; 0 would stop the timer
+
+// To set a time also takes back what has rung before. One that has passed rings at once.
+void set(int fd, int64_t at_ns) {
   constexpr int64_t kSecondNs = 1'000'000'000;
   itimerspec when{};
-  when.it_value.tv_sec = ns / kSecondNs;
-  when.it_value.tv_nsec = ns % kSecondNs;
-  ::timerfd_settime(fd, 0, &when, nullptr);
+  if (at_ns != AlarmFd::kNever) {
+    when.it_value.tv_sec = at_ns / kSecondNs;
+    when.it_value.tv_nsec = at_ns % kSecondNs;
+  }
+  ::timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
 }  // namespace
 
-Result<AlarmFd> AlarmFd::create() {
+Result<std::shared_ptr<AlarmFd>> AlarmFd::create() {
   UniqueFd fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!fd.valid()) return Status::from_errno("timerfd_create", errno);
-  return AlarmFd(std::move(fd));
+  return std::shared_ptr<AlarmFd>(new AlarmFd(std::move(fd)));
 }
 
-void AlarmFd::ring_in_ns(int64_t ns) const { set(fd_.get(), std::max<int64_t>(ns, 1)); }
+void AlarmFd::ring_in_ns(const void* whose, int64_t ns) {
+  const std::lock_guard lock(mutex_);
+  if (ns == kNever) {
+    times_ns_.erase(whose);
+  } else {
+    times_ns_[whose] = ns == 0 ? kAtOnce : clock_.now_ns() + ns;
+  }
+  const auto first = std::min_element(
+      times_ns_.begin(), times_ns_.end(),
+      [](const auto& one, const auto& other) { return one.second < other.second; });
+  const int64_t at_ns = first == times_ns_.end() ? kNever : first->second;
+  if (at_ns == set_to_ns_) return;
+  set_to_ns_ = at_ns;
+  set(fd_.get(), at_ns);
+}
 
-void AlarmFd::silence() const { set(fd_.get(), 0); }
+bool AlarmFd::rings_for_others(const void* whose) const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(times_ns_.begin(), times_ns_.end(), [&](const auto& one) {
+    return one.first != whose && one.second <= clock_.now_ns();
+  });
+}
 
 }  // namespace rdmacoll

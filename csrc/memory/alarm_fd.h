@@ -1,9 +1,15 @@
-// AlarmFd: a timerfd. It wakes the thread that polls it, at once or after a while.
-// Floor: memory. Thread: a value; its calls one at a time.
+// AlarmFd: a timerfd that several share. Each sets it to a time of its own, and it wakes the
+// threads that poll it at the first of these, at once or after a while. They end together: a forked
+// child of theirs has the timer in common with them, and so must leave it as it is when it ends.
+// Floor: memory. Thread: any.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 
+#include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/unique_fd.h"
 
@@ -11,18 +17,27 @@ namespace rdmacoll {
 
 class AlarmFd {
  public:
-  static Result<AlarmFd> create();
-  AlarmFd() = default;
+  static constexpr int64_t kNever = -1;
+
+  static Result<std::shared_ptr<AlarmFd>> create();
+  AlarmFd(const AlarmFd&) = delete;
+  AlarmFd& operator=(const AlarmFd&) = delete;
 
   int get() const { return fd_.get(); }
-  // Makes it readable in so long, at once if that is 0, until the next call.
-  void ring_in_ns(int64_t ns) const;
-  void silence() const;
+  // Makes it readable in so long for one of those who share it, at once if that is 0, until the
+  // next call for the same one.
+  void ring_in_ns(const void* whose, int64_t ns);
+  // Whether it is readable for another than this one.
+  bool rings_for_others(const void* whose) const;
 
  private:
   explicit AlarmFd(UniqueFd fd) : fd_(std::move(fd)) {}
 
-  UniqueFd fd_;
+  const UniqueFd fd_;
+  const SteadyClock clock_;
+  mutable std::mutex mutex_;  // what follows
+  std::map<const void*, int64_t> times_ns_;
+  int64_t set_to_ns_ = kNever;
 };
 
 }  // namespace rdmacoll

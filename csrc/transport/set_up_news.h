@@ -1,5 +1,5 @@
-// SetUpNews: what a transport has for whoever calls serve(), and the descriptor that is readable
-// while there is something, or once it is time to look again.
+// SetUpNews: what a transport has for whoever calls serve(), and the alarm that rings while there
+// is something, or once it is time to look again. All transports of a process share that.
 // Floor: transport. Thread: under the transport's mutex; get() any.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -35,12 +36,9 @@ class SetUpNews {
   static constexpr size_t kMostOffers = 4096;
   static_assert(kMostOffers > kMaxRegions);
 
-  Status open() {
-    Result<AlarmFd> made = AlarmFd::create();
-    if (made.ok()) alarm_ = made.take();
-    return made.status();
-  }
-  int get() const { return alarm_.get(); }
+  // Before all else: by which alarm.
+  void ring(std::shared_ptr<AlarmFd> alarm) { alarm_ = std::move(alarm); }
+  int get() const { return alarm_->get(); }
 
   // A process calls, or it is there now and waits for connect(). In a flood of them each may be
   // dropped, as the report of others has whoever asks look at all that it wants to meet.
@@ -69,7 +67,7 @@ class SetUpNews {
     return called;
   }
   // Then the descriptor stays readable, and wakes nobody who waits for something else.
-  bool is_waiting() const { return !offers_.empty() || !callers_.empty(); }
+  bool rings_for_others() const { return is_waiting() || alarm_->rings_for_others(this); }
 
   // Set-up is to be looked at again in so long, whether or not something comes.
   void look_again_in_ns(int64_t ns) {
@@ -84,17 +82,18 @@ class SetUpNews {
   }
 
  private:
-  static constexpr int64_t kNever = -1;
+  static constexpr int64_t kNever = AlarmFd::kNever;
+
+  bool is_waiting() const { return !offers_.empty() || !callers_.empty(); }
 
   void set_alarm() {
     const int64_t rings_in_ns = is_waiting() ? 0 : again_in_ns_;
     if (rings_in_ns == set_to_ns_) return;
     set_to_ns_ = rings_in_ns;
-    if (rings_in_ns == kNever) return alarm_.silence();
-    alarm_.ring_in_ns(rings_in_ns);
+    alarm_->ring_in_ns(this, rings_in_ns);
   }
 
-  AlarmFd alarm_;
+  std::shared_ptr<AlarmFd> alarm_;
   int64_t set_to_ns_ = kNever;    // the alarm, when it was set
   int64_t again_in_ns_ = kNever;  // from the last look on
   std::set<ProcessId> callers_;

@@ -6,7 +6,7 @@ namespace rdmacoll {
 namespace {
 
 Result<std::unique_ptr<Transport>> open_shm(int, const Clock& clock) {
-  auto opened = ShmTransport::open(Config{}, clock, random_process_id().take());
+  auto opened = ShmTransport::open(Config{}, clock, ThisProcess::make().take());
   if (!opened.ok()) return opened.status();
   return std::unique_ptr<Transport>(opened.take());
 }

@@ -13,7 +13,7 @@ Config on_loopback() {
 }
 
 Result<std::unique_ptr<Transport>> open_with(const Config& config, const Clock& clock) {
-  auto opened = TcpTransport::open(config, clock, random_process_id().take());
+  auto opened = TcpTransport::open(config, clock, ThisProcess::make().take());
   if (!opened.ok()) return opened.status();
   return std::unique_ptr<Transport>(opened.take());
 }

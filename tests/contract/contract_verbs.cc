@@ -16,7 +16,7 @@ void run_verbs(const Kind& kind, int world, uint64_t seed, const Body& body) {
     Config config;
     config.place.local_rank = rank;
     auto opened =
-        VerbsTransport::open(fake::FakeNetwork::table(), config, clock, random_process_id().take());
+        VerbsTransport::open(fake::FakeNetwork::table(), config, clock, ThisProcess::make().take());
     if (!opened.ok()) return opened.status();
     return std::unique_ptr<Transport>(opened.take());
   };

@@ -101,7 +101,7 @@ TEST_P(ForkedChild, KeepsNobodyListening) {
 
 std::unique_ptr<Transport> a_tcp(const Clock& clock) { return open_tcp(clock, {.streams = 2}); }
 std::unique_ptr<Transport> a_shm(const Clock& clock) {
-  return ShmTransport::open(Config(), clock, random_process_id().take()).take();
+  return ShmTransport::open(Config(), clock, ThisProcess::make().take()).take();
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, ForkedChild,

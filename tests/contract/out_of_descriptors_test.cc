@@ -18,7 +18,7 @@ namespace {
 using Open = std::unique_ptr<Transport> (*)(const Clock&);
 
 std::unique_ptr<Transport> open_one_shm(const Clock& clock) {
-  return ShmTransport::open(Config{}, clock, random_process_id().take()).take();
+  return ShmTransport::open(Config{}, clock, ThisProcess::make().take()).take();
 }
 std::unique_ptr<Transport> open_one_tcp(const Clock& clock) { return open_tcp(clock); }
 

@@ -35,7 +35,7 @@ TEST(ShmMeeting, AnotherHostIsNotReachedAndTheErrorNamesBoth) {
 TEST(ShmMeeting, AHostIdThatIsTooLongIsRefused) {
   Config config;
   config.host_id.assign(300, 'x');
-  EXPECT_EQ(ShmTransport::open(config, SteadyClock(), random_process_id().take()).status().code(),
+  EXPECT_EQ(ShmTransport::open(config, SteadyClock(), ThisProcess::make().take()).status().code(),
             StatusCode::InvalidArgument);
 }
 

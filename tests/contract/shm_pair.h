@@ -15,7 +15,7 @@
 namespace rdmacoll {
 
 inline std::unique_ptr<ShmTransport> open_shm(const Clock& clock, const Config& config = Config()) {
-  auto opened = ShmTransport::open(config, clock, random_process_id().take());
+  auto opened = ShmTransport::open(config, clock, ThisProcess::make().take());
   EXPECT_TRUE(opened.ok()) << opened.status().message();
   return opened.take();
 }

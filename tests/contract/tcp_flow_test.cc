@@ -82,7 +82,7 @@ TEST_P(TcpStreams, StripesKeepThePromise) {
     run_threads(kind, world, seed, body,
                 [](int, const Clock& clock) -> Result<std::unique_ptr<Transport>> {
                   auto opened = TcpTransport::open(tcp_on_loopback({.streams = GetParam()}), clock,
-                                                   random_process_id().take());
+                                                   ThisProcess::make().take());
                   if (!opened.ok()) return opened.status();
                   return std::unique_ptr<Transport>(opened.take());
                 });

@@ -33,7 +33,7 @@ inline Config tcp_on_loopback(const TcpOptions& options = TcpOptions()) {
 
 inline std::unique_ptr<TcpTransport> open_tcp(const Clock& clock,
                                               const TcpOptions& options = TcpOptions()) {
-  auto opened = TcpTransport::open(tcp_on_loopback(options), clock, random_process_id().take());
+  auto opened = TcpTransport::open(tcp_on_loopback(options), clock, ThisProcess::make().take());
   EXPECT_TRUE(opened.ok()) << opened.status().message();
   return opened.take();
 }

@@ -109,7 +109,7 @@ void run_striped(const Kind& kind, int world, uint64_t seed, const Body& body) {
                 Config config = on_device(rank % 2);
                 config.settings.set("RDMACOLL_IB_QPS", "4");
                 auto opened = VerbsTransport::open(fake::FakeNetwork::table(), config, clock,
-                                                   random_process_id().take());
+                                                   ThisProcess::make().take());
                 if (!opened.ok()) return opened.status();
                 return std::unique_ptr<Transport>(opened.take());
               });

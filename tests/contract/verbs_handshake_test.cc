@@ -25,7 +25,7 @@ Config with_secret(int device, const std::string& secret) {
 
 std::unique_ptr<VerbsTransport> open(const Clock& clock, int device, const std::string& secret) {
   auto opened = VerbsTransport::open(fake::FakeNetwork::table(), with_secret(device, secret), clock,
-                                     random_process_id().take());
+                                     ThisProcess::make().take());
   EXPECT_TRUE(opened.ok()) << opened.status().message();
   return opened.take();
 }

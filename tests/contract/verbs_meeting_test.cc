@@ -10,7 +10,7 @@ namespace {
 
 std::unique_ptr<VerbsTransport> open_on(int device, const Clock& clock, const Config& config) {
   auto opened =
-      VerbsTransport::open(fake::FakeNetwork::table(), config, clock, random_process_id().take());
+      VerbsTransport::open(fake::FakeNetwork::table(), config, clock, ThisProcess::make().take());
   EXPECT_TRUE(opened.ok()) << "device " << device << ": " << opened.status().message();
   return opened.take();
 }

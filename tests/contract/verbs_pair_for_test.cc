@@ -24,7 +24,7 @@ VerbsPair::VerbsPair(VerbsPairOptions options) : network(two_devices(options.see
     Config config = on_device(i);
     config.settings.set("RDMACOLL_IB_QPS", std::to_string(options.queue_pairs));
     auto opened =
-        VerbsTransport::open(fake::FakeNetwork::table(), config, clock, random_process_id().take());
+        VerbsTransport::open(fake::FakeNetwork::table(), config, clock, ThisProcess::make().take());
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     transport[i] = opened.take();
     region[i] = make_region(at(i), 0, options.region_bytes).take();

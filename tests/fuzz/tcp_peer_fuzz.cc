@@ -34,7 +34,7 @@ class Victim {
     Config config;
     config.settings.set("RDMACOLL_SOCKET_IFNAME", "=lo");
     config.settings.set("RDMACOLL_TCP_STREAMS", std::to_string(kStreams));
-    transport = TcpTransport::open(config, clock_, random_process_id().take()).take();
+    transport = TcpTransport::open(config, clock_, ThisProcess::make().take()).take();
     memory_ = std::make_shared<SharedSegment>(
         SharedSegment::create(2 * kRegionBytes + 3 * kGuard).take());
     base = memory_->data() + kGuard;

@@ -58,7 +58,8 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
     transports_.push_back(transports_of(static_cast<int>(r), options.hosts));
     auto heap = Heap::create(config);
     RDMACOLL_CHECK(heap.ok() && transports_.back()->adopt_heap(heap.take()).ok());
-    linkers_.push_back(Linker::open(*transports_.back(), network_.clock()).take());
+    linkers_.push_back(
+        std::make_unique<Linker>(*transports_.back(), network_.clock(), AlarmFd::create().take()));
     auto setup = GroupSetup::begin(*transports_.back(), *linkers_.back(), network_.clock(), config,
                                    small_layout(world, between_hosts_ != nullptr), r, world);
     RDMACOLL_CHECK(setup.ok());

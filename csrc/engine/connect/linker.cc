@@ -17,14 +17,8 @@ constexpr int64_t kCallMs = 10'000;
 
 }  // namespace
 
-Result<std::unique_ptr<Linker>> Linker::open(Transports& transports, const Clock& clock) {
-  Result<WakeFd> wake = WakeFd::create();
-  if (!wake.ok()) return wake.status();
-  return std::unique_ptr<Linker>(new Linker(transports, clock, wake.take()));
-}
-
-Linker::Linker(Transports& transports, const Clock& clock, WakeFd wake)
-    : transports_(transports), clock_(clock), wake_(std::move(wake)) {}
+Linker::Linker(Transports& transports, const Clock& clock, std::shared_ptr<AlarmFd> alarm)
+    : transports_(transports), clock_(clock), alarm_(std::move(alarm)) {}
 
 uint32_t Linker::new_token() {
   const std::lock_guard lock(mutex_);
@@ -128,7 +122,7 @@ bool Linker::meet_callers() {
 }
 
 void Linker::sleep(std::optional<std::chrono::microseconds> time) const {
-  std::vector<pollfd> waited{{wake_.get(), POLLIN, 0}};
+  std::vector<pollfd> waited{{alarm_->get(), POLLIN, 0}};
   for (const int fd : transports_.set_up_fds()) waited.push_back({fd, POLLIN, 0});
   timespec left{};
   if (time) {
@@ -136,7 +130,7 @@ void Linker::sleep(std::optional<std::chrono::microseconds> time) const {
     left.tv_nsec = time->count() % 1'000'000 * 1000;
   }
   if (::ppoll(waited.data(), waited.size(), time ? &left : nullptr, nullptr) <= 0) return;
-  if (waited[0].revents != 0) wake_.drain();
+  if (waited[0].revents != 0) alarm_->ring_in_ns(this, AlarmFd::kNever);
 }
 
 void LinkerTurns::take() {

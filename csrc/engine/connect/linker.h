@@ -22,15 +22,15 @@
 #include "csrc/engine/connect/linked_group.h"
 #include "csrc/engine/connect/rooms.h"
 #include "csrc/engine/connect/transports.h"
-#include "csrc/memory/wake_fd.h"
+#include "csrc/memory/alarm_fd.h"
 #include "csrc/plan/islands.h"
 
 namespace rdmacoll {
 
 class Linker {
  public:
-  // The transports and the clock outlive it.
-  static Result<std::unique_ptr<Linker>> open(Transports& transports, const Clock& clock);
+  // The transports and the clock outlive it. alarm: it may be the transports', too.
+  Linker(Transports& transports, const Clock& clock, std::shared_ptr<AlarmFd> alarm);
   Linker(const Linker&) = delete;
   Linker& operator=(const Linker&) = delete;
 
@@ -57,10 +57,9 @@ class Linker {
   // Until turn() may find something that others have sent, or that is new, or for so long.
   void sleep(std::optional<std::chrono::microseconds> time) const;
   // Ends a sleep.
-  void wake() const { wake_.ring(); }
+  void wake() const { alarm_->ring_in_ns(this, 0); }
 
  private:
-  Linker(Transports& transports, const Clock& clock, WakeFd wake);
   bool take_offers();
   void refuse(const Transports::Offer& offer);
   void note_callers();
@@ -68,7 +67,7 @@ class Linker {
 
   Transports& transports_;
   const Clock& clock_;
-  const WakeFd wake_;
+  const std::shared_ptr<AlarmFd> alarm_;
   std::function<void()> drive_;
 
   mutable std::mutex mutex_;  // what follows

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "csrc/transport/shm/transport.h"
@@ -16,7 +17,7 @@ namespace {
 
 template <typename T>
 Result<std::unique_ptr<Transport>> open_transport(const Config& config, const Clock& clock,
-                                                  const ProcessId& process) {
+                                                  const ThisProcess& process) {
   auto opened = T::open(config, clock, process);
   if (!opened.ok()) return opened.status();
   return std::unique_ptr<Transport>(opened.take());

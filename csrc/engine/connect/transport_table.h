@@ -8,9 +8,9 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
-#include "csrc/base/process_id.h"
 #include "csrc/base/settings.h"
 #include "csrc/base/status.h"
+#include "csrc/transport/this_process.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
@@ -22,7 +22,7 @@ struct TransportRow {
   // Unsupported: this machine has none, or none for this process, and says why. With "auto" that is
   // an error only where a peer is not reached otherwise. The process is this one, for all of them.
   Result<std::unique_ptr<Transport>> (*open)(const Config& config, const Clock& clock,
-                                             const ProcessId& process);
+                                             const ThisProcess& process);
   // Ok, or that a setting of its own must have another value.
   Status (*check)(const Settings& settings);
   // What of its valid settings must be equal on all ranks.

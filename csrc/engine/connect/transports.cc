@@ -30,16 +30,15 @@ void add_reason(std::string* reasons, const std::string& transport, const std::s
 // --- opening -------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Transports>> Transports::open(const Config& config, const Clock& clock,
-                                                     std::shared_ptr<Heap> heap) {
+                                                     std::shared_ptr<Heap> heap,
+                                                     const ThisProcess& process) {
   RDMACOLL_RETURN_IF_ERROR(check_transport_settings(config));
   Result<std::string> id = host_id(config);
   if (!id.ok()) return id.status();
-  Result<ProcessId> process = random_process_id();
-  if (!process.ok()) return process.status();
   const std::string name = config.host_id.empty() ? host_name() : config.host_id;
   std::unique_ptr<Transports> opened(new Transports({}, Host{id.take(), name}, config, clock));
   for (const TransportRow& row : transport_table()) {
-    RDMACOLL_RETURN_IF_ERROR(opened->open_row(row, config, process.value()));
+    RDMACOLL_RETURN_IF_ERROR(opened->open_row(row, config, process));
   }
   RDMACOLL_RETURN_IF_ERROR(opened->adopt_heap(std::move(heap)));
   opened->largest_peer_heap_ = rdmacoll::largest_peer_heap(config, MemoryLimits::of_this_process());
@@ -67,7 +66,7 @@ void Transports::add(Transport* transport) {
 }
 
 Status Transports::open_row(const TransportRow& row, const Config& config,
-                            const ProcessId& process) {
+                            const ThisProcess& process) {
   if (setting_ != "auto" && setting_ != row.name) {
     absent_[row.name] = "RDMACOLL_TRANSPORT=" + setting_;
     return Status();

@@ -25,6 +25,7 @@
 #include "csrc/engine/connect/tagged_fields.h"
 #include "csrc/engine/connect/transport_table.h"
 #include "csrc/memory/region.h"
+#include "csrc/transport/this_process.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
@@ -45,7 +46,8 @@ class Transports {
   // Opens what config.transport asks for: auto opens what there is. The clock outlives this and
   // runs in real time.
   static Result<std::unique_ptr<Transports>> open(const Config& config, const Clock& clock,
-                                                  std::shared_ptr<Heap> heap);
+                                                  std::shared_ptr<Heap> heap,
+                                                  const ThisProcess& process);
   // Those given, the best first; they and the clock outlive this. There is no heap yet.
   Transports(std::vector<Transport*> transports, Host host, const Config& config,
              const Clock& clock);
@@ -111,7 +113,7 @@ class Transports {
   Result<std::span<const std::byte>> open_heap(const Path& path, Deadline deadline);
 
  private:
-  Status open_row(const TransportRow& row, const Config& config, const ProcessId& process);
+  Status open_row(const TransportRow& row, const Config& config, const ThisProcess& process);
   void add(Transport* transport);
   void use(Transport* transport);  // under the mutex, once there are threads
 

@@ -197,7 +197,7 @@ bool ShmTransport::reply(const Handshake& handshake, Handshake::Next next) {
   Message hello;
   hello.kind = MessageKind::Hello;
   hello.sender = own_address_.process;
-  return handshake.socket.send(hello, {control_segment_.fd(), wake_fd_.get()}).ok();
+  return handshake.socket.send(hello, {self().control_segment.fd(), self().wake_fd.get()}).ok();
 }
 
 // Whoever waits for that process hears of it at once. Of a process that has not said who it is only

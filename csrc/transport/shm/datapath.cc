@@ -91,14 +91,14 @@ void ShmTransport::poll() {
 }
 
 int ShmTransport::arm() {
-  control().asleep.store(1, std::memory_order_relaxed);
+  self().control().asleep.store(1, std::memory_order_relaxed);
   full_fence();  // see ring_if_asleep
   return wake_set_.get();
 }
 
 void ShmTransport::disarm() {
-  control().asleep.store(0, std::memory_order_relaxed);
-  wake_fd_.drain();
+  self().control().asleep.store(0, std::memory_order_relaxed);
+  self().wake_fd.drain();
   check_failures();
 }
 

@@ -36,22 +36,22 @@ Status watch(const UniqueFd& set, int fd, uint32_t events, WatchTag tag) {
 void unwatch(const UniqueFd& set, int fd) { ::epoll_ctl(set.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, const Clock& clock,
-                                                         const ProcessId& process) {
+                                                         const ThisProcess& process) {
   Result<JobKey> key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
-  Result<ShmAddress> address = make_address(config, process);
+  Result<ShmAddress> address = make_address(config, process.id);
   if (!address.ok()) return address.status();
   Result<SharedSegment> control = SharedSegment::create(sizeof(Control));
   if (!control.ok()) return control.status();
   Result<WakeFd> wake_fd = WakeFd::create();
   if (!wake_fd.ok()) return wake_fd.status();
-  Result<SoleFd> listener = PeerSocket::listen(socket_name(process));
+  Result<SoleFd> listener = PeerSocket::listen(socket_name(process.id));
   if (!listener.ok()) return listener.status();
 
   std::unique_ptr<ShmTransport> transport(new ShmTransport(
       clock, key.take(), address.take(), control.take(), wake_fd.take(), listener.take()));
+  transport->news_.ring(process.alarm);
   RDMACOLL_RETURN_IF_ERROR(transport->watch_own_descriptors());
-  RDMACOLL_RETURN_IF_ERROR(transport->add_loopback());
   return transport;
 }
 
@@ -61,11 +61,10 @@ ShmTransport::ShmTransport(const Clock& clock, JobKey key, ShmAddress own_addres
       key_(std::move(key)),
       own_address_(std::move(own_address)),
       pid_(::getpid()),
-      control_segment_(std::move(control)),
-      wake_fd_(std::move(wake_fd)),
       listener_(std::move(listener)),
       setup_set_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_set_(::epoll_create1(EPOLL_CLOEXEC)) {
+  add_self(std::move(control), std::move(wake_fd));
   set_info(
       {.name = kName,
        .address = encode(own_address_),
@@ -81,28 +80,20 @@ ShmTransport::~ShmTransport() {
 
 Status ShmTransport::watch_own_descriptors() {
   if (!setup_set_.valid() || !wake_set_.valid()) return Status::from_errno("epoll_create", errno);
-  RDMACOLL_RETURN_IF_ERROR(news_.open());
   RDMACOLL_RETURN_IF_ERROR(watch(setup_set_, news_.get(), EPOLLIN, {Watched::News}));
   RDMACOLL_RETURN_IF_ERROR(
       watch(setup_set_, listener_.get(), EPOLLIN | EPOLLET, {Watched::Listener}));
-  return watch(wake_set_, wake_fd_.get(), EPOLLIN, {Watched::Wake});
+  return watch(wake_set_, self().wake_fd.get(), EPOLLIN, {Watched::Wake});
 }
 
 // This process is its own peer 0, so that a group may name all its ranks alike.
-Status ShmTransport::add_loopback() {
-  UniqueFd wake_fd(::dup(wake_fd_.get()));
-  if (!wake_fd.valid()) return Status::from_errno("dup", errno);
-  Result<SharedSegment> control =
-      SharedSegment::map(UniqueFd(::dup(control_segment_.fd())), sizeof(Control));
-  if (!control.ok()) return control.status();
-  auto self =
-      std::make_unique<Peer>(control.take(), WakeFd(std::move(wake_fd)), PeerSocket(SoleFd()));
+void ShmTransport::add_self(SharedSegment control, WakeFd wake_fd) {
+  auto self = std::make_unique<Peer>(std::move(control), std::move(wake_fd), PeerSocket(SoleFd()));
   self->process = own_address_.process;
   self->name = "this process";
   self->same_process = true;
   ids_[own_address_.process] = 0;
   peers_.set(0, std::move(self));
-  return Status();
 }
 
 }  // namespace rdmacoll

@@ -20,6 +20,7 @@
 #include "csrc/transport/shm/handshake.h"
 #include "csrc/transport/shm/peer.h"
 #include "csrc/transport/shm/unmet.h"
+#include "csrc/transport/this_process.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
@@ -49,7 +50,7 @@ class ShmTransport final : public Transport {
  public:
   // `clock` must outlive the transport and run in real time.
   static Result<std::unique_ptr<ShmTransport>> open(const Config& config, const Clock& clock,
-                                                    const ProcessId& process);
+                                                    const ThisProcess& process);
   ~ShmTransport() override;
 
   static constexpr const char* kName = "shm";
@@ -86,14 +87,14 @@ class ShmTransport final : public Transport {
   ShmTransport(const Clock& clock, JobKey key, ShmAddress own_address, SharedSegment control,
                WakeFd wake_fd, SoleFd listener);
   void leave();
+  void add_self(SharedSegment control, WakeFd wake_fd);
   Status watch_own_descriptors();
-  Status add_loopback();
 
   // Connecting (connect.cc, serve.cc). All of it under the mutex but for serve_until.
   Status reachable(const ShmAddress& theirs) const;
   Result<PeerSocket> listener_of(const ShmAddress& theirs) const;  // not valid(): busy
   Status dial(const ShmAddress& theirs);
-  bool dialling(const ProcessId& process) const;
+  bool dialling(const ThisProcess& process) const;
   void look();
   void accept_callers();
   Status say_hello(PeerSocket socket, const ShmAddress* dialled);
@@ -134,14 +135,13 @@ class ShmTransport final : public Transport {
 
   Peer& peer_at(PeerId id) const;
   OpenRegion& opened(PeerId peer, RegionId region) const;
-  Control& control() const { return *reinterpret_cast<Control*>(control_segment_.data()); }
+  // This process as its own peer: it holds what the others are given to wake it.
+  const Peer& self() const { return *peers_.at(0); }
 
   const Clock& clock_;
   const JobKey key_;
   const ShmAddress own_address_;
   const pid_t pid_;
-  SharedSegment control_segment_;
-  WakeFd wake_fd_;
   SoleFd listener_;
   UniqueFd setup_set_;  // epoll: what set-up looks at
   UniqueFd wake_set_;   // epoll: what ends a sleep

@@ -24,7 +24,7 @@ bool TcpTransport::serve_until(Deadline deadline, Ready ready) {
       const std::lock_guard lock(mutex_);
       connector_->serve();
       if (ready()) return true;
-      is_for_others = news_.is_waiting();
+      is_for_others = news_.rings_for_others();
     }
     const int64_t left_ms = deadline.left_ms(clock_);
     if (left_ms == 0) return false;

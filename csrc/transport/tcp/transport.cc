@@ -28,7 +28,7 @@ constexpr useconds_t kLookAgainUs = 100;
 }  // namespace
 
 Result<std::unique_ptr<TcpTransport>> TcpTransport::open(const Config& config, const Clock& clock,
-                                                         const ProcessId& process) {
+                                                         const ThisProcess& process) {
   auto key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
   auto settings = tcp::TcpConfig::read(config.settings);
@@ -47,13 +47,13 @@ TcpTransport::TcpTransport(const tcp::TcpConfig& config, JobKey key, const Clock
   unsent_.reserve(kMaxWorld);
 }
 
-Status TcpTransport::start(const ProcessId& process) {
+Status TcpTransport::start(const ThisProcess& process) {
   if (!data_set_.valid()) return Status::from_errno("epoll_create", errno);
-  RDMACOLL_RETURN_IF_ERROR(news_.open());
-  auto connector = tcp::Connector::open(config_, key_, process, clock_, news_);
+  news_.ring(process.alarm);
+  auto connector = tcp::Connector::open(config_, key_, process.id, clock_, news_);
   if (!connector.ok()) return connector.status();
   connector_ = connector.take();
-  own_address_ = {process, static_cast<uint32_t>(pid_), host_name(), connector_->endpoints()};
+  own_address_ = {process.id, static_cast<uint32_t>(pid_), host_name(), connector_->endpoints()};
   std::string device;
   for (const tcp::Interface& one : connector_->interfaces()) {
     device += (device.empty() ? "" : ", ") + one.name + " " + text_of(one.ip);

@@ -22,6 +22,7 @@
 #include "csrc/transport/tcp/connection/connector.h"
 #include "csrc/transport/tcp/connection/peer.h"
 #include "csrc/transport/tcp/settings/settings.h"
+#include "csrc/transport/this_process.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
@@ -52,7 +53,7 @@ class TcpTransport final : public Transport {
  public:
   // The clock must outlive the transport and run in real time.
   static Result<std::unique_ptr<TcpTransport>> open(const Config& config, const Clock& clock,
-                                                    const ProcessId& process);
+                                                    const ThisProcess& process);
   // Sends what is still queued, says goodbye, and waits a bounded time for both to be taken.
   ~TcpTransport() override;
 
@@ -94,7 +95,7 @@ class TcpTransport final : public Transport {
   class Taker;
 
   TcpTransport(const tcp::TcpConfig& config, JobKey key, const Clock& clock);
-  Status start(const ProcessId& process);
+  Status start(const ThisProcess& process);
   void add_loopback();
   void leave();
   bool has_left(Peer& peer);

@@ -10,7 +10,7 @@ namespace rdmacoll {
 bool built_with_verbs() { return true; }
 
 Result<std::unique_ptr<Transport>> open_verbs(const Config& config, const Clock& clock,
-                                              const ProcessId& process) {
+                                              const ThisProcess& process) {
   auto table = load_libibverbs();
   if (!table.ok()) return table.status();
   auto transport = VerbsTransport::open(table.value(), config, clock, process);

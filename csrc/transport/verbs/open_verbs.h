@@ -9,8 +9,8 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
-#include "csrc/base/process_id.h"
 #include "csrc/base/status.h"
+#include "csrc/transport/this_process.h"
 #include "csrc/transport/transport.h"
 
 namespace rdmacoll {
@@ -23,7 +23,7 @@ bool built_with_verbs();
 // The transport on the device that the config chooses. Unsupported, with the reason and the remedy,
 // when this machine has no usable one. `clock` must outlive the transport and run in real time.
 Result<std::unique_ptr<Transport>> open_verbs(const Config& config, const Clock& clock,
-                                              const ProcessId& process);
+                                              const ThisProcess& process);
 
 // For people: the device that open_verbs() would take, and why that one. Unsupported as there.
 Result<std::string> explain_verbs(const Config& config);

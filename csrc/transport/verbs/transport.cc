@@ -15,7 +15,7 @@ namespace rdmacoll {
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::open(const VerbsTable& table,
                                                              const Config& config,
                                                              const Clock& clock,
-                                                             const ProcessId& process) {
+                                                             const ThisProcess& process) {
   auto key = JobKey::load(config.secret.text);
   if (!key.ok()) return key.status();
   auto settings = VerbsConfig::read(config.settings);
@@ -45,7 +45,7 @@ VerbsTransport::VerbsTransport(std::unique_ptr<const VerbsTable> table, VerbsCon
   chained_.reserve(verbs::kMaxPeers);
 }
 
-Status VerbsTransport::start_queue_pair(const ProcessId& process) {
+Status VerbsTransport::start_queue_pair(const ThisProcess& process) {
   auto listener = verbs::ConnectionListener::open(table(), *device_);
   if (!listener.ok()) return listener.status();
   listener_ = listener.take();

@@ -23,6 +23,7 @@
 #include "csrc/memory/wake_fd.h"
 #include "csrc/transport/errands.h"
 #include "csrc/transport/set_up_news.h"
+#include "csrc/transport/this_process.h"
 #include "csrc/transport/transport.h"
 #include "csrc/transport/verbs/connection/completion_queue.h"
 #include "csrc/transport/verbs/connection/listener.h"
@@ -60,7 +61,8 @@ class VerbsTransport final : public Transport {
  public:
   // Copies the table. The clock must outlive the transport and run in real time.
   static Result<std::unique_ptr<VerbsTransport>> open(const VerbsTable& table, const Config& config,
-                                                      const Clock& clock, const ProcessId& process);
+                                                      const Clock& clock,
+                                                      const ThisProcess& process);
   // Sends what is still queued, says goodbye, and waits a bounded time for both to be taken.
   ~VerbsTransport() override;
 
@@ -96,7 +98,7 @@ class VerbsTransport final : public Transport {
 
   VerbsTransport(std::unique_ptr<const VerbsTable> table, VerbsConfig config, Log log, JobKey key,
                  const Clock& clock, std::unique_ptr<Device> device);
-  Status start_queue_pair(const ProcessId& process);
+  Status start_queue_pair(const ThisProcess& process);
 
   // Connecting (connect.cc), under the mutex.
   Result<Peer*> admit(const verbs::Address& theirs);

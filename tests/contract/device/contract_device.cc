@@ -13,7 +13,7 @@ Result<std::unique_ptr<Transport>> open_on_device(int rank, const Clock& clock) 
   if (!config.ok()) return config.status();
   config.value().place.local_rank = rank;
   auto opened =
-      VerbsTransport::open(table.value(), config.value(), clock, random_process_id().take());
+      VerbsTransport::open(table.value(), config.value(), clock, ThisProcess::make().take());
   if (!opened.ok()) return opened.status();
   return std::unique_ptr<Transport>(opened.take());
 }

@@ -248,7 +248,7 @@ class Shell {
 int run() {
   const SteadyClock clock;
   auto config = Config::from_environment();
-  auto transport = config.ok() ? open_verbs(config.value(), clock, random_process_id().take())
+  auto transport = config.ok() ? open_verbs(config.value(), clock, ThisProcess::make().take())
                                : Result<std::unique_ptr<Transport>>(config.status());
   if (!transport.ok()) {
     Shell::say(transport.status());

@@ -64,7 +64,8 @@ struct Rank {
   FakeTransport shm, network;
   const std::vector<uint32_t> whom;
   Transports transports{{&shm, &network}, {"id", "host"}, config, clock};
-  std::unique_ptr<Linker> linker = Linker::open(transports, clock).take();
+  std::unique_ptr<Linker> linker =
+      std::make_unique<Linker>(transports, clock, AlarmFd::create().take());
   std::optional<GroupSetup> setup;
 };
 

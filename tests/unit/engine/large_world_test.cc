@@ -81,10 +81,10 @@ TEST(LargeWorld, ARankThatIsNotMetTakesFewBytes) {
   const SteadyClock clock;
   Config config;
   config.settings.set("RDMACOLL_SOCKET_IFNAME", "=lo");
-  auto transports = Transports::open(config, clock, nullptr).take();
-  auto linker = Linker::open(*transports, clock).take();
+  auto transports = Transports::open(config, clock, nullptr, ThisProcess::make().take()).take();
+  Linker linker(*transports, clock, AlarmFd::create().take());
   const Layout layout = Layout::within(kMaxWorld, config.block_bytes);
-  auto setup = GroupSetup::begin(*transports, *linker, clock, config, layout, 0, kMaxWorld).take();
+  auto setup = GroupSetup::begin(*transports, linker, clock, config, layout, 0, kMaxWorld).take();
   Records others(GroupRecord::decode(setup.record()).take());
   std::vector<std::string> records;
   for (uint32_t rank = 0; rank < kMaxWorld; ++rank) records.push_back(others.of(rank));
@@ -101,7 +101,7 @@ TEST(LargeWorld, ARankThatIsNotMetTakesFewBytes) {
               static_cast<double>(tables) / kMaxWorld, record_bytes);
   EXPECT_LE(tables, kMostBytes * kMaxWorld);
   group.reset();
-  linker->remove(made.token, Release::Keep);
+  linker.remove(made.token, Release::Keep);
 }
 
 }  // namespace

@@ -42,12 +42,12 @@ OwnedTransports open_at(const Place& place, uint32_t rank, const Clock& clock) {
   config.place.local_rank = rank;  // spreads them over the devices
   config.settings.set("RDMACOLL_SOCKET_IFNAME", "=lo");
   OwnedTransports all;
-  add(all, ShmTransport::open(config, clock, random_process_id().take()));
+  add(all, ShmTransport::open(config, clock, ThisProcess::make().take()));
   if (place.has_device) {
     add(all, VerbsTransport::open(fake::FakeNetwork::table(), config, clock,
-                                  random_process_id().take()));
+                                  ThisProcess::make().take()));
   }
-  add(all, TcpTransport::open(config, clock, random_process_id().take()));
+  add(all, TcpTransport::open(config, clock, ThisProcess::make().take()));
   return all;
 }
 

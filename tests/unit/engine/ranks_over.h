@@ -34,7 +34,7 @@ class RankOver {
   RankOver(const std::string& host, const Open& open)
       : owned_(open(clock_)),
         transports_(borrowed(owned_), {host, host}, Config{}, clock_),
-        linker_(Linker::open(transports_, clock_).take()),
+        linker_(std::make_unique<Linker>(transports_, clock_, AlarmFd::create().take())),
         progress_(ThreadProgress::open(transports_, clock_, 5).take()) {
     linker_->drive_by([this] { progress_->notify({}); });
     linker_thread_.emplace(*linker_);

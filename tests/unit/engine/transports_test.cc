@@ -218,14 +218,15 @@ TEST(Transports, TheCardSaysHowLargeAHeapIsMapped) {
 
 TEST(Transports, OpenTakesWhatTheSettingSays) {
   const SteadyClock clock;
-  Result<std::unique_ptr<Transports>> only_shm = Transports::open(with("shm"), clock, nullptr);
+  Result<std::unique_ptr<Transports>> only_shm =
+      Transports::open(with("shm"), clock, nullptr, ThisProcess::make().take());
   ASSERT_TRUE(only_shm.ok()) << only_shm.status().message();
   auto self = connect_one(*only_shm.value(), only_shm.value()->local_address(), Deadline{0}, clock);
   ASSERT_TRUE(self.ok()) << self.status().message();
   EXPECT_EQ(self.value().transport->info().name, "shm");
   Config config = with("shm");
   config.host_id = "far away";
-  auto elsewhere = Transports::open(config, clock, nullptr);
+  auto elsewhere = Transports::open(config, clock, nullptr, ThisProcess::make().take());
   ASSERT_TRUE(elsewhere.ok()) << elsewhere.status().message();
   const auto island = [](auto& opened) {
     return Transports::island_of(opened.value()->local_address());
@@ -240,7 +241,7 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
       << status.message();
 
   // With a device or without one:
-  auto only_verbs = Transports::open(with("verbs"), clock, nullptr);
+  auto only_verbs = Transports::open(with("verbs"), clock, nullptr, ThisProcess::make().take());
   if (!only_verbs.ok()) {
     EXPECT_TRUE(says(only_verbs.status(), {"RDMACOLL_TRANSPORT=verbs: "}))
         << only_verbs.status().message();
@@ -251,15 +252,18 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
   EXPECT_EQ(self.value().transport->info().name, "verbs");
   EXPECT_EQ(island(only_verbs), "");
 
-  EXPECT_TRUE(says(Transports::open(with("pigeons"), clock, nullptr).status(),
-                   {"RDMACOLL_TRANSPORT='pigeons'", "one of auto, shm, verbs, tcp"}));
+  EXPECT_TRUE(
+      says(Transports::open(with("pigeons"), clock, nullptr, ThisProcess::make().take()).status(),
+           {"RDMACOLL_TRANSPORT='pigeons'", "one of auto, shm, verbs, tcp"}));
   Config requires_shm;
   requires_shm.require = "shm";
-  EXPECT_TRUE(says(Transports::open(requires_shm, clock, nullptr).status(),
-                   {"RDMACOLL_REQUIRE='shm' is not valid; use one of verbs, tcp or unset it"}));
+  EXPECT_TRUE(
+      says(Transports::open(requires_shm, clock, nullptr, ThisProcess::make().take()).status(),
+           {"RDMACOLL_REQUIRE='shm' is not valid; use one of verbs, tcp or unset it"}));
 
   config.host_id = std::string(300, 'x');
-  EXPECT_TRUE(says(Transports::open(config, clock, nullptr).status(), {"RDMACOLL_HOST_ID", "300"}));
+  EXPECT_TRUE(says(Transports::open(config, clock, nullptr, ThisProcess::make().take()).status(),
+                   {"RDMACOLL_HOST_ID", "300"}));
 }
 
 }  // namespace

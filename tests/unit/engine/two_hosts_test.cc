@@ -93,7 +93,7 @@ class Network final : public Transport {
 std::unique_ptr<ShmTransport> open_on(const std::string& host, const Clock& clock) {
   Config config;
   config.host_id = host;
-  return ShmTransport::open(config, clock, random_process_id().take()).take();
+  return ShmTransport::open(config, clock, ThisProcess::make().take()).take();
 }
 
 using Body = std::function<void(RankOver&, Communicator&)>;

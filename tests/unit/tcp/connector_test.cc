@@ -27,7 +27,7 @@ struct Process {
     TcpConfig config;
     config.interfaces = "=lo";
     config.streams = streams;
-    EXPECT_TRUE(news.open().ok());
+    news.ring(AlarmFd::create().take());
     auto opened = Connector::open(config, key, id, clock, news);
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     connector = opened.take();

@@ -16,7 +16,7 @@ Status without_verbs() {
 
 bool built_with_verbs() { return false; }
 
-Result<std::unique_ptr<Transport>> open_verbs(const Config&, const Clock&, const ProcessId&) {
+Result<std::unique_ptr<Transport>> open_verbs(const Config&, const Clock&, const ThisProcess&) {
   return without_verbs();
 }
 
