@@ -40,10 +40,8 @@ void AlarmFd::ring_in_ns(const void* whose, int64_t ns) {
   const auto first = std::min_element(
       times_ns_.begin(), times_ns_.end(),
       [](const auto& one, const auto& other) { return one.second < other.second; });
-  const int64_t at_ns = first == times_ns_.end() ? kNever : first->second;
-  if (at_ns == set_to_ns_) return;
-  set_to_ns_ = at_ns;
-  set(fd_.get(), at_ns);
+  // Also where that has not changed: a forked child may have set the timer meanwhile.
+  set(fd_.get(), first == times_ns_.end() ? kNever : first->second);
 }
 
 bool AlarmFd::rings_for_others(const void* whose) const {

@@ -37,7 +37,6 @@ class AlarmFd {
   const SteadyClock clock_;
   mutable std::mutex mutex_;  // what follows
   std::map<const void*, int64_t> times_ns_;
-  int64_t set_to_ns_ = kNever;
 };
 
 }  // namespace rdmacoll
