@@ -61,7 +61,7 @@ class Supervisor:
         self._rendezvous = Rendezvous(
             self._own, job.world, attempt, self._rank_of, self._selector, self._dumps.ask
         )
-        self._table = Table(comm, job.world)
+        self._table = Table(comm)
         self._gather: Gathering | None = None
         self._store: subprocess.Popen[bytes] | None = None
         self._late_at: float | None = None
@@ -205,7 +205,7 @@ class Supervisor:
             record = last.lost()
         else:
             record = self._missing_host(loss.agent, -1)
-        hub.put_for(loss.agent, pack(record, self._job.world))
+        hub.put_for(loss.agent, pack(record))
 
     def hear_late_losses(self, failed: Collection[int]) -> None:
         """After run(), on agent 0; failed: the ranks whose last words have come. Where the one at
@@ -230,7 +230,7 @@ class Supervisor:
             return
         exchange, counts = self._rendezvous.exchange, self.losses.counts
         for agent in self._hub.returned:  # so all see that it is back, also if it is lost at once
-            self._hub.put_for(agent, pack(self._missing_host(agent, exchange), self._job.world))
+            self._hub.put_for(agent, pack(self._missing_host(agent, exchange)))
         missed = Missed(self._job, self._trust, self._attempt, exchange, counts)
         self._hub.welcome(missed.to_text())
 

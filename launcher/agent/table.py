@@ -33,9 +33,10 @@ class Record:
 
 
 _FIXED = struct.Struct("<10q")
+_RANK = struct.Struct("<I")  # of those that have arrived; few, as they are of one host
 
 
-def pack(record: Record, world: int) -> bytes:
+def pack(record: Record) -> bytes:
     cause = record.cause
     fixed = _FIXED.pack(
         record.start,
@@ -49,15 +50,13 @@ def pack(record: Record, world: int) -> bytes:
         cause.status,
         cause.time_ns,
     )
-    bits = sum(1 << rank for rank in record.arrived)
-    return fixed + bits.to_bytes((world + 7) // 8, "little")
+    return fixed + struct.pack(f"<{len(record.arrived)}I", *sorted(record.arrived))
 
 
 def unpack(data: bytes) -> Record:
     fields = _FIXED.unpack_from(data)
     start, live, failures, missing, exchange, payload_bytes, why, rank, status, time_ns = fields
-    bits = int.from_bytes(data[_FIXED.size :], "little")
-    arrived = frozenset(rank for rank in range(bits.bit_length()) if bits >> rank & 1)
+    arrived = frozenset(rank for (rank,) in _RANK.iter_unpack(data[_FIXED.size :]))
     cause = Cause(Why(why), rank, status, time_ns)
     return Record(start, live, failures, missing, exchange, arrived, payload_bytes, cause)
 
@@ -65,16 +64,15 @@ def unpack(data: bytes) -> Record:
 class Table:
     """Of one start of all ranks."""
 
-    def __init__(self, comm: Comm, world: int) -> None:
+    def __init__(self, comm: Comm) -> None:
         self._comm = comm
-        self._world = world
         self._shown: Record | None = None
 
     def step(self, mine: Record) -> list[Record] | None:
         """Shows the others what has changed here. The next table, by agent, if there is one."""
         if mine != self._shown:
             self._shown = mine
-            self._comm.put(pack(mine, self._world))
+            self._comm.put(pack(mine))
         while (table := self._comm.next_table()) is not None:
             records = [unpack(record) for record in table]
             if all(record.start == mine.start for record in records):  # not of an earlier start
