@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::string_view kNonce = "rdmanon1";   // and 128 random bits
 constexpr std::string_view kSealed = "rdmasea1";  // and the signature, and the record
-constexpr const char* kPurpose = "rdmacoll record 1";
+constexpr const char* kPurpose = "rdmacoll record 2";
+constexpr const char* kNoncesPurpose = "rdmacoll nonces 1";
 
 std::string text_of(std::string_view bytes) { return std::string(bytes); }
 
@@ -46,7 +47,10 @@ Result<std::vector<std::string>> SealedBootstrap::all_gather(const std::string& 
   first.value()[rank_] = nonce;  // whatever has come: this is what makes the exchange a new one
   std::string nonces;
   for (const std::string& one : first.value()) nonces += one;
-  auto signature = key_.sign(kPurpose, signed_part(rank_, nonces, mine));
+  // In short, for thousands of records: to go through all nonces for each is a matter of seconds.
+  auto exchange = key_.sign(kNoncesPurpose, nonces);
+  auto signature =
+      exchange.ok() ? key_.sign(kPurpose, signed_part(rank_, exchange.value(), mine)) : exchange;
   if (!signature.ok()) {
     below_.decline(decline_record(signature.status().message()));
     return signature.status();
@@ -54,7 +58,7 @@ Result<std::vector<std::string>> SealedBootstrap::all_gather(const std::string& 
   auto sealed = below_.all_gather(
       text_of(kSealed) + text_of(bytes_to_sign(signature.value())) + mine, deadline);
   if (!sealed.ok()) return sealed.status();
-  return opened(sealed.value(), nonces);
+  return opened(sealed.value(), exchange.value());
 }
 
 Status SealedBootstrap::check_first(const std::vector<std::string>& first) const {
@@ -72,7 +76,7 @@ Status SealedBootstrap::check_first(const std::vector<std::string>& first) const
 }
 
 Result<std::vector<std::string>> SealedBootstrap::opened(const std::vector<std::string>& sealed,
-                                                         const std::string& nonces) const {
+                                                         const Mac& exchange) const {
   constexpr size_t kHead = kSealed.size() + sizeof(Mac);
   std::vector<std::string> records;
   for (uint32_t rank = 0; rank < sealed.size(); ++rank) {
@@ -82,7 +86,7 @@ Result<std::vector<std::string>> SealedBootstrap::opened(const std::vector<std::
     if (good) {
       std::memcpy(signature.data(), bytes.data() + kSealed.size(), signature.size());
       const auto record = std::string_view(bytes).substr(kHead);
-      good = key_.holds(kPurpose, signed_part(rank, nonces, record), signature);
+      good = key_.holds(kPurpose, signed_part(rank, exchange, record), signature);
     }
     if (is_declined(bytes)) return declined(bytes, rank);
     if (!good) {
@@ -96,12 +100,12 @@ Result<std::vector<std::string>> SealedBootstrap::opened(const std::vector<std::
   return records;
 }
 
-std::string SealedBootstrap::signed_part(uint32_t rank, const std::string& nonces,
+std::string SealedBootstrap::signed_part(uint32_t rank, const Mac& exchange,
                                          std::string_view record) const {
-  // The world and its nonces have fixed sizes, the name says its own: no two cases read alike.
+  // All but name and record have fixed sizes, the name says its own: no two cases read alike.
   const uint32_t numbers[] = {rank, world_, static_cast<uint32_t>(group_.size())};
   std::string all(reinterpret_cast<const char*>(numbers), sizeof numbers);
-  return all + group_ + nonces + text_of(record);
+  return all + group_ + text_of(bytes_to_sign(exchange)) + text_of(record);
 }
 
 }  // namespace rdmacoll

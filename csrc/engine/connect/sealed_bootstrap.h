@@ -36,9 +36,10 @@ class SealedBootstrap final : public Bootstrap {
   // Whether all the others do in the first exchange what this rank does.
   Status check_first(const std::vector<std::string>& first) const;
   Result<std::vector<std::string>> opened(const std::vector<std::string>& sealed,
-                                          const std::string& nonces) const;
-  // What is signed: all that the record is good for, then the record.
-  std::string signed_part(uint32_t rank, const std::string& nonces, std::string_view record) const;
+                                          const Mac& exchange) const;
+  // What is signed: all that the record is good for, then the record. `exchange` stands for
+  // everybody's nonces.
+  std::string signed_part(uint32_t rank, const Mac& exchange, std::string_view record) const;
 
   Bootstrap& below_;
   const JobKey& key_;
