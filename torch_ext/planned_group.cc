@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "csrc/base/config.h"
-#include "csrc/base/limits.h"
 #include "csrc/engine/channel/layout.h"
 #include "csrc/engine/endpoint.h"
 #include "csrc/plan/choice/choices.h"
@@ -83,10 +82,7 @@ class PlannedGroup {
     const Status known = check_algorithm("RDMACOLL_ALGO", config_.algorithm);
     if (!known.ok()) throw py::value_error(known.message());
     tuning_ = value_or_refuse(tuning_of(config_));
-    // A larger group has no layout. Its slots and stages would be those of the largest that has
-    // one, whose slots are the smallest and whose stages are the largest that there are.
-    const uint32_t world = std::min<uint32_t>(islands_.world(), kMaxWorld);
-    const Layout layout = Layout::within(world, config_.block_bytes);
+    const Layout layout = Layout::within(islands_.world(), config_.block_bytes);
     room_ = {layout.slot_bytes(), layout.stage_bytes()};
   }
 

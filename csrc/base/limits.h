@@ -9,10 +9,17 @@
 
 namespace rdmacoll {
 
-// Ranks of one communicator. And of a plan, which names ranks and blocks in 16 bits, and has up to
-// two blocks for each rank.
-inline constexpr uint32_t kMaxWorld = 4096;
-inline constexpr uint32_t kMaxPlannedWorld = 16384;
+// Ranks of one communicator, and of a plan, which names ranks and blocks in 16 bits, and has up to
+// two blocks for each rank. No table has so many places: what a group needs grows with its world.
+inline constexpr uint32_t kMaxWorld = 16384;
+
+// Processes that one meets over one transport in its life, itself among them. Of a larger group it
+// meets those that it talks to.
+inline constexpr uint32_t kMaxPeers = 4096;
+
+// Ranks of one island. Plans that pass data through stages may have all of them meet, and put a
+// line or more for each into a stage.
+inline constexpr uint32_t kMaxIsland = kMaxPeers;
 
 // A line is what a signal writes, one cache line: a head, inline data, and a credit.
 inline constexpr size_t kLineBytes = 64;
@@ -59,7 +66,8 @@ inline constexpr uint64_t kSecretBytesMax = 4096;
 inline constexpr uint32_t kMaxRegions = 4095;
 inline constexpr uint32_t kMaxLinesPerRegion = 1u << 20;
 
-static_assert(kMaxWorld <= kMaxPlannedWorld && 2 * kMaxPlannedWorld <= UINT16_MAX);
+static_assert(kMaxPeers <= kMaxWorld && 2 * kMaxWorld <= UINT16_MAX);
+static_assert(kMaxIsland * kLineBytes <= kStageBytesMax);
 static_assert(std::min({kSlotDepth, kStageDepth, kEnvelopeDepth}) >= 2);
 static_assert(std::has_single_bit(kSlotDepth) && std::has_single_bit(kStageDepth) &&
               std::has_single_bit(kEnvelopeDepth));

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "csrc/base/limits.h"
 #include "csrc/engine/work/call.h"
 
 namespace rdmacoll {
@@ -64,6 +65,16 @@ Result<ShrinkResult> Shrinking::run(std::span<const int> excluded, int64_t timeo
   }
 }
 
+// All that stay read what all of them say.
+Status Shrinking::may_be_made_of(const RankSet& excluded) const {
+  const auto staying = std::count(excluded.begin(), excluded.end(), false);
+  if (staying <= static_cast<int64_t>(kMaxPeers)) return Status();
+  return Status(StatusCode::Unsupported,
+                "a group can be shrunk to " + std::to_string(kMaxPeers) + " ranks at most, and " +
+                    std::to_string(staying) +
+                    " would stay of this one; destroy it, and make a new group");
+}
+
 Status Shrinking::exclude(std::span<const int> ranks) {
   RDMACOLL_RETURN_IF_ERROR(failure_);
   if (stage_ == ShrinkStage::Decided) {
@@ -81,6 +92,7 @@ Status Shrinking::exclude(std::span<const int> ranks) {
     }
     excluded[static_cast<size_t>(rank)] = true;
   }
+  RDMACOLL_RETURN_IF_ERROR(may_be_made_of(excluded));
   if (excluded != excluded_) return begin_anew(std::move(excluded));
   return say(stage_);
 }

@@ -84,6 +84,8 @@ class Shrinking {
   // Whether the rank says the same set and is no less far.
   bool is_with_me(uint32_t rank) const;
   Status say(ShrinkStage stage);
+  // Whether those that are not excluded can all meet.
+  Status may_be_made_of(const RankSet& excluded) const;
   Status excluded_by(uint32_t rank) const;
   Result<bool> adopt_decision();
   Status make_group();

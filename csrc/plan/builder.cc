@@ -24,7 +24,7 @@ PlanBuilder::PlanBuilder(Collective collective, Algorithm algorithm, uint16_t ra
 PlanBuilder::PlanBuilder(Collective collective, Algorithm algorithm, uint16_t rank,
                          const Islands& islands, uint32_t blocks) {
   const auto world = static_cast<uint16_t>(islands.world());
-  RDMACOLL_CHECK(rank < world && world <= kMaxPlannedWorld && blocks <= UINT16_MAX);
+  RDMACOLL_CHECK(rank < world && world <= kMaxWorld && blocks <= UINT16_MAX);
   const std::span<const uint16_t> island = islands.members(islands.of(rank));
   for (uint16_t place : others_from(islands.place(rank), static_cast<uint16_t>(island.size()))) {
     others_.push_back(island[place]);

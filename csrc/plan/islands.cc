@@ -16,8 +16,7 @@ std::optional<std::pair<uint32_t, uint32_t>> term_of(std::string_view text) {
   const size_t x = text.find('x');
   const uint64_t count = x == text.npos ? 1 : whole_number(text.substr(0, x)).value_or(0);
   const uint64_t size = whole_number(x == text.npos ? text : text.substr(x + 1)).value_or(0);
-  if (count == 0 || size == 0 || count > kMaxPlannedWorld || size > kMaxPlannedWorld)
-    return std::nullopt;
+  if (count == 0 || size == 0 || count > kMaxWorld || size > kMaxIsland) return std::nullopt;
   return std::pair{static_cast<uint32_t>(count), static_cast<uint32_t>(size)};
 }
 
@@ -70,11 +69,12 @@ Result<Islands> Islands::of_shape(std::string_view shape) {
   for (std::string_view rest = shape; true;) {
     const size_t end = std::min(rest.find('+'), rest.size());
     const auto term = term_of(rest.substr(0, end));
-    if (!term || island.size() + uint64_t{term->first} * term->second > kMaxPlannedWorld) {
+    if (!term || island.size() + uint64_t{term->first} * term->second > kMaxWorld) {
       return wrong(quoted(shape) +
                    " is no number of hosts and ranks; give 2x4 (2 hosts of 4 ranks), 3+1 (a "
                    "host of 3 and one of 1) or 2x4+1, with at most " +
-                   std::to_string(kMaxPlannedWorld) + " ranks in all");
+                   std::to_string(kMaxIsland) + " ranks on a host and " +
+                   std::to_string(kMaxWorld) + " in all");
     }
     for (uint32_t i = 0; i < term->first; ++i, ++count) {
       island.insert(island.end(), term->second, count);

@@ -43,7 +43,7 @@ class SetUpNews {
   // A process calls, or it is there now and waits for connect(). In a flood of them each may be
   // dropped, as the report of others has whoever asks look at all that it wants to meet.
   void note_caller(const ProcessId& process) {
-    if (callers_.size() < kMaxWorld) callers_.insert(process);
+    if (callers_.size() < kMaxPeers) callers_.insert(process);
     set_alarm();
   }
   void note_met(const ProcessId& process) {

@@ -265,7 +265,7 @@ class Transport {
 
  private:
   TransportInfo info_;
-  Published<Status, kMaxWorld> ends_;
+  Published<Status, kMaxPeers> ends_;
   std::atomic<uint64_t> registrations_{0};
   std::atomic<uint64_t> control_messages_{0};
 };

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 LOCAL_NAMES = {"localhost", "localhost.localdomain"}
-MOST_RANKS = 4096  # of one group, kMaxWorld in csrc/base/limits.h
+MOST_RANKS = 16384  # of one group, kMaxWorld in csrc/base/limits.h
 _LOOPBACK = re.compile(r"127(\.[0-9]{1,3}){1,3}")
 # Names get onto the command lines of mpiexec and ssh. So none may look like an option, or have
 # characters that a shell interprets.

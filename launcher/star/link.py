@@ -16,7 +16,7 @@ from enum import IntEnum
 BEAT_S = 1.0  # a link that has said nothing for so long says that its process lives
 SILENCE_S = 5.0  # who has said nothing for so long is lost
 CHUNK_BYTES = 1 << 18
-BODY_LIMIT_BYTES = 1 << 28  # 4096 ranks with 64 KiB each
+BODY_LIMIT_BYTES = 1 << 30  # 16384 ranks with 64 KiB each
 SIGNATURE_BYTES = 32
 _HEAD = struct.Struct("<IB")
 

@@ -61,10 +61,10 @@ TEST_F(ShmKnock, IsReportedOnceEachTime) {
 }
 
 TEST_F(ShmKnock, AFloodIsForgottenAndHonestOnesMeet) {
-  for (uint64_t i = 1; i <= kMaxWorld + 100; ++i) EXPECT_TRUE(knock(id_of(i)));
+  for (uint64_t i = 1; i <= kMaxPeers + 100; ++i) EXPECT_TRUE(knock(id_of(i)));
   EXPECT_FALSE(serve());
   EXPECT_FALSE(victim_->called_by(address_of(id_of(1))));
-  EXPECT_TRUE(victim_->called_by(address_of(id_of(kMaxWorld + 100))));
+  EXPECT_TRUE(victim_->called_by(address_of(id_of(kMaxPeers + 100))));
   const auto honest = open_shm(clock_);
   const std::string address = honest->info().address;
   bool has_met = false;

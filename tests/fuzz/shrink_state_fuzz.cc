@@ -13,7 +13,7 @@ constexpr uint32_t kRank = 3;
 constexpr uint32_t kRanks = 70;
 
 struct alignas(kLineBytes) Area {
-  std::byte bytes[kShrinkStateBytes] = {};
+  std::byte bytes[shrink_state_bytes(kRanks)] = {};
 };
 
 std::string said(ShrinkStage stage, const std::string& record) {
@@ -37,7 +37,7 @@ void run(const std::string& bytes) {
   const auto state = ShrinkState::read(area.bytes, kRank, kRanks);
   if (!state) return;
   RDMACOLL_CHECK(state->rank == kRank && state->excluded.size() == kRanks);
-  RDMACOLL_CHECK(state->record.size() <= kShrinkStateBytes);
+  RDMACOLL_CHECK(state->record.size() <= shrink_state_bytes(kRanks));
   Area again;
   RDMACOLL_CHECK(state->publish(again.bytes).ok());
   const auto same = ShrinkState::read(again.bytes, kRank, kRanks);

@@ -26,7 +26,7 @@ from rdmacoll.launcher.base.hosts import MOST_RANKS
         (["-np", "", "s.py"], "'' is no whole number"),
         (["-np", "-1", "s.py"], "'-1' is no whole number"),
         (["-np", "9" * 5000, "s.py"], "is no whole number from 0 to 999999999"),
-        (["-np", "100000", "s.py"], "-np 100000: a group can have 4096 ranks at most"),
+        (["-np", "100000", "s.py"], "-np 100000: a group can have 16384 ranks at most"),
         (["-np", "2", "--bogus", "s.py"], "--bogus"),
         (["-np", "3", "-H", "localhost:2", "s.py"], "-np 3: there are only 2 slots"),
         (["-np", "1", "-H", "localhost:x", "s.py"], "`x` is no number of slots"),

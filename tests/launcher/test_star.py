@@ -13,6 +13,9 @@ from contextlib import ExitStack, closing, suppress
 
 import pytest
 from job_runner import wait_for
+from rdmacoll.launcher.agent.rendezvous import pack as pack_cards
+from rdmacoll.launcher.agent.rendezvous import unpack as unpack_cards
+from rdmacoll.launcher.base.hosts import MOST_RANKS
 from rdmacoll.launcher.keys.key import Key, NotOfTheJob
 from rdmacoll.launcher.meet.patience import while_all_live
 from rdmacoll.launcher.star import greeting, link
@@ -294,6 +297,25 @@ def test_a_message_that_is_sent_back_ends_the_link(ends: tuple[socket.socket, Li
     ends[0].sendall(read(ends[0], 5 + 4 + SIGNATURE_BYTES))
     with pytest.raises(LinkEnded, match="somebody on the way has changed"):
         hear(ends[1], 1)
+
+
+def test_the_cards_of_the_largest_group_pass(star: Star) -> None:
+    cards = {rank: rank.to_bytes(4, "little") * 100 for rank in range(MOST_RANKS)}
+    parts = [{rank: cards[rank] for rank in range(agent, MOST_RANKS, 3)} for agent in range(3)]
+    gatherings = [
+        agent.begin_gathering(pack_cards(part), [])
+        for agent, part in zip(star.agents, parts, strict=True)
+    ]
+    wholes: dict[int, bytes] = {}
+
+    def all_have_come() -> bool:
+        for number, gathering in enumerate(gatherings):
+            if number not in wholes and (whole := gathering.test()) is not None:
+                wholes[number] = whole
+        return len(wholes) == star.hub.size
+
+    star.poll_until(all_have_come)
+    assert all(unpack_cards(whole) == cards for whole in wholes.values())
 
 
 def test_no_more_is_waited_for_than_the_longest_message(ends: tuple[socket.socket, Link]) -> None:

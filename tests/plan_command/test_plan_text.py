@@ -104,7 +104,7 @@ WRONG = [
         "--hosts 2x2 --bytes 1 --collective reduce --root 4",
         "root: 4 is none of 2x2; give 0 to 3",
     ),
-    ("--hosts 2x9000 --bytes 1", "at most 16384 ranks in all"),
+    ("--hosts 2x9000 --bytes 1", "at most 4096 ranks on a host and 16384 in all"),
     ("--hosts 1 --bytes 1", "--hosts 1: a collective takes at least 2 ranks"),
     ("--hosts 2x2", "how many bytes? give --bytes 64M"),
     ("--hosts 2x2 --bytes -1", "--bytes -1: '-1' is not a size; give bytes, or 64K"),

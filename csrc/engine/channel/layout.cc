@@ -28,9 +28,11 @@ uint64_t whole_pages(uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBy
 Layout Layout::within(uint32_t world, uint64_t block_bytes) {
   const uint64_t peers = std::max(world - 1, 1u);
   const uint64_t share = block_bytes / (peers * kSlotDepth) / kPageBytes * kPageBytes;
-  // All ranks load from a stage; a line for each of their blocks is the least that makes sense.
+  // An island's ranks load from a stage. A line for the block of each is the least that plans need
+  // there; those of many islands share out what there is (plan/layered/parts.h).
   const uint64_t stage = block_bytes / (4 * kStageDepth) / kPageBytes * kPageBytes;
-  const uint64_t least = std::max(kStageBytesMin, whole_pages(world * uint64_t{kLineBytes}));
+  const uint64_t least =
+      std::max(kStageBytesMin, whole_pages(std::min(world, kMaxIsland) * kLineBytes));
   return Layout(world, std::clamp(share, kSlotBytesMin, kSlotBytesMax),
                 std::clamp(stage, least, kStageBytesMax));
 }
@@ -56,7 +58,7 @@ Layout::Layout(uint32_t world, uint64_t slot_bytes, uint64_t stage_bytes)
     next += depth(channel) * stage_bytes_;
   }
   call_log_ = {next, kCallLogBytes, std::min(world, kMaxCallLogsRead)};
-  shrink_state_ = {call_log_.end(), kShrinkStateBytes, std::min(world, kShrinkStatePlaces)};
+  shrink_state_ = {call_log_.end(), shrink_state_bytes(world), std::min(world, kShrinkStatePlaces)};
   heartbeat_ = shrink_state_.end();
   block_bytes_ = heartbeat_ + kLineBytes;
 }

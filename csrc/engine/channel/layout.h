@@ -40,8 +40,12 @@ inline constexpr uint32_t kLoggedCollectives = 16;
 inline constexpr uint64_t kCallLogBytes = (kLoggedCollectives + 1) * kLineBytes;
 inline constexpr uint32_t kMaxCallLogsRead = 64;  // ranks whose logs one reads at a time
 
-// What a rank says when the group is shrunk, and how many of these one reads at a time.
-inline constexpr uint64_t kShrinkStateBytes = 4096;
+// What a rank says when a group of so many is shrunk: a bit for each of them, and so much beside;
+// and how many of these one reads at a time.
+inline constexpr uint64_t kShrinkWordsBytes = 3584;
+constexpr uint64_t shrink_state_bytes(uint32_t world) {
+  return kShrinkWordsBytes + (world / 8 / kLineBytes + 1) * kLineBytes;
+}
 inline constexpr uint32_t kShrinkStatePlaces = 16;
 
 // What all may read in a rank's block, and behind it the places where the rank reads the same of

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "csrc/base/limits.h"
 #include "csrc/engine/connect/agreement.h"
 #include "csrc/engine/work/call.h"
 
@@ -88,6 +89,13 @@ Status GroupSetup::meet(const std::vector<std::string>& records,
   // An equivalence, whatever the links turn out to be: two ranks share an island if both have said
   // the same.
   islands_ = Islands::by_key(islands);
+  if (islands_->largest() > kMaxIsland) {
+    return Status(StatusCode::Unsupported,
+                  std::to_string(islands_->largest()) +
+                      " ranks of the group say that they are on one host, where it may have " +
+                      std::to_string(kMaxIsland) +
+                      "; see whether RDMACOLL_HOST_ID is the same on several hosts");
+  }
   linker_.set_cards(mine_.token, Cards(records, *islands_), *islands_);
   whom_ = whom;
   for (const uint32_t peer : whom_) links_->want(peer);

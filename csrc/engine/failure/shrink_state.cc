@@ -12,11 +12,11 @@ namespace rdmacoll {
 namespace {
 
 using Word = uint64_t;
-constexpr size_t kWords = kShrinkStateBytes / sizeof(Word);
 constexpr size_t kFixedWords = 4;  // sum; words in all, rank; stage, world; bytes of the record
 
 size_t words_for(size_t count, size_t per_word) { return (count + per_word - 1) / per_word; }
 size_t set_words(uint32_t world) { return words_for(world, 64); }
+size_t words_of_area(uint32_t world) { return shrink_state_bytes(world) / sizeof(Word); }
 Word pair_of(uint64_t low, uint64_t high) { return low | high << 32; }
 
 }  // namespace
@@ -24,10 +24,10 @@ Word pair_of(uint64_t low, uint64_t high) { return low | high << 32; }
 Status ShrinkState::publish(std::byte* area) const {
   const auto world = static_cast<uint32_t>(excluded.size());
   const size_t count = kFixedWords + set_words(world) + words_for(record.size(), sizeof(Word));
-  if (count > kWords) {
+  if (count > words_of_area(world)) {
     return Status(StatusCode::InvalidArgument,
                   "what this rank says of itself takes " + std::to_string(count * sizeof(Word)) +
-                      " bytes, there is room for " + std::to_string(kShrinkStateBytes));
+                      " bytes, there is room for " + std::to_string(shrink_state_bytes(world)));
   }
   std::vector<Word> words(count);
   words[1] = pair_of(count, rank);
@@ -44,13 +44,13 @@ Status ShrinkState::publish(std::byte* area) const {
 }
 
 std::optional<ShrinkState> ShrinkState::read(const std::byte* copy, uint32_t rank, uint32_t world) {
-  std::vector<Word> words(kWords);
-  std::memcpy(words.data(), copy, kShrinkStateBytes);
+  std::vector<Word> words(words_of_area(world));
+  std::memcpy(words.data(), copy, shrink_state_bytes(world));
   const size_t count = words[1] & UINT32_MAX;
   const auto stage = static_cast<uint32_t>(words[2]);
   const uint64_t record_bytes = words[3];
-  if (count < kFixedWords || count > kWords || words[1] != pair_of(count, rank) ||
-      words[2] != pair_of(stage, world) || record_bytes > kShrinkStateBytes ||
+  if (count < kFixedWords || count > words.size() || words[1] != pair_of(count, rank) ||
+      words[2] != pair_of(stage, world) || record_bytes > shrink_state_bytes(world) ||
       count != kFixedWords + set_words(world) + words_for(record_bytes, sizeof(Word)) ||
       stage < static_cast<uint32_t>(ShrinkStage::Agreeing) ||
       stage > static_cast<uint32_t>(ShrinkStage::Declined) ||

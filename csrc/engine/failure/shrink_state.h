@@ -32,8 +32,8 @@ struct ShrinkState {
   RankSet excluded{};    // of the old group, all its ranks
   std::string record{};  // GroupRecord, from Ready on
 
-  // Into kShrinkStateBytes of this rank's block, a line's alignment. InvalidArgument: it is too
-  // long.
+  // Into this rank's block: shrink_state_bytes() of the group, a line's alignment. InvalidArgument:
+  // it is too long.
   Status publish(std::byte* area) const;
   // What the rank of a group of `world` said, from a copy of its area; nullopt: nothing yet, or the
   // copy was made while it changed.

@@ -9,7 +9,7 @@
 namespace rdmacoll {
 namespace {
 
-// A microsecond for a byte, a second for a message: no sum of a forecast (kMaxPlannedWorld ranks,
+// A microsecond for a byte, a second for a message: no sum of a forecast (kMaxWorld ranks,
 // some 100,000 tiles) leaves 64 bits.
 constexpr uint64_t kMostGapPs = 1'000'000;
 constexpr uint64_t kMostNs = 1'000'000'000;

@@ -57,9 +57,9 @@ std::string group_name(Collective collective, const std::string& layout, uint32_
 // The islands of a row's second and third word; an error says which is wrong.
 Result<Islands> islands_of(std::string_view layout, std::string_view world_word) {
   const uint64_t world = whole_number(value_of("world=", world_word).value_or("")).value_or(0);
-  if (world < 2 || world > kMaxPlannedWorld) {
+  if (world < 2 || world > kMaxWorld) {
     return wrong(quoted(world_word) +
-                 " is not valid; give world=2 to world=" + std::to_string(kMaxPlannedWorld));
+                 " is not valid; give world=2 to world=" + std::to_string(kMaxWorld));
   }
   const auto ranks = static_cast<uint32_t>(world);
   if (layout == kMapped) return Islands::together(ranks);

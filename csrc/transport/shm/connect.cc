@@ -210,9 +210,9 @@ void ShmTransport::refuse(const Handshake& handshake, const std::string& why) {
 
 Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
   const auto id = static_cast<PeerId>(ids_.size());
-  if (id == kMaxWorld) {
+  if (id == kMaxPeers) {
     return Status(StatusCode::Unsupported,
-                  "a process can meet " + std::to_string(kMaxWorld - 1) + " others");
+                  "a process can meet " + std::to_string(kMaxPeers - 1) + " others");
   }
   Result<ucred> other = socket.credentials();
   if (!other.ok()) return other.status();

@@ -146,7 +146,7 @@ class ShmTransport final : public Transport {
   UniqueFd setup_set_;  // epoll: what set-up looks at
   UniqueFd wake_set_;   // epoll: what ends a sleep
 
-  Published<Peer, kMaxWorld> peers_;
+  Published<Peer, kMaxPeers> peers_;
 
   mutable std::mutex mutex_;         // what follows, down to the driver's
   std::map<ProcessId, PeerId> ids_;  // they count from 0

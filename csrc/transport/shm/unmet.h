@@ -30,7 +30,7 @@ class Unmet {
   // again.
   void note_knock(const ProcessId& process) {
     knocks_[process] = ++knocks_ever_;
-    if (knocks_.size() <= kMaxWorld) return;
+    if (knocks_.size() <= kMaxPeers) return;
     knocks_.erase(
         std::min_element(knocks_.begin(), knocks_.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; }));
@@ -43,7 +43,7 @@ class Unmet {
   // have lied; but that could as well end this process.
   void refuse(const ProcessId& process, const std::string& why) {
     turned_away_ = why;
-    if (process == ProcessId{} || refused_.size() >= kMaxWorld) return;
+    if (process == ProcessId{} || refused_.size() >= kMaxPeers) return;
     refused_[process] = Status(StatusCode::Mismatch, why);
   }
   // The process was dialled, and hung up before the two had met.

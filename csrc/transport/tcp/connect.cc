@@ -96,9 +96,9 @@ bool TcpTransport::serve(std::vector<RegionOffer>& offers) {
 }
 
 Status TcpTransport::admit(PeerId id, const tcp::Address& theirs, tcp::Connections connections) {
-  if (id == kMaxWorld) {
+  if (id == kMaxPeers) {
     return Status(StatusCode::Unsupported,
-                  "a process can meet " + std::to_string(kMaxWorld - 1) + " others");
+                  "a process can meet " + std::to_string(kMaxPeers - 1) + " others");
   }
   auto peer = std::make_unique<Peer>();
   peer->id = id;

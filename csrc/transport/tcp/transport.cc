@@ -44,7 +44,7 @@ TcpTransport::TcpTransport(const tcp::TcpConfig& config, JobKey key, const Clock
       clock_(clock),
       pid_(::getpid()),
       data_set_(::epoll_create1(EPOLL_CLOEXEC)) {
-  unsent_.reserve(kMaxWorld);
+  unsent_.reserve(kMaxPeers);
 }
 
 Status TcpTransport::start(const ThisProcess& process) {

@@ -148,7 +148,7 @@ class TcpTransport final : public Transport {
   tcp::Address own_address_;
   UniqueFd data_set_;  // epoll: the connections of peers
 
-  Published<Peer, kMaxWorld> peers_;
+  Published<Peer, kMaxPeers> peers_;
   Published<tcp::OwnRegion, kMaxRegions> regions_;  // mine
 
   mutable std::mutex mutex_;  // what follows, and what of the errands says so

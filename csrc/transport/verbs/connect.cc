@@ -87,9 +87,8 @@ Result<VerbsTransport::Peer*> VerbsTransport::admit(const Address& theirs) {
                   theirs.who() + " is on " + (theirs.port.is_ethernet ? "Ethernet" : "InfiniBand") +
                       ", this process on " + device_->describe());
   }
-  if (met_.count() == verbs::kMaxPeers) {
-    return Status(StatusCode::Unsupported, "a process can meet " +
-                                               std::to_string(verbs::kMaxPeers) +
+  if (met_.count() == kMaxPeers) {
+    return Status(StatusCode::Unsupported, "a process can meet " + std::to_string(kMaxPeers) +
                                                " others in its life, and this one has");
   }
   auto made = std::make_unique<Peer>();

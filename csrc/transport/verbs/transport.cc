@@ -42,7 +42,7 @@ VerbsTransport::VerbsTransport(std::unique_ptr<const VerbsTable> table, VerbsCon
       pid_(::getpid()),
       device_(std::move(device)),
       completions_(*table_, *device_) {
-  chained_.reserve(verbs::kMaxPeers);
+  chained_.reserve(kMaxPeers);
 }
 
 Status VerbsTransport::start_queue_pair(const ThisProcess& process) {

@@ -163,7 +163,7 @@ class VerbsTransport final : public Transport {
   verbs::Address own_address_;
 
   verbs::CompletionQueue completions_;
-  Published<Peer, verbs::kMaxPeers> peers_;
+  Published<Peer, kMaxPeers> peers_;
   Published<verbs::OwnRegion, kMaxRegions> regions_;  // mine
 
   mutable std::mutex mutex_;  // what follows, and what of the errands says so

@@ -3,14 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
+#include <vector>
 
 namespace rdmacoll {
 namespace {
 
 struct Area {
-  alignas(kLineBytes) std::byte bytes[kShrinkStateBytes] = {};
+  alignas(kLineBytes) std::byte bytes[shrink_state_bytes(kMaxWorld)] = {};
 };
 
 RankSet some_of(uint32_t world, std::mt19937_64& random) {
@@ -21,8 +23,8 @@ RankSet some_of(uint32_t world, std::mt19937_64& random) {
 
 TEST(ShrinkState, IsReadAsItWasSaid) {
   std::mt19937_64 random(1);
-  for (const uint32_t world : {1u, 2u, 63u, 64u, 65u, 4096u}) {
-    for (const auto& record : {std::string(), std::string("short"), std::string(3000, 'x')}) {
+  for (const uint32_t world : {1u, 2u, 63u, 64u, 65u, 4096u, kMaxWorld - 1}) {
+    for (const auto& record : {std::string(), std::string("short"), std::string(3500, 'x')}) {
       const ShrinkState said{world - 1, ShrinkStage::Ready, some_of(world, random), record};
       Area area;
       ASSERT_TRUE(said.publish(area.bytes).ok());
@@ -39,12 +41,23 @@ TEST(ShrinkState, IsReadAsItWasSaid) {
 
 TEST(ShrinkState, NothingSaidIsNothingRead) { EXPECT_FALSE(ShrinkState::read(Area().bytes, 0, 4)); }
 
+// A record has as much room whatever the world is, and nothing is written behind the area.
 TEST(ShrinkState, OneThatIsTooLongIsRefused) {
-  Area area;
-  const ShrinkState said{0, ShrinkStage::Ready, RankSet(4), std::string(kShrinkStateBytes, 'x')};
-  const Status status = said.publish(area.bytes);
-  EXPECT_EQ(status.code(), StatusCode::InvalidArgument) << status.message();
-  EXPECT_FALSE(ShrinkState::read(area.bytes, 0, 4));
+  for (const uint32_t world : {1u, 511u, 512u, 513u, kMaxWorld}) {
+    const uint64_t bytes = shrink_state_bytes(world);
+    EXPECT_EQ(bytes % kLineBytes, 0u) << world;
+    for (const uint64_t record : {kShrinkWordsBytes - 32, bytes}) {
+      std::vector<std::byte> area(bytes + kLineBytes, std::byte{7});
+      const ShrinkState said{0, ShrinkStage::Ready, RankSet(world, true), std::string(record, 'x')};
+      const Status status = said.publish(area.data());
+      EXPECT_EQ(std::count(area.begin() + static_cast<int64_t>(bytes), area.end(), std::byte{7}),
+                static_cast<int64_t>(kLineBytes));
+      EXPECT_EQ(status.ok(), record < bytes) << status.message();
+      EXPECT_EQ(ShrinkState::read(area.data(), 0, world).has_value(), status.ok());
+      if (record < bytes) continue;
+      EXPECT_EQ(status.code(), StatusCode::InvalidArgument) << status.message();
+    }
+  }
 }
 
 // Words of the old and the new one in any mixture, as a reader may get them meanwhile.

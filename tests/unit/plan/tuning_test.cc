@@ -119,7 +119,8 @@ TEST(TuningTest, HostsAreNamedByTheirRanks) {
                  "with several ranks, and as many as world= says");
   expect_refused("all_reduce hosts=2x world=4 up_to=any ring",
                  "line 1: '2x' is no number of hosts and ranks; give 2x4 (2 hosts of 4 ranks), "
-                 "3+1 (a host of 3 and one of 1) or 2x4+1, with at most 16384 ranks in all");
+                 "3+1 (a host of 3 and one of 1) or 2x4+1, with at most 4096 ranks on a host and "
+                 "16384 in all");
 }
 
 TEST(TuningTest, AShapeThatIsNoTextIsShownAsText) {

@@ -227,7 +227,7 @@ void Connector::take_stranger(Stranger& stranger) {
     stranger.connection.say();
     return;
   }
-  if (meetings_.size() >= kMaxWorld && !meetings_.contains(other)) return;
+  if (meetings_.size() >= kMaxPeers && !meetings_.contains(other)) return;
   Meeting& meeting = meeting_with(other);
   const bool dials_it = meeting.dial && meeting.dial->is_counted_on() && me_ < other;
   if (dials_it || meeting.way) {

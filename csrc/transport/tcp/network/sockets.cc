@@ -11,10 +11,12 @@
 #include <cerrno>
 #include <string>
 
+#include "csrc/base/limits.h"
+
 namespace rdmacoll::tcp {
 namespace {
 
-constexpr int kBacklog = 4096;  // as many ranks as a world has may dial at once
+constexpr int kBacklog = kMaxPeers;  // all may dial at once
 
 bool set_option(int fd, int level, int option, int value) {
   return ::setsockopt(fd, level, option, &value, sizeof(value)) == 0;

@@ -11,7 +11,6 @@
 namespace rdmacoll::verbs {
 
 inline constexpr uint32_t kMaxStripes = 8;  // queue pairs per peer
-inline constexpr uint32_t kMaxPeers = kMaxWorld;
 
 // Work requests of one queue pair that are not known to be done. A completion is asked for at least
 // every quarter of it, so that places come back without one completion per request.
