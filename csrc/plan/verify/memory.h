@@ -28,19 +28,25 @@ struct Access {
 struct Cell {
   Value value = kNothing;
   Access written;
-  std::vector<Access> reads;  // since then, the last of each lane
+  // Since then, the last of each lane. Most cells are read by one: others need memory.
+  Access read_first;
+  std::vector<Access> other_reads;
 
   bool may_read(const Clock& clock) const { return written.happened_before(clock); }
   bool may_write(const Clock& clock) const {
-    return written.happened_before(clock) &&
-           std::all_of(reads.begin(), reads.end(),
+    return written.happened_before(clock) && read_first.happened_before(clock) &&
+           std::all_of(other_reads.begin(), other_reads.end(),
                        [&](const Access& read) { return read.happened_before(clock); });
   }
   Value read(uint32_t lane, uint32_t time) {
-    const auto mine = std::find_if(reads.begin(), reads.end(),
+    if (read_first.time == 0 || read_first.lane == lane) {
+      read_first = {lane, time};
+      return value;
+    }
+    const auto mine = std::find_if(other_reads.begin(), other_reads.end(),
                                    [&](const Access& read) { return read.lane == lane; });
-    if (mine == reads.end()) {
-      reads.push_back({lane, time});
+    if (mine == other_reads.end()) {
+      other_reads.push_back({lane, time});
     } else {
       mine->time = time;
     }
@@ -49,7 +55,8 @@ struct Cell {
   void write(uint32_t lane, uint32_t time, Value new_value) {
     value = new_value;
     written = {lane, time};
-    reads.clear();
+    read_first = {};
+    other_reads.clear();
   }
 };
 

@@ -8,39 +8,39 @@
 namespace rdmacoll {
 
 void SymbolicWorld::move(const Step& step, uint64_t bytes) {
-  std::vector<Place> places;
+  places_.clear();
   for (uint32_t i = 0; i < step.operands; ++i) {
     const Operand& operand = plan().operands[step.first_operand + i];
     if (tiling().piece(operand.blocks, at_.tile).bytes != bytes) {
       return refuse("its operands differ in size");
     }
-    places.push_back(place_of(operand, bytes));
+    places_.push_back(place_of(operand, bytes));
     if (!failure_.empty()) return;
-    if (operand.zero_copy && sends_zero_copy()) places.pop_back();
+    if (operand.zero_copy && sends_zero_copy()) places_.pop_back();
   }
-  check_overlap(step, places, bytes);
-  for (uint64_t i = 0; i < bytes && failure_.empty(); ++i) move_byte(step, places, i);
+  check_overlap(step, bytes);
+  for (uint64_t i = 0; i < bytes && failure_.empty(); ++i) move_byte(step, i);
 }
 
-void SymbolicWorld::move_byte(const Step& step, const std::vector<Place>& places, uint64_t i) {
+void SymbolicWorld::move_byte(const Step& step, uint64_t i) {
   const size_t source_count = step.operands - step.destinations;
-  if (places.size() == source_count) return;  // every destination stays in its source instead
-  std::vector<Value> sources;
-  for (size_t s = 0; s < source_count; ++s) sources.push_back(read(places[s], i));
+  if (places_.size() == source_count) return;  // every destination stays in its source instead
+  sources_.clear();
+  for (size_t s = 0; s < source_count; ++s) sources_.push_back(read(places_[s], i));
   if (!failure_.empty()) return;
-  Value value = sources.front();
+  Value value = sources_.front();
   if (step.kind == StepKind::Reduce) {
-    value = symbols_.fold(sources);
+    value = symbols_.fold(sources_);
     if (value == kNothing) return refuse(symbols_.why());
     if (symbols_.complete(value) != step.finishes) {
       return refuse(step.finishes ? "finishes a partial sum" : "completes a sum unmarked");
     }
   }
-  for (size_t d = source_count; d < places.size(); ++d) {
+  for (size_t d = source_count; d < places_.size(); ++d) {
     const bool onto_itself =
-        places[d].cells == places[0].cells && places[d].offset == places[0].offset;
+        places_[d].cells == places_[0].cells && places_[d].offset == places_[0].offset;
     if (step.kind == StepKind::Copy && onto_itself) continue;
-    write(places[d], i, value);
+    write(places_[d], i, value);
   }
 }
 
@@ -90,10 +90,11 @@ SymbolicWorld::Place SymbolicWorld::slot_place(const Operand& operand, uint64_t 
   Queue& from = queue(operand.rank, at_.rank, operand.channel);
   if (from.waited != from.credited + 1) return refused("reads a slot that it does not hold");
   const Piece part = tiling().in_message(operand, bytes, at_.tile);
-  if (from.bytes.front() != part.bytes) return refused("reads another size than the message has");
-  if (operand.placed != from.placed.front()) return refused("reads as placed what is not, or not");
-  if (from.out_of_slot.front().output.cells != nullptr) return from.out_of_slot.front().output;
-  if (from.out_of_slot.front().source.cells != nullptr) return source_place(from, bytes);
+  const Message& message = from.messages.front();
+  if (message.bytes != part.bytes) return refused("reads another size than the message has");
+  if (operand.placed != message.placed) return refused("reads as placed what is not, or not");
+  if (message.out_of_slot.output.cells != nullptr) return message.out_of_slot.output;
+  if (message.out_of_slot.source.cells != nullptr) return source_place(message.out_of_slot, bytes);
   return {&from.slots[from.credited % bounds_.slot_depth], part.offset};
 }
 
@@ -128,10 +129,9 @@ SymbolicWorld::OutOfSlot SymbolicWorld::zero_copy_source(const Step& step) {
           .output = {}};
 }
 
-SymbolicWorld::Place SymbolicWorld::source_place(const Queue& from, uint64_t bytes) {
-  if (from.out_of_slot.front().bytes != bytes)
-    return refused("reads other bytes than its source holds");
-  return from.out_of_slot.front().source;
+SymbolicWorld::Place SymbolicWorld::source_place(const OutOfSlot& message, uint64_t bytes) {
+  if (message.bytes != bytes) return refused("reads other bytes than its source holds");
+  return message.source;
 }
 
 // A stage's message may be read block by block: so many bytes behind the source's first block,
@@ -164,7 +164,7 @@ SymbolicWorld::Place SymbolicWorld::stage_place(const Operand& operand, uint64_t
 SymbolicWorld::Place SymbolicWorld::peer_stage_place(const Operand& operand, uint64_t bytes) {
   const Queue& from = queue(operand.rank, at_.rank, operand.channel);
   if (from.waited != from.credited + 1) return refused("reads a stage that it does not hold");
-  const OutOfSlot& message = from.out_of_slot.front();
+  const OutOfSlot& message = from.messages.front().out_of_slot;
   if (message.source.cells != nullptr) return part_of_source(message, operand, bytes);
   const uint64_t offset = tiling().stage_offset(operand.blocks.first, at_.tile);
   if (offset + bytes > bounds_.stage_bytes) return refused("reads past a stage's end");
@@ -175,14 +175,13 @@ SymbolicWorld::Place SymbolicWorld::peer_stage_place(const Operand& operand, uin
 }
 
 // A destination may be exactly a source; nothing else may overlap.
-void SymbolicWorld::check_overlap(const Step& step, const std::vector<Place>& places,
-                                  uint64_t bytes) {
+void SymbolicWorld::check_overlap(const Step& step, uint64_t bytes) {
   const size_t source_count = step.operands - step.destinations;
-  for (size_t d = source_count; d < places.size(); ++d) {
+  for (size_t d = source_count; d < places_.size(); ++d) {
     for (size_t other = 0; other < d; ++other) {
-      if (places[d].cells != places[other].cells) continue;
-      const uint64_t distance = std::max(places[d].offset, places[other].offset) -
-                                std::min(places[d].offset, places[other].offset);
+      if (places_[d].cells != places_[other].cells) continue;
+      const uint64_t distance = std::max(places_[d].offset, places_[other].offset) -
+                                std::min(places_[d].offset, places_[other].offset);
       const bool exactly_a_source = other < source_count && distance == 0;
       if (distance < bytes && !exactly_a_source) return refuse("its operands overlap");
     }

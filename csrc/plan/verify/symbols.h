@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <utility>
 #include <vector>
 
@@ -47,9 +48,12 @@ class Symbols {
 
   uint64_t everybody_;
   std::vector<Node> nodes_;
-  std::map<std::pair<uint16_t, uint64_t>, Value> leaves_;
-  std::map<std::vector<Value>, Value> folds_;
-  std::map<std::vector<uint32_t>, uint32_t> orders_;  // of a fold, by those of its sources
+  // Of many thousand entries, which all live as long as this.
+  std::pmr::monotonic_buffer_resource memory_;
+  std::pmr::map<std::pair<uint16_t, uint64_t>, Value> leaves_{&memory_};
+  std::pmr::map<std::vector<Value>, Value> folds_{&memory_};
+  // Of a fold, by those of its sources.
+  std::pmr::map<std::vector<uint32_t>, uint32_t> orders_{&memory_};
   const char* why_ = "";
 };
 

@@ -181,14 +181,14 @@ bool SymbolicWorld::wait_data(Queue& queue, const Step& step, uint64_t bytes) {
     return true;
   }
   if (queue.sent == queue.waited) return false;
-  if (queue.bytes.front() != bytes) {
+  const Message& message = queue.messages.front();
+  if (message.bytes != bytes) {
     refuse("waits for " + std::to_string(bytes) + " bytes, but the message has " +
-           std::to_string(queue.bytes.front()));
+           std::to_string(message.bytes));
   }
-  if (queue.placed.front() != step.placed) refuse("only one end says that the message is placed");
-  join(clocks_[me()], queue.data_clocks.front());
-  queue.data_clocks.pop_front();
-  read_placed(queue.out_of_slot.front());
+  if (message.placed != step.placed) refuse("only one end says that the message is placed");
+  join(clocks_[me()], message.past);
+  read_placed(message.out_of_slot);
   ++queue.waited;
   return true;
 }
@@ -204,24 +204,20 @@ void SymbolicWorld::run_signal(const Step& step, uint64_t bytes) {
     }
     if (to.filled_placed != step.placed) return refuse("announces as placed what is not, or not");
     ++to.sent;
-    to.bytes.push_back(bytes);
-    to.out_of_slot.push_back(zero_copy_source(step));
-    place_zero_copy(step, to.out_of_slot.back());
-    to.placed.push_back(step.placed);
-    to.data_clocks.push_back(clock);
-    if (to.out_of_slot.back().source.cells != nullptr) to.zero_copies = to.sent;
+    to.messages.push_back({bytes, step.placed, zero_copy_source(step), clock});
+    OutOfSlot& out_of_slot = to.messages.back().out_of_slot;
+    place_zero_copy(step, out_of_slot);
+    if (out_of_slot.source.cells != nullptr) to.zero_copies = to.sent;
   } else {
     Queue& from = queue(step.peer, at_.rank, step.channel);
     if (from.waited != from.credited + 1) return refuse("returns what it has not waited for");
     ++from.credited;
-    from.bytes.pop_front();
-    from.placed.pop_front();
     from.credit_clocks.push_back(clock);
-    if (from.out_of_slot.front().source.cells != nullptr) {
+    if (from.messages.front().out_of_slot.source.cells != nullptr) {
       from.returns.resize(clock.size());
       join(from.returns, clock);
     }
-    from.out_of_slot.pop_front();
+    from.messages.pop_front();
   }
   ++clock[me()];
 }

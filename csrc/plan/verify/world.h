@@ -39,22 +39,26 @@ class SymbolicWorld {
     Place output;
   };
 
+  struct Message {
+    uint64_t bytes = 0;
+    bool placed = false;  // what its signal said
+    OutOfSlot out_of_slot;
+    Clock past;  // of its signal
+  };
+
   // The messages of one (sender, receiver, channel). Most are never used: a list costs nothing.
   struct Queue {
-    uint64_t acquired = 0;             // Wait(Credit) by the sender
-    uint64_t sent = 0;                 // Signal(Data) by the sender
-    uint64_t waited = 0;               // Wait(Data) by the receiver
-    uint64_t credited = 0;             // Signal(Credit) by the receiver
-    uint64_t filled_bytes = 0;         // of the message acquired last
-    uint64_t message_bytes = 0;        // of the same, as its operands say
-    bool filled_placed = false;        // what its operand said of it
-    std::list<uint64_t> bytes;         // of messages from the one waited for last
-    std::list<Clock> data_clocks;      // of signals not yet waited for
-    std::list<Clock> credit_clocks;    // of credits not yet used
-    std::list<OutOfSlot> out_of_slot;  // like `bytes`
-    std::list<bool> placed;            // like `bytes`: what its signal said
-    uint64_t zero_copies = 0;          // messages sent up to the last zero-copy one
-    Clock returns;                     // of all credits for zero-copy messages
+    uint64_t acquired = 0;           // Wait(Credit) by the sender
+    uint64_t sent = 0;               // Signal(Data) by the sender
+    uint64_t waited = 0;             // Wait(Data) by the receiver
+    uint64_t credited = 0;           // Signal(Credit) by the receiver
+    uint64_t filled_bytes = 0;       // of the message acquired last
+    uint64_t message_bytes = 0;      // of the same, as its operands say
+    bool filled_placed = false;      // what its operand said of it
+    std::list<Message> messages;     // signalled and not returned
+    std::list<Clock> credit_clocks;  // of credits not yet used
+    uint64_t zero_copies = 0;        // messages sent up to the last zero-copy one
+    Clock returns;                   // of all credits for zero-copy messages
     std::vector<Cells> slots;
   };
 
@@ -116,7 +120,7 @@ class SymbolicWorld {
 
   // move.cc: copies and reductions
   void move(const Step& step, uint64_t bytes);
-  void move_byte(const Step& step, const std::vector<Place>& places, uint64_t i);
+  void move_byte(const Step& step, uint64_t i);
   Value read(const Place& place, uint64_t i);
   void write(const Place& place, uint64_t i, Value value);
   Place place_of(const Operand& operand, uint64_t bytes);
@@ -124,12 +128,12 @@ class SymbolicWorld {
                    uint64_t bytes);
   Place slot_place(const Operand& operand, uint64_t bytes);
   Place peer_slot_place(const Operand& operand, uint64_t bytes);
-  Place source_place(const Queue& from, uint64_t bytes);
+  Place source_place(const OutOfSlot& message, uint64_t bytes);
   Place part_of_source(const OutOfSlot& message, const Operand& operand, uint64_t bytes);
   OutOfSlot zero_copy_source(const Step& step);
   Place stage_place(const Operand& operand, uint64_t bytes);
   Place peer_stage_place(const Operand& operand, uint64_t bytes);
-  void check_overlap(const Step& step, const std::vector<Place>& places, uint64_t bytes);
+  void check_overlap(const Step& step, uint64_t bytes);
   Place refused(const std::string& why);
 
   const Plan& plan() const { return plan_of(at_.rank); }
@@ -160,6 +164,9 @@ class SymbolicWorld {
   std::vector<Rank> ranks_;
   std::vector<Queue> queues_;
   std::vector<Clock> clocks_;  // by lane of the world
+  // Of the step that moves, kept for their memory.
+  std::vector<Place> places_;
+  std::vector<Value> sources_;
   Cursor at_;
   std::string failure_;
 };
