@@ -94,7 +94,7 @@ class ShmTransport final : public Transport {
   Status reachable(const ShmAddress& theirs) const;
   Result<PeerSocket> listener_of(const ShmAddress& theirs) const;  // not valid(): busy
   Status dial(const ShmAddress& theirs);
-  bool dialling(const ThisProcess& process) const;
+  bool dialling(const ProcessId& process) const;
   void look();
   void accept_callers();
   Status say_hello(PeerSocket socket, const ShmAddress* dialled);

@@ -49,13 +49,9 @@ Status VerbsTransport::start_queue_pair(const ThisProcess& process) {
   auto listener = verbs::ConnectionListener::open(table(), *device_);
   if (!listener.ok()) return listener.status();
   listener_ = listener.take();
-  own_address_ = {process,
-                  static_cast<uint32_t>(pid_),
-                  host_name(),
-                  device_->address(),
-                  listener_->number(),
-                  listener_->key()};
-  RDMACOLL_RETURN_IF_ERROR(news_.open());
+  own_address_ = {process.id,         static_cast<uint32_t>(pid_), host_name(),
+                  device_->address(), listener_->number(),         listener_->key()};
+  news_.ring(process.alarm);
   set_info({.name = kVerbsName,
             .device = device_->describe(),
             .address = encode(own_address_),

@@ -78,7 +78,8 @@ struct Rank {
   std::byte block{};  // of every other rank
   FakeTransport network;
   Transports transports{{&network}, {"id", "host"}, kConfig, clock};
-  std::unique_ptr<Linker> linker = Linker::open(transports, clock).take();
+  std::unique_ptr<Linker> linker =
+      std::make_unique<Linker>(transports, clock, AlarmFd::create().take());
   std::optional<GroupSetup> setup;
   uint32_t token = 0;
 };
