@@ -29,7 +29,7 @@ TIMEOUT = timedelta(seconds=STEP_TIMEOUT_S)
 REDUCTION = "sum"
 OF_A_ROOT = ("broadcast", "reduce", "gather", "scatter")
 BARRIERS = "barriers"
-LEAST_US = 0.1  # of a call, where barriers alone took as long
+LEAST_SHARE = 0.1  # of a call in its time with a barrier: less is noise
 SOME_ROOT = 1  # that forecasts take for all of them, as csrc/plan/choice/choices.cc does
 # What would put other algorithms in the place of the defaults that are compared with.
 NOT_HERE = ("RDMACOLL_ALGO", "RDMACOLL_TUNING")
@@ -135,7 +135,7 @@ class Tuner:
         us = row.systems[algorithm].p50_us
         if row.operation not in OF_A_ROOT:
             return us
-        return max(us - row.systems[BARRIERS].p50_us, LEAST_US) / self.place.ranks
+        return max(us - row.systems[BARRIERS].p50_us, us * LEAST_SHARE) / self.place.ranks
 
     def _system(self, algorithm: str) -> System:
         group, meet = self._group(algorithm), self._call_barriers(1)

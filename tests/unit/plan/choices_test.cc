@@ -200,7 +200,7 @@ TEST(ChoicesTest, ATableHoldsForBlocksOfOneSize) {
 
 // On four hosts of four the two send the same bytes, and leaders a little less often.
 TEST(ChoicesTest, HundredsOfHostsTakeRoundsForMegabytesAndRailsForMore) {
-  for (const char* shape : {"64x8", "256x8", "512x8"}) {
+  for (const char* shape : {"128x8", "256x8", "512x8"}) {
     const Islands islands = Islands::of_shape(shape).take();
     EXPECT_EQ(chosen(Collective::AllReduce, 1 << 20, islands), Algorithm::HalvingDoubling);
     EXPECT_EQ(chosen(Collective::AllReduce, 256 << 20, islands), Algorithm::Rails);
@@ -209,12 +209,12 @@ TEST(ChoicesTest, HundredsOfHostsTakeRoundsForMegabytesAndRailsForMore) {
 }
 
 TEST(ChoicesTest, RailsAreTakenWhereOthersAreHardlyQuicker) {
-  const Islands islands = Islands::of_shape("4x4").take();
+  const Islands islands = Islands::of_shape("8x8").take();
   const auto time_ns = [&](Algorithm algorithm) {
-    return Forecast(Collective::AllGather, algorithm, islands, 1).time_ns(64 << 20, kRoom, {});
+    return Forecast(Collective::AllGather, algorithm, islands, 1).time_ns(128 << 10, kRoom, {});
   };
   EXPECT_LT(time_ns(Algorithm::Leaders), time_ns(Algorithm::Rails));
-  EXPECT_EQ(chosen(Collective::AllGather, 64 << 20, islands), Algorithm::Rails);
+  EXPECT_EQ(chosen(Collective::AllGather, 128 << 10, islands), Algorithm::Rails);
   EXPECT_EQ(chosen(Collective::AllGather, 4 << 10, islands), Algorithm::Leaders);
 }
 
