@@ -88,10 +88,11 @@ test-cpp: build-cpp  ## the engine's tests, without torch
 SEED ?=
 SEEDS ?= 2000
 # Here and below: K/N is every Nth, from the Kth.
+SEEDS_PART ?= 0/1
 MUTANTS_PART ?= 0/1
 
 sim: build-cpp  ## the engine on simulated networks: SEEDS=2000 of each test, and planted bugs
-	$(BIN)/python tests/sim/run.py $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+	$(BIN)/python tests/sim/run.py $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --part $(SEEDS_PART))
 	$(if $(SEED),,$(BIN)/python tests/sim/mutants.py --part $(MUTANTS_PART))
 
 FAULTS_PART ?= 0/1
