@@ -1,6 +1,6 @@
 // Which seeds a run of the simulation takes, and the loop over them. RDMACOLL_SIM_SEED=n replays
 // one; RDMACOLL_SIM_FIRST and RDMACOLL_SIM_SEEDS name a range (tests/sim/run.py), else each test
-// has its usual number. Floor: tests. Thread: one.
+// has its usual number, of which sanitizers see a third. Floor: tests. Thread: one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+
+#include "tests/how_much.h"
 
 namespace rdmacoll {
 
@@ -26,6 +28,7 @@ template <typename Run>
 uint64_t for_each_seed(uint64_t usual, const Run& run) {
   const uint64_t one = from_environment("RDMACOLL_SIM_SEED", 0);
   const uint64_t first = one != 0 ? one : from_environment("RDMACOLL_SIM_FIRST", 1);
+  if (kSanitized && !is_nightly()) usual = (usual + 2) / 3;
   const uint64_t count = one != 0 ? 1 : from_environment("RDMACOLL_SIM_SEEDS", usual);
   uint64_t ran = 0;
   for (; ran < count && !testing::Test::HasFailure(); ++ran) {

@@ -2,7 +2,7 @@
 // operation twice in a row.
 #include <gtest/gtest.h>
 
-#include "tests/unit/plan/how_much.h"
+#include "tests/how_much.h"
 #include "tests/unit/plan/proofs.h"
 
 namespace rdmacoll {

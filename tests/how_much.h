@@ -1,6 +1,6 @@
-// How much the proofs try: all of it in nightly, what guards a change elsewhere, and less under
-// sanitizers, which make it ten times as slow and find nothing in a large world that is not in a
-// small. Floor: tests of plan.
+// How much tests of many cases try: all in nightly, elsewhere what guards a change, and less of it
+// under sanitizers. These make it several times as slow, and find nothing in the many cases that is
+// not in the few. Floor: tests.
 #pragma once
 
 #include <cstdlib>
