@@ -138,8 +138,10 @@ test-hosts: build  ## tests/torch and torch's own tests in worlds over several h
 	set -e; for hosts in $(subst $(comma), ,$(HOSTS)); do for tests in torch suite; do \
 		$(BIN)/python -m pytest tests/$$tests --hosts $$hosts --part $(HOSTS_PART); done; done
 
+SUITE_PART ?= 0/1
+
 test-suite: build  ## torch's own distributed tests, on our backend
-	$(BIN)/python -m pytest tests/suite
+	$(BIN)/python -m pytest tests/suite --part $(SUITE_PART)
 
 # Some of the stages of tests/rdma/run.py; empty: all of them.
 RDMA_STAGES ?=
