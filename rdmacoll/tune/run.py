@@ -4,6 +4,7 @@ the same times, the slowest's; rank 0 has the word and writes.
 
 import gc
 import os
+from collections.abc import Callable
 from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
@@ -156,23 +157,36 @@ class Tuner:
 def _call(case: Case, group: Any, meet: Call) -> Call:
     """Where there is a root, each rank is it once, and all meet after it: calls behind each other
     would overlap, and what an algorithm makes the ranks wait for would not show."""
-    roots, one, out = range(case.place.ranks), case.input, case.output
+    if case.operation not in OF_A_ROOT:
+        return torch_call(case, group, REDUCTION)
+    of_root = _with_root(case, group)
 
-    def at(root: int, whole: torch.Tensor) -> list[torch.Tensor] | None:
-        return list(whole.split(case.part)) if case.place.rank == root else None
+    def call() -> None:
+        for root in range(case.place.ranks):
+            of_root(root)
+            meet()
+
+    return call
+
+
+def _with_root(case: Case, group: Any) -> Callable[[int], object]:
+    one, out, rank = case.input, case.output, case.place.rank
+
+    def parts(whole: torch.Tensor) -> list[list[torch.Tensor] | None]:
+        return [
+            list(whole.split(case.part)) if r == rank else None for r in range(case.place.ranks)
+        ]
 
     match case.operation:
         case "broadcast":
-            return lambda: [(dist.broadcast(one, root, group=group), meet()) for root in roots]
+            return lambda root: dist.broadcast(one, root, group=group)
         case "reduce":
-            return lambda: [(dist.reduce(one, root, group=group), meet()) for root in roots]
+            return lambda root: dist.reduce(one, root, group=group)
         case "gather":
-            lists = [at(root, out) for root in roots]
-            return lambda: [(dist.gather(one, lists[root], root, group=group), meet()) for root in roots]
-        case "scatter":
-            lists = [at(root, one) for root in roots]
-            return lambda: [(dist.scatter(out, lists[root], root, group=group), meet()) for root in roots]
-    return torch_call(case, group, REDUCTION)
+            to = parts(out)
+            return lambda root: dist.gather(one, to[root], root, group=group)
+    of = parts(one)
+    return lambda root: dist.scatter(out, of[root], root, group=group)
 
 
 def _backend(group: Any) -> Any:

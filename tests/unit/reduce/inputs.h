@@ -22,7 +22,7 @@ inline void put_integer(DType dtype, int value, unsigned char* at) {
     default:
       // Little-endian two's complement, cut to the element.
       const int64_t wide = value;
-      std::memcpy(at, &wide, dtype_bytes(dtype));
+      std::memcpy(at, &wide, std::min(dtype_bytes(dtype), sizeof(wide)));
   }
 }
 
