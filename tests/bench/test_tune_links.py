@@ -118,10 +118,10 @@ def test_close_choices() -> None:
 
 def test_what_jobs_take_is_judged() -> None:
     """Rails, where others are forecast to be hardly quicker."""
-    case = ("all_gather", 64 << 20)
-    group = extension().PlannedGroup("4x4", 1)
+    case = ("all_gather", 128 << 10)
+    group = extension().PlannedGroup("8x8", 1)
     cells = [Cell(case[0], algorithm, case[1], 1.0) for algorithm in group.algorithms(case[0])]
-    forecasts = PlannedForecasts("4x4", cells)
+    forecasts = PlannedForecasts("8x8", cells)
     costs = list(START.values())
     quickest, _ = min(zip(cells, forecasts.times_ns(costs), strict=True), key=lambda both: both[1])
     assert quickest.algorithm == "leaders"
