@@ -7,8 +7,9 @@ port=18515
 limit_s=60
 
 arguments() {  # arguments <device>; RoCE needs the index of an address that is routed
-  local gid  # a link-local one may have :ffff: in it, too: of a card whose third byte is ff
-  gid=$(grep -l "^0000:.*:ffff:" "/sys/class/infiniband/$1"/ports/1/gids/* 2>/dev/null | sort -V | head -1)
+  local gids=/sys/class/infiniband/$1/ports/1/gids gid
+  # A link-local one may have :ffff: in it, too: of a card whose third byte is ff.
+  gid=$(grep -l "^0000:.*:ffff:" "$gids"/* 2>/dev/null | sort -V | head -1)
   echo "-p $port -d $1 -n 100 ${gid:+-g $(basename "$gid")}"
 }
 
