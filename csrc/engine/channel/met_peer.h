@@ -2,9 +2,10 @@
 // Floor: engine/channel. Thread: the link any, the ports the driver.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <utility>
 
 #include "csrc/engine/channel/layout.h"
 #include "csrc/engine/channel/link.h"
@@ -15,17 +16,21 @@ namespace rdmacoll {
 struct MetPeer {
   // index: how many were met before.
   MetPeer(const Layout& layout, uint32_t its_rank, uint32_t met_before, const Link& its_link)
-      : rank(its_rank), index(met_before), link(its_link) {
-    ports.reserve(kChannels);
-    for (uint8_t channel = 0; channel < kChannels; ++channel) {
-      ports.emplace_back(layout, link, channel);
-    }
-  }
+      : MetPeer(layout, its_rank, met_before, its_link, std::make_index_sequence<kChannels>()) {}
 
   const uint32_t rank;
   const uint32_t index;
   const Link link;
-  std::vector<Port> ports;  // by channel
+  std::array<Port, kChannels> ports;  // by channel; in place: each message looks at some
+
+ private:
+  template <size_t... kChannel>
+  MetPeer(const Layout& layout, uint32_t its_rank, uint32_t met_before, const Link& its_link,
+          std::index_sequence<kChannel...>)
+      : rank(its_rank),
+        index(met_before),
+        link(its_link),
+        ports{Port(layout, link, static_cast<uint8_t>(kChannel))...} {}
 };
 
 }  // namespace rdmacoll

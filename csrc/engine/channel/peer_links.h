@@ -77,6 +77,7 @@ class PeerLinks {
   std::atomic<bool> some_read_any_{false};
   std::atomic<bool> some_are_remote_{false};
   std::atomic<bool> has_failures_{false};
+  std::atomic<bool> has_new_{false};  // new_ is not empty
 
   mutable std::mutex mutex_;  // what follows
   std::vector<std::unique_ptr<MetPeer>> met_;

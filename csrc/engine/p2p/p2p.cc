@@ -65,7 +65,9 @@ PointToPoint::Peer& PointToPoint::state_of(uint32_t peer) {
 
 void PointToPoint::note_met(uint32_t rank) {
   Peer& state = state_of(rank);
-  if (!state.inbox) state.inbox.emplace(port(kEagerChannel, rank));
+  if (state.met != nullptr) return;
+  state.met = links_.at(rank);
+  state.inbox.emplace(port(kEagerChannel, state));
 }
 
 void PointToPoint::send(SendOp op, std::vector<Completion>& finished) {
@@ -91,38 +93,36 @@ void PointToPoint::recv(RecvOp op, std::vector<Completion>& finished) {
 
 bool PointToPoint::advance(std::vector<Completion>& finished) {
   bool moved = false;
-  for (const Peer* state : known_) {
-    const uint32_t peer = state->rank;
-    if (!state->inbox || peer == rank_) continue;
-    moved |= pull_data(peer, finished);
-    moved |= take_clearances(peer, finished);
-    moved |= push_data(peer, finished);
-    moved |= take_expected(peer, finished);
-    moved |= take_envelopes(peer, finished);
-    moved |= clear_receives(peer);
-    moved |= announce_sends(peer, finished);
+  for (Peer* peer : known_) {
+    if (peer->met == nullptr) continue;
+    moved |= pull_data(*peer, finished);
+    moved |= take_clearances(*peer, finished);
+    moved |= push_data(*peer, finished);
+    moved |= take_expected(*peer, finished);
+    moved |= take_envelopes(*peer, finished);
+    moved |= clear_receives(*peer);
+    moved |= announce_sends(*peer, finished);
   }
   return moved;
 }
 
-bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = *peers_.at(peer);
+bool PointToPoint::announce_sends(Peer& peer, std::vector<Completion>& finished) {
   Port& out = port(kEnvelopeChannel, peer);
   bool moved = false;
-  while (!state.unannounced.empty() && out.can_send()) {
-    SendOp& op = state.unannounced.front();
-    if (!choose_way(op)) break;
-    EnvelopeWire wire{op.bytes, state.envelopes, op.tag, {}};
+  while (!peer.unannounced.empty() && out.can_send()) {
+    SendOp& op = peer.unannounced.front();
+    if (!choose_way(peer, op)) break;
+    EnvelopeWire wire{op.bytes, peer.envelopes, op.tag, {}};
     if (op.protocol == Protocol::Eager) wire.data[0] = kIsEager;
     if (op.protocol == Protocol::Inline && op.bytes > 0) std::memcpy(wire.data, op.data, op.bytes);
     std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
     if (!out.announce(sizeof(wire))) break;
-    op.number = state.envelopes++;
+    op.number = peer.envelopes++;
     if (op.protocol == Protocol::Rendezvous) {
-      state.announced.push(state.unannounced.pop());
+      peer.announced.push(peer.unannounced.pop());
     } else {
       finish(op, Status(), finished);
-      static_cast<void>(state.unannounced.pop());
+      static_cast<void>(peer.unannounced.pop());
     }
     moved = true;
   }
@@ -131,10 +131,10 @@ bool PointToPoint::announce_sends(uint32_t peer, std::vector<Completion>& finish
 
 // Puts the bytes beside the envelope where they fit and a slot is free. False: the transport is
 // full, come again with the same message.
-bool PointToPoint::choose_way(SendOp& op) {
+bool PointToPoint::choose_way(const Peer& peer, SendOp& op) {
   if (op.bytes <= kEnvelopeBytes) op.protocol = Protocol::Inline;
   if (op.protocol != Protocol::Rendezvous || op.bytes > eager_bytes_) return true;
-  Port& out = port(kEagerChannel, op.peer);
+  Port& out = port(kEagerChannel, peer);
   if (!op.in_slot) {
     if (!out.can_send()) return true;
     std::memcpy(out.outgoing(op.bytes), op.data, op.bytes);
@@ -145,7 +145,7 @@ bool PointToPoint::choose_way(SendOp& op) {
   return true;
 }
 
-bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finished) {
+bool PointToPoint::take_envelopes(Peer& peer, std::vector<Completion>& finished) {
   Port& in = port(kEnvelopeChannel, peer);
   bool moved = false;
   while (in.take() != nullptr) {
@@ -153,15 +153,17 @@ bool PointToPoint::take_envelopes(uint32_t peer, std::vector<Completion>& finish
     std::memcpy(&wire, in.incoming(sizeof(wire)), sizeof(wire));
     in.consume();
     moved = true;
-    Envelope envelope{.source = peer, .number = wire.number, .tag = wire.tag, .bytes = wire.bytes};
+    Envelope envelope{
+        .source = peer.rank, .number = wire.number, .tag = wire.tag, .bytes = wire.bytes};
     if (wire.bytes <= kEnvelopeBytes) {
       envelope.protocol = Protocol::Inline;
       std::memcpy(envelope.data, wire.data, kEnvelopeBytes);
     } else if (wire.bytes <= eager_bytes_ && wire.data[0] == kIsEager) {
       envelope.protocol = Protocol::Eager;
-      envelope.eager = peers_.at(peer)->inbox->expect();
+      envelope.eager = peer.inbox->expect();
     }
-    const size_t found = posted_.find([&](const RecvOp& op) { return op.matches(peer, wire.tag); });
+    const size_t found =
+        posted_.find([&](const RecvOp& op) { return op.matches(peer.rank, wire.tag); });
     if (found == posted_.size()) {
       unexpected_.push(envelope);
     } else {
@@ -180,9 +182,9 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
     log_.start_point_to_point(op.record, static_cast<int>(envelope.source));
   }
   if (envelope.source == rank_) return take_from_self(op, envelope, finished);
-  Peer& state = *peers_.at(envelope.source);
+  Peer& peer = *peers_.at(envelope.source);
   if (envelope.protocol == Protocol::Eager) {
-    if (!take_eager(envelope.source, op, finished)) state.expected.push(std::move(op));
+    if (!take_eager(peer, op, finished)) peer.expected.push(std::move(op));
     return;
   }
   if (envelope.protocol == Protocol::Inline && op.fits()) {
@@ -195,11 +197,11 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
     if (envelope.protocol == Protocol::Inline) return;
     ++pending_;  // the sender must still hear of it
   }
-  state.matched.push(std::move(op));
+  peer.matched.push(std::move(op));
 }
 
-bool PointToPoint::take_expected(uint32_t peer, std::vector<Completion>& finished) {
-  Fifo<RecvOp>& expected = peers_.at(peer)->expected;
+bool PointToPoint::take_expected(Peer& peer, std::vector<Completion>& finished) {
+  Fifo<RecvOp>& expected = peer.expected;
   bool moved = false;
   for (size_t i = 0; i < expected.size();) {
     if (take_eager(peer, expected[i], finished)) {
@@ -213,24 +215,23 @@ bool PointToPoint::take_expected(uint32_t peer, std::vector<Completion>& finishe
 }
 
 // False: the bytes are not here yet.
-bool PointToPoint::take_eager(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished) {
-  EagerInbox& inbox = *peers_.at(peer)->inbox;
+bool PointToPoint::take_eager(Peer& peer, const RecvOp& op, std::vector<Completion>& finished) {
+  EagerInbox& inbox = *peer.inbox;
   const std::byte* data = inbox.look(op.eager);
   if (data == nullptr) return false;
   if (op.fits()) std::memcpy(op.data, data, op.bytes);
   inbox.release(op.eager);
   Status status;
-  if (!op.fits()) status = size_mismatch(peer, op.sent_bytes, rank_, op.bytes);
+  if (!op.fits()) status = size_mismatch(peer.rank, op.sent_bytes, rank_, op.bytes);
   finish(op, std::move(status), finished);
   return true;
 }
 
-bool PointToPoint::clear_receives(uint32_t peer) {
-  Peer& state = *peers_.at(peer);
+bool PointToPoint::clear_receives(Peer& peer) {
   Port& out = port(kClearToSendChannel, peer);
   bool moved = false;
-  while (!state.matched.empty() && out.can_send()) {
-    RecvOp& op = state.matched.front();
+  while (!peer.matched.empty() && out.can_send()) {
+    RecvOp& op = peer.matched.front();
     if (op.fits() && !op.placement.is_given()) {
       op.placement = out.link().transport->begin_placement(out.link().peer, op.data, op.bytes);
     }
@@ -238,18 +239,17 @@ bool PointToPoint::clear_receives(uint32_t peer) {
     std::memcpy(out.outgoing(sizeof(wire)), &wire, sizeof(wire));
     if (!out.announce(sizeof(wire))) break;
     if (op.fits()) {
-      state.incoming.push(state.matched.pop());
+      peer.incoming.push(peer.matched.pop());
     } else {
       --pending_;
-      static_cast<void>(state.matched.pop());
+      static_cast<void>(peer.matched.pop());
     }
     moved = true;
   }
   return moved;
 }
 
-bool PointToPoint::take_clearances(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = *peers_.at(peer);
+bool PointToPoint::take_clearances(Peer& peer, std::vector<Completion>& finished) {
   Port& in = port(kClearToSendChannel, peer);
   bool moved = false;
   while (in.take() != nullptr) {
@@ -257,15 +257,15 @@ bool PointToPoint::take_clearances(uint32_t peer, std::vector<Completion>& finis
     std::memcpy(&wire, in.incoming(sizeof(wire)), sizeof(wire));
     in.consume();
     moved = true;
-    SendOp op = state.announced.take_out(
-        state.announced.find([&](const SendOp& sent) { return sent.number == wire.number; }));
+    SendOp op = peer.announced.take_out(
+        peer.announced.find([&](const SendOp& sent) { return sent.number == wire.number; }));
     if (wire.accepted != 0) {
-      log_.start_point_to_point(op.record, static_cast<int>(peer));
+      log_.start_point_to_point(op.record, static_cast<int>(peer.rank));
       if (port(kDataChannel, peer).is_mapped()) op.stores = store_choice_.begin_message(op.bytes);
       op.placed = in.open_placement(wire.key, op.bytes);
-      state.cleared.push(std::move(op));
+      peer.cleared.push(std::move(op));
     } else {
-      finish(op, size_mismatch(rank_, op.bytes, peer, wire.bytes), finished);
+      finish(op, size_mismatch(rank_, op.bytes, peer.rank, wire.bytes), finished);
     }
   }
   return moved;

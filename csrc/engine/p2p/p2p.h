@@ -139,7 +139,8 @@ class PointToPoint {
   struct Peer {
     explicit Peer(uint32_t its_rank) : rank(its_rank) {}
     const uint32_t rank;
-    std::optional<EagerInbox> inbox;  // once it is met
+    MetPeer* met = nullptr;           // once it is; never this rank itself
+    std::optional<EagerInbox> inbox;  // then
     Fifo<SendOp> unannounced;
     Fifo<SendOp> announced;  // wait to be cleared; to this rank itself, for their receive
     Fifo<SendOp> cleared;    // in the order in which they were cleared
@@ -149,17 +150,17 @@ class PointToPoint {
     uint32_t envelopes = 0;  // announced so far
   };
 
-  bool announce_sends(uint32_t peer, std::vector<Completion>& finished);
-  bool choose_way(SendOp& op);
-  bool take_envelopes(uint32_t peer, std::vector<Completion>& finished);
-  bool clear_receives(uint32_t peer);
-  bool take_clearances(uint32_t peer, std::vector<Completion>& finished);
-  bool push_data(uint32_t peer, std::vector<Completion>& finished);
+  bool announce_sends(Peer& peer, std::vector<Completion>& finished);
+  bool choose_way(const Peer& peer, SendOp& op);
+  bool take_envelopes(Peer& peer, std::vector<Completion>& finished);
+  bool clear_receives(Peer& peer);
+  bool take_clearances(Peer& peer, std::vector<Completion>& finished);
+  bool push_data(Peer& peer, std::vector<Completion>& finished);
   bool push_chunk(SendOp& op, Port& out);
-  bool pull_data(uint32_t peer, std::vector<Completion>& finished);
+  bool pull_data(Peer& peer, std::vector<Completion>& finished);
   void match(RecvOp op, const Envelope& envelope, std::vector<Completion>& finished);
-  bool take_expected(uint32_t peer, std::vector<Completion>& finished);
-  bool take_eager(uint32_t peer, const RecvOp& op, std::vector<Completion>& finished);
+  bool take_expected(Peer& peer, std::vector<Completion>& finished);
+  bool take_eager(Peer& peer, const RecvOp& op, std::vector<Completion>& finished);
   void send_to_self(SendOp op, std::vector<Completion>& finished);
   bool keep(const SendOp& op, Envelope& envelope);
   void take_from_self(const RecvOp& op, const Envelope& envelope,
@@ -175,7 +176,9 @@ class PointToPoint {
     finished.push_back({op.work, std::move(status)});
   }
   void end_placement(const RecvOp& op, uint32_t sender);
-  Port& port(uint8_t channel, uint32_t peer) const { return links_.port(channel, peer); }
+  bool is_sending_to(const Peer& peer) const;
+  // Of one that is met.
+  static Port& port(uint8_t channel, const Peer& peer) { return peer.met->ports[channel]; }
   // The state of a peer that this rank has to do with, from the first time on.
   Peer& state_of(uint32_t peer);
 

@@ -19,12 +19,11 @@ constexpr uint64_t kPlacedChunkBytes = 4u << 20;
 
 }  // namespace
 
-bool PointToPoint::push_data(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = *peers_.at(peer);
+bool PointToPoint::push_data(Peer& peer, std::vector<Completion>& finished) {
   Port& out = port(kDataChannel, peer);
   bool moved = false;
-  while (!state.cleared.empty()) {
-    SendOp& op = state.cleared.front();
+  while (!peer.cleared.empty()) {
+    SendOp& op = peer.cleared.front();
     if (op.moved < op.bytes) {
       if (!out.can_send() || !push_chunk(op, out)) break;
       moved = true;
@@ -33,7 +32,7 @@ bool PointToPoint::push_data(uint32_t peer, std::vector<Completion>& finished) {
     if (is_sending_to(peer)) break;
     store_choice_.end(op.stores);
     finish(op, Status(), finished);
-    static_cast<void>(state.cleared.pop());
+    static_cast<void>(peer.cleared.pop());
     moved = true;
   }
   return moved;
@@ -58,14 +57,13 @@ bool PointToPoint::push_chunk(SendOp& op, Port& out) {
   return true;
 }
 
-bool PointToPoint::pull_data(uint32_t peer, std::vector<Completion>& finished) {
-  Peer& state = *peers_.at(peer);
+bool PointToPoint::pull_data(Peer& peer, std::vector<Completion>& finished) {
   Port& in = port(kDataChannel, peer);
   bool moved = false;
-  while (!state.incoming.empty()) {
+  while (!peer.incoming.empty()) {
     const Line* line = in.take();
     if (line == nullptr) break;
-    RecvOp& op = state.incoming.front();
+    RecvOp& op = peer.incoming.front();
     uint64_t chunk = std::min<uint64_t>(line->length_and_sequence, op.bytes - op.moved);
     if (!in.is_placed(chunk)) {
       chunk = std::min(chunk, slot_bytes_);
@@ -76,28 +74,32 @@ bool PointToPoint::pull_data(uint32_t peer, std::vector<Completion>& finished) {
     op.moved += chunk;
     moved = true;
     if (op.moved < op.bytes) continue;
-    end_placement(op, peer);
+    end_placement(op, peer.rank);
     finish(op, Status(), finished);
-    static_cast<void>(state.incoming.pop());
+    static_cast<void>(peer.incoming.pop());
   }
   return moved;
 }
 
 void PointToPoint::end_placement(const RecvOp& op, uint32_t sender) {
   if (!op.placement.is_given()) return;
-  port(kDataChannel, sender).link().transport->end_placement(op.placement);
+  links_.at(sender)->link.transport->end_placement(op.placement);
 }
 
 // The message at the front, of which all or some has been handed to the transport.
+bool PointToPoint::is_sending_to(const Peer& peer) const {
+  return !peer.cleared.empty() && peer.cleared.front().is_placed() &&
+         !port(kDataChannel, peer).puts_done();
+}
+
 bool PointToPoint::is_sending_to(uint32_t peer) const {
-  if (peers_.at(peer) == nullptr) return false;
-  const Fifo<SendOp>& cleared = peers_.at(peer)->cleared;
-  return !cleared.empty() && cleared.front().is_placed() && !port(kDataChannel, peer).puts_done();
+  const Peer* known = peers_.at(peer);
+  return known != nullptr && is_sending_to(*known);
 }
 
 bool PointToPoint::is_sending() const {
   return std::any_of(known_.begin(), known_.end(),
-                     [&](const Peer* state) { return is_sending_to(state->rank); });
+                     [&](const Peer* peer) { return is_sending_to(*peer); });
 }
 
 }  // namespace rdmacoll
