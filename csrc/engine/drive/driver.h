@@ -37,6 +37,8 @@ class Driver {
 
   // One round over everything in flight.
   void round();
+  // The next round looks at all transports, also at those that ask the system.
+  void look_at_all() { rounds_ = 0; }
   // Rounds, for a moment, for a work that may end at once.
   void spin_after_start(const Work& work);
   // Rounds until the work is done (without one: until nothing is in flight, or somebody is parked),
