@@ -36,8 +36,8 @@ class SetUpNews {
   static constexpr size_t kMostOffers = 4096;
   static_assert(kMostOffers > kMaxRegions);
 
-  // Before all else: by which alarm.
-  void ring(std::shared_ptr<AlarmFd> alarm) { alarm_ = std::move(alarm); }
+  // Before all else.
+  void ring_by(std::shared_ptr<AlarmFd> alarm) { alarm_ = std::move(alarm); }
   int get() const { return alarm_->get(); }
 
   // A process calls, or it is there now and waits for connect(). In a flood of them each may be

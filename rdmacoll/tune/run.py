@@ -143,8 +143,8 @@ class Tuner:
         return System(algorithm, lambda case: _call(case, group, meet))
 
     def _call_barriers(self, count: int) -> Call:
-        barrier, group = dist.barrier, self._group("auto")
-        return lambda: [barrier(group=group) for _ in range(count)]
+        group = self._group("auto")
+        return lambda: [dist.barrier(group=group) for _ in range(count)]
 
     def _group(self, algorithm: str) -> Any:
         if algorithm not in self._groups:

@@ -37,10 +37,11 @@ void PeerLinks::want(uint32_t rank) {
 
 // Each operation asks, and a lock costs a short one a twentieth of its time.
 std::vector<uint32_t> PeerLinks::take_new() {
-  if (!has_new_.load(std::memory_order_acquire)) return {};
+  std::vector<uint32_t> ranks;
+  if (taken_ == count()) return ranks;
   const std::lock_guard lock(mutex_);
-  has_new_.store(false, std::memory_order_relaxed);
-  return std::exchange(new_, {});
+  while (taken_ < count()) ranks.push_back(met_[++taken_]->rank);
+  return ranks;
 }
 
 void PeerLinks::when_wanted(std::function<void()> told) {
@@ -67,8 +68,6 @@ void PeerLinks::add(uint32_t rank, const Link& link) {
   const std::lock_guard lock(mutex_);
   by_rank_[rank].store(peer.get(), std::memory_order_release);
   met_.push_back(std::move(peer));
-  new_.push_back(rank);
-  has_new_.store(true, std::memory_order_release);
   count_.fetch_add(1, std::memory_order_release);
   if (when_changed_) when_changed_();
 }

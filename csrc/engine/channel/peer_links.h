@@ -77,13 +77,12 @@ class PeerLinks {
   std::atomic<bool> some_read_any_{false};
   std::atomic<bool> some_are_remote_{false};
   std::atomic<bool> has_failures_{false};
-  std::atomic<bool> has_new_{false};  // new_ is not empty
+  uint32_t taken_ = 0;  // how many take_new() has told of; the driver's
 
-  mutable std::mutex mutex_;  // what follows
-  std::vector<std::unique_ptr<MetPeer>> met_;
-  std::vector<uint32_t> new_;
-  std::vector<uint32_t> wanted_;         // and not taken yet
-  std::map<uint32_t, Status> failures_;  // by rank
+  mutable std::mutex mutex_;                   // what follows
+  std::vector<std::unique_ptr<MetPeer>> met_;  // by MetPeer::index
+  std::vector<uint32_t> wanted_;               // and not taken yet
+  std::map<uint32_t, Status> failures_;        // by rank
   std::function<void()> when_wanted_;
   std::function<void()> when_changed_;
 };

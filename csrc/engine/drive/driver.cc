@@ -66,12 +66,12 @@ void Driver::spin_after_start(const Work& work) {
 void Driver::drive(const Work* work, int64_t now_ns, int64_t until_ns) {
   now_ns_ = moved_ns_ = now_ns;
   look_before_sleep_.begin(now_ns);
-  // All transports are looked at: who attends to what has come drives one round only.
+  // Who attends to what has come drives one round only, so that one looks at all transports.
   if (work == nullptr) rounds_ = 0;
   // Powers of two: a division in every round would be felt.
   const uint32_t look_mask = (every_look_is_a_call() ? kCallsPerLook : kRoundsPerLook) - 1;
   while (true) {
-    round();
+    round(rounds_ % kRoundsPerCall == 0 ? Look::AtAll : Look::AtCheap);
     if (is_over(work)) {
       if (moved_ && look_before_sleep_.is_looking()) look_before_sleep_.note_moved(clock_.now_ns());
       return;
@@ -92,8 +92,8 @@ bool Driver::is_over(const Work* work) const {
   return !callbacks_.empty() || role_.is_requested();
 }
 
-void Driver::round() {
-  poll_transports();
+void Driver::round(Look look) {
+  poll_transports(look);
   for (Driven* one : driven_) {
     if (!one->idle()) moved_ |= one->advance(finished_);
   }
@@ -108,9 +108,9 @@ bool Driver::every_look_is_a_call() const {
   });
 }
 
-void Driver::poll_transports() {
+void Driver::poll_transports(Look look) {
   const std::span<Transport* const> used = transports_.in_use();
-  const bool all = used.size() == 1 || rounds_ % kRoundsPerCall == 0;
+  const bool all = look == Look::AtAll || used.size() == 1;
   for (Transport* transport : used) {
     if (all || transport->info().attention_fd < 0) transport->poll();
   }
@@ -175,8 +175,7 @@ void Driver::sleep(const Work* work, int64_t until_ns) {
   for (Transport* transport : transports) waited[count++] = {transport->arm(), POLLIN, 0};
   std::atomic_thread_fence(std::memory_order_seq_cst);
   moved_ = false;
-  rounds_ = 0;  // all transports are looked at
-  round();
+  round(Look::AtAll);
   const bool make_way = role_.is_requested() || (work == nullptr && role_.has_parked());
   if (!moved_ && !make_way) {
     const int64_t sleep_ns = std::min(kSleepForNs, until_ns - now_ns_);

@@ -19,6 +19,10 @@
 
 namespace rdmacoll {
 
+// At which transports a round looks: only at those that need not ask the system, where others are
+// beside them, as each call of it delays what these could take at once.
+enum class Look : uint8_t { AtAll, AtCheap };
+
 class Driver {
  public:
   static constexpr int64_t kNever = INT64_MAX;
@@ -36,9 +40,7 @@ class Driver {
   void remove(Driven& one);
 
   // One round over everything in flight.
-  void round();
-  // The next round looks at all transports, also at those that ask the system.
-  void look_at_all() { rounds_ = 0; }
+  void round(Look look);
   // Rounds, for a moment, for a work that may end at once.
   void spin_after_start(const Work& work);
   // Rounds until the work is done (without one: until nothing is in flight, or somebody is parked),
@@ -54,7 +56,7 @@ class Driver {
  private:
   bool anything_in_flight() const;
   bool every_look_is_a_call() const;
-  void poll_transports();
+  void poll_transports(Look look);
   bool is_over(const Work* work) const;
   void settle();
   void look_at_clock();
@@ -71,8 +73,8 @@ class Driver {
   Callbacks callbacks_;
   SpinTrial spin_after_start_;
   LookBeforeSleep look_before_sleep_;
-  uint32_t rounds_ = 0;
-  bool moved_ = false;  // since the last look at the clock
+  uint32_t rounds_ = 0;  // of drive()
+  bool moved_ = false;   // since the last look at the clock
   int64_t now_ns_ = 0;
   int64_t moved_ns_ = 0;
   int64_t checked_ns_ = 0;

@@ -96,9 +96,8 @@ void ThreadProgress::notify(const News& news) {
   if (news.caller_waits && !role_.runs_callbacks()) return;
   // What can leave at once leaves here, and a short message is through: nobody needs waking for it.
   if (role_.try_take()) {
-    // What is no short operation may be set-up, which each transport is to send.
-    if (news.short_work == nullptr) driver_.look_at_all();
-    driver_.round();
+    // What is no short operation may be set-up, which some transport sends in its poll() alone.
+    driver_.round(news.short_work == nullptr ? Look::AtAll : Look::AtCheap);
     const bool is_short = news.short_work != nullptr && !news.short_work->done();
     if (is_short) driver_.spin_after_start(*news.short_work);
     background_.free_role();  // the caller may hold what callbacks want

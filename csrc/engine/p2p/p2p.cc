@@ -51,14 +51,15 @@ PointToPoint::PointToPoint(PeerLinks& links, const Config& config, const Clock& 
   state_of(rank_);
 }
 
+PointToPoint::Peer* PointToPoint::find(uint32_t rank) const {
+  const auto found = std::ranges::lower_bound(known_, rank, {}, &rank_of);
+  return found != known_.end() && (*found)->rank == rank ? found->get() : nullptr;
+}
+
 PointToPoint::Peer& PointToPoint::state_of(uint32_t peer) {
-  if (Peer* known = peers_.at(peer); known != nullptr) return *known;
-  auto made = std::make_unique<Peer>(peer);
-  Peer& state = *made;
-  peers_.set(peer, std::move(made));
-  const auto behind = std::find_if(known_.begin(), known_.end(),
-                                   [&](const Peer* known) { return known->rank > peer; });
-  known_.insert(behind, &state);
+  if (Peer* known = find(peer); known != nullptr) return *known;
+  const auto behind = std::ranges::lower_bound(known_, peer, {}, &rank_of);
+  Peer& state = **known_.insert(behind, std::make_unique<Peer>(peer));
   links_.want(peer);
   return state;
 }
@@ -93,7 +94,7 @@ void PointToPoint::recv(RecvOp op, std::vector<Completion>& finished) {
 
 bool PointToPoint::advance(std::vector<Completion>& finished) {
   bool moved = false;
-  for (Peer* peer : known_) {
+  for (const auto& peer : known_) {
     if (peer->met == nullptr) continue;
     moved |= pull_data(*peer, finished);
     moved |= take_clearances(*peer, finished);
@@ -182,7 +183,7 @@ void PointToPoint::match(RecvOp op, const Envelope& envelope, std::vector<Comple
     log_.start_point_to_point(op.record, static_cast<int>(envelope.source));
   }
   if (envelope.source == rank_) return take_from_self(op, envelope, finished);
-  Peer& peer = *peers_.at(envelope.source);
+  Peer& peer = *find(envelope.source);
   if (envelope.protocol == Protocol::Eager) {
     if (!take_eager(peer, op, finished)) peer.expected.push(std::move(op));
     return;

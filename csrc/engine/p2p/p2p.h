@@ -28,8 +28,6 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/config.h"
 #include "csrc/base/fifo.h"
-#include "csrc/base/limits.h"
-#include "csrc/base/published.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/channel/port.h"
@@ -179,6 +177,9 @@ class PointToPoint {
   bool is_sending_to(const Peer& peer) const;
   // Of one that is met.
   static Port& port(uint8_t channel, const Peer& peer) { return peer.met->ports[channel]; }
+  static uint32_t rank_of(const std::unique_ptr<Peer>& peer) { return peer->rank; }
+  // nullptr: this rank has had nothing to do with it. Itself it knows.
+  Peer* find(uint32_t rank) const;
   // The state of a peer that this rank has to do with, from the first time on.
   Peer& state_of(uint32_t peer);
 
@@ -188,8 +189,7 @@ class PointToPoint {
   const uint64_t eager_bytes_;
   StoreChoice store_choice_;
   FlightLog& log_;
-  Published<Peer, kMaxWorld> peers_;  // by rank; this rank's own is there, too
-  std::vector<Peer*> known_;          // of these, in the order of ranks
+  std::vector<std::unique_ptr<Peer>> known_;  // in the order of ranks; this rank itself is there
   // With room: which of the two a message meets is a matter of time, so that either may be used
   // first when all else has long been at rest.
   Fifo<RecvOp> posted_{kEnvelopeDepth};

@@ -93,13 +93,13 @@ bool PointToPoint::is_sending_to(const Peer& peer) const {
 }
 
 bool PointToPoint::is_sending_to(uint32_t peer) const {
-  const Peer* known = peers_.at(peer);
+  const Peer* known = find(peer);
   return known != nullptr && is_sending_to(*known);
 }
 
 bool PointToPoint::is_sending() const {
   return std::any_of(known_.begin(), known_.end(),
-                     [&](const Peer* peer) { return is_sending_to(*peer); });
+                     [&](const auto& peer) { return is_sending_to(*peer); });
 }
 
 }  // namespace rdmacoll

@@ -31,7 +31,7 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
   }
   expire_own(now_ns, finished);
   const auto overdue = [&](const auto& op) { return op.deadline_ns <= now_ns; };
-  for (const Peer* known : known_) {
+  for (const auto& known : known_) {
     const Peer& state = *known;
     const uint32_t peer = state.rank;
     for (const auto* queue : {&state.unannounced, &state.announced, &state.cleared}) {
@@ -55,7 +55,7 @@ Status PointToPoint::expire(int64_t now_ns, std::vector<Completion>& finished) {
 }
 
 std::optional<MessageCall> PointToPoint::oldest() const {
-  for (const Peer* known : known_) {
+  for (const auto& known : known_) {
     const Peer& state = *known;
     for (const auto* queue : {&state.incoming, &state.expected, &state.matched}) {
       if (!queue->empty()) return queue->front().call();
@@ -69,8 +69,9 @@ std::optional<MessageCall> PointToPoint::oldest() const {
 }
 
 bool PointToPoint::needs(uint32_t peer) const {
-  if (peers_.at(peer) == nullptr) return false;  // nothing was ever to come of it, or to go there
-  const Peer& state = *peers_.at(peer);
+  const Peer* known = find(peer);
+  if (known == nullptr) return false;  // nothing was ever to come of it, or to go there
+  const Peer& state = *known;
   if (!state.unannounced.empty() || !state.announced.empty() || !state.cleared.empty() ||
       !state.matched.empty() || !state.incoming.empty() || !state.expected.empty()) {
     return true;
@@ -85,7 +86,7 @@ void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finis
   // With their envelopes: a receive that was submitted in time may still be taken after this.
   fail_own(status, finished);
   uint64_t sending = 0;
-  for (Peer* known : known_) {
+  for (const auto& known : known_) {
     Peer& state = *known;
     const uint32_t peer = state.rank;
     const size_t stays = is_sending_to(peer) ? 1 : 0;
@@ -116,7 +117,7 @@ void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finis
 }
 
 void PointToPoint::fail_sending(const Status& status, std::vector<Completion>& finished) {
-  for (Peer* state : known_) {
+  for (const auto& state : known_) {
     if (state->cleared.empty() || !state->cleared.front().is_placed()) continue;
     finish(state->cleared.pop(), status, finished);
   }

@@ -7,7 +7,7 @@
 namespace rdmacoll {
 
 void PointToPoint::send_to_self(SendOp op, std::vector<Completion>& finished) {
-  Peer& self = *peers_.at(rank_);
+  Peer& self = *find(rank_);
   op.number = self.envelopes++;
   Envelope envelope{.source = rank_, .number = op.number, .tag = op.tag, .bytes = op.bytes};
   const size_t found =
@@ -50,7 +50,7 @@ void PointToPoint::take_from_self(const RecvOp& op, const Envelope& envelope,
     kept = kept_.take_out(kept_.find(is_it));
     data = kept.bytes.data();
   } else if (envelope.protocol == Protocol::Rendezvous) {
-    Fifo<SendOp>& announced = peers_.at(rank_)->announced;
+    Fifo<SendOp>& announced = find(rank_)->announced;
     send = announced.take_out(announced.find(is_it));
     log_.start_point_to_point(send.record, static_cast<int>(rank_));
     data = send.data;
@@ -63,7 +63,7 @@ void PointToPoint::take_from_self(const RecvOp& op, const Envelope& envelope,
 
 template <typename IsIt, typename Why>
 void PointToPoint::drop_own(IsIt is_it, Why why, std::vector<Completion>& finished) {
-  Fifo<SendOp>& announced = peers_.at(rank_)->announced;
+  Fifo<SendOp>& announced = find(rank_)->announced;
   for (size_t found; (found = announced.find(is_it)) < announced.size();) {
     const SendOp op = announced.take_out(found);
     static_cast<void>(unexpected_.take_out(unexpected_.find(

@@ -50,7 +50,7 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::open(const Config& config, c
 
   std::unique_ptr<ShmTransport> transport(new ShmTransport(
       clock, key.take(), address.take(), control.take(), wake_fd.take(), listener.take()));
-  transport->news_.ring(process.alarm);
+  transport->news_.ring_by(process.alarm);
   RDMACOLL_RETURN_IF_ERROR(transport->watch_own_descriptors());
   return transport;
 }

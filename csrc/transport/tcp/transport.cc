@@ -49,7 +49,7 @@ TcpTransport::TcpTransport(const tcp::TcpConfig& config, JobKey key, const Clock
 
 Status TcpTransport::start(const ThisProcess& process) {
   if (!data_set_.valid()) return Status::from_errno("epoll_create", errno);
-  news_.ring(process.alarm);
+  news_.ring_by(process.alarm);
   auto connector = tcp::Connector::open(config_, key_, process.id, clock_, news_);
   if (!connector.ok()) return connector.status();
   connector_ = connector.take();

@@ -51,7 +51,7 @@ Status VerbsTransport::start_queue_pair(const ThisProcess& process) {
   listener_ = listener.take();
   own_address_ = {process.id,         static_cast<uint32_t>(pid_), host_name(),
                   device_->address(), listener_->number(),         listener_->key()};
-  news_.ring(process.alarm);
+  news_.ring_by(process.alarm);
   set_info({.name = kVerbsName,
             .device = device_->describe(),
             .address = encode(own_address_),

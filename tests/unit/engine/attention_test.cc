@@ -256,5 +256,36 @@ TEST_F(AttentionTest, IsWokenOnceByWhatWasSaidBefore) {
   EXPECT_EQ(attention.sleep(patience), Attention::End::Nobodys);
 }
 
+// A group of ranks that had met before was not made: what its set-up said stayed in a transport
+// that a waiter looks at in every eighth round, and set-up drives one round at a time.
+TEST(PolledTransports, ARoundThatIsAskedForLooksAtAllWhateverWasDrivenBefore) {
+  SteadyClock clock;
+  const WakeFd come = WakeFd::create().take();
+  FakeTransport cheap{"cheap", "address"}, asks{"asks", "address"};
+  asks.ask_for_attention(come.get());
+  std::atomic<int> polls{0};
+  asks.on_poll = [&] { ++polls; };
+  Transports transports{{&cheap, &asks}, {"host", "host"}, Config{}, clock};
+  for (const char* name : {"cheap", "asks"}) {
+    FakeTransport its_transport{name, "its address"};
+    Transports its{{&its_transport}, {name, "its host"}, Config{}, clock};
+    const Deadline deadline = Deadline::after_ms(clock, kLongMs);
+    ASSERT_TRUE(connect_one(transports, its.local_address(), deadline, clock).ok());
+  }
+  const auto progress = ThreadProgress::open(transports, clock, 0).take();
+  OneWork group;
+  progress->add(group);
+  for (int rounds = 1; rounds <= 10; ++rounds) {
+    int left = rounds;
+    const WorkPtr work = group.start([&](std::thread::id) { return --left == 0; });
+    Work* const waited = work.get();
+    ASSERT_TRUE(progress->wait({&waited, 1}, kLongMs, {}).ok());
+    const int before = polls;
+    progress->notify({});
+    EXPECT_GT(polls, before) << rounds;
+  }
+  progress->remove(group);
+}
+
 }  // namespace
 }  // namespace rdmacoll

@@ -27,7 +27,7 @@ struct Process {
     TcpConfig config;
     config.interfaces = "=lo";
     config.streams = streams;
-    news.ring(AlarmFd::create().take());
+    news.ring_by(AlarmFd::create().take());
     auto opened = Connector::open(config, key, id, clock, news);
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     connector = opened.take();

@@ -16,8 +16,8 @@ class SharedNews : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto alarm = AlarmFd::create().take();
-    one_.ring(alarm);
-    other_.ring(alarm);
+    one_.ring_by(alarm);
+    other_.ring_by(alarm);
   }
 
   SetUpNews one_, other_;
