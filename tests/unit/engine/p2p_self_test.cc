@@ -188,15 +188,18 @@ TEST(PointToSelf, AReceiveMayComeJustBeforeTheGroupFails) {
   constexpr int kRounds = 40;
   constexpr int kMostMessages = 2000;
   for (int round = 0; round < kRounds; ++round) {
+    std::barrier begun(2);  // nothing starts in a group that a peer gave up
     WorldOfThreads(2).run([&](Communicator& c) {
       finish(c, c.barrier());
       if (c.rank() == 1) {
+        begun.arrive_and_wait();
         std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
         return c.abort("enough");
       }
       std::vector<uint8_t> data(kLong), got(kLong);
       int nothing = 0;
       const WorkPtr never_comes = started(c.recv({&nothing, sizeof(nothing)}, 1, 2));
+      begun.arrive_and_wait();
       std::vector<WorkPtr> works;
       for (int i = 0; i < kMostMessages && !never_comes->done(); ++i) {
         auto sent = c.send({data.data(), kLong}, 0, 1);
