@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._register import register
 
 if TYPE_CHECKING:
-    from . import elastic
+    from . import elastic, remote
     from ._C import Options, RdmaBackend
     from .failure import DeadRankError, dead_ranks, shrink_group
     from .memory import empty, in_heap, memory_stats, place_, registered_memory, zeros
@@ -32,6 +32,7 @@ __all__ = [
     "memory_stats",
     "place_",
     "registered_memory",
+    "remote",
     "shrink_group",
     "trace_placement",
     "zeros",
@@ -70,10 +71,10 @@ def __getattr__(name: str) -> Any:
         from ._extension import extension
 
         return getattr(extension(), name)
-    if name == "elastic":
+    if name in ("elastic", "remote"):
         from importlib import import_module
 
-        return import_module(".elastic", __name__)
+        return import_module("." + name, __name__)
     if name in __all__:
         from importlib import import_module
 

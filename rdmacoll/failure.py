@@ -36,7 +36,7 @@ def dead_ranks(group: dist.ProcessGroup | None = None) -> tuple[int, ...]:
     its futures. group: None is the default group. Any thread; does not wait.
     Raises TypeError for a group of another backend.
     """
-    return tuple(_backend_of(group or c10d._get_default_group())._lost_ranks())
+    return tuple(backend_of(group)._lost_ranks())
 
 
 def shrink_group(
@@ -59,13 +59,14 @@ def shrink_group(
     old = group or c10d._get_default_group()
     excluded = sorted(set(ranks_to_exclude or ()))
     options = extension().Options(timeout) if timeout is not None else None
-    backend = _backend_of(old).shrink(excluded, c10d.SHRINK_DEFAULT, options)
+    backend = backend_of(old).shrink(excluded, c10d.SHRINK_DEFAULT, options)
     name = f"{c10d._world.pg_names[old]}:shrunk"
     return take_place(old, backend, name, c10d._world.pg_map[old][1])
 
 
-def _backend_of(group: dist.ProcessGroup) -> "RdmaBackend":
-    backend = group._get_backend(CPU)
+def backend_of(group: dist.ProcessGroup | None) -> "RdmaBackend":
+    """The backend rdma of the group; None: of the default group. TypeError if it has another."""
+    backend = (group or c10d._get_default_group())._get_backend(CPU)
     if not isinstance(backend, extension().RdmaBackend):
         raise TypeError(f"group is of the backend {backend.name()!r}; this is for groups of 'rdma'")
     return backend

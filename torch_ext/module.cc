@@ -5,6 +5,7 @@
 #include <torch/version.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "torch_ext/heap/heap_allocator.h"
 #include "torch_ext/join/process.h"
 #include "torch_ext/planned_group.h"
+#include "torch_ext/remote/remote_face.h"
 #include "torch_ext/tensors/operand_trace.h"
 #include "torch_ext/tensors/pins.h"
 
@@ -153,6 +155,11 @@ void bind_backend(py::module_& module) {
       .def_property_readonly("options", &RdmaBackend::getBackendOptions)
       .def("_paths", &paths)
       .def("_counters", &counters)
+      .def("_address_of",
+           [](const RdmaBackend& self, int rank) -> std::optional<py::bytes> {
+             const auto address = self.communicator().address_of(rank);
+             return address ? std::optional<py::bytes>(*address) : std::nullopt;
+           })
       .def("_layout",
            [](const RdmaBackend& self) { return layout_name(self.communicator().islands()); })
       .def("_lost_ranks", [](const RdmaBackend& self) { return self.communicator().lost_ranks(); })
@@ -209,6 +216,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   bind_heap(module);
   bind_trace(module);
   bind_planned_group(module);
+  bind_remote(module);
   module.def(
       "create",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,

@@ -39,6 +39,10 @@ std::vector<PeerPath> Communicator::paths() const {
   return paths;
 }
 
+std::optional<std::string> Communicator::address_of(int rank) const {
+  return context_.linker.address_of(token_, static_cast<uint32_t>(rank));
+}
+
 TransportCounters Communicator::counters() const { return context_.transports.counters(); }
 
 void Communicator::set_timeout_ms(int64_t timeout_ms) { timeout_ms_.store(timeout_ms); }

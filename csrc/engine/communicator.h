@@ -22,6 +22,7 @@
 #include "csrc/engine/connect/transports.h"
 #include "csrc/engine/drive/progress.h"
 #include "csrc/engine/group/group.h"
+#include "csrc/engine/session/sessions.h"
 #include "csrc/engine/shrinking.h"
 #include "csrc/engine/work/work.h"
 #include "csrc/engine/work/work_pool.h"
@@ -67,6 +68,7 @@ struct CallOptions {
 struct EngineContext {
   Transports& transports;
   Linker& linker;
+  Sessions& sessions;
   Progress& progress;
   const Clock& clock;
   const Tuning& tuning;
@@ -91,10 +93,15 @@ class Communicator {
   // To the ranks that this one has met.
   std::vector<PeerPath> paths() const;
   const Islands& islands() const { return islands_; }
+  // How the process of a rank is reached; nullopt: this rank does not know it.
+  std::optional<std::string> address_of(int rank) const;
   // What an operation of so many bytes takes (plan/choice/choices.h).
   Algorithm algorithm_for(Collective collective, uint64_t bytes) const {
     return choices_.choose(collective, bytes);
   }
+  // What it stands on, and what holds that.
+  const EngineContext& context() const { return context_; }
+  const std::shared_ptr<void>& keeps() const { return keeps_; }
   // Of the whole process, over all its transports.
   TransportCounters counters() const;
   // Of the process, too: memory on which operations copy nothing. nullptr: there is none.

@@ -80,6 +80,8 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shar
   const auto drive = [&progress = *endpoint->progress_] { progress.notify({}); };
   endpoint->transports_->drive_by(drive);
   endpoint->linker_->drive_by(drive);
+  endpoint->sessions_ = std::make_unique<Sessions>(*endpoint->transports_, *endpoint->linker_,
+                                                   *endpoint->progress_, endpoint->clock_);
   endpoint->linker_thread_ = std::make_unique<LinkerThread>(*endpoint->linker_);
   return endpoint;
 }
@@ -130,8 +132,8 @@ std::shared_ptr<Communicator> Endpoint::adopt(NewGroup made, const Config& of_gr
   }
   const bool is_crowded = static_cast<int>(made.ranks_here) > usable_cores();
   if (config_.spin_us < 0 && is_crowded) progress_->set_spin_us(0);
-  const EngineContext context{*transports_, *linker_, *progress_,
-                              clock_,       tuning_,  preference_of(of_group)};
+  const EngineContext context{
+      *transports_, *linker_, *sessions_, *progress_, clock_, tuning_, preference_of(of_group)};
   const auto shrink = [this, of_group, name, timeout_ms](NewGroup smaller,
                                                          const RankSet& excluded) {
     return adopt(std::move(smaller), of_group, shrunk(name, excluded), timeout_ms);

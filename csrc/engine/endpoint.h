@@ -18,6 +18,7 @@
 #include "csrc/engine/connect/transports.h"
 #include "csrc/engine/drive/thread_progress.h"
 #include "csrc/engine/recorder/flight_recorder.h"
+#include "csrc/engine/session/sessions.h"
 #include "csrc/plan/choice/choices.h"
 #include "csrc/plan/choice/tuning.h"
 
@@ -68,6 +69,7 @@ class Endpoint : public std::enable_shared_from_this<Endpoint> {
   std::unique_ptr<Transports> transports_;
   std::unique_ptr<Linker> linker_;
   std::unique_ptr<ThreadProgress> progress_;
+  std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<LinkerThread> linker_thread_;
   std::atomic<bool> said_reach_{false};
 };

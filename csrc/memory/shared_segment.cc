@@ -28,8 +28,8 @@ bool mappable(uint64_t bytes) {
   return bytes > 0 && bytes <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 }
 
-Result<std::byte*> map_shared(int fd, uint64_t bytes) {
-  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+Result<std::byte*> map_shared(int fd, uint64_t bytes, int protection) {
+  void* data = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) {
     return Status::from_errno("mapping a shared segment of " + std::to_string(bytes) + " bytes",
                               errno);
@@ -41,7 +41,8 @@ Result<std::byte*> map_shared(int fd, uint64_t bytes) {
 
 }  // namespace
 
-Result<SharedSegment> SharedSegment::create(uint64_t bytes) {
+// Mapped before it is sealed, so that this process can write to it.
+Result<SharedSegment> SharedSegment::create(uint64_t bytes, Others others) {
   if (!mappable(bytes)) return bad_size(bytes);
   UniqueFd fd(::memfd_create("rdmacoll", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return Status::from_errno("memfd_create", errno);
@@ -49,12 +50,14 @@ Result<SharedSegment> SharedSegment::create(uint64_t bytes) {
     return Status::from_errno("sizing a shared segment to " + std::to_string(bytes) + " bytes",
                               errno);
   }
-  if (::fcntl(fd.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0) {
+  Result<std::byte*> data = map_shared(fd.get(), bytes, PROT_READ | PROT_WRITE);
+  if (!data.ok()) return data.status();
+  SharedSegment segment(std::move(fd), data.value(), bytes, others);
+  const int seals = others == Others::OnlyRead ? kSizeSeals | F_SEAL_FUTURE_WRITE : kSizeSeals;
+  if (::fcntl(segment.fd(), F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) {
     return Status::from_errno("sealing a shared segment", errno);
   }
-  Result<std::byte*> data = map_shared(fd.get(), bytes);
-  if (!data.ok()) return data.status();
-  return SharedSegment(std::move(fd), data.value(), bytes);
+  return segment;
 }
 
 Result<SharedSegment> SharedSegment::map(const UniqueFd& received, uint64_t bytes) {
@@ -73,20 +76,25 @@ Result<SharedSegment> SharedSegment::map(const UniqueFd& received, uint64_t byte
                   "a received segment holds " + std::to_string(file.st_size) +
                       " bytes, but its sender says " + std::to_string(bytes));
   }
-  Result<std::byte*> data = map_shared(received.get(), bytes);
+  const bool is_read_only = (seals & F_SEAL_FUTURE_WRITE) != 0;
+  Result<std::byte*> data =
+      map_shared(received.get(), bytes, is_read_only ? PROT_READ : PROT_READ | PROT_WRITE);
   if (!data.ok()) return data.status();
-  return SharedSegment(UniqueFd(), data.value(), bytes);
+  return SharedSegment(UniqueFd(), data.value(), bytes,
+                       is_read_only ? Others::OnlyRead : Others::Write);
 }
 
 SharedSegment::SharedSegment(SharedSegment&& other) noexcept
     : fd_(std::move(other.fd_)),
       data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+      bytes_(std::exchange(other.bytes_, 0)),
+      others_(other.others_) {}
 
 SharedSegment& SharedSegment::operator=(SharedSegment&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(others_, other.others_);
   return *this;
 }
 

@@ -54,7 +54,7 @@ class Errands {
       RDMACOLL_CHECK(with_note != kNoNote);
     } else {
       RDMACOLL_CHECK(region != nullptr && !region->lease.released);
-      RDMACOLL_CHECK(region->holds_lines || with_note == kNoNote);
+      RDMACOLL_CHECK(!has_short_key(region->access) || with_note == kNoNote);
       region->lease.offered(peer);
       generation = region->lease.generation;
     }

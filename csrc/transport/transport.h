@@ -124,7 +124,14 @@ enum class Access : uint8_t {
   // Puts alone, for as long as the transport lives. Its key has kShortKeyBytes, so that a signal
   // can carry it.
   PutOnly,
+  // Gets alone. Its segment is one that others cannot write to (shared_segment.h). Who puts there
+  // all the same changes nothing in it, and loses this process.
+  ReadOnly,
 };
+constexpr bool takes_signals(Access access) { return access == Access::Full; }
+constexpr bool takes_puts(Access access) { return access != Access::ReadOnly; }
+constexpr bool takes_gets(Access access) { return access != Access::PutOnly; }
+constexpr bool has_short_key(Access access) { return access == Access::PutOnly; }
 inline constexpr size_t kShortKeyBytes = 20;
 
 // Memory of this process that becomes a region: all of a segment, or a part of it.
@@ -135,9 +142,9 @@ struct RegionMemory {
   Access access = Access::Full;
 
   std::byte* base() const { return segment->data() + offset; }
-  static RegionMemory all_of(std::shared_ptr<SharedSegment> segment) {
+  static RegionMemory all_of(std::shared_ptr<SharedSegment> segment, Access access = Access::Full) {
     const uint64_t bytes = segment->bytes();
-    return {std::move(segment), 0, bytes, Access::Full};
+    return {std::move(segment), 0, bytes, access};
   }
 };
 
@@ -202,7 +209,7 @@ class Transport {
   // a peer opens the region: opaque, under 256 bytes.
   virtual Result<std::string> register_region(RegionId region, const RegionMemory& memory) = 0;
   // Lets `peer` open a region of mine, once; the other side's open_region() waits for it. Not
-  // needed for one with a short key. With a note, of a region with full access: the peer's serve()
+  // needed for one with a short key. With a note, of a region with a long key: the peer's serve()
   // hands over key and note, in the order of these calls; where bytes move in poll() alone, the
   // next one sends them. kNoRegion: the note goes alone. A peer that leaves thousands untaken is
   // offered too much, and gives this process up.

@@ -66,6 +66,8 @@ SimWorld::SimWorld(uint64_t seed, const SimOptions& options, const Config& confi
     setups.push_back(setup.take());
     records.push_back(setups.back().record());
     drivers_.push_back(std::make_unique<Driver>());
+    sessions_.push_back(std::make_unique<Sessions>(*transports_.back(), *linkers_.back(),
+                                                   *drivers_.back(), network_.clock()));
   }
   // Some groups know all their ranks from the start; in others a rank has met its neighbours alone.
   const bool in_rings = draw(2) == 0;
@@ -99,8 +101,13 @@ std::unique_ptr<Transports> SimWorld::transports_of(int r, const std::vector<int
 
 EngineContext SimWorld::context(int r) {
   const auto rank = static_cast<size_t>(r);
-  return {*transports_[rank], *linkers_[rank], *drivers_[rank],
-          network_.clock(),   tuning_,         algorithm_by_name(config_.algorithm)};
+  return {*transports_[rank],
+          *linkers_[rank],
+          *sessions_[rank],
+          *drivers_[rank],
+          network_.clock(),
+          tuning_,
+          algorithm_by_name(config_.algorithm)};
 }
 
 std::shared_ptr<Communicator> SimWorld::adopt(int r, NewGroup made) {

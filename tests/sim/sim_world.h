@@ -16,6 +16,7 @@
 #include "csrc/engine/communicator.h"
 #include "csrc/engine/connect/group_setup.h"
 #include "csrc/engine/connect/linker.h"
+#include "csrc/engine/session/sessions.h"
 #include "csrc/engine/shrinking.h"
 #include "csrc/transport/sim/network.h"
 
@@ -91,6 +92,7 @@ class SimWorld {
   std::vector<std::unique_ptr<Transports>> transports_;
   std::vector<std::unique_ptr<Linker>> linkers_;
   std::vector<std::unique_ptr<Driver>> drivers_;
+  std::vector<std::unique_ptr<Sessions>> sessions_;
   std::vector<std::shared_ptr<Communicator>> ranks_;
   std::map<Communicator*, Group*> groups_;  // of each communicator that was adopted
   uint64_t rounds_ = 0;

@@ -17,6 +17,7 @@ ENGINE = BASIS | {
     "csrc/engine",
     *(f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect")),
 }
+REMOTE = {"csrc/remote", "csrc/engine/session", "csrc/engine/drive"}
 VERBS_DEVICE = {"csrc/transport/verbs/settings", "csrc/transport/verbs/device"}
 TCP_SOCKETS = {"csrc/transport/tcp/settings", "csrc/transport/tcp/network"}
 SEES: dict[str, set[str]] = {
@@ -59,18 +60,24 @@ SEES: dict[str, set[str]] = {
     | {"csrc/transport/tcp", "csrc/transport/tcp/settings"},
     "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect"},
     "csrc/engine/group": ON_CHANNELS | TRAFFIC | {"csrc/engine/drive"},
+    "csrc/engine/session": ON_CHANNELS | {"csrc/engine/connect", "csrc/engine/drive"},
     "csrc/engine": ON_CHANNELS
     | TRAFFIC
     | {"csrc/plan/selection", "csrc/plan/cost", "csrc/plan/choice"}
-    | {"csrc/engine/connect", "csrc/engine/group", "csrc/engine/drive"},
+    | {f"csrc/engine/{room}" for room in ("connect", "group", "drive", "session")},
+    "csrc/remote": ON_CHANNELS
+    | {f"csrc/engine/{room}" for room in ("connect", "drive", "session")},
     "torch_ext/base": ENGINE,
     "torch_ext/tensors": ENGINE | {"torch_ext/base"},
     "torch_ext/join": ENGINE | {"torch_ext/base", "torch_ext/tensors"},
     "torch_ext/heap": ENGINE | {"torch_ext/base", "torch_ext/tensors", "torch_ext/join"},
     "torch_ext/backend": ENGINE
     | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap")},
+    "torch_ext/remote": ENGINE
+    | REMOTE
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "backend")},
     "torch_ext": ENGINE
-    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap", "backend")}
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap", "backend", "remote")}
     | {"csrc/plan/selection", "csrc/plan/cost", "csrc/plan/choice", "csrc/transport/verbs"},
 }
 
@@ -111,6 +118,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll": {"rdmacoll.base", "rdmacoll.debug"},
     "rdmacoll.info": {"rdmacoll.base", "rdmacoll"},
     "rdmacoll.elastic": {"rdmacoll.base", "rdmacoll"},
+    "rdmacoll.remote": {"rdmacoll.base", "rdmacoll"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,
@@ -128,7 +136,8 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.bench": ON_LAUNCHER,
     "rdmacoll.tune": ON_LAUNCHER | {"rdmacoll", "rdmacoll.bench"},
     "rdmacoll.plan": {"rdmacoll.base", "rdmacoll", "rdmacoll.bench"},
-    FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "bench", "tune")}
+    FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "remote")}
+    | {"rdmacoll.bench", "rdmacoll.tune"}
     | {"rdmacoll", "rdmacoll.plan"},
 }
 

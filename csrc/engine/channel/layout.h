@@ -68,6 +68,15 @@ struct PeerRoom {
   uint64_t slots = 0;
 };
 
+// The lines and slots of one channel in a room, by their offsets from where the room's lines, or
+// slots, begin.
+struct ChannelPlace {
+  uint32_t depth = 0;
+  uint64_t slot_bytes = 0;
+  uint64_t lines = 0;
+  uint64_t slots = 0;
+};
+
 class Layout {
  public:
   // Both sizes are multiples of a line.
@@ -85,6 +94,10 @@ class Layout {
     return std::max<uint64_t>(slot_bytes_ / kEagerShare / kLineBytes, 1) * kLineBytes;
   }
   uint64_t stage_bytes() const { return stage_bytes_; }
+  ChannelPlace place(uint8_t channel) const {
+    return {depth(channel), slot_bytes(channel), channels_[channel].lines,
+            channels_[channel].slots};
+  }
 
   // --- slabs ------------------------------------------------------------------------------------
   uint32_t rooms() const { return rooms_; }  // of a slab
@@ -104,9 +117,6 @@ class Layout {
   }
   uint64_t slots(uint8_t channel, const PeerRoom& room) const {
     return room.slots + channels_[channel].slots;
-  }
-  uint64_t bounce(uint8_t channel, const PeerRoom& room) const {
-    return slots(channel, room) + depth(channel) * slot_bytes(channel);
   }
 
   // --- the block, behind its rooms --------------------------------------------------------------

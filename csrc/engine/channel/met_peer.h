@@ -30,7 +30,7 @@ struct MetPeer {
       : rank(its_rank),
         index(met_before),
         link(its_link),
-        ports{Port(layout, link, static_cast<uint8_t>(kChannel))...} {}
+        ports{Port(layout.place(kChannel), link, kChannel)...} {}
 };
 
 }  // namespace rdmacoll

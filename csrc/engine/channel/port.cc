@@ -16,21 +16,18 @@ constexpr uint64_t kPlaced = 0;
 
 }  // namespace
 
-PortMemory::PortMemory(const Layout& layout, const Link& link, uint8_t channel)
-    : depth_(layout.depth(channel)),
-      slot_bytes_(layout.slot_bytes(channel)),
-      lines_(reinterpret_cast<Line*>(link.own_slab.base + layout.lines(channel, link.own_room))),
-      slots_(link.own_slab.base + layout.slots(channel, link.own_room)),
-      bounce_(link.own_slab.base + layout.bounce(channel, link.own_room)),
+PortMemory::PortMemory(const ChannelPlace& place, const Link& link)
+    : depth_(place.depth),
+      slot_bytes_(place.slot_bytes),
+      lines_(reinterpret_cast<Line*>(link.own_slab.base + link.own_room.lines + place.lines)),
+      slots_(link.own_slab.base + link.own_room.slots + place.slots),
+      bounce_(slots_ + place.depth * place.slot_bytes),
       region_(link.own_slab.id),
-      peer_lines_(layout.lines(channel, link.room)),
-      peer_slots_(layout.slots(channel, link.room)) {}
+      peer_lines_(link.room.lines + place.lines),
+      peer_slots_(link.room.slots + place.slots) {}
 
-Port::Port(const Layout& layout, const Link& link, uint8_t channel)
-    : link_(link),
-      channel_(channel),
-      has_slots_(!is_stage_channel(channel)),
-      memory_(layout, link, channel) {
+Port::Port(const ChannelPlace& place, const Link& link, uint8_t channel)
+    : link_(link), channel_(channel), has_slots_(!is_stage_channel(channel)), memory_(place, link) {
   if (!is_mapped()) tickets_.resize(memory_.depth());
 }
 

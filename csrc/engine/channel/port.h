@@ -24,7 +24,7 @@ struct ZeroCopySource {
 // numbered from 0 in each direction, and take the places in turn.
 class PortMemory {
  public:
-  PortMemory(const Layout& layout, const Link& link, uint8_t channel);
+  PortMemory(const ChannelPlace& place, const Link& link);
 
   uint32_t depth() const { return depth_; }
   uint64_t slot_bytes() const { return slot_bytes_; }
@@ -61,7 +61,7 @@ class PortMemory {
 
 class Port {
  public:
-  Port(const Layout& layout, const Link& link, uint8_t channel);
+  Port(const ChannelPlace& place, const Link& link, uint8_t channel);
 
   // --- out ------------------------------------------------------------------------------------
   // Whether the next message has a place; only then may it be written and announced.

@@ -9,6 +9,9 @@
 
 namespace rdmacoll {
 
+// In the place of a group's token: the note is about a session (engine/session).
+inline constexpr uint32_t kSessionToken = 0;
+
 struct LinkNote {
   uint32_t token = 0;  // of the group in the process that this goes to (GroupRecord)
   uint16_t rank = 0;   // whose offer it is

@@ -41,6 +41,10 @@ class LinkedGroup {
   bool turn();
   // Why the rank is not linked yet, by the last look at it.
   Status waits_for(uint32_t rank) const;
+  // How the process of a rank is reached; nullopt: it is not known.
+  std::optional<std::string> address_of(uint32_t rank) const {
+    return cards_ ? std::optional(cards_->of(rank).address) : std::nullopt;
+  }
   // Of all its ranks; nullopt: they are not known yet, or all are met.
   std::optional<Cards> take_cards();
   // The addresses of those not met whose processes call this one.

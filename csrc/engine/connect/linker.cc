@@ -20,6 +20,11 @@ constexpr int64_t kCallMs = 10'000;
 Linker::Linker(Transports& transports, const Clock& clock, std::shared_ptr<AlarmFd> alarm)
     : transports_(transports), clock_(clock), alarm_(std::move(alarm)) {}
 
+void Linker::host(LinkGuest& guest) {
+  const std::lock_guard lock(mutex_);
+  guest_ = &guest;
+}
+
 uint32_t Linker::new_token() {
   const std::lock_guard lock(mutex_);
   return ++tokens_;
@@ -41,6 +46,11 @@ void Linker::set_cards(uint32_t token, Cards cards, const Islands& islands) {
   const std::lock_guard lock(mutex_);
   groups_.at(token)->set_cards(std::move(cards), islands);
   note_callers();
+}
+
+std::optional<std::string> Linker::address_of(uint32_t token, uint32_t rank) const {
+  const std::lock_guard lock(mutex_);
+  return groups_.at(token)->address_of(rank);
 }
 
 std::map<uint32_t, Path> Linker::paths(uint32_t token) const {
@@ -68,8 +78,10 @@ bool Linker::turn() {
     is_busy |= take_offers();
     is_busy |= meet_callers();
     for (const auto& [token, group] : groups_) is_busy |= group->turn();
+    if (guest_ != nullptr) is_busy |= guest_->turn();
   }
-  if (is_busy && drive_) drive_();
+  // Also where nothing was heard: over some transports only the driver hears what has come.
+  if (drive_) drive_();
   return is_busy;
 }
 
@@ -78,11 +90,16 @@ bool Linker::take_offers() {
   std::vector<Transports::Offer> offers;
   if (transports_.serve(offers)) note_callers();
   for (const Transports::Offer& offer : offers) {
+    const uint32_t token = LinkNote::unpack(offer.note).token;
+    if (token == kSessionToken) {
+      if (guest_ != nullptr) guest_->hear(offer);
+      continue;
+    }
     if (offer.region == kNoRegion) {
       for (const auto& [token, group] : groups_) group->hear_refused(offer);
       continue;
     }
-    const auto group = groups_.find(LinkNote::unpack(offer.note).token);
+    const auto group = groups_.find(token);
     if (group == groups_.end()) {
       refuse(offer);
     } else {

@@ -19,6 +19,8 @@
 #include "csrc/base/status.h"
 #include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/connect/cards.h"
+#include "csrc/engine/connect/link_guest.h"
+#include "csrc/engine/connect/link_note.h"
 #include "csrc/engine/connect/linked_group.h"
 #include "csrc/engine/connect/rooms.h"
 #include "csrc/engine/connect/transports.h"
@@ -37,8 +39,11 @@ class Linker {
   // What makes the driver do a round: some transports tell peers in it.
   void drive_by(std::function<void()> drive) { drive_ = std::move(drive); }
 
+  // Who meets processes beside the groups; it outlives this.
+  void host(LinkGuest& guest);
+
   // --- groups -----------------------------------------------------------------------------------
-  // A token for a group that is to be.
+  // A token for a group that is to be; never kSessionToken.
   uint32_t new_token();
   // From here on others may ask for links to this rank of it. The links outlive its stay.
   void add(uint32_t token, Rooms rooms, PeerLinks& links, int64_t timeout_ms);
@@ -46,6 +51,8 @@ class Linker {
   void set_cards(uint32_t token, Cards cards, const Islands& islands);
   // Of those that are linked, by rank.
   std::map<uint32_t, Path> paths(uint32_t token) const;
+  // How the process of that rank is reached; nullopt: this rank does not know it.
+  std::optional<std::string> address_of(uint32_t token, uint32_t rank) const;
   // Why this rank and that one are not linked yet.
   Status waits_for(uint32_t token, uint32_t rank) const;
   // Links nobody to it any more, and gives its memory back (LinkedGroup::leave).
@@ -71,7 +78,8 @@ class Linker {
   std::function<void()> drive_;
 
   mutable std::mutex mutex_;  // what follows
-  uint32_t tokens_ = 0;
+  LinkGuest* guest_ = nullptr;
+  uint32_t tokens_ = kSessionToken;
   std::map<uint32_t, std::unique_ptr<LinkedGroup>> groups_;  // by token
   std::map<std::string, Deadline> callers_;  // addresses of processes that are to be met
   // Of the largest group that this process has left before it had met all: who calls for that group

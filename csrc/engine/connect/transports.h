@@ -73,6 +73,8 @@ class Transports {
   // of the others are kept for whoever needs them (transports_regions.cc). Where all ids are taken
   // it waits a while for one that peers are about to give back.
   Result<Region> create_region(uint64_t bytes);
+  // The same of memory that is there.
+  Result<Region> add_region(const RegionMemory& memory);
   std::string region_key(RegionId region) const;
   void release_region(RegionId region, Release how);
   // What makes the driver do a round, for create_region() to call while it waits. Without it that

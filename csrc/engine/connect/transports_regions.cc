@@ -25,14 +25,17 @@ constexpr std::chrono::milliseconds kIdPause(1);
 Result<Region> Transports::create_region(uint64_t bytes) {
   Result<SharedSegment> made = SharedSegment::create(bytes);
   if (!made.ok()) return made.status();
-  const auto memory = std::make_shared<SharedSegment>(made.take());
+  return add_region(RegionMemory::all_of(std::make_shared<SharedSegment>(made.take())));
+}
+
+Result<Region> Transports::add_region(const RegionMemory& memory) {
   Result<RegionId> id = new_region();
   if (!id.ok()) return id.status();
-  const Region region{id.value(), memory->data(), bytes};
+  const Region region{id.value(), memory.base(), memory.bytes};
   std::vector<Result<std::string>> keys;
   bool reachable = false;
   for (Transport* transport : transports_) {
-    keys.push_back(transport->register_region(region.id, RegionMemory::all_of(memory)));
+    keys.push_back(transport->register_region(region.id, memory));
     reachable |= keys.back().ok();
   }
   const Status first = keys.front().status();

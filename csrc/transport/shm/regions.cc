@@ -9,7 +9,8 @@ namespace rdmacoll {
 
 Result<std::string> ShmTransport::register_region(RegionId region, const RegionMemory& memory) {
   RDMACOLL_CHECK(region < kMaxRegions && memory.segment != nullptr);
-  RDMACOLL_CHECK(memory.access == Access::Full && memory.bytes == memory.segment->bytes());
+  RDMACOLL_CHECK(!has_short_key(memory.access) && memory.bytes == memory.segment->bytes());
+  RDMACOLL_CHECK(takes_puts(memory.access) == (memory.segment->others() == Others::Write));
   const std::lock_guard lock(mutex_);
   const Generation generation = ++generations_;
   const bool added =

@@ -57,7 +57,7 @@ class ShmTransport final : public Transport {
 
   Result<PeerId> connect(const std::string& address, Deadline deadline) override;
   bool called_by(const std::string& address) const override;
-  // Of a whole segment with full access: peers map it.
+  // Of a whole segment: peers map it, all alike.
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
   bool serve(std::vector<RegionOffer>& offers) override;
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;

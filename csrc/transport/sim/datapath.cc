@@ -48,6 +48,7 @@ Posted SimTransport::put(PeerId peer, uint8_t channel, LocalSlice source, Remote
   const Open& open = opened(peer, destination.region);
   RDMACOLL_CHECK(mine(source) && source.bytes == destination.bytes);
   RDMACOLL_CHECK(open.region->holds(destination.offset, destination.bytes));
+  RDMACOLL_CHECK(takes_puts(open.region->access));
   if (is_cut_off(peers_[peer])) return Posted::Done;
   if (refused()) return Posted::Full;
   auto flight = std::make_shared<Flight>();

@@ -28,8 +28,8 @@ constexpr uint64_t kKeyIds = 10'000;
 constexpr size_t kKeyBytes = std::string_view(kKeyTag).size() + 18;
 static_assert(kKeyIds > kMaxRegions);
 std::string key_of(const SimRegion& region) {
-  const std::string tag = region.access == Access::Full ? kKeyTag : kShortKeyTag;
-  const size_t bytes = region.access == Access::Full ? kKeyBytes : kShortKeyBytes;
+  const std::string tag = has_short_key(region.access) ? kShortKeyTag : kKeyTag;
+  const size_t bytes = has_short_key(region.access) ? kShortKeyBytes : kKeyBytes;
   const std::string digits = std::to_string(region.lease.generation * kKeyIds + region.id);
   return tag + std::string(bytes - tag.size() - digits.size(), '0') + digits;
 }

@@ -66,7 +66,10 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
     }
     if (tcp::is_placement(head.region)) return place_of_lent(head);
     OwnRegion* region = region_of(head);
-    if (region == nullptr || !region->holds(head.offset, head.bytes)) return {Place::Kind::Wrong};
+    if (region == nullptr || !takes_puts(region->access) ||
+        !region->holds(head.offset, head.bytes)) {
+      return {Place::Kind::Wrong};
+    }
     return {Place::Kind::Here, region->base + head.offset};
   }
 
@@ -87,7 +90,7 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
   // use is the same.
   OwnRegion* region_of(const FrameHead& head) const {
     OwnRegion* region = transport_.regions_.at(head.region);
-    if (region == nullptr || !region->holds_lines) return region;
+    if (region == nullptr || has_short_key(region->access)) return region;
     const bool same = static_cast<uint16_t>(region->lease.generation) == head.generation;
     return same && !region->uses ? region : nullptr;
   }
@@ -95,7 +98,7 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
   bool hear_signal(const FrameHead& head, std::span<const std::byte> said) {
     if (said.size() < tcp::kSignalHeadBytes) return false;
     const OwnRegion* region = region_of(head);
-    if (region == nullptr || !region->holds_lines || head.offset % kLineBytes != 0 ||
+    if (region == nullptr || !takes_signals(region->access) || head.offset % kLineBytes != 0 ||
         !region->holds(head.offset, kLineBytes)) {
       return false;
     }
@@ -115,8 +118,8 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
   bool hear_get(const FrameHead& head, std::span<const std::byte> said) {
     tcp::GetBody body;
     const OwnRegion* region = region_of(head);
-    if (!read_body(said, &body) || body.bytes == 0 || region == nullptr || !region->holds_lines ||
-        !region->holds(head.offset, body.bytes)) {
+    if (!read_body(said, &body) || body.bytes == 0 || region == nullptr ||
+        !takes_gets(region->access) || !region->holds(head.offset, body.bytes)) {
       return false;
     }
     tcp::SendQueue& out = peer_.streams[0]->out;

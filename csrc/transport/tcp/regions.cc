@@ -18,11 +18,11 @@ Result<std::string> TcpTransport::register_region(RegionId id, const RegionMemor
   region.memory = memory.segment;
   region.base = memory.base();
   region.bytes = memory.bytes;
-  region.holds_lines = memory.access == Access::Full;
+  region.access = memory.access;
   const std::lock_guard lock(mutex_);
   const Generation generation = region.lease.generation = ++generations_;
   regions_.set(id, std::move(made));
-  if (memory.access == Access::PutOnly) return encode(PartKey{id, memory.bytes});
+  if (has_short_key(memory.access)) return encode(PartKey{id, memory.bytes});
   return encode(RegionKey{own_address_.process, id, generation, memory.bytes});
 }
 

@@ -92,7 +92,8 @@ bool VerbsTransport::take_signal(Peer& peer, Immediate immediate) {
   const verbs::OwnRegion* region = regions_.at(immediate.region);
   const uint64_t offset = uint64_t{immediate.line} * kLineBytes;
   // Of a region that was released meanwhile nobody looks at the lines; nothing else is trusted.
-  if (region == nullptr || !region->holds_lines || offset + kLineBytes > region->bytes) return true;
+  if (region == nullptr || !takes_signals(region->access) || offset + kLineBytes > region->bytes)
+    return true;
   record.write_to(*reinterpret_cast<Line*>(region->base + offset));
   return true;
 }

@@ -25,6 +25,8 @@ namespace {
 // A handshake may be lost, or come before the other side listens.
 constexpr int64_t kHelloAgainMs = 20;
 constexpr int64_t kHelloAgainMostMs = 500;
+// An offer goes another way than the word that it was made, and may come later.
+constexpr int64_t kOfferAgainNs = 200'000;
 
 // For people: "pid 17 on host h1 at 10.0.0.1".
 std::string who_and_where(const Address& theirs) {
@@ -72,7 +74,10 @@ bool VerbsTransport::serve(std::vector<RegionOffer>& offers) {
   news_.begin_look();
   for (PeerId id = 0; id < met_.count(); ++id) {
     Peer& peer = *peers_.at(id);
-    if (!peer.handshake.heard_hello || peer.handshake.knows_me || !peer_status(id).ok()) continue;
+    if (!peer_status(id).ok()) continue;
+    // The driver hears them, which whoever serves has do a round.
+    if (peer.handshake.misses_offers()) news_.look_again_in_ns(kOfferAgainNs);
+    if (!peer.handshake.heard_hello || peer.handshake.knows_me) continue;
     say_hello_again(&peer);
     news_.look_again_in_ns(kHelloAgainMs * 1'000'000);
   }
@@ -181,6 +186,7 @@ void VerbsTransport::say_hello(const Peer& peer) {
   hello.packet_sequence = peer.handshake.packet_sequence;
   hello.stripes = static_cast<uint32_t>(peer.stripes.size());
   for (size_t i = 0; i < peer.stripes.size(); ++i) hello.numbers[i] = peer.stripes[i]->number();
+  hello.offers = peer.handshake.offers_made;
   hello.knows = peer.handshake.knows_me      ? Hello::Knows::Both
                 : peer.handshake.heard_hello ? Hello::Knows::Yours
                 : peer_status(peer.id).ok()  ? Hello::Knows::Nothing
@@ -228,6 +234,8 @@ void VerbsTransport::hear(Peer* peer, const Hello& hello) {
   } else if (!knew_me) {
     news_.look_again_in_ns(kHelloAgainMs * 1'000'000);
   }
+  peer->handshake.note_told(hello.offers);
+  if (peer->handshake.misses_offers()) news_.look_again_in_ns(0);
   if (hello.knows == Hello::Knows::Nothing || hello.knows == Hello::Knows::Yours) say_hello(*peer);
   changed_.notify_all();
 }

@@ -83,7 +83,12 @@ bool VerbsTransport::send_offer(Peer& peer, const Notice& notice) {
     offer.rest.rkey = region->registered->rkey;
   }
   const SignalRecord record = offer.record();
-  return send_notice(peer, Immediate::kRegionOffered, &record);
+  if (!send_notice(peer, Immediate::kRegionOffered, &record)) return false;
+  // A process that does nothing does not poll: its listener has it look.
+  const std::lock_guard lock(mutex_);
+  ++peer.handshake.offers_made;
+  if (!peer.is_self) say_hello(peer);
+  return true;
 }
 
 void VerbsTransport::deregister_released() {

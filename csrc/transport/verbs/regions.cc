@@ -21,8 +21,12 @@ using verbs::RemoteRegion;
 namespace {
 
 // By peers; what polls see is ordered by completions.
-constexpr unsigned kWritable = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                               static_cast<unsigned>(IBV_ACCESS_RELAXED_ORDERING);
+unsigned access_flags(Access access) {
+  unsigned flags = IBV_ACCESS_LOCAL_WRITE | static_cast<unsigned>(IBV_ACCESS_RELAXED_ORDERING);
+  if (takes_puts(access)) flags |= IBV_ACCESS_REMOTE_WRITE;
+  if (takes_gets(access)) flags |= IBV_ACCESS_REMOTE_READ;
+  return flags;
+}
 
 // libibverbs hides registered memory from forked children, because theirs would be a copy, or the
 // parent's. Shared memory is the same for both, and a user's child may read tensors there.
@@ -35,25 +39,25 @@ void show_to_children(std::byte* base, uint64_t bytes) {
 }  // namespace
 
 Result<std::string> VerbsTransport::register_region(RegionId id, const RegionMemory& memory) {
-  const bool full = memory.access == Access::Full;
   auto made = std::make_unique<OwnRegion>();
   OwnRegion& region = *made;
   region.id = id;
   region.base = memory.base();
   region.bytes = memory.bytes;
-  region.holds_lines = full;
+  region.access = memory.access;
   region.memory = memory.segment;
   const auto address = reinterpret_cast<uint64_t>(region.base);
   region.registered = table().reg_mr_iova2(device_->pd(), region.base, region.bytes, address,
-                                           full ? kWritable | IBV_ACCESS_REMOTE_READ : kWritable);
+                                           access_flags(memory.access));
   if (region.registered == nullptr) return registration_error(errno, region.bytes, *device_);
   const uint32_t rkey = region.registered->rkey;
   count_registration();
-  if (!full) show_to_children(region.base, region.bytes);
+  const bool is_users = memory.access != Access::Full;
+  if (is_users) show_to_children(region.base, region.bytes);
   const std::lock_guard lock(mutex_);
   region.lease.generation = ++generations_;
   regions_.set(id, std::move(made));
-  if (full) {
+  if (!has_short_key(memory.access)) {
     return encode(
         RegionKey{own_address_.process, id, region.lease.generation, address, memory.bytes, rkey});
   }
@@ -130,6 +134,7 @@ void VerbsTransport::hear_offer(Peer& peer, const verbs::OfferNotice& offer) {
   }
   {
     const std::lock_guard lock(mutex_);
+    peer.handshake.note_heard();
     if (news_.add(std::move(made))) {
       if (offer.region != kNoRegion) peer.regions.note_offer(offer.region, offer.generation);
       return;

@@ -17,6 +17,7 @@
 #include "csrc/engine/connect/linker.h"
 #include "csrc/engine/connect/linker_thread.h"
 #include "csrc/engine/drive/thread_progress.h"
+#include "csrc/engine/session/sessions.h"
 #include "csrc/engine/shrinking.h"
 #include "csrc/plan/selection/select.h"
 #include "tests/unit/engine/world_of_threads.h"
@@ -35,7 +36,8 @@ class RankOver {
       : owned_(open(clock_)),
         transports_(borrowed(owned_), {host, host}, Config{}, clock_),
         linker_(std::make_unique<Linker>(transports_, clock_, AlarmFd::create().take())),
-        progress_(ThreadProgress::open(transports_, clock_, 5).take()) {
+        progress_(ThreadProgress::open(transports_, clock_, 5).take()),
+        sessions_(std::make_unique<Sessions>(transports_, *linker_, *progress_, clock_)) {
     linker_->drive_by([this] { progress_->notify({}); });
     linker_thread_.emplace(*linker_);
     Config config;
@@ -52,7 +54,10 @@ class RankOver {
   }
   // In the order in which they were opened.
   Transport& transport(size_t index) { return *owned_[index]; }
-  const Transports& transports() const { return transports_; }
+  Transports& transports() { return transports_; }
+  Sessions& sessions() { return *sessions_; }
+  Progress& progress() { return *progress_; }
+  const Clock& clock() const { return clock_; }
 
   bool leaves = false;  // once its body has returned, before the others end
 
@@ -63,8 +68,8 @@ class RankOver {
     return all;
   }
   std::unique_ptr<Communicator> adopt(NewGroup made) {
-    const EngineContext context{transports_, *linker_, *progress_,
-                                clock_,      tuning_,  algorithm_by_name("auto")};
+    const EngineContext context{
+        transports_, *linker_, *sessions_, *progress_, clock_, tuning_, algorithm_by_name("auto")};
     auto group =
         std::make_unique<Group>(clock_, std::move(made.links), transports_.heap(), Config{});
     const auto make = [this](NewGroup smaller, const RankSet&) {
@@ -82,6 +87,7 @@ class RankOver {
   Transports transports_;
   std::unique_ptr<Linker> linker_;
   std::unique_ptr<ThreadProgress> progress_;
+  std::unique_ptr<Sessions> sessions_;
   std::optional<LinkerThread> linker_thread_;
 };
 

@@ -37,7 +37,7 @@ class Ends {
                       .room = room_,
                       .own_slab = mine,
                       .own_room = room_};
-      ports_[rank].emplace(layout_, link, channel_);
+      ports_[rank].emplace(layout_.place(channel_), link, channel_);
     }
   }
 

@@ -117,7 +117,7 @@ struct OwnRegion {
   // Of the memory, what is the region.
   std::byte* base = nullptr;
   uint64_t bytes = 0;
-  bool holds_lines = false;
+  Access access = Access::Full;
 
   // Under the transport's mutex.
   Lease lease;

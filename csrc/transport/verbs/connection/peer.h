@@ -94,6 +94,18 @@ struct PeerHandshake {
   bool knows_me = false;         // and it has joined its own to mine
   int64_t hello_at_ns = 0;       // when it is told of mine again
   int64_t hello_after_ms = 0;    // and how long after that
+  uint16_t offers_made = 0;      // to it; all mod 2^16
+  uint16_t offers_told = 0;      // that it has made, as it says
+  uint16_t offers_heard = 0;     // of these, what has come
+
+  bool misses_offers() const { return offers_heard != offers_told; }
+  void note_told(uint16_t offers) {
+    if (static_cast<uint16_t>(offers - offers_told) < 1u << 15) offers_told = offers;
+  }
+  void note_heard() {
+    ++offers_heard;
+    note_told(offers_heard);
+  }
 };
 
 struct Peer {
@@ -144,7 +156,7 @@ struct OwnRegion {
   // Of the memory, what is registered.
   std::byte* base = nullptr;
   uint64_t bytes = 0;
-  bool holds_lines = false;
+  Access access = Access::Full;
   ibv_mr* registered = nullptr;
 
   // Under the transport's mutex.

@@ -172,7 +172,7 @@ struct Hello {
     Both,     // and knows that the receiver has, too: no answer is due
     Refuses,  // it cannot join, and has said why on its side: no answer is due
   };
-  static constexpr uint64_t kMagic = 0x35306C6C6F63726Dull;  // version 05
+  static constexpr uint64_t kMagic = 0x36306C6C6F63726Dull;  // version 06
 
   uint64_t magic = kMagic;
   ProcessId from{};
@@ -183,7 +183,8 @@ struct Hello {
   uint32_t stripes = 0;
   uint32_t numbers[kMaxStripes] = {};
   Knows knows = Knows::Nothing;
-  uint8_t reserved[3] = {};
+  uint8_t reserved = 0;
+  uint16_t offers = 0;  // that the sender has made to the receiver so far, mod 2^16
   // Of all before it, with the job's secret. Both processes are named by what they drew at random
   // when they opened: so it holds between these two alone, and said again it says nothing new.
   Mac signature{};

@@ -1,0 +1,101 @@
+// Mover. Floor: engine/session. Thread: the driver.
+#include "csrc/engine/session/mover.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "csrc/base/check.h"
+#include "csrc/base/limits.h"
+#include "csrc/engine/session/session_memory.h"
+#include "csrc/memory/copy.h"
+
+namespace rdmacoll {
+namespace {
+
+// What is copied in one round of the driver: about 0.1 ms.
+constexpr uint64_t kCopiedBytes = 1u << 20;
+// What is posted at a time, and how often: so much is under way on a long line as for
+// point-to-point.
+constexpr uint64_t kPostedBytes = 4u << 20;
+constexpr size_t kPiecesUnderWay = 8;
+
+}  // namespace
+
+Mover::Mover(Direction direction, LocalSlice mine, const Region& theirs, uint64_t offset,
+             Copied copied)
+    : direction_(direction), mine_(mine), theirs_(theirs), offset_(offset), copied_(copied) {
+  RDMACOLL_CHECK(theirs.holds(offset, mine.bytes));
+}
+
+bool Mover::advance(const Way& way) {
+  if (theirs_.base != nullptr && copied_ == Copied::Fast) return copy();
+  bool moved = collect(way);
+  while (!is_posted() && pieces_.size() < kPiecesUnderWay && post(way)) moved = true;
+  return collect(way) || moved;
+}
+
+// Memory that is mapped.
+bool Mover::copy() {
+  if (is_posted()) return false;
+  const uint64_t bytes = std::min(kCopiedBytes, mine_.bytes - posted_);
+  std::byte* const theirs = theirs_.base + offset_ + posted_;
+  std::byte* const mine = mine_.data + posted_;
+  const Stores stores = mine_.bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
+  if (direction_ == Direction::ToPeer) {
+    copy_bytes(theirs, mine, bytes, stores);
+  } else {
+    copy_bytes(mine, theirs, bytes, stores);
+    std::atomic_thread_fence(std::memory_order_acquire);  // what is read next was read later
+  }
+  posted_ += bytes;
+  return true;
+}
+
+// False: nothing more can be, now.
+bool Mover::post(const Way& way) {
+  const bool is_staged = mine_.region == kNoRegion && way.staging.exists();
+  Piece piece{.offset = posted_};
+  LocalSlice mine{mine_.data + posted_, std::min(kPostedBytes, mine_.bytes - posted_),
+                  mine_.region};
+  if (is_staged) {
+    const auto place = way.staging.take();
+    if (!place) return false;
+    mine.bytes = std::min(mine.bytes, Staging::kPlaceBytes);
+    piece.place = *place;
+    piece.staged = way.staging.at(*place, mine.bytes);
+    if (direction_ == Direction::ToPeer) {
+      copy_bytes(piece.staged.data, mine.data, mine.bytes, Stores::Cached);
+    }
+    mine = piece.staged;
+  }
+  const RemoteSlice theirs{theirs_.id, offset_ + posted_, mine.bytes};
+  Transport& transport = *way.link.transport;
+  const Posted posted =
+      direction_ == Direction::ToPeer
+          ? transport.put(way.link.peer, kSessionChannel, mine, theirs, &piece.ticket)
+          : transport.get(way.link.peer, kSessionChannel, theirs, mine, &piece.ticket);
+  if (posted == Posted::Full) {
+    if (is_staged) way.staging.give_back(piece.place);
+    return false;
+  }
+  posted_ += mine.bytes;
+  pieces_.push(piece);
+  return true;
+}
+
+// Those that are done. Whether any was.
+bool Mover::collect(const Way& way) {
+  bool were_any = false;
+  while (!pieces_.empty() && pieces_.front().ticket.done()) {
+    const Piece piece = pieces_.pop();
+    were_any = true;
+    if (piece.staged.data == nullptr) continue;
+    if (direction_ == Direction::FromPeer) {
+      copy_bytes(mine_.data + piece.offset, piece.staged.data, piece.staged.bytes, Stores::Cached);
+    }
+    way.staging.give_back(piece.place);
+  }
+  return were_any;
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,47 @@
+// Read and Write: one range of a peer's region, from or to memory of this process; a write may
+// notify the peer, which then sees the data, too. Floor: engine/session. Thread: the driver.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "csrc/engine/session/mover.h"
+#include "csrc/engine/session/transfer.h"
+
+namespace rdmacoll {
+
+class Read final : public Transfer {
+ public:
+  Read(LocalSlice mine, const Region& theirs, uint64_t offset)
+      : mover_(Direction::FromPeer, mine, theirs, offset) {}
+
+  State advance(const Way& way) override;
+  bool is_under_way() const override { return mover_.is_under_way(); }
+  std::string describe() const override;
+
+ private:
+  Mover mover_;
+};
+
+class Write final : public Transfer {
+ public:
+  // What the peer is told once it can see the data: a line of its session memory, and a counter
+  // that is larger than all before it there; 0: it is not told.
+  struct Notification {
+    uint32_t line = 0;
+    uint64_t counter = 0;
+  };
+
+  Write(LocalSlice mine, const Region& theirs, uint64_t offset, Notification notification)
+      : mover_(Direction::ToPeer, mine, theirs, offset), notification_(notification) {}
+
+  State advance(const Way& way) override;
+  bool is_under_way() const override { return mover_.is_under_way(); }
+  std::string describe() const override;
+
+ private:
+  Mover mover_;
+  Notification notification_;
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,213 @@
+// Session. Floor: engine/session. Thread: see session.h.
+#include "csrc/engine/session/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/check.h"
+#include "csrc/engine/session/session_memory.h"
+
+namespace rdmacoll {
+namespace {
+
+// Transfers that are moved at a time; others wait for these.
+constexpr size_t kTransfersAtOnce = 16;
+
+}  // namespace
+
+uint64_t Session::own_bytes(const TransportInfo& info) {
+  const bool is_staged = !info.shares_memory && !info.any_memory;
+  return kSessionBytes + (is_staged ? Staging::kBytes : 0);
+}
+
+Session::Session(const Link& link, const Clock& clock, std::string name)
+    : link_(link),
+      clock_(clock),
+      name_(std::move(name)),
+      lines_taken_(kNotificationLines),
+      port_(kMessages, link_, kSessionChannel),
+      landings_(link.own_slab) {
+  if (link.own_slab.bytes >= kSessionBytes + Staging::kBytes) {
+    staging_ = Staging({link.own_slab.base + kSessionBytes, Staging::kBytes, link.own_slab.id});
+  }
+}
+
+Line& Session::line_at(uint32_t line) const {
+  RDMACOLL_CHECK(line < kNotificationLines);
+  return *reinterpret_cast<Line*>(link_.own_slab.base + notification_offset(line));
+}
+
+Status Session::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+Status Session::submit(RequestPtr request) {
+  RDMACOLL_CHECK(request->text.size() <= kMessageTextMax);
+  const std::lock_guard lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  std::string text = request->text;
+  new_messages_.push_back({{.number = ++requests_}, std::move(text), std::move(request)});
+  return Status();
+}
+
+Status Session::submit(std::unique_ptr<Transfer> transfer) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  new_transfers_.push_back(std::move(transfer));
+  return Status();
+}
+
+void Session::reply(uint32_t number, const Status& status, std::string text) {
+  if (!status.ok()) text = status.message();
+  text.resize(std::min(text.size(), kMessageTextMax));
+  const MessageHead head{
+      .number = number, .is_reply = 1, .code = static_cast<uint8_t>(status.code())};
+  const std::lock_guard lock(mutex_);
+  if (failure_.ok()) new_messages_.push_back({head, std::move(text), nullptr});
+}
+
+std::optional<uint32_t> Session::take_line() {
+  const std::lock_guard lock(mutex_);
+  const auto free = std::find(lines_taken_.begin(), lines_taken_.end(), false);
+  if (free == lines_taken_.end()) return std::nullopt;
+  *free = true;
+  return static_cast<uint32_t>(free - lines_taken_.begin());
+}
+
+void Session::give_line_back(uint32_t line) {
+  const std::lock_guard lock(mutex_);
+  line_at(line).counter.store(0, std::memory_order_relaxed);
+  lines_taken_[line] = false;
+}
+
+bool Session::advance(std::vector<Completion>& finished, std::vector<Asked>& asked) {
+  bool moved = take_submissions();
+  moved |= send();
+  moved |= take_messages(finished, asked);
+  moved |= move(finished);
+  return moved;
+}
+
+bool Session::take_submissions() {
+  const std::lock_guard lock(mutex_);
+  const bool are_any = !new_messages_.empty() || !new_transfers_.empty();
+  std::move(new_messages_.begin(), new_messages_.end(), std::back_inserter(outgoing_));
+  std::move(new_transfers_.begin(), new_transfers_.end(), std::back_inserter(transfers_));
+  new_messages_.clear();
+  new_transfers_.clear();
+  return are_any;
+}
+
+// What has been announced may be answered at once, so it is awaited before.
+bool Session::send() {
+  bool moved = false;
+  while (!outgoing_.empty() && port_.can_send()) {
+    Outgoing& next = outgoing_.front();
+    const uint64_t bytes = sizeof(MessageHead) + next.text.size();
+    write_message(port_.outgoing(bytes), next.head, next.text);
+    if (!port_.announce(bytes)) break;
+    if (next.request != nullptr) awaited_.emplace(next.head.number, std::move(next.request));
+    outgoing_.pop_front();
+    has_sent_ = moved = true;
+  }
+  return moved;
+}
+
+// One that makes no sense is forgotten: its sender has a deadline.
+bool Session::take_messages(std::vector<Completion>& finished, std::vector<Asked>& asked) {
+  bool moved = false;
+  while (const Line* line = port_.take()) {
+    const uint64_t bytes = std::min<uint64_t>(line->length_and_sequence, kMessageBytesMax);
+    auto message = read_message({port_.incoming(bytes), bytes});
+    port_.consume();
+    moved = true;
+    if (!message) continue;
+    if (message->head.is_reply == 0) {
+      asked.push_back({message->head.number, std::move(message->text)});
+      continue;
+    }
+    const auto found = awaited_.find(message->head.number);
+    if (found == awaited_.end()) continue;  // it was not waited for any more
+    Request& request = *found->second;
+    const auto code = static_cast<StatusCode>(message->head.code);
+    const Status status = code == StatusCode::Ok ? Status() : Status(code, message->text);
+    request.reply = std::move(message->text);
+    finished.push_back({request.work, status});
+    awaited_.erase(found);
+  }
+  return moved;
+}
+
+bool Session::move(std::vector<Completion>& finished) {
+  bool moved = false;
+  for (size_t i = 0; i < std::min(transfers_.size(), kTransfersAtOnce);) {
+    Transfer& transfer = *transfers_[i];
+    const Transfer::State state = transfer.advance({link_, staging_, landings_});
+    moved |= state != Transfer::State::Waits;
+    if (state != Transfer::State::Ended) {
+      ++i;
+      continue;
+    }
+    const bool is_judged = transfer.status().ok() && transfer.verdict != nullptr;
+    finished.push_back({transfer.work, is_judged ? transfer.verdict() : transfer.status()});
+    transfers_.erase(transfers_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return moved;
+}
+
+// A transfer that the transport is at cannot end before it, whatever its deadline: it has the
+// memory. Who waits for it has a timeout of his own.
+void Session::check(std::vector<Completion>& finished, int64_t now_ns) {
+  const auto late = [&](const std::string& what) {
+    return Status(StatusCode::Timeout, "the " + what + " was not done by " + name_ +
+                                           " in time; its process may be stopped, or at work");
+  };
+  std::erase_if(awaited_, [&](const auto& awaited) {
+    if (awaited.second->deadline_ns > now_ns) return false;
+    finished.push_back({awaited.second->work, late("request")});
+    return true;
+  });
+  std::erase_if(outgoing_, [&](const Outgoing& message) {
+    if (message.request == nullptr || message.request->deadline_ns > now_ns) return false;
+    finished.push_back({message.request->work, late("request")});
+    return true;
+  });
+  std::erase_if(transfers_, [&](const auto& transfer) {
+    if (transfer->deadline_ns > now_ns || transfer->is_under_way()) return false;
+    finished.push_back({transfer->work, late(transfer->describe())});
+    transfer->let_go({link_, staging_, landings_});
+    return true;
+  });
+}
+
+bool Session::has_ended(std::vector<Completion>& finished) {
+  const Status ended = link_.transport->peer_status(link_.peer);
+  if (ended.ok()) return false;
+  fail(Status(ended.code(), name_ + " is gone: " + ended.message()), finished);
+  return true;
+}
+
+bool Session::is_under_way() const {
+  return std::any_of(transfers_.begin(), transfers_.end(),
+                     [](const auto& transfer) { return transfer->is_under_way(); });
+}
+
+// A peer that is gone has ended what was under way: its tickets are done (transport.h).
+void Session::fail(const Status& why, std::vector<Completion>& finished) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_.ok()) failure_ = why;
+  }
+  take_submissions();
+  for (const auto& [number, request] : awaited_) finished.push_back({request->work, why});
+  for (const Outgoing& message : outgoing_) {
+    if (message.request != nullptr) finished.push_back({message.request->work, why});
+  }
+  for (const auto& transfer : transfers_) finished.push_back({transfer->work, why});
+  awaited_.clear();
+  outgoing_.clear();
+  transfers_.clear();
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,121 @@
+// Session: this process and another one, which fail alone: what they ask each other, and what this
+// one reads and writes of the other's memory. Where the other ends, what is in flight to it fails,
+// and nothing else. Requests are answered by the other's linker thread, whatever its program is at;
+// reads and writes need nobody there, but where bytes move in poll() alone.
+// Floor: engine/session. Thread: any; what is said to be, the driver.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+#include "csrc/engine/channel/link.h"
+#include "csrc/engine/channel/port.h"
+#include "csrc/engine/session/landings.h"
+#include "csrc/engine/session/message.h"
+#include "csrc/engine/session/staging.h"
+#include "csrc/engine/session/transfer.h"
+#include "csrc/engine/work/work.h"
+
+namespace rdmacoll {
+
+// A request, and what comes back. The reply may be read once the work has ended well.
+struct Request {
+  WorkPtr work;
+  std::string text;
+  std::string reply{};
+  int64_t deadline_ns = 0;
+};
+using RequestPtr = std::shared_ptr<Request>;
+
+class Session {
+ public:
+  // How much memory this process gives the other of such a transport.
+  static uint64_t own_bytes(const TransportInfo& info);
+  // The link's slab is the other's memory for this process, its own slab the one for the other.
+  Session(const Link& link, const Clock& clock, std::string name);
+
+  const Link& link() const { return link_; }
+  // For people, of the other process.
+  const std::string& name() const { return name_; }
+  // Ok, or why nothing can be done with it any more.
+  Status failure() const;
+
+  // --- what any thread hands to the driver (sessions.h tells it) --------------------------------
+  // The status is failure()'s; if it is not Ok, nothing is taken.
+  Status submit(RequestPtr request);
+  Status submit(std::unique_ptr<Transfer> transfer);
+  void reply(uint32_t number, const Status& status, std::string text);
+
+  // A line in which the other notifies this process; nullopt: all are taken.
+  std::optional<uint32_t> take_line();
+  // The other writes to it no more.
+  void give_line_back(uint32_t line);
+  // The counter that the line has reached.
+  uint64_t counter(uint32_t line) const {
+    return line_at(line).counter.load(std::memory_order_acquire);
+  }
+
+  // --- the driver -------------------------------------------------------------------------------
+  // A request of the other, to be answered by reply().
+  struct Asked {
+    uint32_t number;
+    std::string text;
+  };
+  bool advance(std::vector<Completion>& finished, std::vector<Asked>& asked);
+  // Deadlines.
+  void check(std::vector<Completion>& finished, int64_t now_ns);
+  // Whether the other has ended; then everything has failed.
+  bool has_ended(std::vector<Completion>& finished);
+  void fail(const Status& why, std::vector<Completion>& finished);
+  // Whether the other is to be told, by a note, that a message has been sent to it.
+  bool take_has_sent() { return std::exchange(has_sent_, false); }
+  // Requests and transfers that have not ended.
+  size_t in_flight() const { return awaited_.size() + transfers_.size() + outgoing_.size(); }
+  // Whether memory of this process is still read or written for it.
+  bool is_under_way() const;
+
+ private:
+  struct Outgoing {
+    MessageHead head;
+    std::string text;
+    RequestPtr request;  // of a request
+  };
+  Line& line_at(uint32_t line) const;
+  bool take_submissions();
+  bool send();
+  bool take_messages(std::vector<Completion>& finished, std::vector<Asked>& asked);
+  bool move(std::vector<Completion>& finished);
+
+  const Link link_;
+  const Clock& clock_;
+  const std::string name_;
+
+  mutable std::mutex mutex_;  // what follows
+  Status failure_;
+  std::vector<Outgoing> new_messages_;
+  std::vector<std::unique_ptr<Transfer>> new_transfers_;
+  std::vector<bool> lines_taken_;
+  uint32_t requests_ = 0;
+
+  Port port_;  // the driver's, from here on
+  Staging staging_;
+  Landings landings_;
+  bool has_sent_ = false;
+  std::deque<Outgoing> outgoing_;
+  std::map<uint32_t, RequestPtr> awaited_;  // by number
+  std::vector<std::unique_ptr<Transfer>> transfers_;
+};
+
+using SessionPtr = std::shared_ptr<Session>;
+
+}  // namespace rdmacoll

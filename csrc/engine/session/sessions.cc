@@ -1,0 +1,347 @@
+// Sessions. Floor: engine/session. Thread: see sessions.h.
+#include "csrc/engine/session/sessions.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "csrc/base/check.h"
+#include "csrc/engine/session/session_memory.h"
+#include "csrc/engine/session/session_note.h"
+
+namespace rdmacoll {
+namespace {
+
+// How long the other may take to answer one that this process did not begin.
+constexpr int64_t kAnswerNs = 10'000'000'000;
+// How long one is not answered in a transport before one looks whether the peer calls over a later
+// one.
+constexpr int64_t kLookForCallsNs = 150'000'000;
+constexpr int64_t kInterruptEveryNs = 100'000'000;
+
+}  // namespace
+
+Sessions::Sessions(Transports& transports, Linker& linker, Progress& progress, const Clock& clock)
+    : transports_(transports), linker_(linker), progress_(progress), clock_(clock) {
+  linker_.host(*this);
+  progress_.add(*this);
+}
+
+Sessions::~Sessions() { progress_.remove(*this); }
+
+void Sessions::answer_by(Responder* responder) {
+  const std::lock_guard lock(set_up_mutex_);
+  responder_ = responder;
+}
+
+// --- set-up --------------------------------------------------------------------------------------
+
+SessionPtr Sessions::known(const std::string& address) const {
+  const auto found = by_address_.find(address);
+  return found == by_address_.end() ? nullptr : found->second;
+}
+
+Result<SessionPtr> Sessions::meet(const std::string& address, const std::string& name,
+                                  Deadline deadline, const InterruptCheck& interrupt) {
+  int64_t interrupt_ns = clock_.now_ns() + kInterruptEveryNs;
+  const auto under_way = [&]() -> Meeting* {
+    const auto found = std::ranges::find(meetings_, address, &Meeting::address);
+    return found == meetings_.end() ? nullptr : found->get();
+  };
+  for (LinkerTurns turns(linker_, LinkerTurns::kMost);; turns.take()) {
+    if (interrupt && clock_.now_ns() >= interrupt_ns) {
+      RDMACOLL_RETURN_IF_ERROR(interrupt());
+      interrupt_ns = clock_.now_ns() + kInterruptEveryNs;
+    }
+    const std::lock_guard lock(set_up_mutex_);
+    if (SessionPtr session = known(address)) return session;
+    if (auto failed = failed_.extract(address)) return failed.mapped();
+    Meeting* meeting = under_way();
+    if (deadline.passed(clock_)) {
+      return meeting != nullptr && !meeting->last.ok()
+                 ? meeting->last
+                 : Status(StatusCode::Timeout, name + " did not answer in time");
+    }
+    const int64_t until_ns = clock_.now_ns() + deadline.left_ms(clock_) * 1'000'000;
+    if (meeting == nullptr) {
+      meetings_.push_back(std::make_unique<Meeting>());
+      meeting = meetings_.back().get();
+      meeting->address = address;
+      meeting->name = name;
+      meeting->look_for_calls_ns = clock_.now_ns() + kLookForCallsNs;
+    }
+    meeting->until_ns = std::max(meeting->until_ns, until_ns);
+  }
+}
+
+void Sessions::hear(const Transports::Offer& offer) {
+  const auto note = session_note_of(offer.note);
+  if (note == SessionNote::Message && offer.region == kNoRegion) return note_new();
+  const Peer peer{offer.transport, offer.peer};
+  const std::lock_guard lock(set_up_mutex_);
+  if (note != SessionNote::Memory || offer.region == kNoRegion || by_peer_.contains(peer)) {
+    if (offer.region != kNoRegion) offer.transport->close_region(offer.peer, offer.region);
+    return;
+  }
+  const auto is_with = [&](const auto& meeting) {
+    return meeting->path && meeting->path->transport == offer.transport &&
+           meeting->path->peer == offer.peer;
+  };
+  auto found = std::ranges::find_if(meetings_, is_with);
+  if (found == meetings_.end()) {
+    meetings_.push_back(std::make_unique<Meeting>());
+    found = std::prev(meetings_.end());
+    Path path;
+    path.transport = offer.transport;
+    path.peer = offer.peer;
+    (*found)->path = path;
+    (*found)->name = "the process that asked for a session";
+    (*found)->until_ns = clock_.now_ns() + kAnswerNs;
+  }
+  (*found)->theirs = offer;
+}
+
+bool Sessions::turn() {
+  bool were_any = release_ended();
+  were_any |= answer_asked();
+  const std::lock_guard lock(set_up_mutex_);
+  were_any |= !meetings_.empty();
+  std::erase_if(meetings_, [&](const auto& meeting) {
+    meeting->last = go_on(*meeting);
+    if (meeting->last.code() == StatusCode::Timeout && clock_.now_ns() < meeting->until_ns) {
+      return false;
+    }
+    if (!meeting->last.ok()) give_up(*meeting);
+    return true;
+  });
+  return were_any;
+}
+
+// Timeout: it is still under way.
+Status Sessions::go_on(Meeting& meeting) {
+  if (!meeting.path) RDMACOLL_RETURN_IF_ERROR(find(meeting));
+  const Path& path = *meeting.path;
+  const Peer peer{path.transport, path.peer};
+  if (const auto found = by_peer_.find(peer); found != by_peer_.end()) {
+    by_address_[meeting.address] = found->second;  // the other had begun, too
+    return Status();
+  }
+  RDMACOLL_RETURN_IF_ERROR(path.transport->peer_status(path.peer));
+  if (meeting.own.id == kNoRegion) {
+    auto made = transports_.create_region(Session::own_bytes(path.transport->info()));
+    if (!made.ok()) return made.status();
+    meeting.own = made.value();
+    RDMACOLL_RETURN_IF_ERROR(
+        transports_.offer_region(path, meeting.own.id, pack(SessionNote::Memory)));
+  }
+  if (!meeting.theirs) {
+    return Status(StatusCode::Timeout, meeting.name + " was met, but has not answered yet");
+  }
+  auto session = open(meeting);
+  if (!session.ok()) return session.status();
+  by_peer_[peer] = session.value();
+  if (!meeting.address.empty()) by_address_[meeting.address] = session.value();
+  const std::lock_guard lock(mutex_);
+  live_.push_back(session.value());
+  new_.push_back(session.take());
+  load_.has_new.store(true, std::memory_order_release);
+  return Status();
+}
+
+// As a path, and the meeting that the other has begun meanwhile.
+Status Sessions::find(Meeting& meeting) const {
+  const int64_t now_ns = clock_.now_ns();
+  const bool for_calls = now_ns >= meeting.look_for_calls_ns;
+  if (for_calls) meeting.look_for_calls_ns = now_ns + kLookForCallsNs;
+  auto path = transports_.look(meeting.address, for_calls);
+  if (!path.ok()) return path.status();
+  for (const auto& other : meetings_) {
+    const bool is_same = other->path && other->path->transport == path.value().transport &&
+                         other->path->peer == path.value().peer;
+    if (is_same) return Status(StatusCode::Timeout, meeting.name + " is being answered");
+  }
+  meeting.path = path.take();
+  return Status();
+}
+
+Result<SessionPtr> Sessions::open(const Meeting& meeting) {
+  const Path& path = *meeting.path;
+  auto theirs =
+      path.transport->open_region(path.peer, meeting.theirs->key, Deadline::after_ms(clock_, 0));
+  if (!theirs.ok()) return theirs.status();
+  if (theirs.value().bytes < kSessionBytes) {
+    path.transport->close_region(path.peer, theirs.value().id);
+    return Status(StatusCode::PeerFailed,
+                  meeting.name + " has offered a session too little memory");
+  }
+  const Link link{.transport = path.transport,
+                  .peer = path.peer,
+                  .block = theirs.value(),
+                  .slab = theirs.value(),
+                  .room = kSessionRoom,
+                  .own_slab = meeting.own,
+                  .own_room = kSessionRoom};
+  return std::make_shared<Session>(link, clock_, meeting.name);
+}
+
+void Sessions::give_up(const Meeting& meeting) {
+  if (meeting.own.id != kNoRegion) transports_.release_region(meeting.own.id, Release::Withdraw);
+  if (meeting.theirs) {
+    meeting.theirs->transport->close_region(meeting.theirs->peer, meeting.theirs->region);
+  }
+  if (!meeting.address.empty()) failed_.insert_or_assign(meeting.address, meeting.last);
+}
+
+// Their memory is given back in the order that docs/TRANSPORTS.md, "Region ids", asks for.
+bool Sessions::release_ended() {
+  std::vector<SessionPtr> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended.swap(ended_);
+  }
+  if (ended.empty()) return false;
+  const std::lock_guard lock(set_up_mutex_);
+  for (const SessionPtr& session : ended) {
+    const auto is_it = [&](const auto& entry) { return entry.second == session; };
+    std::erase_if(by_peer_, is_it);
+    std::erase_if(by_address_, is_it);
+    const Link& link = session->link();
+    transports_.release_region(link.own_slab.id, Release::Withdraw);
+    link.transport->close_region(link.peer, link.slab.id);
+    if (responder_ != nullptr) responder_->note_end(session);
+  }
+  return true;
+}
+
+// Whether there was anything.
+bool Sessions::answer_asked() {
+  std::vector<Asked> asked;
+  {
+    const std::lock_guard lock(mutex_);
+    asked.swap(asked_);
+  }
+  if (asked.empty()) return false;
+  {
+    const std::lock_guard lock(set_up_mutex_);
+    for (const auto& [session, what] : asked) {
+      Result<std::string> text =
+          responder_ != nullptr
+              ? responder_->answer(session, what.text)
+              : Status(StatusCode::Unsupported, "its process has no remote memory to offer");
+      session->reply(what.number, text.status(), text.ok() ? text.take() : std::string());
+    }
+  }
+  note_new();
+  return true;
+}
+
+// --- submissions and the driver ------------------------------------------------------------------
+
+void Sessions::note_new() {
+  load_.has_new.store(true, std::memory_order_release);
+  progress_.notify({});
+}
+
+Status Sessions::submit(Session& session, RequestPtr request) {
+  RDMACOLL_RETURN_IF_ERROR(session.submit(std::move(request)));
+  note_new();
+  return Status();
+}
+
+Status Sessions::submit(Session& session, std::unique_ptr<Transfer> transfer) {
+  RDMACOLL_RETURN_IF_ERROR(session.submit(std::move(transfer)));
+  note_new();
+  return Status();
+}
+
+void Sessions::submit(Watch watch) {
+  {
+    const std::lock_guard lock(mutex_);
+    new_watches_.push_back(std::move(watch));
+  }
+  note_new();
+}
+
+bool Sessions::advance(std::vector<Completion>& finished) {
+  check_driver();
+  bool has_news = false;
+  if (load_.has_new.exchange(false, std::memory_order_acq_rel)) {
+    const std::lock_guard lock(mutex_);
+    std::move(new_.begin(), new_.end(), std::back_inserter(driven_));
+    new_.clear();
+    std::move(new_watches_.begin(), new_watches_.end(), std::back_inserter(watches_));
+    new_watches_.clear();
+    has_news = true;
+  }
+  if (has_news) check_ends(finished);
+  bool moved = false;
+  uint64_t in_flight = 0;
+  std::vector<Asked> asked;
+  for (const SessionPtr& session : driven_) {
+    std::vector<Session::Asked> of_session;
+    moved |= session->advance(finished, of_session);
+    for (Session::Asked& what : of_session) asked.push_back({session, std::move(what)});
+    in_flight += session->in_flight();
+    if (session->take_has_sent()) {
+      const Link& link = session->link();
+      // Where this cannot be said the other has ended.
+      static_cast<void>(
+          link.transport->offer_region(link.peer, kNoRegion, pack(SessionNote::Message)));
+    }
+  }
+  const size_t watched = std::erase_if(watches_, [&](const Watch& watch) {
+    if (!watch.is_true()) return false;
+    finished.push_back({watch.work, Status()});
+    return true;
+  });
+  moved |= watched > 0;
+  load_.in_flight.store(in_flight + watches_.size(), std::memory_order_release);
+  if (!asked.empty()) {
+    const std::lock_guard lock(mutex_);
+    std::move(asked.begin(), asked.end(), std::back_inserter(asked_));
+    linker_.wake();
+  }
+  return moved;
+}
+
+void Sessions::check(std::vector<Completion>& finished) {
+  const int64_t now_ns = clock_.now_ns();
+  for (const SessionPtr& session : driven_) session->check(finished, now_ns);
+  check_ends(finished);
+  std::erase_if(watches_, [&](const Watch& watch) {
+    if (watch.deadline_ns > now_ns) return false;
+    finished.push_back({watch.work, Status(StatusCode::Timeout, watch.what)});
+    return true;
+  });
+}
+
+void Sessions::check_ends(std::vector<Completion>& finished) {
+  std::erase_if(driven_, [&](const SessionPtr& session) {
+    if (!session->has_ended(finished)) return false;
+    const std::lock_guard lock(mutex_);
+    std::erase(live_, session);
+    ended_.push_back(session);
+    linker_.wake();
+    return true;
+  });
+}
+
+// An idle session is not driven, and hears of its end so. A round is done for its sake all the
+// same: for what comes when transports are polled, should the word that it has come be lost.
+bool Sessions::beat() {
+  const std::lock_guard lock(mutex_);
+  const bool has_end = std::ranges::any_of(live_, [](const SessionPtr& session) {
+    return !session->link().transport->peer_status(session->link().peer).ok();
+  });
+  if (has_end) load_.has_new.store(true, std::memory_order_release);
+  return !live_.empty();
+}
+
+void Sessions::close(std::vector<Completion>& finished) {
+  const Status closed(StatusCode::Aborted, "this process leaves");
+  for (const SessionPtr& session : driven_) session->fail(closed, finished);
+  for (const Watch& watch : watches_) finished.push_back({watch.work, closed});
+  driven_.clear();
+  watches_.clear();
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,123 @@
+// Sessions: those of this process, by the processes they are with. One is made when either side
+// asks for it, and the other need not: its linker answers. Each gives the other memory of its own
+// and offers it with a note (session_note.h); who has the other's opens it, and the session is
+// there. Two processes have one session, until one of them ends.
+// Floor: engine/session. Thread: any, but for what the driver and the linker call.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+#include "csrc/engine/connect/link_guest.h"
+#include "csrc/engine/connect/linker.h"
+#include "csrc/engine/connect/transports.h"
+#include "csrc/engine/drive/driven.h"
+#include "csrc/engine/drive/progress.h"
+#include "csrc/engine/session/session.h"
+
+namespace rdmacoll {
+
+// Who answers what other processes ask this one.
+class Responder {
+ public:
+  virtual ~Responder() = default;
+  // In the linker's thread; it may take a while. What it returns goes back.
+  virtual Result<std::string> answer(const SessionPtr& session, const std::string& text) = 0;
+  // The other process has ended.
+  virtual void note_end(const SessionPtr& session) = 0;
+};
+
+class Sessions final : public Driven, public LinkGuest {
+ public:
+  // All of these outlive it.
+  Sessions(Transports& transports, Linker& linker, Progress& progress, const Clock& clock);
+  ~Sessions() override;
+
+  // nullptr: every request is refused.
+  void answer_by(Responder* responder);
+
+  // The session with the process of an address, which `name` names to people. Waits until there is
+  // one.
+  Result<SessionPtr> meet(const std::string& address, const std::string& name, Deadline deadline,
+                          const InterruptCheck& interrupt);
+  // Ends the work once it is true, which is asked in every round of the driver.
+  struct Watch {
+    WorkPtr work;
+    int64_t deadline_ns = 0;
+    std::function<bool()> is_true;
+    std::string what;  // for people, of what did not come in time
+  };
+  void submit(Watch watch);
+  int64_t now_ns() const { return clock_.now_ns(); }
+  // Hands the request to the session's driver.
+  Status submit(Session& session, RequestPtr request);
+  Status submit(Session& session, std::unique_ptr<Transfer> transfer);
+
+  // --- the driver -------------------------------------------------------------------------------
+  bool advance(std::vector<Completion>& finished) override;
+  void check(std::vector<Completion>& finished) override;
+  void close(std::vector<Completion>& finished) override;
+  bool beat() override;
+
+  // --- the linker -------------------------------------------------------------------------------
+  void hear(const Transports::Offer& offer) override;
+  bool turn() override;
+
+ private:
+  using Peer = std::pair<Transport*, PeerId>;
+  struct Meeting {
+    std::string address;  // "": the other has begun
+    std::string name;
+    int64_t until_ns = 0;
+    int64_t look_for_calls_ns = 0;
+    Status last{};
+    std::optional<Path> path{};
+    Region own{};  // once it is offered
+    std::optional<Transports::Offer> theirs{};
+  };
+  struct Asked {
+    SessionPtr session;
+    Session::Asked what;
+  };
+  Status go_on(Meeting& meeting);
+  Status find(Meeting& meeting) const;
+  Result<SessionPtr> open(const Meeting& meeting);
+  void give_up(const Meeting& meeting);
+  SessionPtr known(const std::string& address) const;
+  bool answer_asked();
+  bool release_ended();
+  void check_ends(std::vector<Completion>& finished);
+  void note_new();
+
+  Transports& transports_;
+  Linker& linker_;
+  Progress& progress_;
+  const Clock& clock_;
+
+  std::mutex set_up_mutex_;  // what follows; never the driver's
+  Responder* responder_ = nullptr;
+  std::vector<std::unique_ptr<Meeting>> meetings_;
+  std::map<Peer, SessionPtr> by_peer_;
+  std::map<std::string, SessionPtr> by_address_;
+  std::map<std::string, Status> failed_;  // meetings that came to nothing, until who waits has seen
+
+  std::mutex mutex_;             // what follows; locked after the other
+  std::vector<SessionPtr> new_;  // and not driven yet
+  std::vector<Watch> new_watches_;
+  std::vector<SessionPtr> live_;   // made, and not ended
+  std::vector<Asked> asked_;       // and not answered yet
+  std::vector<SessionPtr> ended_;  // and not released yet
+
+  std::vector<SessionPtr> driven_;  // the driver's, and what follows
+  std::vector<Watch> watches_;
+};
+
+}  // namespace rdmacoll

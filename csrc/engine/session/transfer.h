@@ -1,0 +1,45 @@
+// Transfer: a read or a write of a peer's memory that is under way. What it moves, and when it has
+// ended, each kind says in a file of its own. Floor: engine/session. Thread: the driver.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "csrc/base/status.h"
+#include "csrc/engine/session/mover.h"
+#include "csrc/engine/work/work.h"
+
+namespace rdmacoll {
+
+class Transfer {
+ public:
+  virtual ~Transfer() = default;
+
+  enum class State : uint8_t {
+    Waits,  // nothing could be done now
+    Moved,  // something was
+    Ended,  // status() says how
+  };
+  // A round.
+  virtual State advance(const Way& way) = 0;
+  // Whether the transport may still read or write memory of this process for it: then it cannot be
+  // ended by anybody but the transport.
+  virtual bool is_under_way() const = 0;
+  // It will not be gone on with, and is not under way.
+  virtual void let_go([[maybe_unused]] const Way& way) {}
+  // For people: "read of 4096 bytes".
+  virtual std::string describe() const = 0;
+
+  const Status& status() const { return status_; }
+
+  WorkPtr work;
+  int64_t deadline_ns = 0;
+  // What is looked at when it has ended well; nullptr: nothing is.
+  std::function<Status()> verdict{};
+
+ protected:
+  Status status_;
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,122 @@
+// Remote: memory of other processes as a device, and of this one for others: what is exposed here,
+// and what is open there. The face of the floor.
+// Floor: remote. Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "csrc/base/clock.h"
+#include "csrc/base/status.h"
+#include "csrc/engine/connect/transports.h"
+#include "csrc/engine/drive/progress.h"
+#include "csrc/engine/session/sessions.h"
+#include "csrc/remote/exposure.h"
+#include "csrc/remote/opened.h"
+#include "csrc/remote/remote_memory.h"
+
+namespace rdmacoll {
+
+// What it stands on; `keeps` holds all of it.
+struct RemoteContext {
+  Transports& transports;
+  Sessions& sessions;
+  Progress& progress;
+  const Clock& clock;
+  std::shared_ptr<void> keeps;
+};
+
+struct RemoteStats {
+  uint64_t memory_bytes = 0;  // of this process, that others can reach
+  uint64_t exposures = 0;
+  uint64_t openings = 0;  // of these, by others
+  uint64_t opened = 0;    // of others, by this process
+};
+
+class Remote final : public Responder {
+ public:
+  // One for the sessions of a process.
+  explicit Remote(RemoteContext context);
+  // Nothing is exposed any more.
+  ~Remote() override;
+  Remote(const Remote&) = delete;
+  Remote& operator=(const Remote&) = delete;
+
+  // --- this process -----------------------------------------------------------------------------
+  Result<RemoteMemoryPtr> allocate(uint64_t bytes, Others others);
+  // That in which these bytes lie; nullptr: they are in none.
+  RemoteMemoryPtr memory_of(const void* data, uint64_t bytes) const {
+    return memories_->find(data, bytes);
+  }
+  // Others can open it by its name from now on. The memory has the rights that the info says, or
+  // more. InvalidArgument: the name is taken, empty or too long, or the range is not of the memory.
+  Status expose(ExposureInfo info, RemoteMemoryPtr memory, uint64_t offset);
+  // The most that anybody who has opened it has notified.
+  Result<uint64_t> notified(const std::string& name) const;
+  // Ends once that is at least so much.
+  Result<WorkPtr> wait_notified(const std::string& name, uint64_t at_least, int64_t timeout_ms);
+  // Nobody opens it any more, and who has it open reads and writes it no more. Timeout names who
+  // has not said so in time; they may still do.
+  Status revoke(const std::string& name, int64_t timeout_ms, const InterruptCheck& interrupt);
+  RemoteStats stats() const;
+
+  // --- others -----------------------------------------------------------------------------------
+  // None of these takes an Opened that was closed. What is read into, or written from, stays valid
+  // until the work is done.
+  //
+  // What is exposed under the name by the process of an address, which `who` names to people; waits
+  // until it is.
+  Result<OpenedPtr> open(const std::string& address, const std::string& who,
+                         const std::string& name, int64_t timeout_ms,
+                         const InterruptCheck& interrupt);
+  void close(const OpenedPtr& opened);
+  WorkPtr read(const OpenedPtr& opened, uint64_t offset, void* data, uint64_t bytes,
+               int64_t timeout_ms);
+  // notify: 0: it is not.
+  WorkPtr write(const OpenedPtr& opened, uint64_t offset, const void* data, uint64_t bytes,
+                uint64_t notify, int64_t timeout_ms);
+  WorkPtr snapshot(const OpenedPtr& opened, void* data, uint64_t newer_than,
+                   std::shared_ptr<uint64_t> version, int64_t timeout_ms);
+  // Ends when all that this process has written there before can be seen there.
+  WorkPtr fence(const OpenedPtr& opened, int64_t timeout_ms);
+
+  Status wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt);
+
+  // --- the sessions (Responder) -----------------------------------------------------------------
+  Result<std::string> answer(const SessionPtr& session, const std::string& text) override;
+  void note_end(const SessionPtr& session) override;
+
+ private:
+  Result<std::string> answer_open(const SessionPtr& session, const TaggedFields& asked);
+  Result<std::string> answer_close(const SessionPtr& session, const TaggedFields& asked);
+  Result<std::string> answer_revoke(const SessionPtr& session, const TaggedFields& asked);
+  Result<std::string> answer_forget(const SessionPtr& session, const TaggedFields& asked);
+  std::shared_ptr<Exposure> exposure(const std::string& name) const;
+  Result<std::string> ask(const SessionPtr& session, const TaggedFields& what, int64_t timeout_ms,
+                          const InterruptCheck& interrupt);
+  RequestPtr request(const TaggedFields& what, int64_t timeout_ms) const;
+  Result<OpenedPtr> make_opened(const SessionPtr& session, const std::string& who,
+                                const std::string& name, const TaggedFields& told, uint64_t number,
+                                Deadline deadline);
+  Result<OpenMemoryPtr> open_memory(const SessionPtr& session, const std::string& key,
+                                    Deadline deadline);
+  // make: of the memory's region, a transfer.
+  template <typename Make>
+  WorkPtr start(const OpenedPtr& opened, int64_t timeout_ms, Make make);
+  LocalSlice local(const Region& theirs, void* data, uint64_t bytes) const;
+  int64_t deadline_ns(int64_t timeout_ms) const;
+
+  RemoteContext context_;
+  const std::shared_ptr<RemoteMemories> memories_ = std::make_shared<RemoteMemories>();
+  mutable std::mutex mutex_;  // what follows; never the driver's
+  uint64_t numbers_ = 0;
+  std::map<std::string, std::shared_ptr<Exposure>> exposures_;
+  std::map<uint64_t, OpenedPtr> opened_;                                       // by their numbers
+  std::map<std::pair<SessionPtr, std::string>, OpenMemoryPtr> open_memories_;  // by their keys
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,107 @@
+// RemoteMemory. Floor: remote. Thread: any.
+#include "csrc/remote/remote_memory.h"
+
+#include "csrc/remote/fields.h"
+
+namespace rdmacoll {
+namespace {
+
+// Nobody waits for what is told with this.
+constexpr int64_t kForgetNs = 10'000'000'000;
+
+}  // namespace
+
+void RemoteMemories::add(RemoteMemory& memory) {
+  const std::lock_guard lock(mutex_);
+  all_.insert(&memory);
+}
+
+void RemoteMemories::remove(RemoteMemory& memory) {
+  const std::lock_guard lock(mutex_);
+  all_.erase(&memory);
+}
+
+// Under the mutex.
+RemoteMemory* RemoteMemories::at(const void* data, uint64_t bytes) const {
+  for (RemoteMemory* memory : all_) {
+    // The offset wraps for what lies before it.
+    if (memory->region().holds(memory->offset_of(data), bytes)) return memory;
+  }
+  return nullptr;
+}
+
+// One that is about to end is none any more.
+RemoteMemoryPtr RemoteMemories::find(const void* data, uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  RemoteMemory* memory = at(data, bytes);
+  return memory == nullptr ? nullptr : memory->weak_from_this().lock();
+}
+
+RegionId RemoteMemories::region_of(const void* data, uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  const RemoteMemory* memory = at(data, bytes);
+  return memory == nullptr ? kNoRegion : memory->region().id;
+}
+
+uint64_t RemoteMemories::bytes() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t bytes = 0;
+  for (const RemoteMemory* memory : all_) bytes += memory->bytes();
+  return bytes;
+}
+
+void RemoteMemories::forget(const SessionPtr& session) const {
+  const std::lock_guard lock(mutex_);
+  for (RemoteMemory* memory : all_) memory->forget(session);
+}
+
+Result<RemoteMemoryPtr> RemoteMemory::make(const RemoteMemoryContext& context, uint64_t bytes,
+                                           Others others) {
+  auto made = SharedSegment::create(bytes, others);
+  if (!made.ok()) return made.status();
+  auto segment = std::make_shared<SharedSegment>(made.take());
+  const Access access = others == Others::Write ? Access::Full : Access::ReadOnly;
+  auto region = context.transports.add_region(RegionMemory::all_of(segment, access));
+  if (!region.ok()) return region.status();
+  return RemoteMemoryPtr(new RemoteMemory(context, std::move(segment), region.value()));
+}
+
+RemoteMemory::RemoteMemory(RemoteMemoryContext context, std::shared_ptr<SharedSegment> segment,
+                           Region region)
+    : context_(std::move(context)), segment_(std::move(segment)), region_(region) {
+  context_.all->add(*this);
+}
+
+RemoteMemory::~RemoteMemory() {
+  context_.all->remove(*this);
+  context_.transports.release_region(region_.id, Release::Withdraw);
+  for (const auto& [session, key] : offered_) {
+    auto forget = std::make_shared<Request>();
+    forget->work = std::make_shared<Work>();
+    forget->text = encode(TaggedFields{{fields::kDo, fields::kForget}, {fields::kKey, key}});
+    forget->deadline_ns = context_.sessions.now_ns() + kForgetNs;
+    // Where it cannot be told the other has ended.
+    static_cast<void>(context_.sessions.submit(*session, std::move(forget)));
+  }
+}
+
+Result<std::string> RemoteMemory::offer(const SessionPtr& session) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = offered_.find(session); known != offered_.end()) return known->second;
+  Path path;
+  path.transport = session->link().transport;
+  path.peer = session->link().peer;
+  Transports& transports = context_.transports;
+  auto key = transports.key_over(path, transports.region_key(region_.id));
+  if (!key.ok()) return key.status();
+  RDMACOLL_RETURN_IF_ERROR(transports.offer_region(path, region_.id, kNoNote));
+  offered_.emplace(session, key.value());
+  return key;
+}
+
+void RemoteMemory::forget(const SessionPtr& session) {
+  const std::lock_guard lock(mutex_);
+  offered_.erase(session);
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,263 @@
+// Remote: what this process opens of others, reads and writes there. Floor: remote. Thread: any.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "csrc/engine/session/read_write.h"
+#include "csrc/remote/fields.h"
+#include "csrc/remote/remote.h"
+#include "csrc/remote/snapshot.h"
+
+namespace rdmacoll {
+namespace {
+
+// How soon one asks again for what is not exposed yet.
+constexpr std::chrono::milliseconds kAskAgain{2};
+
+Status bad_reply(const std::string& who) {
+  return Status(StatusCode::PeerFailed,
+                who + " has answered what makes no sense; install the same rdmacoll on both sides");
+}
+
+}  // namespace
+
+Status Remote::wait(Work& work, int64_t timeout_ms, const InterruptCheck& interrupt) {
+  Work* const works[] = {&work};
+  RDMACOLL_RETURN_IF_ERROR(context_.progress.wait(works, timeout_ms, interrupt));
+  return work.status();
+}
+
+RequestPtr Remote::request(const TaggedFields& what, int64_t timeout_ms) const {
+  auto made = std::make_shared<Request>();
+  made->work = std::make_shared<Work>();
+  made->text = encode(what);
+  made->deadline_ns = deadline_ns(timeout_ms);
+  return made;
+}
+
+Result<std::string> Remote::ask(const SessionPtr& session, const TaggedFields& what,
+                                int64_t timeout_ms, const InterruptCheck& interrupt) {
+  const RequestPtr made = request(what, timeout_ms);
+  RDMACOLL_RETURN_IF_ERROR(context_.sessions.submit(*session, made));
+  RDMACOLL_RETURN_IF_ERROR(wait(*made->work, -1, interrupt));
+  return made->reply;
+}
+
+Result<OpenedPtr> Remote::open(const std::string& address, const std::string& who,
+                               const std::string& name, int64_t timeout_ms,
+                               const InterruptCheck& interrupt) {
+  const Deadline deadline = Deadline::after_ms(context_.clock, timeout_ms);
+  auto session = context_.sessions.meet(address, who, deadline, interrupt);
+  if (!session.ok()) return session.status();
+  uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = ++numbers_;
+  }
+  while (true) {
+    const int64_t left_ms = std::max<int64_t>(deadline.left_ms(context_.clock), 1);
+    auto told = ask(session.value(),
+                    {{fields::kDo, fields::kOpen},
+                     {fields::kName, name},
+                     {fields::kNumber, std::to_string(number)}},
+                    left_ms, interrupt);
+    if (!told.ok()) return told.status();
+    if (!told.value().empty()) {
+      auto fields = parse_tagged_fields(told.value());
+      if (!fields.ok()) return bad_reply(who);
+      return make_opened(session.value(), who, name, fields.value(), number, deadline);
+    }
+    if (deadline.passed(context_.clock)) {
+      return Status(StatusCode::Timeout, who + " has exposed nothing under name='" + name +
+                                             "' within " + std::to_string(timeout_ms) + " ms");
+    }
+    if (interrupt) RDMACOLL_RETURN_IF_ERROR(interrupt());
+    std::this_thread::sleep_for(kAskAgain);
+  }
+}
+
+Result<OpenedPtr> Remote::make_opened(const SessionPtr& session, const std::string& who,
+                                      const std::string& name, const TaggedFields& told,
+                                      uint64_t number, Deadline deadline) {
+  const auto offset = number_of(told, fields::kOffset);
+  const auto bytes = number_of(told, fields::kBytes);
+  if (!offset || !bytes) return bad_reply(who);
+  auto memory = open_memory(session, field_of(told, fields::kKey), deadline);
+  if (!memory.ok()) return memory.status();
+  ExposureInfo info{.name = name,
+                    .bytes = *bytes,
+                    .is_writable = !field_of(told, fields::kWritable).empty(),
+                    .has_versions = !field_of(told, fields::kVersions).empty(),
+                    .meta = field_of(told, fields::kMeta)};
+  std::optional<uint32_t> line;
+  if (const auto given = number_of(told, fields::kLine)) {
+    if (*given >= kNotificationLines) return bad_reply(who);
+    line = static_cast<uint32_t>(*given);
+  }
+  if (*bytes > (uint64_t{1} << 56)) return bad_reply(who);
+  const uint64_t spans = info.has_versions ? versions_bytes(*bytes) : *bytes;
+  if (!memory.value()->region.holds(*offset, spans)) return bad_reply(who);
+  auto opened =
+      std::make_shared<Opened>(memory.value(), who, std::move(info), *offset, number, line);
+  const std::lock_guard lock(mutex_);
+  opened_.emplace(number, opened);
+  return opened;
+}
+
+// Memory that is opened stays open until its owner says to forget it: it serves all that this
+// process opens there.
+Result<OpenMemoryPtr> Remote::open_memory(const SessionPtr& session, const std::string& key,
+                                          Deadline deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = open_memories_.find({session, key});
+    if (known != open_memories_.end()) return known->second;
+  }
+  const Link& link = session->link();
+  auto region = link.transport->open_region(link.peer, key, deadline);
+  if (!region.ok()) return region.status();
+  const std::lock_guard lock(mutex_);
+  OpenMemoryPtr& memory = open_memories_[{session, key}];
+  if (memory == nullptr) memory = std::make_shared<OpenMemory>(session, region.value());
+  return memory;
+}
+
+void Remote::close(const OpenedPtr& opened) {
+  {
+    const std::lock_guard lock(mutex_);
+    opened_.erase(opened->number);
+  }
+  // Where it cannot be told the other has ended. Nobody waits for the answer.
+  constexpr int64_t kToldMs = 10'000;
+  static_cast<void>(context_.sessions.submit(
+      *opened->session,
+      request({{fields::kDo, fields::kClose}, {fields::kNumber, std::to_string(opened->number)}},
+              kToldMs)));
+}
+
+// --- what its owner asks -------------------------------------------------------------------------
+
+// Aborted: something is under way there still; ask again.
+Result<std::string> Remote::answer_revoke(const SessionPtr& session, const TaggedFields& asked) {
+  const auto number = number_of(asked, fields::kNumber);
+  if (!number) return Status(StatusCode::InvalidArgument, "a revocation has a number");
+  const std::lock_guard lock(mutex_);
+  const auto found = opened_.find(*number);
+  if (found == opened_.end() || found->second->session != session) return std::string();
+  found->second->revoke();
+  if (!found->second->is_used()) return std::string();
+  return Status(StatusCode::Aborted, "it still reads or writes there");
+}
+
+Result<std::string> Remote::answer_forget(const SessionPtr& session, const TaggedFields& asked) {
+  const std::lock_guard lock(mutex_);
+  open_memories_.erase({session, field_of(asked, fields::kKey)});
+  return std::string();
+}
+
+// --- reading and writing -------------------------------------------------------------------------
+
+namespace {
+
+WorkPtr ended(Status status) {
+  auto work = std::make_shared<Work>();
+  static_cast<void>(work->finish(std::move(status)));  // it has no callbacks yet
+  return work;
+}
+
+Status out_of_range(const Opened& opened, uint64_t offset, uint64_t bytes) {
+  return Status(StatusCode::InvalidArgument, std::to_string(bytes) + " bytes from byte " +
+                                                 std::to_string(offset) + " on are not in '" +
+                                                 opened.info.name + "', which has " +
+                                                 std::to_string(opened.info.bytes));
+}
+
+bool holds(const Opened& opened, uint64_t offset, uint64_t bytes) {
+  return offset <= opened.info.bytes && bytes <= opened.info.bytes - offset;
+}
+
+}  // namespace
+
+// Without a region: the transport reads any memory, or it is staged.
+LocalSlice Remote::local(const Region& theirs, void* data, uint64_t bytes) const {
+  LocalSlice slice{static_cast<std::byte*>(data), bytes, kNoRegion};
+  if (theirs.base != nullptr || bytes == 0) return slice;
+  if (const Heap* heap = context_.transports.heap()) {
+    if (const auto part = heap->part_of(slice.data, bytes)) slice.region = part->region;
+  }
+  if (slice.region == kNoRegion) slice.region = memories_->region_of(data, bytes);
+  return slice;
+}
+
+// The transfer holds what it moves between, until it has ended.
+template <typename Make>
+WorkPtr Remote::start(const OpenedPtr& opened, int64_t timeout_ms, Make make) {
+  const auto use = opened->use();
+  if (use == nullptr || !opened->session->failure().ok()) return ended(opened->why_not());
+  std::unique_ptr<Transfer> transfer = make(use->memory->region);
+  auto work = std::make_shared<Work>();
+  transfer->work = work;
+  transfer->deadline_ns = deadline_ns(timeout_ms);
+  transfer->verdict = [opened, use] { return opened->failure(); };
+  const Status submitted = context_.sessions.submit(*opened->session, std::move(transfer));
+  return submitted.ok() ? work : ended(submitted);
+}
+
+WorkPtr Remote::read(const OpenedPtr& opened, uint64_t offset, void* data, uint64_t bytes,
+                     int64_t timeout_ms) {
+  if (!holds(*opened, offset, bytes)) return ended(out_of_range(*opened, offset, bytes));
+  return start(opened, timeout_ms, [&](const Region& theirs) {
+    return std::make_unique<Read>(local(theirs, data, bytes), theirs, opened->offset + offset);
+  });
+}
+
+WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data, uint64_t bytes,
+                      uint64_t notify, int64_t timeout_ms) {
+  if (!holds(*opened, offset, bytes)) return ended(out_of_range(*opened, offset, bytes));
+  if (!opened->info.is_writable) {
+    return ended(Status(StatusCode::InvalidArgument,
+                        "'" + opened->info.name + "' of " + opened->who +
+                            " is for reading; its owner may expose it with access=\"rw\""));
+  }
+  if (notify > 0 && !opened->line) {
+    return ended(Status(StatusCode::Unsupported,
+                        opened->who + " takes notifications of " +
+                            std::to_string(kNotificationLines) +
+                            " openings of this process at a time, and others have them all; close "
+                            "some"));
+  }
+  if (notify > 0 && !opened->take_notification(notify)) {
+    return ended(Status(StatusCode::InvalidArgument,
+                        "notify=" + std::to_string(notify) + " is not larger than what '" +
+                            opened->info.name + "' was notified of before; count up"));
+  }
+  const Write::Notification notification{opened->line.value_or(0), notify};
+  return start(opened, timeout_ms, [&](const Region& theirs) {
+    // put() only reads it.
+    const LocalSlice mine = local(theirs, const_cast<void*>(data), bytes);
+    return std::make_unique<Write>(mine, theirs, opened->offset + offset, notification);
+  });
+}
+
+WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t newer_than,
+                         std::shared_ptr<uint64_t> version, int64_t timeout_ms) {
+  if (!opened->info.has_versions) {
+    return ended(Status(StatusCode::InvalidArgument,
+                        "'" + opened->info.name + "' of " + opened->who + " has no versions"));
+  }
+  return start(opened, timeout_ms, [&](const Region& theirs) {
+    return std::make_unique<Snapshot>(local(theirs, data, opened->info.bytes), theirs,
+                                      opened->offset, newer_than, std::move(version));
+  });
+}
+
+// The answer comes from its linker's thread, which has seen the request after what was written.
+WorkPtr Remote::fence(const OpenedPtr& opened, int64_t timeout_ms) {
+  if (const Status failure = opened->failure(); !failure.ok()) return ended(failure);
+  const RequestPtr made = request({{fields::kDo, fields::kFence}}, timeout_ms);
+  const Status submitted = context_.sessions.submit(*opened->session, made);
+  return submitted.ok() ? made->work : ended(submitted);
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,37 @@
+"""Remote memory: tensors of other processes, read and written where they lie.
+
+A process exposes a tensor under a name; others of its job open it by that name and read or write
+it, without its program's help and without a copy on the way:
+
+    weights = remote.empty(1024, 1024)                 # on the owner
+    remote.expose(weights, "weights")
+
+    there = remote.open("weights", on=0)               # on another rank
+    here = there[:128].read()
+
+`publish` and `subscribe` do the same for a model's whole state, in versions of which nobody reads a
+part. docs/REMOTE.md says what holds for rights, failures and memory.
+"""
+
+from .errors import PeerError, RevokedError
+from .exposing import Exposure, empty, empty_like, expose
+from .opening import RemoteTensor, RemoteWork, open
+from .process import stats
+from .publishing import Publication, Subscription, publish, subscribe
+
+__all__ = [
+    "Exposure",
+    "PeerError",
+    "Publication",
+    "RemoteTensor",
+    "RemoteWork",
+    "RevokedError",
+    "Subscription",
+    "empty",
+    "empty_like",
+    "expose",
+    "open",
+    "publish",
+    "stats",
+    "subscribe",
+]

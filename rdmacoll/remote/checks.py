@@ -1,0 +1,42 @@
+"""What the arguments of remote memory must be. Each names the argument, its value and a remedy."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+ACCESS = ("r", "rw")
+
+
+def check_access(access: str) -> None:
+    if access not in ACCESS:
+        raise ValueError(f'access={access!r}; give "r" (others read) or "rw" (and write)')
+
+
+def check_name(name: str) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"name is a {type(name).__name__}; give a string")
+
+
+def check_timeout(timeout: float) -> None:
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool):
+        raise TypeError(f"timeout is a {type(timeout).__name__}; give seconds")
+    if math.isnan(timeout) or timeout < 0:
+        raise ValueError(f"timeout={timeout}; give 0 seconds or more")
+
+
+def check_tensor(argument: str, tensor: torch.Tensor) -> None:
+    """A dense tensor on the CPU, whose elements lie one behind the other."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{argument} is a {type(tensor).__name__}; give a tensor")
+    if tensor.layout != torch.strided or tensor.device.type != "cpu":
+        raise ValueError(
+            f"{argument} is {tensor.layout} on {tensor.device}; remote memory takes strided "
+            "tensors on the CPU: copy it there first"
+        )
+    if not tensor.is_contiguous():
+        raise ValueError(
+            f"{argument} has shape {tuple(tensor.shape)} and strides {tensor.stride()}, which are "
+            "not contiguous; give a slice of rows, or call contiguous() first"
+        )

@@ -1,0 +1,55 @@
+"""The kind of a tensor, dtype and shape, as the owner tells it to who opens it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+
+import torch
+
+from .errors import PeerError
+
+MOST_DIMENSIONS = 64
+
+
+@dataclass(frozen=True)
+class Kind:
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """Of one index of the first dimension."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+    def encode(self) -> str:
+        return json.dumps([str(self.dtype).removeprefix("torch."), list(self.shape)])
+
+
+def kind_of(tensor: torch.Tensor) -> Kind:
+    return Kind(tensor.dtype, tuple(tensor.shape))
+
+
+def decode(text: bytes, holds_bytes: int | None, who: str) -> Kind:
+    """PeerError for what encode() has not made. It comes from another process.
+
+    holds_bytes: what it must have; None: anything.
+    """
+    try:
+        name, shape = json.loads(text)
+        dtype = getattr(torch, name)
+        right = (
+            isinstance(dtype, torch.dtype)
+            and len(shape) <= MOST_DIMENSIONS
+            and all(type(n) is int and n >= 0 for n in shape)
+        )
+    except (ValueError, TypeError, AttributeError):
+        right = False
+    if not right or holds_bytes not in (None, Kind(dtype, tuple(shape)).bytes):
+        raise PeerError(f"{who} says of what it exposes what makes no sense: {text[:80]!r}")
+    return Kind(dtype, tuple(shape))

@@ -1,0 +1,231 @@
+"""The other side: what another process exposes, read and written from here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+
+from .checks import check_name, check_tensor, check_timeout
+from .kind import Kind, decode, kind_of
+from .process import backend, face
+
+if TYPE_CHECKING:
+    from .. import _C
+
+DEFAULT_TIMEOUT_S = 60.0
+
+
+class RemoteWork:
+    """A read, a write or a wait in flight. It keeps its tensor until it has ended."""
+
+    def __init__(self, work: _C.RemoteWork, result: torch.Tensor | None = None) -> None:
+        self._work = work
+        self._result = result
+
+    def done(self) -> bool:
+        """Whether it has ended, well or not. Somebody waits, or a thread of rdmacoll drives it."""
+        return self._work.done()
+
+    def wait(self, timeout: float | None = None) -> torch.Tensor | None:
+        """Waits for its end; returns the tensor that was read into.
+
+        timeout: in seconds, of this wait alone; the work stays in flight, and may use its tensor.
+        Raises TimeoutError, RevokedError, PeerError. Any thread.
+        """
+        if timeout is not None:
+            check_timeout(timeout)
+        self._work.wait(-1.0 if timeout is None else timeout)
+        return self._result
+
+
+class RemoteTensor:
+    """A tensor of another process, or some rows of it. As remote.open() makes it.
+
+    An index or a slice of the first dimension gives a part: there[3], there[10:20], there[3][:8].
+    It is closed when Python lets go of the last part of it.
+    """
+
+    def __init__(self, opened: _C.RemoteOpened, kind: Kind, offset: int, name: str) -> None:
+        self._opened = opened
+        self._kind = kind
+        self._offset = offset
+        self._name = name
+
+    @property
+    def shape(self) -> torch.Size:
+        return torch.Size(self._kind.shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._kind.dtype
+
+    @property
+    def access(self) -> str:
+        """What its owner lets others do: "r" or "rw"."""
+        return "rw" if self._opened.writable else "r"
+
+    def __len__(self) -> int:
+        if not self._kind.shape:
+            raise TypeError("a tensor without dimensions has no length")
+        return self._kind.shape[0]
+
+    def __repr__(self) -> str:
+        return f"RemoteTensor({self._name!r}, shape={tuple(self.shape)}, dtype={self.dtype})"
+
+    def __getitem__(self, index: int | slice) -> RemoteTensor:
+        shape, row_bytes = self._kind.shape, self._kind.row_bytes
+        if not shape:
+            raise IndexError("a tensor without dimensions has no rows")
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise ValueError(
+                    f"step={index.step}; a part of a remote tensor is contiguous: take the rows "
+                    "between first and last, or each by itself"
+                )
+            first, end, _ = index.indices(shape[0])
+            rows = max(end - first, 0)
+            kind = Kind(self.dtype, (rows, *shape[1:]))
+            return RemoteTensor(self._opened, kind, self._offset + first * row_bytes, self._name)
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"index is a {type(index).__name__}; give an integer or a slice")
+        row = index + shape[0] if index < 0 else index
+        if not 0 <= row < shape[0]:
+            raise IndexError(f"index={index} is not in a tensor of {shape[0]} rows")
+        kind = Kind(self.dtype, shape[1:])
+        return RemoteTensor(self._opened, kind, self._offset + row * row_bytes, self._name)
+
+    def read(
+        self, out: torch.Tensor | None = None, timeout: float = DEFAULT_TIMEOUT_S
+    ) -> torch.Tensor:
+        """What it is there now, in `out` (of its shape and dtype), or in a new tensor.
+
+        While its owner or others write, parts of it may be of before and of after; publish() and
+        subscribe() are for whole versions. timeout: in seconds. Any thread.
+        Raises ValueError for another `out`, TimeoutError, RevokedError, PeerError.
+        """
+        result = self.read_async(out, timeout).wait()
+        assert result is not None
+        return result
+
+    def read_async(
+        self, out: torch.Tensor | None = None, timeout: float = DEFAULT_TIMEOUT_S
+    ) -> RemoteWork:
+        """The same as a work, whose wait() returns the tensor."""
+        check_timeout(timeout)
+        if out is None:
+            out = torch.empty(self.shape, dtype=self.dtype)
+        self._check(out, "out")
+        return RemoteWork(self._opened.read(self._offset, out, timeout), out)
+
+    def read_rows(
+        self,
+        rows: torch.Tensor | list[int],
+        out: torch.Tensor | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+    ) -> torch.Tensor:
+        """These rows, in their order, as torch's index_select(0, rows). All are read at once.
+
+        rows: indices, each of which may come more than once. Raises IndexError for one that is not
+        of this tensor, before anything is read; else as read().
+        """
+        check_timeout(timeout)
+        wanted = torch.as_tensor(rows, dtype=torch.int64).flatten().tolist()
+        if not self._kind.shape:
+            raise IndexError("a tensor without dimensions has no rows")
+        for row in wanted:
+            if not 0 <= row < len(self):
+                raise IndexError(f"row {row} is not in a tensor of {len(self)} rows")
+        shape = (len(wanted), *self._kind.shape[1:])
+        if out is None:
+            out = torch.empty(shape, dtype=self.dtype)
+        RemoteTensor(self._opened, Kind(self.dtype, shape), 0, self._name)._check(out, "out")
+        works = []
+        first = 0
+        while first < len(wanted):
+            end = first + 1
+            while end < len(wanted) and wanted[end] == wanted[end - 1] + 1:
+                end += 1
+            part = self[wanted[first] : wanted[first] + end - first]
+            works.append(part.read_async(out[first:end], timeout))
+            first = end
+        for work in works:
+            work.wait()
+        return out
+
+    def write(
+        self,
+        data: torch.Tensor,
+        notify: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        """Writes the tensor there. When this returns, `data` may be changed.
+
+        notify: a number that the owner sees (Exposure.wait_notify) once it sees the data; larger
+        than all before it from here. Without it fence() tells that the data are there.
+        Raises ValueError for another shape or dtype, for a tensor that is for reading, and for a
+        number that is not larger; TimeoutError, RevokedError, PeerError.
+        """
+        self.write_async(data, notify, timeout).wait()
+
+    def write_async(
+        self,
+        data: torch.Tensor,
+        notify: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+    ) -> RemoteWork:
+        """The same as a work; `data` must not be changed before it has ended."""
+        check_timeout(timeout)
+        self._check(data, "data")
+        if notify is not None and notify < 1:
+            raise ValueError(f"notify={notify}; give 1 or more")
+        return RemoteWork(self._opened.write(self._offset, data, notify or 0, timeout))
+
+    def fence(self, timeout: float = DEFAULT_TIMEOUT_S) -> None:
+        """Waits until the owner sees all that this process has written there before."""
+        check_timeout(timeout)
+        RemoteWork(self._opened.fence(timeout)).wait()
+
+    def _check(self, tensor: torch.Tensor, argument: str) -> None:
+        check_tensor(argument, tensor)
+        if kind_of(tensor) != self._kind:
+            raise ValueError(
+                f"{argument} has shape {tuple(tensor.shape)} and dtype {tensor.dtype}; "
+                f"{self._name!r} there has {tuple(self.shape)} and {self.dtype}"
+            )
+
+
+def open(
+    name: str,
+    on: int,
+    timeout: float = DEFAULT_TIMEOUT_S,
+    group: dist.ProcessGroup | None = None,
+) -> RemoteTensor:
+    """The tensor that rank `on` of the group exposes under this name; waits until it does.
+
+    The owner's program may compute meanwhile. timeout: in seconds. Any thread.
+    Raises ValueError for a rank that is not of the group, or this one; TimeoutError, PeerError.
+    """
+    check_name(name)
+    check_timeout(timeout)
+    opened = open_raw(name, on, timeout, group)
+    kind = decode(opened.meta, opened.bytes, f"rank {on}")
+    return RemoteTensor(opened, kind, 0, name)
+
+
+def open_raw(
+    name: str, on: int, timeout: float, group: dist.ProcessGroup | None
+) -> _C.RemoteOpened:
+    of_group = backend(group)
+    world = of_group.size()
+    if isinstance(on, bool) or not isinstance(on, int):
+        raise TypeError(f"on is a {type(on).__name__}; give a rank")
+    if not 0 <= on < world:
+        raise ValueError(f"on={on} is not a rank of a group of {world}")
+    if on == of_group.rank():
+        raise ValueError(f"on={on} is this rank itself; use the tensor that it has exposed")
+    address = of_group._address_of(on)
+    if address is None:
+        raise ValueError(f"rank {on} is not known to this rank any more; make the group anew")
+    return face(group).open(address, f"rank {on}", name, timeout)

@@ -1,0 +1,261 @@
+// Remote memory between processes, which are threads here: what is exposed, opened, read, written,
+// notified of, published and revoked.
+#include "csrc/remote/remote.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "csrc/remote/publication.h"
+#include "csrc/transport/shm/transport.h"
+#include "csrc/transport/tcp/transport.h"
+#include "tests/unit/remote/processes.h"
+
+namespace rdmacoll {
+namespace {
+
+TEST_P(RemoteTest, ReadsWhatIsExposed) {
+  run(2, [&](RemoteProcess& p) {
+    if (p.rank() == 1) {
+      const auto memory = p.memory(1 << 20, Others::OnlyRead);
+      for (uint64_t i = 0; i < memory->bytes(); ++i) memory->data()[i] = std::byte(i % 251);
+      p.expose({.name = "w", .bytes = 100'000, .meta = "what it is"}, memory, 4096);
+      p.meet();
+      return;
+    }
+    const OpenedPtr w = p.open("w", 1);  // waits until it is exposed
+    EXPECT_EQ(w->info.bytes, 100'000u);
+    EXPECT_EQ(w->info.meta, "what it is");
+    std::vector<std::byte> all(100'000);
+    p.good(p.remote().read(w, 0, all.data(), all.size(), kSoonMs));
+    for (uint64_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], std::byte((4096 + i) % 251));
+    std::vector<std::byte> part(16);
+    p.good(p.remote().read(w, 99'984, part.data(), part.size(), kSoonMs));
+    EXPECT_TRUE(std::equal(part.begin(), part.end(), all.end() - 16));
+    p.good(p.remote().read(w, 100'000, nullptr, 0, kSoonMs));
+    const Status outside = p.wait(p.remote().read(w, 99'985, part.data(), 16, kSoonMs));
+    EXPECT_EQ(outside.code(), StatusCode::InvalidArgument);
+    EXPECT_NE(outside.message().find("'w', which has 100000"), std::string::npos);
+    const Status refused = p.wait(p.remote().write(w, 0, part.data(), 16, 0, kSoonMs));
+    EXPECT_EQ(refused.code(), StatusCode::InvalidArgument);
+    p.meet();
+  });
+}
+
+TEST_P(RemoteTest, NotifiesAfterTheData) {
+  constexpr uint64_t kWords = 3'000'000;
+  constexpr uint64_t kRounds = 5;
+  run(2, [&](RemoteProcess& p) {
+    if (p.rank() == 1) {
+      const auto memory = p.memory(kWords * 8, Others::Write);
+      p.expose({.name = "x", .bytes = kWords * 8, .is_writable = true}, memory, 0);
+      const auto* words = reinterpret_cast<const uint64_t*>(memory->data());
+      for (uint64_t round = 1; round <= kRounds; ++round) {
+        p.good(p.remote().wait_notified("x", round, kSoonMs).take());
+        ASSERT_TRUE(std::all_of(words, words + kWords, [&](uint64_t w) { return w == round; }));
+        p.meet();
+      }
+      const Status late = p.wait(p.remote().wait_notified("x", kRounds + 1, 30).take());
+      EXPECT_EQ(late.code(), StatusCode::Timeout);
+      EXPECT_EQ(p.remote().notified("x").value(), kRounds);
+      return;
+    }
+    const OpenedPtr x = p.open("x", 1);
+    for (uint64_t round = 1; round <= kRounds; ++round) {
+      std::vector<uint64_t> words(kWords, round);
+      p.good(p.remote().write(x, 0, words.data(), kWords * 8, round, kSoonMs));
+      p.meet();
+    }
+    const uint64_t word = 9;
+    const Status again = p.wait(p.remote().write(x, 0, &word, 8, kRounds, kSoonMs));
+    EXPECT_EQ(again.code(), StatusCode::InvalidArgument);
+  });
+}
+
+TEST_P(RemoteTest, AFenceComesBehindWhatWasWritten) {
+  run(2, [&](RemoteProcess& p) {
+    if (p.rank() == 1) {
+      const auto memory = p.memory(8 << 20, Others::Write);
+      p.expose({.name = "x", .bytes = 8 << 20, .is_writable = true}, memory, 0);
+      p.meet();
+      EXPECT_TRUE(std::all_of(memory->data(), memory->data() + memory->bytes(),
+                              [](std::byte b) { return b == std::byte{3}; }));
+      p.meet();
+      return;
+    }
+    const OpenedPtr x = p.open("x", 1);
+    const std::vector<std::byte> data(8 << 20, std::byte{3});
+    p.good(p.remote().write(x, 0, data.data(), data.size(), 0, kSoonMs));
+    p.good(p.remote().fence(x, kSoonMs));
+    p.meet();
+    p.meet();
+  });
+}
+
+TEST_P(RemoteTest, SnapshotsAreWholeVersions) {
+  constexpr uint64_t kWords = 20'000;
+  constexpr uint64_t kVersions = 400;
+  std::atomic<bool> ended{false};
+  run(3, [&](RemoteProcess& p) {
+    constexpr uint64_t kBytes = kWords * 8;
+    if (p.rank() == 2) {
+      const auto memory = p.memory(versions_bytes(kBytes), Others::OnlyRead);
+      p.expose({.name = "m", .bytes = kBytes, .has_versions = true}, memory, 0);
+      Publication publication(memory, 0, kBytes);
+      for (uint64_t version = 1; version <= kVersions; ++version) {
+        auto* words = reinterpret_cast<uint64_t*>(publication.begin());
+        std::fill(words, words + kWords, version);
+        ASSERT_EQ(publication.complete(), version);
+      }
+      ended = true;
+      p.meet();
+      return;
+    }
+    const OpenedPtr m = p.open("m", 2);
+    std::vector<uint64_t> words(kWords);
+    uint64_t newest = 0;
+    auto version = std::make_shared<uint64_t>(0);
+    while (newest < kVersions) {
+      p.good(p.remote().snapshot(m, words.data(), newest, version, kSoonMs));
+      if (*version == 0) continue;
+      ASSERT_GT(*version, newest);
+      newest = *version;
+      ASSERT_TRUE(std::all_of(words.begin(), words.end(), [&](uint64_t w) { return w == newest; }));
+    }
+    p.good(p.remote().snapshot(m, words.data(), kVersions, version, kSoonMs));
+    EXPECT_EQ(*version, 0u) << "there is no newer one";
+    p.meet();
+  });
+}
+
+TEST_P(RemoteTest, WhatIsRevokedIsReadNoMore) {
+  run(2, [&](RemoteProcess& p) {
+    if (p.rank() == 1) {
+      const auto memory = p.memory(4096, Others::Write);
+      p.expose({.name = "x", .bytes = 4096, .is_writable = true}, memory, 0);
+      p.meet();
+      EXPECT_EQ(p.remote().stats().openings, 1u);
+      ASSERT_TRUE(p.remote().revoke("x", kSoonMs, {}).ok());
+      EXPECT_EQ(p.remote().stats().openings, 0u);
+      EXPECT_EQ(p.remote().revoke("x", kSoonMs, {}).code(), StatusCode::InvalidArgument);
+      p.meet();
+      p.expose({.name = "x", .bytes = 64}, memory, 0);
+      p.meet();
+      return;
+    }
+    OpenedPtr x = p.open("x", 1);
+    p.meet();
+    p.meet();
+    uint64_t word = 0;
+    const Status read = p.wait(p.remote().read(x, 0, &word, 8, kSoonMs));
+    EXPECT_EQ(read.code(), StatusCode::Aborted);
+    EXPECT_NE(read.message().find("rank 1 has taken 'x' back"), std::string::npos)
+        << read.message();
+    EXPECT_FALSE(p.wait(p.remote().write(x, 0, &word, 8, 1, kSoonMs)).ok());
+    EXPECT_FALSE(p.wait(p.remote().fence(x, kSoonMs)).ok());
+    const OpenedPtr anew = p.open("x", 1);
+    p.good(p.remote().read(anew, 0, &word, 8, kSoonMs));
+    EXPECT_EQ(anew->info.bytes, 64u);
+    p.meet();
+  });
+}
+
+// Its id is used again, and nothing stays pinned.
+TEST_P(RemoteTest, MemoryThatIsGoneIsClosedByAll) {
+  run(3, [](RemoteProcess& p) {
+    for (int round = 0; round < 20; ++round) {
+      if (p.rank() == 0) {
+        const auto memory = p.memory(4096, Others::OnlyRead);
+        memory->data()[0] = std::byte(round);
+        const std::string name = "r" + std::to_string(round);
+        p.expose({.name = name, .bytes = 64}, memory, 0);
+        p.meet();
+        ASSERT_TRUE(p.remote().revoke(name, kSoonMs, {}).ok());
+      } else {
+        const OpenedPtr r = p.open("r" + std::to_string(round), 0);
+        std::byte first{};
+        p.good(p.remote().read(r, 0, &first, 1, kSoonMs));
+        EXPECT_EQ(first, std::byte(round));
+        p.remote().close(r);
+        p.meet();
+      }
+      p.meet();
+    }
+    EXPECT_EQ(p.remote().stats().memory_bytes, 0u);
+    EXPECT_EQ(p.remote().stats().opened, 0u);
+  });
+}
+
+TEST_P(RemoteTest, SaysWhatIsWrong) {
+  run(2, [&](RemoteProcess& p) {
+    if (p.rank() == 1) {
+      const auto memory = p.memory(4096, Others::OnlyRead);
+      const auto expose = [&](ExposureInfo info, uint64_t offset) {
+        return p.remote().expose(std::move(info), memory, offset);
+      };
+      EXPECT_EQ(expose({.name = "", .bytes = 1}, 0).code(), StatusCode::InvalidArgument);
+      EXPECT_EQ(expose({.name = std::string(256, 'x'), .bytes = 1}, 0).code(),
+                StatusCode::InvalidArgument);
+      EXPECT_EQ(expose({.name = "x", .bytes = 4097}, 0).code(), StatusCode::InvalidArgument);
+      EXPECT_EQ(expose({.name = "x", .bytes = 1}, 4096).code(), StatusCode::InvalidArgument);
+      EXPECT_EQ(expose({.name = "x", .bytes = 1, .is_writable = true}, 0).code(),
+                StatusCode::InvalidArgument);
+      EXPECT_EQ(expose({.name = "x", .bytes = 1, .meta = std::string(513, 'x')}, 0).code(),
+                StatusCode::InvalidArgument);
+      EXPECT_TRUE(expose({.name = "x", .bytes = 1}, 0).ok());
+      EXPECT_EQ(expose({.name = "x", .bytes = 1}, 0).code(), StatusCode::InvalidArgument);
+      EXPECT_FALSE(p.remote().notified("y").ok());
+      EXPECT_FALSE(p.remote().wait_notified("y", 1, 10).ok());
+    } else {
+      const auto missing = p.remote().open(p.address(1), "rank 1", "nothing", 50, {});
+      EXPECT_EQ(missing.status().code(), StatusCode::Timeout);
+      EXPECT_NE(missing.status().message().find("name='nothing'"), std::string::npos);
+    }
+    p.meet();
+  });
+}
+
+TEST_P(RemoteTest, TheEndOfAnOwnerFailsWhatIsOpenThere) {
+  run(3, [](RemoteProcess& p) {
+    if (p.rank() == 1) {
+      p.expose({.name = "x", .bytes = 64}, p.memory(4096, Others::OnlyRead), 0);
+      p.meet();
+      p.leave();
+      return;
+    }
+    if (p.rank() == 0) {
+      const OpenedPtr x = p.open("x", 1);
+      p.meet();
+      Status status;
+      uint64_t word = 0;
+      while (status.ok()) status = p.wait(p.remote().read(x, 0, &word, 8, kSoonMs));
+      EXPECT_TRUE(status.code() == StatusCode::PeerFailed || status.code() == StatusCode::Aborted)
+          << status.message();
+      return;
+    }
+    p.meet();
+  });
+}
+
+OwnedTransports shm(const Clock& clock) {
+  return only(ShmTransport::open(Config{}, clock, ThisProcess::make().take()));
+}
+
+OwnedTransports tcp(const Clock& clock) {
+  return only(TcpTransport::open(Config{}, clock, ThisProcess::make().take()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sockets, RemoteTest,
+                         testing::Values(RemoteKind{"shm", true, shm},
+                                         RemoteKind{"tcp", false, tcp}),
+                         name_of);
+
+}  // namespace
+}  // namespace rdmacoll

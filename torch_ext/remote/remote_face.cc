@@ -1,0 +1,205 @@
+// RemoteFace. Floor: torch_ext/remote. Thread: see remote_face.h.
+#include "torch_ext/remote/remote_face.h"
+
+#include <ATen/ops/from_blob.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <cmath>
+#include <utility>
+
+#include "torch_ext/base/interrupt.h"
+#include "torch_ext/remote/remote_errors.h"
+#include "torch_ext/tensors/validate.h"
+
+namespace rdmacoll::torch_ext {
+namespace {
+
+int64_t milliseconds(double seconds) {
+  constexpr double kMostSeconds = 1e9;
+  return static_cast<int64_t>(std::ceil(std::min(seconds, kMostSeconds) * 1000));
+}
+
+at::Tensor bytes_at(std::byte* data, uint64_t bytes, std::shared_ptr<void> keeps) {
+  return at::from_blob(
+      data, {static_cast<int64_t>(bytes)}, [keeps = std::move(keeps)](void*) {},
+      at::TensorOptions().dtype(at::kByte));
+}
+
+// What a wait needs: no GIL, and an ear for Ctrl-C.
+template <typename Call>
+auto without_gil(Call call) {
+  PythonInterrupt interrupt;
+  auto result = [&] {
+    const WithoutGil without;
+    return call([&] { return interrupt.check(); });
+  }();
+  if constexpr (std::is_same_v<decltype(result), Status>) {
+    if (result.code() == StatusCode::Interrupted) interrupt.rethrow();
+    raise_if_failed(result);
+  } else {
+    if (result.status().code() == StatusCode::Interrupted) interrupt.rethrow();
+    raise_if_failed(result.status());
+    return result.take();
+  }
+}
+
+}  // namespace
+
+// --- works and what is open ----------------------------------------------------------------------
+
+void RemoteWork::wait(double timeout_s) {
+  const int64_t timeout_ms = timeout_s < 0 ? -1 : milliseconds(timeout_s);
+  without_gil([&](const InterruptCheck& interrupt) {
+    return face_->remote().wait(*work_, timeout_ms, interrupt);
+  });
+}
+
+RemoteOpened::~RemoteOpened() { face_->remote().close(opened_); }
+
+std::unique_ptr<RemoteWork> RemoteOpened::read(uint64_t offset, const at::Tensor& out,
+                                               double timeout_s) const {
+  Check("read").written(out, "out");
+  WorkPtr work =
+      face_->remote().read(opened_, offset, out.data_ptr(), out.nbytes(), milliseconds(timeout_s));
+  return std::make_unique<RemoteWork>(face_, std::move(work), out);
+}
+
+std::unique_ptr<RemoteWork> RemoteOpened::write(uint64_t offset, const at::Tensor& data,
+                                                uint64_t notify, double timeout_s) const {
+  Check("write").dense(data, "data");
+  WorkPtr work = face_->remote().write(opened_, offset, data.data_ptr(), data.nbytes(), notify,
+                                       milliseconds(timeout_s));
+  return std::make_unique<RemoteWork>(face_, std::move(work), data);
+}
+
+std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out, uint64_t newer_than,
+                                                   double timeout_s) const {
+  Check("snapshot").written(out, "out");
+  auto version = std::make_shared<uint64_t>(0);
+  WorkPtr work = face_->remote().snapshot(opened_, out.data_ptr(), newer_than, version,
+                                          milliseconds(timeout_s));
+  return std::make_unique<RemoteWork>(face_, std::move(work), out, std::move(version));
+}
+
+std::unique_ptr<RemoteWork> RemoteOpened::fence(double timeout_s) const {
+  WorkPtr work = face_->remote().fence(opened_, milliseconds(timeout_s));
+  return std::make_unique<RemoteWork>(face_, std::move(work), at::Tensor());
+}
+
+at::Tensor RemotePublication::begin() {
+  return bytes_at(publication_.begin(), publication_.bytes(), publication_.memory());
+}
+
+// --- the face ------------------------------------------------------------------------------------
+
+RemoteFace::RemoteFace(const RdmaBackend& backend) {
+  const Communicator& communicator = backend.communicator();
+  const EngineContext& context = communicator.context();
+  remote_ = std::make_unique<Remote>(RemoteContext{
+      context.transports, context.sessions, context.progress, context.clock, communicator.keeps()});
+}
+
+uint64_t RemoteFace::endpoint_of(const RdmaBackend& backend) {
+  return reinterpret_cast<uint64_t>(backend.communicator().keeps().get());
+}
+
+at::Tensor RemoteFace::allocate(uint64_t bytes, bool writable) {
+  const RemoteMemoryPtr memory = take_or_raise(
+      remote_->allocate(std::max<uint64_t>(bytes, 1), writable ? Others::Write : Others::OnlyRead));
+  return bytes_at(memory->data(), bytes, memory);
+}
+
+bool RemoteFace::holds(const at::Tensor& tensor) const {
+  return remote_->memory_of(tensor.data_ptr(), tensor.nbytes()) != nullptr;
+}
+
+void RemoteFace::expose(const std::string& name, const at::Tensor& tensor, bool writable,
+                        const std::string& meta) {
+  const RemoteMemoryPtr memory = remote_->memory_of(tensor.data_ptr(), tensor.nbytes());
+  if (memory == nullptr) throw pybind11::value_error("the tensor is not in remote memory");
+  raise_if_failed(remote_->expose(
+      {.name = name, .bytes = tensor.nbytes(), .is_writable = writable, .meta = meta}, memory,
+      memory->offset_of(tensor.data_ptr())));
+}
+
+std::unique_ptr<RemotePublication> RemoteFace::publish(const std::string& name, uint64_t bytes,
+                                                       const std::string& meta) {
+  const RemoteMemoryPtr memory =
+      take_or_raise(remote_->allocate(versions_bytes(bytes), Others::OnlyRead));
+  raise_if_failed(remote_->expose(
+      {.name = name, .bytes = bytes, .has_versions = true, .meta = meta}, memory, 0));
+  return std::make_unique<RemotePublication>(Publication(memory, 0, bytes));
+}
+
+uint64_t RemoteFace::notified(const std::string& name) const {
+  return take_or_raise(remote_->notified(name));
+}
+
+std::unique_ptr<RemoteWork> RemoteFace::wait_notified(const std::string& name, uint64_t at_least,
+                                                      double timeout_s) {
+  WorkPtr work = take_or_raise(remote_->wait_notified(name, at_least, milliseconds(timeout_s)));
+  return std::make_unique<RemoteWork>(shared_from_this(), std::move(work), at::Tensor());
+}
+
+void RemoteFace::revoke(const std::string& name, double timeout_s) {
+  without_gil([&](const InterruptCheck& interrupt) {
+    return remote_->revoke(name, milliseconds(timeout_s), interrupt);
+  });
+}
+
+std::map<std::string, uint64_t> RemoteFace::stats() const {
+  const RemoteStats stats = remote_->stats();
+  return {{"memory_bytes", stats.memory_bytes},
+          {"exposures", stats.exposures},
+          {"openings", stats.openings},
+          {"opened", stats.opened}};
+}
+
+std::shared_ptr<RemoteOpened> RemoteFace::open(const std::string& address, const std::string& who,
+                                               const std::string& name, double timeout_s) {
+  OpenedPtr opened = without_gil([&](const InterruptCheck& interrupt) {
+    return remote_->open(address, who, name, milliseconds(timeout_s), interrupt);
+  });
+  return std::make_shared<RemoteOpened>(shared_from_this(), std::move(opened));
+}
+
+// --- bindings ------------------------------------------------------------------------------------
+
+void bind_remote(pybind11::module_& module) {
+  namespace py = pybind11;
+  py::class_<RemoteWork>(module, "RemoteWork")
+      .def("done", &RemoteWork::done)
+      .def("wait", &RemoteWork::wait)
+      .def("version", &RemoteWork::version);
+  py::class_<RemoteOpened, std::shared_ptr<RemoteOpened>>(module, "RemoteOpened")
+      .def_property_readonly("bytes", [](const RemoteOpened& self) { return self.info().bytes; })
+      .def_property_readonly("writable",
+                             [](const RemoteOpened& self) { return self.info().is_writable; })
+      .def_property_readonly("has_versions",
+                             [](const RemoteOpened& self) { return self.info().has_versions; })
+      .def_property_readonly("meta",
+                             [](const RemoteOpened& self) { return py::bytes(self.info().meta); })
+      .def("read", &RemoteOpened::read)
+      .def("write", &RemoteOpened::write)
+      .def("snapshot", &RemoteOpened::snapshot)
+      .def("fence", &RemoteOpened::fence);
+  py::class_<RemotePublication>(module, "RemotePublication")
+      .def_property_readonly("version", &RemotePublication::version)
+      .def("begin", &RemotePublication::begin)
+      .def("complete", &RemotePublication::complete);
+  py::class_<RemoteFace, RemoteFacePtr>(module, "Remote")
+      .def(py::init<const RdmaBackend&>())
+      .def_static("endpoint_of", &RemoteFace::endpoint_of)
+      .def("allocate", &RemoteFace::allocate)
+      .def("holds", &RemoteFace::holds)
+      .def("expose", &RemoteFace::expose)
+      .def("publish", &RemoteFace::publish)
+      .def("notified", &RemoteFace::notified)
+      .def("wait_notified", &RemoteFace::wait_notified)
+      .def("revoke", &RemoteFace::revoke)
+      .def("stats", &RemoteFace::stats)
+      .def("open", &RemoteFace::open);
+}
+
+}  // namespace rdmacoll::torch_ext

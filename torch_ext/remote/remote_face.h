@@ -1,0 +1,112 @@
+// RemoteFace: remote memory for Python, as rdmacoll/remote is made of it: tensors in the place of
+// addresses, and works that keep them.
+// Floor: torch_ext/remote. Thread: any, with the GIL, which what waits gives up.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "csrc/remote/publication.h"
+#include "csrc/remote/remote.h"
+#include "torch_ext/backend/backend.h"
+
+namespace rdmacoll::torch_ext {
+
+class RemoteFace;
+using RemoteFacePtr = std::shared_ptr<RemoteFace>;
+
+// A read, a write or a wait in flight.
+class RemoteWork {
+ public:
+  RemoteWork(RemoteFacePtr face, WorkPtr work, at::Tensor tensor,
+             std::shared_ptr<uint64_t> version = nullptr)
+      : face_(std::move(face)),
+        work_(std::move(work)),
+        tensor_(std::move(tensor)),
+        version_(std::move(version)) {}
+
+  bool done() const { return work_->done(); }
+  // Raises what it ended with. timeout_s < 0: none beside its own.
+  void wait(double timeout_s);
+  // Of a snapshot that has ended well; 0: there was no newer one.
+  uint64_t version() const { return version_ != nullptr ? *version_ : 0; }
+
+ private:
+  const RemoteFacePtr face_;
+  const WorkPtr work_;
+  const at::Tensor tensor_;  // in use until it has ended
+  const std::shared_ptr<uint64_t> version_;
+};
+
+// Closed when Python lets go of it.
+class RemoteOpened : public std::enable_shared_from_this<RemoteOpened> {
+ public:
+  RemoteOpened(RemoteFacePtr face, OpenedPtr opened)
+      : face_(std::move(face)), opened_(std::move(opened)) {}
+  ~RemoteOpened();
+  RemoteOpened(const RemoteOpened&) = delete;
+  RemoteOpened& operator=(const RemoteOpened&) = delete;
+
+  const ExposureInfo& info() const { return opened_->info; }
+  // offset: in bytes; the tensors are dense.
+  std::unique_ptr<RemoteWork> read(uint64_t offset, const at::Tensor& out, double timeout_s) const;
+  std::unique_ptr<RemoteWork> write(uint64_t offset, const at::Tensor& data, uint64_t notify,
+                                    double timeout_s) const;
+  std::unique_ptr<RemoteWork> snapshot(const at::Tensor& out, uint64_t newer_than,
+                                       double timeout_s) const;
+  std::unique_ptr<RemoteWork> fence(double timeout_s) const;
+
+ private:
+  const RemoteFacePtr face_;
+  const OpenedPtr opened_;
+};
+
+// The versions of one exposure.
+class RemotePublication {
+ public:
+  explicit RemotePublication(Publication publication) : publication_(std::move(publication)) {}
+  uint64_t version() const { return publication_.version(); }
+  // Where the next version is to be written, as bytes.
+  at::Tensor begin();
+  uint64_t complete() { return publication_.complete(); }
+
+ private:
+  Publication publication_;
+};
+
+class RemoteFace : public std::enable_shared_from_this<RemoteFace> {
+ public:
+  // One for all groups that stand on the same endpoint (endpoint_of).
+  explicit RemoteFace(const RdmaBackend& backend);
+  // What tells endpoints apart.
+  static uint64_t endpoint_of(const RdmaBackend& backend);
+
+  Remote& remote() { return *remote_; }
+
+  // A tensor of bytes in memory of its own.
+  at::Tensor allocate(uint64_t bytes, bool writable);
+  bool holds(const at::Tensor& tensor) const;
+  void expose(const std::string& name, const at::Tensor& tensor, bool writable,
+              const std::string& meta);
+  std::unique_ptr<RemotePublication> publish(const std::string& name, uint64_t bytes,
+                                             const std::string& meta);
+  uint64_t notified(const std::string& name) const;
+  std::unique_ptr<RemoteWork> wait_notified(const std::string& name, uint64_t at_least,
+                                            double timeout_s);
+  void revoke(const std::string& name, double timeout_s);
+  std::map<std::string, uint64_t> stats() const;
+  std::shared_ptr<RemoteOpened> open(const std::string& address, const std::string& who,
+                                     const std::string& name, double timeout_s);
+
+ private:
+  std::unique_ptr<Remote> remote_;
+};
+
+void bind_remote(pybind11::module_& module);
+
+}  // namespace rdmacoll::torch_ext
