@@ -119,8 +119,6 @@ def _move(tensor: torch.Tensor, access: str, group: dist.ProcessGroup | None) ->
         )
     memory = empty(storage.nbytes(), dtype=torch.uint8, access=access, group=group)
     memory.untyped_storage().copy_(storage)
+    place = (tensor.storage_offset(), tensor.size(), tensor.stride())
     with torch.no_grad():
-        moved = torch.empty(0, dtype=tensor.dtype).set_(
-            memory.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride()
-        )
-        tensor.set_(moved)
+        tensor.set_(memory.untyped_storage(), *place)

@@ -210,7 +210,7 @@ def open(
     check_name(name)
     check_timeout(timeout)
     opened = open_raw(name, on, timeout, group)
-    kind = decode(opened.meta, opened.bytes, f"rank {on}")
+    kind = decode(opened.meta, opened.nbytes, f"rank {on}")
     return RemoteTensor(opened, kind, 0, name)
 
 

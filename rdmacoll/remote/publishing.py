@@ -120,14 +120,14 @@ class Subscription:
         self._who = f"rank {on}"
         end = time.monotonic() + timeout
         described = open_raw(_table_name(name), on, timeout, group)
-        kind = decode(described.meta, described.bytes, self._who)
+        kind = decode(described.meta, described.nbytes, self._who)
         left = max(end - time.monotonic(), 0.0)
         text = RemoteTensor(described, kind, 0, name).read(timeout=left)
         self._table = Table.decode(bytes(text.numpy()), self._who)
         self._opened = open_raw(name, on, max(end - time.monotonic(), 0.0), group)
-        if not self._opened.has_versions or self._opened.bytes != max(self._table.bytes, 1):
+        if not self._opened.has_versions or self._opened.nbytes != max(self._table.bytes, 1):
             raise PeerError(f"{self._who} publishes {name!r} with a table of something else")
-        self._memory = face(group).allocate(self._opened.bytes, False)  # the device knows it
+        self._memory = face(group).allocate(self._opened.nbytes, False)  # the device knows it
         self.version = 0  # that the last read() has read
 
     def read(

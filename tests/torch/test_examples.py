@@ -98,6 +98,11 @@ def elastic(output: str, ranks: int, _folder: Path) -> None:
     assert output.count("the groups had [3, 2, 3] ranks") == 3
 
 
+def weight_sync(output: str, ranks: int, _folder: Path) -> None:
+    assert "trained to version 301" in output
+    assert output.count("versions up to 301") == ranks - 1
+
+
 CHECKS = {
     "01_train_digits.py": train_digits,
     "02_collectives.py": collectives,
@@ -107,6 +112,7 @@ CHECKS = {
     "06_survivors.py": survivors,
     "07_restart.py": restart,
     "08_elastic.py": elastic,
+    "09_weight_sync.py": weight_sync,
 }
 
 

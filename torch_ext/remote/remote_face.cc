@@ -173,7 +173,7 @@ void bind_remote(pybind11::module_& module) {
       .def("wait", &RemoteWork::wait)
       .def("version", &RemoteWork::version);
   py::class_<RemoteOpened, std::shared_ptr<RemoteOpened>>(module, "RemoteOpened")
-      .def_property_readonly("bytes", [](const RemoteOpened& self) { return self.info().bytes; })
+      .def_property_readonly("nbytes", [](const RemoteOpened& self) { return self.info().bytes; })
       .def_property_readonly("writable",
                              [](const RemoteOpened& self) { return self.info().is_writable; })
       .def_property_readonly("has_versions",

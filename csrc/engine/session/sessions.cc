@@ -17,6 +17,8 @@ constexpr int64_t kAnswerNs = 10'000'000'000;
 // one.
 constexpr int64_t kLookForCallsNs = 150'000'000;
 constexpr int64_t kInterruptEveryNs = 100'000'000;
+// What others may have asked before there is somebody to answer.
+constexpr size_t kMostAsked = 1024;
 
 }  // namespace
 
@@ -31,6 +33,7 @@ Sessions::~Sessions() { progress_.remove(*this); }
 void Sessions::answer_by(Responder* responder) {
   const std::lock_guard lock(set_up_mutex_);
   responder_ = responder;
+  linker_.wake();  // for what was asked before
 }
 
 // --- set-up --------------------------------------------------------------------------------------
@@ -40,36 +43,35 @@ SessionPtr Sessions::known(const std::string& address) const {
   return found == by_address_.end() ? nullptr : found->second;
 }
 
+Result<SessionPtr> Sessions::look(const std::string& address, const std::string& name,
+                                  Deadline deadline) {
+  const std::lock_guard lock(set_up_mutex_);
+  if (SessionPtr session = known(address)) return session;
+  if (auto failed = failed_.extract(address)) return failed.mapped();
+  auto found = std::ranges::find(meetings_, address, &Meeting::address);
+  if (found == meetings_.end()) {
+    meetings_.push_back(std::make_unique<Meeting>());
+    found = std::prev(meetings_.end());
+    (*found)->address = address;
+    (*found)->name = name;
+    (*found)->look_for_calls_ns = clock_.now_ns() + kLookForCallsNs;
+    (*found)->last = Status(StatusCode::Timeout, name + " did not answer in time");
+  }
+  Meeting& meeting = **found;
+  meeting.until_ns = std::max(meeting.until_ns, deadline.at_ns);
+  return meeting.last;
+}
+
 Result<SessionPtr> Sessions::meet(const std::string& address, const std::string& name,
                                   Deadline deadline, const InterruptCheck& interrupt) {
   int64_t interrupt_ns = clock_.now_ns() + kInterruptEveryNs;
-  const auto under_way = [&]() -> Meeting* {
-    const auto found = std::ranges::find(meetings_, address, &Meeting::address);
-    return found == meetings_.end() ? nullptr : found->get();
-  };
   for (LinkerTurns turns(linker_, LinkerTurns::kMost);; turns.take()) {
-    if (interrupt && clock_.now_ns() >= interrupt_ns) {
-      RDMACOLL_RETURN_IF_ERROR(interrupt());
-      interrupt_ns = clock_.now_ns() + kInterruptEveryNs;
-    }
-    const std::lock_guard lock(set_up_mutex_);
-    if (SessionPtr session = known(address)) return session;
-    if (auto failed = failed_.extract(address)) return failed.mapped();
-    Meeting* meeting = under_way();
-    if (deadline.passed(clock_)) {
-      return meeting != nullptr && !meeting->last.ok()
-                 ? meeting->last
-                 : Status(StatusCode::Timeout, name + " did not answer in time");
-    }
-    const int64_t until_ns = clock_.now_ns() + deadline.left_ms(clock_) * 1'000'000;
-    if (meeting == nullptr) {
-      meetings_.push_back(std::make_unique<Meeting>());
-      meeting = meetings_.back().get();
-      meeting->address = address;
-      meeting->name = name;
-      meeting->look_for_calls_ns = clock_.now_ns() + kLookForCallsNs;
-    }
-    meeting->until_ns = std::max(meeting->until_ns, until_ns);
+    auto session = look(address, name, deadline);
+    const bool is_under_way = session.status().code() == StatusCode::Timeout;
+    if (!is_under_way || deadline.passed(clock_)) return session;
+    if (!interrupt || clock_.now_ns() < interrupt_ns) continue;
+    RDMACOLL_RETURN_IF_ERROR(interrupt());
+    interrupt_ns = clock_.now_ns() + kInterruptEveryNs;
   }
 }
 
@@ -216,22 +218,21 @@ bool Sessions::release_ended() {
 bool Sessions::answer_asked() {
   std::vector<Asked> asked;
   {
-    const std::lock_guard lock(mutex_);
-    asked.swap(asked_);
-  }
-  if (asked.empty()) return false;
-  {
-    const std::lock_guard lock(set_up_mutex_);
+    const std::lock_guard set_up_lock(set_up_mutex_);
+    {
+      const std::lock_guard lock(mutex_);
+      if (responder_ == nullptr && asked_.size() <= kMostAsked) return false;
+      asked.swap(asked_);
+    }
     for (const auto& [session, what] : asked) {
-      Result<std::string> text =
-          responder_ != nullptr
-              ? responder_->answer(session, what.text)
-              : Status(StatusCode::Unsupported, "its process has no remote memory to offer");
+      Result<std::string> text = responder_ != nullptr ? responder_->answer(session, what.text)
+                                                       : Status(StatusCode::Unsupported,
+                                                                "its process answers no requests");
       session->reply(what.number, text.status(), text.ok() ? text.take() : std::string());
     }
   }
-  note_new();
-  return true;
+  if (!asked.empty()) note_new();
+  return !asked.empty();
 }
 
 // --- submissions and the driver ------------------------------------------------------------------
@@ -319,6 +320,7 @@ void Sessions::check_ends(std::vector<Completion>& finished) {
     if (!session->has_ended(finished)) return false;
     const std::lock_guard lock(mutex_);
     std::erase(live_, session);
+    std::erase_if(asked_, [&](const Asked& asked) { return asked.session == session; });
     ended_.push_back(session);
     linker_.wake();
     return true;

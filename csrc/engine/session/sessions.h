@@ -41,11 +41,13 @@ class Sessions final : public Driven, public LinkGuest {
   Sessions(Transports& transports, Linker& linker, Progress& progress, const Clock& clock);
   ~Sessions() override;
 
-  // nullptr: every request is refused.
+  // nullptr: what is asked has to wait, until there is one or its asker has ended.
   void answer_by(Responder* responder);
 
-  // The session with the process of an address, which `name` names to people. Waits until there is
-  // one.
+  // The session with the process of an address, which `name` names to people. Timeout: there is
+  // none yet, and it is under way until the deadline.
+  Result<SessionPtr> look(const std::string& address, const std::string& name, Deadline deadline);
+  // The same, but waits until there is one.
   Result<SessionPtr> meet(const std::string& address, const std::string& name, Deadline deadline,
                           const InterruptCheck& interrupt);
   // Ends the work once it is true, which is asked in every round of the driver.
