@@ -24,7 +24,7 @@ void Snapshot::begin(Step step) {
   mover_ = step == Step::Data
                ? Mover(Direction::FromPeer, mine_, theirs_,
                        offset_ + buffer_offset(reading_, mine_.bytes))
-               : Mover(Direction::FromPeer, *landing_, theirs_, offset_, Copied::InWords);
+               : Mover(Direction::FromPeer, *landing_, theirs_, offset_);
 }
 
 Transfer::State Snapshot::advance(const Way& way) {

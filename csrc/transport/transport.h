@@ -118,6 +118,8 @@ struct TransportCounters {
   uint64_t control_messages = 0;
 };
 
+inline constexpr uint64_t kBulkBytes = 64 * 1024;  // see get()
+
 // What peers may do in a region.
 enum class Access : uint8_t {
   Full,  // put, get and signal
@@ -235,7 +237,8 @@ class Transport {
   // The local slice lies in a region of mine.
   virtual Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
                      Ticket* ticket) = 0;
-  // The peer may be writing there: eight bytes that it stores as one, and aligned, come as one.
+  // The peer may be writing there: eight bytes that it stores as one, and aligned, come as one, in a
+  // get of fewer than kBulkBytes.
   virtual Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
                      Ticket* ticket) = 0;
   // Stores header and counter in a line of the peer. The value must be larger than the one before.

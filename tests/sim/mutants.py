@@ -29,6 +29,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 RUNS = (
     ("Found.*", 1),
     ("Streams.*", 200),
+    ("Snapshots.*", 200),
+    ("NotifiedWrites.*", 200),
     ("Simulation.Random*", 400),
     ("Hosts.*", 400),
     ("DirectPlacement.*", 2000),
@@ -48,6 +50,9 @@ SHRINKING = "csrc/engine/shrinking.cc"
 SHRINK_STATE = "csrc/engine/failure/shrink_state.cc"
 QUEUE = "csrc/engine/group/collective_queue.cc"
 LINKED_GROUP = "csrc/engine/connect/linked_group.cc"
+SNAPSHOT = "csrc/remote/snapshot.cc"
+READ_WRITE = "csrc/engine/session/read_write.cc"
+MOVER = "csrc/engine/session/mover.cc"
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,30 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "a snapshot is good although its buffer was begun anew",
+        SNAPSHOT,
+        "if (landed().begun.load(std::memory_order_relaxed) < reading_ + 2) {",
+        "if (landed().begun.load(std::memory_order_relaxed) < reading_ + 3) {",
+    ),
+    Mutant(
+        "a snapshot looks again for what was begun while its data are under way",
+        SNAPSHOT,
+        "while (mover_.is_done()) {",
+        "while (step_ == Step::Data ? mover_.is_posted() : mover_.is_done()) {",
+    ),
+    Mutant(
+        "the data of a snapshot are taken for read when they are asked for",
+        MOVER,
+        "while (!pieces_.empty() && pieces_.front().ticket.done()) {",
+        "while (!pieces_.empty()) {",
+    ),
+    Mutant(
+        "a write is notified of before all of it has left",
+        READ_WRITE,
+        "if (mover_.is_posted() && notification_.counter > 0) {",
+        "if (notification_.counter > 0) {",
+    ),
     Mutant(
         "all peers write into the room that a rank has for itself",
         LINKED_GROUP,

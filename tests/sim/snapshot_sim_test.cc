@@ -156,7 +156,9 @@ TEST(Snapshots, AreNeverTorn) {
   const uint64_t ran =
       for_each_seed(kSeeds, [&](uint64_t seed) { snapshots += read_versions(seed); });
   std::printf("%" PRIu64 " snapshots in %" PRIu64 " worlds\n", snapshots, ran);
-  if (ran >= kEnoughToCount) EXPECT_GT(snapshots, 3 * ran);
+  if (ran >= kEnoughToCount) {
+    EXPECT_GT(snapshots, 3 * ran);
+  }
 }
 
 }  // namespace

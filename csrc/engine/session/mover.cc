@@ -2,7 +2,6 @@
 #include "csrc/engine/session/mover.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "csrc/base/check.h"
 #include "csrc/base/limits.h"
@@ -12,51 +11,41 @@
 namespace rdmacoll {
 namespace {
 
-// What is copied in one round of the driver: about 0.1 ms.
-constexpr uint64_t kCopiedBytes = 1u << 20;
 // What is posted at a time, and how often: so much is under way on a long line as for
 // point-to-point.
-constexpr uint64_t kPostedBytes = 4u << 20;
+constexpr uint64_t kPieceBytes = 4u << 20;
 constexpr size_t kPiecesUnderWay = 8;
+// Where memory is mapped a piece is copied by this thread, while nobody else is driven: of what is
+// short enough to stay in the caches, for about 0.1 ms.
+constexpr uint64_t kCopiedBytes = 1u << 20;
 
 }  // namespace
 
-Mover::Mover(Direction direction, LocalSlice mine, const Region& theirs, uint64_t offset,
-             Copied copied)
-    : direction_(direction), mine_(mine), theirs_(theirs), offset_(offset), copied_(copied) {
+Mover::Mover(Direction direction, LocalSlice mine, const Region& theirs, uint64_t offset)
+    : direction_(direction), mine_(mine), theirs_(theirs), offset_(offset) {
   RDMACOLL_CHECK(theirs.holds(offset, mine.bytes));
 }
 
 bool Mover::advance(const Way& way) {
-  if (theirs_.base != nullptr && copied_ == Copied::Fast) return copy();
+  const bool is_mapped = theirs_.base != nullptr;
   bool moved = collect(way);
-  while (!is_posted() && pieces_.size() < kPiecesUnderWay && post(way)) moved = true;
+  while (!is_posted() && pieces_.size() < kPiecesUnderWay && post(way)) {
+    moved = true;
+    if (is_mapped) break;
+  }
   return collect(way) || moved;
 }
 
-// Memory that is mapped.
-bool Mover::copy() {
-  if (is_posted()) return false;
-  const uint64_t bytes = std::min(kCopiedBytes, mine_.bytes - posted_);
-  std::byte* const theirs = theirs_.base + offset_ + posted_;
-  std::byte* const mine = mine_.data + posted_;
-  const Stores stores = mine_.bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
-  if (direction_ == Direction::ToPeer) {
-    copy_bytes(theirs, mine, bytes, stores);
-  } else {
-    copy_bytes(mine, theirs, bytes, stores);
-    std::atomic_thread_fence(std::memory_order_acquire);  // what is read next was read later
-  }
-  posted_ += bytes;
-  return true;
+uint64_t Mover::piece_bytes() const {
+  const bool stays_in_caches = theirs_.base != nullptr && mine_.bytes < kStreamBytes;
+  return std::min(stays_in_caches ? kCopiedBytes : kPieceBytes, mine_.bytes - posted_);
 }
 
 // False: nothing more can be, now.
 bool Mover::post(const Way& way) {
   const bool is_staged = mine_.region == kNoRegion && way.staging.exists();
   Piece piece{.offset = posted_};
-  LocalSlice mine{mine_.data + posted_, std::min(kPostedBytes, mine_.bytes - posted_),
-                  mine_.region};
+  LocalSlice mine{mine_.data + posted_, piece_bytes(), mine_.region};
   if (is_staged) {
     const auto place = way.staging.take();
     if (!place) return false;

@@ -22,16 +22,12 @@ struct Way {
   Landings& landings;
 };
 
-// How what is mapped is copied: as fast as it goes, or word by word, each as a whole.
-enum class Copied : uint8_t { Fast, InWords };
-
 class Mover {
  public:
   Mover() = default;
   // `theirs` is open, and holds the bytes from `offset` on. Where `mine` lies in a region of this
   // process nothing is copied on the way.
-  Mover(Direction direction, LocalSlice mine, const Region& theirs, uint64_t offset,
-        Copied copied = Copied::Fast);
+  Mover(Direction direction, LocalSlice mine, const Region& theirs, uint64_t offset);
 
   // A round; whether anything moved.
   bool advance(const Way& way);
@@ -51,7 +47,7 @@ class Mover {
     LocalSlice staged{};  // where it is on its way; none: in its own memory
     uint32_t place = 0;
   };
-  bool copy();
+  uint64_t piece_bytes() const;
   bool post(const Way& way);
   bool collect(const Way& way);
 
@@ -59,7 +55,6 @@ class Mover {
   LocalSlice mine_{};
   Region theirs_{};
   uint64_t offset_ = 0;
-  Copied copied_ = Copied::Fast;
   uint64_t posted_ = 0;  // bytes
   Fifo<Piece> pieces_;
 };

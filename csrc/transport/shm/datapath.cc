@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "csrc/memory/copy.h"
 #include "csrc/transport/shm/transport.h"
 
 namespace rdmacoll {
@@ -23,6 +24,14 @@ void ring_if_asleep(const Control& control, const WakeFd& wake_fd) {
   full_fence();
   if (control.asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
     wake_fd.ring();
+}
+
+// Of so many bytes and more both ends are too large to stay in the caches: what else is there would
+// only be evicted.
+constexpr uint64_t kStreamedBytes = 4u << 20;
+
+void copy_all(std::byte* to, const std::byte* from, uint64_t bytes) {
+  copy_bytes(to, from, bytes, bytes >= kStreamedBytes ? Stores::Streamed : Stores::Cached);
 }
 
 // Of memory that its owner may be writing: word by word, from the first, so that each is whole.
@@ -58,7 +67,7 @@ Posted ShmTransport::put(PeerId peer, uint8_t, LocalSlice source, RemoteSlice de
   const Region& region = opened(peer, destination.region).view;
   RDMACOLL_CHECK(source.bytes == destination.bytes);
   RDMACOLL_CHECK(region.holds(destination.offset, destination.bytes));
-  if (source.bytes > 0) std::memcpy(region.base + destination.offset, source.data, source.bytes);
+  if (source.bytes > 0) copy_all(region.base + destination.offset, source.data, source.bytes);
   return Posted::Done;
 }
 
@@ -67,7 +76,13 @@ Posted ShmTransport::get(PeerId peer, uint8_t, RemoteSlice source, LocalSlice de
   const Region& region = opened(peer, source.region).view;
   RDMACOLL_CHECK(source.bytes == destination.bytes);
   RDMACOLL_CHECK(region.holds(source.offset, source.bytes));
-  copy_words(destination.data, region.base + source.offset, source.bytes);
+  const std::byte* const from = region.base + source.offset;
+  if (source.bytes < kBulkBytes) {
+    copy_words(destination.data, from, source.bytes);
+  } else {
+    copy_all(destination.data, from, source.bytes);
+    std::atomic_thread_fence(std::memory_order_acquire);  // what is read next was read later
+  }
   return Posted::Done;
 }
 
