@@ -186,6 +186,7 @@ TEST_P(SessionTest, ReadsAndWritesMemoryOfTheOther) {
 
 TEST_P(SessionTest, FailsAloneWhenTheOtherEnds) {
   std::barrier met(3);
+  std::barrier asked(2);  // rank 0 the one that lives
   run_over(
       3,
       [&](uint32_t rank) {
@@ -219,6 +220,7 @@ TEST_P(SessionTest, FailsAloneWhenTheOtherEnds) {
           while (echo.ends == 0) std::this_thread::yield();
           EXPECT_EQ(ask(rank, *other, "z").value(), "heard z");
         }
+        asked.arrive_and_wait();
         rank.sessions().answer_by(nullptr);
       });
 }
