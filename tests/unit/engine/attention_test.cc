@@ -65,9 +65,9 @@ struct Attended : testing::Test {
     progress->add(group);
   }
   // Whether so many rounds more are driven.
-  bool sees_polls(uint64_t more) {
+  bool sees_polls(uint64_t more) { return sees_polls_up_to(polls.load() + more); }
+  bool sees_polls_up_to(uint64_t until) {
     const Deadline deadline = Deadline::after_ms(clock, kLongMs);
-    const uint64_t until = polls.load() + more;
     while (polls.load() < until && !deadline.passed(clock)) std::this_thread::yield();
     return polls.load() >= until;
   }
@@ -75,7 +75,7 @@ struct Attended : testing::Test {
   bool takes_what_comes() {
     const uint64_t before = polls.load();
     come.ring();
-    return polls.load() > before || sees_polls(1);
+    return sees_polls_up_to(before + 1);
   }
 
   const std::thread::id here = std::this_thread::get_id();
