@@ -36,7 +36,7 @@ from world import run_body  # type: ignore[import-not-found]
 MODULES = (
     *("test_all_reduce", "test_reduce", "test_broadcast", "test_all_gather", "test_gather_scatter"),
     *("test_reduce_scatter", "test_all_to_all", "test_barrier", "test_p2p", "test_coalesced"),
-    *("test_async", "test_objects", "test_sparse", "test_groups"),
+    *("test_async", "test_objects", "test_sparse", "test_groups", "test_remote"),
 )
 # Too slow where the processor is emulated: millions of elements of every type, thousands of calls,
 # torch's compiler. They say nothing of the transport that the others do not.

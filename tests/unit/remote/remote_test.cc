@@ -16,6 +16,7 @@
 #include "csrc/remote/publication.h"
 #include "csrc/transport/shm/transport.h"
 #include "csrc/transport/tcp/transport.h"
+#include "tests/how_much.h"
 #include "tests/unit/remote/processes.h"
 
 namespace rdmacoll {
@@ -102,7 +103,12 @@ TEST_P(RemoteTest, AFenceComesBehindWhatWasWritten) {
 TEST_P(RemoteTest, SnapshotsAreWholeVersions) {
   constexpr uint64_t kWords = 20'000;
   constexpr uint64_t kVersions = 400;
-  std::atomic<bool> ended{false};
+  std::atomic<uint64_t> read[2] = {};  // the versions that the readers have
+  // A reader that is late reads what is being written, and then knows it. To ThreadSanitizer that is
+  // a race, as it is one thread that reads and one that writes.
+  const auto wait_for_readers = [&](uint64_t version) {
+    while (kThreadSanitized && (read[0] < version || read[1] < version)) std::this_thread::yield();
+  };
   run(3, [&](RemoteProcess& p) {
     constexpr uint64_t kBytes = kWords * 8;
     if (p.rank() == 2) {
@@ -113,8 +119,8 @@ TEST_P(RemoteTest, SnapshotsAreWholeVersions) {
         auto* words = reinterpret_cast<uint64_t*>(publication.begin());
         std::fill(words, words + kWords, version);
         ASSERT_EQ(publication.complete(), version);
+        wait_for_readers(version);
       }
-      ended = true;
       p.meet();
       return;
     }
@@ -127,6 +133,7 @@ TEST_P(RemoteTest, SnapshotsAreWholeVersions) {
       if (*version == 0) continue;
       ASSERT_GT(*version, newest);
       newest = *version;
+      read[p.rank()] = newest;
       ASSERT_TRUE(std::all_of(words.begin(), words.end(), [&](uint64_t w) { return w == newest; }));
     }
     p.good(p.remote().snapshot(m, words.data(), kVersions, version, kSoonMs));
