@@ -24,11 +24,12 @@ inline void device_write(std::byte* to, const std::byte* from, size_t bytes) {
   }
 }
 
+// A READ that is posted when another is done reads what was stored before what that one has read.
 inline void device_read(std::byte* to, std::byte* from, size_t bytes) {
   while (bytes > 0) {
     if (bytes >= 8 && reinterpret_cast<uintptr_t>(from) % 8 == 0) {
       const uint64_t word =
-          std::atomic_ref(*reinterpret_cast<uint64_t*>(from)).load(std::memory_order_relaxed);
+          std::atomic_ref(*reinterpret_cast<uint64_t*>(from)).load(std::memory_order_acquire);
       std::memcpy(to, &word, sizeof word);
       to += 8, from += 8, bytes -= 8;
     } else {

@@ -1,5 +1,5 @@
 // Versions that one rank publishes and the others read, on networks that tear every read: none may
-// be of two versions.
+// be of two versions, also where the rank dies.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -42,13 +42,13 @@ class Writer {
   uint64_t next_ = 0;  // word of the version that is being written
 };
 
-// Reads versions until it has the last.
+// Reads versions until it has the last, or their writer is lost.
 class Reader {
  public:
   Reader(SimWorld& world, int rank, const std::string& address, uint64_t words)
       : world_(world), context_(world.rank(rank).context()), address_(address), words_(words) {}
 
-  bool is_done() const { return newest_ == kVersions; }
+  bool is_done() const { return newest_ == kVersions || has_lost_; }
   uint64_t snapshots() const { return snapshots_; }
   // Whether it knows how to ask for memory.
   SessionPtr session() {
@@ -71,6 +71,10 @@ class Reader {
     if (is_done()) return;
     if (work_ == nullptr) return begin();
     if (!work_->done()) return;
+    if (work_->status().code() == StatusCode::PeerFailed) {
+      has_lost_ = true;
+      return;
+    }
     ASSERT_TRUE(work_->status().ok()) << work_->status().message();
     work_ = nullptr;
     if (*version_ == 0) return;
@@ -90,7 +94,8 @@ class Reader {
     snapshot->work = work_;
     snapshot->deadline_ns = INT64_MAX;
     const Status submitted = context_.sessions.submit(*session_, std::move(snapshot));
-    ASSERT_TRUE(submitted.ok()) << submitted.message();
+    has_lost_ = submitted.code() == StatusCode::PeerFailed;
+    ASSERT_TRUE(submitted.ok() || has_lost_) << submitted.message();
   }
 
   SimWorld& world_;
@@ -104,6 +109,7 @@ class Reader {
   std::shared_ptr<uint64_t> version_ = std::make_shared<uint64_t>(0);
   uint64_t newest_ = 0;
   uint64_t snapshots_ = 0;
+  bool has_lost_ = false;
 };
 
 // The session of rank 0 with that rank, once it is there.
@@ -137,13 +143,15 @@ uint64_t read_versions(uint64_t seed) {
     readers.back()->open(key.value());
   }
   Writer writer(world, memory.value(), words);
+  const uint64_t dies_at = world.draw(4) == 0 ? world.draw(2000) : kMostRounds;
   const auto all_done = [&] {
     return std::all_of(readers.begin(), readers.end(), [](const auto& r) { return r->is_done(); });
   };
   for (uint64_t round = 0; !all_done() && !testing::Test::HasFailure(); ++round) {
     if (round == kMostRounds) ADD_FAILURE() << "readers have not come to the last version";
     world.step();
-    if (world.draw(4) == 0) writer.go_on();
+    if (round == dies_at) world.kill(0);
+    if (round < dies_at && world.draw(4) == 0) writer.go_on();
     for (const auto& reader : readers) reader->go_on();
   }
   uint64_t snapshots = 0;

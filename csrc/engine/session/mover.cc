@@ -72,10 +72,12 @@ bool Mover::post(const Way& way) {
   return true;
 }
 
-// Those that are done. Whether any was.
+// Those that are done. Whether any was. The end of a peer makes all tickets done (transport.h), and
+// nothing of what was asked for need be here then: its session fails, with all that is left.
 bool Mover::collect(const Way& way) {
   bool were_any = false;
   while (!pieces_.empty() && pieces_.front().ticket.done()) {
+    if (!way.link.transport->peer_status(way.link.peer).ok()) return false;
     const Piece piece = pieces_.pop();
     were_any = true;
     if (piece.staged.data == nullptr) continue;

@@ -12,6 +12,8 @@ namespace {
 
 // Transfers that are moved at a time; others wait for these.
 constexpr size_t kTransfersAtOnce = 16;
+// A device that works ends what it is at in microseconds.
+constexpr int64_t kFenceMs = 1000;
 
 }  // namespace
 
@@ -184,6 +186,11 @@ void Session::check(std::vector<Completion>& finished, int64_t now_ns) {
 bool Session::has_ended(std::vector<Completion>& finished) {
   const Status ended = link_.transport->peer_status(link_.peer);
   if (ended.ok()) return false;
+  if (is_under_way()) {
+    // What a device has asked for may still come, into memory that its user is about to have back.
+    // Where this cannot be ended nothing can: the device is lost, too.
+    static_cast<void>(link_.transport->fence(link_.peer, Deadline::after_ms(clock_, kFenceMs)));
+  }
   fail(Status(ended.code(), name_ + " is gone: " + ended.message()), finished);
   return true;
 }
