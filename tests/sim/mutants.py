@@ -83,12 +83,6 @@ MUTANTS = (
         "while (!pieces_.empty()) {",
     ),
     Mutant(
-        "what was asked of a peer that has ended is taken for read",
-        MOVER,
-        "if (!way.link.transport->peer_status(way.link.peer).ok()) return false;",
-        "",
-    ),
-    Mutant(
         "a write is notified of before all of it has left",
         READ_WRITE,
         "if (mover_.is_posted() && notification_.counter > 0) {",
