@@ -19,8 +19,8 @@ inline Result<Path> connect_one(Transports& transports, const std::string& addre
     if (is_time) for_calls = Deadline::after_ms(clock, kLookForCallsMs);
     auto path = transports.look(address, is_time);
     if (last || path.status().code() != StatusCode::Timeout) return path;
-    std::vector<Transports::Offer> offers;
-    transports.serve(offers);
+    Transports::Report report;
+    transports.serve(report);
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }

@@ -9,7 +9,6 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,10 +39,10 @@ class SetUpNews {
   void ring_by(std::shared_ptr<AlarmFd> alarm) { alarm_ = std::move(alarm); }
   int get() const { return alarm_->get(); }
 
-  // A process calls, or it is there now and waits for connect(). In a flood of them each may be
-  // dropped, as the report of others has whoever asks look at all that it wants to meet.
-  void note_caller(const ProcessId& process) {
-    if (callers_.size() < kMaxPeers) callers_.insert(process);
+  // A process calls, or it is there now and waits for connect(). In a flood of them some are
+  // dropped: an honest one calls again.
+  void note_caller(const ProcessId& process, std::string address) {
+    if (callers_.size() < kMaxPeers) callers_.insert_or_assign(process, std::move(address));
     set_alarm();
   }
   void note_met(const ProcessId& process) {
@@ -56,15 +55,13 @@ class SetUpNews {
     set_alarm();
     return true;
   }
-  // Whether somebody calls.
-  bool take(std::vector<RegionOffer>& offers) {
-    std::move(offers_.begin(), offers_.end(), std::back_inserter(offers));
+  void take(SetUpReport& report) {
+    std::move(offers_.begin(), offers_.end(), std::back_inserter(report.offers));
+    for (auto& [process, address] : callers_) report.callers.push_back(std::move(address));
     offers_.clear();
     offers_of_.clear();
-    const bool called = !callers_.empty();
     callers_.clear();
     set_alarm();
-    return called;
   }
   // Then the descriptor stays readable, and wakes nobody who waits for something else.
   bool rings_for_others() const { return is_waiting() || alarm_->rings_for_others(this); }
@@ -94,9 +91,9 @@ class SetUpNews {
   }
 
   std::shared_ptr<AlarmFd> alarm_;
-  int64_t set_to_ns_ = kNever;    // the alarm, when it was set
-  int64_t again_in_ns_ = kNever;  // from the last look on
-  std::set<ProcessId> callers_;
+  int64_t set_to_ns_ = kNever;                // the alarm, when it was set
+  int64_t again_in_ns_ = kNever;              // from the last look on
+  std::map<ProcessId, std::string> callers_;  // and their addresses
   std::vector<RegionOffer> offers_;
   std::map<PeerId, size_t> offers_of_;
 };

@@ -168,6 +168,14 @@ struct RegionOffer {
 };
 inline constexpr uint64_t kNoNote = 0;
 
+// What serve() hands over.
+struct SetUpReport {
+  std::vector<RegionOffer> offers;  // with a note, in the order in which each peer made them
+  // Of processes that call this one, or are there now that it has called them, and that connect()
+  // has not met since: by these addresses it meets them. In parts they may say less than theirs.
+  std::vector<std::string> callers;
+};
+
 // What becomes of peers that were offered a region that is released and have not opened it.
 enum class Release : uint8_t {
   Keep,      // they still can open it, and its id stays taken until they have closed it
@@ -200,12 +208,10 @@ class Transport {
   virtual Result<PeerId> connect(const std::string& address, Deadline deadline) = 0;
   // Whether the process of the address has called this one by connect(), as far as is heard.
   virtual bool called_by(const std::string& address) const = 0;
-  // Goes on with what connect() and callers have begun, and appends the offers with a note that
-  // have come since the last call. Never waits; any thread, beside the driver. Whether some process
-  // calls that connect() has not met since, or one that connect() has called is there now: who
-  // knows its address calls connect(). Each is reported once, and again when it calls anew. The
-  // first offer of a caller may come with the report of it.
-  virtual bool serve(std::vector<RegionOffer>& offers) = 0;
+  // Goes on with what connect() and callers have begun, and appends what has come since the last
+  // call. Never waits; any thread, beside the driver. A caller is reported once, and again when it
+  // calls anew. Its first offer may come with the report of it.
+  virtual void serve(SetUpReport& report) = 0;
   // Lets peers reach zeroed memory under an id, new or reusable; puts can read from it and gets
   // write to it. The transport keeps the memory until release_region(). Returns the key with which
   // a peer opens the region: opaque, under 256 bytes.
@@ -237,8 +243,8 @@ class Transport {
   // The local slice lies in a region of mine.
   virtual Posted put(PeerId peer, uint8_t channel, LocalSlice source, RemoteSlice destination,
                      Ticket* ticket) = 0;
-  // The peer may be writing there: eight bytes that it stores as one, and aligned, come as one, in a
-  // get of fewer than kBulkBytes.
+  // The peer may be writing there: eight bytes that it stores as one, and aligned, come as one, in
+  // a get of fewer than kBulkBytes.
   virtual Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
                      Ticket* ticket) = 0;
   // Stores header and counter in a line of the peer. The value must be larger than the one before.

@@ -15,7 +15,7 @@ part. docs/REMOTE.md says what holds for rights, failures and memory.
 
 from .errors import PeerError, RevokedError
 from .exposing import Exposure, empty, empty_like, expose
-from .opening import RemoteTensor, RemoteWork, open
+from .opening import RemoteTensor, RemoteWork, address, open
 from .process import stats
 from .publishing import Publication, Subscription, publish, subscribe
 
@@ -27,6 +27,7 @@ __all__ = [
     "RemoteWork",
     "RevokedError",
     "Subscription",
+    "address",
     "empty",
     "empty_like",
     "expose",

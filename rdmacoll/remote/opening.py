@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -196,27 +199,72 @@ class RemoteTensor:
             )
 
 
+@dataclass(frozen=True)
+class Owner:
+    """Another process that exposes something."""
+
+    address: bytes
+    who: str  # for people
+
+
 def open(
     name: str,
-    on: int,
+    on: int | None = None,
+    at: str | None = None,
     timeout: float = DEFAULT_TIMEOUT_S,
     group: dist.ProcessGroup | None = None,
 ) -> RemoteTensor:
-    """The tensor that rank `on` of the group exposes under this name; waits until it does.
+    """The tensor that another process exposes under this name; waits until it does.
 
-    The owner's program may compute meanwhile. timeout: in seconds. Any thread.
-    Raises ValueError for a rank that is not of the group, or this one; TimeoutError, PeerError.
+    on: the owner, as a rank of the group. at: instead of that, what remote.address() has returned
+    there; the owner may be of another job, which has the same secret. group: by which others are
+    reached; None is the default group. The owner's program may compute meanwhile.
+    timeout: in seconds. Any thread.
+    Raises ValueError for a rank that is not of the group, or this one, for what is no address, and
+    for both or none of the two; TimeoutError, PeerError.
     """
     check_name(name)
     check_timeout(timeout)
-    opened = open_raw(name, on, timeout, group)
-    kind = decode(opened.meta, opened.nbytes, f"rank {on}")
+    owner = owner_of(on, at, group)
+    opened = open_raw(name, owner, timeout, group)
+    kind = decode(opened.meta, opened.nbytes, owner.who)
     return RemoteTensor(opened, kind, 0, name)
 
 
+def address(group: dist.ProcessGroup | None = None) -> str:
+    """By which others open what this process exposes, with remote.open(name, at=...).
+
+    A line of printable characters that means nothing to people. It is no secret: who uses it has to
+    prove that it knows the job's. group: by which others are reached; None is the default group.
+    """
+    own = backend(group)._address_of(backend(group).rank())
+    assert own is not None
+    return base64.b85encode(zlib.compress(own)).decode()
+
+
+def owner_of(on: int | None, at: str | None, group: dist.ProcessGroup | None) -> Owner:
+    if (on is None) == (at is None):
+        raise ValueError(f"on={on!r} and at={at!r}; give one of the two")
+    if at is None:
+        assert on is not None
+        return _rank(on, group)
+    if not isinstance(at, str):
+        raise TypeError(f"at is a {type(at).__name__}; give what remote.address() returned")
+    try:
+        return Owner(zlib.decompress(base64.b85decode(at)), "the owner")
+    except (ValueError, zlib.error):
+        raise ValueError(
+            f"at={at[:40]!r} is no address; give what remote.address() returned at the owner"
+        ) from None
+
+
 def open_raw(
-    name: str, on: int, timeout: float, group: dist.ProcessGroup | None
+    name: str, owner: Owner, timeout: float, group: dist.ProcessGroup | None
 ) -> _C.RemoteOpened:
+    return face(group).open(owner.address, owner.who, name, timeout)
+
+
+def _rank(on: int, group: dist.ProcessGroup | None) -> Owner:
     of_group = backend(group)
     world = of_group.size()
     if isinstance(on, bool) or not isinstance(on, int):
@@ -225,7 +273,7 @@ def open_raw(
         raise ValueError(f"on={on} is not a rank of a group of {world}")
     if on == of_group.rank():
         raise ValueError(f"on={on} is this rank itself; use the tensor that it has exposed")
-    address = of_group._address_of(on)
-    if address is None:
+    of_rank = of_group._address_of(on)
+    if of_rank is None:
         raise ValueError(f"rank {on} is not known to this rank any more; make the group anew")
-    return face(group).open(address, f"rank {on}", name, timeout)
+    return Owner(of_rank, f"rank {on}")

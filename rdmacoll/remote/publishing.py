@@ -16,7 +16,7 @@ import torch.distributed as dist
 from .checks import check_name, check_tensor, check_timeout
 from .errors import PeerError
 from .kind import Kind, decode, kind_of
-from .opening import DEFAULT_TIMEOUT_S, RemoteTensor, RemoteWork, open_raw
+from .opening import DEFAULT_TIMEOUT_S, Owner, RemoteTensor, RemoteWork, open_raw, owner_of
 from .process import face
 
 ALIGNMENT = 64  # of each tensor among the others
@@ -115,16 +115,18 @@ class Publication:
 class Subscription:
     """Another process's publication, as this one reads it. As subscribe() makes it."""
 
-    def __init__(self, name: str, on: int, timeout: float, group: dist.ProcessGroup | None) -> None:
+    def __init__(
+        self, name: str, owner: Owner, timeout: float, group: dist.ProcessGroup | None
+    ) -> None:
         self.name = name
-        self._who = f"rank {on}"
+        self._who = owner.who
         end = time.monotonic() + timeout
-        described = open_raw(_table_name(name), on, timeout, group)
+        described = open_raw(_table_name(name), owner, timeout, group)
         kind = decode(described.meta, described.nbytes, self._who)
         left = max(end - time.monotonic(), 0.0)
         text = RemoteTensor(described, kind, 0, name).read(timeout=left)
         self._table = Table.decode(bytes(text.numpy()), self._who)
-        self._opened = open_raw(name, on, max(end - time.monotonic(), 0.0), group)
+        self._opened = open_raw(name, owner, max(end - time.monotonic(), 0.0), group)
         if not self._opened.has_versions or self._opened.nbytes != max(self._table.bytes, 1):
             raise PeerError(f"{self._who} publishes {name!r} with a table of something else")
         self._memory = face(group).allocate(self._opened.nbytes, False)  # the device knows it
@@ -184,17 +186,15 @@ def publish(
 
 def subscribe(
     name: str,
-    on: int,
+    on: int | None = None,
+    at: str | None = None,
     timeout: float = DEFAULT_TIMEOUT_S,
     group: dist.ProcessGroup | None = None,
 ) -> Subscription:
-    """What rank `on` publishes under this name; waits until it does. timeout: in seconds.
-
-    Raises as remote.open().
-    """
+    """What another process publishes under this name; waits until it does. As remote.open()."""
     check_name(name)
     check_timeout(timeout)
-    return Subscription(name, on, timeout, group)
+    return Subscription(name, owner_of(on, at, group), timeout, group)
 
 
 def _table_name(name: str) -> str:

@@ -76,7 +76,7 @@ TEST_P(OutOfDescriptors, SetUpSleepsAndMeetsLater) {
   for (int i = 0; i < 4; ++i) {
     const auto callee = GetParam()(clock);
     const int fd = callee->info().set_up_fd;
-    std::vector<RegionOffer> offers;
+    SetUpReport report;
     const auto caller = std::make_unique<Caller>(GetParam(), callee->info().address);
     int quiet = 0;
     {
@@ -84,7 +84,8 @@ TEST_P(OutOfDescriptors, SetUpSleepsAndMeetsLater) {
       for (int look = 0; look < 100; ++look) {
         pollfd waited{fd, POLLIN, 0};
         quiet += ::poll(&waited, 1, 1) == 0;
-        EXPECT_FALSE(callee->serve(offers));
+        callee->serve(report);
+        EXPECT_TRUE(report.callers.empty());
       }
     }
     EXPECT_GT(quiet, 0);
@@ -92,9 +93,11 @@ TEST_P(OutOfDescriptors, SetUpSleepsAndMeetsLater) {
     bool has_met = false;
     while (!has_met && !deadline.passed(clock)) {
       pollfd waited{fd, POLLIN, 0};
-      if (::poll(&waited, 1, 20'000) != 1 || !callee->serve(offers)) continue;
-      if (!callee->called_by(caller->address)) continue;
-      has_met = callee->connect(caller->address, Deadline{0}).ok();
+      if (::poll(&waited, 1, 20'000) != 1) continue;
+      callee->serve(report);
+      for (const std::string& address : std::exchange(report.callers, {})) {
+        has_met = callee->connect(address, Deadline{0}).ok();
+      }
     }
     EXPECT_TRUE(has_met);
   }

@@ -32,7 +32,12 @@ class ShmKnock : public ::testing::Test {
     message.sender = from;
     return message;
   }
-  bool serve() { return victim_->serve(offers_); }
+  // Whether somebody calls.
+  bool serve() {
+    report_.callers.clear();
+    victim_->serve(report_);
+    return !report_.callers.empty();
+  }
   // Whether it is reported.
   bool knock(const ProcessId& from) {
     const PeerSocket socket = dial();
@@ -44,7 +49,7 @@ class ShmKnock : public ::testing::Test {
 
   const SteadyClock clock_;
   const std::unique_ptr<ShmTransport> victim_ = open_shm(clock_);
-  std::vector<RegionOffer> offers_;
+  SetUpReport report_;
 };
 
 TEST_F(ShmKnock, IsReportedOnceEachTime) {
@@ -71,8 +76,9 @@ TEST_F(ShmKnock, AFloodIsForgottenAndHonestOnesMeet) {
   const Deadline deadline = Deadline::after_ms(clock_, 20'000);
   while (!has_met && !deadline.passed(clock_)) {
     static_cast<void>(honest->connect(victim_->info().address, Deadline{0}));
-    if (serve() && victim_->called_by(address)) {
-      has_met = victim_->connect(address, Deadline{0}).ok();
+    serve();
+    for (const std::string& caller : report_.callers) {
+      if (caller == address) has_met = victim_->connect(caller, Deadline{0}).ok();
     }
   }
   EXPECT_TRUE(has_met);
@@ -115,7 +121,7 @@ class ShmOffers : public ShmKnock {
 TEST_F(ShmOffers, ANoteThatSaysNothingEndsThePeer) {
   ASSERT_TRUE(socket_.send(message(MessageKind::Note, kRogue), {}).ok());
   EXPECT_TRUE(is_lost());
-  EXPECT_TRUE(offers_.empty());
+  EXPECT_TRUE(report_.offers.empty());
 }
 
 TEST_F(ShmOffers, ARegionBeyondTheLimitEndsThePeer) {
@@ -125,7 +131,7 @@ TEST_F(ShmOffers, ARegionBeyondTheLimitEndsThePeer) {
   offer.note = 1;
   ASSERT_TRUE(socket_.send(offer, {memory.fd()}).ok());
   EXPECT_TRUE(is_lost());
-  EXPECT_TRUE(offers_.empty());
+  EXPECT_TRUE(report_.offers.empty());
 }
 
 TEST_F(ShmOffers, MoreThanItsMemoryHoldsIsHandedOverAndNotOpened) {
@@ -136,8 +142,8 @@ TEST_F(ShmOffers, MoreThanItsMemoryHoldsIsHandedOverAndNotOpened) {
   offer.note = 1;
   ASSERT_TRUE(socket_.send(offer, {memory.fd()}).ok());
   EXPECT_FALSE(is_lost());
-  ASSERT_EQ(offers_.size(), 1u);
-  const Status opened = victim_->open_region(peer_, offers_[0].key, Deadline{0}).status();
+  ASSERT_EQ(report_.offers.size(), 1u);
+  const Status opened = victim_->open_region(peer_, report_.offers[0].key, Deadline{0}).status();
   EXPECT_EQ(opened.code(), StatusCode::InvalidArgument) << opened.message();
 }
 

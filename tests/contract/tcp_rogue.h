@@ -82,8 +82,8 @@ class TcpRogue {
     const tcp::Address to = tcp::parse_address(victim_.info().address).take();
     SoleFd fd = tcp::begin_dialling(to.endpoints[0]);
     tcp::HalfOpen connection(
-        std::move(fd),
-        tcp::Handshake::dialling(kId, to.process, stream, streams, random_process_id().take()));
+        std::move(fd), tcp::Handshake::dialling({kId, 1, "rogue", {}}, to.process, stream, streams,
+                                                random_process_id().take()));
     tcp::HalfOpen::Progress progress;
     while ((progress = connection.advance(key_)) == tcp::HalfOpen::Progress::Waits) {
       std::this_thread::yield();

@@ -72,8 +72,7 @@ class Rogue {
 };
 
 Hello handshake(const Address& from, const Address& to, const std::string& secret) {
-  Hello hello;
-  hello.from = from.process;
+  Hello hello = Hello::from_process(from);
   hello.to = to.process;
   hello.stripes = 1;
   hello.numbers[0] = 17;
@@ -166,15 +165,19 @@ TEST(VerbsHandshake, OneThatIsCalledMeetsThoughGreetingsAreLost) {
     fake::FakeNetwork network(spec);
     const SteadyClock clock;
     const auto caller = open(clock, 0, kSecret), callee = open(clock, 1, kSecret);
-    std::vector<RegionOffer> offers;
+    SetUpReport report;
     bool has_met[2] = {};
     const Deadline deadline = Deadline::after_ms(clock, 30'000);
     while (!(has_met[0] && has_met[1]) && !deadline.passed(clock)) {
       has_met[0] = caller->connect(callee->info().address, Deadline{0}).ok();
       pollfd waited{callee->info().set_up_fd, POLLIN, 0};
-      if (::poll(&waited, 1, 1) != 1 || !callee->serve(offers)) continue;
-      EXPECT_TRUE(callee->called_by(caller->info().address));
-      has_met[1] = callee->connect(caller->info().address, Deadline{0}).ok();
+      if (::poll(&waited, 1, 1) != 1) continue;
+      callee->serve(report);
+      for (const std::string& address : std::exchange(report.callers, {})) {
+        EXPECT_EQ(address, caller->info().address);
+        EXPECT_TRUE(callee->called_by(address));
+        has_met[1] = callee->connect(address, Deadline{0}).ok();
+      }
     }
     EXPECT_TRUE(has_met[0] && has_met[1]);
   }
@@ -192,27 +195,27 @@ TEST(VerbsHandshake, ACallIsReportedOnceHoweverOftenItIsSaid) {
     from.process = {number};
     return from;
   };
-  int reports = 0;
-  std::vector<RegionOffer> offers;
+  SetUpReport report;
   const auto until_heard = [&](const Address& from) {
     const Deadline deadline = Deadline::after_ms(clock, 20'000);
     while (!victim->called_by(encode(from)) && !deadline.passed(clock)) {
-      reports += victim->serve(offers);
+      victim->serve(report);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    reports += victim->serve(offers);
+    victim->serve(report);
   };
   for (int i = 0; i < 10; ++i) {
     rogue.send(to, handshake(stranger(1), to, kSecret));
     rogue.send(to, handshake(stranger(2), to, "the secret of another"));
   }
   until_heard(stranger(1));
-  EXPECT_EQ(reports, 1);
+  EXPECT_EQ(report.callers.size(), 1u);
   rogue.send(to, handshake(stranger(3), to, kSecret));
   until_heard(stranger(3));  // and so all that was sent before
-  EXPECT_EQ(reports, 2);
+  EXPECT_EQ(report.callers.size(), 2u);
   EXPECT_FALSE(victim->called_by(encode(stranger(2))));
-  EXPECT_FALSE(victim->serve(offers));
+  victim->serve(report);
+  EXPECT_EQ(report.callers.size(), 2u);
   pollfd waited{victim->info().set_up_fd, POLLIN, 0};
   EXPECT_EQ(::poll(&waited, 1, 0), 0);
 }

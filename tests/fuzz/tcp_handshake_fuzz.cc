@@ -36,8 +36,8 @@ void run(const std::string& bytes) {
   if (bytes.empty()) return;
   const bool dials = (bytes[0] & kDials) != 0, has_secret = (bytes[0] & kSecret) != 0;
   const JobKey& key = has_secret ? secret : none;
-  Handshake handshake =
-      dials ? Handshake::dialling(kMe, kOther, 1, 2, {3}) : Handshake::accepting(kMe, 2, {4});
+  Handshake handshake = dials ? Handshake::dialling({kMe, 1, "me", {}}, kOther, 1, 2, {3})
+                              : Handshake::accepting(kMe, 2, {4});
   for (size_t at = 1; bytes.size() - at >= handshake.wants_bytes();) {
     const size_t wanted = handshake.wants_bytes();
     const Handshake::Next next =
@@ -47,6 +47,7 @@ void run(const std::string& bytes) {
     RDMACOLL_CHECK(!has_secret || (next != Handshake::Next::Met && !handshake.has_proved()));
     if (next == Handshake::Next::Failed) return check_error(handshake.why());
     if (next == Handshake::Next::Met) {
+      RDMACOLL_CHECK(dials || handshake.dialler().process == kOther);
       RDMACOLL_CHECK(handshake.stream() < 2);
       return;
     }

@@ -88,15 +88,15 @@ HalfOpen dial(const tcp::Address& to, const ProcessId& me, uint8_t stream) {
   // A reset at the end: no port is left waiting.
   const linger none{1, 0};
   RDMACOLL_CHECK(::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &none, sizeof(none)) == 0);
-  return HalfOpen(std::move(fd), tcp::Handshake::dialling(me, to.process, stream, kStreams,
-                                                          random_process_id().take()));
+  return HalfOpen(std::move(fd), tcp::Handshake::dialling({me, 1, "peer", {}}, to.process, stream,
+                                                          kStreams, random_process_id().take()));
 }
 
 // A key opens a region of the peer or is refused, and closes.
 void take_offers(TcpTransport& transport, PeerId peer, const ProcessId& process) {
-  std::vector<RegionOffer> offers;
-  static_cast<void>(transport.serve(offers));
-  for (const RegionOffer& offer : offers) {
+  SetUpReport report;
+  transport.serve(report);
+  for (const RegionOffer& offer : report.offers) {
     RDMACOLL_CHECK(offer.peer == peer && offer.note != kNoNote);
     if (offer.key.empty()) continue;
     const tcp::RegionKey key = tcp::parse_region_key(offer.key).take();

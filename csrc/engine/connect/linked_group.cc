@@ -101,20 +101,6 @@ Status LinkedGroup::waits_for(uint32_t rank) const {
   return found == attempts_.end() ? Status() : found->second.last;
 }
 
-std::optional<Cards> LinkedGroup::take_cards() {
-  return links_.all_met() ? std::nullopt : std::exchange(cards_, std::nullopt);
-}
-
-std::vector<std::string> LinkedGroup::callers() const {
-  std::vector<std::string> addresses;
-  for (uint32_t rank = 0; cards_ && rank < links_.world(); ++rank) {
-    if (links_.at(rank) != nullptr || attempts_.contains(rank)) continue;
-    std::string address = cards_->of(rank).address;
-    if (transports_.is_called_by(address)) addresses.push_back(std::move(address));
-  }
-  return addresses;
-}
-
 Status LinkedGroup::go_on(uint32_t rank, Attempt& attempt) {
   const GroupRecord card = cards_->of(rank);
   if (!attempt.path) RDMACOLL_RETURN_IF_ERROR(meet(card.address, attempt));

@@ -45,10 +45,6 @@ class LinkedGroup {
   std::optional<std::string> address_of(uint32_t rank) const {
     return cards_ ? std::optional(cards_->of(rank).address) : std::nullopt;
   }
-  // Of all its ranks; nullopt: they are not known yet, or all are met.
-  std::optional<Cards> take_cards();
-  // The addresses of those not met whose processes call this one.
-  std::vector<std::string> callers() const;
   // Nobody is met any more. Takes the memory back from who has it not open yet (Withdraw), or
   // leaves it to those that were offered it.
   void leave(Release how);

@@ -41,11 +41,9 @@ void Linker::add(uint32_t token, Rooms rooms, PeerLinks& links, int64_t timeout_
   RDMACOLL_CHECK(is_new);
 }
 
-// Somebody may have called before it was known who that is.
 void Linker::set_cards(uint32_t token, Cards cards, const Islands& islands) {
   const std::lock_guard lock(mutex_);
   groups_.at(token)->set_cards(std::move(cards), islands);
-  note_callers();
 }
 
 std::optional<std::string> Linker::address_of(uint32_t token, uint32_t rank) const {
@@ -65,10 +63,7 @@ Status Linker::waits_for(uint32_t token, uint32_t rank) const {
 
 void Linker::remove(uint32_t token, Release how) {
   const std::lock_guard lock(mutex_);
-  const auto removed = groups_.extract(token);
-  removed.mapped()->leave(how);
-  auto cards = removed.mapped()->take_cards();
-  if (cards && (!left_ || left_->world() <= cards->world())) left_ = std::move(cards);
+  groups_.extract(token).mapped()->leave(how);
 }
 
 bool Linker::turn() {
@@ -87,9 +82,11 @@ bool Linker::turn() {
 
 // Whether there were any.
 bool Linker::take_offers() {
-  std::vector<Transports::Offer> offers;
-  if (transports_.serve(offers)) note_callers();
-  for (const Transports::Offer& offer : offers) {
+  Transports::Report report;
+  transports_.serve(report);
+  const Deadline deadline = Deadline::after_ms(clock_, kCallMs);
+  for (Transports::Caller& caller : report.callers) callers_.emplace(std::move(caller), deadline);
+  for (const Transports::Offer& offer : report.offers) {
     const uint32_t token = LinkNote::unpack(offer.note).token;
     if (token == kSessionToken) {
       if (guest_ != nullptr) guest_->hear(offer);
@@ -106,7 +103,7 @@ bool Linker::take_offers() {
       group->second->hear(offer);
     }
   }
-  return !offers.empty();
+  return !report.offers.empty();
 }
 
 // This rank of the group has left. Whoever offers a link to it hears that by its own note.
@@ -116,24 +113,12 @@ void Linker::refuse(const Transports::Offer& offer) {
   static_cast<void>(offer.transport->offer_region(offer.peer, kNoRegion, offer.note));
 }
 
-void Linker::note_callers() {
-  const Deadline deadline = Deadline::after_ms(clock_, kCallMs);
-  for (const auto& [token, group] : groups_) {
-    for (std::string& address : group->callers()) callers_.emplace(std::move(address), deadline);
-  }
-  for (uint32_t rank = 0; left_ && rank < left_->world(); ++rank) {
-    std::string address = left_->of(rank).address;
-    if (transports_.is_called_by(address)) callers_.emplace(std::move(address), deadline);
-  }
-}
-
-// Whether there are any.
+// Whoever calls is met: what it wants, its offers say. Whether there are any.
 bool Linker::meet_callers() {
   const bool are_any = !callers_.empty();
-  std::erase_if(callers_, [&](const auto& caller) {
-    const auto& [address, deadline] = caller;
-    const Status met = transports_.look(address, /*for_calls=*/true).status();
-    return met.code() != StatusCode::Timeout || deadline.passed(clock_);
+  std::erase_if(callers_, [&](const auto& one) {
+    const auto& [caller, deadline] = one;
+    return transports_.meet(caller).code() != StatusCode::Timeout || deadline.passed(clock_);
   });
   return are_any;
 }

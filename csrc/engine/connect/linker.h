@@ -69,7 +69,6 @@ class Linker {
  private:
   bool take_offers();
   void refuse(const Transports::Offer& offer);
-  void note_callers();
   bool meet_callers();
 
   Transports& transports_;
@@ -81,10 +80,7 @@ class Linker {
   LinkGuest* guest_ = nullptr;
   uint32_t tokens_ = kSessionToken;
   std::map<uint32_t, std::unique_ptr<LinkedGroup>> groups_;  // by token
-  std::map<std::string, Deadline> callers_;  // addresses of processes that are to be met
-  // Of the largest group that this process has left before it had met all: who calls for that group
-  // is to hear that it has left.
-  std::optional<Cards> left_;
+  std::map<Transports::Caller, Deadline> callers_;           // who are to be met
 };
 
 // Looks that follow one another, and the pauses between them: the longer, the longer nothing has

@@ -97,11 +97,15 @@ TransportCounters Transports::counters() const {
 }
 
 void Transports::use(Transport* transport) {
-  const std::span<Transport* const> used = in_use();
-  if (std::find(used.begin(), used.end(), transport) != used.end()) return;
-  used_[used.size()] = transport;
-  used_count_.store(used.size() + 1, std::memory_order_release);
-  register_heap_with(*transport);
+  {
+    const std::lock_guard lock(mutex_);
+    const std::span<Transport* const> used = in_use();
+    if (std::find(used.begin(), used.end(), transport) != used.end()) return;
+    used_[used.size()] = transport;
+    used_count_.store(used.size() + 1, std::memory_order_release);
+    register_heap_with(*transport);
+  }
+  if (when_used_) when_used_();
 }
 
 // --- choosing ------------------------------------------------------------------------------------
@@ -143,32 +147,29 @@ Result<Path> Transports::look(const std::string& bytes, bool for_calls, const Tr
   host_name = printable(host_name, kMaxHostNameBytes);
   Result<Path> path = choose(address.value(), for_calls, over);
   if (!path.ok()) return path.status();
+  use(path.value().transport);
   const std::lock_guard lock(mutex_);
   known_.emplace(bytes, path.value());
-  use(path.value().transport);
   return path;
 }
 
-bool Transports::serve(std::vector<Offer>& offers) {
-  bool is_called = false;
-  std::vector<RegionOffer> come;
+void Transports::serve(Report& report) {
+  SetUpReport come;
   for (Transport* transport : transports_) {
-    is_called |= transport->serve(come);
-    for (RegionOffer& offer : come) {
-      offers.push_back({std::move(offer), transport});
+    transport->serve(come);
+    for (RegionOffer& offer : come.offers) report.offers.push_back({std::move(offer), transport});
+    for (std::string& address : come.callers) {
+      report.callers.push_back({transport, std::move(address)});
     }
-    come.clear();
+    come.offers.clear();
+    come.callers.clear();
   }
-  return is_called;
 }
 
-bool Transports::is_called_by(const std::string& bytes) const {
-  Result<TaggedFields> address = parse_tagged_fields(bytes);
-  return address.ok() &&
-         std::any_of(transports_.begin(), transports_.end(), [&](const Transport* transport) {
-           const auto field = address.value().find(transport->info().name);
-           return field != address.value().end() && transport->called_by(field->second);
-         });
+Status Transports::meet(const Caller& caller) {
+  const Status met = caller.transport->connect(caller.address, Deadline{0}).status();
+  if (met.ok()) use(caller.transport);
+  return met;
 }
 
 std::vector<int> Transports::set_up_fds() const {

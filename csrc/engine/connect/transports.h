@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <compare>
 #include <deque>
 #include <functional>
 #include <map>
@@ -59,6 +60,8 @@ class Transports {
   std::span<Transport* const> in_use() const {
     return {used_.data(), used_count_.load(std::memory_order_acquire)};
   }
+  // Is told when there is one more; not while this is in use.
+  void when_used(std::function<void()> told) { when_used_ = std::move(told); }
   TransportCounters counters() const;
 
   // --- this process ---------------------------------------------------------------------------
@@ -95,10 +98,21 @@ class Transports {
   struct Offer : RegionOffer {
     Transport* transport = nullptr;
   };
+  // A process that calls (SetUpReport), by its address in the transport over which it does.
+  struct Caller {
+    Transport* transport = nullptr;
+    std::string address;
+
+    auto operator<=>(const Caller&) const = default;
+  };
+  struct Report {
+    std::vector<Offer> offers;
+    std::vector<Caller> callers;
+  };
   // Transport::serve() of all of them.
-  bool serve(std::vector<Offer>& offers);
-  // Whether the process of the address calls, over any of them.
-  bool is_called_by(const std::string& address) const;
+  void serve(Report& report);
+  // One look at whether it is met. Timeout: not yet.
+  Status meet(const Caller& caller);
   // Readable while serve() has something to do.
   std::vector<int> set_up_fds() const;
   Status offer_region(const Path& path, RegionId region, uint64_t note);
@@ -117,7 +131,7 @@ class Transports {
  private:
   Status open_row(const TransportRow& row, const Config& config, const ThisProcess& process);
   void add(Transport* transport);
-  void use(Transport* transport);  // under the mutex, once there are threads
+  void use(Transport* transport);
 
   Result<Path> choose(const TaggedFields& address, bool for_calls, const Transport* over) const;
   Result<PeerId> connect_over(size_t index, const TaggedFields& address, bool for_calls) const;
@@ -142,6 +156,7 @@ class Transports {
   std::map<std::string, std::string> absent_;  // why one is not open, by name
 
   std::function<void()> drive_;
+  std::function<void()> when_used_;
 
   std::array<Transport*, kMaxTransports> used_{};
   std::atomic<size_t> used_count_{0};

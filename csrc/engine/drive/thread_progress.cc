@@ -26,7 +26,9 @@ ThreadProgress::ThreadProgress(Transports& transports, const Clock& clock, int64
       role_(std::move(wake_fd)),
       driver_(role_, transports, clock, spin_us),
       background_(role_, driver_, clock, transports, std::move(attention_fd)),
-      heartbeat_([this] { notify({}); }) {}
+      heartbeat_([this] { notify({}); }) {
+  transports.when_used([this] { background_.note_transports(); });
+}
 
 void ThreadProgress::add(Driven& one) {
   role_.take();

@@ -176,8 +176,9 @@ void ShmTransport::hear_handshake(int fd) {
   }
   if (ids_.contains(handshake.process)) return;
   if (next == Handshake::Next::NoteKnock) {
+    Result<ucred> other = handshake.socket.credentials();
     unmet_.note_knock(handshake.process);
-    news_.note_caller(handshake.process);
+    note_caller(handshake.process, other.ok() ? other.value().pid : 0);
   }
   if (next == Handshake::Next::Admit) {
     // As in accept_callers: not admitted, the socket closes and both sides notice.
@@ -208,6 +209,12 @@ void ShmTransport::refuse(const Handshake& handshake, const std::string& why) {
   unmet_.refuse(handshake.process, process_name(pid) + " " + why);
 }
 
+// Who calls here is of this host and network namespace.
+void ShmTransport::note_caller(const ProcessId& process, pid_t pid) {
+  news_.note_caller(process, encode(ShmAddress{process, static_cast<uint32_t>(pid),
+                                               own_address_.network_namespace, own_address_.host}));
+}
+
 Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
   const auto id = static_cast<PeerId>(ids_.size());
   if (id == kMaxPeers) {
@@ -228,7 +235,7 @@ Status ShmTransport::admit(Incoming hello, PeerSocket socket) {
   peer->same_process = pid == pid_;
   RDMACOLL_RETURN_IF_ERROR(watch_peer(id, peer.get(), pid));
   ids_[peer->process] = id;
-  news_.note_caller(peer->process);
+  note_caller(peer->process, pid);
   peers_.set(id, std::move(peer));
   return Status();
 }

@@ -24,10 +24,10 @@ constexpr int64_t kBlockedNs = 2'000'000;
 
 }  // namespace
 
-bool ShmTransport::serve(std::vector<RegionOffer>& offers) {
+void ShmTransport::serve(SetUpReport& report) {
   const std::lock_guard lock(mutex_);
   look();
-  return news_.take(offers);
+  news_.take(report);
 }
 
 void ShmTransport::look() {

@@ -59,7 +59,7 @@ class ShmTransport final : public Transport {
   bool called_by(const std::string& address) const override;
   // Of a whole segment: peers map it, all alike.
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
-  bool serve(std::vector<RegionOffer>& offers) override;
+  void serve(SetUpReport& report) override;
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
@@ -92,6 +92,7 @@ class ShmTransport final : public Transport {
 
   // Connecting (connect.cc, serve.cc). All of it under the mutex but for serve_until.
   Status reachable(const ShmAddress& theirs) const;
+  void note_caller(const ProcessId& process, pid_t pid);
   Result<PeerSocket> listener_of(const ShmAddress& theirs) const;  // not valid(): busy
   Status dial(const ShmAddress& theirs);
   bool dialling(const ProcessId& process) const;

@@ -64,9 +64,10 @@ PeerId SimTransport::peer_of(int rank) {
 
 void SimTransport::hear_call(int rank) {
   news_.callers.insert(rank);
-  news_.has_caller |= std::none_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
+  const bool is_met = std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
     return peer.rank == rank && peer.is_met;
   });
+  if (!is_met) news_.new_callers.insert(rank);
 }
 
 bool SimTransport::called_by(const std::string& address) const {
@@ -74,10 +75,11 @@ bool SimTransport::called_by(const std::string& address) const {
       static_cast<int>(parse(address, kAddressTag, network_.ranks_.size())));
 }
 
-bool SimTransport::serve(std::vector<RegionOffer>& offers) {
-  std::move(news_.offers.begin(), news_.offers.end(), std::back_inserter(offers));
+void SimTransport::serve(SetUpReport& report) {
+  std::move(news_.offers.begin(), news_.offers.end(), std::back_inserter(report.offers));
+  for (const int rank : news_.new_callers) report.callers.push_back(address_of(rank));
   news_.offers.clear();
-  return std::exchange(news_.has_caller, false);
+  news_.new_callers.clear();
 }
 
 Result<std::string> SimTransport::register_region(RegionId id, const RegionMemory& memory) {

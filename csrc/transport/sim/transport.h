@@ -28,7 +28,7 @@ class SimTransport final : public Transport {
 
   Result<PeerId> connect(const std::string& address, Deadline deadline) override;
   bool called_by(const std::string& address) const override;
-  bool serve(std::vector<RegionOffer>& offers) override;
+  void serve(SetUpReport& report) override;
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
@@ -70,8 +70,8 @@ class SimTransport final : public Transport {
   // What serve() tells.
   struct News {
     std::vector<RegionOffer> offers;
-    std::set<int> callers;    // ranks that have called, ever
-    bool has_caller = false;  // one that this rank had not met
+    std::set<int> callers;      // ranks that have called, ever
+    std::set<int> new_callers;  // that this rank had not met
   };
 
   struct Piece {

@@ -88,11 +88,11 @@ bool TcpTransport::called_by(const std::string& address) const {
 }
 
 // What it is woken by is taken before it looks, so that what comes meanwhile wakes it again.
-bool TcpTransport::serve(std::vector<RegionOffer>& offers) {
+void TcpTransport::serve(SetUpReport& report) {
   const std::lock_guard lock(mutex_);
   connector_->wait(0);
   connector_->serve();
-  return news_.take(offers);
+  news_.take(report);
 }
 
 Status TcpTransport::admit(PeerId id, const tcp::Address& theirs, tcp::Connections connections) {

@@ -50,10 +50,11 @@ TcpTransport::TcpTransport(const tcp::TcpConfig& config, JobKey key, const Clock
 Status TcpTransport::start(const ThisProcess& process) {
   if (!data_set_.valid()) return Status::from_errno("epoll_create", errno);
   news_.ring_by(process.alarm);
-  auto connector = tcp::Connector::open(config_, key_, process.id, clock_, news_);
+  own_address_ = {process.id, static_cast<uint32_t>(pid_), host_name(), {}};
+  auto connector = tcp::Connector::open(config_, key_, own_address_, clock_, news_);
   if (!connector.ok()) return connector.status();
   connector_ = connector.take();
-  own_address_ = {process.id, static_cast<uint32_t>(pid_), host_name(), connector_->endpoints()};
+  own_address_.endpoints = connector_->endpoints();
   std::string device;
   for (const tcp::Interface& one : connector_->interfaces()) {
     device += (device.empty() ? "" : ", ") + one.name + " " + text_of(one.ip);

@@ -69,7 +69,7 @@ bool VerbsTransport::called_by(const std::string& address) const {
 
 // The listener's thread has heard what came. What it has answered may be lost, and connect() need
 // not be called again before both sides know.
-bool VerbsTransport::serve(std::vector<RegionOffer>& offers) {
+void VerbsTransport::serve(SetUpReport& report) {
   const std::lock_guard lock(mutex_);
   news_.begin_look();
   for (PeerId id = 0; id < met_.count(); ++id) {
@@ -81,7 +81,7 @@ bool VerbsTransport::serve(std::vector<RegionOffer>& offers) {
     say_hello_again(&peer);
     news_.look_again_in_ns(kHelloAgainMs * 1'000'000);
   }
-  return news_.take(offers);
+  news_.take(report);
 }
 
 // The peer of this address, with queue pairs, but not joined yet.
@@ -178,8 +178,7 @@ void VerbsTransport::say_hello_again(Peer* peer) {
 }
 
 void VerbsTransport::say_hello(const Peer& peer) {
-  Hello hello;
-  hello.from = own_address_.process;
+  Hello hello = Hello::from_process(own_address_);
   hello.to = peer.address.process;
   hello.signal_ring_address = peer.own_ring.as_remote().address;
   hello.signal_ring_rkey = peer.own_ring.as_remote().rkey;
@@ -213,7 +212,7 @@ void VerbsTransport::hear_datagram(const std::byte* data, size_t bytes) {
   } else if (peer != nullptr) {
     hear(peer, *hello);
   } else if (met_.keep_early_hello(*hello)) {
-    news_.note_caller(hello->from);
+    news_.note_caller(hello->from, encode(hello->sender()));
   }
 }
 
@@ -230,7 +229,8 @@ void VerbsTransport::hear(Peer* peer, const Hello& hello) {
   const bool knew_me = peer->handshake.knows_me;
   if (heard_of_me && peer_status(peer->id).ok()) peer->handshake.knows_me = true;
   if (peer->handshake.knows_me != knew_me || !peer_status(peer->id).ok()) {
-    news_.note_caller(peer->address.process);  // connect() has something to say now
+    news_.note_caller(peer->address.process,
+                      encode(peer->address));  // connect() has something to say now
   } else if (!knew_me) {
     news_.look_again_in_ns(kHelloAgainMs * 1'000'000);
   }

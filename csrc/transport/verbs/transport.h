@@ -69,7 +69,7 @@ class VerbsTransport final : public Transport {
   Result<PeerId> connect(const std::string& address, Deadline deadline) override;
   bool called_by(const std::string& address) const override;
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
-  bool serve(std::vector<RegionOffer>& offers) override;
+  void serve(SetUpReport& report) override;
   // Without a note nothing is sent: the key is enough. With one, poll() sends it.
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;

@@ -61,11 +61,10 @@ class FakeTransport final : public Transport {
                                                                                  uint64_t) {};
   std::function<void()> on_poll = [] {};
   Status on_register;
-  std::set<std::string> callers;    // addresses
-  bool somebody_calls = false;      // what serve() returns, once
-  std::vector<RegionOffer> offers;  // and hands over
-  Region open_as{.id = 0};          // what every key opens
-  std::set<RegionId> held;          // not is_reusable()
+  std::set<std::string> callers;  // addresses
+  SetUpReport report;             // what serve() hands over, once
+  Region open_as{.id = 0};        // what every key opens
+  std::set<RegionId> held;        // not is_reusable()
 
   struct Offered {
     PeerId peer;
@@ -90,10 +89,10 @@ class FakeTransport final : public Transport {
     regions[region] = memory.segment;
     return info().name + " key " + std::to_string(region);
   }
-  bool serve(std::vector<RegionOffer>& into) override {
-    std::move(offers.begin(), offers.end(), std::back_inserter(into));
-    offers.clear();
-    return std::exchange(somebody_calls, false);
+  void serve(SetUpReport& into) override {
+    std::move(report.offers.begin(), report.offers.end(), std::back_inserter(into.offers));
+    std::move(report.callers.begin(), report.callers.end(), std::back_inserter(into.callers));
+    report = {};
   }
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override {
     if (note != kNoNote) offered.push_back({peer, region, note});

@@ -42,7 +42,7 @@ struct Rank {
       transport->on_offer = [this, transport](PeerId peer, RegionId region, uint64_t note) {
         if (note == kNoNote || region == kNoRegion) return;
         const LinkNote answer{own().token, static_cast<uint16_t>(peer), 1};
-        transport->offers.push_back({peer, answer.pack(), kRegion, "key"});
+        transport->report.offers.push_back({peer, answer.pack(), kRegion, "key"});
       };
     }
     setup.emplace(
@@ -113,7 +113,7 @@ TEST(GroupSetup, WhoHasLeftSaysSo) {
   Ranks ranks({"", ""});
   Rank& rank = *ranks.all[0];
   rank.shm.on_offer = [&](PeerId peer, RegionId, uint64_t note) {
-    rank.shm.offers.push_back({peer, note, kNoRegion, ""});
+    rank.shm.report.offers.push_back({peer, note, kNoRegion, ""});
   };
   const Status left = rank.finish(ranks.records).status();
   EXPECT_EQ(left.code(), StatusCode::PeerFailed);
@@ -127,7 +127,7 @@ TEST(GroupSetup, WhoLeavesWhileItIsLinkedIsMissed) {
   Result<NewGroup> made = rank.finish(ranks.records);
   ASSERT_TRUE(made.ok()) << made.status().message();
   const FakeTransport::Offered& sent = rank.shm.offered.back();
-  rank.shm.offers.push_back({.peer = sent.peer, .note = sent.note});
+  rank.shm.report.offers.push_back({.peer = sent.peer, .note = sent.note});
   rank.linker->turn();
   const Members members(rank.clock, std::move(made.value().links));
   EXPECT_EQ(members.reach(1).message(), "it has left the group");

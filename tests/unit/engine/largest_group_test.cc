@@ -51,7 +51,7 @@ struct Rank {
       if (note == kNoNote || region == kNoRegion) return;
       EXPECT_EQ(LinkNote::unpack(note).rank, world_rank());
       const LinkNote answer{token, static_cast<uint16_t>(peer), 1};
-      network.offers.push_back({peer, answer.pack(), 0, "key"});
+      network.report.offers.push_back({peer, answer.pack(), 0, "key"});
     };
     setup.emplace(
         GroupSetup::begin(transports, *linker, clock, kConfig, layout, world - 1, world).take());

@@ -51,7 +51,7 @@ class Network final : public Transport {
     return peer;
   }
   bool called_by(const std::string& address) const override { return shm_->called_by(address); }
-  bool serve(std::vector<RegionOffer>& offers) override { return shm_->serve(offers); }
+  void serve(SetUpReport& report) override { shm_->serve(report); }
   Status offer_region(PeerId peer, RegionId id, uint64_t note) override {
     return shm_->offer_region(peer, id, note);
   }

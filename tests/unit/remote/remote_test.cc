@@ -104,8 +104,8 @@ TEST_P(RemoteTest, SnapshotsAreWholeVersions) {
   constexpr uint64_t kWords = 20'000;
   constexpr uint64_t kVersions = kThreadSanitized ? 20 : 400;
   std::atomic<uint64_t> read[2] = {};  // the versions that the readers have
-  // A reader that is late reads what is being written, and then knows it. To ThreadSanitizer that is
-  // a race, as it is one thread that reads and one that writes.
+  // A reader that is late reads what is being written, and then knows it. To ThreadSanitizer that
+  // is a race, as it is one thread that reads and one that writes.
   const auto wait_for_readers = [&](uint64_t version) {
     while (kThreadSanitized && (read[0] < version || read[1] < version)) std::this_thread::yield();
   };
@@ -198,6 +198,31 @@ TEST_P(RemoteTest, MemoryThatIsGoneIsClosedByAll) {
     EXPECT_EQ(p.remote().stats().memory_bytes, 0u);
     EXPECT_EQ(p.remote().stats().opened, 0u);
   });
+}
+
+// They know nothing of each other but what the address says.
+TEST_P(RemoteTest, ProcessesOfNoGroupMeetByAddress) {
+  const auto network = GetParam().network != nullptr ? GetParam().network() : nullptr;
+  for (int i = 0; i < 4; ++i) {  // which of the two has the smaller id is chance
+    const std::string hosts[] = {"one", GetParam().one_host ? "one" : "other"};
+    RankOver owner(hosts[0], GetParam().open), reader(hosts[1], GetParam().open);
+    const auto remote_of = [](RankOver& of) {
+      return std::make_unique<Remote>(
+          RemoteContext{of.transports(), of.sessions(), of.progress(), of.clock(), nullptr});
+    };
+    const auto owners = remote_of(owner), readers = remote_of(reader);
+    auto memory = owners->allocate(4096, Others::OnlyRead);
+    ASSERT_TRUE(memory.ok()) << memory.status().message();
+    memory.value()->data()[7] = std::byte{42};
+    ASSERT_TRUE(owners->expose({.name = "w", .bytes = 64}, memory.take(), 0).ok());
+    auto opened = readers->open(owner.transports().local_address(), "the owner", "w", kSoonMs, {});
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    std::byte got{};
+    const auto read = readers->read(opened.value(), 7, &got, 1, kSoonMs);
+    const Status status = readers->wait(*read, -1, {});
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(got, std::byte{42});
+  }
 }
 
 TEST_P(RemoteTest, SaysWhatIsWrong) {

@@ -28,7 +28,7 @@ struct Process {
     config.interfaces = "=lo";
     config.streams = streams;
     news.ring_by(AlarmFd::create().take());
-    auto opened = Connector::open(config, key, id, clock, news);
+    auto opened = Connector::open(config, key, {id, 17, "host", {}}, clock, news);
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     connector = opened.take();
   }

@@ -68,7 +68,8 @@ class Dials : public ::testing::Test {
 
   const JobKey key_ = JobKey::load("secret").take();
   const UniqueFd wait_set_{::epoll_create1(EPOLL_CLOEXEC)};
-  const Self self_{kMe, 1, key_, wait_set_};
+  const Address me_{kMe, 17, "host", {}};
+  const Self self_{me_, 1, key_, wait_set_};
   int64_t now_ns_ = 1'000 * kMs;
 };
 

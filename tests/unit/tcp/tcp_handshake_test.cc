@@ -11,6 +11,7 @@ namespace {
 using Next = Handshake::Next;
 
 const ProcessId kDialler{1}, kAcceptor{2};
+const Address kDiallers{kDialler, 17, "host", {}};
 
 JobKey key_of(const std::string& secret) { return JobKey::load(secret).take(); }
 
@@ -20,7 +21,7 @@ struct Ends {
                 const std::string& acceptor_secret = "secret", uint8_t nonce = 0)
       : dialler_key(key_of(dialler_secret)),
         acceptor_key(key_of(acceptor_secret)),
-        dialler(Handshake::dialling(kDialler, kAcceptor, 0, 2, {3, nonce})),
+        dialler(Handshake::dialling(kDiallers, kAcceptor, 0, 2, {3, nonce})),
         acceptor(Handshake::accepting(kAcceptor, 2, {4, nonce})) {}
 
   static Next hear(Handshake& side, const JobKey& key, const std::string& said) {
@@ -102,7 +103,7 @@ TEST(TcpHandshake, AnotherVersionIsNamedOnBothSides) {
   EXPECT_EQ(ends.acceptor_hears(text(greeting)), Next::Failed);
   EXPECT_TRUE(says(ends.acceptor,
                    "it speaks version 7 of rdmacoll's tcp protocol, this process "
-                   "version 2; install the same rdmacoll on all hosts"));
+                   "version 3; install the same rdmacoll on all hosts"));
   Answer answer = answer_of(ends.acceptor.take_reply());
   EXPECT_EQ(answer.verdict, Verdict::OtherVersion);
   answer.version = 9;  // as the other one's would be
@@ -137,7 +138,7 @@ TEST(TcpHandshake, OtherStreamsAreNamedOnBothSides) {
 
 TEST(TcpHandshake, AStreamThatThereIsNotIsRefused) {
   Ends ends;
-  ends.dialler = Handshake::dialling(kDialler, kAcceptor, 2, 2, {3});
+  ends.dialler = Handshake::dialling(kDiallers, kAcceptor, 2, 2, {3});
   EXPECT_EQ(ends.acceptor_hears(ends.dialler.take_reply()), Next::Failed);
 }
 
@@ -147,7 +148,7 @@ TEST(TcpHandshake, WhatSpeaksAnotherProtocolIsNotAnswered) {
   garbage.replace(0, 14, "GET / HTTP/1.1");
   EXPECT_EQ(ends.acceptor_hears(garbage), Next::Failed);
   EXPECT_EQ(ends.acceptor.take_reply(), "");
-  EXPECT_EQ(ends.dialler_hears(garbage), Next::Failed);
+  EXPECT_EQ(ends.dialler_hears(garbage.substr(0, sizeof(Answer))), Next::Failed);
   EXPECT_EQ(ends.dialler.why().code(), StatusCode::PeerFailed);
   EXPECT_TRUE(says(ends.dialler, "is not rdmacoll"));
 }
@@ -210,8 +211,8 @@ TEST(TcpHandshake, EveryByteOfAGreetingAnAnswerAndAProofCounts) {
 
 TEST(TcpHandshake, TwoAcceptorsOrTwoDiallersDoNotMeet) {
   Ends ends;
-  Handshake other = Handshake::dialling(kAcceptor, kDialler, 0, 2, {4});
-  EXPECT_EQ(ends.dialler_hears(other.take_reply()), Next::Failed);
+  Handshake other = Handshake::dialling({kAcceptor, 18, "other", {}}, kDialler, 0, 2, {4});
+  EXPECT_EQ(ends.dialler_hears(other.take_reply().substr(0, sizeof(Answer))), Next::Failed);
 }
 
 TEST(TcpHandshake, RefusalsSayWhy) {

@@ -21,15 +21,19 @@ class SharedNews : public ::testing::Test {
   }
 
   SetUpNews one_, other_;
-  std::vector<RegionOffer> offers_;
+  bool take(SetUpNews& news) {
+    SetUpReport report;
+    news.take(report);
+    return report.callers == std::vector<std::string>{"address"};
+  }
 };
 
 TEST_F(SharedNews, OfOneRingUntilThatOneIsAsked) {
-  one_.note_caller({1});
+  one_.note_caller({1}, "address");
   EXPECT_TRUE(rings(other_, 20'000));
-  EXPECT_FALSE(other_.take(offers_));
+  EXPECT_FALSE(take(other_));
   EXPECT_TRUE(rings(one_, 20'000));
-  EXPECT_TRUE(one_.take(offers_));
+  EXPECT_TRUE(take(one_));
   EXPECT_FALSE(rings(one_, 0));
 }
 
@@ -48,7 +52,7 @@ TEST_F(SharedNews, OfAnotherAreToldFromOnesOwn) {
   one_.look_again_in_ns(0);
   EXPECT_TRUE(other_.rings_for_others());
   EXPECT_FALSE(one_.rings_for_others()) << "it is to look again itself, at once";
-  one_.note_caller({1});
+  one_.note_caller({1}, "address");
   EXPECT_TRUE(one_.rings_for_others()) << "whoever calls serve() is to hear of it";
 }
 

@@ -39,14 +39,14 @@ bool Connector::Meeting::is_complete() const {
 // --- opening -------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Connector>> Connector::open(const TcpConfig& config, const JobKey& key,
-                                                   const ProcessId& me, const Clock& clock,
+                                                   const Address& me, const Clock& clock,
                                                    SetUpNews& news) {
   std::unique_ptr<Connector> connector(new Connector(config, key, me, clock, news));
   RDMACOLL_RETURN_IF_ERROR(connector->listen());
   return connector;
 }
 
-Connector::Connector(const TcpConfig& config, const JobKey& key, const ProcessId& me,
+Connector::Connector(const TcpConfig& config, const JobKey& key, const Address& me,
                      const Clock& clock, SetUpNews& news)
     : config_(config),
       key_(key),
@@ -98,7 +98,7 @@ void Connector::meet(const Address& theirs) {
   meeting.asked_at_ns = clock_.now_ns();
   if (meeting.wanted) return;
   meeting.wanted = theirs;
-  meeting.dial_at_ns = clock_.now_ns() + (me_ < theirs.process ? 0 : kCallBackNs);
+  meeting.dial_at_ns = clock_.now_ns() + (me_.process < theirs.process ? 0 : kCallBackNs);
 }
 
 // What the other side has begun stays.
@@ -179,7 +179,7 @@ void Connector::accept() {
     if (!watch(fd.get(), EPOLLIN | EPOLLRDHUP | EPOLLET).ok()) return;
     const auto streams = static_cast<uint8_t>(config_.streams);
     strangers_.push_back(
-        {HalfOpen(std::move(fd), Handshake::accepting(me_, streams, nonce.value())),
+        {HalfOpen(std::move(fd), Handshake::accepting(me_.process, streams, nonce.value())),
          clock_.now_ns()});
     if (strangers_.size() > kMostStrangers) strangers_.pop_front();
   }
@@ -229,7 +229,7 @@ void Connector::take_stranger(Stranger& stranger) {
   }
   if (meetings_.size() >= kMaxPeers && !meetings_.contains(other)) return;
   Meeting& meeting = meeting_with(other);
-  const bool dials_it = meeting.dial && meeting.dial->is_counted_on() && me_ < other;
+  const bool dials_it = meeting.dial && meeting.dial->is_counted_on() && me_.process < other;
   if (dials_it || meeting.way) {
     handshake.refuse(Verdict::Busy);
     stranger.connection.say();
@@ -241,7 +241,14 @@ void Connector::take_stranger(Stranger& stranger) {
   meeting.failure = Status();
   meeting.connections[handshake.stream()] =
       Connection{stranger.connection.take_fd(), handshake.keys()};
-  if (handshake.stream() == 0 || meeting.is_complete()) news_.note_caller(other);
+  const int fd = meeting.connections[handshake.stream()]->fd.get();
+  meeting.caller = handshake.dialler();
+  meeting.caller->endpoints.push_back(other_end_of(fd));
+  if (handshake.stream() == 0 || meeting.is_complete()) note_caller(other, meeting);
+}
+
+void Connector::note_caller(const ProcessId& process, const Meeting& meeting) {
+  news_.note_caller(process, encode(meeting.wanted ? *meeting.wanted : *meeting.caller));
 }
 
 void Connector::advance_dial(const ProcessId& process, Meeting& meeting) {
@@ -267,7 +274,7 @@ void Connector::advance_dial(const ProcessId& process, Meeting& meeting) {
   meeting.way = won.to;
   meeting.connections[handshake.stream()] = Connection{won.connection.take_fd(), handshake.keys()};
   meeting.dial.reset();
-  if (meeting.is_complete()) news_.note_caller(process);
+  if (meeting.is_complete()) note_caller(process, meeting);
 }
 
 void Connector::begin_dial(const ProcessId& process, Meeting& meeting) {

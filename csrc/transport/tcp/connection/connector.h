@@ -40,8 +40,9 @@ using Connections = std::vector<Connection>;
 class Connector {
  public:
   // key, clock and news outlive it; news hears who calls, and who has been met.
+  // me: without endpoints.
   static Result<std::unique_ptr<Connector>> open(const TcpConfig& config, const JobKey& key,
-                                                 const ProcessId& me, const Clock& clock,
+                                                 const Address& me, const Clock& clock,
                                                  SetUpNews& news);
 
   std::vector<Endpoint> endpoints() const;
@@ -77,6 +78,7 @@ class Connector {
     std::vector<std::optional<Connection>> connections;  // by stream
     std::optional<Dial> dial;
     std::optional<Address> wanted;  // whom to dial
+    std::optional<Address> caller;  // who has dialled, where it is not known otherwise
     int64_t asked_at_ns = 0;
     int64_t dial_at_ns = 0;
     std::optional<Endpoint> way;  // where this process has reached it
@@ -85,7 +87,7 @@ class Connector {
     bool is_complete() const;
   };
 
-  Connector(const TcpConfig& config, const JobKey& key, const ProcessId& me, const Clock& clock,
+  Connector(const TcpConfig& config, const JobKey& key, const Address& me, const Clock& clock,
             SetUpNews& news);
   Status watch(int fd, uint32_t events);
   Status listen();
@@ -95,13 +97,14 @@ class Connector {
   void look_again_at_strangers();
   void advance_strangers();
   void take_stranger(Stranger& stranger);
+  void note_caller(const ProcessId& process, const Meeting& meeting);
   void advance_dial(const ProcessId& process, Meeting& meeting);
   void begin_dial(const ProcessId& process, Meeting& meeting);
   std::vector<Endpoint> in_order(const std::vector<Endpoint>& theirs) const;
 
   const TcpConfig config_;
   const JobKey& key_;
-  const ProcessId me_;
+  const Address me_;  // without endpoints
   const Clock& clock_;
   SetUpNews& news_;
   std::vector<Interface> interfaces_;

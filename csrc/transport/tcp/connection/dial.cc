@@ -44,7 +44,7 @@ void Dial::begin(const Endpoint& to, const Self& self) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   ::epoll_ctl(self.wait_set.get(), EPOLL_CTL_ADD, fd.get(), &event);
-  attempts_.push_back({HalfOpen(std::move(fd), Handshake::dialling(self.process, whom_, stream_,
+  attempts_.push_back({HalfOpen(std::move(fd), Handshake::dialling(self.address, whom_, stream_,
                                                                    self.streams, nonce.value())),
                        to});
 }

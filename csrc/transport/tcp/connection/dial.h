@@ -11,6 +11,7 @@
 #include "csrc/base/process_id.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/unique_fd.h"
+#include "csrc/transport/tcp/connection/address.h"
 #include "csrc/transport/tcp/connection/half_open.h"
 #include "csrc/transport/tcp/network/ip.h"
 
@@ -18,7 +19,7 @@ namespace rdmacoll::tcp {
 
 // Who dials or accepts, and how it is woken when something comes.
 struct Self {
-  ProcessId process{};
+  const Address& address;  // without endpoints
   uint8_t streams = 1;
   const JobKey& key;
   const UniqueFd& wait_set;  // epoll

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "csrc/base/check.h"
+#include "csrc/base/printable.h"
 
 namespace rdmacoll::tcp {
 namespace {
@@ -40,19 +41,26 @@ Status no_proof() {
 
 }  // namespace
 
-Handshake Handshake::dialling(const ProcessId& me, const ProcessId& whom, uint8_t stream,
+Handshake Handshake::dialling(const Address& me, const ProcessId& whom, uint8_t stream,
                               uint8_t streams, const ProcessId& nonce) {
   Handshake made;
   made.dials_ = true;
   made.stage_ = Stage::Answer;
-  made.me_ = me;
-  made.greeting_.from = me;
+  made.me_ = me.process;
+  made.greeting_.from = me.process;
+  made.greeting_.pid = me.pid;
+  me.host.copy(made.greeting_.host.data(), made.greeting_.host.size() - 1);
   made.greeting_.to = whom;
   made.greeting_.nonce = nonce;
   made.greeting_.stream = stream;
   made.greeting_.streams = streams;
   made.reply_ = bytes_of(made.greeting_);
   return made;
+}
+
+Address Handshake::dialler() const {
+  const std::string_view host(greeting_.host.data(), greeting_.host.size());
+  return {greeting_.from, greeting_.pid, printable(host.substr(0, host.find('\0'))), {}};
 }
 
 Handshake Handshake::accepting(const ProcessId& me, uint8_t streams, const ProcessId& nonce) {

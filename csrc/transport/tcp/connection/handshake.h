@@ -2,7 +2,7 @@
 // it. It decides; half_open.h reads and writes.
 // Floor: transport/tcp/connection. Thread: under the transport's mutex.
 //
-//   dialler   -> Greeting   its id, whom it wants, a nonce              64 bytes
+//   dialler   -> Greeting   its id, whom it wants, a nonce             128 bytes
 //   acceptor  -> Answer     a nonce, and its proof                      64 bytes
 //   dialler   -> Proof      its own                                     32 bytes
 //   acceptor  -> Answer     Welcome                                     64 bytes
@@ -17,15 +17,17 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "csrc/base/job_key.h"
 #include "csrc/base/process_id.h"
 #include "csrc/base/siphash.h"
 #include "csrc/base/status.h"
+#include "csrc/transport/tcp/connection/address.h"
 
 namespace rdmacoll::tcp {
 
-inline constexpr uint8_t kWireVersion = 2;
+inline constexpr uint8_t kWireVersion = 3;
 
 struct Greeting {
   std::array<char, 7> magic{'r', 'd', 'm', 'a', 't', 'c', 'p'};
@@ -35,9 +37,11 @@ struct Greeting {
   ProcessId nonce{};
   uint8_t stream = 0;  // which of the connections between the two
   uint8_t streams = 1;
-  std::array<uint8_t, 6> reserved{};
+  std::array<uint8_t, 2> reserved{};
+  uint32_t pid = 0;             // for people
+  std::array<char, 64> host{};  // the same; ends with a zero
 };
-static_assert(sizeof(Greeting) == 64);
+static_assert(sizeof(Greeting) == 128 && std::has_unique_object_representations_v<Greeting>);
 
 enum class Verdict : uint32_t {
   GoOn = 1,
@@ -74,7 +78,8 @@ class Handshake {
     Failed,  // the same, and hang up: why() says why
   };
 
-  static Handshake dialling(const ProcessId& me, const ProcessId& whom, uint8_t stream,
+  // me: without endpoints.
+  static Handshake dialling(const Address& me, const ProcessId& whom, uint8_t stream,
                             uint8_t streams, const ProcessId& nonce);
   static Handshake accepting(const ProcessId& me, uint8_t streams, const ProcessId& nonce);
 
@@ -90,6 +95,8 @@ class Handshake {
   bool has_proved() const { return stage_ == Stage::Welcome; }
   // From the greeting on.
   const ProcessId& other() const { return dials_ ? greeting_.to : greeting_.from; }
+  // Of one that has dialled, as it says: without endpoints.
+  Address dialler() const;
   uint8_t stream() const { return greeting_.stream; }
   const FrameKeys& keys() const { return keys_; }
   // Of one that failed.

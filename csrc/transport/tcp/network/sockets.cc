@@ -28,6 +28,20 @@ SoleFd new_socket(const IpAddress& ip) {
   });
 }
 
+// Of one end of a socket, as getsockname or getpeername tells it; no address: it does not.
+template <typename Ask>
+Endpoint endpoint_of(int fd, Ask ask) {
+  SocketAddress told;
+  told.bytes = sizeof(told.storage);
+  auto* const storage = reinterpret_cast<sockaddr*>(&told.storage);
+  Endpoint endpoint;
+  if (ask(fd, storage, &told.bytes) != 0 || !read_ip(storage, &endpoint.ip)) return {};
+  endpoint.port =
+      ntohs(endpoint.ip.is_v4() ? reinterpret_cast<const sockaddr_in*>(storage)->sin_port
+                                : reinterpret_cast<const sockaddr_in6*>(storage)->sin6_port);
+  return endpoint;
+}
+
 Result<Listener> listen_on(const Endpoint& at, bool* is_taken) {
   Listener listener{new_socket(at.ip), at};
   const int fd = listener.fd.get();
@@ -39,14 +53,8 @@ Result<Listener> listen_on(const Endpoint& at, bool* is_taken) {
     *is_taken = errno == EADDRINUSE;
     return Status::from_errno("listening at " + text_of(at), errno);
   }
-  SocketAddress bound;
-  bound.bytes = sizeof(bound.storage);
-  auto* const storage = reinterpret_cast<sockaddr*>(&bound.storage);
-  if (::getsockname(fd, storage, &bound.bytes) != 0)
-    return Status::from_errno("getsockname", errno);
-  listener.at.port =
-      ntohs(at.ip.is_v4() ? reinterpret_cast<const sockaddr_in*>(storage)->sin_port
-                          : reinterpret_cast<const sockaddr_in6*>(storage)->sin6_port);
+  listener.at.port = endpoint_of(fd, ::getsockname).port;
+  if (listener.at.port == 0) return Status::from_errno("getsockname", errno);
   return listener;
 }
 
@@ -79,6 +87,8 @@ SoleFd begin_dialling(const Endpoint& to) {
   errno = error;
   return fd;
 }
+
+Endpoint other_end_of(int fd) { return endpoint_of(fd, ::getpeername); }
 
 int error_of(int fd) {
   int error = 0;

@@ -23,6 +23,8 @@ Result<Listener> listen_at(const IpAddress& ip, const PortRange& ports);
 SoleFd accept_from(const Listener& listener);
 // A connection that is under way; an invalid descriptor, with errno set, if it failed at once.
 SoleFd begin_dialling(const Endpoint& to);
+// Where the other end of a connection is; no address: it has ended.
+Endpoint other_end_of(int fd);
 // Of a socket: 0, or why its connection failed.
 int error_of(int fd);
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include "csrc/base/process_id.h"
 #include "csrc/memory/region.h"
 #include "csrc/transport/transport.h"
+#include "csrc/transport/verbs/connection/address.h"
 #include "csrc/transport/verbs/device/limits.h"
 
 namespace rdmacoll::verbs {
@@ -185,9 +187,21 @@ struct Hello {
   Knows knows = Knows::Nothing;
   uint8_t reserved = 0;
   uint16_t offers = 0;  // that the sender has made to the receiver so far, mod 2^16
+  // How the sender is reached, and what it is called.
+  std::array<uint8_t, 16> gid{};
+  uint32_t listener = 0;
+  uint32_t listener_key = 0;
+  uint32_t pid = 0;
+  uint16_t lid = 0;
+  uint8_t mtu = 0;
+  uint8_t is_ethernet = 0;
+  char host[64] = {};  // ends with a zero
   // Of all before it, with the job's secret. Both processes are named by what they drew at random
   // when they opened: so it holds between these two alone, and said again it says nothing new.
   Mac signature{};
+
+  static Hello from_process(const Address& sender);
+  Address sender() const;
 
   Status sign(const JobKey& key) {
     auto made = key.sign(kPurpose, signed_part());
@@ -203,7 +217,33 @@ struct Hello {
     return {reinterpret_cast<const char*>(this), offsetof(Hello, signature)};
   }
 };
-static_assert(sizeof(Hello) == 128 && std::has_unique_object_representations_v<Hello>);
+static_assert(sizeof(Hello) == 224 && std::has_unique_object_representations_v<Hello>);
+
+inline Hello Hello::from_process(const Address& sender) {
+  Hello hello;
+  hello.from = sender.process;
+  std::copy_n(sender.port.gid.raw, hello.gid.size(), hello.gid.begin());
+  hello.listener = sender.listener;
+  hello.listener_key = sender.listener_key;
+  hello.pid = sender.pid;
+  hello.lid = sender.port.lid;
+  hello.mtu = sender.port.mtu;
+  hello.is_ethernet = sender.port.is_ethernet ? 1 : 0;
+  sender.host.copy(hello.host, sizeof(hello.host) - 1);
+  return hello;
+}
+
+inline Address Hello::sender() const {
+  const std::string_view name(host, sizeof(host));
+  Address address{.process = from,
+                  .pid = pid,
+                  .host = std::string(name.substr(0, name.find('\0'))),
+                  .port = {.lid = lid, .mtu = mtu, .is_ethernet = is_ethernet != 0},
+                  .listener = listener,
+                  .listener_key = listener_key};
+  std::copy(gid.begin(), gid.end(), address.port.gid.raw);
+  return address;
+}
 
 // nullopt: not one of this version. Anybody who knows the listener may send anything.
 inline std::optional<Hello> parse_hello(const std::byte* data, size_t bytes) {
