@@ -105,7 +105,7 @@ void Transports::use(Transport* transport) {
     used_count_.store(used.size() + 1, std::memory_order_release);
     register_heap_with(*transport);
   }
-  if (when_used_) when_used_();
+  if (told_.used) told_.used();
 }
 
 // --- choosing ------------------------------------------------------------------------------------

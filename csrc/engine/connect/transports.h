@@ -61,7 +61,7 @@ class Transports {
     return {used_.data(), used_count_.load(std::memory_order_acquire)};
   }
   // Is told when there is one more; not while this is in use.
-  void when_used(std::function<void()> told) { when_used_ = std::move(told); }
+  void when_used(std::function<void()> told) { told_.used = std::move(told); }
   TransportCounters counters() const;
 
   // --- this process ---------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class Transports {
   void release_region(RegionId region, Release how);
   // What makes the driver do a round, for create_region() to call while it waits. Without it that
   // does not wait.
-  void drive_by(std::function<void()> drive) { drive_ = std::move(drive); }
+  void drive_by(std::function<void()> drive) { told_.drive = std::move(drive); }
   // Makes the heap known to all transports, and to others by the address: before anything else.
   Status adopt_heap(std::shared_ptr<Heap> heap);
   // nullptr: there is none.
@@ -155,8 +155,12 @@ class Transports {
   std::vector<Transport*> transports_;         // the best first
   std::map<std::string, std::string> absent_;  // why one is not open, by name
 
-  std::function<void()> drive_;
-  std::function<void()> when_used_;
+  // What is told: to do a round, that one more is in use.
+  struct Told {
+    std::function<void()> drive;
+    std::function<void()> used;
+  };
+  Told told_;
 
   std::array<Transport*, kMaxTransports> used_{};
   std::atomic<size_t> used_count_{0};

@@ -55,7 +55,7 @@ Result<RegionId> Transports::new_region() {
       if (const auto free = free_region()) return *free;
       waiting = released_.size();
     }
-    if (drive_ == nullptr || waiting == 0 || deadline.passed(clock_)) {
+    if (told_.drive == nullptr || waiting == 0 || deadline.passed(clock_)) {
       std::string why = "this process has as many groups as it can have at a time (" +
                         std::to_string(kMaxRegions) + ", fewer with a heap)";
       if (waiting > 0) {
@@ -66,7 +66,7 @@ Result<RegionId> Transports::new_region() {
       }
       return Status(StatusCode::Unsupported, why + "; destroy groups that are not needed");
     }
-    drive_();
+    told_.drive();
     std::this_thread::sleep_for(kIdPause);
   }
 }
