@@ -85,8 +85,14 @@ MUTANTS = (
     Mutant(
         "a write is notified of before all of it has left",
         READ_WRITE,
+        "if (mover_.is_posted() && notification_.counter > 0 && way.may_notify) {",
+        "if (notification_.counter > 0 && way.may_notify) {",
+    ),
+    Mutant(
+        "a write is notified of before those that were asked for before it",
+        READ_WRITE,
+        "if (mover_.is_posted() && notification_.counter > 0 && way.may_notify) {",
         "if (mover_.is_posted() && notification_.counter > 0) {",
-        "if (notification_.counter > 0) {",
     ),
     Mutant(
         "all peers write into the room that a rank has for itself",

@@ -36,8 +36,11 @@ void write_and_notify(uint64_t seed) {
     owners = session_of(world, 0, 1);
     return writers != nullptr && owners != nullptr;
   }));
-  const uint64_t words = 1 + world.draw(500);
-  Region own = world.rank(0).context().transports.create_region(words * 8).value();
+  // Two writes at a time, one behind the other, to the two parts of the memory.
+  const uint64_t words[] = {1 + world.draw(500), 1 + world.draw(20)};
+  const uint64_t begin[] = {0, words[0]};
+  const uint64_t bytes = (words[0] + words[1]) * 8;
+  Region own = world.rank(0).context().transports.create_region(bytes).value();
   Transports& transports = world.rank(0).context().transports;
   Path path;
   path.transport = owners->link().transport;
@@ -46,28 +49,40 @@ void write_and_notify(uint64_t seed) {
   const Link& link = writers->link();
   const std::string key = transports.key_over(path, transports.region_key(own.id)).value();
   const Region theirs = link.transport->open_region(link.peer, key, Deadline{0}).value();
-  const Region mine = world.rank(1).context().transports.create_region(words * 8).value();
-  const auto all_are = [&](uint64_t number) {
-    const auto* word = reinterpret_cast<const uint64_t*>(own.base);
-    return std::all_of(word, word + words, [&](uint64_t is) { return is == number; });
+  const Region mine = world.rank(1).context().transports.create_region(bytes).value();
+  auto* const from = reinterpret_cast<uint64_t*>(mine.base);
+  const auto all_are = [&](int part, uint64_t number) {
+    const auto* word = reinterpret_cast<const uint64_t*>(own.base) + begin[part];
+    return std::all_of(word, word + words[part], [&](uint64_t is) { return is == number; });
   };
   for (uint64_t number = 1; number <= kWrites; ++number) {
-    auto* from = reinterpret_cast<uint64_t*>(mine.base);
-    std::fill_n(from, words, number);
-    auto write = std::make_unique<Write>(LocalSlice{mine.base, words * 8, mine.id}, theirs, 0,
-                                         Write::Notification{kLine, number});
-    const auto work = std::make_shared<Work>();
-    write->work = work;
-    write->deadline_ns = INT64_MAX;
-    ASSERT_TRUE(world.rank(1).context().sessions.submit(*writers, std::move(write)).ok());
-    for (uint64_t round = 0; owners->counter(kLine) < number; ++round) {
-      ASSERT_LT(round, kMostRounds);
-      world.step();
-      // Once it has ended its source may hold anything.
-      if (work->done()) std::fill_n(from, words, ~uint64_t{0});
+    WorkPtr works[2];
+    for (int part = 0; part < 2; ++part) {
+      std::fill_n(from + begin[part], words[part], number);
+      const LocalSlice slice{mine.base + begin[part] * 8, words[part] * 8, mine.id};
+      auto write = std::make_unique<Write>(slice, theirs, begin[part] * 8,
+                                           Write::Notification{kLine, 2 * number - 1 + part});
+      works[part] = std::make_shared<Work>();
+      write->work = works[part];
+      write->deadline_ns = INT64_MAX;
+      ASSERT_TRUE(world.rank(1).context().sessions.submit(*writers, std::move(write)).ok());
     }
-    ASSERT_TRUE(all_are(number)) << "write " << number << " is notified of, but is not all there";
-    while (!work->done()) world.step();
+    uint64_t seen = 2 * number - 2;
+    for (uint64_t round = 0; seen < 2 * number; ++round) {
+      ASSERT_LT(round, kMostRounds);
+      const uint64_t now = owners->counter(kLine);
+      ASSERT_GE(now, seen) << "the line goes back";
+      seen = now;
+      if (seen >= 2 * number - 1) {
+        ASSERT_TRUE(all_are(0, number)) << "write " << number << " is notified of too early";
+      }
+      world.step();
+      for (int part = 0; part < 2; ++part) {  // once it has ended its source may hold anything
+        if (works[part]->done()) std::fill_n(from + begin[part], words[part], ~uint64_t{0});
+      }
+    }
+    ASSERT_TRUE(all_are(1, number)) << "the second write " << number << " is notified of too early";
+    while (!works[0]->done() || !works[1]->done()) world.step();
   }
 }
 

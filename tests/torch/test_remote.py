@@ -256,6 +256,18 @@ def test_a_tensor_is_moved_on_request() -> None:
 
 
 @distributed(2, 4, gloo_lacks=LACKS)
+def test_a_work_that_nobody_keeps_goes_on() -> None:
+    rank, world = me()
+    with exposed(torch.zeros(64, 1 << 16), "let go", "rw") as (memory, exposure):
+        there = remote.open("let go", on=(rank + 1) % world)
+        for row in range(64):
+            there[row].write_async(torch.full((1 << 16,), float(row + 1)), notify=row + 1)
+        there.fence()
+        assert exposure.wait_notify(64) == 64
+        assert (memory == torch.arange(1.0, 65.0).unsqueeze(1)).all()
+
+
+@distributed(2, 4, gloo_lacks=LACKS)
 def test_nothing_but_the_data_moves() -> None:
     rank, world = me()
     backend = dist.group.WORLD._get_backend(torch.device("cpu"))

@@ -48,6 +48,10 @@ auto without_gil(Call call) {
 
 // --- works and what is open ----------------------------------------------------------------------
 
+RemoteWork::~RemoteWork() {
+  if (!work_->done() && tensor_.defined()) face_->keep(work_, std::move(tensor_));
+}
+
 void RemoteWork::wait(double timeout_s) {
   const int64_t timeout_ms = timeout_s < 0 ? -1 : milliseconds(timeout_s);
   without_gil([&](const InterruptCheck& interrupt) {
@@ -60,6 +64,7 @@ RemoteOpened::~RemoteOpened() { face_->remote().close(opened_); }
 std::unique_ptr<RemoteWork> RemoteOpened::read(uint64_t offset, const at::Tensor& out,
                                                double timeout_s) const {
   Check("read").written(out, "out");
+  face_->free_unused();
   WorkPtr work =
       face_->remote().read(opened_, offset, out.data_ptr(), out.nbytes(), milliseconds(timeout_s));
   return std::make_unique<RemoteWork>(face_, std::move(work), out);
@@ -68,6 +73,7 @@ std::unique_ptr<RemoteWork> RemoteOpened::read(uint64_t offset, const at::Tensor
 std::unique_ptr<RemoteWork> RemoteOpened::write(uint64_t offset, const at::Tensor& data,
                                                 uint64_t notify, double timeout_s) const {
   Check("write").dense(data, "data");
+  face_->free_unused();
   WorkPtr work = face_->remote().write(opened_, offset, data.data_ptr(), data.nbytes(), notify,
                                        milliseconds(timeout_s));
   return std::make_unique<RemoteWork>(face_, std::move(work), data);
@@ -76,6 +82,7 @@ std::unique_ptr<RemoteWork> RemoteOpened::write(uint64_t offset, const at::Tenso
 std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out, uint64_t newer_than,
                                                    double timeout_s) const {
   Check("snapshot").written(out, "out");
+  face_->free_unused();
   auto version = std::make_shared<uint64_t>(0);
   WorkPtr work = face_->remote().snapshot(opened_, out.data_ptr(), newer_than, version,
                                           milliseconds(timeout_s));
@@ -98,6 +105,14 @@ RemoteFace::RemoteFace(const RdmaBackend& backend) {
   const EngineContext& context = communicator.context();
   remote_ = std::make_unique<Remote>(RemoteContext{
       context.transports, context.sessions, context.progress, context.clock, communicator.keeps()});
+}
+
+void RemoteFace::keep(WorkPtr work, at::Tensor tensor) {
+  kept_.emplace_back(std::move(work), std::move(tensor));
+}
+
+void RemoteFace::free_unused() {
+  std::erase_if(kept_, [](const auto& kept) { return kept.first->done(); });
 }
 
 uint64_t RemoteFace::endpoint_of(const RdmaBackend& backend) {

@@ -10,6 +10,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "csrc/remote/publication.h"
 #include "csrc/remote/remote.h"
@@ -20,7 +22,8 @@ namespace rdmacoll::torch_ext {
 class RemoteFace;
 using RemoteFacePtr = std::shared_ptr<RemoteFace>;
 
-// A read, a write or a wait in flight.
+// A read, a write or a wait in flight. If Python lets go of it before it has ended, the face keeps
+// its tensor.
 class RemoteWork {
  public:
   RemoteWork(RemoteFacePtr face, WorkPtr work, at::Tensor tensor,
@@ -29,6 +32,9 @@ class RemoteWork {
         work_(std::move(work)),
         tensor_(std::move(tensor)),
         version_(std::move(version)) {}
+  ~RemoteWork();
+  RemoteWork(const RemoteWork&) = delete;
+  RemoteWork& operator=(const RemoteWork&) = delete;
 
   bool done() const { return work_->done(); }
   // Raises what it ended with. timeout_s < 0: none beside its own.
@@ -39,7 +45,7 @@ class RemoteWork {
  private:
   const RemoteFacePtr face_;
   const WorkPtr work_;
-  const at::Tensor tensor_;  // in use until it has ended
+  at::Tensor tensor_;  // in use until it has ended
   const std::shared_ptr<uint64_t> version_;
 };
 
@@ -87,6 +93,10 @@ class RemoteFace : public std::enable_shared_from_this<RemoteFace> {
   static uint64_t endpoint_of(const RdmaBackend& backend);
 
   Remote& remote() { return *remote_; }
+  // Until the work has ended, which uses it. It is freed in a thread of Python's, never in one of
+  // the engine's: with it may end what that thread stands on.
+  void keep(WorkPtr work, at::Tensor tensor);
+  void free_unused();
 
   // A tensor of bytes in memory of its own.
   at::Tensor allocate(uint64_t bytes, bool writable);
@@ -104,6 +114,7 @@ class RemoteFace : public std::enable_shared_from_this<RemoteFace> {
                                      const std::string& name, double timeout_s);
 
  private:
+  std::vector<std::pair<WorkPtr, at::Tensor>> kept_;  // outlives the engine below, which ends works
   std::unique_ptr<Remote> remote_;
 };
 

@@ -20,6 +20,8 @@ struct Way {
   const Link& link;
   Staging& staging;
   Landings& landings;
+  // Whether all that is to be notified of in the same line before this has been.
+  bool may_notify = true;
 };
 
 class Mover {

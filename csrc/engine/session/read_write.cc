@@ -18,7 +18,7 @@ std::string Read::describe() const {
 // The notification goes behind the last piece, whether or not that has left.
 Transfer::State Write::advance(const Way& way) {
   bool moved = mover_.advance(way);
-  if (mover_.is_posted() && notification_.counter > 0) {
+  if (mover_.is_posted() && notification_.counter > 0 && way.may_notify) {
     const Link& link = way.link;
     const RemoteSlice line{link.slab.id, notification_offset(notification_.line), kLineBytes};
     if (link.transport->signal(link.peer, kSessionChannel, line, notification_.counter, Header{}) !=

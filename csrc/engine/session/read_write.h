@@ -37,6 +37,9 @@ class Write final : public Transfer {
 
   State advance(const Way& way) override;
   bool is_under_way() const override { return mover_.is_under_way(); }
+  std::optional<uint32_t> notifies() const override {
+    return notification_.counter > 0 ? std::optional(notification_.line) : std::nullopt;
+  }
   std::string describe() const override;
 
  private:

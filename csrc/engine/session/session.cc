@@ -2,6 +2,7 @@
 #include "csrc/engine/session/session.h"
 
 #include <algorithm>
+#include <bitset>
 #include <utility>
 
 #include "csrc/base/check.h"
@@ -141,11 +142,17 @@ bool Session::take_messages(std::vector<Completion>& finished, std::vector<Asked
   return moved;
 }
 
+// Numbers in a line only grow, and the newest stands for all before: so they are told in the order
+// in which the writes were asked for, although these go on side by side.
 bool Session::move(std::vector<Completion>& finished) {
   bool moved = false;
+  std::bitset<kNotificationLines> owed;
   for (size_t i = 0; i < std::min(transfers_.size(), kTransfersAtOnce);) {
     Transfer& transfer = *transfers_[i];
-    const Transfer::State state = transfer.advance({link_, staging_, landings_});
+    const auto line = transfer.notifies();
+    const bool may_notify = !line || !owed.test(*line);
+    const Transfer::State state = transfer.advance({link_, staging_, landings_, may_notify});
+    if (const auto still = transfer.notifies()) owed.set(*still);
     moved |= state != Transfer::State::Waits;
     if (state != Transfer::State::Ended) {
       ++i;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "csrc/base/status.h"
@@ -28,6 +29,8 @@ class Transfer {
   virtual bool is_under_way() const = 0;
   // It will not be gone on with, and is not under way.
   virtual void let_go([[maybe_unused]] const Way& way) {}
+  // The line of the peer in which it is still to notify of what it has written.
+  virtual std::optional<uint32_t> notifies() const { return std::nullopt; }
   // For people: "read of 4096 bytes".
   virtual std::string describe() const = 0;
 
