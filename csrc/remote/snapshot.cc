@@ -21,10 +21,9 @@ void Snapshot::let_go(const Way& way) {
 
 void Snapshot::begin(Step step) {
   step_ = step;
-  mover_ = step == Step::Data
-               ? Mover(Direction::FromPeer, mine_, theirs_,
-                       offset_ + buffer_offset(reading_, mine_.bytes))
-               : Mover(Direction::FromPeer, *landing_, theirs_, offset_);
+  mover_ = step == Step::Data ? Mover(Direction::FromPeer, mine_, theirs_,
+                                      offset_ + buffer_offset(reading_, mine_.bytes))
+                              : Mover(Direction::FromPeer, *landing_, theirs_, offset_);
 }
 
 Transfer::State Snapshot::advance(const Way& way) {
