@@ -1,0 +1,54 @@
+// A message of a session, and what remote memory reads in it: all of it or none, and what was
+// written is read again.
+#include <algorithm>
+
+#include "csrc/engine/session/message.h"
+#include "csrc/engine/session/session_note.h"
+#include "csrc/remote/fields.h"
+#include "tests/fuzz/target.h"
+
+namespace rdmacoll::fuzz {
+namespace {
+
+std::string written(const MessageHead& head, const std::string& text) {
+  std::array<std::byte, kMessageBytesMax> bytes;
+  const uint64_t length = write_message(bytes.data(), head, text);
+  return {reinterpret_cast<const char*>(bytes.data()), length};
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+  const std::string open = encode(TaggedFields{
+      {fields::kDo, fields::kOpen}, {fields::kName, "weights"}, {fields::kNumber, "17"}});
+  const std::string told =
+      encode(TaggedFields{{fields::kKey, std::string(20, 'k')}, {fields::kBytes, "4096"}});
+  return {written({.number = 1}, open), written({.number = 1, .is_reply = 1}, told),
+          written({.number = 2, .is_reply = 1, .code = 1}, "no"), written({}, "")};
+}
+
+void run(const std::string& bytes) {
+  if (bytes.size() >= sizeof(uint64_t)) {
+    uint64_t note = 0;
+    std::memcpy(&note, bytes.data(), sizeof(note));
+    if (const auto known = session_note_of(note)) {
+      RDMACOLL_CHECK(LinkNote::unpack(note).token != kSessionToken || pack(*known) == note);
+    }
+  }
+  const std::string slot = bytes.substr(0, kMessageBytesMax);
+  const auto message = read_message(std::as_bytes(std::span(slot.data(), slot.size())));
+  if (!message) return;
+  RDMACOLL_CHECK(written(message->head, message->text) == slot);
+  auto all = parse_tagged_fields(message->text);
+  if (!all.ok()) return check_error(all.status());
+  for (const char* name : {fields::kNumber, fields::kOffset, fields::kBytes, fields::kLine}) {
+    const std::string& text = field_of(all.value(), name);
+    const auto number = number_of(all.value(), name);
+    const bool is_digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+      return c >= '0' && c <= '9';
+    });
+    RDMACOLL_CHECK(!number || is_digits);
+  }
+}
+
+}  // namespace rdmacoll::fuzz
