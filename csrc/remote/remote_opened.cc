@@ -50,6 +50,8 @@ Result<OpenedPtr> Remote::open(const std::string& address, const std::string& wh
   const Deadline deadline = Deadline::after_ms(context_.clock, timeout_ms);
   auto session = context_.sessions.meet(address, who, deadline, interrupt);
   if (!session.ok()) return session.status();
+  const std::string nothing_exposed = who + " has exposed nothing under name='" + name +
+                                      "' within " + std::to_string(timeout_ms) + " ms";
   uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -62,6 +64,9 @@ Result<OpenedPtr> Remote::open(const std::string& address, const std::string& wh
                      {fields::kName, name},
                      {fields::kNumber, std::to_string(number)}},
                     left_ms, interrupt);
+    if (told.status().code() == StatusCode::Timeout) {
+      return Status(StatusCode::Timeout, nothing_exposed + ": " + told.status().message());
+    }
     if (!told.ok()) return told.status();
     if (!told.value().empty()) {
       auto fields = parse_tagged_fields(told.value());
@@ -69,8 +74,7 @@ Result<OpenedPtr> Remote::open(const std::string& address, const std::string& wh
       return make_opened(session.value(), who, name, fields.value(), number, deadline);
     }
     if (deadline.passed(context_.clock)) {
-      return Status(StatusCode::Timeout, who + " has exposed nothing under name='" + name +
-                                             "' within " + std::to_string(timeout_ms) + " ms");
+      return Status(StatusCode::Timeout, nothing_exposed);
     }
     if (interrupt) RDMACOLL_RETURN_IF_ERROR(interrupt());
     std::this_thread::sleep_for(kAskAgain);

@@ -282,7 +282,10 @@ def test_nothing_but_the_data_moves() -> None:
         for number in range(2, 200):
             there.read(out)
             written.write(data, notify=number)
-        assert backend._counters() == before
+        after = backend._counters()
+        assert after["registrations"] == before["registrations"]
+        # Over verbs who is notified says now and then that there is room for more.
+        assert after["control_messages"] - before["control_messages"] <= 198 // 8
         dist.barrier()
 
 

@@ -40,6 +40,16 @@ Line& Session::line_at(uint32_t line) const {
   return *reinterpret_cast<Line*>(link_.own_slab.base + notification_offset(line));
 }
 
+std::string Session::name() const {
+  const std::lock_guard lock(mutex_);
+  return name_;
+}
+
+void Session::set_name(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  name_ = name;
+}
+
 Status Session::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
@@ -169,7 +179,7 @@ bool Session::move(std::vector<Completion>& finished) {
 // memory. Who waits for it has a timeout of his own.
 void Session::check(std::vector<Completion>& finished, int64_t now_ns) {
   const auto late = [&](const std::string& what) {
-    return Status(StatusCode::Timeout, "the " + what + " was not done by " + name_ +
+    return Status(StatusCode::Timeout, "the " + what + " was not done by " + name() +
                                            " in time; its process may be stopped, or at work");
   };
   std::erase_if(awaited_, [&](const auto& awaited) {
@@ -198,7 +208,7 @@ bool Session::has_ended(std::vector<Completion>& finished) {
     // Where this cannot be ended nothing can: the device is lost, too.
     static_cast<void>(link_.transport->fence(link_.peer, Deadline::after_ms(clock_, kFenceMs)));
   }
-  fail(Status(ended.code(), name_ + " is gone: " + ended.message()), finished);
+  fail(Status(ended.code(), name() + " is gone: " + ended.message()), finished);
   return true;
 }
 

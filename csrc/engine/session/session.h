@@ -45,8 +45,9 @@ class Session {
   Session(const Link& link, const Clock& clock, std::string name);
 
   const Link& link() const { return link_; }
-  // For people, of the other process.
-  const std::string& name() const { return name_; }
+  // For people, of the other process: what this one calls it.
+  std::string name() const;
+  void set_name(const std::string& name);
   // Ok, or why nothing can be done with it any more.
   Status failure() const;
 
@@ -98,9 +99,9 @@ class Session {
 
   const Link link_;
   const Clock& clock_;
-  const std::string name_;
 
   mutable std::mutex mutex_;  // what follows
+  std::string name_;
   Status failure_;
   std::vector<Outgoing> new_messages_;
   std::vector<std::unique_ptr<Transfer>> new_transfers_;

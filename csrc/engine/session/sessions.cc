@@ -46,7 +46,10 @@ SessionPtr Sessions::known(const std::string& address) const {
 Result<SessionPtr> Sessions::look(const std::string& address, const std::string& name,
                                   Deadline deadline) {
   const std::lock_guard lock(set_up_mutex_);
-  if (SessionPtr session = known(address)) return session;
+  if (SessionPtr session = known(address)) {
+    session->set_name(name);  // the other may have begun
+    return session;
+  }
   if (auto failed = failed_.extract(address)) return failed.mapped();
   auto found = std::ranges::find(meetings_, address, &Meeting::address);
   if (found == meetings_.end()) {
@@ -125,6 +128,7 @@ Status Sessions::go_on(Meeting& meeting) {
   const Peer peer{path.transport, path.peer};
   if (const auto found = by_peer_.find(peer); found != by_peer_.end()) {
     by_address_[meeting.address] = found->second;  // the other had begun, too
+    found->second->set_name(meeting.name);
     return Status();
   }
   RDMACOLL_RETURN_IF_ERROR(path.transport->peer_status(path.peer));
