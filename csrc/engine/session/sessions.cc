@@ -25,7 +25,10 @@ constexpr size_t kMostAsked = 1024;
 Sessions::Sessions(Transports& transports, Linker& linker, Progress& progress, const Clock& clock)
     : transports_(transports), linker_(linker), progress_(progress), clock_(clock) {
   linker_.host(*this);
-  progress_.add(*this);
+}
+
+void Sessions::begin_to_be_driven() {
+  std::call_once(begun_, [this] { progress_.add(*this); });
 }
 
 Sessions::~Sessions() { progress_.remove(*this); }
@@ -53,6 +56,7 @@ Result<SessionPtr> Sessions::look(const std::string& address, const std::string&
   if (auto failed = failed_.extract(address)) return failed.mapped();
   auto found = std::ranges::find(meetings_, address, &Meeting::address);
   if (found == meetings_.end()) {
+    begin_to_be_driven();
     meetings_.push_back(std::make_unique<Meeting>());
     found = std::prev(meetings_.end());
     (*found)->address = address;
@@ -93,6 +97,7 @@ void Sessions::hear(const Transports::Offer& offer) {
   };
   auto found = std::ranges::find_if(meetings_, is_with);
   if (found == meetings_.end()) {
+    begin_to_be_driven();
     meetings_.push_back(std::make_unique<Meeting>());
     found = std::prev(meetings_.end());
     Path path;
@@ -259,6 +264,7 @@ Status Sessions::submit(Session& session, std::unique_ptr<Transfer> transfer) {
 }
 
 void Sessions::submit(Watch watch) {
+  begin_to_be_driven();
   {
     const std::lock_guard lock(mutex_);
     new_watches_.push_back(std::move(watch));

@@ -89,6 +89,8 @@ class Sessions final : public Driven, public LinkGuest {
     SessionPtr session;
     Session::Asked what;
   };
+  // Not before there is something to drive: every round of every operation would look at it.
+  void begin_to_be_driven();
   Status go_on(Meeting& meeting);
   Status find(Meeting& meeting) const;
   Result<SessionPtr> open(const Meeting& meeting);
@@ -103,6 +105,8 @@ class Sessions final : public Driven, public LinkGuest {
   Linker& linker_;
   Progress& progress_;
   const Clock& clock_;
+
+  std::once_flag begun_;
 
   std::mutex set_up_mutex_;  // what follows; never the driver's
   Responder* responder_ = nullptr;
