@@ -3,7 +3,8 @@
 #include "csrc/remote/remote.h"
 
 #include <algorithm>
-#include <charconv>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "csrc/base/printable.h"
@@ -11,6 +12,12 @@
 #include "csrc/remote/statement.h"
 
 namespace rdmacoll {
+namespace {
+
+// How soon one who still reads or writes is asked again to stop.
+constexpr std::chrono::milliseconds kAskAgain{1};
+
+}  // namespace
 
 Remote::Remote(RemoteContext context) : context_(std::move(context)) {
   context_.sessions.answer_by(this);
@@ -178,7 +185,7 @@ Status Remote::revoke(const std::string& name, int64_t timeout_ms,
   std::string late;
   for (const Exposure::Opening& opening : revoked->openings()) {
     Status told;
-    do {
+    while (true) {
       const int64_t left_ms =
           std::max<int64_t>((until_ns - context_.clock.now_ns()) / 1'000'000, 1);
       told =
@@ -187,10 +194,15 @@ Status Remote::revoke(const std::string& name, int64_t timeout_ms,
               left_ms, interrupt)
               .status();
       if (told.code() == StatusCode::Interrupted) return told;
-    } while (told.code() == StatusCode::Aborted && context_.clock.now_ns() < until_ns);
+      if (told.code() != StatusCode::Aborted || context_.clock.now_ns() >= until_ns) break;
+      std::this_thread::sleep_for(kAskAgain);
+    }
     const bool has_ended = !opening.session->failure().ok();
-    if (!told.ok() && !has_ended) late += "; " + told.message();
-    revoked->close(opening.session, opening.number);
+    if (told.ok() || has_ended) {
+      revoked->close(opening.session, opening.number);
+    } else {
+      late += "; " + told.message();  // it may still notify, so its line is nobody else's
+    }
   }
   if (late.empty()) return Status();
   return Status(StatusCode::Timeout,

@@ -35,6 +35,11 @@ def check_tensor(argument: str, tensor: torch.Tensor) -> None:
             f"{argument} is {tensor.layout} on {tensor.device}; remote memory takes strided "
             "tensors on the CPU: copy it there first"
         )
+    if tensor.is_conj() or tensor.is_neg():
+        raise ValueError(
+            f"{argument} is a view that torch conjugates or negates when it is read, which its "
+            "memory does not show; call resolve_conj().resolve_neg() first"
+        )
     if not tensor.is_contiguous():
         raise ValueError(
             f"{argument} has shape {tuple(tensor.shape)} and strides {tensor.stride()}, which are "

@@ -48,7 +48,7 @@ class Table:
         """PeerError for what encode() has not made. It comes from another process."""
         try:
             pairs = [(str(name), str(kind)) for name, kind in json.loads(text)]
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             raise PeerError(f"{who} publishes a table that makes no sense") from None
         return Table({name: decode(kind.encode(), None, who) for name, kind in pairs})
 
@@ -138,7 +138,8 @@ class Subscription:
         """The newest version, whole, as views of memory that the next read() writes anew.
 
         newer: waits for a version newer than the last that was read. `version` says which it is.
-        timeout: in seconds. Raises TimeoutError if there is none in time, RevokedError, PeerError.
+        timeout: in seconds. One thread at a time. Raises TimeoutError if there is none in time,
+        RevokedError, PeerError.
         """
         check_timeout(timeout)
         end = time.monotonic() + timeout

@@ -6,9 +6,11 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 #include "torch_ext/base/interrupt.h"
+#include "torch_ext/base/process_life.h"
 #include "torch_ext/remote/remote_errors.h"
 #include "torch_ext/tensors/validate.h"
 
@@ -20,10 +22,20 @@ int64_t milliseconds(double seconds) {
   return static_cast<int64_t>(std::ceil(std::min(seconds, kMostSeconds) * 1000));
 }
 
+// In a forked child the memory is its parent's, and stays as it is.
+struct FreeInItsProcess {
+  std::shared_ptr<void> memory;
+  uint64_t forks = ProcessLife::instance().forks();
+
+  void operator()(void*) {
+    if (forks != ProcessLife::instance().forks()) new std::shared_ptr<void>(std::move(memory));
+    memory.reset();
+  }
+};
+
 at::Tensor bytes_at(std::byte* data, uint64_t bytes, std::shared_ptr<void> keeps) {
-  return at::from_blob(
-      data, {static_cast<int64_t>(bytes)}, [keeps = std::move(keeps)](void*) {},
-      at::TensorOptions().dtype(at::kByte));
+  return at::from_blob(data, {static_cast<int64_t>(bytes)}, FreeInItsProcess{std::move(keeps)},
+                       at::TensorOptions().dtype(at::kByte));
 }
 
 // What a wait needs: no GIL, and an ear for Ctrl-C.
@@ -49,7 +61,7 @@ auto without_gil(Call call) {
 // --- works and what is open ----------------------------------------------------------------------
 
 RemoteWork::~RemoteWork() {
-  if (!work_->done() && tensor_.defined()) face_->keep(work_, std::move(tensor_));
+  if (!work_->done()) face_->keep(work_, std::move(used_));
 }
 
 void RemoteWork::wait(double timeout_s) {
@@ -59,7 +71,9 @@ void RemoteWork::wait(double timeout_s) {
   });
 }
 
-RemoteOpened::~RemoteOpened() { face_->remote().close(opened_); }
+RemoteOpened::~RemoteOpened() {
+  if (!face_->inherited()) face_->remote().close(opened_);
+}
 
 std::unique_ptr<RemoteWork> RemoteOpened::read(uint64_t offset, const at::Tensor& out,
                                                double timeout_s) const {
@@ -67,7 +81,7 @@ std::unique_ptr<RemoteWork> RemoteOpened::read(uint64_t offset, const at::Tensor
   face_->free_unused();
   WorkPtr work =
       face_->remote().read(opened_, offset, out.data_ptr(), out.nbytes(), milliseconds(timeout_s));
-  return std::make_unique<RemoteWork>(face_, std::move(work), out);
+  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), out});
 }
 
 std::unique_ptr<RemoteWork> RemoteOpened::write(uint64_t offset, const at::Tensor& data,
@@ -76,7 +90,7 @@ std::unique_ptr<RemoteWork> RemoteOpened::write(uint64_t offset, const at::Tenso
   face_->free_unused();
   WorkPtr work = face_->remote().write(opened_, offset, data.data_ptr(), data.nbytes(), notify,
                                        milliseconds(timeout_s));
-  return std::make_unique<RemoteWork>(face_, std::move(work), data);
+  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), data});
 }
 
 std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out, uint64_t newer_than,
@@ -86,12 +100,13 @@ std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out, uint64
   auto version = std::make_shared<uint64_t>(0);
   WorkPtr work = face_->remote().snapshot(opened_, out.data_ptr(), newer_than, version,
                                           milliseconds(timeout_s));
-  return std::make_unique<RemoteWork>(face_, std::move(work), out, std::move(version));
+  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), out},
+                                      std::move(version));
 }
 
 std::unique_ptr<RemoteWork> RemoteOpened::fence(double timeout_s) const {
   WorkPtr work = face_->remote().fence(opened_, milliseconds(timeout_s));
-  return std::make_unique<RemoteWork>(face_, std::move(work), at::Tensor());
+  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), {}});
 }
 
 at::Tensor RemotePublication::begin() {
@@ -100,15 +115,26 @@ at::Tensor RemotePublication::begin() {
 
 // --- the face ------------------------------------------------------------------------------------
 
-RemoteFace::RemoteFace(const RdmaBackend& backend) {
+Remote& RemoteFace::remote() const {
+  if (inherited()) {
+    throw std::runtime_error(
+        "this process was forked from the one whose remote memory this is; use it there, or start "
+        "processes with the method 'spawn'");
+  }
+  return *remote_;
+}
+
+bool RemoteFace::inherited() const { return forks_ != ProcessLife::instance().forks(); }
+
+RemoteFace::RemoteFace(const RdmaBackend& backend) : forks_(ProcessLife::instance().forks()) {
   const Communicator& communicator = backend.communicator();
   const EngineContext& context = communicator.context();
   remote_ = std::make_unique<Remote>(RemoteContext{
       context.transports, context.sessions, context.progress, context.clock, communicator.keeps()});
 }
 
-void RemoteFace::keep(WorkPtr work, at::Tensor tensor) {
-  kept_.emplace_back(std::move(work), std::move(tensor));
+void RemoteFace::keep(WorkPtr work, UsedByWork used) {
+  kept_.emplace_back(std::move(work), std::move(used));
 }
 
 void RemoteFace::free_unused() {
@@ -121,19 +147,19 @@ uint64_t RemoteFace::endpoint_of(const RdmaBackend& backend) {
 
 at::Tensor RemoteFace::allocate(uint64_t bytes, bool writable) {
   const RemoteMemoryPtr memory = take_or_raise(
-      remote_->allocate(std::max<uint64_t>(bytes, 1), writable ? Others::Write : Others::OnlyRead));
+      remote().allocate(std::max<uint64_t>(bytes, 1), writable ? Others::Write : Others::OnlyRead));
   return bytes_at(memory->data(), bytes, memory);
 }
 
 bool RemoteFace::holds(const at::Tensor& tensor) const {
-  return remote_->memory_of(tensor.data_ptr(), tensor.nbytes()) != nullptr;
+  return remote().memory_of(tensor.data_ptr(), tensor.nbytes()) != nullptr;
 }
 
 void RemoteFace::expose(const std::string& name, const at::Tensor& tensor, bool writable,
                         const std::string& meta) {
-  const RemoteMemoryPtr memory = remote_->memory_of(tensor.data_ptr(), tensor.nbytes());
+  const RemoteMemoryPtr memory = remote().memory_of(tensor.data_ptr(), tensor.nbytes());
   if (memory == nullptr) throw pybind11::value_error("the tensor is not in remote memory");
-  raise_if_failed(remote_->expose(
+  raise_if_failed(remote().expose(
       {.name = name, .bytes = tensor.nbytes(), .is_writable = writable, .meta = meta}, memory,
       memory->offset_of(tensor.data_ptr())));
 }
@@ -141,30 +167,30 @@ void RemoteFace::expose(const std::string& name, const at::Tensor& tensor, bool 
 std::unique_ptr<RemotePublication> RemoteFace::publish(const std::string& name, uint64_t bytes,
                                                        const std::string& meta) {
   const RemoteMemoryPtr memory =
-      take_or_raise(remote_->allocate(versions_bytes(bytes), Others::OnlyRead));
-  raise_if_failed(remote_->expose(
+      take_or_raise(remote().allocate(versions_bytes(bytes), Others::OnlyRead));
+  raise_if_failed(remote().expose(
       {.name = name, .bytes = bytes, .has_versions = true, .meta = meta}, memory, 0));
   return std::make_unique<RemotePublication>(Publication(memory, 0, bytes));
 }
 
 uint64_t RemoteFace::notified(const std::string& name) const {
-  return take_or_raise(remote_->notified(name));
+  return take_or_raise(remote().notified(name));
 }
 
 std::unique_ptr<RemoteWork> RemoteFace::wait_notified(const std::string& name, uint64_t at_least,
                                                       double timeout_s) {
-  WorkPtr work = take_or_raise(remote_->wait_notified(name, at_least, milliseconds(timeout_s)));
-  return std::make_unique<RemoteWork>(shared_from_this(), std::move(work), at::Tensor());
+  WorkPtr work = take_or_raise(remote().wait_notified(name, at_least, milliseconds(timeout_s)));
+  return std::make_unique<RemoteWork>(shared_from_this(), std::move(work), UsedByWork{});
 }
 
 void RemoteFace::revoke(const std::string& name, double timeout_s) {
   without_gil([&](const InterruptCheck& interrupt) {
-    return remote_->revoke(name, milliseconds(timeout_s), interrupt);
+    return remote().revoke(name, milliseconds(timeout_s), interrupt);
   });
 }
 
 std::map<std::string, uint64_t> RemoteFace::stats() const {
-  const RemoteStats stats = remote_->stats();
+  const RemoteStats stats = remote().stats();
   return {{"memory_bytes", stats.memory_bytes},
           {"exposures", stats.exposures},
           {"openings", stats.openings},
@@ -174,7 +200,7 @@ std::map<std::string, uint64_t> RemoteFace::stats() const {
 std::shared_ptr<RemoteOpened> RemoteFace::open(const std::string& address, const std::string& who,
                                                const std::string& name, double timeout_s) {
   OpenedPtr opened = without_gil([&](const InterruptCheck& interrupt) {
-    return remote_->open(address, who, name, milliseconds(timeout_s), interrupt);
+    return remote().open(address, who, name, milliseconds(timeout_s), interrupt);
   });
   return std::make_shared<RemoteOpened>(shared_from_this(), std::move(opened));
 }

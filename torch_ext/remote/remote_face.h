@@ -20,17 +20,24 @@
 namespace rdmacoll::torch_ext {
 
 class RemoteFace;
+class RemoteOpened;
 using RemoteFacePtr = std::shared_ptr<RemoteFace>;
 
+// What a work uses until it has ended: what was open may not be closed, nor the tensor freed.
+struct UsedByWork {
+  std::shared_ptr<const RemoteOpened> opened{};
+  at::Tensor tensor{};
+};
+
 // A read, a write or a wait in flight. If Python lets go of it before it has ended, the face keeps
-// its tensor.
+// what it uses.
 class RemoteWork {
  public:
-  RemoteWork(RemoteFacePtr face, WorkPtr work, at::Tensor tensor,
+  RemoteWork(RemoteFacePtr face, WorkPtr work, UsedByWork used,
              std::shared_ptr<uint64_t> version = nullptr)
       : face_(std::move(face)),
         work_(std::move(work)),
-        tensor_(std::move(tensor)),
+        used_(std::move(used)),
         version_(std::move(version)) {}
   ~RemoteWork();
   RemoteWork(const RemoteWork&) = delete;
@@ -45,11 +52,11 @@ class RemoteWork {
  private:
   const RemoteFacePtr face_;
   const WorkPtr work_;
-  at::Tensor tensor_;  // in use until it has ended
+  UsedByWork used_;
   const std::shared_ptr<uint64_t> version_;
 };
 
-// Closed when Python lets go of it.
+// Closed when neither Python nor a work holds it.
 class RemoteOpened : public std::enable_shared_from_this<RemoteOpened> {
  public:
   RemoteOpened(RemoteFacePtr face, OpenedPtr opened)
@@ -92,10 +99,12 @@ class RemoteFace : public std::enable_shared_from_this<RemoteFace> {
   // What tells endpoints apart.
   static uint64_t endpoint_of(const RdmaBackend& backend);
 
-  Remote& remote() { return *remote_; }
+  // Throws in a forked child: the engine's threads and locks are its parent's.
+  Remote& remote() const;
+  bool inherited() const;
   // Until the work has ended, which uses it. It is freed in a thread of Python's, never in one of
   // the engine's: with it may end what that thread stands on.
-  void keep(WorkPtr work, at::Tensor tensor);
+  void keep(WorkPtr work, UsedByWork used);
   void free_unused();
 
   // A tensor of bytes in memory of its own.
@@ -114,7 +123,8 @@ class RemoteFace : public std::enable_shared_from_this<RemoteFace> {
                                      const std::string& name, double timeout_s);
 
  private:
-  std::vector<std::pair<WorkPtr, at::Tensor>> kept_;  // outlives the engine below, which ends works
+  const uint64_t forks_;                              // ProcessLife::forks() when it was made
+  std::vector<std::pair<WorkPtr, UsedByWork>> kept_;  // outlives the engine below, which ends works
   std::unique_ptr<Remote> remote_;
 };
 

@@ -7,13 +7,6 @@
 #include "csrc/engine/work/call.h"
 
 namespace rdmacoll {
-namespace {
-
-// How long one is not answered in a transport before one looks whether the peer calls over a later
-// one.
-constexpr int64_t kLookForCallsNs = 150'000'000;
-
-}  // namespace
 
 LinkedGroup::LinkedGroup(Transports& transports, const Clock& clock, Rooms rooms, PeerLinks& links,
                          int64_t timeout_ms)

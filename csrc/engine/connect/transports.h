@@ -31,6 +31,10 @@
 
 namespace rdmacoll {
 
+// How long one is not answered in a transport before one looks whether the peer calls over a later
+// one (look()'s for_calls).
+inline constexpr int64_t kLookForCallsNs = 150'000'000;
+
 // How two processes come to the same choice. Both go through the transports that both have open, in
 // the same order, and connect over the first that does not answer Unsupported. Most know that at
 // once (another host, another kind of network); but one may learn by a handshake that only it sees

@@ -112,7 +112,6 @@ bool Session::take_submissions() {
   return are_any;
 }
 
-// What has been announced may be answered at once, so it is awaited before.
 bool Session::send() {
   bool moved = false;
   while (!outgoing_.empty() && port_.can_send()) {

@@ -13,9 +13,6 @@ namespace {
 
 // How long the other may take to answer one that this process did not begin.
 constexpr int64_t kAnswerNs = 10'000'000'000;
-// How long one is not answered in a transport before one looks whether the peer calls over a later
-// one.
-constexpr int64_t kLookForCallsNs = 150'000'000;
 constexpr int64_t kInterruptEveryNs = 100'000'000;
 // What others may have asked before there is somebody to answer.
 constexpr size_t kMostAsked = 1024;
@@ -272,18 +269,20 @@ void Sessions::submit(Watch watch) {
   note_new();
 }
 
+void Sessions::take_new() {
+  const std::lock_guard lock(mutex_);
+  std::move(new_.begin(), new_.end(), std::back_inserter(driven_));
+  std::move(new_watches_.begin(), new_watches_.end(), std::back_inserter(watches_));
+  new_.clear();
+  new_watches_.clear();
+}
+
 bool Sessions::advance(std::vector<Completion>& finished) {
   check_driver();
-  bool has_news = false;
   if (load_.has_new.exchange(false, std::memory_order_acq_rel)) {
-    const std::lock_guard lock(mutex_);
-    std::move(new_.begin(), new_.end(), std::back_inserter(driven_));
-    new_.clear();
-    std::move(new_watches_.begin(), new_watches_.end(), std::back_inserter(watches_));
-    new_watches_.clear();
-    has_news = true;
+    take_new();
+    check_ends(finished);
   }
-  if (has_news) check_ends(finished);
   bool moved = false;
   uint64_t in_flight = 0;
   std::vector<Asked> asked;
@@ -350,6 +349,7 @@ bool Sessions::beat() {
 
 void Sessions::close(std::vector<Completion>& finished) {
   const Status closed(StatusCode::Aborted, "this process leaves");
+  take_new();
   for (const SessionPtr& session : driven_) session->fail(closed, finished);
   for (const Watch& watch : watches_) finished.push_back({watch.work, closed});
   driven_.clear();

@@ -98,6 +98,7 @@ class Sessions final : public Driven, public LinkGuest {
   SessionPtr known(const std::string& address) const;
   bool answer_asked();
   bool release_ended();
+  void take_new();
   void check_ends(std::vector<Completion>& finished);
   void note_new();
 

@@ -1,0 +1,96 @@
+"""Remote memory where processes end, or are no longer the one that it is of."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+from cases import me
+from harness import distributed
+from test_remote import LACKS, exposed, others, values
+
+from rdmacoll import remote
+
+
+@distributed(2, gloo_lacks=LACKS, one_host=True)
+def test_a_forked_child_leaves_it_to_its_parent() -> None:
+    rank, _ = me()
+    with exposed(values(rank), "of the parent") as (memory, _):
+        there = remote.open("of the parent", on=1 - rank)
+        child = os.fork()
+        if child == 0:
+            refused = False
+            try:
+                there.read(timeout=1)
+            except RuntimeError as error:
+                refused = "was forked" in str(error)
+            del there, memory
+            gc.collect()
+            os._exit(0 if refused else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        dist.barrier()
+        assert torch.equal(there.read(), values(1 - rank))
+
+
+def raises_peer_error(there: remote.RemoteTensor) -> bool:
+    """Whether reading does, soon."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        try:
+            there.read()
+        except remote.PeerError:
+            return True
+        time.sleep(0.001)
+    return False
+
+
+@distributed(3, 4, dies=(1,), gloo_lacks=LACKS)
+def test_the_death_of_an_owner_fails_only_what_is_open_there() -> None:
+    rank, _ = me()
+    memory = remote.empty_like(values(rank)).copy_(values(rank))
+    exposure = remote.expose(memory, "mortal")
+    opened = {other: remote.open("mortal", on=other) for other in others()}
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert raises_peer_error(opened[1])
+    with pytest.raises(remote.PeerError):
+        remote.open("mortal", on=1, timeout=5)
+    for other in set(opened) - {1}:
+        assert torch.equal(opened[other].read(), values(other))
+    meet(set(opened) - {1})
+    assert exposure.notified == 0
+
+
+def meet(whom: set[int]) -> None:
+    """By remote memory alone: the group may have failed."""
+    flags = remote.expose(remote.empty(1, access="rw"), "flag", access="rw")
+    for other in whom:
+        remote.open("flag", on=other).write(torch.ones(1), notify=1)
+    flags.wait_notify(1)
+
+
+@distributed(3, dies=(2,), gloo_lacks=LACKS)
+def test_the_death_of_a_reader_harms_nobody() -> None:
+    rank, _ = me()
+    memory = remote.empty(1 << 20).fill_(rank)
+    exposure = remote.expose(memory, "read")
+    opened = [remote.open("read", on=other) for other in others()]
+    dist.barrier()
+    if rank == 2:
+        works = [there.read_async() for there in opened for _ in range(8)]
+        assert works
+        os.kill(os.getpid(), signal.SIGKILL)
+    end = time.monotonic() + 20
+    while remote.stats()["openings"] > 1 and time.monotonic() < end:
+        time.sleep(0.01)
+    assert remote.stats()["openings"] == 1
+    there = opened[0] if rank == 0 else opened[-1]
+    assert (there.read() == 1 - rank).all()
+    meet({1 - rank})
+    exposure.revoke()
