@@ -15,7 +15,7 @@ namespace rdmacoll {
 namespace {
 
 // How soon one who still reads or writes is asked again to stop.
-constexpr std::chrono::milliseconds kAskAgain{1};
+constexpr std::chrono::milliseconds kAskToStopAgain{1};
 
 }  // namespace
 
@@ -195,7 +195,7 @@ Status Remote::revoke(const std::string& name, int64_t timeout_ms,
               .status();
       if (told.code() == StatusCode::Interrupted) return told;
       if (told.code() != StatusCode::Aborted || context_.clock.now_ns() >= until_ns) break;
-      std::this_thread::sleep_for(kAskAgain);
+      std::this_thread::sleep_for(kAskToStopAgain);
     }
     const bool has_ended = !opening.session->failure().ok();
     if (told.ok() || has_ended) {

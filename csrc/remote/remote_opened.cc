@@ -13,7 +13,7 @@ namespace rdmacoll {
 namespace {
 
 // How soon one asks again for what is not exposed yet.
-constexpr std::chrono::milliseconds kAskAgain{2};
+constexpr std::chrono::milliseconds kLookAgain{2};
 
 Status bad_reply(const std::string& who) {
   return Status(StatusCode::PeerFailed,
@@ -77,7 +77,7 @@ Result<OpenedPtr> Remote::open(const std::string& address, const std::string& wh
       return Status(StatusCode::Timeout, nothing_exposed);
     }
     if (interrupt) RDMACOLL_RETURN_IF_ERROR(interrupt());
-    std::this_thread::sleep_for(kAskAgain);
+    std::this_thread::sleep_for(kLookAgain);
   }
 }
 

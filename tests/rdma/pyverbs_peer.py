@@ -154,7 +154,7 @@ class Peer:
 
     def _greet(self) -> None:
         hello = Hello(
-            sender=self.address.process,
+            sender=self.address,
             receiver=self.owner.process,
             signal_ring=self._signal_ring.buf,
             signal_ring_rkey=self._signal_ring.rkey,
@@ -177,7 +177,7 @@ class Peer:
             offset = completion.wr_id * self._listener_space + GRH_BYTES
             hello = Hello.unpack(self._listener_memory.read(HELLO_BYTES, offset))
             self._post_listener_receive(self._listener, completion.wr_id)
-            assert hello.sender == self.owner.process and hello.receiver == self.address.process
+            assert hello.sender.process == self.owner.process and hello.receiver == self.address.process
             if self._joined_to is None:
                 self._join(hello)
             self._knows_me |= hello.knows != NOTHING

@@ -76,31 +76,39 @@ class Key(NamedTuple):
         return cls(*fields)
 
 
-_HELLO = struct.Struct("<Q16s16sQIII32sB3x32x")  # the signature: zeros in a job without a secret
-_HELLO_MAGIC = 0x35306C6C6F63726D
+# The signature is zeros in a job without a secret.
+_HELLO = struct.Struct("<Q16s16sQIII32sBxH16sIIIHBB64s32x")
+_HELLO_MAGIC = 0x36306C6C6F63726D
 HELLO_BYTES = _HELLO.size
 
 
 class Hello(NamedTuple):
-    sender: bytes
+    sender: Address
     receiver: bytes
     signal_ring: int
     signal_ring_rkey: int
     sequence: int
     numbers: tuple[int, ...]
     knows: int
+    offers: int = 0
 
     def pack(self) -> bytes:
-        *fields, _, knows = self
-        places = struct.pack(f"<{len(self.numbers)}I", *self.numbers)
-        return _HELLO.pack(_HELLO_MAGIC, *fields, len(self.numbers), places, knows)
+        sender, receiver, ring, rkey, sequence, numbers, knows, offers = self
+        places = struct.pack(f"<{len(numbers)}I", *numbers)
+        me = (sender.gid, sender.listener, sender.listener_key, sender.pid)
+        me += (sender.lid, sender.mtu, sender.is_ethernet, sender.host)
+        joins = (sender.process, receiver, ring, rkey, sequence, len(numbers), places)
+        return _HELLO.pack(_HELLO_MAGIC, *joins, knows, offers, *me)
 
     @classmethod
     def unpack(cls, data: bytes) -> "Hello":
-        magic, sender, receiver, ring, rkey, sequence, stripes, places, knows = _HELLO.unpack(data)
+        magic, process, receiver, *joins, knows, offers = (fields := _HELLO.unpack(data))[:10]
+        gid, listener, key, pid, lid, mtu, is_ethernet, host = fields[10:]
         assert magic == _HELLO_MAGIC
+        ring, rkey, sequence, stripes, places = joins
         numbers = struct.unpack("<8I", places)[:stripes]
-        return cls(sender, receiver, ring, rkey, sequence, numbers, knows)
+        sender = Address(process, gid, pid, listener, key, lid, mtu, is_ethernet, host)
+        return cls(sender, receiver, ring, rkey, sequence, numbers, knows, offers)
 
 
 _LETTER = struct.Struct("<QIIIIBBxx")
