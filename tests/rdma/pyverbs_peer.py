@@ -177,7 +177,8 @@ class Peer:
             offset = completion.wr_id * self._listener_space + GRH_BYTES
             hello = Hello.unpack(self._listener_memory.read(HELLO_BYTES, offset))
             self._post_listener_receive(self._listener, completion.wr_id)
-            assert hello.sender.process == self.owner.process and hello.receiver == self.address.process
+            assert hello.sender.process == self.owner.process
+            assert hello.receiver == self.address.process
             if self._joined_to is None:
                 self._join(hello)
             self._knows_me |= hello.knows != NOTHING

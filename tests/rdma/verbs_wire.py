@@ -95,10 +95,10 @@ class Hello(NamedTuple):
     def pack(self) -> bytes:
         sender, receiver, ring, rkey, sequence, numbers, knows, offers = self
         places = struct.pack(f"<{len(numbers)}I", *numbers)
-        me = (sender.gid, sender.listener, sender.listener_key, sender.pid)
-        me += (sender.lid, sender.mtu, sender.is_ethernet, sender.host)
-        joins = (sender.process, receiver, ring, rkey, sequence, len(numbers), places)
-        return _HELLO.pack(_HELLO_MAGIC, *joins, knows, offers, *me)
+        process, gid, pid, *listener, lid, mtu, is_ethernet, host = sender
+        joins = (process, receiver, ring, rkey, sequence, len(numbers), places)
+        reached = (gid, *listener, pid, lid, mtu, is_ethernet, host)
+        return _HELLO.pack(_HELLO_MAGIC, *joins, knows, offers, *reached)
 
     @classmethod
     def unpack(cls, data: bytes) -> "Hello":
