@@ -13,14 +13,19 @@ it, without its program's help and without a copy on the way:
 part. docs/REMOTE.md says what holds for rights, failures and memory.
 """
 
+from .devices import Device, device, lend
 from .errors import PeerError, RevokedError
 from .exposing import Exposure, empty, empty_like, expose
+from .mailboxes import Mailbox, Outbox, mailbox, open_mailbox
 from .opening import RemoteTensor, RemoteWork, address, open
 from .process import stats
 from .publishing import Publication, Subscription, publish, subscribe
 
 __all__ = [
+    "Device",
     "Exposure",
+    "Mailbox",
+    "Outbox",
     "PeerError",
     "Publication",
     "RemoteTensor",
@@ -28,10 +33,14 @@ __all__ = [
     "RevokedError",
     "Subscription",
     "address",
+    "device",
     "empty",
     "empty_like",
     "expose",
+    "lend",
+    "mailbox",
     "open",
+    "open_mailbox",
     "publish",
     "stats",
     "subscribe",
