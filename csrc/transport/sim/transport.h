@@ -89,6 +89,7 @@ class SimTransport final : public Transport {
     std::shared_ptr<SimRegion> local;   // of this side; nullptr: it is not needed any more
     std::shared_ptr<SimShadow> shadow;  // of a mapped store
     std::vector<Piece> pieces;          // not delivered
+    bool keeps_words = false;           // of its source: aligned ones come whole
   };
   struct Notice {
     uint64_t issued = 0;
