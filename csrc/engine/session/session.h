@@ -25,6 +25,7 @@
 #include "csrc/engine/session/staging.h"
 #include "csrc/engine/session/transfer.h"
 #include "csrc/engine/work/work.h"
+#include "csrc/memory/shared_segment.h"
 
 namespace rdmacoll {
 
@@ -41,8 +42,10 @@ class Session {
  public:
   // How much memory this process gives the other of such a transport.
   static uint64_t own_bytes(const TransportInfo& info);
-  // The link's slab is the other's memory for this process, its own slab the one for the other.
-  Session(const Link& link, const Clock& clock, std::string name);
+  // The link's slab is the other's memory for this process, its own slab the one for the other:
+  // that memory is kept as long as the session, whose lines are read also once it has ended.
+  Session(const Link& link, std::shared_ptr<const SharedSegment> own_memory, const Clock& clock,
+          std::string name);
 
   const Link& link() const { return link_; }
   // For people, of the other process: what this one calls it.
@@ -98,6 +101,7 @@ class Session {
   bool move(std::vector<Completion>& finished);
 
   const Link link_;
+  const std::shared_ptr<const SharedSegment> own_memory_;
   const Clock& clock_;
 
   mutable std::mutex mutex_;  // what follows

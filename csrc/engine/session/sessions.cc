@@ -135,7 +135,10 @@ Status Sessions::go_on(Meeting& meeting) {
   }
   RDMACOLL_RETURN_IF_ERROR(path.transport->peer_status(path.peer));
   if (meeting.own.id == kNoRegion) {
-    auto made = transports_.create_region(Session::own_bytes(path.transport->info()));
+    auto memory = SharedSegment::create(Session::own_bytes(path.transport->info()));
+    if (!memory.ok()) return memory.status();
+    meeting.own_memory = std::make_shared<SharedSegment>(memory.take());
+    auto made = transports_.add_region(RegionMemory::all_of(meeting.own_memory));
     if (!made.ok()) return made.status();
     meeting.own = made.value();
     RDMACOLL_RETURN_IF_ERROR(
@@ -188,7 +191,7 @@ Result<SessionPtr> Sessions::open(const Meeting& meeting) {
                   .room = kSessionRoom,
                   .own_slab = meeting.own,
                   .own_room = kSessionRoom};
-  return std::make_shared<Session>(link, clock_, meeting.name);
+  return std::make_shared<Session>(link, meeting.own_memory, clock_, meeting.name);
 }
 
 void Sessions::give_up(const Meeting& meeting) {

@@ -83,6 +83,7 @@ class Sessions final : public Driven, public LinkGuest {
     Status last{};
     std::optional<Path> path{};
     Region own{};  // once it is offered
+    std::shared_ptr<SharedSegment> own_memory{};
     std::optional<Transports::Offer> theirs{};
   };
   struct Asked {
