@@ -199,7 +199,10 @@ void Sessions::give_up(const Meeting& meeting) {
   if (meeting.theirs) {
     meeting.theirs->transport->close_region(meeting.theirs->peer, meeting.theirs->region);
   }
-  if (!meeting.address.empty()) failed_.insert_or_assign(meeting.address, meeting.last);
+  if (meeting.address.empty()) return;
+  const Status& last = meeting.last;
+  const Status named(last.code(), meeting.name + " cannot be reached: " + last.message());
+  failed_.insert_or_assign(meeting.address, last.code() == StatusCode::Timeout ? last : named);
 }
 
 // Their memory is given back in the order that docs/TRANSPORTS.md, "Region ids", asks for.
