@@ -99,6 +99,10 @@ class Remote final : public Responder {
   Result<std::string> ask(const SessionPtr& session, const TaggedFields& what, int64_t timeout_ms,
                           const InterruptCheck& interrupt);
   RequestPtr request(const TaggedFields& what, int64_t timeout_ms) const;
+  Result<OpenedPtr> ask_to_open(const SessionPtr& session, const std::string& who,
+                                const std::string& name, uint64_t number, int64_t timeout_ms,
+                                Deadline deadline, const InterruptCheck& interrupt);
+  void tell_closed(Session& session, uint64_t number);
   Result<OpenedPtr> make_opened(const SessionPtr& session, const std::string& who,
                                 const std::string& name, const TaggedFields& told, uint64_t number,
                                 Deadline deadline);

@@ -50,16 +50,25 @@ Result<OpenedPtr> Remote::open(const std::string& address, const std::string& wh
   const Deadline deadline = Deadline::after_ms(context_.clock, timeout_ms);
   auto session = context_.sessions.meet(address, who, deadline, interrupt);
   if (!session.ok()) return session.status();
-  const std::string nothing_exposed = who + " has exposed nothing under name='" + name +
-                                      "' within " + std::to_string(timeout_ms) + " ms";
   uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
     number = ++numbers_;
   }
+  auto opened = ask_to_open(session.value(), who, name, number, timeout_ms, deadline, interrupt);
+  // It may be opened there all the same, only later.
+  if (!opened.ok()) tell_closed(*session.value(), number);
+  return opened;
+}
+
+Result<OpenedPtr> Remote::ask_to_open(const SessionPtr& session, const std::string& who,
+                                      const std::string& name, uint64_t number, int64_t timeout_ms,
+                                      Deadline deadline, const InterruptCheck& interrupt) {
+  const std::string nothing_exposed = who + " has exposed nothing under name='" + name +
+                                      "' within " + std::to_string(timeout_ms) + " ms";
   while (true) {
     const int64_t left_ms = std::max<int64_t>(deadline.left_ms(context_.clock), 1);
-    auto told = ask(session.value(),
+    auto told = ask(session,
                     {{fields::kDo, fields::kOpen},
                      {fields::kName, name},
                      {fields::kNumber, std::to_string(number)}},
@@ -71,7 +80,7 @@ Result<OpenedPtr> Remote::open(const std::string& address, const std::string& wh
     if (!told.value().empty()) {
       auto fields = parse_tagged_fields(told.value());
       if (!fields.ok()) return bad_reply(who);
-      return make_opened(session.value(), who, name, fields.value(), number, deadline);
+      return make_opened(session, who, name, fields.value(), number, deadline);
     }
     if (deadline.passed(context_.clock)) {
       return Status(StatusCode::Timeout, nothing_exposed);
@@ -132,12 +141,15 @@ void Remote::close(const OpenedPtr& opened) {
     const std::lock_guard lock(mutex_);
     opened_.erase(opened->number);
   }
-  // Where it cannot be told the other has ended. Nobody waits for the answer.
+  tell_closed(*opened->session, opened->number);
+}
+
+// Where it cannot be told the other has ended. Nobody waits for the answer.
+void Remote::tell_closed(Session& session, uint64_t number) {
   constexpr int64_t kToldMs = 10'000;
   static_cast<void>(context_.sessions.submit(
-      *opened->session,
-      request({{fields::kDo, fields::kClose}, {fields::kNumber, std::to_string(opened->number)}},
-              kToldMs)));
+      session, request({{fields::kDo, fields::kClose}, {fields::kNumber, std::to_string(number)}},
+                       kToldMs)));
 }
 
 // --- what its owner asks -------------------------------------------------------------------------
