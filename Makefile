@@ -97,8 +97,9 @@ sim: build-cpp  ## the engine on simulated networks: SEEDS=2000 of each test, an
 
 FAULTS_PART ?= 0/1
 
-faults: build-cpp  ## real processes killed, stopped and gone in every collective; FAULTS_PART=0/1
+faults: build-cpp  ## real processes killed, stopped and gone whatever they are at; FAULTS_PART=0/1
 	build/cpp/fault_matrix --part $(FAULTS_PART)
+	build/cpp/remote_fault_matrix shm,tcp --part $(FAULTS_PART)
 
 # Executions of each target.
 RUNS ?= 1000000

@@ -22,12 +22,14 @@ inline constexpr const char* kForget = "forget";  // to who has opened: close th
 inline constexpr const char* kFence = "fence";    // what was written before is there
 inline constexpr const char* kPost = "post";      // a letter -> why not yet, in people's words; ""
 inline constexpr const char* kAllocate = "allocate";  // memory -> as of an open; "": none is lent
-inline constexpr const char* kDone = "done";          // with a grant: it is not needed any more
-inline constexpr const char* kRefused = "refused";    // a letter: nobody will take it
+inline constexpr const char* kFree = "free";          // what was allocated
+inline constexpr const char* kTaken = "taken";        // a letter, to who has posted it
+inline constexpr const char* kRefused = "refused";    // the same: nobody will take it
+inline constexpr const char* kUnpost = "unpost";      // a letter: nobody waits for it any more
 
 inline constexpr const char* kName = "name";
-inline constexpr const char* kNumber = "number";  // of an opening, by who has opened
-inline constexpr const char* kGrant = "grant";    // the number of one (grants.h), by its owner
+// Of an opening or an allocation, by who asks for it; of a letter, by who posts it.
+inline constexpr const char* kNumber = "number";
 inline constexpr const char* kKey = "key";
 inline constexpr const char* kOffset = "offset";
 inline constexpr const char* kBytes = "bytes";

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,36 +32,35 @@ using GrantPtr = std::shared_ptr<Grant>;
 
 class Grants {
  public:
-  // Its number, by which the other process names it.
-  uint64_t add(GrantPtr grant) {
+  // False: there is one of this number for that process.
+  bool add(uint64_t number, GrantPtr grant) {
     const std::lock_guard lock(mutex_);
-    grants_.emplace(++numbers_, std::move(grant));
-    return numbers_;
+    return grants_.emplace(Key{grant->to, number}, grant).second;
   }
-  // Held no more; nothing for a number that the other process was not given.
+  // Held no more.
   void end(const SessionPtr& to, uint64_t number, Grant::State how) {
     GrantPtr ended;  // freed outside the lock: with it may go its memory
     const std::lock_guard lock(mutex_);
-    const auto found = grants_.find(number);
-    if (found == grants_.end() || found->second->to != to) return;
+    const auto found = grants_.find({to, number});
+    if (found == grants_.end()) return;
     found->second->state.store(how, std::memory_order_release);
     ended = std::move(found->second);
     grants_.erase(found);
   }
   // The other process has ended.
   void drop(const SessionPtr& to) {
-    std::map<uint64_t, GrantPtr> dropped;
+    std::map<Key, GrantPtr> dropped;
     const std::lock_guard lock(mutex_);
     for (auto it = grants_.begin(); it != grants_.end();) {
       const auto next = std::next(it);
-      if (it->second->to == to) dropped.insert(grants_.extract(it));
+      if (it->first.first == to) dropped.insert(grants_.extract(it));
       it = next;
     }
   }
   uint64_t bytes() const {
     const std::lock_guard lock(mutex_);
     uint64_t bytes = 0;
-    for (const auto& [number, grant] : grants_) bytes += grant->exposure->info.bytes;
+    for (const auto& [key, grant] : grants_) bytes += grant->exposure->info.bytes;
     return bytes;
   }
   uint64_t count() const {
@@ -69,9 +69,9 @@ class Grants {
   }
 
  private:
+  using Key = std::pair<SessionPtr, uint64_t>;
   mutable std::mutex mutex_;
-  uint64_t numbers_ = 0;
-  std::map<uint64_t, GrantPtr> grants_;
+  std::map<Key, GrantPtr> grants_;
 };
 
 }  // namespace rdmacoll

@@ -19,7 +19,8 @@ namespace rdmacoll {
 
 struct Letter {
   SessionPtr from;
-  TaggedFields told;  // as of an open, and the number of the grant
+  uint64_t number = 0;  // the sender's
+  TaggedFields told;    // as of an open
 };
 
 class Mailbox {
@@ -45,10 +46,12 @@ class Mailbox {
     letters_.pop_front();
     return letter;
   }
-  // Of a process that has ended.
-  void drop(const SessionPtr& from) {
+  // Of this number, or all of the process.
+  void drop(const SessionPtr& from, std::optional<uint64_t> number) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(letters_, [&](const Letter& letter) { return letter.from == from; });
+    std::erase_if(letters_, [&](const Letter& letter) {
+      return letter.from == from && letter.number == number.value_or(letter.number);
+    });
   }
 
  private:
@@ -77,9 +80,9 @@ class Mailboxes {
     const auto found = boxes_.extract(name);
     return found ? found.mapped() : nullptr;
   }
-  void drop(const SessionPtr& from) const {
+  void drop(const SessionPtr& from, std::optional<uint64_t> number) const {
     const std::lock_guard lock(mutex_);
-    for (const auto& [name, box] : boxes_) box->drop(from);
+    for (const auto& [name, box] : boxes_) box->drop(from, number);
   }
 
  private:

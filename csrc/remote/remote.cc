@@ -135,8 +135,10 @@ Result<std::string> Remote::answer(const SessionPtr& session, const std::string&
   if (what == fields::kForget) return answer_forget(session, asked.value());
   if (what == fields::kAllocate) return answer_allocate(session, asked.value());
   if (what == fields::kPost) return answer_post(session, asked.value());
-  if (what == fields::kDone) return answer_ended(session, asked.value(), Grant::State::Done);
-  if (what == fields::kRefused) return answer_ended(session, asked.value(), Grant::State::Refused);
+  if (what == fields::kFree || what == fields::kTaken || what == fields::kRefused ||
+      what == fields::kUnpost) {
+    return answer_ended(session, asked.value());
+  }
   return makes_no_sense();
 }
 
@@ -183,7 +185,7 @@ Result<std::string> Remote::answer_close(const SessionPtr& session, const Tagged
 void Remote::note_end(const SessionPtr& session) {
   lent_.drop(session);
   posted_.drop(session);
-  mailboxes_.drop(session);
+  mailboxes_.drop(session, std::nullopt);
   const std::lock_guard lock(mutex_);
   for (const auto& [name, exposure] : exposures_) exposure->close(session, std::nullopt);
   memories_->forget(session);

@@ -132,8 +132,7 @@ class Remote final : public Responder {
   Result<std::string> answer_forget(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_allocate(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_post(const SessionPtr& session, const TaggedFields& asked);
-  Result<std::string> answer_ended(const SessionPtr& session, const TaggedFields& asked,
-                                   Grant::State how);
+  Result<std::string> answer_ended(const SessionPtr& session, const TaggedFields& asked);
   // What one who opens it is told; nothing: not now.
   Result<TaggedFields> describe(const Exposure& exposure, const SessionPtr& session) const;
   // Tells all who have it open to stop; those who have not said that they have.
@@ -148,6 +147,7 @@ class Remote final : public Responder {
   Result<std::string> ask_until(const SessionPtr& session, const TaggedFields& what,
                                 Deadline deadline, const InterruptCheck& interrupt,
                                 const std::function<bool(const std::string&)>& enough);
+  void tell_closed(Session& session, const TaggedFields& closing);
   // as: its offset and line come from what was told.
   Result<OpenedPtr> make_opened(const SessionPtr& session, const std::string& who,
                                 const std::string& name, const TaggedFields& told, OpenedAs as,

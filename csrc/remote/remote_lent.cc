@@ -31,8 +31,9 @@ Result<std::string> Remote::answer_allocate(const SessionPtr& session, const Tag
   if (!told.ok()) return told.status();
   const auto line = exposure->open(session, *number, std::nullopt);
   if (line) told.value()[fields::kLine] = std::to_string(*line);
-  told.value()[fields::kGrant] =
-      std::to_string(lent_.add(std::make_shared<Grant>(session, exposure)));
+  if (!lent_.add(*number, std::make_shared<Grant>(session, exposure))) {
+    return Status(StatusCode::InvalidArgument, "an allocation has a number of its own");
+  }
   return encode(told.value());
 }
 
@@ -42,26 +43,28 @@ Result<OpenedPtr> Remote::allocate_there(const std::string& address, const std::
   const Deadline deadline = Deadline::after_ms(context_.clock, timeout_ms);
   auto session = context_.sessions.meet(address, who, deadline, interrupt);
   if (!session.ok()) return session.status();
-  const uint64_t number = next_number();
+  OpenedAs as{.number = next_number()};
+  as.closing = {{fields::kDo, fields::kFree}, {fields::kNumber, std::to_string(as.number)}};
   auto told =
       ask_until(session.value(),
                 {{fields::kDo, fields::kAllocate},
-                 {fields::kNumber, std::to_string(number)},
+                 {fields::kNumber, std::to_string(as.number)},
                  {fields::kWho, who_asks()},
                  {fields::kBytes, std::to_string(std::max<uint64_t>(bytes, 1))}},
                 deadline, interrupt, [](const std::string& reply) { return !reply.empty(); });
-  if (!told.ok()) return Status(told.status().code(), who + ": " + told.status().message());
-  if (told.value().empty()) {
-    return Status(StatusCode::Timeout,
-                  who + " has lent no memory within " + std::to_string(timeout_ms) + " ms");
-  }
-  auto fields = parse_tagged_fields(told.value());
-  if (!fields.ok()) return fields.status();
-  OpenedAs as{.number = number,
-              .closing = {{fields::kDo, fields::kDone},
-                          {fields::kGrant, field_of(fields.value(), fields::kGrant)}}};
-  return make_opened(session.value(), who, "memory lent by " + who, fields.value(), std::move(as),
-                     deadline);
+  auto made = [&]() -> Result<OpenedPtr> {
+    if (!told.ok()) return Status(told.status().code(), who + ": " + told.status().message());
+    if (told.value().empty()) {
+      return Status(StatusCode::Timeout,
+                    who + " has lent no memory within " + std::to_string(timeout_ms) + " ms");
+    }
+    auto fields = parse_tagged_fields(told.value());
+    if (!fields.ok()) return fields.status();
+    return make_opened(session.value(), who, "memory lent by " + who, fields.value(), as, deadline);
+  }();
+  // It may be allocated there all the same, only later.
+  if (!made.ok()) tell_closed(*session.value(), as.closing);
+  return made;
 }
 
 }  // namespace rdmacoll

@@ -12,8 +12,6 @@ namespace {
 // What is replied to a letter that cannot be put into its mailbox now.
 constexpr const char* kNoMailbox = "has no such mailbox";
 constexpr const char* kIsFull = "has a full mailbox there, from which nobody takes";
-// Nobody waits for what is told with this.
-constexpr int64_t kToldMs = 10'000;
 
 Status no_mailbox(const std::string& name) {
   return Status(StatusCode::InvalidArgument, "this process has no mailbox of name='" + name + "'");
@@ -36,19 +34,18 @@ Status Remote::close_mailbox(const std::string& name) {
   const MailboxPtr closed = mailboxes_.remove(name);
   if (closed == nullptr) return no_mailbox(name);
   while (const auto letter = closed->take()) {
-    // Where it cannot be told its sender has ended.
-    static_cast<void>(context_.sessions.submit(
-        *letter->from, request({{fields::kDo, fields::kRefused},
-                                {fields::kGrant, field_of(letter->told, fields::kGrant)}},
-                               kToldMs)));
+    tell_closed(*letter->from, {{fields::kDo, fields::kRefused},
+                                {fields::kNumber, std::to_string(letter->number)}});
   }
   return Status();
 }
 
 Result<std::string> Remote::answer_post(const SessionPtr& session, const TaggedFields& asked) {
+  const auto number = number_of(asked, fields::kNumber);
+  if (!number) return Status(StatusCode::InvalidArgument, "a letter has a number");
   const MailboxPtr box = mailboxes_.find(field_of(asked, fields::kName));
   if (box == nullptr) return std::string(kNoMailbox);
-  return std::string(box->add({session, asked}) ? "" : kIsFull);
+  return std::string(box->add({session, *number, asked}) ? "" : kIsFull);
 }
 
 Result<OpenedPtr> Remote::take(const std::string& name, int64_t timeout_ms,
@@ -60,8 +57,8 @@ Result<OpenedPtr> Remote::take(const std::string& name, int64_t timeout_ms,
     if (const auto letter = box->take()) {
       const std::string who = letter->from->name();
       OpenedAs as{.number = next_number(),
-                  .closing = {{fields::kDo, fields::kDone},
-                              {fields::kGrant, field_of(letter->told, fields::kGrant)}}};
+                  .closing = {{fields::kDo, fields::kTaken},
+                              {fields::kNumber, std::to_string(letter->number)}}};
       auto opened = make_opened(letter->from, who, name, letter->told, std::move(as), deadline);
       // Of a sender that has ended meanwhile nobody waits for it; it is as if it had not posted.
       if (opened.ok() || letter->from->failure().ok()) return opened;
@@ -92,15 +89,19 @@ Result<WorkPtr> Remote::post(const std::string& address, const std::string& who,
   auto told = describe(*exposure, session.value());
   if (!told.ok()) return told.status();
   const auto grant = std::make_shared<Grant>(session.value(), exposure);
-  const uint64_t number = posted_.add(grant);
+  const uint64_t number = next_number();
+  posted_.add(number, grant);
   told.value()[fields::kDo] = fields::kPost;
   told.value()[fields::kName] = name;
   told.value()[fields::kWho] = who_asks();
-  told.value()[fields::kGrant] = std::to_string(number);
+  told.value()[fields::kNumber] = std::to_string(number);
   auto reply = ask_until(session.value(), told.value(), deadline, interrupt,
                          [](const std::string& text) { return text.empty(); });
   if (!reply.ok() || !reply.value().empty()) {
     posted_.end(session.value(), number, Grant::State::Refused);
+    // It may come into the mailbox all the same, only later.
+    tell_closed(*session.value(),
+                {{fields::kDo, fields::kUnpost}, {fields::kNumber, std::to_string(number)}});
     if (!reply.ok()) return reply.status();
     return Status(StatusCode::Timeout, who + " " + reply.value() + ": '" + name + "', after " +
                                            std::to_string(timeout_ms) + " ms");
@@ -123,12 +124,15 @@ Result<WorkPtr> Remote::post(const std::string& address, const std::string& who,
   return work;
 }
 
-Result<std::string> Remote::answer_ended(const SessionPtr& session, const TaggedFields& asked,
-                                         Grant::State how) {
-  const auto number = number_of(asked, fields::kGrant);
-  if (!number) return Status(StatusCode::InvalidArgument, "the end of a grant has its number");
-  posted_.end(session, *number, how);
-  lent_.end(session, *number, how);
+// What the process has given to the other, or that to it.
+Result<std::string> Remote::answer_ended(const SessionPtr& session, const TaggedFields& asked) {
+  const auto number = number_of(asked, fields::kNumber);
+  if (!number) return Status(StatusCode::InvalidArgument, "what has ended has a number");
+  const std::string& what = field_of(asked, fields::kDo);
+  if (what == fields::kFree) lent_.end(session, *number, Grant::State::Done);
+  if (what == fields::kTaken) posted_.end(session, *number, Grant::State::Done);
+  if (what == fields::kRefused) posted_.end(session, *number, Grant::State::Refused);
+  if (what == fields::kUnpost) mailboxes_.drop(session, *number);
   return std::string();
 }
 

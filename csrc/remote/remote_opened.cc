@@ -92,7 +92,11 @@ Result<OpenedPtr> Remote::open(const std::string& address, const std::string& wh
     if (!fields.ok()) return bad_reply(who);
     return make_opened(session.value(), who, name, fields.value(), as, deadline);
   }();
-  if (!opened.ok() && as.stop_line) session.value()->give_line_back(*as.stop_line);
+  if (!opened.ok()) {
+    // It may be opened there all the same, only later.
+    tell_closed(*session.value(), as.closing);
+    if (as.stop_line) session.value()->give_line_back(*as.stop_line);
+  }
   return opened;
 }
 
@@ -146,10 +150,13 @@ void Remote::close(const OpenedPtr& opened) {
     const std::lock_guard lock(mutex_);
     opened_.erase(opened->as.number);
   }
-  // Where it cannot be told the other has ended. Nobody waits for the answer.
+  tell_closed(*opened->session, opened->as.closing);
+}
+
+// Where it cannot be told the other has ended. Nobody waits for the answer.
+void Remote::tell_closed(Session& session, const TaggedFields& closing) {
   constexpr int64_t kToldMs = 10'000;
-  static_cast<void>(
-      context_.sessions.submit(*opened->session, request(opened->as.closing, kToldMs)));
+  static_cast<void>(context_.sessions.submit(session, request(closing, kToldMs)));
 }
 
 // --- what its owner asks -------------------------------------------------------------------------

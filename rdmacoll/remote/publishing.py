@@ -129,7 +129,8 @@ class Subscription:
         self._opened = open_raw(name, owner, max(end - time.monotonic(), 0.0), group)
         if not self._opened.has_versions or self._opened.nbytes != max(self._table.bytes, 1):
             raise PeerError(f"{self._who} publishes {name!r} with a table of something else")
-        self._memory = face(group).allocate(self._opened.nbytes, False)  # the device knows it
+        self._face = face(group)
+        self._memory = self._new_memory()
         self.version = 0  # that the last read() has read
 
     def read(
@@ -147,7 +148,11 @@ class Subscription:
             least = self.version if newer else 0
             left = max(end - time.monotonic(), 0.0)
             work = self._opened.snapshot(self._memory, least, left)
-            RemoteWork(work).wait()
+            try:
+                RemoteWork(work).wait()
+            finally:
+                if not work.done():  # it goes on, and keeps what it reads into
+                    self._memory = self._new_memory()
             if work.version() > 0:
                 self.version = work.version()
                 return {key: self._table.view(self._memory, key) for key in self._table.kinds}
@@ -157,6 +162,10 @@ class Subscription:
                     f"within {timeout} s"
                 )
             time.sleep(LOOK_AGAIN_S)
+
+    def _new_memory(self) -> torch.Tensor:
+        """That the device knows."""
+        return self._face.allocate(self._opened.nbytes, False)
 
     def load_into(
         self, module: torch.nn.Module, newer: bool = False, timeout: float = DEFAULT_TIMEOUT_S

@@ -20,6 +20,13 @@ namespace rdmacoll {
 struct Member;
 using Body = std::function<Script(Member&)>;
 
+// What becomes of a rank that puts into memory of another one that is for gets alone.
+enum class Trespasser : uint8_t {
+  IsLost,   // to the owner, as the owner is to it
+  Dies,     // at once
+  IsOwner,  // nothing: ranks are of one process, which may write what it owns
+};
+
 // A transport, and what ranks are.
 struct Kind {
   const char* name;
@@ -30,6 +37,7 @@ struct Kind {
   bool is_simulated = false;
   uint64_t seeds = 1;       // how many are worth running: a real machine explores by itself
   uint64_t messages = 800;  // of a stream, divided by the world
+  Trespasser trespasser = Trespasser::IsLost;
 };
 
 // How ranks tell each other their addresses and keys: memory that threads and forked processes
@@ -81,9 +89,13 @@ struct Member {
   // Connects to all ranks, itself included.
   Script meet();
   // Registers memory under the next id.
-  Result<MadeRegion> make(uint64_t bytes);
+  Result<MadeRegion> make(uint64_t bytes, Access access = Access::Full);
   // Makes a region, opens everybody's.
-  Script share(uint64_t bytes);
+  Script share(uint64_t bytes, Access access = Access::Full);
+  // Gets bytes of a rank's region, and waits until the ticket is done.
+  Script get(int other, uint64_t offset, LocalSlice to);
+  // The same, but posts alone.
+  Script post_get(int other, uint64_t offset, LocalSlice to, Ticket* ticket);
 
   Line& line(uint64_t offset) const { return *reinterpret_cast<Line*>(region.base + offset); }
   RegionId region_of(int other) const { return region_ids[static_cast<size_t>(other)]; }

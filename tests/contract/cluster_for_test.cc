@@ -139,12 +139,12 @@ Script Member::meet() {
   }
 }
 
-Result<MadeRegion> Member::make(uint64_t bytes) {
-  return make_region(transport, next_region++, bytes);
+Result<MadeRegion> Member::make(uint64_t bytes, Access access) {
+  return make_region(transport, next_region++, bytes, access);
 }
 
-Script Member::share(uint64_t bytes) {
-  Result<MadeRegion> made = make(bytes);
+Script Member::share(uint64_t bytes, Access access) {
+  Result<MadeRegion> made = make(bytes, access);
   REQUIRE_OK(made.status());
   region = made.value();
   co_await gather(std::to_string(region.id));
@@ -165,6 +165,17 @@ Script Member::share(uint64_t bytes) {
     REQUIRE_OK(transport.offer_region(peer(other), region.id, kNoNote));
   }
   for (int other = 0; other < rank; ++other) open(other);
+}
+
+Script Member::get(int other, uint64_t offset, LocalSlice to) {
+  Ticket ticket;
+  co_await post_get(other, offset, to, &ticket);
+  AWAIT(*this, ticket.done());
+}
+
+Script Member::post_get(int other, uint64_t offset, LocalSlice to, Ticket* ticket) {
+  const RemoteSlice from{region_of(other), offset, to.bytes};
+  AWAIT(*this, transport.get(peer(other), 0, from, to, ticket) != Posted::Full);
 }
 
 }  // namespace rdmacoll

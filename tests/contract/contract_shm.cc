@@ -19,10 +19,16 @@ void run_as_processes(const Kind& kind, int world, uint64_t seed, const Body& bo
   run_processes(kind, world, seed, body, open_shm);
 }
 
-constexpr Kind kThreads{
-    .name = "ShmThreads", .run = run_as_threads, .maps = true, .any_order = true};
-constexpr Kind kProcesses{
-    .name = "ShmProcesses", .run = run_as_processes, .maps = true, .any_order = true};
+constexpr Kind kThreads{.name = "ShmThreads",
+                        .run = run_as_threads,
+                        .maps = true,
+                        .any_order = true,
+                        .trespasser = Trespasser::IsOwner};
+constexpr Kind kProcesses{.name = "ShmProcesses",
+                          .run = run_as_processes,
+                          .maps = true,
+                          .any_order = true,
+                          .trespasser = Trespasser::Dies};
 
 INSTANTIATE_TEST_SUITE_P(Shm, Contract,
                          ::testing::Combine(::testing::Values(&kThreads, &kProcesses),

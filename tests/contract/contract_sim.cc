@@ -52,14 +52,16 @@ constexpr Kind kSim{.name = "Sim",
                     .any_order = true,
                     .is_simulated = true,
                     .seeds = 1'000,
-                    .messages = 96};
+                    .messages = 96,
+                    .trespasser = Trespasser::Dies};
 constexpr Kind kSimMapped{.name = "SimMapped",
                           .run = run_sim,
                           .maps = true,
                           .any_order = true,
                           .is_simulated = true,
                           .seeds = 1'000,
-                          .messages = 96};
+                          .messages = 96,
+                          .trespasser = Trespasser::Dies};
 
 INSTANTIATE_TEST_SUITE_P(Sim, Contract,
                          ::testing::Combine(::testing::Values(&kSim, &kSimMapped),

@@ -145,15 +145,7 @@ Script read_from_owner(Member& member) {
     }
     std::byte* got = member.region.base + kLines + kBytes;
     std::memset(got, 0xEE, kBytes);
-    Ticket ticket;
-    Posted posted;
-    do {
-      co_await member.turn();
-      posted =
-          member.transport.get(member.peer(other), 0, {member.region_of(other), kLines, kBytes},
-                               {got, kBytes, member.region.id}, &ticket);
-    } while (posted == Posted::Full);
-    if (posted == Posted::Pending) AWAIT(member, ticket.done());
+    co_await member.get(other, kLines, {got, kBytes, member.region.id});
     EXPECT_EQ(std::memcmp(got, expected.data(), kBytes), 0);
   }
   co_await member.gather("done");

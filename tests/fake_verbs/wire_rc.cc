@@ -114,9 +114,12 @@ void Wire::begin_at(QueuePair& from, QueuePair& at) {
   ++from.begun;
 }
 
-// Into pieces, none of which crosses from one local piece to the next.
+// Into pieces, none of which crosses from one local piece to the next. Devices read memory by lines
+// of a cache, so what a READ finds in an aligned word was there at one time.
 void Wire::cut(Message& message) {
-  const uint64_t most = std::max<uint64_t>(1, message.bytes / (1 + random(kMostPieces)));
+  constexpr uint64_t kWordBytes = 8;
+  uint64_t most = std::max<uint64_t>(1, message.bytes / (1 + random(kMostPieces)));
+  if (message.is_read()) most = (most + kWordBytes - 1) / kWordBytes * kWordBytes;
   for (uint64_t at = 0; at < message.bytes;) {
     uint64_t bytes = std::min(most, message.bytes - at);
     if (!message.is_inline()) bytes = part_of(message.local, at, bytes).length;

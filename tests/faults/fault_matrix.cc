@@ -5,44 +5,20 @@
 // Floor: tests.
 #include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "csrc/base/clock.h"
-#include "tests/faults/run_case.h"
+#include "tests/faults/case.h"
+#include "tests/faults/family.h"
+#include "tests/faults/rank.h"
+#include "tests/faults/wanted.h"
 
 namespace {
 
 using namespace rdmacoll;
 using namespace rdmacoll::faults;
-
-struct Wanted {
-  size_t part = 0, parts = 1;
-  std::string only;
-  uint64_t seed = 1;
-};
-
-bool parse(int argc, char** argv, Wanted* wanted) {
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    const char* value = argv[i + 1];
-    if (option == "--part") {
-      const char* slash = std::strchr(value, '/');
-      wanted->part = std::strtoull(value, nullptr, 10);
-      wanted->parts = slash == nullptr ? 0 : std::strtoull(slash + 1, nullptr, 10);
-    } else if (option == "--only") {
-      wanted->only = value;
-    } else if (option == "--seed") {
-      wanted->seed = std::strtoull(value, nullptr, 10);
-    } else {
-      return false;
-    }
-  }
-  return argc % 2 == 1 && wanted->parts > 0 && wanted->part < wanted->parts;
-}
 
 struct Cell {
   int ran = 0, ended_well = 0;
@@ -70,12 +46,19 @@ void print(const Table& table) {
   std::printf("\n\n");
 }
 
+Ran run_case(const Case& what, uint64_t seed) {
+  return run_family({.world = what.world,
+                     .victim = what.victim,
+                     .is_stopped = what.fault == Fault::Stop,
+                     .run = [&](int rank, Shared& shared) { run_rank(what, rank, seed, shared); }});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   Wanted wanted;
-  if (!parse(argc, argv, &wanted)) {
-    std::fprintf(stderr, "usage: fault_matrix [--part K/N] [--only WORDS] [--seed S]\n");
+  if (!wanted.parse(argc, argv)) {
+    std::fprintf(stderr, "usage: fault_matrix %s\n", Wanted::kUsage);
     return 2;
   }
   const SteadyClock clock;
@@ -85,7 +68,7 @@ int main(int argc, char** argv) {
   int ran = 0, failed = 0, late = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
     const std::string name = cases[i].name();
-    if (i % wanted.parts != wanted.part || name.find(wanted.only) == std::string::npos) continue;
+    if (!wanted.takes(i, name)) continue;
     const Ran result = run_case(cases[i], wanted.seed + i);
     const std::string row =
         std::string(fault_name(cases[i].fault)) + " " + phase_name(cases[i].phase);

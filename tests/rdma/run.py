@@ -75,6 +75,7 @@ def groups(build: str, part: Part) -> list[Group]:
     shard = {"GTEST_TOTAL_SHARDS": str(part.count), "GTEST_SHARD_INDEX": str(part.index)}
     two_hosts = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", *a_part, "--hosts=2"]
     counted = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", WARM, "tests/rdma/two_levels.py"]
+    remote_faults = [f"{build}/remote_fault_matrix", "verbs", "--part", f"{part}"]
     unit_tests = [f"{build}/unit_engine_test", "--gtest_brief=1"]
     engine = [
         Stage("pingpong", 120, ["tests/rdma/pingpong.sh"]),
@@ -95,7 +96,14 @@ def groups(build: str, part: Part) -> list[Group]:
     ]
     return [
         Group("engine", "--devices=2", engine),
-        Group("failures", "--devices=2", [Stage("failures", 600, pytest)]),
+        Group(
+            "failures",
+            "--devices=2",
+            [
+                Stage("failures", 600, pytest),
+                Stage("remote faults", 600, remote_faults),
+            ],
+        ),
         Group("torch", "--devices=2", torch),
         Group(
             "hosts",

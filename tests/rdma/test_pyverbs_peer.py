@@ -28,6 +28,7 @@ from pyverbs_peer import Peer  # noqa: E402
 
 REGION = 7
 REGION_BYTES = 1 << 20
+FOR_READING = 8
 LIMIT_MS = 10_000
 
 Start = Callable[..., TransportShell]
@@ -183,6 +184,14 @@ def read_beyond(met: Met, peer: Peer) -> int:
     return peer.read(2, met.key.address + REGION_BYTES - 1, met.key.rkey)[0]
 
 
+def expect_lost(met: Met, number: int) -> None:
+    """Ours is told, and does not wait for that peer any more."""
+    with pytest.raises(Refused, match="PeerFailed") as refused:
+        met.shell.do("await", number, REGION, 0, 1, LIMIT_MS)
+    assert "pid 0 on host written-with-pyverbs" in refused.value.message
+    assert f"over {met.shell.device} port 1" in refused.value.message
+
+
 @pytest.mark.parametrize(
     "attempt", [wrong_key, one_byte_beyond, one_byte_before, read_with_wrong_key, read_beyond]
 )
@@ -190,17 +199,31 @@ def test_anything_else_is_refused(met: Met, attempt: Callable[[Met, Peer], int])
     good, good_number = met.peer()
     bad, bad_number = met.peer()
     assert attempt(met, bad) == e.IBV_WC_REM_ACCESS_ERR
-    # Ours is told, and does not wait for that peer any more.
-    with pytest.raises(Refused, match="PeerFailed") as refused:
-        met.shell.do("await", bad_number, REGION, 0, 1, LIMIT_MS)
-    assert "pid 0 on host written-with-pyverbs" in refused.value.message
-    assert f"over {met.shell.device} port 1" in refused.value.message
+    expect_lost(met, bad_number)
     # Nothing has landed, and others go on.
     assert met.shell.show(REGION, 0, REGION_BYTES) == bytes(REGION_BYTES)
     assert good.write(b"good", met.key.address, met.key.rkey) == e.IBV_WC_SUCCESS
     assert good.signal(met.key, 64, SignalRecord(1)) == e.IBV_WC_SUCCESS
     met.shell.do("await", good_number, REGION, 64, 1, LIMIT_MS)
     assert met.shell.show(REGION, 0, 4) == b"good"
+
+
+def test_memory_for_reading_is_read_by_its_key_and_not_written(met: Met) -> None:
+    good, good_number = met.peer()
+    bad, bad_number = met.peer()
+    data = bytes(range(256)) * 16
+    key = Key.unpack(met.shell.make(FOR_READING, len(data), for_reading=True))
+    met.shell.store(FOR_READING, 0, data)
+    for peer in (good, bad):
+        assert peer.read(len(data), key.address, key.rkey) == (e.IBV_WC_SUCCESS, data)
+    # A letter is a write of the signal ring, which its owner does not carry on from there.
+    assert good.signal(key, 0, SignalRecord(1)) == e.IBV_WC_SUCCESS
+    assert good.signal(met.key, 64, SignalRecord(1)) == e.IBV_WC_SUCCESS
+    met.shell.do("await", good_number, REGION, 64, 1, LIMIT_MS)
+    assert bad.write(b"x", key.address, key.rkey) == e.IBV_WC_REM_ACCESS_ERR
+    expect_lost(met, bad_number)
+    assert met.shell.show(FOR_READING, 0, len(data)) == data
+    assert good.read(len(data), key.address, key.rkey) == (e.IBV_WC_SUCCESS, data)
 
 
 def test_a_region_that_was_released_is_refused(met: Met) -> None:

@@ -87,9 +87,9 @@ class TransportShell:
 
     # --- what it can do -------------------------------------------------------------------------
 
-    def make(self, region: int, size: int) -> bytes:
-        """Its key."""
-        return bytes.fromhex(self.do("make", region, size))
+    def make(self, region: int, size: int, *, for_reading: bool = False) -> bytes:
+        """Its key. for_reading: others get from it, and no more."""
+        return bytes.fromhex(self.do("make", region, size, int(for_reading)))
 
     def show(self, region: int, offset: int, size: int) -> bytes:
         return bytes.fromhex(self.do("show", region, offset, size))

@@ -37,6 +37,69 @@ def test_a_forked_child_leaves_it_to_its_parent() -> None:
         assert torch.equal(there.read(), values(1 - rank))
 
 
+@distributed(2, dies=(1,), gloo_lacks=LACKS, one_host=True)
+def test_inside_a_host_the_death_of_an_owner_is_noticed_before_a_second_is_over() -> None:
+    """Which is in milliseconds: who waits for an answer hears of the end, not of his timeout."""
+    rank, _ = me()
+    memory = remote.empty_like(values(rank)).copy_(values(rank))
+    remote.expose(memory, "mortal")
+    there = remote.open("mortal", on=1 - rank)
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    with pytest.raises(remote.PeerError, match="rank 1 is gone"):
+        while True:
+            there.fence(timeout=1)
+
+
+@distributed(2, init=False, gloo_lacks=LACKS, one_host=True)
+def test_a_stopped_owner_costs_a_reader_its_timeout_and_no_more() -> None:
+    """Over tcp, where the owner's process moves the bytes."""
+    rank = int(os.environ["RANK"])
+    os.environ |= {"RDMACOLL_HOST_ID": f"host{rank}", "RDMACOLL_TRANSPORT": "tcp"}
+    dist.init_process_group("rdma")
+    memory = remote.empty(1 << 22, access="rw").fill_(rank)
+    exposure = remote.expose(memory, "stopped", access="rw")
+    there = remote.open("stopped", on=1 - rank)
+    published = remote.publish({"x": memory.clone()}, "versions")
+    published.update()
+    subscribed = remote.subscribe("versions", on=1 - rank)
+    first = subscribed.read()["x"]
+    pids = [0, 0]
+    dist.all_gather_object(pids, os.getpid())
+    if rank == 0:
+        os.kill(pids[1], signal.SIGSTOP)
+        says = "the read of 'stopped' of rank 1 has not ended within 300 ms"
+        read = there.read_async(timeout=0.3)
+        for _ in range(2):
+            with pytest.raises(TimeoutError, match=says):
+                read.wait()
+        with pytest.raises(TimeoutError, match=says):
+            there.read(timeout=0.3)
+        with pytest.raises(TimeoutError, match="the read of 'versions' of rank 1"):
+            subscribed.read(timeout=0.3)
+        with pytest.raises(TimeoutError, match="within 300 ms.*rank 1"):
+            remote.open("stopped", on=1, timeout=0.3)
+        os.kill(pids[1], signal.SIGCONT)
+        assert (read.wait(timeout=20) == 1).all()
+        again = subscribed.read()["x"]
+        assert (again == 1).all()
+        assert again.data_ptr() != first.data_ptr()  # where the other one may still read into
+        there[-1:].write(torch.full((1,), 7.0), notify=1)
+    else:
+        assert exposure.wait_notify(1) == 1
+        assert memory[-1] == 7
+    wait_for_openings(2)  # not what was opened too late
+    dist.barrier()
+
+
+def wait_for_openings(count: int) -> None:
+    end = time.monotonic() + 20
+    while remote.stats()["openings"] != count and time.monotonic() < end:
+        time.sleep(0.01)
+    assert remote.stats()["openings"] == count
+
+
 def raises_peer_error(there: remote.RemoteTensor) -> bool:
     """Whether reading does, soon."""
     end = time.monotonic() + 20
@@ -86,10 +149,7 @@ def test_the_death_of_a_reader_harms_nobody() -> None:
         works = [there.read_async() for there in opened for _ in range(8)]
         assert works
         os.kill(os.getpid(), signal.SIGKILL)
-    end = time.monotonic() + 20
-    while remote.stats()["openings"] > 1 and time.monotonic() < end:
-        time.sleep(0.01)
-    assert remote.stats()["openings"] == 1
+    wait_for_openings(1)
     there = opened[0] if rank == 0 else opened[-1]
     assert (there.read() == 1 - rank).all()
     meet({1 - rank})

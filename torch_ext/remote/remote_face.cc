@@ -60,14 +60,35 @@ auto without_gil(Call call) {
 
 // --- works and what is open ----------------------------------------------------------------------
 
+TransferLimit::TransferLimit(std::string what, const OpenedPtr& opened, int64_t timeout_ms)
+    : what(std::move(what) + " '" + opened->info.name + "'"),
+      who(opened->who),
+      timeout_ms(timeout_ms),
+      deadline(Deadline::after_ms(SteadyClock(), timeout_ms)) {}
+
+int64_t TransferLimit::left_ms() const {
+  constexpr int64_t kAfterTheEngineMs = 100;
+  return deadline.left_ms(SteadyClock()) + kAfterTheEngineMs;
+}
+
+Status TransferLimit::passed() const {
+  return Status(StatusCode::Timeout,
+                what + " of " + who + " has not ended within " + std::to_string(timeout_ms) +
+                    " ms. It goes on, and uses its tensor until it has ended or " + who +
+                    " is gone; the process there may be stopped");
+}
+
 RemoteWork::~RemoteWork() {
   if (!work_->done()) face_->keep(work_, std::move(used_));
 }
 
 void RemoteWork::wait(double timeout_s) {
-  const int64_t timeout_ms = timeout_s < 0 ? -1 : milliseconds(timeout_s);
+  const int64_t own_ms = limit_ ? limit_->left_ms() : -1;
+  const int64_t timeout_ms = timeout_s < 0 ? own_ms : milliseconds(timeout_s);
   without_gil([&](const InterruptCheck& interrupt) {
-    return face_->remote().wait(*work_, timeout_ms, interrupt);
+    const Status status = face_->remote().wait(*work_, timeout_ms, interrupt);
+    const bool goes_on = status.code() == StatusCode::Timeout && !work_->done();
+    return goes_on && timeout_s < 0 && limit_ ? limit_->passed() : status;
   });
 }
 
@@ -79,28 +100,32 @@ std::unique_ptr<RemoteWork> RemoteOpened::read(uint64_t offset, const at::Tensor
                                                double timeout_s) const {
   Check("read").written(out, "out");
   face_->free_unused();
-  WorkPtr work =
-      face_->remote().read(opened_, offset, out.data_ptr(), out.nbytes(), milliseconds(timeout_s));
-  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), out});
+  const int64_t timeout_ms = milliseconds(timeout_s);
+  WorkPtr work = face_->remote().read(opened_, offset, out.data_ptr(), out.nbytes(), timeout_ms);
+  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), out},
+                                      TransferLimit("the read of", opened_, timeout_ms));
 }
 
 std::unique_ptr<RemoteWork> RemoteOpened::write(uint64_t offset, const at::Tensor& data,
                                                 uint64_t notify, double timeout_s) const {
   Check("write").dense(data, "data");
   face_->free_unused();
-  WorkPtr work = face_->remote().write(opened_, offset, data.data_ptr(), data.nbytes(), notify,
-                                       milliseconds(timeout_s));
-  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), data});
+  const int64_t timeout_ms = milliseconds(timeout_s);
+  WorkPtr work =
+      face_->remote().write(opened_, offset, data.data_ptr(), data.nbytes(), notify, timeout_ms);
+  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), data},
+                                      TransferLimit("the write to", opened_, timeout_ms));
 }
 
 std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out, uint64_t newer_than,
                                                    double timeout_s) const {
   Check("snapshot").written(out, "out");
   face_->free_unused();
+  const int64_t timeout_ms = milliseconds(timeout_s);
   auto version = std::make_shared<uint64_t>(0);
-  WorkPtr work = face_->remote().snapshot(opened_, out.data_ptr(), newer_than, version,
-                                          milliseconds(timeout_s));
+  WorkPtr work = face_->remote().snapshot(opened_, out.data_ptr(), newer_than, version, timeout_ms);
   return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), out},
+                                      TransferLimit("the read of", opened_, timeout_ms),
                                       std::move(version));
 }
 

@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "csrc/base/clock.h"
 #include "csrc/remote/publication.h"
 #include "csrc/remote/remote.h"
 #include "torch_ext/backend/backend.h"
@@ -29,22 +31,40 @@ struct UsedByWork {
   at::Tensor tensor{};
 };
 
+// By when a read or a write is to have ended. What a device or a peer is at the engine does not end
+// (session.cc): then the wait for it ends alone.
+struct TransferLimit {
+  TransferLimit(std::string what, const OpenedPtr& opened, int64_t timeout_ms);
+  // Of a wait. The engine has the first word: it may know better why.
+  int64_t left_ms() const;
+  // That it goes on.
+  Status passed() const;
+
+  const std::string what;  // for people
+  const std::string who;   // likewise
+  const int64_t timeout_ms;
+  const Deadline deadline;
+};
+
 // A read, a write or a wait in flight. If Python lets go of it before it has ended, the face keeps
 // what it uses.
 class RemoteWork {
  public:
+  // limit: of a transfer.
   RemoteWork(RemoteFacePtr face, WorkPtr work, UsedByWork used,
+             std::optional<TransferLimit> limit = std::nullopt,
              std::shared_ptr<uint64_t> version = nullptr)
       : face_(std::move(face)),
         work_(std::move(work)),
         used_(std::move(used)),
+        limit_(std::move(limit)),
         version_(std::move(version)) {}
   ~RemoteWork();
   RemoteWork(const RemoteWork&) = delete;
   RemoteWork& operator=(const RemoteWork&) = delete;
 
   bool done() const { return work_->done(); }
-  // Raises what it ended with. timeout_s < 0: none beside its own.
+  // Raises what it ended with, or that it did not in time. timeout_s < 0: its own.
   void wait(double timeout_s);
   // Of a snapshot that has ended well; 0: there was no newer one.
   uint64_t version() const { return version_ != nullptr ? *version_ : 0; }
@@ -53,6 +73,7 @@ class RemoteWork {
   const RemoteFacePtr face_;
   const WorkPtr work_;
   UsedByWork used_;
+  const std::optional<TransferLimit> limit_;
   const std::shared_ptr<uint64_t> version_;
 };
 

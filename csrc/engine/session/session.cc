@@ -23,10 +23,10 @@ uint64_t Session::own_bytes(const TransportInfo& info) {
   return kSessionBytes + (is_staged ? Staging::kBytes : 0);
 }
 
-Session::Session(const Link& link, std::shared_ptr<SharedSegment> memory, const Clock& clock,
-                 std::string name)
+Session::Session(const Link& link, std::shared_ptr<const SharedSegment> own_memory,
+                 const Clock& clock, std::string name)
     : link_(link),
-      memory_(std::move(memory)),
+      own_memory_(std::move(own_memory)),
       clock_(clock),
       name_(std::move(name)),
       lines_taken_(kNotificationLines),

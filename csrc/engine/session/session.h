@@ -42,9 +42,9 @@ class Session {
  public:
   // How much memory this process gives the other of such a transport.
   static uint64_t own_bytes(const TransportInfo& info);
-  // The link's slab is the other's memory for this process, its own slab the one for the other.
-  // memory: what the own slab lies in. Who has the session may look there also when it has ended.
-  Session(const Link& link, std::shared_ptr<SharedSegment> memory, const Clock& clock,
+  // The link's slab is the other's memory for this process, its own slab the one for the other:
+  // that memory is kept as long as the session, whose lines are read also once it has ended.
+  Session(const Link& link, std::shared_ptr<const SharedSegment> own_memory, const Clock& clock,
           std::string name);
 
   const Link& link() const { return link_; }
@@ -104,7 +104,7 @@ class Session {
   bool move(std::vector<Completion>& finished);
 
   const Link link_;
-  const std::shared_ptr<SharedSegment> memory_;
+  const std::shared_ptr<const SharedSegment> own_memory_;
   const Clock& clock_;
 
   mutable std::mutex mutex_;  // what follows

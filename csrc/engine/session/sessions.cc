@@ -135,12 +135,12 @@ Status Sessions::go_on(Meeting& meeting) {
   }
   RDMACOLL_RETURN_IF_ERROR(path.transport->peer_status(path.peer));
   if (meeting.own.id == kNoRegion) {
-    auto made = SharedSegment::create(Session::own_bytes(path.transport->info()));
+    auto memory = SharedSegment::create(Session::own_bytes(path.transport->info()));
+    if (!memory.ok()) return memory.status();
+    meeting.own_memory = std::make_shared<SharedSegment>(memory.take());
+    auto made = transports_.add_region(RegionMemory::all_of(meeting.own_memory));
     if (!made.ok()) return made.status();
-    meeting.memory = std::make_shared<SharedSegment>(made.take());
-    auto region = transports_.add_region(RegionMemory::all_of(meeting.memory));
-    if (!region.ok()) return region.status();
-    meeting.own = region.value();
+    meeting.own = made.value();
     RDMACOLL_RETURN_IF_ERROR(
         transports_.offer_region(path, meeting.own.id, pack(SessionNote::Memory)));
   }
@@ -191,7 +191,7 @@ Result<SessionPtr> Sessions::open(const Meeting& meeting) {
                   .room = kSessionRoom,
                   .own_slab = meeting.own,
                   .own_room = kSessionRoom};
-  return std::make_shared<Session>(link, meeting.memory, clock_, meeting.name);
+  return std::make_shared<Session>(link, meeting.own_memory, clock_, meeting.name);
 }
 
 void Sessions::give_up(const Meeting& meeting) {
@@ -199,7 +199,10 @@ void Sessions::give_up(const Meeting& meeting) {
   if (meeting.theirs) {
     meeting.theirs->transport->close_region(meeting.theirs->peer, meeting.theirs->region);
   }
-  if (!meeting.address.empty()) failed_.insert_or_assign(meeting.address, meeting.last);
+  if (meeting.address.empty()) return;
+  const Status& last = meeting.last;
+  const Status named(last.code(), meeting.name + " cannot be reached: " + last.message());
+  failed_.insert_or_assign(meeting.address, last.code() == StatusCode::Timeout ? last : named);
 }
 
 // Their memory is given back in the order that docs/TRANSPORTS.md, "Region ids", asks for.

@@ -84,8 +84,8 @@ class Sessions final : public Driven, public LinkGuest {
     int64_t look_for_calls_ns = 0;
     Status last{};
     std::optional<Path> path{};
-    std::shared_ptr<SharedSegment> memory{};
-    Region own{};  // in the memory, once it is offered
+    Region own{};  // once it is offered
+    std::shared_ptr<SharedSegment> own_memory{};
     std::optional<Transports::Offer> theirs{};
   };
   struct Asked {

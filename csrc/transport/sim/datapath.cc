@@ -79,6 +79,7 @@ Posted SimTransport::get(PeerId peer, uint8_t channel, RemoteSlice source, Local
   const Open& open = opened(peer, source.region);
   RDMACOLL_CHECK(mine(destination) && source.bytes == destination.bytes);
   RDMACOLL_CHECK(open.region->holds(source.offset, source.bytes));
+  RDMACOLL_CHECK(takes_gets(open.region->access));
   if (is_cut_off(peers_[peer])) return Posted::Done;
   if (refused()) return Posted::Full;
   auto flight = std::make_shared<Flight>();
@@ -87,6 +88,7 @@ Posted SimTransport::get(PeerId peer, uint8_t channel, RemoteSlice source, Local
   flight->memory = open.region;
   flight->local = regions_.at(destination.region);
   flight->pieces.push_back({0, source.bytes});
+  flight->keeps_words = source.bytes < kBulkBytes;
   *ticket = ticket_for(flight.get());
   if (source.bytes > 0) std::memset(flight->destination, kSpoiled, source.bytes);
   launch(&flow(peers_[peer].rank, channel), std::move(flight));
@@ -100,7 +102,11 @@ void SimTransport::launch(Flow* flow, std::shared_ptr<Flight> flight) {
   flight->issued = ++issued_;
   for (uint64_t cuts = timeline.below(kMaxPieces); cuts > 0; --cuts) {
     Piece& piece = flight->pieces[timeline.below(flight->pieces.size())];
-    const uint64_t first = timeline.below(piece.bytes + 1);
+    uint64_t first = timeline.below(piece.bytes + 1);
+    if (flight->keeps_words) {
+      const auto cut = reinterpret_cast<uintptr_t>(flight->source) + piece.offset + first;
+      first -= std::min<uint64_t>(first, cut % sizeof(uint64_t));
+    }
     const Piece rest{piece.offset + first, piece.bytes - first};
     piece.bytes = first;
     flight->pieces.push_back(rest);
@@ -170,6 +176,7 @@ Posted SimTransport::signal(PeerId id, uint8_t channel, RemoteSlice line, uint64
   const Open& open = opened(id, line.region);
   RDMACOLL_CHECK(line.offset % kLineBytes == 0);
   RDMACOLL_CHECK(open.region->holds(line.offset, kLineBytes));
+  RDMACOLL_CHECK(takes_signals(open.region->access));
   RDMACOLL_CHECK(header.inline_bytes <= kInlineBytes);
   SimRegion::LineState& state = open.region->signalled[line.offset];
   RDMACOLL_CHECK(counter > state.counter);

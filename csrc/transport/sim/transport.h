@@ -91,6 +91,7 @@ class SimTransport final : public Transport {
     std::shared_ptr<SimShadow> shadow;  // of a mapped store
     std::vector<Piece> pieces;          // not delivered
     bool is_put = false;                // or a mapped store
+    bool keeps_words = false;           // of its source: aligned ones come whole
 
     bool lands() const { return !is_put || !memory->is_cut_off; }
   };

@@ -125,12 +125,15 @@ class Shell {
   // --- memory: of a region, an offset, and bytes -----------------------------------------------
   std::byte* at(RegionId region, uint64_t offset) { return memory_.at(region)->data() + offset; }
 
-  Result<std::string> make(Arguments& arguments) {  // region, bytes: its key
+  Result<std::string> make(Arguments& arguments) {  // region, bytes, 1: for gets alone; its key
     const auto region = next<RegionId>(arguments);
-    auto memory = SharedSegment::create(next<uint64_t>(arguments));
+    const auto bytes = next<uint64_t>(arguments);
+    const bool for_gets = next<int>(arguments) == 1;
+    auto memory = SharedSegment::create(bytes, for_gets ? Others::OnlyRead : Others::Write);
     if (!memory.ok()) return memory.status();
     memory_[region] = std::make_shared<SharedSegment>(memory.take());
-    auto key = transport_->register_region(region, RegionMemory::all_of(memory_[region]));
+    const Access access = for_gets ? Access::ReadOnly : Access::Full;
+    auto key = transport_->register_region(region, RegionMemory::all_of(memory_[region], access));
     if (!key.ok()) return key.status();
     return hex_of(key.value());
   }

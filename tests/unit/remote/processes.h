@@ -28,8 +28,12 @@ class RemoteProcess {
   std::string address(int rank) const { return *communicator_.address_of(rank); }
   // All of them are here.
   void meet() { all_.arrive_and_wait(); }
-  // Ends before the others do.
+  // Ends before the others do, who meet without it.
   void leave() { rank_.leaves = true; }
+  void leave_all() {
+    leave();
+    all_.arrive_and_drop();
+  }
 
   RemoteMemoryPtr memory(uint64_t bytes, Others others) {
     auto made = remote_.allocate(bytes, others);

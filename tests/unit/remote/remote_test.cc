@@ -276,6 +276,38 @@ TEST_P(RemoteTest, TheEndOfAnOwnerFailsWhatIsOpenThere) {
   });
 }
 
+// Its number stays, and who waits for a larger one waits on.
+TEST_P(RemoteTest, TheEndOfANotifierIsNoEndOfWhatItHasNotified) {
+  run(3, [](RemoteProcess& p) {
+    if (p.rank() == 1) {
+      p.expose({.name = "x", .bytes = 64, .is_writable = true}, p.memory(4096, Others::Write), 0);
+      const WorkPtr wait = p.remote().wait_notified("x", 8, kSoonMs).take();
+      p.good(p.remote().wait_notified("x", 7, kSoonMs).take());
+      p.meet();
+      while (p.remote().stats().openings > 1) std::this_thread::yield();
+      EXPECT_EQ(p.remote().notified("x").value(), 7u);
+      EXPECT_FALSE(wait->done());
+      p.meet();
+      p.good(wait);
+      p.meet();
+      return;
+    }
+    const OpenedPtr x = p.open("x", 1);
+    const uint64_t word = 5;
+    if (p.rank() == 0) {
+      p.good(p.remote().write(x, 0, &word, 8, 7, kSoonMs));
+      p.good(p.remote().fence(x, kSoonMs));
+      p.meet();
+      p.leave_all();
+      return;
+    }
+    p.meet();
+    p.meet();
+    p.good(p.remote().write(x, 8, &word, 8, 8, kSoonMs));
+    p.meet();
+  });
+}
+
 OwnedTransports shm(const Clock& clock) {
   return only(ShmTransport::open(Config{}, clock, ThisProcess::make().take()));
 }

@@ -1,5 +1,5 @@
-// RunCase. Floor: tests. Thread: one, so that it may fork.
-#include "tests/faults/run_case.h"
+// Family. Floor: tests. Thread: one, so that it may fork.
+#include "tests/faults/family.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,25 +12,29 @@
 
 #include "csrc/base/check.h"
 #include "csrc/base/clock.h"
-#include "tests/faults/rank.h"
-#include "tests/faults/shared.h"
 
 namespace rdmacoll::faults {
 namespace {
 
 constexpr int64_t kHangMs = 30'000;
 
+std::string ending_of(int status) {
+  if (WIFSIGNALED(status))
+    return " (it was ended by signal " + std::to_string(WTERMSIG(status)) + ")";
+  return "";
+}
+
 class Family {
  public:
-  Family(const Case& what, uint64_t seed) : what_(what) {
+  explicit Family(const FamilyPlan& plan) : plan_(plan) {
     void* memory =
         mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     RDMACOLL_CHECK(memory != MAP_FAILED);
     shared_ = new (memory) Shared();
-    for (int rank = 0; rank < what.world; ++rank) {
+    for (int rank = 0; rank < plan.world; ++rank) {
       const pid_t pid = fork();
       RDMACOLL_CHECK(pid >= 0);
-      if (pid == 0) run_rank(what, rank, seed, *shared_);
+      if (pid == 0) plan.run(rank, *shared_);
       children_.push_back({pid, false, 0});
     }
   }
@@ -53,14 +57,15 @@ class Family {
 
   Ran judge() const {
     Ran ran;
-    for (int rank = 0; rank < what_.world; ++rank) {
+    for (int rank = 0; rank < plan_.world; ++rank) {
       const Shared::Rank& told = shared_->ranks[rank];
-      const bool must_raise = rank != what_.victim || what_.fault == Fault::Stop;
+      const bool must_raise = rank != plan_.victim || plan_.is_stopped;
       if (must_raise && (told.outcome != Outcome::Raised || child(rank).status != 0)) {
         ran.problem += "\n    rank " + std::to_string(rank) + ": " +
-                       (told.text[0] == 0 ? "nothing is known of it" : told.text);
+                       (told.text[0] == 0 ? "nothing is known of it" : told.text) +
+                       ending_of(child(rank).status);
       }
-      if (rank == what_.victim) continue;
+      if (rank == plan_.victim) continue;
       const int64_t us = (told.raised_ns - shared_->fault_ns) / 1000;
       ran.slowest_us = std::max(ran.slowest_us, us);
     }
@@ -85,11 +90,11 @@ class Family {
 
   // One that was stopped wakes in the middle of what it did, once nobody waits for it any more.
   void wake_victim() {
-    if (what_.fault != Fault::Stop || shared_->raised < what_.world - 1) return;
-    kill(child(what_.victim).pid, SIGCONT);
+    if (!plan_.is_stopped || shared_->raised < plan_.world - 1) return;
+    kill(child(plan_.victim).pid, SIGCONT);
   }
 
-  const Case what_;
+  const FamilyPlan& plan_;
   Shared* shared_;
   std::vector<Child> children_;
   bool hung_ = false;
@@ -97,8 +102,8 @@ class Family {
 
 }  // namespace
 
-Ran run_case(const Case& what, uint64_t seed) {
-  Family family(what, seed);
+Ran run_family(const FamilyPlan& plan) {
+  Family family(plan);
   family.wait_for_all();
   return family.judge();
 }
