@@ -3,11 +3,12 @@
 #include <chrono>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "csrc/base/check.h"
 #include "csrc/engine/session/read_write.h"
 #include "csrc/remote/fields.h"
 #include "csrc/remote/remote.h"
-#include "csrc/remote/snapshot.h"
 
 namespace rdmacoll {
 namespace {
@@ -244,15 +245,24 @@ WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data
   });
 }
 
-WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t newer_than,
+WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
+                         std::vector<SnapshotPart> parts, uint64_t newer_than,
                          std::shared_ptr<uint64_t> version, int64_t timeout_ms) {
+  RDMACOLL_CHECK(!parts.empty());
   if (!opened->info.has_versions) {
     return ended(Status(StatusCode::InvalidArgument,
                         "'" + opened->info.name + "' of " + opened->who + " has no versions"));
   }
+  for (const SnapshotPart& part : parts) {
+    RDMACOLL_CHECK(part.to <= bytes && part.bytes <= bytes - part.to);
+    if (!holds(*opened, part.from, part.bytes)) {
+      return ended(out_of_range(*opened, part.from, part.bytes));
+    }
+  }
   return start(opened, timeout_ms, [&](const Region& theirs) {
-    return std::make_unique<Snapshot>(local(theirs, data, opened->info.bytes), theirs,
-                                      opened->offset, newer_than, std::move(version));
+    return std::make_unique<Snapshot>(local(theirs, data, bytes), std::move(parts),
+                                      opened->info.bytes, theirs, opened->offset, newer_than,
+                                      std::move(version));
   });
 }
 

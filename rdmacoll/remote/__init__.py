@@ -17,7 +17,8 @@ from .errors import PeerError, RevokedError
 from .exposing import Exposure, empty, empty_like, expose
 from .opening import RemoteTensor, RemoteWork, address, open
 from .process import stats
-from .publishing import Publication, Subscription, publish, subscribe
+from .publishing import Publication, publish
+from .subscribing import Subscription, subscribe
 
 __all__ = [
     "Exposure",
