@@ -54,7 +54,7 @@ class Subscription:
         """contact: one of the owners. name_rank: gives a rank of theirs the name for people."""
         self.name = name
         self.version = 0  # that the last read() has read
-        self._allocate = lambda bytes: face(group).allocate(bytes, False)  # the device knows it
+        self._face = face(group)
         self._reading: Reading | None = None
         self._read_for: object = None
         self._table = _read_table(name, contact, deadline, group)
@@ -162,6 +162,9 @@ class Subscription:
             f"{deadline.timeout} s: {seen}; each rank that publishes has to call update() at "
             "the same steps, and no sooner again than its part can be read"
         )
+
+    def _allocate(self, bytes: int) -> torch.Tensor:
+        return self._face.allocate(bytes, False)  # the device knows it
 
     def _open(
         self, place: int, deadline: Deadline, group: dist.ProcessGroup | None
