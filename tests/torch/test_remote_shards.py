@@ -36,8 +36,8 @@ from torch.distributed.tensor.parallel import (
 
 from rdmacoll import remote
 
-READERS = {2: 1, 3: 1, 4: 2, 5: 1, 6: 2}  # the last ranks of a world of this size
-WORLDS = (3, 4, 5, 6)  # 2 + 1, 2 + 2, 4 + 1, 4 + 2
+READERS = {3: 1, 4: 1, 5: 2, 6: 2}  # the last ranks of a world of this size
+WORLDS = (3, 4, 5, 6)  # 2 + 1, 3 + 1, 3 + 2, 4 + 2
 SHAPES = {
     "rows": (7, 3),
     "columns": (3, 8),
@@ -165,7 +165,7 @@ PLACEMENTS: list[list[Placement]] = [
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@distributed(5, 6, gloo_lacks=LACKS)
+@distributed(6, gloo_lacks=LACKS)
 def test_placements_on_meshes_of_two_dimensions(dtype: torch.dtype) -> None:
     theirs, ours = meshes(2, 2)
     wholes = {f"{name}{i}": numbered(SHAPES[name]) % 251 for name in SHAPES for i in range(6)}
@@ -193,7 +193,7 @@ def test_placements_on_meshes_of_two_dimensions(dtype: torch.dtype) -> None:
     dist.barrier()
 
 
-@distributed(3, 4, 6, gloo_lacks=LACKS)
+@distributed(3, 5, 6, gloo_lacks=LACKS)
 def test_fsdp_to_fsdp() -> None:
     trainers, _, reads = split()
     theirs, ours = meshes()
@@ -232,7 +232,7 @@ def test_fsdp_to_fsdp() -> None:
     dist.barrier()
 
 
-@distributed(5, gloo_lacks=LACKS)
+@distributed(6, gloo_lacks=LACKS)
 def test_fsdp_over_tensor_parallelism() -> None:
     """Its rows are cut by the inner dimension first; some tensors are on a part of the mesh."""
     trainers, _, reads = split()
@@ -255,7 +255,7 @@ def test_fsdp_over_tensor_parallelism() -> None:
     dist.barrier()
 
 
-@distributed(4, gloo_lacks=LACKS)
+@distributed(5, gloo_lacks=LACKS)
 def test_a_plain_state_into_a_sharded_module() -> None:
     _, ours = meshes()
     whole = {name: numbered(shape) for name, shape in SHAPES.items()}
