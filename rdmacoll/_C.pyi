@@ -104,7 +104,13 @@ class RemoteOpened:
     def write(
         self, offset: int, data: torch.Tensor, notify: int, timeout_s: float
     ) -> RemoteWork: ...
-    def snapshot(self, out: torch.Tensor, newer_than: int, timeout_s: float) -> RemoteWork: ...
+    def snapshot(
+        self,
+        out: torch.Tensor,
+        parts: list[tuple[int, int, int]],
+        newer_than: int,
+        timeout_s: float,
+    ) -> RemoteWork: ...
     def fence(self, timeout_s: float) -> RemoteWork: ...
 
 class RemotePublication:

@@ -23,6 +23,7 @@
 #include "csrc/remote/mailboxes.h"
 #include "csrc/remote/opened.h"
 #include "csrc/remote/remote_memory.h"
+#include "csrc/remote/snapshot.h"
 
 namespace rdmacoll {
 
@@ -114,7 +115,9 @@ class Remote final : public Responder {
   // notify: 0: it is not.
   WorkPtr write(const OpenedPtr& opened, uint64_t offset, const void* data, uint64_t bytes,
                 uint64_t notify, int64_t timeout_ms);
-  WorkPtr snapshot(const OpenedPtr& opened, void* data, uint64_t newer_than,
+  // parts: one or more, into the bytes that begin at `data`.
+  WorkPtr snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
+                   std::vector<SnapshotPart> parts, uint64_t newer_than,
                    std::shared_ptr<uint64_t> version, int64_t timeout_ms);
   // Ends when all that this process has written there before can be seen there.
   WorkPtr fence(const OpenedPtr& opened, int64_t timeout_ms);

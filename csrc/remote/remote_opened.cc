@@ -4,11 +4,12 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "csrc/base/check.h"
 #include "csrc/engine/session/read_write.h"
 #include "csrc/remote/fields.h"
 #include "csrc/remote/remote.h"
-#include "csrc/remote/snapshot.h"
 
 namespace rdmacoll {
 namespace {
@@ -270,15 +271,23 @@ WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data
   });
 }
 
-WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t newer_than,
+WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
+                         std::vector<SnapshotPart> parts, uint64_t newer_than,
                          std::shared_ptr<uint64_t> version, int64_t timeout_ms) {
+  RDMACOLL_CHECK(!parts.empty());
   if (!opened->info.has_versions) {
     return ended(Status(StatusCode::InvalidArgument,
                         "'" + opened->info.name + "' of " + opened->who + " has no versions"));
   }
-  const uint64_t bytes = opened->info.bytes;
+  for (const SnapshotPart& part : parts) {
+    RDMACOLL_CHECK(part.to <= bytes && part.bytes <= bytes - part.to);
+    if (!holds(*opened, part.from, part.bytes)) {
+      return ended(out_of_range(*opened, part.from, part.bytes));
+    }
+  }
   return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
-    return std::make_unique<Snapshot>(mine, theirs, opened->as.offset, newer_than,
+    return std::make_unique<Snapshot>(mine, std::move(parts), opened->info.bytes, theirs,
+                                      opened->as.offset, newer_than,
                                       std::move(version));
   });
 }

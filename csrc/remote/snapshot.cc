@@ -5,9 +5,12 @@
 
 namespace rdmacoll {
 
-Snapshot::Snapshot(LocalSlice mine, const Region& theirs, uint64_t offset, uint64_t newer_than,
+Snapshot::Snapshot(LocalSlice mine, std::vector<SnapshotPart> parts, uint64_t version_bytes,
+                   const Region& theirs, uint64_t offset, uint64_t newer_than,
                    std::shared_ptr<uint64_t> version)
     : mine_(mine),
+      parts_(std::move(parts)),
+      version_bytes_(version_bytes),
       theirs_(theirs),
       offset_(offset),
       newer_than_(newer_than),
@@ -21,9 +24,13 @@ void Snapshot::let_go(const Way& way) {
 
 void Snapshot::begin(Step step) {
   step_ = step;
-  mover_ = step == Step::Data ? Mover(Direction::FromPeer, mine_, theirs_,
-                                      offset_ + buffer_offset(reading_, mine_.bytes))
-                              : Mover(Direction::FromPeer, *landing_, theirs_, offset_);
+  if (step != Step::Data) {
+    mover_ = Mover(Direction::FromPeer, *landing_, theirs_, offset_);
+    return;
+  }
+  const SnapshotPart& part = parts_[part_];
+  mover_ = Mover(Direction::FromPeer, {mine_.data + part.to, part.bytes, mine_.region}, theirs_,
+                 offset_ + buffer_offset(reading_, version_bytes_) + part.from);
 }
 
 Transfer::State Snapshot::advance(const Way& way) {
@@ -49,10 +56,11 @@ bool Snapshot::go_on() {
     case Step::Version:
       reading_ = landed().complete.load(std::memory_order_relaxed);
       if (reading_ <= newer_than_) return false;
+      part_ = 0;
       begin(Step::Data);
       return true;
     case Step::Data:
-      begin(Step::Check);
+      begin(++part_ < parts_.size() ? Step::Data : Step::Check);
       return true;
     case Step::Check:
       if (landed().begun.load(std::memory_order_relaxed) < reading_ + 2) {

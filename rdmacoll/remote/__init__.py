@@ -19,7 +19,8 @@ from .exposing import Exposure, empty, empty_like, expose
 from .mailboxes import Mailbox, Outbox, mailbox, open_mailbox
 from .opening import RemoteTensor, RemoteWork, address, open
 from .process import stats
-from .publishing import Publication, Subscription, publish, subscribe
+from .publishing import Publication, publish
+from .subscribing import Subscription, subscribe
 
 __all__ = [
     "Device",

@@ -77,6 +77,12 @@ MUTANTS = (
         "while (step_ == Step::Data ? mover_.is_posted() : mover_.is_done()) {",
     ),
     Mutant(
+        "a snapshot is good when the first of its parts is read",
+        SNAPSHOT,
+        "begin(++part_ < parts_.size() ? Step::Data : Step::Check);",
+        "begin(Step::Check);",
+    ),
+    Mutant(
         "the data of a snapshot are taken for read when they are asked for",
         MOVER,
         "while (!pieces_.empty() && pieces_.front().ticket.done()) {",

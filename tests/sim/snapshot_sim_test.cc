@@ -88,8 +88,13 @@ class Reader {
 
  private:
   void begin() {
-    auto snapshot = std::make_unique<Snapshot>(LocalSlice{mine_.base, words_ * 8, mine_.id},
-                                               theirs_, 0, newest_, version_);
+    // The words after one of them first, then those before it.
+    const uint64_t bytes = words_ * 8, cut = world_.draw(words_) * 8;
+    std::vector<SnapshotPart> parts{{cut, cut, bytes - cut}};
+    if (cut > 0) parts.push_back({0, 0, cut});
+    auto snapshot =
+        std::make_unique<Snapshot>(LocalSlice{mine_.base, bytes, mine_.id}, std::move(parts), bytes,
+                                   theirs_, 0, newest_, version_);
     work_ = std::make_shared<Work>();
     snapshot->work = work_;
     snapshot->deadline_ns = INT64_MAX;

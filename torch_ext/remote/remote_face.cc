@@ -117,13 +117,19 @@ std::unique_ptr<RemoteWork> RemoteOpened::write(uint64_t offset, const at::Tenso
                                       TransferLimit("the write to", opened_, timeout_ms));
 }
 
-std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out, uint64_t newer_than,
-                                                   double timeout_s) const {
+std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out,
+                                                   const std::vector<FromToBytes>& parts,
+                                                   uint64_t newer_than, double timeout_s) const {
   Check("snapshot").written(out, "out");
   face_->free_unused();
   const int64_t timeout_ms = milliseconds(timeout_s);
   auto version = std::make_shared<uint64_t>(0);
-  WorkPtr work = face_->remote().snapshot(opened_, out.data_ptr(), newer_than, version, timeout_ms);
+  std::vector<SnapshotPart> of_version;
+  of_version.reserve(parts.size());
+  for (const auto& [from, to, bytes] : parts) of_version.push_back({from, to, bytes});
+  WorkPtr work =
+      face_->remote().snapshot(opened_, out.data_ptr(), out.nbytes(), std::move(of_version),
+                               newer_than, version, timeout_ms);
   return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), out},
                                       TransferLimit("the read of", opened_, timeout_ms),
                                       std::move(version));

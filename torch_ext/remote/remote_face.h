@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,8 @@ class RemoteWork {
   const std::shared_ptr<uint64_t> version_;
 };
 
+using FromToBytes = std::tuple<uint64_t, uint64_t, uint64_t>;
+
 // Closed when neither Python nor a work holds it.
 class RemoteOpened : public std::enable_shared_from_this<RemoteOpened> {
  public:
@@ -91,8 +94,9 @@ class RemoteOpened : public std::enable_shared_from_this<RemoteOpened> {
   std::unique_ptr<RemoteWork> read(uint64_t offset, const at::Tensor& out, double timeout_s) const;
   std::unique_ptr<RemoteWork> write(uint64_t offset, const at::Tensor& data, uint64_t notify,
                                     double timeout_s) const;
-  std::unique_ptr<RemoteWork> snapshot(const at::Tensor& out, uint64_t newer_than,
-                                       double timeout_s) const;
+  // parts: bytes of a version, to bytes of `out`.
+  std::unique_ptr<RemoteWork> snapshot(const at::Tensor& out, const std::vector<FromToBytes>& parts,
+                                       uint64_t newer_than, double timeout_s) const;
   std::unique_ptr<RemoteWork> fence(double timeout_s) const;
 
  private:

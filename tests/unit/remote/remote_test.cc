@@ -125,18 +125,19 @@ TEST_P(RemoteTest, SnapshotsAreWholeVersions) {
       return;
     }
     const OpenedPtr m = p.open("m", 2);
+    const std::vector<SnapshotPart> whole{{0, 0, kBytes}};
     std::vector<uint64_t> words(kWords);
     uint64_t newest = 0;
     auto version = std::make_shared<uint64_t>(0);
     while (newest < kVersions) {
-      p.good(p.remote().snapshot(m, words.data(), newest, version, kSoonMs));
+      p.good(p.remote().snapshot(m, words.data(), kBytes, whole, newest, version, kSoonMs));
       if (*version == 0) continue;
       ASSERT_GT(*version, newest);
       newest = *version;
       read[p.rank()] = newest;
       ASSERT_TRUE(std::all_of(words.begin(), words.end(), [&](uint64_t w) { return w == newest; }));
     }
-    p.good(p.remote().snapshot(m, words.data(), kVersions, version, kSoonMs));
+    p.good(p.remote().snapshot(m, words.data(), kBytes, whole, kVersions, version, kSoonMs));
     EXPECT_EQ(*version, 0u) << "there is no newer one";
     p.meet();
   });
