@@ -15,23 +15,31 @@ part. docs/REMOTE.md says what holds for rights, failures and memory.
 
 from .errors import PeerError, RevokedError
 from .exposing import Exposure, empty, empty_like, expose
+from .graph import Crossing
 from .opening import RemoteTensor, RemoteWork, address, open
+from .planning import Plan, plan
 from .process import stats
 from .publishing import Publication, Subscription, publish, subscribe
+from .transfers import Receiver, Sender
 
 __all__ = [
+    "Crossing",
     "Exposure",
     "PeerError",
+    "Plan",
     "Publication",
+    "Receiver",
     "RemoteTensor",
     "RemoteWork",
     "RevokedError",
+    "Sender",
     "Subscription",
     "address",
     "empty",
     "empty_like",
     "expose",
     "open",
+    "plan",
     "publish",
     "stats",
     "subscribe",
