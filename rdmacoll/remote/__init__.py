@@ -20,6 +20,7 @@ from .opening import RemoteTensor, RemoteWork, address, open
 from .planning import Plan, plan
 from .process import stats
 from .publishing import Publication, Subscription, publish, subscribe
+from .tracing import Trace, trace
 from .transfers import Receiver, Sender
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "RevokedError",
     "Sender",
     "Subscription",
+    "Trace",
     "address",
     "empty",
     "empty_like",
@@ -43,4 +45,5 @@ __all__ = [
     "publish",
     "stats",
     "subscribe",
+    "trace",
 ]

@@ -103,8 +103,8 @@ def _stages(nodes: list[Node], cut: Cut, values: Mapping[str, Any]) -> dict[str,
     stage_of = cut if callable(cut) else _stage_by_order(nodes, cut)
     stages: dict[str, int] = {}
     for node in nodes:
-        if _is_element(node, values):
-            stages[node.name] = stages[node.args[0].name]  # type: ignore[union-attr]
+        if (several := _element_of(node, values)) is not None:
+            stages[node.name] = stages[several.name]
             continue
         stage = stage_of(node)
         if isinstance(stage, bool) or not isinstance(stage, int):
@@ -115,13 +115,14 @@ def _stages(nodes: list[Node], cut: Cut, values: Mapping[str, Any]) -> dict[str,
     return stages
 
 
-def _is_element(node: Node, values: Mapping[str, Any]) -> bool:
-    """Whether it takes one of several results of a node. Then it is where that is, and costs
-    nothing, so that only the results that are used elsewhere cross."""
+def _element_of(node: Node, values: Mapping[str, Any]) -> Node | None:
+    """The node of whose several results it takes one, if it does. Then it is where that is, and
+    costs nothing, so that only the results that are used elsewhere cross."""
     if node.target is not getitem or not isinstance(node.args[0], Node):
-        return False
+        return None
     several = values.get(node.args[0].name)
-    return isinstance(several, tuple | list) and not isinstance(several, TensorMetadata)
+    is_one = isinstance(several, TensorMetadata) or not isinstance(several, tuple | list)
+    return None if is_one else node.args[0]
 
 
 def _stage_by_order(nodes: list[Node], cut: str | Sequence[str]) -> Callable[[Node], int]:
@@ -155,10 +156,10 @@ def _modules_of(node: Node) -> set[str]:
 
 def _what_there_is(nodes: list[Node]) -> str:
     modules = dict.fromkeys(name for node in nodes for name in sorted(_modules_of(node)))
-    return f"submodules: {_some(modules)}; nodes: {_some(node.name for node in nodes)}"
+    return f"submodules: {some(modules)}; nodes: {some(node.name for node in nodes)}"
 
 
-def _some(names: Iterable[str]) -> str:
+def some(names: Iterable[str]) -> str:
     every = list(names)
     more = f" and {len(every) - MOST_NAMES_SHOWN} more" if len(every) > MOST_NAMES_SHOWN else ""
     return (", ".join(every[:MOST_NAMES_SHOWN]) or "none") + more

@@ -5,6 +5,7 @@ The walk is in graph.py, the memory and what moves there in slots.py.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from rdmacoll.base.byte_sizes import text_of_size
 from .checks import check_name, check_timeout
 from .graph import Crossing, Cut, crossings, stage_module
 from .opening import DEFAULT_TIMEOUT_S
-from .slots import SLOTS, Layout
+from .slots import Layout
 from .transfers import Receiver, Sender, check_kind, check_names, check_value
 
 Stages = tuple[int, int]
@@ -81,11 +82,11 @@ class Plan:
         remote.open(). stages: as between(). timeout: in seconds. group: by which it is reached.
         A process that makes several ends makes them in the order in which the others do.
         Raises ValueError for a name that is taken and for another plan at the receiver,
-        NotImplementedError for values that cannot go, TimeoutError, PeerError.
+        NotImplementedError for values that are no tensors and no numbers, TimeoutError, PeerError.
         """
         check_name(name)
         check_timeout(timeout)
-        return PlannedSender(name, self.between(stages), to, at, timeout, group)
+        return PlannedSender(name, self._sendable(stages), to, at, timeout, group)
 
     def receiver(
         self,
@@ -102,7 +103,16 @@ class Plan:
         """
         check_name(name)
         check_timeout(timeout)
-        return PlannedReceiver(name, self.between(stages), of, at, timeout, group)
+        return PlannedReceiver(name, self._sendable(stages), of, at, timeout, group)
+
+    def _sendable(self, stages: Stages | None) -> tuple[Crossing, ...]:
+        items = self.between(stages)
+        if neither := [one for one in items if one.dtype is None and not one.is_number]:
+            what = ", ".join(f"{one.name} ({one.why_dynamic})" for one in neither)
+            raise NotImplementedError(
+                f"only tensors and numbers go from stage to stage, and not {what}; cut elsewhere"
+            )
+        return items
 
     def __str__(self) -> str:
         rows = [("value", "stages", "shape", "dtype", "how it goes"), *map(_row, self.crossing)]
@@ -112,10 +122,11 @@ class Plan:
             for row in rows
         ]
         static = [one for one in self.crossing if one.is_static]
-        bytes = sum(one.kind.bytes * len(one.used_in) for one in static)
+        iteration = sum(one.kind.bytes * len(one.used_in) for one in static)
+        memory = sum(_layout(self.between(pair)).bytes for pair in self.pairs)
         lines.append(
-            f"{len(static)} of {len(self.crossing)} placed: {text_of_size(bytes)} in each "
-            f"iteration, which takes {text_of_size(bytes * SLOTS)} at the receivers"
+            f"{len(static)} of {len(self.crossing)} placed: {text_of_size(iteration)} in each "
+            f"iteration, for which the receivers take {text_of_size(memory)}"
         )
         return "\n".join(lines)
 
@@ -132,24 +143,13 @@ class PlannedSender(Sender):
         timeout: float,
         group: dist.ProcessGroup | None,
     ) -> None:
-        super().__init__(name, group)
+        super().__init__(name, to, at, group)
         self._items = {one.name: one for one in items}
         try:
-            self._slots.open(_layout(items), to, at, timeout)
+            self._slots.open(_layout(items), to, at, time.monotonic() + timeout)
         except BaseException:
             self.close(timeout)
             raise
-
-    def place(self, name: str) -> torch.Tensor:
-        """A tensor of this value's shape and dtype, from which send() needs no copy and, if all
-        are in such places, one write. It is the same in each iteration, and free after send().
-
-        Raises ValueError for a value that is not placed.
-        """
-        if name not in self._items or not self._items[name].is_static:
-            placed = [one.name for one in self._items.values() if one.is_static]
-            raise ValueError(f"name={name!r} is not placed here; there are {placed}")
-        return self._slots.place(name)
 
     def send(self, values: Mapping[str, Any], timeout: float = DEFAULT_TIMEOUT_S) -> None:
         """Sends an iteration: a value for each name of what crosses; values of other names do not
@@ -162,10 +162,16 @@ class PlannedSender(Sender):
         """
         self._check(timeout)
         check_names(values, self._items)
+        placed, mailed = {}, []
         for name, one in self._items.items():
-            check_value(name, values[name])
-            check_kind(name, values[name], one.kind)
-        self._send({name: values[name] for name in self._items}, timeout)
+            if one.is_static:
+                check_value(name, values[name])
+                check_kind(name, values[name], one.kind)
+                placed[name] = values[name]
+            else:
+                mailed.append(_as_tensor(one, values[name]))
+        self._send(placed, mailed, time.monotonic() + timeout)
+        self._mailed += len(mailed)
 
 
 class PlannedReceiver(Receiver):
@@ -180,15 +186,58 @@ class PlannedReceiver(Receiver):
         timeout: float,
         group: dist.ProcessGroup | None,
     ) -> None:
-        super().__init__(name, _layout(items), of, at, timeout, group)
+        super().__init__(name, group)
+        self._items = items
+        try:
+            self._slots.place(_layout(items))
+            self._slots.open(of, at, time.monotonic() + timeout)
+        except BaseException:
+            self.close(timeout)
+            raise
+
+    def receive(self, timeout: float = DEFAULT_TIMEOUT_S) -> dict[str, Any]:
+        """The next iteration's values by name: where they were placed, in views, not in copies.
+
+        Views hold until the next receive(), which gives their memory back to the sender; clone()
+        what is needed for longer. The sender is up to two iterations ahead. timeout: in seconds.
+        Raises TimeoutError if nothing came in time, and can be called again; PeerError,
+        RevokedError.
+        """
+        self._check(timeout)
+        end = time.monotonic() + timeout
+        views, _ = self._slots.receive(end)
+        values: dict[str, Any] = {}
+        with self._whole():
+            for one in self._items:
+                values[one.name] = views[one.name] if one.is_static else self._take(end)
+                if one.is_number:
+                    values[one.name] = values[one.name].item()
+                self._mailed += not one.is_static
+        return values
 
 
 def _layout(items: tuple[Crossing, ...]) -> Layout:
-    if dynamic := [f"{one.name} ({one.why_dynamic})" for one in items if not one.is_static]:
-        raise NotImplementedError(
-            f"only what is static goes yet; these values do not: {', '.join(dynamic)}"
+    mailed = [one.name for one in items if not one.is_static]
+    return Layout({one.name: one.kind for one in items if one.is_static}, mailed)
+
+
+def _as_tensor(one: Crossing, value: Any) -> torch.Tensor:
+    """Of a value that is dynamic."""
+    if one.is_number:
+        if not isinstance(value, int | float):
+            raise TypeError(f"values[{one.name!r}] is a {type(value).__name__}; give a number")
+        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+    check_value(one.name, value)
+    assert one.shape is not None
+    fits = len(one.shape) == value.ndim and all(
+        known == n for known, n in zip(one.shape, value.shape, strict=True) if type(known) is int
+    )
+    if not fits or value.dtype != one.dtype:
+        raise ValueError(
+            f"values[{one.name!r}] has shape {tuple(value.shape)} and dtype {value.dtype}; the "
+            f"graph says {one.shape} and {one.dtype}"
         )
-    return Layout({one.name: one.kind for one in items})
+    return value
 
 
 def _row(one: Crossing) -> tuple[str, ...]:

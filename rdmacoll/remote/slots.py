@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.distributed as dist
@@ -33,14 +33,15 @@ Tensors = Mapping[str, torch.Tensor]
 class Layout:
     """The receiver's memory: a head, then the slots. A slot: a flag for each tensor, then these.
 
-    A tensor with a flag is not in its place this time; its sender says how else it comes.
+    A tensor with a flag is not in its place this time. others: what never is, which both sides
+    must know alike, too.
     """
 
-    def __init__(self, kinds: dict[str, Kind]) -> None:
+    def __init__(self, kinds: dict[str, Kind], others: Sequence[str] = ()) -> None:
         self.table = Table(kinds)
         self.flags_bytes = -(-len(kinds) // ALIGNMENT) * ALIGNMENT
         self.bytes = HEAD_BYTES + SLOTS * (self.flags_bytes + self.table.bytes)
-        digest = hashlib.sha256(self.table.encode()).digest()
+        digest = hashlib.sha256(self.table.encode() + repr([*others]).encode()).digest()
         self.digest = torch.frombuffer(bytearray(digest), dtype=torch.uint8)
         self._writes = max(len(kinds), 1)  # of an iteration, at most
 
@@ -73,18 +74,26 @@ class SlotSender:
         self._group = group
         memory = empty(1, dtype=torch.uint8, access="rw", group=group)
         self._credit = expose(memory, _credit_name(name), "rw", group=group)
+        self._layout = Layout({})
         self._own: torch.Tensor | None = None
 
-    def open(self, layout: Layout, to: int | None, at: str | None, timeout: float) -> None:
-        """Opens the receiver's memory; waits until it is there. As remote.open().
+    @property
+    def names(self) -> list[str]:
+        """Of the tensors that have places."""
+        return [*self._layout.table.kinds]
 
-        Raises ValueError where the receiver has made place for other tensors.
+    def open(self, layout: Layout, to: int | None, at: str | None, end: float) -> None:
+        """Opens the receiver's memory for the iterations that come; waits until it is there.
+
+        As remote.open(). end: by time.monotonic(). Raises ValueError where the receiver has made
+        place for other tensors.
         """
-        end = time.monotonic() + timeout
-        there = open(_slots_name(self._name), to, at, timeout, self._group)
+        name = _slots_name(self._name, self.iteration)
+        there = open(name, to, at, left(end), self._group)
+        self._freed(0, there, end, f"the receiver of {self._name!r} is not there in time")
         alike = there.shape[0] == layout.bytes
         if alike:
-            digest = there[:DIGEST_BYTES].read(timeout=_left(end))
+            digest = there[:DIGEST_BYTES].read(timeout=left(end))
             alike = torch.equal(digest, layout.digest)
         if not alike:
             raise ValueError(
@@ -105,14 +114,19 @@ class SlotSender:
 
         Raises TimeoutError, and can be called again; PeerError, RevokedError.
         """
-        least = self.iteration + 1 - SLOTS
+        least = max(self.iteration + 1 - SLOTS, 0)
         what = f"iteration {least} of {self._name!r} was not given back by its receiver in time"
-        freed = _wait_for(self._credit, least, self._there, end, what)
+        freed = self._freed(least, self._there, end, what)
         if freed > self.iteration:
             raise PeerError(
                 f"the receiver of {self._name!r} has given iteration {freed} back; only "
                 f"{self.iteration} were sent"
             )
+
+    def _freed(self, least: int, there: RemoteTensor, end: float, what: str) -> int:
+        """The newest iteration that was given back, once it is `least`; 0: the receiver is there,
+        and has given none back."""
+        return _wait_for(self._credit, least + 1, there, end, what) - 1
 
     def write(self, tensors: Tensors, end: float) -> None:
         """Writes the next iteration. Those of the layout that are not given get flags.
@@ -125,9 +139,9 @@ class SlotSender:
         works = []
         for number, (offset, data) in enumerate(parts, first):
             part = self._there[offset : offset + data.nbytes]
-            works.append(part.write_async(data, number, _left(end)))
+            works.append(part.write_async(data, number, left(end)))
         for work in works:
-            work.wait(_left(end))
+            work.wait(left(end))
         self.writes += len(parts)
 
     def close(self, timeout: float) -> None:
@@ -150,42 +164,39 @@ class SlotSender:
         return parts
 
     def _is_in_place(self, name: str, tensor: torch.Tensor) -> bool:
-        if self._own is None:
+        if self._own is None or not _is_plain(tensor):
             return False
-        return tensor.data_ptr() == self.place(name).data_ptr() and tensor.is_contiguous()
+        return tensor.data_ptr() == self.place(name).data_ptr()
 
     def _contiguous(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
-        if tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg():
+        if _is_plain(tensor):
             return tensor
         self.copies += 1
-        return self.place(name).copy_(tensor)
+        return self.place(name).copy_(tensor.detach())
 
 
 class SlotReceiver:
     """Reads what is written to the slots here."""
 
-    def __init__(
-        self,
-        name: str,
-        layout: Layout,
-        of: int | None,
-        at: str | None,
-        timeout: float,
-        group: dist.ProcessGroup | None,
-    ) -> None:
-        """Exposes the slots, then opens the sender's credit; waits until that is there."""
+    def __init__(self, name: str, group: dist.ProcessGroup | None) -> None:
         self.iteration = 0
         self._name = name
-        self._layout = layout
+        self._group = group
         self._freed = 0
-        self._memory = empty(layout.bytes, dtype=torch.uint8, access="rw", group=group)
+        self._exposures: list[Exposure] = []
+
+    def place(self, layout: Layout) -> None:
+        """Makes and exposes the slots for the iterations that come."""
+        self._layout = layout
+        self._memory = empty(layout.bytes, dtype=torch.uint8, access="rw", group=self._group)
         self._memory[:DIGEST_BYTES] = layout.digest
-        self._exposure = expose(self._memory, _slots_name(name), "rw", group=group)
-        try:
-            self._credit = open(_credit_name(name), of, at, timeout, group)
-        except BaseException:
-            self.close(timeout)
-            raise
+        name = _slots_name(self._name, self.iteration)
+        self._exposures.append(expose(self._memory, name, "rw", group=self._group))
+
+    def open(self, of: int | None, at: str | None, end: float) -> None:
+        """Opens the sender's credit, and says so; waits until it is there. As remote.open()."""
+        self._credit = open(_credit_name(self._name), of, at, left(end), self._group)
+        self._give_back(end)
 
     def receive(self, end: float) -> tuple[dict[str, torch.Tensor], list[str]]:
         """Waits for the next iteration. Its tensors, as views, and the names that have flags.
@@ -195,11 +206,10 @@ class SlotReceiver:
         RevokedError.
         """
         if self._freed < self.iteration:
-            self._credit[:0].write(_nothing(), self.iteration, _left(end))
-            self._freed = self.iteration
+            self._give_back(end)
         next = self.iteration + 1
         what = f"iteration {next} of {self._name!r} has not come in time"
-        number = _wait_for(self._exposure, self._layout.number(next), self._credit, end, what)
+        number = _wait_for(self._exposures[-1], self._layout.number(next), self._credit, end, what)
         newest = self._layout.iteration(number)
         if newest > self.iteration + SLOTS:
             raise PeerError(
@@ -213,24 +223,34 @@ class SlotReceiver:
         flagged = [name for name, flag in zip(table.kinds, flags.tolist(), strict=True) if flag]
         flags.zero_()
         slot = self._memory[at : at + table.bytes]
-        return {
-            name: table.view(slot, name) for name in table.kinds if name not in flagged
-        }, flagged
+        placed = {name: table.view(slot, name) for name in table.kinds if name not in flagged}
+        return placed, flagged
+
+    def _give_back(self, end: float) -> None:
+        """All that was received so far."""
+        self._freed = self.iteration
+        self._credit[:0].write(_nothing(), self.iteration + 1, left(end))
+
+    def look(self) -> None:
+        """Raises PeerError if the sender has ended, and RevokedError if it has closed."""
+        _look(self._credit)
 
     def close(self, timeout: float) -> None:
-        self._exposure.revoke(timeout)
+        while self._exposures:
+            self._exposures.pop().revoke(timeout)
 
 
-def _slots_name(name: str) -> str:
-    return name + ":slots"
+def left(end: float) -> float:
+    """Seconds until then, by time.monotonic()."""
+    return max(end - time.monotonic(), 0.0)
+
+
+def _slots_name(name: str, after: int) -> str:
+    return f"{name}:slots{after}"
 
 
 def _credit_name(name: str) -> str:
     return name + ":credit"
-
-
-def _left(end: float) -> float:
-    return max(end - time.monotonic(), 0.0)
 
 
 def _nothing() -> torch.Tensor:
@@ -241,19 +261,30 @@ def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().reshape(-1).view(torch.uint8)
 
 
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Whether its memory is what it shows."""
+    return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
+
+
+def _look(there: RemoteTensor) -> None:
+    """Whether its owner still is there: a read of nothing sends nothing."""
+    with contextlib.suppress(TimeoutError):
+        there[:0].read(_nothing(), LOOK_S)
+
+
 def _wait_for(exposure: Exposure, least: int, there: RemoteTensor, end: float, what: str) -> int:
-    """Waits until the other has notified of `least`. Who waits for a notification does not hear of
-    its sender's end, so now and then this looks whether what is open there still is: a read of
-    nothing sends nothing."""
+    """Waits until the other has notified of `least`; returns the newest number.
+
+    Who waits for a notification does not hear of its sender's end, and so looks now and then.
+    """
     while (newest := exposure.notified) < least:
         with contextlib.suppress(TimeoutError):
-            return exposure.wait_notify(least, min(_left(end), LOOK_S))
+            return exposure.wait_notify(least, min(left(end), LOOK_S))
         try:
-            with contextlib.suppress(TimeoutError):
-                there[:0].read(_nothing(), LOOK_S)
+            _look(there)
         except PeerError:
             if exposure.notified < least:  # it may have come just before the end
                 raise
-        if _left(end) == 0:
+        if left(end) == 0:
             raise TimeoutError(what)
     return newest
