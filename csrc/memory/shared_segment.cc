@@ -6,9 +6,12 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
+
+#include "csrc/base/check.h"
 
 namespace rdmacoll {
 namespace {
@@ -82,6 +85,25 @@ Result<SharedSegment> SharedSegment::map(const UniqueFd& received, uint64_t byte
   if (!data.ok()) return data.status();
   return SharedSegment(UniqueFd(), data.value(), bytes,
                        is_read_only ? Others::OnlyRead : Others::Write);
+}
+
+// The other is mapped twice for a moment, so that no address of it is ever without memory.
+Status SharedSegment::take_place_of(SharedSegment& other) {
+  RDMACOLL_CHECK(bytes_ == other.bytes_ && others_ == Others::Write &&
+                 other.others_ == Others::Write);
+  std::memcpy(data_, other.data_, bytes_);
+  Result<std::byte*> elsewhere = map_shared(other.fd(), bytes_, PROT_READ | PROT_WRITE);
+  if (!elsewhere.ok()) return elsewhere.status();
+  void* const place =
+      ::mmap(other.data_, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd(), 0);
+  if (place == MAP_FAILED) {
+    const int why = errno;
+    ::munmap(elsewhere.value(), bytes_);
+    return Status::from_errno("mapping fresh pages", why);
+  }
+  ::munmap(data_, bytes_);
+  data_ = std::exchange(other.data_, elsewhere.value());
+  return Status();
 }
 
 SharedSegment::SharedSegment(SharedSegment&& other) noexcept

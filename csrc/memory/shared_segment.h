@@ -24,6 +24,11 @@ class SharedSegment {
   // sealed segment that holds `bytes`.
   static Result<SharedSegment> map(const UniqueFd& received, uint64_t bytes);
 
+  // Copies the other's bytes, and is mapped where the other was from then on; the other is mapped
+  // elsewhere. So who has the other's descriptor reaches nothing any more that this process uses.
+  // Both were created here with equal sizes, for others to write to. Nobody here writes meanwhile.
+  Status take_place_of(SharedSegment& other);
+
   SharedSegment(SharedSegment&& other) noexcept;
   SharedSegment& operator=(SharedSegment&& other) noexcept;
   ~SharedSegment();

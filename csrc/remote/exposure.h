@@ -31,8 +31,9 @@ class Exposure {
   // One opening of it.
   struct Opening {
     SessionPtr session;
-    uint64_t number = 0;           // the opener's
-    std::optional<uint32_t> line;  // in which it notifies this process
+    uint64_t number = 0;                // the opener's
+    std::optional<uint32_t> stop_line;  // in which the opener is told that it is revoked
+    std::optional<uint32_t> line{};     // in which it notifies this process
   };
 
   Exposure(ExposureInfo info, RemoteMemoryPtr memory, uint64_t offset)
@@ -47,9 +48,10 @@ class Exposure {
     return openings_;
   }
   // The line that it gets, if it may write and there is one.
-  std::optional<uint32_t> open(const SessionPtr& session, uint64_t number) {
+  std::optional<uint32_t> open(const SessionPtr& session, uint64_t number,
+                               std::optional<uint32_t> stop_line) {
     const std::lock_guard lock(mutex_);
-    Opening opening{session, number, std::nullopt};
+    Opening opening{session, number, stop_line};
     if (info.is_writable) opening.line = session->take_line();
     openings_.push_back(opening);
     return opening.line;

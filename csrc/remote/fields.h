@@ -20,16 +20,23 @@ inline constexpr const char* kClose = "close";  // an opening
 inline constexpr const char* kRevoke = "revoke";  // to who has opened: read and write no more
 inline constexpr const char* kForget = "forget";  // to who has opened: close the memory
 inline constexpr const char* kFence = "fence";    // what was written before is there
+inline constexpr const char* kPost = "post";      // a letter -> why not yet, in people's words; ""
+inline constexpr const char* kAllocate = "allocate";  // memory -> as of an open; "": none is lent
+inline constexpr const char* kDone = "done";          // with a grant: it is not needed any more
+inline constexpr const char* kRefused = "refused";    // a letter: nobody will take it
 
 inline constexpr const char* kName = "name";
 inline constexpr const char* kNumber = "number";  // of an opening, by who has opened
+inline constexpr const char* kGrant = "grant";    // the number of one (grants.h), by its owner
 inline constexpr const char* kKey = "key";
 inline constexpr const char* kOffset = "offset";
 inline constexpr const char* kBytes = "bytes";
 inline constexpr const char* kWritable = "writable";
 inline constexpr const char* kVersions = "versions";
-inline constexpr const char* kLine = "line";
+inline constexpr const char* kLine = "line";      // of the owner's, in which it is notified
+inline constexpr const char* kStopLine = "stop";  // of the opener's, in which it is told to stop
 inline constexpr const char* kMeta = "meta";
+inline constexpr const char* kWho = "who";  // asks, for people
 
 }  // namespace fields
 

@@ -3,10 +3,14 @@
 
 namespace rdmacoll {
 
-Status Opened::failure() const {
-  if (!revoked_.load(std::memory_order_seq_cst)) return session->failure();
-  return why_not();
+// The owner writes to the line before it asks, so that also a process that was stopped meanwhile
+// sees it. Of an opening that had the line before, it may still write a smaller number.
+bool Opened::is_revoked() const {
+  return revoked_.load(std::memory_order_seq_cst) ||
+         (as.stop_line && session->counter(*as.stop_line) >= as.number);
 }
+
+Status Opened::failure() const { return is_revoked() ? why_not() : session->failure(); }
 
 Status Opened::why_not() const {
   const Status ended = session->failure();
@@ -19,7 +23,7 @@ Status Opened::why_not() const {
 std::shared_ptr<Opened::Use> Opened::use() {
   uses_.fetch_add(1);
   auto made = std::make_shared<Use>(uses_, memory_.lock());
-  return revoked_.load() || made->memory == nullptr ? nullptr : made;
+  return is_revoked() || made->memory == nullptr ? nullptr : made;
 }
 
 bool Opened::take_notification(uint64_t counter) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "csrc/base/status.h"
+#include "csrc/engine/connect/tagged_fields.h"
 #include "csrc/engine/session/session.h"
 #include "csrc/memory/region.h"
 #include "csrc/remote/exposure.h"
@@ -34,28 +35,37 @@ struct OpenMemory {
 };
 using OpenMemoryPtr = std::shared_ptr<OpenMemory>;
 
+// Of an opening, what its two processes have said to each other.
+struct OpenedAs {
+  uint64_t offset = 0;                  // in the memory
+  uint64_t number = 0;                  // this process's; later ones are larger
+  std::optional<uint32_t> line{};       // of the owner, in which this process notifies it
+  std::optional<uint32_t> stop_line{};  // of this process, in which the owner says to stop
+  TaggedFields closing{};               // what the owner is told when it is closed
+};
+
 class Opened {
  public:
-  // line: in which it notifies the owner.
-  Opened(const OpenMemoryPtr& memory, std::string who, ExposureInfo info, uint64_t offset,
-         uint64_t number, std::optional<uint32_t> line)
+  Opened(const OpenMemoryPtr& memory, std::string who, ExposureInfo info, OpenedAs as)
       : session(memory->session),
         who(std::move(who)),
         info(std::move(info)),
-        offset(offset),
-        number(number),
-        line(line),
+        as(std::move(as)),
         memory_(memory) {}
+  ~Opened() {
+    if (as.stop_line) session->give_line_back(*as.stop_line);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
 
   const SessionPtr session;
   const std::string who;
   const ExposureInfo info;
-  const uint64_t offset;  // in the memory
-  const uint64_t number;  // this process's
-  const std::optional<uint32_t> line;
+  const OpenedAs as;
 
   // Its owner has taken it back.
   void revoke() { revoked_.store(true, std::memory_order_seq_cst); }
+  bool is_revoked() const;
   // Ok, or why it cannot be read or written any more.
   Status failure() const;
   // Why, where use() has returned nothing.
@@ -71,6 +81,7 @@ class Opened {
     Use& operator=(const Use&) = delete;
 
     const OpenMemoryPtr memory;
+    std::shared_ptr<const void> mine;  // of this process, what it goes from or to
 
    private:
     std::atomic<uint64_t>& uses_;  // of the Opened, which whoever has this holds, too

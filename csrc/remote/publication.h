@@ -17,7 +17,7 @@ class Publication {
   Publication(RemoteMemoryPtr memory, uint64_t offset, uint64_t bytes)
       : memory_(std::move(memory)), offset_(offset), bytes_(bytes) {
     RDMACOLL_CHECK(offset % kLineBytes == 0);
-    RDMACOLL_CHECK(memory_->region().holds(offset, versions_bytes(bytes)));
+    RDMACOLL_CHECK(memory_->holds(offset, versions_bytes(bytes)));
   }
 
   const RemoteMemoryPtr& memory() const { return memory_; }

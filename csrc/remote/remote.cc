@@ -2,23 +2,16 @@
 // Floor: remote. Thread: any.
 #include "csrc/remote/remote.h"
 
-#include <algorithm>
-#include <chrono>
-#include <thread>
+#include <unistd.h>
+
 #include <utility>
 
+#include "csrc/base/host_name.h"
 #include "csrc/base/printable.h"
 #include "csrc/remote/fields.h"
 #include "csrc/remote/statement.h"
 
 namespace rdmacoll {
-namespace {
-
-// How soon one who still reads or writes is asked again to stop.
-constexpr std::chrono::milliseconds kAskToStopAgain{1};
-
-}  // namespace
-
 Remote::Remote(RemoteContext context) : context_(std::move(context)) {
   context_.sessions.answer_by(this);
 }
@@ -46,7 +39,7 @@ Status Remote::expose(ExposureInfo info, RemoteMemoryPtr memory, uint64_t offset
                       " bytes, where " + std::to_string(kMetaBytesMax) + " are possible");
   }
   const uint64_t bytes = info.has_versions ? versions_bytes(info.bytes) : info.bytes;
-  if (!memory->region().holds(offset, bytes)) {
+  if (!memory->holds(offset, bytes)) {
     return Status(StatusCode::InvalidArgument,
                   "'" + info.name + "' would have " + std::to_string(bytes) + " bytes from byte " +
                       std::to_string(offset) + " on of a memory that has " +
@@ -102,6 +95,10 @@ Result<WorkPtr> Remote::wait_notified(const std::string& name, uint64_t at_least
   return work;
 }
 
+std::string Remote::who_asks() {
+  return "process " + std::to_string(::getpid()) + " of " + host_name();
+}
+
 RemoteStats Remote::stats() const {
   const std::lock_guard lock(mutex_);
   RemoteStats stats;
@@ -109,6 +106,8 @@ RemoteStats Remote::stats() const {
   stats.exposures = exposures_.size();
   for (const auto& [name, exposure] : exposures_) stats.openings += exposure->openings().size();
   stats.opened = opened_.size();
+  stats.lent_bytes = lent_.bytes();
+  stats.posted = posted_.count();
   return stats;
 }
 
@@ -126,12 +125,18 @@ Status makes_no_sense() {
 Result<std::string> Remote::answer(const SessionPtr& session, const std::string& text) {
   auto asked = parse_tagged_fields(text);
   if (!asked.ok()) return asked.status();
+  const std::string& who = field_of(asked.value(), fields::kWho);
+  if (!who.empty()) session->introduce(printable(who));
   const std::string& what = field_of(asked.value(), fields::kDo);
   if (what == fields::kFence) return std::string();
   if (what == fields::kOpen) return answer_open(session, asked.value());
   if (what == fields::kClose) return answer_close(session, asked.value());
   if (what == fields::kRevoke) return answer_revoke(session, asked.value());
   if (what == fields::kForget) return answer_forget(session, asked.value());
+  if (what == fields::kAllocate) return answer_allocate(session, asked.value());
+  if (what == fields::kPost) return answer_post(session, asked.value());
+  if (what == fields::kDone) return answer_ended(session, asked.value(), Grant::State::Done);
+  if (what == fields::kRefused) return answer_ended(session, asked.value(), Grant::State::Refused);
   return makes_no_sense();
 }
 
@@ -141,18 +146,30 @@ Result<std::string> Remote::answer_open(const SessionPtr& session, const TaggedF
   const auto known = exposure(field_of(asked, fields::kName));
   // Not an error: it may be exposed soon, and who opens it has a deadline.
   if (known == nullptr) return std::string();
-  auto key = known->memory->offer(session);
+  auto told = describe(*known, session);
+  if (!told.ok()) return told.status();
+  if (told.value().empty()) return std::string();
+  std::optional<uint32_t> stop_line;
+  if (const auto given = number_of(asked, fields::kStopLine)) {
+    if (*given >= kNotificationLines) return makes_no_sense();
+    stop_line = static_cast<uint32_t>(*given);
+  }
+  const auto line = known->open(session, *number, stop_line);
+  if (line) told.value()[fields::kLine] = std::to_string(*line);
+  return encode(told.value());
+}
+
+Result<TaggedFields> Remote::describe(const Exposure& exposure, const SessionPtr& session) const {
+  auto key = exposure.memory->offer(session);
   if (!key.ok()) return key.status();
-  const ExposureInfo& info = known->info;
-  TaggedFields told{{fields::kKey, key.take()},
-                    {fields::kOffset, std::to_string(known->offset)},
-                    {fields::kBytes, std::to_string(info.bytes)},
-                    {fields::kWritable, info.is_writable ? "1" : ""},
-                    {fields::kVersions, info.has_versions ? "1" : ""},
-                    {fields::kMeta, info.meta}};
-  const auto line = known->open(session, *number);
-  if (line) told[fields::kLine] = std::to_string(*line);
-  return encode(told);
+  if (key.value().empty()) return TaggedFields{};
+  const ExposureInfo& info = exposure.info;
+  return TaggedFields{{fields::kKey, key.take()},
+                      {fields::kOffset, std::to_string(exposure.offset)},
+                      {fields::kBytes, std::to_string(info.bytes)},
+                      {fields::kWritable, info.is_writable ? "1" : ""},
+                      {fields::kVersions, info.has_versions ? "1" : ""},
+                      {fields::kMeta, info.meta}};
 }
 
 Result<std::string> Remote::answer_close(const SessionPtr& session, const TaggedFields& asked) {
@@ -164,52 +181,13 @@ Result<std::string> Remote::answer_close(const SessionPtr& session, const Tagged
 }
 
 void Remote::note_end(const SessionPtr& session) {
+  lent_.drop(session);
+  posted_.drop(session);
+  mailboxes_.drop(session);
   const std::lock_guard lock(mutex_);
   for (const auto& [name, exposure] : exposures_) exposure->close(session, std::nullopt);
   memories_->forget(session);
   std::erase_if(open_memories_, [&](const auto& open) { return open.first.first == session; });
-}
-
-// --- revoking ------------------------------------------------------------------------------------
-
-Status Remote::revoke(const std::string& name, int64_t timeout_ms,
-                      const InterruptCheck& interrupt) {
-  std::shared_ptr<Exposure> revoked;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = exposures_.extract(name);
-    if (!found) return not_exposed(name);
-    revoked = found.mapped();
-  }
-  const int64_t until_ns = deadline_ns(timeout_ms);
-  std::string late;
-  for (const Exposure::Opening& opening : revoked->openings()) {
-    Status told;
-    while (true) {
-      const int64_t left_ms =
-          std::max<int64_t>((until_ns - context_.clock.now_ns()) / 1'000'000, 1);
-      told =
-          ask(opening.session,
-              {{fields::kDo, fields::kRevoke}, {fields::kNumber, std::to_string(opening.number)}},
-              left_ms, interrupt)
-              .status();
-      if (told.code() == StatusCode::Interrupted) return told;
-      if (told.code() != StatusCode::Aborted || context_.clock.now_ns() >= until_ns) break;
-      std::this_thread::sleep_for(kAskToStopAgain);
-    }
-    const bool has_ended = !opening.session->failure().ok();
-    if (told.ok() || has_ended) {
-      revoked->close(opening.session, opening.number);
-    } else {
-      late += "; " + told.message();  // it may still notify, so its line is nobody else's
-    }
-  }
-  if (late.empty()) return Status();
-  return Status(StatusCode::Timeout,
-                "'" + name +
-                    "' is revoked, and nobody opens it any more, but not all who have it "
-                    "open have said that they are done with it" +
-                    late);
 }
 
 }  // namespace rdmacoll

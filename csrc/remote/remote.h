@@ -3,12 +3,15 @@
 // Floor: remote. Thread: any.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
@@ -16,6 +19,8 @@
 #include "csrc/engine/drive/progress.h"
 #include "csrc/engine/session/sessions.h"
 #include "csrc/remote/exposure.h"
+#include "csrc/remote/grants.h"
+#include "csrc/remote/mailboxes.h"
 #include "csrc/remote/opened.h"
 #include "csrc/remote/remote_memory.h"
 
@@ -33,8 +38,18 @@ struct RemoteContext {
 struct RemoteStats {
   uint64_t memory_bytes = 0;  // of this process, that others can reach
   uint64_t exposures = 0;
-  uint64_t openings = 0;  // of these, by others
-  uint64_t opened = 0;    // of others, by this process
+  uint64_t openings = 0;    // of these, by others
+  uint64_t opened = 0;      // of others, by this process
+  uint64_t lent_bytes = 0;  // of the memory, what others have allocated
+  uint64_t posted = 0;      // letters to others that they have not taken yet
+};
+
+// A tensor that is posted: a range of memory of this process.
+struct Parcel {
+  RemoteMemoryPtr memory;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  std::string meta{};  // what the bytes are
 };
 
 class Remote final : public Responder {
@@ -59,9 +74,20 @@ class Remote final : public Responder {
   Result<uint64_t> notified(const std::string& name) const;
   // Ends once that is at least so much.
   Result<WorkPtr> wait_notified(const std::string& name, uint64_t at_least, int64_t timeout_ms);
-  // Nobody opens it any more, and who has it open reads and writes it no more. Timeout names who
-  // has not said so in time; they may still do.
-  Status revoke(const std::string& name, int64_t timeout_ms, const InterruptCheck& interrupt);
+  // Nobody opens it any more, and who has it open reads and writes it no more. Who has not said so
+  // in time is cut off, and named: what it still writes changes nothing here (RemoteMemory). With
+  // it, who has opened other names of that memory has to open them anew.
+  Result<std::vector<std::string>> revoke(const std::string& name, int64_t timeout_ms,
+                                          const InterruptCheck& interrupt);
+  // Others may allocate so many bytes of this process's memory from now on, in all; 0: none.
+  void lend(uint64_t bytes) { lends_bytes_.store(bytes); }
+  // InvalidArgument: the name is taken, or none.
+  Status open_mailbox(const std::string& name);
+  // Who has posted what was not taken yet is told so.
+  Status close_mailbox(const std::string& name);
+  // The next parcel that was posted there, to be read; closing it tells its sender.
+  Result<OpenedPtr> take(const std::string& name, int64_t timeout_ms,
+                         const InterruptCheck& interrupt);
   RemoteStats stats() const;
 
   // --- others -----------------------------------------------------------------------------------
@@ -73,6 +99,15 @@ class Remote final : public Responder {
   Result<OpenedPtr> open(const std::string& address, const std::string& who,
                          const std::string& name, int64_t timeout_ms,
                          const InterruptCheck& interrupt);
+  // Memory of its own there, zeroed, for this process alone; it is freed when it is closed, or this
+  // process ends. Waits until the other lends some. System: it has no room for so much.
+  Result<OpenedPtr> allocate_there(const std::string& address, const std::string& who,
+                                   uint64_t bytes, int64_t timeout_ms,
+                                   const InterruptCheck& interrupt);
+  // Puts a letter into a mailbox there; waits until there is one and it has room. The work ends
+  // when the parcel was taken, and must not change before that.
+  Result<WorkPtr> post(const std::string& address, const std::string& who, const std::string& name,
+                       Parcel parcel, int64_t timeout_ms, const InterruptCheck& interrupt);
   void close(const OpenedPtr& opened);
   WorkPtr read(const OpenedPtr& opened, uint64_t offset, void* data, uint64_t bytes,
                int64_t timeout_ms);
@@ -95,23 +130,51 @@ class Remote final : public Responder {
   Result<std::string> answer_close(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_revoke(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_forget(const SessionPtr& session, const TaggedFields& asked);
+  Result<std::string> answer_allocate(const SessionPtr& session, const TaggedFields& asked);
+  Result<std::string> answer_post(const SessionPtr& session, const TaggedFields& asked);
+  Result<std::string> answer_ended(const SessionPtr& session, const TaggedFields& asked,
+                                   Grant::State how);
+  // What one who opens it is told; nothing: not now.
+  Result<TaggedFields> describe(const Exposure& exposure, const SessionPtr& session) const;
+  // Tells all who have it open to stop; those who have not said that they have.
+  Result<std::vector<Exposure::Opening>> stop(Exposure& exposure, int64_t until_ns,
+                                              const InterruptCheck& interrupt);
+  std::vector<std::shared_ptr<Exposure>> exposures_in(const RemoteMemoryPtr& memory) const;
   std::shared_ptr<Exposure> exposure(const std::string& name) const;
   Result<std::string> ask(const SessionPtr& session, const TaggedFields& what, int64_t timeout_ms,
                           const InterruptCheck& interrupt);
   RequestPtr request(const TaggedFields& what, int64_t timeout_ms) const;
+  // Asks until the reply is `enough`, or the deadline has passed: then what it was at last.
+  Result<std::string> ask_until(const SessionPtr& session, const TaggedFields& what,
+                                Deadline deadline, const InterruptCheck& interrupt,
+                                const std::function<bool(const std::string&)>& enough);
+  // as: its offset and line come from what was told.
   Result<OpenedPtr> make_opened(const SessionPtr& session, const std::string& who,
-                                const std::string& name, const TaggedFields& told, uint64_t number,
+                                const std::string& name, const TaggedFields& told, OpenedAs as,
                                 Deadline deadline);
+  uint64_t next_number();
+  // For people at the other process.
+  static std::string who_asks();
   Result<OpenMemoryPtr> open_memory(const SessionPtr& session, const std::string& key,
                                     Deadline deadline);
-  // make: of the memory's region, a transfer.
+  // make: of this process's bytes and the other memory's region, a transfer.
   template <typename Make>
-  WorkPtr start(const OpenedPtr& opened, int64_t timeout_ms, Make make);
-  LocalSlice local(const Region& theirs, void* data, uint64_t bytes) const;
+  WorkPtr start(const OpenedPtr& opened, const void* data, uint64_t bytes, int64_t timeout_ms,
+                Make make);
+  struct Mine {
+    LocalSlice slice;
+    std::shared_ptr<const void> in_use{};  // what must be held until the transfer has ended
+  };
+  Mine local(const Region& theirs, const void* data, uint64_t bytes) const;
   int64_t deadline_ns(int64_t timeout_ms) const;
 
   RemoteContext context_;
   const std::shared_ptr<RemoteMemories> memories_ = std::make_shared<RemoteMemories>();
+  std::atomic<uint64_t> lends_bytes_{0};
+  Grants lent_;
+  Grants posted_;
+  Mailboxes mailboxes_;
+  std::mutex cut_off_mutex_;  // one at a time
   mutable std::mutex mutex_;  // what follows; never the driver's
   uint64_t numbers_ = 0;
   std::map<std::string, std::shared_ptr<Exposure>> exposures_;

@@ -25,7 +25,7 @@ void RemoteMemories::remove(RemoteMemory& memory) {
 RemoteMemory* RemoteMemories::at(const void* data, uint64_t bytes) const {
   for (RemoteMemory* memory : all_) {
     // The offset wraps for what lies before it.
-    if (memory->region().holds(memory->offset_of(data), bytes)) return memory;
+    if (memory->holds(memory->offset_of(data), bytes)) return memory;
   }
   return nullptr;
 }
@@ -37,10 +37,10 @@ RemoteMemoryPtr RemoteMemories::find(const void* data, uint64_t bytes) const {
   return memory == nullptr ? nullptr : memory->weak_from_this().lock();
 }
 
-RegionId RemoteMemories::region_of(const void* data, uint64_t bytes) const {
+RemoteMemories::Local RemoteMemories::local(const void* data, uint64_t bytes) const {
   const std::lock_guard lock(mutex_);
   const RemoteMemory* memory = at(data, bytes);
-  return memory == nullptr ? kNoRegion : memory->region().id;
+  return memory == nullptr ? Local{} : memory->local();
 }
 
 uint64_t RemoteMemories::bytes() const {
@@ -68,14 +68,24 @@ Result<RemoteMemoryPtr> RemoteMemory::make(const RemoteMemoryContext& context, u
 
 RemoteMemory::RemoteMemory(RemoteMemoryContext context, std::shared_ptr<SharedSegment> segment,
                            Region region)
-    : context_(std::move(context)), segment_(std::move(segment)), region_(region) {
+    : context_(std::move(context)),
+      data_(region.base),
+      bytes_(region.bytes),
+      others_(segment->others()),
+      region_(region.id),
+      segment_(std::move(segment)) {
   context_.all->add(*this);
 }
 
 RemoteMemory::~RemoteMemory() {
   context_.all->remove(*this);
-  context_.transports.release_region(region_.id, Release::Withdraw);
-  for (const auto& [session, key] : offered_) {
+  const RegionId region = region_.load();
+  if (region != kNoRegion) context_.transports.release_region(region, Release::Withdraw);
+  tell_to_forget(offered_);
+}
+
+void RemoteMemory::tell_to_forget(const std::map<SessionPtr, std::string>& offered) const {
+  for (const auto& [session, key] : offered) {
     auto forget = std::make_shared<Request>();
     forget->work = std::make_shared<Work>();
     forget->text = encode(TaggedFields{{fields::kDo, fields::kForget}, {fields::kKey, key}});
@@ -85,16 +95,25 @@ RemoteMemory::~RemoteMemory() {
   }
 }
 
+// In this order: cut_off() takes the region away before it looks at the count.
+RemoteMemories::Local RemoteMemory::local() const {
+  RemoteMemories::Local made{.in_use = in_use_};
+  made.region = region_.load();
+  return made;
+}
+
 Result<std::string> RemoteMemory::offer(const SessionPtr& session) {
   const std::lock_guard lock(mutex_);
   if (const auto known = offered_.find(session); known != offered_.end()) return known->second;
+  const RegionId region = region_.load();
+  if (region == kNoRegion) return std::string();
   Path path;
   path.transport = session->link().transport;
   path.peer = session->link().peer;
   Transports& transports = context_.transports;
-  auto key = transports.key_over(path, transports.region_key(region_.id));
+  auto key = transports.key_over(path, transports.region_key(region));
   if (!key.ok()) return key.status();
-  RDMACOLL_RETURN_IF_ERROR(transports.offer_region(path, region_.id, kNoNote));
+  RDMACOLL_RETURN_IF_ERROR(transports.offer_region(path, region, kNoNote));
   offered_.emplace(session, key.value());
   return key;
 }
@@ -102,6 +121,36 @@ Result<std::string> RemoteMemory::offer(const SessionPtr& session) {
 void RemoteMemory::forget(const SessionPtr& session) {
   const std::lock_guard lock(mutex_);
   offered_.erase(session);
+}
+
+Status RemoteMemory::cut_off(const InDriver& in_driver) {
+  auto made = SharedSegment::create(bytes_, others_);
+  if (!made.ok()) return made.status();
+  const auto fresh = std::make_shared<SharedSegment>(made.take());
+  const RegionId region = region_.load();
+  Status changed;
+  RDMACOLL_RETURN_IF_ERROR(in_driver([&] {
+    // No transfer of this process may use the region any more.
+    region_.store(kNoRegion);
+    if (in_use_.use_count() > 1) {
+      region_.store(region);
+      return false;
+    }
+    changed = fresh->take_place_of(*segment_);
+    if (changed.ok()) context_.transports.cut_off_region(region);
+    return true;
+  }));
+  if (!changed.ok()) {
+    region_.store(region);
+    return changed;
+  }
+  context_.transports.release_region(region, Release::Withdraw);
+  const std::lock_guard lock(mutex_);
+  tell_to_forget(std::exchange(offered_, {}));
+  segment_ = fresh;
+  auto anew = context_.transports.add_region(RegionMemory::all_of(segment_));
+  if (anew.ok()) region_.store(anew.value().id);
+  return anew.status();
 }
 
 }  // namespace rdmacoll

@@ -3,8 +3,10 @@
 // Floor: remote. Thread: any.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,8 +31,12 @@ class RemoteMemories {
   void remove(RemoteMemory& memory);
   // That in which these bytes lie; nullptr: they are in none.
   std::shared_ptr<RemoteMemory> find(const void* data, uint64_t bytes) const;
-  // Its region; kNoRegion: they are in none.
-  RegionId region_of(const void* data, uint64_t bytes) const;
+  // For a transfer from there or to there: the region, which stays what it is while in_use is held.
+  struct Local {
+    RegionId region = kNoRegion;  // kNoRegion: they are in none
+    std::shared_ptr<const void> in_use{};
+  };
+  Local local(const void* data, uint64_t bytes) const;
   uint64_t bytes() const;
   // The other process of the session has ended.
   void forget(const SessionPtr& session) const;
@@ -60,25 +66,41 @@ class RemoteMemory : public std::enable_shared_from_this<RemoteMemory> {
   RemoteMemory(const RemoteMemory&) = delete;
   RemoteMemory& operator=(const RemoteMemory&) = delete;
 
-  const Region& region() const { return region_; }
-  std::byte* data() const { return region_.base; }
-  uint64_t bytes() const { return region_.bytes; }
-  Others others() const { return segment_->others(); }
-  uint64_t offset_of(const void* data) const {
-    return static_cast<uint64_t>(static_cast<const std::byte*>(data) - region_.base);
+  std::byte* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+  bool holds(uint64_t offset, uint64_t count) const {
+    return offset <= bytes_ && count <= bytes_ - offset;
   }
-  // With what the other process of a session opens it; offers it to it, once.
+  Others others() const { return others_; }
+  uint64_t offset_of(const void* data) const {
+    return static_cast<uint64_t>(static_cast<const std::byte*>(data) - data_);
+  }
+  RemoteMemories::Local local() const;
+  // With what the other process of a session opens it; offers it to it, once. "": not now.
   Result<std::string> offer(const SessionPtr& session);
   // That has ended.
   void forget(const SessionPtr& session);
 
+  // Does something in the driver, in each of its rounds until it returns true; or why it has not.
+  using InDriver = std::function<Status(std::function<bool()>)>;
+  // Whoever has it open, of others, reaches it no more: what they still write lands in pages that
+  // this process does not look at, or is refused. It keeps its bytes and its addresses, and others
+  // may open it anew. Nobody of this process writes there meanwhile; one thread at a time.
+  Status cut_off(const InDriver& in_driver);
+
  private:
   RemoteMemory(RemoteMemoryContext context, std::shared_ptr<SharedSegment> segment, Region region);
+  // Whoever has it open with these keys is told to close it.
+  void tell_to_forget(const std::map<SessionPtr, std::string>& offered) const;
 
   const RemoteMemoryContext context_;
-  const std::shared_ptr<SharedSegment> segment_;
-  const Region region_;
-  std::mutex mutex_;
+  std::byte* const data_;
+  const uint64_t bytes_;
+  const Others others_;
+  const std::shared_ptr<const void> in_use_ = std::make_shared<int>();  // Local's: counts them
+  std::atomic<RegionId> region_;  // kNoRegion: it is being cut off, or could not be made anew
+  std::mutex mutex_;              // what follows
+  std::shared_ptr<SharedSegment> segment_;
   std::map<SessionPtr, std::string> offered_;  // and the key
 };
 

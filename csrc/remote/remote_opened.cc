@@ -1,6 +1,7 @@
 // Remote: what this process opens of others, reads and writes there. Floor: remote. Thread: any.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -44,49 +45,63 @@ Result<std::string> Remote::ask(const SessionPtr& session, const TaggedFields& w
   return made->reply;
 }
 
+Result<std::string> Remote::ask_until(const SessionPtr& session, const TaggedFields& what,
+                                      Deadline deadline, const InterruptCheck& interrupt,
+                                      const std::function<bool(const std::string&)>& enough) {
+  std::optional<std::string> last;
+  while (true) {
+    const int64_t left_ms = std::max<int64_t>(deadline.left_ms(context_.clock), 1);
+    auto reply = ask(session, what, left_ms, interrupt);
+    if (reply.status().code() == StatusCode::Timeout && last) return *last;
+    if (!reply.ok() || enough(reply.value()) || deadline.passed(context_.clock)) return reply;
+    if (interrupt) RDMACOLL_RETURN_IF_ERROR(interrupt());
+    last = reply.take();
+    std::this_thread::sleep_for(kLookAgain);
+  }
+}
+
+uint64_t Remote::next_number() {
+  const std::lock_guard lock(mutex_);
+  return ++numbers_;
+}
+
 Result<OpenedPtr> Remote::open(const std::string& address, const std::string& who,
                                const std::string& name, int64_t timeout_ms,
                                const InterruptCheck& interrupt) {
   const Deadline deadline = Deadline::after_ms(context_.clock, timeout_ms);
   auto session = context_.sessions.meet(address, who, deadline, interrupt);
   if (!session.ok()) return session.status();
-  const std::string nothing_exposed = who + " has exposed nothing under name='" + name +
-                                      "' within " + std::to_string(timeout_ms) + " ms";
-  uint64_t number = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    number = ++numbers_;
-  }
-  while (true) {
-    const int64_t left_ms = std::max<int64_t>(deadline.left_ms(context_.clock), 1);
-    auto told = ask(session.value(),
-                    {{fields::kDo, fields::kOpen},
-                     {fields::kName, name},
-                     {fields::kNumber, std::to_string(number)}},
-                    left_ms, interrupt);
+  OpenedAs as{.number = next_number(), .stop_line = session.value()->take_line()};
+  TaggedFields asks{{fields::kDo, fields::kOpen},
+                    {fields::kName, name},
+                    {fields::kWho, who_asks()},
+                    {fields::kNumber, std::to_string(as.number)}};
+  if (as.stop_line) asks[fields::kStopLine] = std::to_string(*as.stop_line);
+  as.closing = {{fields::kDo, fields::kClose}, {fields::kNumber, std::to_string(as.number)}};
+  auto told = ask_until(session.value(), asks, deadline, interrupt,
+                        [](const std::string& reply) { return !reply.empty(); });
+  auto opened = [&]() -> Result<OpenedPtr> {
+    const std::string nothing_exposed = who + " has exposed nothing under name='" + name +
+                                        "' within " + std::to_string(timeout_ms) + " ms";
     if (told.status().code() == StatusCode::Timeout) {
       return Status(StatusCode::Timeout, nothing_exposed + ": " + told.status().message());
     }
     if (!told.ok()) return told.status();
-    if (!told.value().empty()) {
-      auto fields = parse_tagged_fields(told.value());
-      if (!fields.ok()) return bad_reply(who);
-      return make_opened(session.value(), who, name, fields.value(), number, deadline);
-    }
-    if (deadline.passed(context_.clock)) {
-      return Status(StatusCode::Timeout, nothing_exposed);
-    }
-    if (interrupt) RDMACOLL_RETURN_IF_ERROR(interrupt());
-    std::this_thread::sleep_for(kLookAgain);
-  }
+    if (told.value().empty()) return Status(StatusCode::Timeout, nothing_exposed);
+    auto fields = parse_tagged_fields(told.value());
+    if (!fields.ok()) return bad_reply(who);
+    return make_opened(session.value(), who, name, fields.value(), as, deadline);
+  }();
+  if (!opened.ok() && as.stop_line) session.value()->give_line_back(*as.stop_line);
+  return opened;
 }
 
 Result<OpenedPtr> Remote::make_opened(const SessionPtr& session, const std::string& who,
                                       const std::string& name, const TaggedFields& told,
-                                      uint64_t number, Deadline deadline) {
+                                      OpenedAs as, Deadline deadline) {
   const auto offset = number_of(told, fields::kOffset);
   const auto bytes = number_of(told, fields::kBytes);
-  if (!offset || !bytes) return bad_reply(who);
+  if (!offset || !bytes || *bytes > (uint64_t{1} << 56)) return bad_reply(who);
   auto memory = open_memory(session, field_of(told, fields::kKey), deadline);
   if (!memory.ok()) return memory.status();
   ExposureInfo info{.name = name,
@@ -94,16 +109,15 @@ Result<OpenedPtr> Remote::make_opened(const SessionPtr& session, const std::stri
                     .is_writable = !field_of(told, fields::kWritable).empty(),
                     .has_versions = !field_of(told, fields::kVersions).empty(),
                     .meta = field_of(told, fields::kMeta)};
-  std::optional<uint32_t> line;
+  as.offset = *offset;
   if (const auto given = number_of(told, fields::kLine)) {
     if (*given >= kNotificationLines) return bad_reply(who);
-    line = static_cast<uint32_t>(*given);
+    as.line = static_cast<uint32_t>(*given);
   }
-  if (*bytes > (uint64_t{1} << 56)) return bad_reply(who);
   const uint64_t spans = info.has_versions ? versions_bytes(*bytes) : *bytes;
   if (!memory.value()->region.holds(*offset, spans)) return bad_reply(who);
-  auto opened =
-      std::make_shared<Opened>(memory.value(), who, std::move(info), *offset, number, line);
+  const uint64_t number = as.number;
+  auto opened = std::make_shared<Opened>(memory.value(), who, std::move(info), std::move(as));
   const std::lock_guard lock(mutex_);
   opened_.emplace(number, opened);
   return opened;
@@ -130,14 +144,12 @@ Result<OpenMemoryPtr> Remote::open_memory(const SessionPtr& session, const std::
 void Remote::close(const OpenedPtr& opened) {
   {
     const std::lock_guard lock(mutex_);
-    opened_.erase(opened->number);
+    opened_.erase(opened->as.number);
   }
   // Where it cannot be told the other has ended. Nobody waits for the answer.
   constexpr int64_t kToldMs = 10'000;
-  static_cast<void>(context_.sessions.submit(
-      *opened->session,
-      request({{fields::kDo, fields::kClose}, {fields::kNumber, std::to_string(opened->number)}},
-              kToldMs)));
+  static_cast<void>(
+      context_.sessions.submit(*opened->session, request(opened->as.closing, kToldMs)));
 }
 
 // --- what its owner asks -------------------------------------------------------------------------
@@ -184,22 +196,31 @@ bool holds(const Opened& opened, uint64_t offset, uint64_t bytes) {
 }  // namespace
 
 // Without a region: the transport reads any memory, or it is staged.
-LocalSlice Remote::local(const Region& theirs, void* data, uint64_t bytes) const {
-  LocalSlice slice{static_cast<std::byte*>(data), bytes, kNoRegion};
-  if (theirs.base != nullptr || bytes == 0) return slice;
+Remote::Mine Remote::local(const Region& theirs, const void* data, uint64_t bytes) const {
+  // put() only reads it.
+  auto* const begin = static_cast<std::byte*>(const_cast<void*>(data));
+  Mine mine{.slice = {begin, bytes, kNoRegion}};
+  if (theirs.base != nullptr || bytes == 0) return mine;
   if (const Heap* heap = context_.transports.heap()) {
-    if (const auto part = heap->part_of(slice.data, bytes)) slice.region = part->region;
+    if (const auto part = heap->part_of(begin, bytes)) mine.slice.region = part->region;
   }
-  if (slice.region == kNoRegion) slice.region = memories_->region_of(data, bytes);
-  return slice;
+  if (mine.slice.region == kNoRegion) {
+    RemoteMemories::Local known = memories_->local(data, bytes);
+    mine.slice.region = known.region;
+    mine.in_use = std::move(known.in_use);
+  }
+  return mine;
 }
 
 // The transfer holds what it moves between, until it has ended.
 template <typename Make>
-WorkPtr Remote::start(const OpenedPtr& opened, int64_t timeout_ms, Make make) {
+WorkPtr Remote::start(const OpenedPtr& opened, const void* data, uint64_t bytes, int64_t timeout_ms,
+                      Make make) {
   const auto use = opened->use();
   if (use == nullptr || !opened->session->failure().ok()) return ended(opened->why_not());
-  std::unique_ptr<Transfer> transfer = make(use->memory->region);
+  Mine mine = local(use->memory->region, data, bytes);
+  use->mine = std::move(mine.in_use);
+  std::unique_ptr<Transfer> transfer = make(mine.slice, use->memory->region);
   auto work = std::make_shared<Work>();
   transfer->work = work;
   transfer->deadline_ns = deadline_ns(timeout_ms);
@@ -211,8 +232,8 @@ WorkPtr Remote::start(const OpenedPtr& opened, int64_t timeout_ms, Make make) {
 WorkPtr Remote::read(const OpenedPtr& opened, uint64_t offset, void* data, uint64_t bytes,
                      int64_t timeout_ms) {
   if (!holds(*opened, offset, bytes)) return ended(out_of_range(*opened, offset, bytes));
-  return start(opened, timeout_ms, [&](const Region& theirs) {
-    return std::make_unique<Read>(local(theirs, data, bytes), theirs, opened->offset + offset);
+  return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
+    return std::make_unique<Read>(mine, theirs, opened->as.offset + offset);
   });
 }
 
@@ -224,7 +245,7 @@ WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data
                         "'" + opened->info.name + "' of " + opened->who +
                             " is for reading; its owner may expose it with access=\"rw\""));
   }
-  if (notify > 0 && !opened->line) {
+  if (notify > 0 && !opened->as.line) {
     return ended(Status(StatusCode::Unsupported,
                         opened->who + " takes notifications of " +
                             std::to_string(kNotificationLines) +
@@ -236,11 +257,9 @@ WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data
                         "notify=" + std::to_string(notify) + " is not larger than what '" +
                             opened->info.name + "' was notified of before; count up"));
   }
-  const Write::Notification notification{opened->line.value_or(0), notify};
-  return start(opened, timeout_ms, [&](const Region& theirs) {
-    // put() only reads it.
-    const LocalSlice mine = local(theirs, const_cast<void*>(data), bytes);
-    return std::make_unique<Write>(mine, theirs, opened->offset + offset, notification);
+  const Write::Notification notification{opened->as.line.value_or(0), notify};
+  return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
+    return std::make_unique<Write>(mine, theirs, opened->as.offset + offset, notification);
   });
 }
 
@@ -250,9 +269,10 @@ WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t newer_tha
     return ended(Status(StatusCode::InvalidArgument,
                         "'" + opened->info.name + "' of " + opened->who + " has no versions"));
   }
-  return start(opened, timeout_ms, [&](const Region& theirs) {
-    return std::make_unique<Snapshot>(local(theirs, data, opened->info.bytes), theirs,
-                                      opened->offset, newer_than, std::move(version));
+  const uint64_t bytes = opened->info.bytes;
+  return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
+    return std::make_unique<Snapshot>(mine, theirs, opened->as.offset, newer_than,
+                                      std::move(version));
   });
 }
 

@@ -232,6 +232,11 @@ class Transport {
   // offered with a note and is not open, which then is not to be opened. Without a note it has no
   // effect before the region is open, where the key alone tells of it.
   virtual void close_region(PeerId peer, RegionId region) = 0;
+  // The driver, of a region that is released next. From now on nothing that a peer puts lands in
+  // its memory, whenever it was issued; who still puts there may lose this process. No put or get
+  // of this process uses it. Where peers map it this does nothing: there its pages were changed for
+  // fresh ones before (SharedSegment::take_place_of).
+  virtual void cut_off_region(RegionId region) = 0;
   // The memory stays until no living peer can write to it.
   virtual void release_region(RegionId region, Release how) = 0;
   // Whether the id of a released region can be registered anew: every peer that it was offered to

@@ -13,9 +13,11 @@ it, without its program's help and without a copy on the way:
 part. docs/REMOTE.md says what holds for rights, failures and memory.
 """
 
+from .devices import Device, device, lend
 from .errors import PeerError, RevokedError
 from .exposing import Exposure, empty, empty_like, expose
 from .graph import Crossing
+from .mailboxes import Mailbox, Outbox, mailbox, open_mailbox
 from .opening import RemoteTensor, RemoteWork, address, open
 from .planning import Plan, plan
 from .process import stats
@@ -25,7 +27,10 @@ from .transfers import Receiver, Sender
 
 __all__ = [
     "Crossing",
+    "Device",
     "Exposure",
+    "Mailbox",
+    "Outbox",
     "PeerError",
     "Plan",
     "Publication",
@@ -37,10 +42,14 @@ __all__ = [
     "Subscription",
     "Trace",
     "address",
+    "device",
     "empty",
     "empty_like",
     "expose",
+    "lend",
+    "mailbox",
     "open",
+    "open_mailbox",
     "plan",
     "publish",
     "stats",

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 
 from .checks import check_access, check_name, check_tensor, check_timeout
-from .kind import Kind, kind_of
+from .kind import kind_of, kind_to_make
 from .opening import RemoteWork
 from .process import face
 
@@ -26,10 +26,7 @@ def empty(
     Raises ValueError for a negative dimension or another access, OSError where there is no memory.
     """
     check_access(access)
-    sizes = [n for part in size for n in (part if isinstance(part, tuple | list) else (part,))]
-    if any(n < 0 for n in sizes):
-        raise ValueError(f"size={tuple(sizes)} has a negative dimension; give 0 or more of each")
-    kind = Kind(dtype or torch.get_default_dtype(), tuple(sizes))
+    kind = kind_to_make(size, dtype)
     memory = face(group).allocate(kind.bytes, access == "rw")
     return memory.view(kind.dtype).view(kind.shape)
 
@@ -70,14 +67,18 @@ class Exposure:
             raise ValueError(f"at_least={at_least}; writes are notified of from 1 on")
         return RemoteWork(self._face.wait_notified(self.name, at_least, timeout))
 
-    def revoke(self, timeout: float = 10.0) -> None:
+    def revoke(self, timeout: float = 10.0) -> list[str]:
         """Takes the name back, and has all who opened it stop; theirs raises RevokedError then.
 
-        timeout: in seconds, for those who are still reading or writing. Raises TimeoutError, which
-        names who has not stopped in time, and ValueError if it was revoked before.
+        timeout: in seconds, for those who are still reading or writing. Who has not stopped by then
+        is cut off, and is in the list that comes back: what they still write changes nothing in the
+        tensor, which this process must not write while this runs. Then what else is exposed of the
+        same memory has to be opened anew by everybody. Any thread.
+        Raises ValueError if it was revoked before, and OSError if there is no memory to cut off
+        with: the tensor's bytes are copied.
         """
         check_timeout(timeout)
-        self._face.revoke(self.name, timeout)
+        return self._face.revoke(self.name, timeout)
 
 
 def expose(

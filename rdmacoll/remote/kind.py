@@ -35,6 +35,14 @@ def kind_of(tensor: torch.Tensor) -> Kind:
     return Kind(tensor.dtype, tuple(tensor.shape))
 
 
+def kind_to_make(size: tuple[int | tuple[int, ...], ...], dtype: torch.dtype | None) -> Kind:
+    """As the arguments of an empty() say. Raises ValueError for a negative dimension."""
+    sizes = [n for part in size for n in (part if isinstance(part, tuple | list) else (part,))]
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"size={tuple(sizes)} has a negative dimension; give 0 or more of each")
+    return Kind(dtype or torch.get_default_dtype(), tuple(sizes))
+
+
 def decode(text: bytes, holds_bytes: int | None, who: str) -> Kind:
     """PeerError for what encode() has not made. It comes from another process.
 

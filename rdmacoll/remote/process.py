@@ -48,8 +48,10 @@ def stats() -> dict[str, int]:
     exposures      names under which others can open some of it
     openings       of these, by others, and not closed yet
     opened         exposures of others that this process has open
+    lent_bytes     of the memory, what others have allocated here
+    posted         tensors in mailboxes of others, and not taken yet
     """
     with _lock:
         of_each = [one.stats() for one in _faces.values()]
-    names = ("memory_bytes", "exposures", "openings", "opened")
+    names = ("memory_bytes", "exposures", "openings", "opened", "lent_bytes", "posted")
     return {name: sum(one[name] for one in of_each) for name in names}

@@ -13,6 +13,8 @@ pybind11::object type_of(StatusCode code) {
       return py::reinterpret_borrow<py::object>(PyExc_ValueError);
     case StatusCode::Unsupported:
       return py::reinterpret_borrow<py::object>(PyExc_NotImplementedError);
+    case StatusCode::System:
+      return py::reinterpret_borrow<py::object>(PyExc_OSError);
     case StatusCode::Timeout:
       return py::reinterpret_borrow<py::object>(PyExc_TimeoutError);
     case StatusCode::Aborted:

@@ -4,6 +4,7 @@
 //   Unsupported           NotImplementedError
 //   Timeout               TimeoutError
 //   Aborted               rdmacoll.remote.RevokedError
+//   System                OSError
 //   the others            rdmacoll.remote.PeerError
 //
 // Floor: torch_ext/remote. Thread: with the GIL.

@@ -183,18 +183,55 @@ std::unique_ptr<RemoteWork> RemoteFace::wait_notified(const std::string& name, u
   return std::make_unique<RemoteWork>(shared_from_this(), std::move(work), UsedByWork{});
 }
 
-void RemoteFace::revoke(const std::string& name, double timeout_s) {
-  without_gil([&](const InterruptCheck& interrupt) {
+std::vector<std::string> RemoteFace::revoke(const std::string& name, double timeout_s) {
+  return without_gil([&](const InterruptCheck& interrupt) {
     return remote().revoke(name, milliseconds(timeout_s), interrupt);
   });
 }
 
+void RemoteFace::open_mailbox(const std::string& name) const {
+  raise_if_failed(remote().open_mailbox(name));
+}
+
+void RemoteFace::close_mailbox(const std::string& name) const {
+  raise_if_failed(remote().close_mailbox(name));
+}
+
+std::shared_ptr<RemoteOpened> RemoteFace::take(const std::string& name, double timeout_s) {
+  OpenedPtr opened = without_gil([&](const InterruptCheck& interrupt) {
+    return remote().take(name, milliseconds(timeout_s), interrupt);
+  });
+  return std::make_shared<RemoteOpened>(shared_from_this(), std::move(opened));
+}
+
+std::shared_ptr<RemoteOpened> RemoteFace::allocate_there(const std::string& address,
+                                                         const std::string& who, uint64_t bytes,
+                                                         double timeout_s) {
+  OpenedPtr opened = without_gil([&](const InterruptCheck& interrupt) {
+    return remote().allocate_there(address, who, bytes, milliseconds(timeout_s), interrupt);
+  });
+  return std::make_shared<RemoteOpened>(shared_from_this(), std::move(opened));
+}
+
+std::unique_ptr<RemoteWork> RemoteFace::post(const std::string& address, const std::string& who,
+                                             const std::string& name, const at::Tensor& tensor,
+                                             const std::string& meta, double timeout_s) {
+  const RemoteMemoryPtr memory = remote().memory_of(tensor.data_ptr(), tensor.nbytes());
+  if (memory == nullptr) throw pybind11::value_error("the tensor is not in remote memory");
+  free_unused();
+  const Parcel parcel{memory, memory->offset_of(tensor.data_ptr()), tensor.nbytes(), meta};
+  WorkPtr work = without_gil([&](const InterruptCheck& interrupt) {
+    return remote().post(address, who, name, parcel, milliseconds(timeout_s), interrupt);
+  });
+  return std::make_unique<RemoteWork>(shared_from_this(), std::move(work),
+                                      UsedByWork{.tensor = tensor});
+}
+
 std::map<std::string, uint64_t> RemoteFace::stats() const {
   const RemoteStats stats = remote().stats();
-  return {{"memory_bytes", stats.memory_bytes},
-          {"exposures", stats.exposures},
-          {"openings", stats.openings},
-          {"opened", stats.opened}};
+  return {{"memory_bytes", stats.memory_bytes}, {"exposures", stats.exposures},
+          {"openings", stats.openings},         {"opened", stats.opened},
+          {"lent_bytes", stats.lent_bytes},     {"posted", stats.posted}};
 }
 
 std::shared_ptr<RemoteOpened> RemoteFace::open(const std::string& address, const std::string& who,
@@ -240,7 +277,13 @@ void bind_remote(pybind11::module_& module) {
       .def("wait_notified", &RemoteFace::wait_notified)
       .def("revoke", &RemoteFace::revoke)
       .def("stats", &RemoteFace::stats)
-      .def("open", &RemoteFace::open);
+      .def("open", &RemoteFace::open)
+      .def("lend", &RemoteFace::lend)
+      .def("allocate_there", &RemoteFace::allocate_there)
+      .def("open_mailbox", &RemoteFace::open_mailbox)
+      .def("close_mailbox", &RemoteFace::close_mailbox)
+      .def("take", &RemoteFace::take)
+      .def("post", &RemoteFace::post);
 }
 
 }  // namespace rdmacoll::torch_ext

@@ -117,10 +117,21 @@ class RemoteFace : public std::enable_shared_from_this<RemoteFace> {
   uint64_t notified(const std::string& name) const;
   std::unique_ptr<RemoteWork> wait_notified(const std::string& name, uint64_t at_least,
                                             double timeout_s);
-  void revoke(const std::string& name, double timeout_s);
+  // Who was cut off.
+  std::vector<std::string> revoke(const std::string& name, double timeout_s);
+  void lend(uint64_t bytes) const { remote().lend(bytes); }
+  void open_mailbox(const std::string& name) const;
+  void close_mailbox(const std::string& name) const;
+  std::shared_ptr<RemoteOpened> take(const std::string& name, double timeout_s);
   std::map<std::string, uint64_t> stats() const;
   std::shared_ptr<RemoteOpened> open(const std::string& address, const std::string& who,
                                      const std::string& name, double timeout_s);
+  std::shared_ptr<RemoteOpened> allocate_there(const std::string& address, const std::string& who,
+                                               uint64_t bytes, double timeout_s);
+  // The tensor is in remote memory, and stays as it is until the work has ended.
+  std::unique_ptr<RemoteWork> post(const std::string& address, const std::string& who,
+                                   const std::string& name, const at::Tensor& tensor,
+                                   const std::string& meta, double timeout_s);
 
  private:
   const uint64_t forks_;                              // ProcessLife::forks() when it was made

@@ -83,6 +83,8 @@ class Transports {
   // The same of memory that is there.
   Result<Region> add_region(const RegionMemory& memory);
   std::string region_key(RegionId region) const;
+  // Transport::cut_off_region() of all of them.
+  void cut_off_region(RegionId region);
   void release_region(RegionId region, Release how);
   // What makes the driver do a round, for create_region() to call while it waits. Without it that
   // does not wait.

@@ -109,6 +109,12 @@ std::string Transports::region_key(RegionId region) const {
   return encode(fields);
 }
 
+void Transports::cut_off_region(RegionId region) {
+  for (Transport* transport : transports_) {
+    if (key_for(transport, region).ok()) transport->cut_off_region(region);
+  }
+}
+
 void Transports::release_region(RegionId region, Release how) {
   for (Transport* transport : transports_) {
     if (key_for(transport, region).ok()) transport->release_region(region, how);

@@ -23,8 +23,10 @@ uint64_t Session::own_bytes(const TransportInfo& info) {
   return kSessionBytes + (is_staged ? Staging::kBytes : 0);
 }
 
-Session::Session(const Link& link, const Clock& clock, std::string name)
+Session::Session(const Link& link, std::shared_ptr<SharedSegment> memory, const Clock& clock,
+                 std::string name)
     : link_(link),
+      memory_(std::move(memory)),
       clock_(clock),
       name_(std::move(name)),
       lines_taken_(kNotificationLines),
@@ -48,6 +50,11 @@ std::string Session::name() const {
 void Session::set_name(const std::string& name) {
   const std::lock_guard lock(mutex_);
   name_ = name;
+}
+
+void Session::introduce(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  if (name_ == kUnnamed) name_ = name;
 }
 
 Status Session::failure() const {

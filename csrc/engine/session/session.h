@@ -25,6 +25,7 @@
 #include "csrc/engine/session/staging.h"
 #include "csrc/engine/session/transfer.h"
 #include "csrc/engine/work/work.h"
+#include "csrc/memory/shared_segment.h"
 
 namespace rdmacoll {
 
@@ -42,12 +43,17 @@ class Session {
   // How much memory this process gives the other of such a transport.
   static uint64_t own_bytes(const TransportInfo& info);
   // The link's slab is the other's memory for this process, its own slab the one for the other.
-  Session(const Link& link, const Clock& clock, std::string name);
+  // memory: what the own slab lies in. Who has the session may look there also when it has ended.
+  Session(const Link& link, std::shared_ptr<SharedSegment> memory, const Clock& clock,
+          std::string name);
 
   const Link& link() const { return link_; }
   // For people, of the other process: what this one calls it.
   std::string name() const;
   void set_name(const std::string& name);
+  // What the other calls itself; taken for want of a better name.
+  void introduce(const std::string& name);
+  static constexpr const char* kUnnamed = "the process that asked for a session";
   // Ok, or why nothing can be done with it any more.
   Status failure() const;
 
@@ -98,6 +104,7 @@ class Session {
   bool move(std::vector<Completion>& finished);
 
   const Link link_;
+  const std::shared_ptr<SharedSegment> memory_;
   const Clock& clock_;
 
   mutable std::mutex mutex_;  // what follows

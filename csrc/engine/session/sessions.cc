@@ -101,7 +101,7 @@ void Sessions::hear(const Transports::Offer& offer) {
     path.transport = offer.transport;
     path.peer = offer.peer;
     (*found)->path = path;
-    (*found)->name = "the process that asked for a session";
+    (*found)->name = Session::kUnnamed;
     (*found)->until_ns = clock_.now_ns() + kAnswerNs;
   }
   (*found)->theirs = offer;
@@ -135,9 +135,12 @@ Status Sessions::go_on(Meeting& meeting) {
   }
   RDMACOLL_RETURN_IF_ERROR(path.transport->peer_status(path.peer));
   if (meeting.own.id == kNoRegion) {
-    auto made = transports_.create_region(Session::own_bytes(path.transport->info()));
+    auto made = SharedSegment::create(Session::own_bytes(path.transport->info()));
     if (!made.ok()) return made.status();
-    meeting.own = made.value();
+    meeting.memory = std::make_shared<SharedSegment>(made.take());
+    auto region = transports_.add_region(RegionMemory::all_of(meeting.memory));
+    if (!region.ok()) return region.status();
+    meeting.own = region.value();
     RDMACOLL_RETURN_IF_ERROR(
         transports_.offer_region(path, meeting.own.id, pack(SessionNote::Memory)));
   }
@@ -188,7 +191,7 @@ Result<SessionPtr> Sessions::open(const Meeting& meeting) {
                   .room = kSessionRoom,
                   .own_slab = meeting.own,
                   .own_room = kSessionRoom};
-  return std::make_shared<Session>(link, clock_, meeting.name);
+  return std::make_shared<Session>(link, meeting.memory, clock_, meeting.name);
 }
 
 void Sessions::give_up(const Meeting& meeting) {
@@ -300,7 +303,7 @@ bool Sessions::advance(std::vector<Completion>& finished) {
   }
   const size_t watched = std::erase_if(watches_, [&](const Watch& watch) {
     if (!watch.is_true()) return false;
-    finished.push_back({watch.work, Status()});
+    finished.push_back({watch.work, watch.verdict ? watch.verdict() : Status()});
     return true;
   });
   moved |= watched > 0;

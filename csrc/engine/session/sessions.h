@@ -56,6 +56,8 @@ class Sessions final : public Driven, public LinkGuest {
     int64_t deadline_ns = 0;
     std::function<bool()> is_true;
     std::string what;  // for people, of what did not come in time
+    // How it ends once it is true; nullptr: well.
+    std::function<Status()> verdict{};
   };
   void submit(Watch watch);
   int64_t now_ns() const { return clock_.now_ns(); }
@@ -82,7 +84,8 @@ class Sessions final : public Driven, public LinkGuest {
     int64_t look_for_calls_ns = 0;
     Status last{};
     std::optional<Path> path{};
-    Region own{};  // once it is offered
+    std::shared_ptr<SharedSegment> memory{};
+    Region own{};  // in the memory, once it is offered
     std::optional<Transports::Offer> theirs{};
   };
   struct Asked {

@@ -65,6 +65,7 @@ class ShmTransport final : public Transport {
   void close_region(PeerId peer, RegionId region) override;
   // The memory itself stays until the last peer closed it: a late write of a live peer lands in
   // pages that nobody reads, and never in those of another region of the same id.
+  void cut_off_region(RegionId) override {}
   void release_region(RegionId region, Release how) override;
   bool is_reusable(RegionId region) override;
 

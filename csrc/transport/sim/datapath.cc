@@ -55,6 +55,7 @@ Posted SimTransport::put(PeerId peer, uint8_t channel, LocalSlice source, Remote
   flight->destination = open.region->base() + destination.offset;
   flight->source = source.data;
   flight->memory = open.region;
+  flight->is_put = true;
   flight->local = regions_.at(source.region);
   flight->pieces.push_back({0, source.bytes});
   const bool at_once = network_.timeline_.chance(network_.options_.at_once_probability);
@@ -65,7 +66,9 @@ Posted SimTransport::put(PeerId peer, uint8_t channel, LocalSlice source, Remote
   } else {
     *ticket = ticket_for(flight.get());
   }
-  if (source.bytes > 0) std::memset(flight->destination, kSpoiled, source.bytes);
+  if (source.bytes > 0 && flight->lands()) {
+    std::memset(flight->destination, kSpoiled, source.bytes);
+  }
   network_.counts_.to_parts += open.region->access == Access::PutOnly;
   launch(&flow(peers_[peer].rank, channel), std::move(flight));
   return at_once ? Posted::Done : Posted::Pending;
@@ -118,7 +121,7 @@ void SimTransport::deliver_piece(Flight* flight) {
   flight->pieces.pop_back();
   ++network_.counts_.pieces;
   if (flight->memory->lease.released) ++network_.counts_.late_pieces;
-  if (piece.bytes > 0) {
+  if (piece.bytes > 0 && flight->lands()) {
     std::memcpy(flight->destination + piece.offset, flight->source + piece.offset, piece.bytes);
   }
   if (flight->shadow != nullptr) {
@@ -154,6 +157,7 @@ void SimTransport::send_mapped_stores(Peer* peer) {
       flight->taken = std::move(store.data);
       flight->source = flight->taken.data();
       flight->memory = open.region;
+      flight->is_put = true;
       flight->shadow = open.shadow;
       flight->pieces.push_back({0, flight->taken.size()});
       launch(&flow(peer->rank, kMappedStores), std::move(flight));

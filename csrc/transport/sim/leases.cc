@@ -21,6 +21,8 @@ void SimTransport::release_region(RegionId id, Release how) {
   regions_.at(id)->lease.released = true;
 }
 
+void SimTransport::cut_off_region(RegionId id) { regions_.at(id)->is_cut_off = true; }
+
 void SimTransport::withdraw(RegionId id) {
   const std::shared_ptr<SimRegion>& region = regions_.at(id);
   region->withdrawn = true;

@@ -39,6 +39,7 @@ struct SimRegion {
   std::map<uint64_t, LineState> signalled;
   Lease lease;
   bool withdrawn = false;
+  bool is_cut_off = false;
 
   std::byte* base() const { return memory->data() + offset; }
   bool holds(uint64_t offset, uint64_t count) const {

@@ -33,6 +33,7 @@ class SimTransport final : public Transport {
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
+  void cut_off_region(RegionId region) override;
   void release_region(RegionId region, Release how) override;
   bool is_reusable(RegionId region) override;
 
@@ -89,6 +90,9 @@ class SimTransport final : public Transport {
     std::shared_ptr<SimRegion> local;   // of this side; nullptr: it is not needed any more
     std::shared_ptr<SimShadow> shadow;  // of a mapped store
     std::vector<Piece> pieces;          // not delivered
+    bool is_put = false;                // or a mapped store
+
+    bool lands() const { return !is_put || !memory->is_cut_off; }
   };
   struct Notice {
     uint64_t issued = 0;

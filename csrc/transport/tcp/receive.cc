@@ -70,6 +70,7 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
         !region->holds(head.offset, head.bytes)) {
       return {Place::Kind::Wrong};
     }
+    if (region->is_cut_off) return {Place::Kind::Nowhere};
     return {Place::Kind::Here, region->base + head.offset};
   }
 

@@ -16,6 +16,7 @@ Result<std::string> TcpTransport::register_region(RegionId id, const RegionMemor
   OwnRegion& region = *made;
   region.id = id;
   region.memory = memory.segment;
+  region.offset = memory.offset;
   region.base = memory.base();
   region.bytes = memory.bytes;
   region.access = memory.access;
@@ -71,17 +72,29 @@ Placement TcpTransport::begin_placement(PeerId id, std::byte* data, uint64_t byt
 
 void TcpTransport::end_placement(const Placement& placement) {
   placements_.end(placement.id);
-  for (PeerId id = 1; peers_.at(id) != nullptr; ++id) {
-    for (const auto& stream : peers_.at(id)->streams) {
-      if (stream->in.receives_into() == placement.id) stream->in.drop_payload();
-    }
-  }
+  drop_payload_into(placement.id);
 }
 
 void TcpTransport::close_region(PeerId id, RegionId region) {
   const std::lock_guard lock(mutex_);
   if (const auto closed = peer_at(id).regions.close(region)) {
     errands_.say_closed(id, region, *closed);
+  }
+}
+
+// What peers get of it, they get of its own pages, wherever these are mapped now.
+void TcpTransport::cut_off_region(RegionId id) {
+  OwnRegion& region = *regions_.at(id);
+  region.is_cut_off = true;
+  region.base = region.memory->data() + region.offset;
+  drop_payload_into(id);
+}
+
+void TcpTransport::drop_payload_into(RegionId region) {
+  for (PeerId id = 1; peers_.at(id) != nullptr; ++id) {
+    for (const auto& stream : peers_.at(id)->streams) {
+      if (stream->in.receives_into() == region) stream->in.drop_payload();
+    }
   }
 }
 

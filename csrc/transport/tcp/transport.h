@@ -68,6 +68,7 @@ class TcpTransport final : public Transport {
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
   // Forgotten by poll(), once every living peer that it was offered to has closed it.
+  void cut_off_region(RegionId region) override;
   void release_region(RegionId region, Release how) override;
   bool is_reusable(RegionId region) override { return regions_.at(region) == nullptr; }
 
@@ -139,6 +140,7 @@ class TcpTransport final : public Transport {
   void send(Peer& peer, const tcp::FrameHead& head, const void* body, size_t bytes);
   void forget_released();
   bool is_in_use(tcp::OwnRegion& region);
+  void drop_payload_into(RegionId region);
   void look_for_silence();
 
   const tcp::TcpConfig config_;

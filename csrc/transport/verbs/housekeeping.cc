@@ -96,7 +96,7 @@ void VerbsTransport::deregister_released() {
   std::erase_if(errands_.released, [&](RegionId id) {
     if (is_in_use(*regions_.at(id))) return false;
     const auto region = regions_.take(id);
-    table().dereg_mr(region->registered);
+    deregister(*region);
     return true;
   });
 }
@@ -150,7 +150,7 @@ void VerbsTransport::close_device() {
     discard(*peer);
   }
   for (RegionId id = 0; id < kMaxRegions; ++id) {
-    if (const auto region = regions_.take(id)) table().dereg_mr(region->registered);
+    if (const auto region = regions_.take(id)) deregister(*region);
   }
   completions_.close();
   device_.reset();

@@ -111,12 +111,19 @@ void VerbsTransport::close_region(PeerId id, RegionId region) {
   }
 }
 
+// Its key opens nothing any more; the id stays taken until its readers have closed it.
+void VerbsTransport::cut_off_region(RegionId id) { deregister(*regions_.at(id)); }
+
+void VerbsTransport::deregister(OwnRegion& region) {
+  if (region.registered != nullptr) table().dereg_mr(std::exchange(region.registered, nullptr));
+}
+
 void VerbsTransport::release_region(RegionId id, Release how) {
   const std::lock_guard lock(mutex_);
   OwnRegion* region = regions_.at(id);
   RDMACOLL_CHECK(region != nullptr && !region->lease.released);
   if (met_.count() == 0) {
-    table().dereg_mr(region->registered);
+    deregister(*region);
     static_cast<void>(regions_.take(id));  // nobody is met, so nobody drives this transport
     return;
   }

@@ -74,6 +74,7 @@ class VerbsTransport final : public Transport {
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
   void close_region(PeerId peer, RegionId region) override;
+  void cut_off_region(RegionId region) override;
   // Deregistered by poll(), once every living peer that it was offered to has closed it.
   void release_region(RegionId region, Release how) override;
   bool is_reusable(RegionId region) override { return regions_.at(region) == nullptr; }
@@ -145,6 +146,7 @@ class VerbsTransport final : public Transport {
   bool send_notice(Peer& peer, Notice& notice);
   bool send_offer(Peer& peer, const Notice& notice);
   void probe_silent_peers();
+  void deregister(verbs::OwnRegion& region);
   void deregister_released();
   bool is_in_use(verbs::OwnRegion& region);
   void leave();

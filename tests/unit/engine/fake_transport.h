@@ -104,6 +104,7 @@ class FakeTransport final : public Transport {
     return open_as;
   }
   void close_region(PeerId, RegionId region) override { closed.push_back(region); }
+  void cut_off_region(RegionId) override {}
   void release_region(RegionId region, Release) override { regions.erase(region); }
   bool is_reusable(RegionId region) override { return !held.contains(region); }
 

@@ -24,6 +24,7 @@ class RemoteProcess {
 
   int rank() const { return communicator_.rank(); }
   Remote& remote() { return remote_; }
+  Sessions& sessions() { return rank_.sessions(); }
   std::string address(int rank) const { return *communicator_.address_of(rank); }
   // All of them are here.
   void meet() { all_.arrive_and_wait(); }

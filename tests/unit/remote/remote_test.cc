@@ -151,7 +151,7 @@ TEST_P(RemoteTest, WhatIsRevokedIsReadNoMore) {
       EXPECT_EQ(p.remote().stats().openings, 1u);
       ASSERT_TRUE(p.remote().revoke("x", kSoonMs, {}).ok());
       EXPECT_EQ(p.remote().stats().openings, 0u);
-      EXPECT_EQ(p.remote().revoke("x", kSoonMs, {}).code(), StatusCode::InvalidArgument);
+      EXPECT_EQ(p.remote().revoke("x", kSoonMs, {}).status().code(), StatusCode::InvalidArgument);
       p.meet();
       p.expose({.name = "x", .bytes = 64}, memory, 0);
       p.meet();

@@ -115,9 +115,11 @@ struct OwnRegion {
   RegionId id = kNoRegion;
   std::shared_ptr<SharedSegment> memory;
   // Of the memory, what is the region.
+  uint64_t offset = 0;
   std::byte* base = nullptr;
   uint64_t bytes = 0;
   Access access = Access::Full;
+  bool is_cut_off = false;  // the driver's: what peers put there is dropped
 
   // Under the transport's mutex.
   Lease lease;
