@@ -97,7 +97,7 @@ class Sender(_End):
         """Waits until what went by mailbox is taken, and sends no more. The name is free again;
         receive() raises RevokedError there, after what was sent.
 
-        timeout: in seconds. Raises TimeoutError.
+        timeout: in seconds. Raises TimeoutError if the receiver has not taken it by then.
         """
         check_timeout(timeout)
         end = time.monotonic() + timeout
@@ -146,7 +146,7 @@ class Receiver(_End):
     def close(self, timeout: float = 10.0) -> None:
         """Receives no more. The name is free again; send() raises RevokedError there.
 
-        timeout: in seconds. Raises TimeoutError.
+        timeout: in seconds, for a sender that is writing; then it is cut off.
         """
         check_timeout(timeout)
         self._why_not = "it is closed"
