@@ -287,8 +287,7 @@ WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
   }
   return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
     return std::make_unique<Snapshot>(mine, std::move(parts), opened->info.bytes, theirs,
-                                      opened->as.offset, newer_than,
-                                      std::move(version));
+                                      opened->as.offset, newer_than, std::move(version));
   });
 }
 

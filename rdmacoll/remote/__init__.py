@@ -16,23 +16,32 @@ part. docs/REMOTE.md says what holds for rights, failures and memory.
 from .devices import Device, device, lend
 from .errors import PeerError, RevokedError
 from .exposing import Exposure, empty, empty_like, expose
+from .graph import Crossing
 from .mailboxes import Mailbox, Outbox, mailbox, open_mailbox
 from .opening import RemoteTensor, RemoteWork, address, open
+from .planning import Plan, plan
 from .process import stats
 from .publishing import Publication, publish
 from .subscribing import Subscription, subscribe
+from .tracing import Trace, trace
+from .transfers import Receiver, Sender
 
 __all__ = [
+    "Crossing",
     "Device",
     "Exposure",
     "Mailbox",
     "Outbox",
     "PeerError",
+    "Plan",
     "Publication",
+    "Receiver",
     "RemoteTensor",
     "RemoteWork",
     "RevokedError",
+    "Sender",
     "Subscription",
+    "Trace",
     "address",
     "device",
     "empty",
@@ -42,7 +51,9 @@ __all__ = [
     "mailbox",
     "open",
     "open_mailbox",
+    "plan",
     "publish",
     "stats",
     "subscribe",
+    "trace",
 ]

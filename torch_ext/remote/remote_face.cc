@@ -127,9 +127,8 @@ std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out,
   std::vector<SnapshotPart> of_version;
   of_version.reserve(parts.size());
   for (const auto& [from, to, bytes] : parts) of_version.push_back({from, to, bytes});
-  WorkPtr work =
-      face_->remote().snapshot(opened_, out.data_ptr(), out.nbytes(), std::move(of_version),
-                               newer_than, version, timeout_ms);
+  WorkPtr work = face_->remote().snapshot(opened_, out.data_ptr(), out.nbytes(),
+                                          std::move(of_version), newer_than, version, timeout_ms);
   return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), out},
                                       TransferLimit("the read of", opened_, timeout_ms),
                                       std::move(version));
