@@ -16,15 +16,15 @@ part. docs/REMOTE.md says what holds for rights, failures and memory.
 from .devices import Device, device, lend
 from .errors import PeerError, RevokedError
 from .exposing import Exposure, empty, empty_like, expose
-from .graph import Crossing
 from .mailboxes import Mailbox, Outbox, mailbox, open_mailbox
 from .opening import RemoteTensor, RemoteWork, address, open
-from .planning import Plan, plan
+from .placement.graph import Crossing
+from .placement.planning import Plan, plan
+from .placement.tracing import Trace, trace
+from .placement.transfers import Receiver, Sender
 from .process import stats
-from .publishing import Publication, publish
-from .subscribing import Subscription, subscribe
-from .tracing import Trace, trace
-from .transfers import Receiver, Sender
+from .versions.publishing import Publication, publish
+from .versions.subscribing import Subscription, subscribe
 
 __all__ = [
     "Crossing",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -61,3 +62,16 @@ def decode(text: bytes, holds_bytes: int | None, who: str) -> Kind:
     if not right or holds_bytes not in (None, Kind(dtype, tuple(shape)).bytes):
         raise PeerError(f"{who} says of what it exposes what makes no sense: {text[:80]!r}")
     return Kind(dtype, tuple(shape))
+
+
+def encode_kinds(kinds: Mapping[str, Kind]) -> bytes:
+    return json.dumps([[name, kind.encode()] for name, kind in kinds.items()]).encode()
+
+
+def decode_kinds(text: bytes, who: str) -> dict[str, Kind]:
+    """PeerError for what encode_kinds() has not made. It comes from another process."""
+    try:
+        pairs = [(str(name), str(kind)) for name, kind in json.loads(text)]
+    except (ValueError, TypeError, RecursionError):
+        raise PeerError(f"{who} tells of tensors what makes no sense") from None
+    return {name: decode(kind.encode(), None, who) for name, kind in pairs}

@@ -11,9 +11,9 @@ import torch
 
 from rdmacoll import remote
 from rdmacoll.remote.kind import Kind
-from rdmacoll.remote.parts import Part, make_up
-from rdmacoll.remote.reading import Reading
-from rdmacoll.remote.table import Table, Told
+from rdmacoll.remote.versions.parts import Part, make_up
+from rdmacoll.remote.versions.reading import Reading
+from rdmacoll.remote.versions.table import Table, Told
 
 SHAPES = ((), (1,), (5,), (0, 3), (3, 4), (2, 3, 2))
 

@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 import torch
 import torch.distributed as dist
 
-from .errors import PeerError
-from .exposing import Exposure, empty, expose
-from .kind import Kind
-from .opening import RemoteTensor, open
-from .publishing import ALIGNMENT, Table
+from ..errors import PeerError
+from ..exposing import Exposure, empty, expose
+from ..kind import Kind, encode_kinds
+from ..layout import Layout, padded
+from ..opening import RemoteTensor, open
 
 SLOTS = 2
 DIGEST_BYTES = 32
@@ -30,7 +30,7 @@ LOOK_S = 0.05  # so often who waits looks whether the other is still there
 Tensors = Mapping[str, torch.Tensor]
 
 
-class Layout:
+class SlotLayout:
     """The receiver's memory: a head, then the slots. A slot: a flag for each tensor, then these.
 
     A tensor with a flag is not in its place this time. others: what never is, which both sides
@@ -38,15 +38,15 @@ class Layout:
     """
 
     def __init__(self, kinds: dict[str, Kind], others: Sequence[str] = ()) -> None:
-        self.table = Table(kinds)
-        self.flags_bytes = -(-len(kinds) // ALIGNMENT) * ALIGNMENT
-        self.bytes = HEAD_BYTES + SLOTS * (self.flags_bytes + self.table.bytes)
-        digest = hashlib.sha256(self.table.encode() + repr([*others]).encode()).digest()
+        self.tensors = Layout(kinds)
+        self.flags_bytes = padded(len(kinds))
+        self.bytes = HEAD_BYTES + SLOTS * (self.flags_bytes + self.tensors.bytes)
+        digest = hashlib.sha256(encode_kinds(kinds) + repr([*others]).encode()).digest()
         self.digest = torch.frombuffer(bytearray(digest), dtype=torch.uint8)
         self._writes = max(len(kinds), 1)  # of an iteration, at most
 
     def flags_at(self, iteration: int) -> int:
-        slot_bytes = self.flags_bytes + self.table.bytes
+        slot_bytes = self.flags_bytes + self.tensors.bytes
         return HEAD_BYTES + iteration % SLOTS * slot_bytes
 
     def tensors_at(self, iteration: int) -> int:
@@ -74,15 +74,15 @@ class SlotSender:
         self._group = group
         memory = empty(1, dtype=torch.uint8, access="rw", group=group)
         self._credit = expose(memory, _credit_name(name), "rw", group=group)
-        self._layout = Layout({})
+        self._layout = SlotLayout({})
         self._own: torch.Tensor | None = None
 
     @property
     def names(self) -> list[str]:
         """Of the tensors that have places."""
-        return [*self._layout.table.kinds]
+        return [*self._layout.tensors.kinds]
 
-    def open(self, layout: Layout, to: int | None, at: str | None, end: float) -> None:
+    def open(self, layout: SlotLayout, to: int | None, at: str | None, end: float) -> None:
         """Opens the receiver's memory for the iterations that come; waits until it is there.
 
         As remote.open(). end: by time.monotonic(). Raises ValueError where the receiver has made
@@ -105,9 +105,9 @@ class SlotSender:
     def place(self, name: str) -> torch.Tensor:
         """Memory of this process for the tensor: what is written from there needs no copy."""
         if self._own is None:
-            bytes = self._layout.table.bytes
+            bytes = self._layout.tensors.bytes
             self._own = empty(bytes, dtype=torch.uint8, group=self._group)
-        return self._layout.table.view(self._own, name)
+        return self._layout.tensors.view(self._own, name)
 
     def wait_for_slot(self, end: float) -> None:
         """Until the next iteration's is free. end: by time.monotonic().
@@ -149,7 +149,7 @@ class SlotSender:
 
     def _parts(self, tensors: Tensors) -> list[tuple[int, torch.Tensor]]:
         """What is to be written, as bytes, and to where. It is one, if all are in their places."""
-        table = self._layout.table
+        table = self._layout.tensors
         at = self._layout.tensors_at(self.iteration)
         missing = [name not in tensors for name in table.kinds]
         if not any(missing) and all(self._is_in_place(name, tensors[name]) for name in tensors):
@@ -185,7 +185,7 @@ class SlotReceiver:
         self._freed = 0
         self._exposures: list[Exposure] = []
 
-    def place(self, layout: Layout) -> None:
+    def place(self, layout: SlotLayout) -> None:
         """Makes and exposes the slots for the iterations that come."""
         self._layout = layout
         self._memory = empty(layout.bytes, dtype=torch.uint8, access="rw", group=self._group)
@@ -217,7 +217,7 @@ class SlotReceiver:
                 f"{next}, which it had no slot for"
             )
         self.iteration = next
-        table = self._layout.table
+        table = self._layout.tensors
         flags_at, at = self._layout.flags_at(next), self._layout.tensors_at(next)
         flags = self._memory[flags_at : flags_at + len(table.kinds)]
         flagged = [name for name, flag in zip(table.kinds, flags.tolist(), strict=True) if flag]

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as dist
 
-from .checks import check_name, check_timeout
-from .errors import PeerError
-from .kind import decode
-from .opening import DEFAULT_TIMEOUT_S, Owner, RemoteTensor, RemoteWork, open_raw, owner_of
+from ..checks import check_name, check_timeout
+from ..errors import PeerError
+from ..kind import decode
+from ..opening import DEFAULT_TIMEOUT_S, Owner, RemoteTensor, RemoteWork, open_raw, owner_of
+from ..process import backend, face
 from .parts import Part
-from .process import backend, face
 from .reading import Reading
 from .sharding import State, form_of, like, mesh_of, on_all, part_of
 from .table import Table, table_name
 
 if TYPE_CHECKING:
-    from .. import _C
+    from ... import _C
 
 LOOK_AGAIN_S = 0.001
 

@@ -13,12 +13,11 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from .checks import check_name, check_timeout
+from ..checks import check_name, check_timeout
+from ..kind import Kind, decode_kinds, encode_kinds, kind_of
+from ..opening import DEFAULT_TIMEOUT_S
 from .graph import some
-from .kind import Kind, kind_of
-from .opening import DEFAULT_TIMEOUT_S
-from .publishing import Table
-from .slots import Layout
+from .slots import SlotLayout
 from .transfers import Receiver, Sender, check_names, check_value
 
 
@@ -151,7 +150,7 @@ class TracedSender(Sender):
         if self._kinds:
             self._send(placed, mailed, end)
         else:
-            text = torch.frombuffer(bytearray(Table(kinds).encode()), dtype=torch.uint8)
+            text = torch.frombuffer(bytearray(encode_kinds(kinds)), dtype=torch.uint8)
             self._send({}, [text, *mailed], end)
             self._kinds = kinds
         self._mailed += len(mailed)
@@ -182,7 +181,7 @@ class TracedSender(Sender):
 
     def _open(self, end: float) -> None:
         if self._opened_for != self._kinds:
-            self._slots.open(Layout(self._kinds), *self._where, end)
+            self._slots.open(SlotLayout(self._kinds), *self._where, end)
             self._opened_for = self._kinds
 
 
@@ -200,7 +199,7 @@ class TracedReceiver(Receiver):
         super().__init__(name, group)
         self._kinds: dict[str, Kind] = {}
         try:
-            self._slots.place(Layout({}))
+            self._slots.place(SlotLayout({}))
             self._slots.open(of, at, time.monotonic() + timeout)
         except BaseException:
             self.close(timeout)
@@ -221,9 +220,9 @@ class TracedReceiver(Receiver):
             if not self._kinds:
                 text = self._take(end)
                 who = f"the sender of {self.name!r}"
-                self._kinds = Table.decode(bytes(text.numpy()), who).kinds
+                self._kinds = decode_kinds(bytes(text.numpy()), who)
                 flagged = [*self._kinds]
-                self._slots.place(Layout(self._kinds))
+                self._slots.place(SlotLayout(self._kinds))
             values |= {name: self._take(end) for name in flagged}
         self._mailed += len(flagged)
         return {name: values[name] for name in self._kinds}

@@ -7,9 +7,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .errors import PeerError
-from .kind import Kind, decode
-from .layout import Layout
+from ..errors import PeerError
+from ..kind import Kind, decode
+from ..layout import Layout
 from .parts import Part, make_up
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from .kind import Kind
-from .layout import Layout, padded
+from ..kind import Kind
+from ..layout import Layout, padded
 from .parts import Part
 from .table import Table
 

@@ -16,10 +16,10 @@ from torch.fx import GraphModule
 
 from rdmacoll.base.byte_sizes import text_of_size
 
-from .checks import check_name, check_timeout
+from ..checks import check_name, check_timeout
+from ..opening import DEFAULT_TIMEOUT_S
 from .graph import Crossing, Cut, crossings, stage_module
-from .opening import DEFAULT_TIMEOUT_S
-from .slots import Layout
+from .slots import SlotLayout
 from .transfers import Receiver, Sender, check_kind, check_names, check_value
 
 Stages = tuple[int, int]
@@ -216,9 +216,9 @@ class PlannedReceiver(Receiver):
         return values
 
 
-def _layout(items: tuple[Crossing, ...]) -> Layout:
+def _layout(items: tuple[Crossing, ...]) -> SlotLayout:
     mailed = [one.name for one in items if not one.is_static]
-    return Layout({one.name: one.kind for one in items if one.is_static}, mailed)
+    return SlotLayout({one.name: one.kind for one in items if one.is_static}, mailed)
 
 
 def _as_tensor(one: Crossing, value: Any) -> torch.Tensor:
