@@ -1,6 +1,7 @@
 // One tensor from a process to a given tensor in another one, until the first knows that it is
 // there: csrc/remote beside two RPCs over the same transport, and beside a bare copy with a flag.
-//   transfer [rounds, default 15 [bytes ...]]
+//   transfer [reads] [rounds, default 15 [bytes ...]]
+// reads: the receiver reads the tensor before it answers.
 // Floor: benchmarks.
 #include <memory>
 

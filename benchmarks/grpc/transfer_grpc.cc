@@ -1,7 +1,8 @@
 // The same transfer by gRPC in C++, beside csrc/remote: one unary call of bytes, without limits and
 // without code made by protoc, over loopback TCP and over a Unix socket. The request refers to the
 // sender's tensor and is not copied by it; what has come is copied into the receiver's.
-//   transfer_grpc [rounds, default 15 [bytes ...]]
+//   transfer_grpc [reads] [rounds, default 15 [bytes ...]]
+// reads: the receiver reads the tensor before it answers.
 // Floor: benchmarks. Thread: a process's main one; gRPC's own, which copy at the receiver.
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -24,16 +25,19 @@ constexpr auto kMethod = "/rdmacoll.Transfer/Put";
 
 class Receiver final : public grpc::CallbackGenericService {
  public:
+  explicit Receiver(const Place& place) : place_(place) {}
   std::vector<std::byte> tensor;
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext*) override {
-    return new Call(tensor);
+    return new Call(place_, tensor);
   }
 
  private:
   class Call final : public grpc::ServerGenericBidiReactor {
    public:
-    explicit Call(std::vector<std::byte>& tensor) : tensor_(tensor) { StartRead(&message_); }
+    Call(const Place& place, std::vector<std::byte>& tensor) : place_(place), tensor_(tensor) {
+      StartRead(&message_);
+    }
     void OnReadDone(bool ok) override {
       std::vector<grpc::Slice> slices;
       if (!ok || !message_.Dump(&slices).ok() || message_.Length() > tensor_.size()) {
@@ -44,21 +48,25 @@ class Receiver final : public grpc::CallbackGenericService {
         std::memcpy(tensor_.data() + at, slice.begin(), slice.size());
         at += slice.size();
       }
+      use(place_, tensor_.data(), at);
       StartWriteAndFinish(&reply_, grpc::WriteOptions(), grpc::Status::OK);
     }
     void OnDone() override { delete this; }
 
    private:
+    const Place place_;
     std::vector<std::byte>& tensor_;
     grpc::ByteBuffer message_;
     grpc::Slice nothing_;
     grpc::ByteBuffer reply_{&nothing_, 1};
   };
+
+  const Place place_;
 };
 
 class GrpcWay final : public Way {
  public:
-  GrpcWay(const Place& place, bool over_unix) : sends_(place.sends) {
+  GrpcWay(const Place& place, bool over_unix) : sends_(place.sends), receiver_(place) {
     rdmacoll::MeetingBootstrap meeting(*place.meeting, place.rank(), 2);
     const rdmacoll::SteadyClock clock;
     const std::string mine = sends_ ? std::string() : listen(over_unix);

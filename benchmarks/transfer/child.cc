@@ -12,29 +12,43 @@
 namespace rdmacoll::bench {
 namespace {
 
-constexpr double kApartUs = 20'000;
+constexpr double kSettleUs = 10'000;
 
 double now_us() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double, std::micro>(now).count();
 }
 
-// Sender and receiver begin on cores of their own; the system may move them then. On a machine with
-// other work it may leave two that were woken together on one core for ever.
-void start_apart(bool sends) {
-  cpu_set_t allowed, one;
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  CPU_ZERO(&one);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    if (sends && CPU_COUNT(&one) > 0) break;
+// For a turn the threads of both programs are bound to a core each, those of gRPC to none. On a
+// machine with other work the system may leave two that it has woken together on one core for ever.
+class OnOwnCore {
+ public:
+  explicit OnOwnCore(bool first) {
+    sched_getaffinity(0, sizeof allowed_, &allowed_);
+    cpu_set_t one;
     CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (!CPU_ISSET(cpu, &allowed_)) continue;
+      if (first && CPU_COUNT(&one) > 0) break;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+    }
+    sched_setaffinity(0, sizeof one, &one);
   }
-  sched_setaffinity(0, sizeof one, &one);
-  for (const double until = now_us() + kApartUs; now_us() < until;) {
+  ~OnOwnCore() { sched_setaffinity(0, sizeof allowed_, &allowed_); }
+  OnOwnCore(const OnOwnCore&) = delete;
+  OnOwnCore& operator=(const OnOwnCore&) = delete;
+
+ private:
+  cpu_set_t allowed_;
+};
+
+// Both begin together, and awake: the CPU seconds of the first would count its wait for the second.
+void begin_together(std::atomic<uint64_t>& starts) {
+  for (const double until = now_us() + kSettleUs; now_us() < until;) {
   }
-  sched_setaffinity(0, sizeof allowed, &allowed);
+  const uint64_t both = starts.fetch_add(1) / 2 * 2 + 2;
+  while (starts.load() < both) sched_yield();
 }
 
 double transfer(Way& way, bool sends, int count) {
@@ -77,37 +91,38 @@ double cpu_us(clockid_t clock) {
   return static_cast<double>(used.tv_sec) * 1e6 + static_cast<double>(used.tv_nsec) / 1e3;
 }
 
-void obey(Orders& orders, const Place& place, const NamedWay& named) {
+void obey(Orders& orders, std::atomic<uint64_t>& starts, const Place& place,
+          const NamedWay& named) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setenv("LOCAL_RANK", std::to_string(place.rank()).c_str(), 1);
-  {
-    const std::unique_ptr<Way> way = named.make(place);
-    while (true) {
-      while (sem_wait(&orders.begin) != 0) {
-      }
-      switch (orders.what) {
-        case Orders::What::Prepare:
-          way->prepare(orders.bytes);
-          break;
-        case Orders::What::Transfer:
-          start_apart(place.sends);
-          orders.begun_cpu_us = cpu_us(CLOCK_PROCESS_CPUTIME_ID);
-          orders.median_us = transfer(*way, place.sends, orders.count);
-          break;
-        case Orders::What::Fill:
-          if (place.sends) fill(way->tensor(), orders.bytes, orders.count);
-          break;
-        case Orders::What::Compare:
-          orders.is_right = place.sends || is_filled(way->tensor(), orders.bytes, orders.count);
-          break;
-        case Orders::What::Leave:
-          break;
-      }
-      sem_post(&orders.done);
-      if (orders.what == Orders::What::Leave) break;
+  std::unique_ptr<Way> way = named.make(place);
+  while (true) {
+    while (sem_wait(&orders.begin) != 0) {
     }
+    switch (orders.what) {
+      case Orders::What::Prepare:
+        way->prepare(orders.bytes);
+        break;
+      case Orders::What::Transfer: {
+        const OnOwnCore bound(place.sends);
+        begin_together(starts);
+        orders.begun_cpu_us = cpu_us(CLOCK_PROCESS_CPUTIME_ID);
+        orders.median_us = transfer(*way, place.sends, orders.count);
+        break;
+      }
+      case Orders::What::Fill:
+        if (place.sends) fill(way->tensor(), orders.bytes, orders.count);
+        break;
+      case Orders::What::Compare:
+        orders.is_right = place.sends || is_filled(way->tensor(), orders.bytes, orders.count);
+        break;
+      case Orders::What::Leave:
+        way.reset();
+        sem_post(&orders.done);
+        _exit(0);
+    }
+    sem_post(&orders.done);
   }
-  _exit(0);
 }
 
 }  // namespace rdmacoll::bench

@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <time.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "benchmarks/transfer/way.h"
@@ -29,6 +30,8 @@ struct Orders {
 double cpu_us(clockid_t clock);
 
 // Does as it is told, and ends the process.
-[[noreturn]] void obey(Orders& orders, const Place& place, const NamedWay& named);
+// starts: how often the two have begun, counted by both.
+[[noreturn]] void obey(Orders& orders, std::atomic<uint64_t>& starts, const Place& place,
+                       const NamedWay& named);
 
 }  // namespace rdmacoll::bench

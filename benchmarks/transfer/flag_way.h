@@ -15,11 +15,14 @@ namespace rdmacoll::bench {
 class FlagWay final : public Way {
  public:
   explicit FlagWay(const Place& place)
-      : sends_(place.sends),
+      : place_(place),
         flags_(*reinterpret_cast<Flags*>(place.shared)),
         data_(place.shared + sizeof(Flags)) {}
 
-  void prepare(uint64_t bytes) override { source_.assign(sends_ ? bytes : 0, std::byte{1}); }
+  void prepare(uint64_t bytes) override {
+    source_.assign(place_.sends ? bytes : 0, std::byte{1});
+    bytes_ = bytes;
+  }
   void send() override {
     std::memcpy(data_, source_.data(), source_.size());
     flags_.written.store(++number_, std::memory_order_release);
@@ -29,10 +32,11 @@ class FlagWay final : public Way {
     for (int i = 0; i < count; ++i) {
       ++number_;
       await(flags_.written);
+      use(place_, data_, bytes_);
       flags_.seen.store(number_, std::memory_order_release);
     }
   }
-  std::byte* tensor() override { return sends_ ? source_.data() : data_; }
+  std::byte* tensor() override { return place_.sends ? source_.data() : data_; }
 
  private:
   struct Flags {
@@ -45,10 +49,11 @@ class FlagWay final : public Way {
     }
   }
 
-  const bool sends_;
+  const Place place_;
   Flags& flags_;
   std::byte* const data_;
   std::vector<std::byte> source_;
+  uint64_t bytes_ = 0;
   uint64_t number_ = 0;
 };
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ constexpr double kTurnUs = 50'000;
 constexpr int kMostSends = 4000;
 constexpr int kSendsToLearn = 20;
 constexpr int64_t kStepNs = 120'000'000'000;  // for whatever a pair does in one turn
-constexpr int64_t kLookNs = 100'000'000;      // whether a child has ended
+constexpr uint64_t kRoomForFlags = 4096;
+constexpr int64_t kLookNs = 100'000'000;  // whether a child has ended
 
 template <typename T>
 T* shared(uint64_t bytes) {
@@ -35,9 +37,10 @@ T* shared(uint64_t bytes) {
 // The parent's hold on two children.
 class Pair {
  public:
-  explicit Pair(const NamedWay& named) : name_(named.name) {
+  Pair(const NamedWay& named, bool reads) : name_(named.name) {
     auto* meeting = shared<Meeting>(sizeof(Meeting));
-    auto* memory = shared<std::byte>(kMostBytes);
+    auto* starts = shared<std::atomic<uint64_t>>(sizeof(std::atomic<uint64_t>));
+    auto* memory = shared<std::byte>(kMostBytes + kRoomForFlags);
     for (const bool sends : {true, false}) {
       Child& child = children_[sends ? 0 : 1];
       child.orders = shared<Orders>(sizeof(Orders));
@@ -45,7 +48,8 @@ class Pair {
       sem_init(&child.orders->done, 1, 0);
       child.pid = fork();
       if (child.pid == 0) {
-        obey(*child.orders, {.sends = sends, .meeting = meeting, .shared = memory}, named);
+        obey(*child.orders, *starts,
+             {.sends = sends, .reads = reads, .meeting = meeting, .shared = memory}, named);
       }
     }
   }
@@ -53,7 +57,7 @@ class Pair {
   Pair& operator=(const Pair&) = delete;
   ~Pair() {
     for (const Child& child : children_) {
-      if (!child.ended) kill(child.pid, SIGKILL);
+      kill(child.pid, SIGKILL);  // those who have left are at their end already
       waitpid(child.pid, nullptr, 0);
     }
   }
@@ -89,7 +93,6 @@ class Pair {
   struct Child {
     pid_t pid = 0;
     Orders* orders = nullptr;
-    bool ended = false;
   };
 
   bool await(Child& child, int64_t end_ns) const {
@@ -180,6 +183,9 @@ void print(const Pairs& pairs, uint64_t bytes, const std::vector<Turns>& turns) 
 }  // namespace
 
 int compare(const std::vector<NamedWay>& ways, int argc, char** argv) {
+  const char* const program = argv[0];
+  const bool reads = argc > 1 && std::string(argv[1]) == "reads";
+  if (reads) --argc, ++argv;
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
   std::vector<uint64_t> sizes;
   for (int i = 2; i < argc; ++i) sizes.push_back(std::strtoull(argv[i], nullptr, 10));
@@ -188,16 +194,17 @@ int compare(const std::vector<NamedWay>& ways, int argc, char** argv) {
   }
   const auto is_wrong = [](uint64_t bytes) { return bytes == 0 || bytes > kMostBytes; };
   if (rounds < 1 || std::ranges::any_of(sizes, is_wrong)) {
-    std::fprintf(stderr, "usage: %s [rounds, 1 or more [bytes, 1 to %llu ...]]\n", argv[0],
+    std::fprintf(stderr, "usage: %s [reads] [rounds, 1 or more [bytes, 1 to %llu ...]]\n", program,
                  static_cast<unsigned long long>(kMostBytes));
     return 2;
   }
   Pairs pairs;
-  for (const NamedWay& named : ways) pairs.push_back(std::make_unique<Pair>(named));
+  for (const NamedWay& named : ways) pairs.push_back(std::make_unique<Pair>(named, reads));
   std::array<double, 3> load{};
   getloadavg(load.data(), static_cast<int>(load.size()));
-  std::printf("a pair of processes for each way; load %.1f %.1f %.1f; %d rounds; bytes checked\n",
-              load[0], load[1], load[2], rounds);
+  std::printf("a pair of processes for each way; load %.1f %.1f %.1f; %d rounds; bytes checked%s\n",
+              load[0], load[1], load[2], rounds,
+              reads ? "; the receiver reads them before it answers" : "");
   std::printf("%10s  %-22s %11s %11s %-15s%11s %9s %9s\n", "bytes", "way", "us", "times ours",
               "95 %", "CPU us", "CPU s/GB", "times");
   bool well = true;

@@ -9,8 +9,9 @@
 
 namespace rdmacoll::bench {
 
-// Measures and prints; what a main returns. arguments: [rounds [bytes...]]. The first way is the
-// one that the others are compared with.
+// Measures and prints; what a main returns. arguments: [reads] [rounds [bytes...]]. The first way
+// is the one that the others are compared with. reads: the receiver reads all of the tensor before
+// it answers.
 int compare(const std::vector<NamedWay>& ways, int argc, char** argv);
 
 }  // namespace rdmacoll::bench

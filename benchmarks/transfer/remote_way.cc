@@ -55,6 +55,7 @@ void RemoteWay::send() {
 void RemoteWay::serve(int count) {
   for (int i = 0; i < count; ++i) {
     channel_.await(++number_);
+    use(channel_.side().place(), channel_.data(), bytes_);
     channel_.answer(number_);
   }
 }

@@ -47,6 +47,7 @@ void WeakRpc::serve(int count) {
     Tensor received = make_tensor(head.bytes);
     std::memcpy(received.get(), channel_.data() + sizeof head, head.bytes);
     tensor_ = std::move(received);
+    use(channel_.side().place(), tensor_.get(), head.bytes);
     channel_.answer(number_);
   }
 }
@@ -81,7 +82,10 @@ void StrongRpc::serve(int count) {
       channel_.await(chunk_ + 1);
       std::memcpy(tensor_.data() + at, channel_.data() + slot(chunk_) + sizeof head,
                   std::min(kChunkBytes, head.bytes - at));
-      channel_.answer(++chunk_);
+      ++chunk_;
+      const bool is_last = at + kChunkBytes >= head.bytes;
+      if (is_last) use(channel_.side().place(), tensor_.data(), head.bytes);
+      channel_.answer(chunk_);
     }
   }
 }

@@ -5,7 +5,8 @@ changes from round to round.
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -60,31 +61,34 @@ class Meter:
 
     def _warm_up(self, turns: Turns) -> None:
         """Also: how many sends fit into a turn. Of slow ones one has to do."""
-        self._start_apart()
-        if self._way.pair.sends:
-            self._way.choose_form()
-        turns.form = self._way.form
-        self._transfer(1)
-        for count in (1, SENDS_TO_LEARN):
-            mine = min(self._transfer(count), default=0.0)
-            theirs = self._way.pair.swap(mine)
-            turns.sends = max(1, min(MOST_SENDS, int(TURN_S * 1e6 / max(mine, theirs))))
-            if turns.sends < SENDS_TO_LEARN:
-                return
+        with self._on_own_cores():
+            if self._way.pair.sends:
+                self._way.choose_form()
+            turns.form = self._way.form
+            self._transfer(1)
+            for count in (1, SENDS_TO_LEARN):
+                mine = min(self._transfer(count), default=0.0)
+                slowest_us = max(mine, self._way.pair.swap(mine))
+                turns.sends = max(1, min(MOST_SENDS, int(TURN_S * 1e6 / slowest_us)))
+                if turns.sends < SENDS_TO_LEARN:
+                    break
 
-    def _start_apart(self) -> None:
-        """Sender and receiver begin a turn on cores of their own; the system may move them then. On
-        a machine with other work it may leave two that were woken together on one core for ever."""
+    @contextmanager
+    def _on_own_cores(self) -> Iterator[None]:
+        """For a turn the threads of both programs are bound to a core each, those of gRPC and the
+        like to none. On a machine with other work the system may leave two that it has woken
+        together on one core for ever."""
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[0 if self._way.pair.sends else -1]})
         settle()
+        yield
         os.sched_setaffinity(0, cores)
 
     def _turn(self, turns: Turns) -> None:
-        self._start_apart()
-        before, cpu_ns = self._way.counters(), time.process_time_ns()
-        sends_us = self._transfer(1 + turns.sends)
-        cpu_us = (time.process_time_ns() - cpu_ns) / 1e3
+        with self._on_own_cores():
+            before, cpu_ns = self._way.counters(), time.process_time_ns()
+            sends_us = self._transfer(1 + turns.sends)
+            cpu_us = (time.process_time_ns() - cpu_ns) / 1e3
         for what, count in self._way.counters().items():
             turns.counted[what] = turns.counted.get(what, 0) + count - before[what]
         turns.cpu_us.append(cpu_us / (1 + turns.sends))
