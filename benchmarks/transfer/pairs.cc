@@ -106,6 +106,7 @@ class Pair {
       siginfo_t info{};
       const auto pid = static_cast<id_t>(child.pid);
       if (waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+        if (sem_trywait(&child.orders->done) == 0) return true;  // it has left as it was told to
         std::fprintf(stderr, "a process of '%s' has ended\n", name_);
         return false;
       }
