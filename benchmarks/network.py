@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import statistics
 import subprocess
 import sys
@@ -22,29 +21,16 @@ from pathlib import Path
 
 from network_cases import OURS, PARTS, Case, Order, Part
 
+from rdmacoll.bench.interval import interval
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from hosts import StandError
 from hosts.stand import Hosts, delay_line
 
 HERE = Path(__file__).resolve().parent
-CONFIDENCE = 0.95
 SAID_CHARS = 6000
 UNITS = ((1 << 20, "MB"), (1 << 10, "KB"), (1, "B"))
-
-
-def interval(values: list[float]) -> tuple[float, float]:
-    """Around the median: between two of the sorted values, so that less than 1 - CONFIDENCE of all
-    drawings have it outside. The widest there is where there are few values."""
-    count = len(values)
-    outside, below = 0.0, 0
-    for fewer in range(count // 2):
-        outside += 2 * math.comb(count, fewer) / 2**count
-        if outside > 1 - CONFIDENCE:
-            break
-        below = fewer
-    ordered = sorted(values)
-    return ordered[below], ordered[count - 1 - below]
 
 
 def figures(case: Case, turns_us: dict[str, list[float]]) -> list[float]:

@@ -39,6 +39,8 @@ def main() -> int:
 
 
 def _command() -> int:
+    if sys.argv[1:3] == ["bench", "transfer"]:
+        return _transfer(sys.argv[3:])
     parser = argparse.ArgumentParser(prog="rdmacoll", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     info = commands.add_parser(
@@ -94,6 +96,20 @@ def _bench(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
 
     try:
         bench(checked(arguments), sys.argv[2:])
+    except BadArgument as error:
+        parser.error(str(error))
+    return 0
+
+
+def _transfer(argv: list[str]) -> int:
+    """A command line of its own, behind two words."""
+    from .bench.transfer import options
+    from .bench.transfer.command import transfer
+
+    parser = argparse.ArgumentParser(prog=options.PROG, allow_abbrev=False)
+    options.describe(parser)
+    try:
+        transfer(options.checked(parser.parse_args(argv)), argv)
     except BadArgument as error:
         parser.error(str(error))
     return 0

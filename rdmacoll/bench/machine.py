@@ -31,7 +31,7 @@ def measure_machine(control: dist.ProcessGroup) -> Machine:
         cores=len(os.sched_getaffinity(0)),
         copy_gb_per_s=_copy_gb_per_s(control),
         torch_call_us=_torch_call_us(dist.new_group(backend="fake")),
-        flag_us=_flag_us() if dist.get_rank() == ROOT else None,
+        flag_us=flag_us() if dist.get_rank() == ROOT else None,
     )
     dist.barrier(group=control)
     return machine
@@ -60,7 +60,7 @@ def _torch_call_us(group: dist.ProcessGroup) -> float:
     return (time.perf_counter() - began) / CALLS * 1e6
 
 
-def _flag_us() -> float | None:
+def flag_us() -> float | None:
     """None without a C++ compiler, or a second core for it to be seen from."""
     compiler = shutil.which("c++")
     if compiler is None or len(os.sched_getaffinity(0)) < 2:

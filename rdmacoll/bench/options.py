@@ -23,6 +23,7 @@ EPILOG = """\
   rdmacoll bench -np 2 all --vs gloo,mpi --json result.json
   rdmacoll bench -np 4 all_gather --sizes 1K:16M:4 --dtype bfloat16 --plot all_gather.svg
   rdmarun -np 8 -H node1:4,node2:4 -m rdmacoll bench all_reduce --vs gloo
+  rdmacoll bench transfer --help     one tensor to a place in another process, beside gRPC
 
 docs/BENCHMARK.md says what the columns mean."""
 
@@ -109,6 +110,8 @@ def checked(arguments: argparse.Namespace) -> Options:
     operations = arguments.operations or ["all_reduce"]
     operations = list(OPERATIONS) if operations == ["all"] else operations
     for operation in operations:
+        if operation == "transfer":
+            raise BadArgument("operation 'transfer': it comes first: rdmacoll bench transfer ...")
         among("operation", operation, (*OPERATIONS, "all (alone)"))
     among("--dtype", arguments.dtype, ELEMENT_BYTES)
     among("--op", arguments.op, REDUCTIONS)

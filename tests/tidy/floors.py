@@ -134,10 +134,17 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.launcher": BELOW_LAUNCHER
     | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star", "agent", "command")},
     "rdmacoll.bench": ON_LAUNCHER,
+    "rdmacoll.bench.transfer": {
+        "rdmacoll.base",
+        "rdmacoll",
+        "rdmacoll.bench",
+        "rdmacoll.remote",
+        FACE,
+    },
     "rdmacoll.tune": ON_LAUNCHER | {"rdmacoll", "rdmacoll.bench"},
     "rdmacoll.plan": {"rdmacoll.base", "rdmacoll", "rdmacoll.bench"},
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "remote")}
-    | {"rdmacoll.bench", "rdmacoll.tune"}
+    | {"rdmacoll.bench", "rdmacoll.bench.transfer", "rdmacoll.tune"}
     | {"rdmacoll", "rdmacoll.plan"},
 }
 

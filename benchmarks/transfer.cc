@@ -1,0 +1,32 @@
+// One tensor from a process to a given tensor in another one, until the first knows that it is
+// there: csrc/remote beside two RPCs over the same transport, and beside a bare copy with a flag.
+//   transfer [reads] [rounds, default 15 [bytes ...]]
+// reads: the receiver reads the tensor before it answers.
+// Floor: benchmarks.
+#include <memory>
+
+#include "benchmarks/transfer/flag_way.h"
+#include "benchmarks/transfer/pairs.h"
+#include "benchmarks/transfer/remote_way.h"
+#include "benchmarks/transfer/rpc_ways.h"
+
+int main(int argc, char** argv) {
+  using namespace rdmacoll::bench;
+  const auto ours = [](const Place& place) { return std::make_unique<RemoteWay>(place); };
+  return compare(
+      {
+          {"rdma", ours},
+          {"rdma again", ours},
+          {"flag", [](const Place& place) { return std::make_unique<FlagWay>(place); }},
+          {"rpc weak",
+           [](const Place& place) {
+             return std::make_unique<WeakRpc>(place, Marshal::InItsBuffer);
+           }},
+          {"rpc weak, in the inbox",
+           [](const Place& place) {
+             return std::make_unique<WeakRpc>(place, Marshal::InTheInbox);
+           }},
+          {"rpc strong", [](const Place& place) { return std::make_unique<StrongRpc>(place); }},
+      },
+      argc, argv);
+}
