@@ -13,16 +13,16 @@ it, without its program's help and without a copy on the way:
 part. docs/REMOTE.md says what holds for rights, failures and memory.
 """
 
-from .devices import Device, device, lend
-from .errors import PeerError, RevokedError
-from .exposing import Exposure, empty, empty_like, expose
-from .mailboxes import Mailbox, Outbox, mailbox, open_mailbox
-from .opening import RemoteTensor, RemoteWork, address, open
+from .memory.devices import Device, device, lend
+from .memory.errors import PeerError, RevokedError
+from .memory.exposing import Exposure, empty, empty_like, expose
+from .memory.mailboxes import Mailbox, Outbox, mailbox, open_mailbox
+from .memory.opening import RemoteTensor, RemoteWork, address, open
+from .memory.process import stats
 from .placement.graph import Crossing
 from .placement.planning import Plan, plan
 from .placement.tracing import Trace, trace
 from .placement.transfers import Receiver, Sender
-from .process import stats
 from .versions.publishing import Publication, publish
 from .versions.subscribing import Subscription, subscribe
 

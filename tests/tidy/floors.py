@@ -112,13 +112,17 @@ def link_edges(tree: Tree) -> Iterator[str]:
 FACE = "rdmacoll (its face)"  # __init__.py and __main__.py
 BELOW_LAUNCHER = {"rdmacoll.base", "rdmacoll.launcher.base"}
 ON_LAUNCHER = BELOW_LAUNCHER | {FACE, "rdmacoll.launcher", "rdmacoll.launcher.command"}
+ON_MEMORY = {"rdmacoll.base", "rdmacoll", "rdmacoll.remote.memory"}
 PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.base": set(),
     "rdmacoll.debug": {"rdmacoll.base"},
     "rdmacoll": {"rdmacoll.base", "rdmacoll.debug"},
     "rdmacoll.info": {"rdmacoll.base", "rdmacoll"},
     "rdmacoll.elastic": {"rdmacoll.base", "rdmacoll"},
-    "rdmacoll.remote": {"rdmacoll.base", "rdmacoll"},
+    "rdmacoll.remote.memory": {"rdmacoll.base", "rdmacoll"},
+    "rdmacoll.remote.versions": ON_MEMORY,
+    "rdmacoll.remote.placement": ON_MEMORY,
+    "rdmacoll.remote": ON_MEMORY | {"rdmacoll.remote.versions", "rdmacoll.remote.placement"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from rdmacoll import remote
-from rdmacoll.remote.kind import Kind
+from rdmacoll.remote.memory.kind import Kind
 from rdmacoll.remote.versions.parts import Part, make_up
 from rdmacoll.remote.versions.reading import Reading
 from rdmacoll.remote.versions.table import Table, Told

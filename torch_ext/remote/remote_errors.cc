@@ -18,9 +18,9 @@ pybind11::object type_of(StatusCode code) {
     case StatusCode::Timeout:
       return py::reinterpret_borrow<py::object>(PyExc_TimeoutError);
     case StatusCode::Aborted:
-      return py::module_::import("rdmacoll.remote.errors").attr("RevokedError");
+      return py::module_::import("rdmacoll.remote").attr("RevokedError");
     default:
-      return py::module_::import("rdmacoll.remote.errors").attr("PeerError");
+      return py::module_::import("rdmacoll.remote").attr("PeerError");
   }
 }
 

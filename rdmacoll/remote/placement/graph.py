@@ -18,7 +18,7 @@ from torch.func import functional_call
 from torch.fx import Graph, GraphModule, Interpreter, Node
 from torch.fx.passes.shape_prop import TensorMetadata
 
-from ..kind import Kind
+from ..memory.kind import Kind
 
 Cut = str | Sequence[str] | Callable[[Node], int]
 

@@ -16,8 +16,8 @@ from torch.fx import GraphModule
 
 from rdmacoll.base.byte_sizes import text_of_size
 
-from ..checks import check_name, check_timeout
-from ..opening import DEFAULT_TIMEOUT_S
+from ..memory.checks import check_name, check_timeout
+from ..memory.opening import DEFAULT_TIMEOUT_S
 from .graph import Crossing, Cut, crossings, stage_module
 from .slots import SlotLayout
 from .transfers import Receiver, Sender, check_kind, check_names, check_value

@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 import torch
 import torch.distributed as dist
 
-from ..errors import PeerError
-from ..exposing import Exposure, empty, expose
-from ..kind import Kind, encode_kinds
-from ..layout import Layout, padded
-from ..opening import RemoteTensor, open
+from ..memory.errors import PeerError
+from ..memory.exposing import Exposure, empty, expose
+from ..memory.kind import Kind, encode_kinds
+from ..memory.layout import Layout, padded
+from ..memory.opening import RemoteTensor, open
 
 SLOTS = 2
 DIGEST_BYTES = 32

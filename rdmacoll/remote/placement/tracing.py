@@ -13,9 +13,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from ..checks import check_name, check_timeout
-from ..kind import Kind, decode_kinds, encode_kinds, kind_of
-from ..opening import DEFAULT_TIMEOUT_S
+from ..memory.checks import check_name, check_timeout
+from ..memory.kind import Kind, decode_kinds, encode_kinds, kind_of
+from ..memory.opening import DEFAULT_TIMEOUT_S
 from .graph import some
 from .slots import SlotLayout
 from .transfers import Receiver, Sender, check_names, check_value

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from ..checks import check_tensor, check_timeout
-from ..errors import PeerError
-from ..kind import Kind, kind_of
-from ..mailboxes import mailbox, open_mailbox
-from ..opening import RemoteWork
-from ..process import face
+from ..memory.checks import check_tensor, check_timeout
+from ..memory.errors import PeerError
+from ..memory.kind import Kind, kind_of
+from ..memory.mailboxes import mailbox, open_mailbox
+from ..memory.opening import RemoteWork
+from ..memory.process import face
 from .slots import SlotReceiver, SlotSender, Tensors, left
 
 LOOK_S = 1.0  # so often who waits for a letter looks whether its sender is still there

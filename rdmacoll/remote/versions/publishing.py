@@ -9,10 +9,10 @@ from __future__ import annotations
 import torch
 import torch.distributed as dist
 
-from ..checks import check_name, check_timeout
-from ..kind import Kind, kind_of
-from ..opening import DEFAULT_TIMEOUT_S
-from ..process import backend, face
+from ..memory.checks import check_name, check_timeout
+from ..memory.kind import Kind, kind_of
+from ..memory.opening import DEFAULT_TIMEOUT_S
+from ..memory.process import backend, face
 from .sharding import State, form_of, local_of, mesh_of, on_all, part_of
 from .table import Table, Told, table_name
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from ..kind import Kind
-from ..layout import Layout, padded
+from ..memory.kind import Kind
+from ..memory.layout import Layout, padded
 from .parts import Part
 from .table import Table
 

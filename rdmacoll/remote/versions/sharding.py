@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard, TypeVar, cast
 import torch
 import torch.distributed as dist
 
-from ..checks import check_tensor
+from ..memory.checks import check_tensor
 from .parts import Part, make_up
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as dist
 
-from ..checks import check_name, check_timeout
-from ..errors import PeerError
-from ..kind import decode
-from ..opening import DEFAULT_TIMEOUT_S, Owner, RemoteTensor, RemoteWork, open_raw, owner_of
-from ..process import backend, face
+from ..memory.checks import check_name, check_timeout
+from ..memory.errors import PeerError
+from ..memory.kind import decode
+from ..memory.opening import DEFAULT_TIMEOUT_S, Owner, RemoteTensor, RemoteWork, open_raw, owner_of
+from ..memory.process import backend, face
 from .parts import Part
 from .reading import Reading
 from .sharding import State, form_of, like, mesh_of, on_all, part_of
@@ -127,7 +127,7 @@ class Subscription:
             if min(have.values()) == target:
                 return target
             if deadline.left() == 0:
-                raise TimeoutError(self._why_late(reading, least, deadline))
+                raise self._late(least, deadline, self._seen(reading))
             if have == before:
                 time.sleep(LOOK_AGAIN_S)
 
@@ -149,18 +149,23 @@ class Subscription:
         except BaseException as error:
             self._reading = None  # what is under way may write to its memory still
             if isinstance(error, TimeoutError):
-                raise TimeoutError(self._why_late(reading, newer_than + 1, deadline)) from error
+                raise self._late(newer_than + 1, deadline, str(error)) from error
             raise
 
-    def _why_late(self, reading: Reading, least: int, deadline: Deadline) -> str:
+    def _late(self, least: int, deadline: Deadline, why: str) -> TimeoutError:
+        return TimeoutError(
+            f"no version of {self.name!r} newer than {least - 1} came whole within "
+            f"{deadline.timeout} s: {why}"
+        )
+
+    def _seen(self, reading: Reading) -> str:
         seen = ", ".join(
             f"{self._owners[owner].who} had {version or 'none'}"
             for owner, version in reading.versions.items()
         )
         return (
-            f"no version of {self.name!r} newer than {least - 1} came whole within "
-            f"{deadline.timeout} s: {seen}; each rank that publishes has to call update() at "
-            "the same steps, and no sooner again than its part can be read"
+            f"{seen}; each rank that publishes has to call update() at the same steps, and no "
+            "sooner again than its part can be read"
         )
 
     def _allocate(self, bytes: int) -> torch.Tensor:

@@ -7,9 +7,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import PeerError
-from ..kind import Kind, decode
-from ..layout import Layout
+from ..memory.errors import PeerError
+from ..memory.kind import Kind, decode
+from ..memory.layout import Layout
 from .parts import Part, make_up
 
 

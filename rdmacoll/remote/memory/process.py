@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import torch.distributed as dist
 
-from .._extension import extension
-from ..failure import backend_of
+from ..._extension import extension
+from ...failure import backend_of
 
 if TYPE_CHECKING:
-    from .._C import RdmaBackend, Remote
+    from ..._C import RdmaBackend, Remote
 
 _lock = threading.Lock()
 _faces: dict[int, Remote] = {}  # by endpoint

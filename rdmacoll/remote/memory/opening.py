@@ -15,7 +15,7 @@ from .kind import Kind, decode, kind_of
 from .process import backend, face
 
 if TYPE_CHECKING:
-    from .. import _C
+    from ... import _C
 
 DEFAULT_TIMEOUT_S = 60.0
 

@@ -1,0 +1,1 @@
+"""Tensors of other processes: exposed, opened, read, written, allocated and posted."""
