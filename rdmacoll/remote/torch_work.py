@@ -93,7 +93,7 @@ class RdmaWork(dist.Work):
         if error is None:
             self._future.set_result([])
         else:
-            self._future.set_exception(error)  # type: ignore[arg-type]  # the hint of torch is wrong
+            self._future.set_exception(error)  # type: ignore[arg-type]  # torch's hint
 
 
 def _failure(work: RemoteWork) -> Exception | None:

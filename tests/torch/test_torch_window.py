@@ -119,6 +119,18 @@ def test_memory_of_a_rank_of_the_host_is_mapped() -> None:
     dist.barrier()
 
 
+@distributed(2, 4, gloo_lacks=LACKS)
+def test_what_cannot_be_mapped_says_so() -> None:
+    _, world = me()
+    with window(memory()) as made:
+        for other in range(world):
+            if made.get_attr(other).access_type.name == "UNIFIED":
+                assert made.map_remote_tensor(other).shape == (ELEMENTS,)
+            else:
+                with pytest.raises(NotImplementedError, match=f"rank {other} is on another host"):
+                    made.map_remote_tensor(other)
+
+
 @distributed(2, gloo_lacks=LACKS)
 def test_windows_one_after_another_and_at_once() -> None:
     rank, _ = me()
