@@ -22,6 +22,7 @@
 #include "torch_ext/join/process.h"
 #include "torch_ext/planned_group.h"
 #include "torch_ext/remote/remote_face.h"
+#include "torch_ext/remote/window.h"
 #include "torch_ext/tensors/operand_trace.h"
 #include "torch_ext/tensors/pins.h"
 
@@ -217,6 +218,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   bind_trace(module);
   bind_planned_group(module);
   bind_remote(module);
+  bind_window(module);
   module.def(
       "create",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,

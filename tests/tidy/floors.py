@@ -75,7 +75,7 @@ SEES: dict[str, set[str]] = {
     | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap")},
     "torch_ext/remote": ENGINE
     | REMOTE
-    | {f"torch_ext/{room}" for room in ("base", "tensors", "backend")},
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "backend")},
     "torch_ext": ENGINE
     | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap", "backend", "remote")}
     | {"csrc/plan/selection", "csrc/plan/cost", "csrc/plan/choice", "csrc/transport/verbs"},

@@ -18,7 +18,7 @@ from rdmacoll import _create
 
 OURS = "has no such group before torch 2.15"
 SOON = datetime.timedelta(seconds=1)
-RENUMBERS = hasattr(dist.Backend, "supports_reconfigure")
+RENUMBERS = hasattr(torch._C._distributed_c10d.Backend, "supports_reconfigure")
 
 
 def without_ranks(name: str, place: tuple[int, int] | None = None) -> Any:

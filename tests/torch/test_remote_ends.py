@@ -154,3 +154,21 @@ def test_the_death_of_a_reader_harms_nobody() -> None:
     assert (there.read() == 1 - rank).all()
     meet({1 - rank})
     exposure.revoke()
+
+
+@distributed(2, dies=(1,), gloo_lacks=LACKS)
+def test_the_death_of_a_writer_leaves_what_it_has_notified() -> None:
+    rank, _ = me()
+    memory = remote.empty(1 << 20, access="rw")
+    exposure = remote.expose(memory, "written", access="rw")
+    there = remote.open("written", on=1 - rank)
+    there.write(torch.ones(1 << 20), notify=1 + rank)
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert raises_peer_error(there)
+    end = time.monotonic() + 20
+    while remote.stats()["openings"] > 0 and time.monotonic() < end:
+        time.sleep(0.001)
+    assert remote.stats()["openings"] == 0
+    assert exposure.notified == 2 and (memory == 1).all()

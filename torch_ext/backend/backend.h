@@ -89,6 +89,11 @@ class RdmaBackend final : public c10d::Backend {
   }
 #endif
 
+  // --- memory of the other ranks: torch_ext/remote/window.cc ------------------------------------
+  bool supportsWindow() const RDMACOLL_OVERRIDE_OF_WINDOW { return true; }
+  c10::intrusive_ptr<WindowBase> new_window(const std::optional<at::Tensor>& tensor)
+      RDMACOLL_OVERRIDE_OF_WINDOW;
+
   // --- memory: heap_allocator.h -----------------------------------------------------------------
   bool supportsTensorAlloc(c10::DeviceIndex) override { return true; }
   at::Tensor allocateTensor(long size, at::TensorOptions options) override;

@@ -6,6 +6,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <cmath>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -33,9 +34,15 @@ struct FreeInItsProcess {
   }
 };
 
-at::Tensor bytes_at(std::byte* data, uint64_t bytes, std::shared_ptr<void> keeps) {
-  return at::from_blob(data, {static_cast<int64_t>(bytes)}, FreeInItsProcess{std::move(keeps)},
-                       at::TensorOptions().dtype(at::kByte));
+// Those that there are, by endpoint.
+struct Faces {
+  std::mutex mutex;
+  std::map<uint64_t, std::weak_ptr<RemoteFace>> by_endpoint;
+};
+
+Faces& faces() {
+  static Faces& of_process = *new Faces;  // threads may outlive what the process destroys
+  return of_process;
 }
 
 // What a wait needs: no GIL, and an ear for Ctrl-C.
@@ -57,6 +64,11 @@ auto without_gil(Call call) {
 }
 
 }  // namespace
+
+at::Tensor bytes_at(std::byte* data, uint64_t bytes, std::shared_ptr<void> keeps) {
+  return at::from_blob(data, {static_cast<int64_t>(bytes)}, FreeInItsProcess{std::move(keeps)},
+                       at::TensorOptions().dtype(at::kByte));
+}
 
 // --- works and what is open ----------------------------------------------------------------------
 
@@ -161,6 +173,19 @@ RemoteFace::RemoteFace(const RdmaBackend& backend) : forks_(ProcessLife::instanc
   const EngineContext& context = communicator.context();
   remote_ = std::make_unique<Remote>(RemoteContext{
       context.transports, context.sessions, context.progress, context.clock, communicator.keeps()});
+}
+
+RemoteFacePtr RemoteFace::make(const RdmaBackend& backend) {
+  auto made = std::make_shared<RemoteFace>(backend);
+  const std::lock_guard lock(faces().mutex);
+  faces().by_endpoint[endpoint_of(backend)] = made;
+  return made;
+}
+
+RemoteFacePtr RemoteFace::known(const RdmaBackend& backend) {
+  const std::lock_guard lock(faces().mutex);
+  const auto found = faces().by_endpoint.find(endpoint_of(backend));
+  return found != faces().by_endpoint.end() ? found->second.lock() : nullptr;
 }
 
 void RemoteFace::keep(WorkPtr work, UsedByWork used) {
@@ -297,7 +322,7 @@ void bind_remote(pybind11::module_& module) {
       .def("begin", &RemotePublication::begin)
       .def("complete", &RemotePublication::complete);
   py::class_<RemoteFace, RemoteFacePtr>(module, "Remote")
-      .def(py::init<const RdmaBackend&>())
+      .def(py::init(&RemoteFace::make))
       .def_static("endpoint_of", &RemoteFace::endpoint_of)
       .def("allocate", &RemoteFace::allocate)
       .def("holds", &RemoteFace::holds)

@@ -26,6 +26,9 @@ class RemoteFace;
 class RemoteOpened;
 using RemoteFacePtr = std::shared_ptr<RemoteFace>;
 
+// Bytes as a tensor, which holds what keeps them.
+at::Tensor bytes_at(std::byte* data, uint64_t bytes, std::shared_ptr<void> keeps);
+
 // What a work uses until it has ended: what was open may not be closed, nor the tensor freed.
 struct UsedByWork {
   std::shared_ptr<const RemoteOpened> opened{};
@@ -120,6 +123,9 @@ class RemotePublication {
 class RemoteFace : public std::enable_shared_from_this<RemoteFace> {
  public:
   // One for all groups that stand on the same endpoint (endpoint_of).
+  static RemoteFacePtr make(const RdmaBackend& backend);
+  // The one that was made; nullptr: none was, so no memory of this process is remote.
+  static RemoteFacePtr known(const RdmaBackend& backend);
   explicit RemoteFace(const RdmaBackend& backend);
   // What tells endpoints apart.
   static uint64_t endpoint_of(const RdmaBackend& backend);

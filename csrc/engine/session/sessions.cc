@@ -218,10 +218,10 @@ bool Sessions::release_ended() {
     const auto is_it = [&](const auto& entry) { return entry.second == session; };
     std::erase_if(by_peer_, is_it);
     std::erase_if(by_address_, is_it);
+    if (responder_ != nullptr) responder_->note_end(session);  // it still reads its lines
     const Link& link = session->link();
     transports_.release_region(link.own_slab.id, Release::Withdraw);
     link.transport->close_region(link.peer, link.slab.id);
-    if (responder_ != nullptr) responder_->note_end(session);
   }
   return true;
 }
