@@ -122,6 +122,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.remote.memory": {"rdmacoll.base", "rdmacoll"},
     "rdmacoll.remote.versions": ON_MEMORY,
     "rdmacoll.remote.placement": ON_MEMORY,
+    "rdmacoll.remote.faces": ON_MEMORY | {"rdmacoll.remote"},
     "rdmacoll.remote": ON_MEMORY | {"rdmacoll.remote.versions", "rdmacoll.remote.placement"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,

@@ -31,7 +31,7 @@ from torch.distributed._transport import (  # noqa: E402
     wait_all,
 )
 
-from rdmacoll.remote.torch_transport import RdmaRemoteBuffer, RdmaTransport  # noqa: E402
+from rdmacoll.remote.faces.torch_transport import RdmaRemoteBuffer, RdmaTransport  # noqa: E402
 
 LACKS = "is no transport"
 ELEMENTS = 100_003
@@ -281,7 +281,7 @@ def test_the_calls_are_torchs() -> None:
 def test_an_older_torch_is_named() -> None:
     script = (
         "import sys; sys.modules['torch.distributed._transport'] = None; "
-        "import rdmacoll.remote; import rdmacoll.remote.torch_transport"
+        "import rdmacoll.remote; import rdmacoll.remote.faces.torch_transport"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "ImportError" in done.stderr and "torch 2.15" in done.stderr, done.stderr

@@ -20,7 +20,7 @@ from harness import distributed
 from test_torch_transport import LACKS, exchange, told, values
 
 from rdmacoll import remote
-from rdmacoll.remote.torch_transport import RdmaTransport
+from rdmacoll.remote.faces.torch_transport import RdmaTransport
 
 
 @distributed(2, gloo_lacks=LACKS)

@@ -13,8 +13,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from .checks import check_timeout
-from .opening import RemoteWork
+from ..memory.checks import check_timeout
+from ..memory.opening import RemoteWork
 
 LOOK_AGAIN = timedelta(milliseconds=1)
 

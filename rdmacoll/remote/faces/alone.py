@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import torch.distributed as dist
 
-from .._agent import own_agent
-from .._create import create
-from ..failure import CPU
+from ..._agent import own_agent
+from ..._create import create
+from ...failure import CPU
 
 
 def default_group_or_own() -> dist.ProcessGroup:

@@ -18,12 +18,12 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
+from ..memory.checks import check_tensor, check_timeout
+from ..memory.exposing import Exposure, empty, expose
+from ..memory.opening import RemoteTensor, RemoteWork, address, open
+from ..memory.process import face
 from .alone import default_group_or_own
-from .checks import check_tensor, check_timeout
 from .descriptors import RdmaRemoteBuffer, Url, decode, encode
-from .exposing import Exposure, empty, expose
-from .opening import RemoteTensor, RemoteWork, address, open
-from .process import face
 from .torch_work import LOOK_AGAIN, RdmaWork
 from .transport_memory import RdmaMemory, RdmaMemoryView, RdmaMutableMemoryView, Registration
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
+from ..memory.exposing import Exposure
 from .descriptors import RdmaRemoteBuffer
-from .exposing import Exposure
 
 if TYPE_CHECKING:
     from .torch_transport import RdmaTransport

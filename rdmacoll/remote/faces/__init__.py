@@ -1,0 +1,1 @@
+"""Interfaces of torch over remote memory, found by its entry points."""
