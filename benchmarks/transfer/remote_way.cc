@@ -21,7 +21,9 @@ void RemoteSide::expose(const std::string& name, const RemoteMemoryPtr& memory) 
   need(remote_->expose({.name = name, .bytes = memory->bytes(), .is_writable = true}, memory, 0));
 }
 
-void RemoteSide::revoke(const std::string& name) { need(remote_->revoke(name, kTimeoutMs, {})); }
+void RemoteSide::revoke(const std::string& name) {
+  need(remote_->revoke(name, kTimeoutMs, {}).status());
+}
 
 OpenedPtr RemoteSide::open(const std::string& name) {
   const int other = 1 - place_.rank();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "csrc/base/check.h"
+#include "csrc/engine/session/fence.h"
 #include "csrc/engine/session/read_write.h"
 #include "csrc/remote/fields.h"
 #include "csrc/remote/remote.h"
@@ -291,12 +292,18 @@ WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
   });
 }
 
-// The answer comes from its linker's thread, which has seen the request after what was written.
+// An answer comes from its linker's thread, which has seen the request after what was written.
 WorkPtr Remote::fence(const OpenedPtr& opened, int64_t timeout_ms) {
   if (const Status failure = opened->failure(); !failure.ok()) return ended(failure);
-  const RequestPtr made = request({{fields::kDo, fields::kFence}}, timeout_ms);
-  const Status submitted = context_.sessions.submit(*opened->session, made);
-  return submitted.ok() ? made->work : ended(submitted);
+  auto fence = std::make_unique<Fence>();
+  const WorkPtr work = fence->work = std::make_shared<Work>();
+  fence->deadline_ns = deadline_ns(timeout_ms);
+  if (opened->session->link().slab.base == nullptr) {
+    fence->then = request({{fields::kDo, fields::kFence}}, timeout_ms);
+    fence->then->work = work;
+  }
+  const Status submitted = context_.sessions.submit(*opened->session, std::move(fence));
+  return submitted.ok() ? work : ended(submitted);
 }
 
 }  // namespace rdmacoll

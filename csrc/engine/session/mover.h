@@ -22,6 +22,8 @@ struct Way {
   Landings& landings;
   // Whether all that is to be notified of in the same line before this has been.
   bool may_notify = true;
+  // Whether all that was asked for before this has ended.
+  bool is_first = false;
 };
 
 class Mover {

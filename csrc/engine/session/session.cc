@@ -167,18 +167,27 @@ bool Session::move(std::vector<Completion>& finished) {
     Transfer& transfer = *transfers_[i];
     const auto line = transfer.notifies();
     const bool may_notify = !line || !owed.test(*line);
-    const Transfer::State state = transfer.advance({link_, staging_, landings_, may_notify});
+    const Transfer::State state =
+        transfer.advance({link_, staging_, landings_, may_notify, i == 0});
     if (const auto still = transfer.notifies()) owed.set(*still);
     moved |= state != Transfer::State::Waits;
     if (state != Transfer::State::Ended) {
       ++i;
       continue;
     }
-    const bool is_judged = transfer.status().ok() && transfer.verdict != nullptr;
-    finished.push_back({transfer.work, is_judged ? transfer.verdict() : transfer.status()});
+    end(transfer, finished);
     transfers_.erase(transfers_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return moved;
+}
+
+void Session::end(Transfer& transfer, std::vector<Completion>& finished) {
+  const bool is_judged = transfer.status().ok() && transfer.verdict != nullptr;
+  const Status how = is_judged ? transfer.verdict() : transfer.status();
+  if (!how.ok() || transfer.then == nullptr) return finished.push_back({transfer.work, how});
+  const std::lock_guard lock(mutex_);
+  std::string text = transfer.then->text;
+  outgoing_.push_back({{.number = ++requests_}, std::move(text), std::move(transfer.then)});
 }
 
 // A transfer that the transport is at cannot end before it, whatever its deadline: it has the

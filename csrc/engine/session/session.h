@@ -29,15 +29,6 @@
 
 namespace rdmacoll {
 
-// A request, and what comes back. The reply may be read once the work has ended well.
-struct Request {
-  WorkPtr work;
-  std::string text;
-  std::string reply{};
-  int64_t deadline_ns = 0;
-};
-using RequestPtr = std::shared_ptr<Request>;
-
 class Session {
  public:
   // How much memory this process gives the other of such a transport.
@@ -102,6 +93,7 @@ class Session {
   bool send();
   bool take_messages(std::vector<Completion>& finished, std::vector<Asked>& asked);
   bool move(std::vector<Completion>& finished);
+  void end(Transfer& transfer, std::vector<Completion>& finished);
 
   const Link link_;
   const std::shared_ptr<const SharedSegment> own_memory_;

@@ -1,9 +1,11 @@
-// Transfer: a read or a write of a peer's memory that is under way. What it moves, and when it has
-// ended, each kind says in a file of its own. Floor: engine/session. Thread: the driver.
+// Request: what another process is asked. Transfer: a read or a write of its memory that is under
+// way: what it moves, and when it has ended, each kind says in a file of its own. Floor:
+// engine/session. Thread: the driver.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,6 +14,15 @@
 #include "csrc/engine/work/work.h"
 
 namespace rdmacoll {
+
+// A request, and what comes back. The reply may be read once the work has ended well.
+struct Request {
+  WorkPtr work;
+  std::string text;
+  std::string reply{};
+  int64_t deadline_ns = 0;
+};
+using RequestPtr = std::shared_ptr<Request>;
 
 class Transfer {
  public:
@@ -40,6 +51,9 @@ class Transfer {
   int64_t deadline_ns = 0;
   // What is looked at when it has ended well; nullptr: nothing is.
   std::function<Status()> verdict{};
+  // What the other process is asked once it has ended well, of the same work, which ends with the
+  // reply; nullptr: nothing is.
+  RequestPtr then{};
 
  protected:
   Status status_;

@@ -91,8 +91,8 @@ def expose(
     """Lets all of the job open the tensor under this name, to read ("r") or also write it ("rw").
 
     The tensor lies in memory of remote.empty(), or is a part of one. move: moves one that does not
-    into such memory first, in place: shape and values stay, and views move with it. group: by which
-    others are reached; None is the default group. Any thread.
+    into such memory first, in place: shape and values stay; views that were made of it before keep
+    the old memory. group: by which others are reached; None is the default group. Any thread.
     Raises ValueError for a name that is taken, a tensor that is elsewhere without move=True or not
     contiguous, and for access="rw" to memory that was made for reading.
     """

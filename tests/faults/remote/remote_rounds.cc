@@ -99,7 +99,8 @@ Status RemoteProcess::read_version() {
   if (going_on_ != nullptr) return Status();
   const auto version = std::make_shared<uint64_t>(0);
   const Status status =
-      finish(remote_->snapshot(model_of_owner_, buffer_.data(), counted_, version, limit_ms()));
+      finish(remote_->snapshot(model_of_owner_, buffer_.data(), kModelBytes,
+                               {{.bytes = kModelBytes}}, counted_, version, limit_ms()));
   if (!status.ok() || *version == 0) return status;
   counted_ = *version;
   const auto is_of_it = [&](std::byte byte) { return byte == value_of_version(counted_); };
@@ -119,7 +120,9 @@ Status RemoteProcess::expose_and_revoke() {
   const Status exposed = remote_->expose({.name = "revoked", .bytes = kRemoteBytes}, bytes_, 0);
   if (!exposed.ok()) wrong(exposed.message());
   usleep(kPauseUs);
-  return remote_->revoke("revoked", limit_ms(), {});
+  auto late = remote_->revoke("revoked", limit_ms(), {});
+  if (!late.status().ok() || late.value().empty()) return late.status();
+  return Status(StatusCode::Timeout, late.value()[0] + " has not stopped in time");
 }
 
 Status RemoteProcess::read_until_revoked() {

@@ -45,10 +45,12 @@ Status RemoteProcess::see_the_end() {
 
 // What needs its program, or its threads, is over in time. Data may come: they are nobody's work.
 Status RemoteProcess::see_the_stop() {
-  const WorkPtr fence = remote_->fence(bytes_of_.at(what_.victim), kNearMs);
-  const Status status = remote_->wait(*fence, -1, {});
+  const OpenedPtr there = bytes_of_.at(what_.victim);
+  const bool is_mapped = there->session->link().slab.base != nullptr;  // so a fence asks nobody
+  const Status fenced = remote_->wait(*remote_->fence(there, kNearMs), -1, {});
+  if (!is_mapped) check_error(fenced);
+  const Status status = open(what_.victim, "box", kNearMs).status();
   check_error(status);
-  check_error(open(what_.victim, "box", kNearMs).status());
   return status;
 }
 

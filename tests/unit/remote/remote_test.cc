@@ -93,8 +93,9 @@ TEST_P(RemoteTest, AFenceComesBehindWhatWasWritten) {
     }
     const OpenedPtr x = p.open("x", 1);
     const std::vector<std::byte> data(8 << 20, std::byte{3});
-    p.good(p.remote().write(x, 0, data.data(), data.size(), 0, kSoonMs));
+    const WorkPtr write = p.remote().write(x, 0, data.data(), data.size(), 0, kSoonMs);
     p.good(p.remote().fence(x, kSoonMs));
+    EXPECT_TRUE(write->done());
     p.meet();
     p.meet();
   });
