@@ -172,7 +172,7 @@ Status RdmaWindow::take_back(int64_t timeout_ms, const InterruptCheck& interrupt
   Status failure;
   const WithoutGil without_gil;
   for (const Peer& of_rank : peers) {
-    const Status revoked = face_->remote().revoke(of_rank.exposed, timeout_ms, interrupt);
+    const Status revoked = face_->remote().revoke(of_rank.exposed, timeout_ms, interrupt).status();
     if (failure.ok()) failure = revoked;
   }
   return failure;
@@ -325,7 +325,7 @@ at::Tensor RdmaWindow::map_remote_tensor(int64_t rank) {
                             " is on another host, whose memory cannot be mapped; read it with "
                             "rdmacoll.remote"));
   }
-  const at::Tensor bytes = bytes_at(use->memory->region.base + opened->offset, tensor_.nbytes(),
+  const at::Tensor bytes = bytes_at(use->memory->region.base + opened->as.offset, tensor_.nbytes(),
                                     std::make_shared<Keeps>(face_, use->memory));
   return bytes.view(tensor_.scalar_type()).view(tensor_.sizes());
 }
