@@ -61,14 +61,10 @@ Status Remote::expose(ExposureInfo info, RemoteMemoryPtr memory, uint64_t offset
   return Status();
 }
 
-namespace {
-
-Status not_exposed(const std::string& name) {
+Status Remote::not_exposed(const std::string& name) {
   return Status(StatusCode::InvalidArgument,
                 "this process exposes nothing under name='" + name + "'");
 }
-
-}  // namespace
 
 std::shared_ptr<Exposure> Remote::exposure(const std::string& name) const {
   const std::lock_guard lock(mutex_);

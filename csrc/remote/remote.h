@@ -143,6 +143,7 @@ class Remote final : public Responder {
                                               const InterruptCheck& interrupt);
   std::vector<std::shared_ptr<Exposure>> exposures_in(const RemoteMemoryPtr& memory) const;
   std::shared_ptr<Exposure> exposure(const std::string& name) const;
+  static Status not_exposed(const std::string& name);
   Result<std::string> ask(const SessionPtr& session, const TaggedFields& what, int64_t timeout_ms,
                           const InterruptCheck& interrupt);
   RequestPtr request(const TaggedFields& what, int64_t timeout_ms) const;

@@ -18,11 +18,6 @@ constexpr std::chrono::milliseconds kAskToStopAgain{1};
 // and this process itself.
 constexpr int64_t kBesideMs = 1000;
 
-Status not_exposed(const std::string& name) {
-  return Status(StatusCode::InvalidArgument,
-                "this process exposes nothing under name='" + name + "'");
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> Remote::revoke(const std::string& name, int64_t timeout_ms,
