@@ -159,6 +159,23 @@ def dead_headers(tree: Tree) -> Iterator[str]:
             yield f"{path}:1: nobody includes it"
 
 
+OWN = re.compile(r"^(?:constexpr .*?\b(k\w+)\b[ {\[]|(?!\s|namespace)([\w:<>,&* ]+ [&*]?\w+\(.*))")
+
+
+def own_names(tree: Tree) -> Iterator[str]:
+    """The sanitizers build a folder's files as one, where each name is defined once."""
+    first: dict[tuple[Path, str], Path] = {}
+    for path in sorted(tree.select({".cc"}, "csrc/", "torch_ext/")):
+        is_own = False
+        for line, text in tree.lines(path):
+            is_own = (is_own or text == "namespace {") and text != "}  // namespace"
+            match = OWN.match(text) if is_own else None
+            name = match and (match[1] or match[2])
+            if name and first.setdefault((path.parent, name), path) != path:
+                also = first[path.parent, name]
+                yield f"{path}:{line}: {also} defines this, too; give it another name: {name}"
+
+
 def tests_exist(tree: Tree) -> Iterator[str]:
     """Every floor that has code has tests: a folder of its own, or for transports the contract."""
     for floor in sorted({path.parent for path in tree.select({".cc"}, "csrc/")}):
@@ -211,6 +228,7 @@ RULES: list[Rule] = [
     links,
     named_files,
     dead_headers,
+    own_names,
     tests_exist,
     test_names,
     packages,

@@ -208,6 +208,23 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
     ),
     (rules.touches, without(ALGORITHM, "csrc/plan/plan.h") | MENTIONS, None),
     (
+        rules.own_names,
+        {
+            "csrc/plan/a.cc": "namespace {\nconstexpr int kMost{1};\n}  // namespace\n",
+            "csrc/plan/b.cc": "namespace {\n\nconstexpr long kMost = 2;\n}  // namespace\n",
+        },
+        "csrc/plan/b.cc:3: csrc/plan/a.cc defines this, too; give it another name: kMost",
+    ),
+    (
+        rules.own_names,
+        {
+            "csrc/plan/a.cc": "namespace {\nvoid f(int i) {}\n}  // namespace\n",
+            "csrc/plan/b.cc": "namespace {\nvoid f(long i) {}\n}  // namespace\nvoid f(int i) {}\n",
+            "csrc/base/c.cc": "namespace {\nvoid f(int i) {}\n}  // namespace\n",
+        },
+        None,
+    ),
+    (
         rules.virtuals,
         {"csrc/transport/transport.h": "  virtual void f() = 0;\n" * 21},
         "csrc/transport/transport.h:1: 21 virtual functions, more than 20",
