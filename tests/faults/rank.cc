@@ -41,7 +41,7 @@ class Process {
     }
     group_.reset();
     endpoint_.reset();
-    if (!(Holdings() == before)) wrong("descriptors or threads are left");
+    if (const std::string left = not_as(before); !left.empty()) wrong(left);
     _exit(0);
   }
 

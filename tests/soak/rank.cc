@@ -94,7 +94,7 @@ class Process {
       if (rounds == kWarmRounds) warm = Holdings(), warm_memory = Resident::now();
     }
     if (rounds <= kWarmRounds) wrong("too few rounds to judge by");
-    if (!(Holdings() == warm)) wrong("groups leave descriptors or threads");
+    if (const std::string left = not_as(warm); !left.empty()) wrong("groups leave " + left);
     const Resident growth = Resident::now() - warm_memory;
     if (growth.own_kb > kOwnGrowthMaxKb || growth.shared_kb > kSharedGrowthMaxKb) {
       wrong("memory grew: " + growth.text());
@@ -102,7 +102,8 @@ class Process {
     if (all_->heap()->stats().allocated_bytes != 0) wrong("something is left in the heap");
     all_.reset();
     endpoint_.reset();
-    if (!(Holdings() == before)) wrong("the endpoint leaves descriptors or threads");
+    if (const std::string left = not_as(before); !left.empty())
+      wrong("the endpoint leaves " + left);
     if (rank_ == 0) {
       std::printf(
           "%d ranks, seed %llu: %d rounds, %d groups, %llu operations, %d forks, %llu "

@@ -36,7 +36,7 @@ void RemoteProcess::run() {
   }
   if (!is_victim() || what_.fault == Fault::Stop) go_on();
   end();
-  if (!(Holdings() == before)) wrong("descriptors or threads are left");
+  if (const std::string left = not_as(before); !left.empty()) wrong(left);
   _exit(0);
 }
 
