@@ -200,6 +200,8 @@ def test_wrong_arguments() -> None:
         (lambda: remote.device(on=rank), ValueError, "is this rank itself"),
         (lambda: remote.device(), ValueError, "give one of the two"),
         (lambda: remote.device(on=1 - rank).empty(-1), ValueError, "negative dimension"),
+        (lambda: remote.device(on=1 - rank).empty(2**62), ValueError, "is the most"),
+        (lambda: remote.empty(2**62), ValueError, "is the most"),
         (lambda: remote.mailbox("taken"), ValueError, "has a mailbox of name='taken' already"),
         (lambda: remote.mailbox(""), ValueError, "a name has 1 to 255"),
         (lambda: remote.mailbox(3), TypeError, "name is a int"),

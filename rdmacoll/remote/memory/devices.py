@@ -1,6 +1,6 @@
 """Another process's memory as a device: one allocates there, and reads and writes what one has.
 
-Floor: remote. The owner of the memory lends some, and need not know what is in it.
+The owner of the memory lends some, and need not know what is in it.
 """
 
 from __future__ import annotations

@@ -70,10 +70,10 @@ class Exposure:
     def revoke(self, timeout: float = 10.0) -> list[str]:
         """Takes the name back, and has all who opened it stop; theirs raises RevokedError then.
 
-        timeout: in seconds, for those who are still reading or writing. Who has not stopped by then
-        is cut off, and is in the list that comes back: what they still write changes nothing in the
-        tensor, which this process must not write while this runs. Then what else is exposed of the
-        same memory has to be opened anew by everybody. Any thread.
+        timeout: in seconds, for those who are still reading or writing. The list names who has not
+        stopped by then. Who of them may write is cut off: what they still write changes nothing in
+        the tensor. This process must not write there while this runs, and everybody has to open
+        anew what else is exposed of the same memory. Any thread.
         Raises ValueError if it was revoked before, and OSError if there is no memory to cut off
         with: the tensor's bytes are copied.
         """

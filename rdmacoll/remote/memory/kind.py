@@ -12,6 +12,7 @@ import torch
 from .errors import PeerError
 
 MOST_DIMENSIONS = 64
+MOST_BYTES = 1 << 56  # as remote_opened.cc takes them
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,14 @@ def kind_of(tensor: torch.Tensor) -> Kind:
 
 
 def kind_to_make(size: tuple[int | tuple[int, ...], ...], dtype: torch.dtype | None) -> Kind:
-    """As the arguments of an empty() say. Raises ValueError for a negative dimension."""
+    """As the arguments of an empty() say. Raises ValueError for what no tensor can have."""
     sizes = [n for part in size for n in (part if isinstance(part, tuple | list) else (part,))]
     if any(n < 0 for n in sizes):
         raise ValueError(f"size={tuple(sizes)} has a negative dimension; give 0 or more of each")
-    return Kind(dtype or torch.get_default_dtype(), tuple(sizes))
+    kind = Kind(dtype or torch.get_default_dtype(), tuple(sizes))
+    if kind.bytes > MOST_BYTES:
+        raise ValueError(f"size={kind.shape} takes {kind.bytes} bytes; {MOST_BYTES} is the most")
+    return kind
 
 
 def decode(text: bytes, holds_bytes: int | None, who: str) -> Kind:

@@ -119,8 +119,8 @@ class Sender(_End):
             self._slots.write(placed, end)
 
     def _letter(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The mailbox copies a tensor, so that it may be changed, unless others can read it where
-        it lies; so may a slot that its own receiver gives back."""
+        """A copy of one that others can read where it lies: the mailbox makes none of it, and a
+        slot of another receiver changes once it is given back."""
         dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
         return dense.clone() if face(self._group).holds(dense) else dense
 
