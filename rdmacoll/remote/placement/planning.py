@@ -186,14 +186,8 @@ class PlannedReceiver(Receiver):
         timeout: float,
         group: dist.ProcessGroup | None,
     ) -> None:
-        super().__init__(name, group)
+        super().__init__(name, _layout(items), of, at, timeout, group)
         self._items = items
-        try:
-            self._slots.place(_layout(items))
-            self._slots.open(of, at, time.monotonic() + timeout)
-        except BaseException:
-            self.close(timeout)
-            raise
 
     def receive(self, timeout: float = DEFAULT_TIMEOUT_S) -> dict[str, Any]:
         """The next iteration's values by name: where they were placed, in views, not in copies.

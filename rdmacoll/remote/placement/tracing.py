@@ -196,14 +196,8 @@ class TracedReceiver(Receiver):
         timeout: float,
         group: dist.ProcessGroup | None,
     ) -> None:
-        super().__init__(name, group)
+        super().__init__(name, SlotLayout({}), of, at, timeout, group)
         self._kinds: dict[str, Kind] = {}
-        try:
-            self._slots.place(SlotLayout({}))
-            self._slots.open(of, at, time.monotonic() + timeout)
-        except BaseException:
-            self.close(timeout)
-            raise
 
     def receive(self, timeout: float = DEFAULT_TIMEOUT_S) -> dict[str, torch.Tensor]:
         """The next iteration's tensors by name: where they were placed, in views, not in copies.

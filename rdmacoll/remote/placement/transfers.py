@@ -21,7 +21,7 @@ from ..memory.kind import Kind, kind_of
 from ..memory.mailboxes import mailbox, open_mailbox
 from ..memory.opening import RemoteWork
 from ..memory.process import face
-from .slots import SlotReceiver, SlotSender, Tensors, left
+from .slots import SlotLayout, SlotReceiver, SlotSender, Tensors, left
 
 LOOK_S = 1.0  # so often who waits for a letter looks whether its sender is still there
 
@@ -128,11 +128,26 @@ class Sender(_End):
 class Receiver(_End):
     """Receives them."""
 
-    def __init__(self, name: str, group: dist.ProcessGroup | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        layout: SlotLayout,
+        of: int | None,
+        at: str | None,
+        timeout: float,
+        group: dist.ProcessGroup | None,
+    ) -> None:
+        """Makes place, and waits for the sender."""
         super().__init__(name)
         self._mailbox = mailbox(_mail_name(name), group)
         self._slots = SlotReceiver(name, group)
         self._mailed = 0
+        try:
+            self._slots.place(layout)
+            self._slots.open(of, at, time.monotonic() + timeout)
+        except BaseException:
+            self.close(timeout)
+            raise
 
     @property
     def stats(self) -> dict[str, int]:
