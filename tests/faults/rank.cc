@@ -11,6 +11,7 @@
 
 #include "csrc/engine/endpoint.h"
 #include "tests/faults/buffers.h"
+#include "tests/faults/strike.h"
 #include "tests/processes/holdings.h"
 
 namespace rdmacoll::faults {
@@ -131,19 +132,8 @@ class Process {
 
   void strike() {
     shared_.fault_ns = now_ns();
-    switch (what_.fault) {
-      case Fault::Kill:
-        raise(SIGKILL);
-        break;
-      case Fault::Exit:
-        _exit(0);
-      case Fault::Leave:
-        group_->leave("it has had enough");
-        break;
-      case Fault::Stop:
-        kill(getpid(), SIGSTOP);
-        break;
-    }
+    if (what_.fault == Fault::Leave) group_->leave("it has had enough");
+    faults::strike(what_.fault);
   }
 
   void raised(const Status& status) {

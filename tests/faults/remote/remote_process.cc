@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/faults/remote/remote_rounds.h"
+#include "tests/faults/strike.h"
 #include "tests/processes/holdings.h"
 
 namespace rdmacoll::faults {
@@ -112,18 +113,7 @@ void RemoteProcess::strike_soon() {
   const auto us = static_cast<int64_t>(random_() % static_cast<uint64_t>(kFaultWithinUs));
   std::this_thread::sleep_for(std::chrono::microseconds(us));
   shared_.fault_ns = now_ns();
-  switch (what_.fault) {
-    case Fault::Kill:
-      raise(SIGKILL);
-      break;
-    case Fault::Exit:
-      _exit(0);
-    case Fault::Leave:  // the main thread does
-      break;
-    case Fault::Stop:
-      kill(getpid(), SIGSTOP);
-      break;
-  }
+  faults::strike(what_.fault);  // the main thread leaves
 }
 
 void RemoteProcess::go_on() {
