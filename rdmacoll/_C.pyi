@@ -131,6 +131,14 @@ class RemoteOpened:
     @property
     def meta(self) -> bytes: ...
     def read(self, offset: int, out: torch.Tensor, timeout_s: float) -> RemoteWork: ...
+    def read_rows(
+        self,
+        offset: int,
+        row_bytes: int,
+        rows: torch.Tensor,
+        out: torch.Tensor,
+        timeout_s: float,
+    ) -> RemoteWork: ...
     def write(
         self, offset: int, data: torch.Tensor, notify: int, timeout_s: float
     ) -> RemoteWork: ...

@@ -23,6 +23,7 @@ class Fifo {
   const T& operator[](size_t index) const { return ring_[place(index)]; }
   T& front() { return ring_[first_]; }
   const T& front() const { return ring_[first_]; }
+  const T& back() const { return ring_[place(size_ - 1)]; }
   void push(T value) {
     if (size_ == ring_.size()) grow();
     ring_[place(size_++)] = std::move(value);

@@ -190,10 +190,12 @@ Result<bool> Shrinking::go_on() {
   const bool opens = stage_ == ShrinkStage::Offered;
   const Status moved = next_stage();
   if (moved.ok()) return true;
-  // One that has gone since will be excluded next time, and one that has taken its memory back says
-  // by then why: it has begun anew, or declined. Anything else only this rank knows.
-  if (opens && moved.code() == StatusCode::PeerFailed) return false;
-  if (opens && moved.code() == StatusCode::Timeout) return false;  // not all are linked yet
+  // Who opens waits while not all are linked, and also where one has taken its memory back: that
+  // says by then why, as it has begun anew, or declined.
+  const bool is_not_yet =
+      moved.code() == StatusCode::Timeout || moved.code() == StatusCode::PeerFailed;
+  if (opens && is_not_yet) return false;
+  // One that has gone since will be excluded next time. Anything else only this rank knows.
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (is_member(rank) && members().is_gone(rank)) return false;
   }

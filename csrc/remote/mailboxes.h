@@ -39,6 +39,11 @@ class Mailbox {
     const std::lock_guard lock(mutex_);
     return letters_.empty();
   }
+  // One that was taken and could not be read: it is the next again.
+  void put_back(Letter letter) {
+    const std::lock_guard lock(mutex_);
+    letters_.push_front(std::move(letter));
+  }
   std::optional<Letter> take() {
     const std::lock_guard lock(mutex_);
     if (letters_.empty()) return std::nullopt;

@@ -112,12 +112,14 @@ class Remote final : public Responder {
   void close(const OpenedPtr& opened);
   WorkPtr read(const OpenedPtr& opened, uint64_t offset, void* data, uint64_t bytes,
                int64_t timeout_ms);
+  // Ranges, counted from the beginning of what is open, into the bytes that begin at `data`.
+  WorkPtr read(const OpenedPtr& opened, void* data, uint64_t bytes, std::vector<MovedRange> ranges,
+               int64_t timeout_ms);
   // notify: 0: it is not.
   WorkPtr write(const OpenedPtr& opened, uint64_t offset, const void* data, uint64_t bytes,
                 uint64_t notify, int64_t timeout_ms);
-  // parts: one or more, into the bytes that begin at `data`.
   WorkPtr snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
-                   std::vector<SnapshotPart> parts, uint64_t newer_than,
+                   std::vector<MovedRange> parts, uint64_t newer_than,
                    std::shared_ptr<uint64_t> version, int64_t timeout_ms);
   // Ends when all that this process has written there before can be seen there.
   WorkPtr fence(const OpenedPtr& opened, int64_t timeout_ms);
@@ -152,6 +154,8 @@ class Remote final : public Responder {
                                 Deadline deadline, const InterruptCheck& interrupt,
                                 const std::function<bool(const std::string&)>& enough);
   void tell_closed(Session& session, const TaggedFields& closing);
+  // Nobody will take it.
+  void refuse(const Letter& letter);
   // as: its offset and line come from what was told.
   Result<OpenedPtr> make_opened(const SessionPtr& session, const std::string& who,
                                 const std::string& name, const TaggedFields& told, OpenedAs as,

@@ -33,11 +33,13 @@ Status Remote::open_mailbox(const std::string& name) {
 Status Remote::close_mailbox(const std::string& name) {
   const MailboxPtr closed = mailboxes_.remove(name);
   if (closed == nullptr) return no_mailbox(name);
-  while (const auto letter = closed->take()) {
-    tell_closed(*letter->from, {{fields::kDo, fields::kRefused},
-                                {fields::kNumber, std::to_string(letter->number)}});
-  }
+  while (const auto letter = closed->take()) refuse(*letter);
   return Status();
+}
+
+void Remote::refuse(const Letter& letter) {
+  tell_closed(*letter.from,
+              {{fields::kDo, fields::kRefused}, {fields::kNumber, std::to_string(letter.number)}});
 }
 
 Result<std::string> Remote::answer_post(const SessionPtr& session, const TaggedFields& asked) {
@@ -54,15 +56,21 @@ Result<OpenedPtr> Remote::take(const std::string& name, int64_t timeout_ms,
   if (box == nullptr) return no_mailbox(name);
   const Deadline deadline = Deadline::after_ms(context_.clock, timeout_ms);
   while (true) {
-    if (const auto letter = box->take()) {
+    if (auto letter = box->take()) {
       const std::string who = letter->from->name();
       OpenedAs as{.number = next_number(),
                   .closing = {{fields::kDo, fields::kTaken},
                               {fields::kNumber, std::to_string(letter->number)}}};
       auto opened = make_opened(letter->from, who, name, letter->told, std::move(as), deadline);
+      if (opened.ok()) return opened;
       // Of a sender that has ended meanwhile nobody waits for it; it is as if it had not posted.
-      if (opened.ok() || letter->from->failure().ok()) return opened;
-      continue;
+      if (!letter->from->failure().ok()) continue;
+      if (opened.status().code() == StatusCode::Timeout) {
+        box->put_back(*std::move(letter));
+      } else {
+        refuse(*letter);
+      }
+      return opened;
     }
     auto work = std::make_shared<Work>();
     context_.sessions.submit({.work = work,

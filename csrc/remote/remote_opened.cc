@@ -202,6 +202,21 @@ bool holds(const Opened& opened, uint64_t offset, uint64_t bytes) {
   return offset <= opened.info.bytes && bytes <= opened.info.bytes - offset;
 }
 
+// bytes: of the memory that they are read into.
+Status check_ranges(const Opened& opened, uint64_t bytes, const std::vector<MovedRange>& ranges) {
+  for (const MovedRange& range : ranges) {
+    if (!holds(opened, range.theirs, range.bytes)) {
+      return out_of_range(opened, range.theirs, range.bytes);
+    }
+    if (range.bytes == 0 || range.mine > bytes || range.bytes > bytes - range.mine) {
+      return Status(StatusCode::InvalidArgument,
+                    std::to_string(range.bytes) + " bytes do not fit at byte " +
+                        std::to_string(range.mine) + " of " + std::to_string(bytes));
+    }
+  }
+  return Status();
+}
+
 }  // namespace
 
 // Without a region: the transport reads any memory, or it is staged.
@@ -246,6 +261,14 @@ WorkPtr Remote::read(const OpenedPtr& opened, uint64_t offset, void* data, uint6
   });
 }
 
+WorkPtr Remote::read(const OpenedPtr& opened, void* data, uint64_t bytes,
+                     std::vector<MovedRange> ranges, int64_t timeout_ms) {
+  if (const Status bad = check_ranges(*opened, bytes, ranges); !bad.ok()) return ended(bad);
+  return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
+    return std::make_unique<Read>(mine, theirs, opened->as.offset, std::move(ranges));
+  });
+}
+
 WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data, uint64_t bytes,
                       uint64_t notify, int64_t timeout_ms) {
   if (!holds(*opened, offset, bytes)) return ended(out_of_range(*opened, offset, bytes));
@@ -273,19 +296,13 @@ WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data
 }
 
 WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
-                         std::vector<SnapshotPart> parts, uint64_t newer_than,
+                         std::vector<MovedRange> parts, uint64_t newer_than,
                          std::shared_ptr<uint64_t> version, int64_t timeout_ms) {
-  RDMACOLL_CHECK(!parts.empty());
   if (!opened->info.has_versions) {
     return ended(Status(StatusCode::InvalidArgument,
                         "'" + opened->info.name + "' of " + opened->who + " has no versions"));
   }
-  for (const SnapshotPart& part : parts) {
-    RDMACOLL_CHECK(part.to <= bytes && part.bytes <= bytes - part.to);
-    if (!holds(*opened, part.from, part.bytes)) {
-      return ended(out_of_range(*opened, part.from, part.bytes));
-    }
-  }
+  if (const Status bad = check_ranges(*opened, bytes, parts); !bad.ok()) return ended(bad);
   return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
     return std::make_unique<Snapshot>(mine, std::move(parts), opened->info.bytes, theirs,
                                       opened->as.offset, newer_than, std::move(version));

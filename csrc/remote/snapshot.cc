@@ -5,7 +5,7 @@
 
 namespace rdmacoll {
 
-Snapshot::Snapshot(LocalSlice mine, std::vector<SnapshotPart> parts, uint64_t version_bytes,
+Snapshot::Snapshot(LocalSlice mine, std::vector<MovedRange> parts, uint64_t version_bytes,
                    const Region& theirs, uint64_t offset, uint64_t newer_than,
                    std::shared_ptr<uint64_t> version)
     : mine_(mine),
@@ -28,9 +28,8 @@ void Snapshot::begin(Step step) {
     mover_ = Mover(Direction::FromPeer, *landing_, theirs_, offset_);
     return;
   }
-  const SnapshotPart& part = parts_[part_];
-  mover_ = Mover(Direction::FromPeer, {mine_.data + part.to, part.bytes, mine_.region}, theirs_,
-                 offset_ + buffer_offset(reading_, version_bytes_) + part.from);
+  mover_ = Mover(Direction::FromPeer, mine_, theirs_,
+                 offset_ + buffer_offset(reading_, version_bytes_), parts_);
 }
 
 Transfer::State Snapshot::advance(const Way& way) {
@@ -56,11 +55,10 @@ bool Snapshot::go_on() {
     case Step::Version:
       reading_ = landed().complete.load(std::memory_order_relaxed);
       if (reading_ <= newer_than_) return false;
-      part_ = 0;
       begin(Step::Data);
       return true;
     case Step::Data:
-      begin(++part_ < parts_.size() ? Step::Data : Step::Check);
+      begin(Step::Check);
       return true;
     case Step::Check:
       if (landed().begun.load(std::memory_order_relaxed) < reading_ + 2) {

@@ -16,18 +16,12 @@
 
 namespace rdmacoll {
 
-// Some bytes of a version, and where they are read to.
-struct SnapshotPart {
-  uint64_t from = 0;  // byte of the version
-  uint64_t to = 0;    // byte of the reader's memory
-  uint64_t bytes = 0;
-};
-
 class Snapshot final : public Transfer {
  public:
-  // parts: of versions of version_bytes, into `mine`. newer_than: a version that the caller has;
-  // nothing is read if there is no newer one. version: is set when it ends well; 0: there is none.
-  Snapshot(LocalSlice mine, std::vector<SnapshotPart> parts, uint64_t version_bytes,
+  // parts: one or more, of versions of version_bytes, into `mine`. newer_than: a version that the
+  // caller has; nothing is read if there is no newer one. version: is set when it ends well; 0:
+  // there is none.
+  Snapshot(LocalSlice mine, std::vector<MovedRange> parts, uint64_t version_bytes,
            const Region& theirs, uint64_t offset, uint64_t newer_than,
            std::shared_ptr<uint64_t> version);
 
@@ -44,7 +38,7 @@ class Snapshot final : public Transfer {
   const Statement& landed() const { return *reinterpret_cast<const Statement*>(landing_->data); }
 
   const LocalSlice mine_;
-  const std::vector<SnapshotPart> parts_;
+  const std::vector<MovedRange> parts_;
   const uint64_t version_bytes_;
   const Region theirs_;
   const uint64_t offset_;
@@ -53,7 +47,6 @@ class Snapshot final : public Transfer {
   std::optional<LocalSlice> landing_;  // for the statement
   Step step_ = Step::Version;
   uint64_t reading_ = 0;  // the version
-  size_t part_ = 0;       // of parts_, that is read
   Mover mover_;
 };
 

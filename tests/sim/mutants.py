@@ -77,10 +77,10 @@ MUTANTS = (
         "while (step_ == Step::Data ? mover_.is_posted() : mover_.is_done()) {",
     ),
     Mutant(
-        "a snapshot is good when the first of its parts is read",
-        SNAPSHOT,
-        "begin(++part_ < parts_.size() ? Step::Data : Step::Check);",
-        "begin(Step::Check);",
+        "of the parts of a snapshot the first alone is read",
+        MOVER,
+        "range_ = ranges_[next_++];",
+        "range_ = ranges_[std::exchange(next_, ranges_.size())];",
     ),
     Mutant(
         "the data of a snapshot are taken for read when they are asked for",
@@ -229,9 +229,9 @@ MUTANTS = (
         "if (group_.members().is_gone(rank) || (said && said->stage == ShrinkStage::Declined)) {",
     ),
     Mutant(
-        "who begins anew is taken for a fault of one's own",
+        "who is not linked yet is taken for a fault of one's own",
         SHRINKING,
-        "if (opens && moved.code() == StatusCode::PeerFailed) return false;",
+        "if (opens && is_not_yet) return false;",
         "",
     ),
     Mutant(

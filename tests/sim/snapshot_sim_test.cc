@@ -90,7 +90,7 @@ class Reader {
   void begin() {
     // The words after one of them first, then those before it.
     const uint64_t bytes = words_ * 8, cut = world_.draw(words_) * 8;
-    std::vector<SnapshotPart> parts{{cut, cut, bytes - cut}};
+    std::vector<MovedRange> parts{{cut, cut, bytes - cut}};
     if (cut > 0) parts.push_back({0, 0, cut});
     auto snapshot =
         std::make_unique<Snapshot>(LocalSlice{mine_.base, bytes, mine_.id}, std::move(parts), bytes,

@@ -62,6 +62,12 @@ def test_read(dtype: torch.dtype) -> None:
             assert torch.equal(out[2:4], expected[2:4]) and not out[4:].any()
             rows = [0, 1, 2, 300, 5, 5, 4]
             assert torch.equal(there.read_rows(rows), expected[rows])
+            many = torch.arange(5 * ROWS) * 7 % ROWS
+            out = torch.zeros(len(many), COLUMNS, dtype=dtype)
+            assert there.read_rows_async(many, out).wait() is out
+            assert torch.equal(out, expected[many])
+            assert there[5:].read_rows(torch.tensor([0, 1])).equal(expected[5:7])
+            assert there.read_rows([]).shape == (0, COLUMNS)
 
 
 @distributed(*WORLDS, gloo_lacks=LACKS)

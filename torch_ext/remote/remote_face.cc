@@ -118,6 +118,29 @@ std::unique_ptr<RemoteWork> RemoteOpened::read(uint64_t offset, const at::Tensor
                                       TransferLimit("the read of", opened_, timeout_ms));
 }
 
+// Neighbours that are wanted one after the other are one range.
+std::unique_ptr<RemoteWork> RemoteOpened::read_rows(uint64_t offset, uint64_t row_bytes,
+                                                    const at::Tensor& rows, const at::Tensor& out,
+                                                    double timeout_s) const {
+  Check("read_rows").written(out, "out");
+  face_->free_unused();
+  const int64_t* const wanted = rows.const_data_ptr<int64_t>();
+  std::vector<MovedRange> ranges;
+  for (int64_t i = 0; row_bytes > 0 && i < rows.numel(); ++i) {
+    const uint64_t theirs = offset + static_cast<uint64_t>(wanted[i]) * row_bytes;
+    if (!ranges.empty() && ranges.back().theirs + ranges.back().bytes == theirs) {
+      ranges.back().bytes += row_bytes;
+    } else {
+      ranges.push_back({theirs, static_cast<uint64_t>(i) * row_bytes, row_bytes});
+    }
+  }
+  const int64_t timeout_ms = milliseconds(timeout_s);
+  WorkPtr work =
+      face_->remote().read(opened_, out.data_ptr(), out.nbytes(), std::move(ranges), timeout_ms);
+  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), out},
+                                      TransferLimit("the read of", opened_, timeout_ms));
+}
+
 std::unique_ptr<RemoteWork> RemoteOpened::write(uint64_t offset, const at::Tensor& data,
                                                 uint64_t notify, double timeout_s) const {
   Check("write").dense(data, "data");
@@ -136,7 +159,7 @@ std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out,
   face_->free_unused();
   const int64_t timeout_ms = milliseconds(timeout_s);
   auto version = std::make_shared<uint64_t>(0);
-  std::vector<SnapshotPart> of_version;
+  std::vector<MovedRange> of_version;
   of_version.reserve(parts.size());
   for (const auto& [from, to, bytes] : parts) of_version.push_back({from, to, bytes});
   WorkPtr work = face_->remote().snapshot(opened_, out.data_ptr(), out.nbytes(),
@@ -314,6 +337,7 @@ void bind_remote(pybind11::module_& module) {
       .def_property_readonly("meta",
                              [](const RemoteOpened& self) { return py::bytes(self.info().meta); })
       .def("read", &RemoteOpened::read)
+      .def("read_rows", &RemoteOpened::read_rows)
       .def("write", &RemoteOpened::write)
       .def("snapshot", &RemoteOpened::snapshot)
       .def("fence", &RemoteOpened::fence);

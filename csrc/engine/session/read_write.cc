@@ -11,9 +11,7 @@ Transfer::State Read::advance(const Way& way) {
   return moved ? State::Moved : State::Waits;
 }
 
-std::string Read::describe() const {
-  return "read of " + std::to_string(mover_.bytes()) + " bytes";
-}
+std::string Read::describe() const { return "read of " + std::to_string(bytes_) + " bytes"; }
 
 // The notification goes behind the last piece, whether or not that has left.
 Transfer::State Write::advance(const Way& way) {
@@ -31,8 +29,6 @@ Transfer::State Write::advance(const Way& way) {
   return moved ? State::Moved : State::Waits;
 }
 
-std::string Write::describe() const {
-  return "write of " + std::to_string(mover_.bytes()) + " bytes";
-}
+std::string Write::describe() const { return "write of " + std::to_string(bytes_) + " bytes"; }
 
 }  // namespace rdmacoll

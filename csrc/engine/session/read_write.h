@@ -1,9 +1,12 @@
-// Read and Write: one range of a peer's region, from or to memory of this process; a write may
-// notify the peer, which then sees the data, too. Floor: engine/session. Thread: the driver.
+// Read and Write: ranges of a peer's region, into memory of this process, or one range from it; a
+// write may notify the peer, which then sees the data, too. Floor: engine/session. Thread: the
+// driver.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "csrc/engine/session/mover.h"
 #include "csrc/engine/session/transfer.h"
@@ -13,7 +16,10 @@ namespace rdmacoll {
 class Read final : public Transfer {
  public:
   Read(LocalSlice mine, const Region& theirs, uint64_t offset)
-      : mover_(Direction::FromPeer, mine, theirs, offset) {}
+      : mover_(Direction::FromPeer, mine, theirs, offset), bytes_(mine.bytes) {}
+  // Only these (mover.h).
+  Read(LocalSlice mine, const Region& theirs, uint64_t offset, std::vector<MovedRange> ranges)
+      : mover_(Direction::FromPeer, mine, theirs, offset, std::move(ranges)), bytes_(mine.bytes) {}
 
   State advance(const Way& way) override;
   bool is_under_way() const override { return mover_.is_under_way(); }
@@ -21,6 +27,7 @@ class Read final : public Transfer {
 
  private:
   Mover mover_;
+  const uint64_t bytes_;
 };
 
 class Write final : public Transfer {
@@ -33,7 +40,9 @@ class Write final : public Transfer {
   };
 
   Write(LocalSlice mine, const Region& theirs, uint64_t offset, Notification notification)
-      : mover_(Direction::ToPeer, mine, theirs, offset), notification_(notification) {}
+      : mover_(Direction::ToPeer, mine, theirs, offset),
+        bytes_(mine.bytes),
+        notification_(notification) {}
 
   State advance(const Way& way) override;
   bool is_under_way() const override { return mover_.is_under_way(); }
@@ -44,6 +53,7 @@ class Write final : public Transfer {
 
  private:
   Mover mover_;
+  const uint64_t bytes_;
   Notification notification_;
 };
 

@@ -133,29 +133,30 @@ class RemoteTensor:
         rows: indices, each of which may come more than once. Raises IndexError for one that is not
         of this tensor, before anything is read; else as read().
         """
+        result = self.read_rows_async(rows, out, timeout).wait()
+        assert result is not None
+        return result
+
+    def read_rows_async(
+        self,
+        rows: torch.Tensor | list[int],
+        out: torch.Tensor | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+    ) -> RemoteWork:
+        """The same as a work, whose wait() returns the rows."""
         check_timeout(timeout)
-        wanted = torch.as_tensor(rows, dtype=torch.int64).flatten().tolist()
+        wanted = torch.as_tensor(rows, dtype=torch.int64).flatten().contiguous()
         if not self._kind.shape:
             raise IndexError("a tensor without dimensions has no rows")
-        for row in wanted:
-            if not 0 <= row < len(self):
-                raise IndexError(f"row {row} is not in a tensor of {len(self)} rows")
-        shape = (len(wanted), *self._kind.shape[1:])
+        outside = wanted[(wanted < 0) | (wanted >= len(self))]
+        if len(outside) > 0:
+            raise IndexError(f"row {int(outside[0])} is not in a tensor of {len(self)} rows")
+        kind = Kind(self.dtype, (len(wanted), *self._kind.shape[1:]))
         if out is None:
-            out = torch.empty(shape, dtype=self.dtype)
-        RemoteTensor(self._opened, Kind(self.dtype, shape), 0, self._name)._check(out, "out")
-        works = []
-        first = 0
-        while first < len(wanted):
-            end = first + 1
-            while end < len(wanted) and wanted[end] == wanted[end - 1] + 1:
-                end += 1
-            part = self[wanted[first] : wanted[first] + end - first]
-            works.append(part.read_async(out[first:end], timeout))
-            first = end
-        for work in works:
-            work.wait()
-        return out
+            out = torch.empty(kind.shape, dtype=self.dtype)
+        RemoteTensor(self._opened, kind, 0, self._name)._check(out, "out")
+        work = self._opened.read_rows(self._offset, self._kind.row_bytes, wanted, out, timeout)
+        return RemoteWork(work, out)
 
     def write(
         self,

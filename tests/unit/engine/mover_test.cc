@@ -73,6 +73,57 @@ TEST_F(MoverTest, WhatWasAskedOfAPeerThatHasEndedIsNotRead) {
   EXPECT_TRUE(mover.is_under_way()) << "the device may still write there";
 }
 
+// So many small ranges as may be under way go at once, through few places.
+TEST_F(MoverTest, SmallRangesShareThePlacesOfTheStaging) {
+  constexpr uint64_t kRows = 1000;
+  constexpr uint64_t kRowBytes = 40;
+  mine_.assign(kRows * kRowBytes, std::byte{0});
+  std::vector<MovedRange> rows;
+  for (uint64_t row = 0; row < kRows; ++row) {
+    rows.push_back({(kRows - 1 - row) * 3 * kRowBytes, row * kRowBytes, kRowBytes});
+  }
+  Mover mover(Direction::FromPeer, {mine_.data(), mine_.size(), kNoRegion},
+              {7, nullptr, 100 + 3 * kRows * kRowBytes}, 100, rows);
+  EXPECT_TRUE(mover.advance(way_));
+  EXPECT_EQ(asked_.size(), 128u);
+  uint64_t rounds = 1;
+  for (; !mover.is_done(); ++rounds) {
+    ASSERT_LT(rounds, 100u);
+    come(asked_.size());
+    EXPECT_TRUE(mover.advance(way_));
+  }
+  ASSERT_EQ(asked_.size(), kRows);
+  EXPECT_EQ(rounds, 1 + (kRows + 127) / 128);
+  for (uint64_t row = 0; row < kRows; ++row) {
+    EXPECT_EQ(asked_[row].first.offset, 100 + rows[row].theirs);
+    EXPECT_EQ(asked_[row].first.bytes, kRowBytes);
+  }
+  EXPECT_TRUE(std::all_of(mine_.begin(), mine_.end(), [](auto b) { return b == std::byte{5}; }));
+  for (uint32_t place = 0; place < Staging::kPlaces; ++place) EXPECT_TRUE(staging_.take());
+}
+
+// What finds the transport full comes again, and has lost neither its place nor its bytes.
+TEST_F(MoverTest, ARangeThatFindsTheTransportFullComesAgain) {
+  const auto get = transport_.on_get;
+  bool is_full = true;
+  transport_.on_get = [&](PeerId peer, RemoteSlice from, LocalSlice to, Ticket* ticket) {
+    is_full = !is_full;
+    return is_full ? Posted::Full : get(peer, from, to, ticket);
+  };
+  mine_.assign(64, std::byte{0});
+  Mover mover(Direction::FromPeer, {mine_.data(), mine_.size(), kNoRegion}, {7, nullptr, 4096}, 0,
+              {{4000, 0, 16}, {0, 16, 16}, {17, 32, 32}});
+  for (int rounds = 0; !mover.is_done(); ++rounds) {
+    ASSERT_LT(rounds, 100);
+    mover.advance(way_);
+    come(asked_.size());
+  }
+  ASSERT_EQ(asked_.size(), 3u);
+  EXPECT_EQ(asked_[2].first.offset, 17u);
+  EXPECT_TRUE(std::all_of(mine_.begin(), mine_.end(), [](auto b) { return b == std::byte{5}; }));
+  for (uint32_t place = 0; place < Staging::kPlaces; ++place) EXPECT_TRUE(staging_.take());
+}
+
 TEST_F(MoverTest, NothingIsAtOnceDone) {
   Mover mover = reading(0);
   mover.advance(way_);

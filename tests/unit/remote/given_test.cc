@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "csrc/engine/session/read_write.h"
+#include "csrc/remote/fields.h"
 #include "csrc/remote/remote.h"
 #include "tests/unit/remote/processes.h"
 
@@ -132,6 +133,62 @@ TEST_P(RemoteTest, LettersComeInTheirOrder) {
     }
     EXPECT_EQ(p.remote().stats().posted, 0u);
     p.meet();
+  });
+}
+
+// Its memory cannot be opened before the sender offers it, which over verbs nobody has to; and one
+// with a key that opens nothing is in nobody's way.
+TEST_P(RemoteTest, ALetterStaysUntilItCanBeRead) {
+  run(2, [&](RemoteProcess& p) {
+    if (p.rank() == 0) {
+      ASSERT_TRUE(p.remote().open_mailbox("box").ok());
+      p.meet();
+      p.meet();
+      EXPECT_FALSE(p.remote().take("box", kSoonMs, {}).ok()) << "its key is none";
+      auto taken = p.remote().take("box", kShortMs, {});
+      const bool needs_offer = !taken.ok();
+      if (needs_offer) {
+        EXPECT_EQ(taken.status().code(), StatusCode::Timeout) << taken.status().message();
+      }
+      p.meet();
+      if (needs_offer) taken = p.remote().take("box", kSoonMs, {});
+      ASSERT_TRUE(taken.ok()) << taken.status().message();
+      EXPECT_EQ(taken.value()->info.meta, "second");
+      p.remote().close(taken.value());
+      p.meet();
+      return;
+    }
+    p.meet();
+    const SessionPtr session = p.session_with(0);
+    auto region = p.transports().create_region(4096);
+    ASSERT_TRUE(region.ok());
+    Path path;
+    path.transport = session->link().transport;
+    path.peer = session->link().peer;
+    auto key = p.transports().key_over(path, p.transports().region_key(region.value().id));
+    ASSERT_TRUE(key.ok());
+    const auto post = [&](const char* number, const char* meta, const std::string& with_key) {
+      auto letter = std::make_shared<Request>();
+      letter->work = std::make_shared<Work>();
+      letter->text = encode({{fields::kDo, fields::kPost},
+                             {fields::kName, "box"},
+                             {fields::kNumber, number},
+                             {fields::kKey, with_key},
+                             {fields::kOffset, "0"},
+                             {fields::kBytes, "8"},
+                             {fields::kMeta, meta}});
+      letter->deadline_ns = p.sessions().now_ns() + kSoonMs * 1'000'000;
+      ASSERT_TRUE(p.sessions().submit(*session, letter).ok());
+      p.good(letter->work);
+      EXPECT_EQ(letter->reply, "");
+    };
+    post("1", "first", "no key");
+    post("2", "second", key.value());
+    p.meet();
+    p.meet();
+    EXPECT_TRUE(p.transports().offer_region(path, region.value().id, kNoNote).ok());
+    p.meet();
+    p.transports().release_region(region.value().id, Release::Withdraw);
   });
 }
 

@@ -25,6 +25,13 @@ class RemoteProcess {
   int rank() const { return communicator_.rank(); }
   Remote& remote() { return remote_; }
   Sessions& sessions() { return rank_.sessions(); }
+  Transports& transports() { return rank_.transports(); }
+  SessionPtr session_with(int rank) {
+    auto session = sessions().meet(address(rank), "rank " + std::to_string(rank),
+                                   Deadline::after_ms(rank_.clock(), kSoonMs), {});
+    EXPECT_TRUE(session.ok()) << session.status().message();
+    return session.take();
+  }
   std::string address(int rank) const { return *communicator_.address_of(rank); }
   // All of them are here.
   void meet() { all_.arrive_and_wait(); }
