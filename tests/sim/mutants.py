@@ -42,6 +42,7 @@ LIMIT_S = 300
 PORT = "csrc/engine/channel/port.cc"
 POINT_TO_POINT = "csrc/engine/p2p/p2p.cc"
 EXECUTOR = "csrc/engine/collective/executor.cc"
+P2P_DATA = "csrc/engine/p2p/p2p_data.cc"
 PLACEMENT = "csrc/engine/collective/direct_placement.cc"
 LEADERS = "csrc/plan/layered/leaders.cc"
 LIFE = "csrc/engine/group/group_life.cc"
@@ -173,9 +174,27 @@ MUTANTS = (
         "",
     ),
     Mutant(
+        "a send ends while its receiver reads its tensor",
+        P2P_DATA,
+        "return out.has_them_back();",
+        "return true;",
+    ),
+    Mutant(
+        "a send ends while a device reads its tensor",
+        P2P_DATA,
+        "return op.is_placed() || (op.is_zero_copy && !port(kDataChannel, peer).is_mapped());",
+        "return op.is_placed();",
+    ),
+    Mutant(
+        "the tensor of a sender that gave up is trusted",
+        P2P_DATA,
+        "if (is_zero_copy && links_.has_given_up(peer.rank)) return false;",
+        "",
+    ),
+    Mutant(
         "a source is trusted after its rank gave up",
         EXECUTOR,
-        "if (zero_copy && has_given_up(step.peer)) return false;",
+        "if (zero_copy && links_.has_given_up(step.peer)) return false;",
         "",
     ),
     Mutant(
@@ -187,9 +206,8 @@ MUTANTS = (
     Mutant(
         "a failed operation ends while peers may write",
         LIFE,
-        "const bool writes = "
-        "runs && executor_.may_write_output(peer) && !executor_.has_given_up(peer);",
-        "const bool writes = false;",
+        "runs && executor_.may_write_output(peer) && !members_.links().has_given_up(peer);",
+        "false;",
     ),
     Mutant(
         "a failed operation ends while a device reads its input",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "csrc/base/check.h"
+#include "csrc/engine/channel/member_status.h"
 
 namespace rdmacoll {
 
@@ -25,6 +26,12 @@ Status PeerLinks::failure_of(uint32_t rank) const {
   const std::lock_guard lock(mutex_);
   const auto found = failures_.find(rank);
   return found == failures_.end() ? Status() : found->second;
+}
+
+bool PeerLinks::has_given_up(uint32_t rank) const {
+  std::atomic_thread_fence(std::memory_order_acquire);  // the bytes first, then its word
+  const Link& from = at(rank)->link;
+  return MemberStatus::is_in(from.own_slab.base + layout_.status(from.own_room));
 }
 
 void PeerLinks::want(uint32_t rank) {

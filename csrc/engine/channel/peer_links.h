@@ -38,6 +38,10 @@ class PeerLinks {
   // Why the rank cannot be met, or has left although this rank has met it. Ok: it is met, or may
   // be.
   Status failure_of(uint32_t rank) const;
+  // Whether the peer, which is met, has said its last word to the group: nothing that it wrote
+  // comes behind it. It says so before its user hears of it, so what was read from its heap before
+  // is good; after that its user may write there.
+  bool has_given_up(uint32_t rank) const;
   // How many are met, but for this rank itself.
   uint32_t count() const { return count_.load(std::memory_order_acquire); }
   bool all_met() const { return count() + 1 == world_; }

@@ -171,14 +171,19 @@ void Port::consume(bool was_zero_copy) {
   pay_credit();
 }
 
-bool Port::settle() {
+bool Port::has_given_back() {
   pay_credit();
-  if (credited_ < zero_copy_read_) return false;
-  if (is_mapped()) {
-    if (returned_ < zero_copy_sent_) look_for_credit();
-    return returned_ >= zero_copy_sent_;
-  }
-  return puts_done();
+  return credited_ >= zero_copy_read_;
+}
+
+bool Port::has_them_back() const {
+  if (returned_ < zero_copy_sent_) look_for_credit();
+  return returned_ >= zero_copy_sent_;
+}
+
+bool Port::settle() {
+  if (!has_given_back()) return false;
+  return is_mapped() ? has_them_back() : puts_done();
 }
 
 bool Port::puts_done() const {

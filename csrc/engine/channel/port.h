@@ -105,6 +105,10 @@ class Port {
   // Gives back the zero-copy messages that this rank has consumed, where that was put off. Whether
   // all are given back both ways, so that their sources may be written.
   bool settle();
+  // Whether the peer has been told of all zero-copy messages that this rank has consumed; tells it.
+  bool has_given_back();
+  // Whether the peer, which is mapped, has told this rank the same of those that it has sent.
+  bool has_them_back() const;
   // Whether no put of this rank is under way here any more.
   bool puts_done() const;
 

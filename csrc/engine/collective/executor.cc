@@ -144,7 +144,7 @@ bool Executor::signal_data(const Step& step, uint64_t tile, uint64_t bytes) {
   if (step.placed) {
     if (placement_.is_undecided(step.peer)) return false;
     // Where one that has given up wants it, its user may soon write something else.
-    if (!has_given_up(step.peer)) {
+    if (!links_.has_given_up(step.peer)) {
       placement = placement_.place(step.peer, step.blocks, tiling_->piece(step.blocks, tile));
     }
   }
@@ -160,7 +160,7 @@ bool Executor::signal_data(const Step& step, uint64_t tile, uint64_t bytes) {
 bool Executor::signal_credit(const Step& step, uint64_t bytes) {
   Port& from = port(step.channel, step.peer);
   const bool zero_copy = from.is_zero_copy(bytes);
-  if (zero_copy && has_given_up(step.peer)) return false;
+  if (zero_copy && links_.has_given_up(step.peer)) return false;
   from.consume(zero_copy);
   if (zero_copy) keep_unsettled(step.channel, step.peer);
   return true;
@@ -347,7 +347,7 @@ bool Executor::needs(uint32_t peer) const {
     if (for_credit && step.peer == peer && !port(step.channel, peer).can_send()) return true;
     // Stuck for good: what was read out of the source is not to be trusted (signal_credit).
     const bool returns = step.kind == StepKind::Signal && step.counter == Counter::Credit;
-    if (returns && step.peer == peer && has_given_up(peer)) return true;
+    if (returns && step.peer == peer && links_.has_given_up(peer)) return true;
   }
   return false;
 }

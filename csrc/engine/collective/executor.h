@@ -49,8 +49,6 @@ class Executor {
   bool waits_for(uint32_t peer) const;
   // Whether a device still reads, in this rank's memory, what goes to the peer.
   bool is_sending_to(uint32_t peer) const;
-  // Whether the peer has said its last word to the group: nothing that it wrote comes behind it.
-  bool has_given_up(uint32_t peer) const;
   // Ok, or Mismatch: the peer is in the collective of the same number, but in another one. Seen
   // where its messages come on a channel that this rank's plan does not read.
   Status compare_with(uint32_t peer) const;

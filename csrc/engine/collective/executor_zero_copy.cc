@@ -1,9 +1,7 @@
 // Executor: zero-copy messages (plan.h, "Zero copy"), and when their operation is over.
 // Floor: engine/collective. Thread: the driver.
 #include <algorithm>
-#include <atomic>
 
-#include "csrc/engine/channel/member_status.h"
 #include "csrc/engine/collective/executor.h"
 
 namespace rdmacoll {
@@ -86,14 +84,6 @@ void Executor::drop_zero_copy(uint32_t peer) {
 void Executor::stop() {
   lanes_left_ = 0;
   unsettled_.clear();
-}
-
-// What was read from the peer's heap is good if the peer had not left or failed the group by then:
-// after that its user may write there. It says so before its user hears of it.
-bool Executor::has_given_up(uint32_t peer) const {
-  std::atomic_thread_fence(std::memory_order_acquire);  // the bytes first, then its word
-  const Link& from = link(peer);
-  return MemberStatus::is_in(from.own_slab.base + layout_.status(from.own_room));
 }
 
 }  // namespace rdmacoll

@@ -14,7 +14,7 @@ Group::Group(const Clock& clock, std::unique_ptr<PeerLinks> links, const Heap* h
       call_log_(members_.block().base + members_.layout().call_log().own),
       executor_(members_.links(), heap, config, clock),
       collectives_(members_.links(), executor_, call_log_, log_, to_time_of_day_ns_),
-      p2p_(members_.links(), config, clock, log_),
+      p2p_(members_.links(), heap, config, clock, log_),
       call_logs_(members_.links()),
       comparison_(call_logs_, members_.world()),
       shrink_states_(clock, members_.links()),

@@ -94,7 +94,8 @@ bool Group::drain(std::vector<Completion>& finished) {
   const bool ran = collectives_.current() != nullptr || p2p_.is_sending();
   for (uint32_t peer = 0; ran && peer < members_.world(); ++peer) {
     if (peer == members_.rank()) continue;
-    const bool writes = runs && executor_.may_write_output(peer) && !executor_.has_given_up(peer);
+    const bool writes =
+        runs && executor_.may_write_output(peer) && !members_.links().has_given_up(peer);
     const bool reads = (runs && executor_.is_sending_to(peer)) || p2p_.is_sending_to(peer);
     if ((writes || reads) && !lets_go(peer)) return false;
   }

@@ -27,6 +27,9 @@ struct ClearToSendWire {
 static_assert(sizeof(EnvelopeWire) <= kInlineBytes && sizeof(ClearToSendWire) <= kInlineBytes);
 constexpr std::byte kIsEager{1};
 
+// Of less, two copies side by side on two cores end before one.
+constexpr uint64_t kZeroCopyLocalBytes = 1u << 20;
+
 }  // namespace
 
 Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t room) {
@@ -40,12 +43,16 @@ bool RecvOp::matches(uint32_t from, int32_t with_tag) const {
   return (source == kAnySource || static_cast<uint32_t>(source) == from) && tag == with_tag;
 }
 
-PointToPoint::PointToPoint(PeerLinks& links, const Config& config, const Clock& clock,
-                           FlightLog& log)
+PointToPoint::PointToPoint(PeerLinks& links, const Heap* heap, const Config& config,
+                           const Clock& clock, FlightLog& log)
     : links_(links),
+      heap_(heap),
       rank_(links.rank()),
       slot_bytes_(links.layout().slot_bytes()),
       eager_bytes_(links.layout().slot_bytes(kEagerChannel)),
+      zero_copy_local_bytes_(
+          std::min(static_cast<uint64_t>(config.zero_copy_local_bytes), kZeroCopyLocalBytes)),
+      zero_copy_remote_bytes_(static_cast<uint64_t>(config.zero_copy_remote_bytes)),
       store_choice_(config.stores, clock),
       log_(log) {
   state_of(rank_);
@@ -262,8 +269,10 @@ bool PointToPoint::take_clearances(Peer& peer, std::vector<Completion>& finished
         peer.announced.find([&](const SendOp& sent) { return sent.number == wire.number; }));
     if (wire.accepted != 0) {
       log_.start_point_to_point(op.record, static_cast<int>(peer.rank));
-      if (port(kDataChannel, peer).is_mapped()) op.stores = store_choice_.begin_message(op.bytes);
       op.placed = in.open_placement(wire.key, op.bytes);
+      op.is_zero_copy = !op.is_placed() && may_be_zero_copy(op, port(kDataChannel, peer));
+      const bool is_copied = in.is_mapped() && !op.is_zero_copy;
+      if (is_copied) op.stores = store_choice_.begin_message(op.bytes);
       peer.cleared.push(std::move(op));
     } else {
       finish(op, size_mismatch(rank_, op.bytes, peer.rank, wire.bytes), finished);

@@ -5,8 +5,9 @@
 //   envelope {tag, bytes, number}  ------->  matched against posted receives, else kept aside
 //                                  <-------  clear to send {number, where to}, once matched
 //   chunks through the data slots  ------->  copied out, in the same order
-//   or, over a transport that reads and writes any memory (transport.h), larger ones from the
-//   sender's tensor straight into the receiver's: p2p_data.cc
+//   or, of larger ones: out of the sender's heap, by a receiver that maps it; from there into the
+//   slots of one that does not; or, over a transport that reads and writes any memory
+//   (transport.h), from the sender's tensor straight into the receiver's: p2p_data.cc
 //
 // Eager messages need no clearance: up to kEnvelopeBytes travel in the envelope, larger ones beside
 // it in one of a few small slots, if one is free, where they stay until they are matched
@@ -29,6 +30,7 @@
 #include "csrc/base/config.h"
 #include "csrc/base/fifo.h"
 #include "csrc/base/status.h"
+#include "csrc/engine/channel/heap.h"
 #include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/channel/port.h"
 #include "csrc/engine/channel/store_choice.h"
@@ -58,6 +60,7 @@ struct SendOp {
   uint32_t number = 0;        // of the envelopes to this peer
   uint64_t moved = 0;         // bytes handed to the data channel
   Region placed{};            // what the receiver has lent for it; no bytes: nothing
+  bool is_zero_copy = false;  // it goes from this rank's heap, through no slot of a mapped peer
   StoreChoice::Use stores{};  // of these
   uint32_t record = FlightRing::kNone;
 
@@ -89,7 +92,8 @@ Status size_mismatch(uint32_t sender, uint64_t sent, uint32_t receiver, uint64_t
 
 class PointToPoint {
  public:
-  PointToPoint(PeerLinks& links, const Config& config, const Clock& clock, FlightLog& log);
+  PointToPoint(PeerLinks& links, const Heap* heap, const Config& config, const Clock& clock,
+               FlightLog& log);
 
   // A rank was met: what this one has for it can go, and what it sends is taken.
   void note_met(uint32_t rank);
@@ -155,6 +159,12 @@ class PointToPoint {
   bool take_clearances(Peer& peer, std::vector<Completion>& finished);
   bool push_data(Peer& peer, std::vector<Completion>& finished);
   bool push_chunk(SendOp& op, Port& out);
+  std::optional<ZeroCopySource> zero_copy_source(const SendOp& op, const Port& out,
+                                                 uint64_t chunk) const;
+  bool may_be_zero_copy(const SendOp& op, const Port& out) const;
+  bool may_be_written(const SendOp& op, const Peer& peer) const;
+  bool pull_chunk(RecvOp& op, const Peer& peer);
+  static bool is_read_by_device(const SendOp& op, const Peer& peer);
   bool pull_data(Peer& peer, std::vector<Completion>& finished);
   void match(RecvOp op, const Envelope& envelope, std::vector<Completion>& finished);
   bool take_expected(Peer& peer, std::vector<Completion>& finished);
@@ -184,9 +194,12 @@ class PointToPoint {
   Peer& state_of(uint32_t peer);
 
   PeerLinks& links_;
+  const Heap* const heap_;
   const uint32_t rank_;
   const uint64_t slot_bytes_;
   const uint64_t eager_bytes_;
+  const uint64_t zero_copy_local_bytes_;
+  const uint64_t zero_copy_remote_bytes_;
   StoreChoice store_choice_;
   FlightLog& log_;
   std::vector<std::unique_ptr<Peer>> known_;  // in the order of ranks; this rank itself is there

@@ -4,7 +4,12 @@
 // A message that its receiver has lent its tensor for goes there in large chunks, each a put out of
 // the sender's tensor and a line; nothing is copied here, but for a last chunk so small that it
 // goes in its line. So the chunks, and not the slots, bound what may be under way on a long line.
-// Its send ends when the transport reads the tensor no more.
+//
+// A large message of the sender's heap is read there by a receiver that maps it: one copy, and none
+// of the sender's, instead of two side by side. To one that does not map it, the device takes it
+// from there to the slots.
+//
+// Either send ends when nobody reads the tensor any more.
 #include <algorithm>
 
 #include "csrc/engine/p2p/p2p.h"
@@ -16,6 +21,9 @@ namespace {
 // Eight of them are under way: what a line of 25 Gbit/s has in 10 ms. A heartbeat that the peer
 // asks for waits behind them.
 constexpr uint64_t kPlacedChunkBytes = 4u << 20;
+
+// What the receiver copies before it looks after others again: about 0.1 ms.
+constexpr uint64_t kMappedChunkBytes = 1u << 20;
 
 }  // namespace
 
@@ -29,7 +37,7 @@ bool PointToPoint::push_data(Peer& peer, std::vector<Completion>& finished) {
       moved = true;
       continue;
     }
-    if (is_sending_to(peer)) break;
+    if (!may_be_written(op, peer)) break;
     store_choice_.end(op.stores);
     finish(op, Status(), finished);
     static_cast<void>(peer.cleared.pop());
@@ -38,16 +46,45 @@ bool PointToPoint::push_data(Peer& peer, std::vector<Completion>& finished) {
   return moved;
 }
 
+// Whether nobody reads what was pushed of it any more.
+bool PointToPoint::may_be_written(const SendOp& op, const Peer& peer) const {
+  const Port& out = port(kDataChannel, peer);
+  if (!op.is_zero_copy || !out.is_mapped()) return !is_sending_to(peer);
+  return out.has_them_back();
+}
+
+bool PointToPoint::may_be_zero_copy(const SendOp& op, const Port& out) const {
+  if (heap_ == nullptr) return false;
+  if (!out.is_mapped()) {
+    return op.bytes >= zero_copy_remote_bytes_ && heap_->part_of(op.data, op.bytes).has_value();
+  }
+  return op.bytes >= zero_copy_local_bytes_ && out.link().maps_mine &&
+         heap_->holds(op.data, op.bytes);
+}
+
+// nullopt: it goes through a slot, or in its line.
+std::optional<ZeroCopySource> PointToPoint::zero_copy_source(const SendOp& op, const Port& out,
+                                                             uint64_t chunk) const {
+  if (chunk <= kInlineBytes || (!op.is_placed() && !op.is_zero_copy)) return std::nullopt;
+  const std::byte* const from = op.data + op.moved;
+  RegionId region = kNoRegion;  // where the transport reads any memory
+  if (op.is_zero_copy && !out.is_mapped()) region = heap_->part_of(from, chunk)->region;
+  return ZeroCopySource{
+      .slice = {const_cast<std::byte*>(from), chunk, region},  // put() only reads it
+      .offset = op.is_zero_copy ? static_cast<uint64_t>(from - heap_->base()) : 0};
+}
+
 // False: the transport is full, come again with the same chunk.
 bool PointToPoint::push_chunk(SendOp& op, Port& out) {
   const std::byte* from = op.data + op.moved;
-  const uint64_t most = op.is_placed() ? kPlacedChunkBytes : slot_bytes_;
+  uint64_t most = slot_bytes_;
+  if (op.is_placed()) most = kPlacedChunkBytes;
+  if (op.is_zero_copy && out.is_mapped()) most = kMappedChunkBytes;
   const uint64_t chunk = std::min(most, op.bytes - op.moved);
-  if (op.is_placed() && chunk > kInlineBytes) {
-    // put() only reads it.
-    const ZeroCopySource source{.slice = {const_cast<std::byte*>(from), chunk, kNoRegion}};
+  const auto length = static_cast<uint32_t>(chunk);
+  if (const auto source = zero_copy_source(op, out, chunk)) {
     const RemoteSlice place{op.placed.id, op.moved, chunk};
-    if (!out.announce(0, chunk, static_cast<uint32_t>(chunk), &source, &place)) return false;
+    if (!out.announce(0, chunk, length, &*source, op.is_placed() ? &place : nullptr)) return false;
   } else {
     std::byte* to = out.outgoing(chunk);
     store_choice_.time(op.stores, [&] { copy_bytes(to, from, chunk, op.stores.stores); });
@@ -61,24 +98,39 @@ bool PointToPoint::pull_data(Peer& peer, std::vector<Completion>& finished) {
   Port& in = port(kDataChannel, peer);
   bool moved = false;
   while (!peer.incoming.empty()) {
-    const Line* line = in.take();
-    if (line == nullptr) break;
     RecvOp& op = peer.incoming.front();
-    uint64_t chunk = std::min<uint64_t>(line->length_and_sequence, op.bytes - op.moved);
-    if (!in.is_placed(chunk)) {
-      chunk = std::min(chunk, slot_bytes_);
-      const Stores stores = op.bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
-      copy_bytes(op.data + op.moved, in.incoming(chunk), chunk, stores);
+    if (op.moved < op.bytes) {
+      if (!pull_chunk(op, peer)) break;
+      moved = true;
+      continue;
     }
-    in.consume();
-    op.moved += chunk;
-    moved = true;
-    if (op.moved < op.bytes) continue;
+    if (!in.has_given_back()) break;  // the sender waits for it
     end_placement(op, peer.rank);
     finish(op, Status(), finished);
     static_cast<void>(peer.incoming.pop());
+    moved = true;
   }
   return moved;
+}
+
+// False: nothing has come, or what has is not good.
+bool PointToPoint::pull_chunk(RecvOp& op, const Peer& peer) {
+  Port& in = port(kDataChannel, peer);
+  const Line* line = in.take();
+  if (line == nullptr) return false;
+  uint64_t chunk = std::min<uint64_t>(line->length_and_sequence, op.bytes - op.moved);
+  const bool is_zero_copy = in.is_zero_copy(chunk);
+  if (!in.is_placed(chunk)) {
+    if (!is_zero_copy) chunk = std::min(chunk, slot_bytes_);
+    const std::byte* from = is_zero_copy ? in.in_source(0, chunk) : in.incoming(chunk);
+    const Stores stores = op.bytes >= kStreamBytes ? Stores::Streamed : Stores::Cached;
+    copy_bytes(op.data + op.moved, from, chunk, stores);
+  }
+  // Its user may have written there since: this receive fails with the group.
+  if (is_zero_copy && links_.has_given_up(peer.rank)) return false;
+  in.consume(is_zero_copy);
+  op.moved += chunk;
+  return true;
 }
 
 void PointToPoint::end_placement(const RecvOp& op, uint32_t sender) {
@@ -86,9 +138,13 @@ void PointToPoint::end_placement(const RecvOp& op, uint32_t sender) {
   links_.at(sender)->link.transport->end_placement(op.placement);
 }
 
+bool PointToPoint::is_read_by_device(const SendOp& op, const Peer& peer) {
+  return op.is_placed() || (op.is_zero_copy && !port(kDataChannel, peer).is_mapped());
+}
+
 // The message at the front, of which all or some has been handed to the transport.
 bool PointToPoint::is_sending_to(const Peer& peer) const {
-  return !peer.cleared.empty() && peer.cleared.front().is_placed() &&
+  return !peer.cleared.empty() && is_read_by_device(peer.cleared.front(), peer) &&
          !port(kDataChannel, peer).puts_done();
 }
 

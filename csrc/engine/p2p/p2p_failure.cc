@@ -118,7 +118,8 @@ void PointToPoint::fail_all(const Status& status, std::vector<Completion>& finis
 
 void PointToPoint::fail_sending(const Status& status, std::vector<Completion>& finished) {
   for (const auto& state : known_) {
-    if (state->cleared.empty() || !state->cleared.front().is_placed()) continue;
+    if (state->cleared.empty()) continue;
+    if (!is_read_by_device(state->cleared.front(), *state)) continue;
     finish(state->cleared.pop(), status, finished);
   }
 }

@@ -1,5 +1,7 @@
-// Messages that go from tensor to tensor, over tcp, which reads and writes any memory: their last
-// bytes travel in a line where they fit.
+// Messages that are in no slot, or in none of the sender's: from tensor to tensor over tcp, which
+// reads and writes any memory, and out of the sender's heap. Their last bytes travel in a line
+// where they fit.
+#include "tests/unit/engine/in_heap.h"
 #include "tests/unit/engine/messages.h"
 #include "tests/unit/engine/world_of_threads.h"
 
@@ -38,6 +40,37 @@ TEST(PlacedMessages, TheLastBytesMayBeInALine) {
       exchange(c, kChunkBytes + more, 2);
       exchange(c, 2 * kChunkBytes + more, 2);
     }
+  });
+}
+
+// A rank writes into its tensors as soon as their sends have ended.
+TEST(HeapMessages, MayBeWrittenOnceTheyAreSent) {
+  constexpr uint64_t kMost = 3u << 20;
+  Config config = config_of_environment();
+  config.log_level = LogLevel::Error;
+  config.zero_copy_local_bytes = config.zero_copy_remote_bytes = 1000;
+  WorldOfThreads(3, config).run([](Communicator& c) {
+    ASSERT_NE(c.heap(), nullptr);
+    heap_of_this_rank = c.heap();
+    const int right = (c.rank() + 1) % 3;
+    const int left = (c.rank() + 2) % 3;
+    HeapVector<uint8_t> own(kMost);
+    std::vector<uint8_t> got(kMost);
+    int tag = 0;
+    for (const uint64_t bytes : {uint64_t{999}, uint64_t{100'000}, uint64_t{1 << 20},
+                                 (uint64_t{1} << 20) + kInlineBytes, kMost}) {
+      for (int i = 0; i < 4; ++i, ++tag) {
+        const std::vector<uint8_t> mine = message(tag + 100 * c.rank(), bytes);
+        std::copy(mine.begin(), mine.end(), own.begin());
+        const WorkPtr received = started(c.recv({got.data(), bytes}, left, tag));
+        finish(c, started(c.send({own.data(), bytes}, right, tag)));
+        std::fill(own.begin(), own.end(), uint8_t{255});
+        finish(c, received);
+        const std::vector<uint8_t> expected = message(tag + 100 * left, bytes);
+        ASSERT_TRUE(std::equal(expected.begin(), expected.end(), got.begin())) << bytes;
+      }
+    }
+    heap_of_this_rank = nullptr;
   });
 }
 
