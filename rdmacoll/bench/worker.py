@@ -25,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     describe(parser)
     options = checked(parser.parse_args())
-    from .measure import watch
+    from .frame.job import watch
 
     watch()  # from here on: MPI_Init waits for the other ranks, too
     from mpi4py import MPI
