@@ -24,10 +24,11 @@ EPILOG = """\
   rdmacoll bench -np 4 all_gather --sizes 1K:16M:4 --dtype bfloat16 --plot all_gather.svg
   rdmarun -np 8 -H node1:4,node2:4 -m rdmacoll bench all_reduce --vs gloo
   rdmacoll bench transfer --help     one tensor to a place in another process, beside gRPC
+  rdmacoll bench models --help       models trained with a parameter holder, beside gRPC
 
 docs/BENCHMARK.md says what the columns mean."""
 
-COMMANDS = ("transfer",)  # of their own, behind the word bench
+COMMANDS = ("transfer", "models")  # of their own, behind the word bench
 PEERS = ("gloo", "mpi", "fake")
 PEER_HELP = "gloo, mpi, and fake: torch alone, the same call on a backend that does nothing"
 MPIS = ("mpich", "openmpi", "impi")

@@ -142,10 +142,11 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.bench.frame": {"rdmacoll.base"},
     "rdmacoll.bench": ON_LAUNCHER | {"rdmacoll.bench.frame"},
     "rdmacoll.bench.transfer": ON_BENCH | {"rdmacoll.remote", FACE},
+    "rdmacoll.bench.models": ON_BENCH | {"rdmacoll.remote", FACE},
     "rdmacoll.tune": ON_LAUNCHER | ON_BENCH,
     "rdmacoll.plan": ON_BENCH,
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "remote")}
-    | {"rdmacoll.bench", "rdmacoll.bench.transfer", "rdmacoll.tune"}
+    | {"rdmacoll.bench", "rdmacoll.bench.transfer", "rdmacoll.bench.models", "rdmacoll.tune"}
     | {"rdmacoll", "rdmacoll.plan"},
 }
 
