@@ -13,6 +13,9 @@ from .gathering import Gathering
 from .team import Team, Way
 
 HOLDER = "holder"
+# That of shared memory, which TensorPipe would take, polls on half a core also while nothing is to
+# be done, and so in the turns of all others. What it carries is small; tensors go by a channel.
+TRANSPORTS = ["uv"]
 
 _gathering: Gathering
 
@@ -33,7 +36,7 @@ class TorchRpc(Way):
         super().__init__(team)
         self._folder = tempfile.TemporaryDirectory(prefix="rdmacoll-bench-")
         names = [HOLDER, *(f"worker-{n}" for n in range(team.workers))]
-        start(names, team.place, team.tell(0, self._folder.name))
+        start(names, team.place, team.tell(0, self._folder.name), TRANSPORTS)
 
     def prepare(self, elements: int, update: Callable[[], None]) -> None:
         super().prepare(elements, update)
