@@ -21,7 +21,7 @@ from pathlib import Path
 
 from network_cases import OURS, PARTS, Case, Order, Part
 
-from rdmacoll.bench.interval import interval
+from rdmacoll.bench.frame.interval import interval
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 

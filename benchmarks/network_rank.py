@@ -21,7 +21,8 @@ import torch
 import torch.distributed as dist
 from network_cases import GLOO, OURS, RAW, Case, Order
 
-from rdmacoll.bench.measure import settle, times_us
+from rdmacoll.bench.frame.rounds import settle
+from rdmacoll.bench.measure import times_us
 
 Turn = Callable[[int], float]  # so many operations; microseconds of one
 

@@ -40,7 +40,9 @@ def main() -> int:
 
 def _command() -> int:
     if sys.argv[1:3] == ["bench", "transfer"]:
-        return _transfer(sys.argv[3:])
+        return _bench_transfer(sys.argv[3:])
+    if sys.argv[1:3] == ["bench", "models"]:
+        return _bench_models(sys.argv[3:])
     parser = argparse.ArgumentParser(prog="rdmacoll", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     info = commands.add_parser(
@@ -101,8 +103,22 @@ def _bench(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
     return 0
 
 
-def _transfer(argv: list[str]) -> int:
+def _bench_models(argv: list[str]) -> int:
     """A command line of its own, behind two words."""
+    from .bench.models import options
+    from .bench.models.command import models
+
+    parser = argparse.ArgumentParser(prog=options.PROG, allow_abbrev=False)
+    options.describe(parser)
+    try:
+        models(options.checked(parser.parse_args(argv)), argv)
+    except BadArgument as error:
+        parser.error(str(error))
+    return 0
+
+
+def _bench_transfer(argv: list[str]) -> int:
+    """As _bench_models()."""
     from .bench.transfer import options
     from .bench.transfer.command import transfer
 

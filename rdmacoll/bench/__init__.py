@@ -6,5 +6,5 @@ is to measure · case.py, values.py: its tensors and what must be in them afterw
 where tensors come from · torch_calls.py, mpi_calls.py: the systems · measure.py: rounds and times ·
 machine.py, flag.cc: the limits beside · result.py: all of it as data · table.py, plot.py: for
 people. The first three, operations.py and launch.py load no torch: a wrong command line is told at
-once.
+once. transfer/, models/: commands of their own · frame/: what all of them have in common.
 """

@@ -7,15 +7,10 @@ from dataclasses import dataclass
 
 import torch
 
+from .frame.job import ROOT, WrongResult
 from .memory import empty
 from .operations import OPERATIONS
 from .values import Piece, Values
-
-ROOT = 0
-
-
-class WrongResult(Exception):
-    """A system computes something else; the message says which, where and what."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,21 @@ def bench(options: Options, argv: Sequence[str]) -> None:
         raise BadArgument(str(error)) from error
 
 
+def started(word: str, argv: Sequence[str], processes: int) -> bool:
+    """`rdmacoll bench <word>`, which takes so many processes: whether this is one of them. If not,
+    it starts them. BadArgument in a job of another size."""
+    if "RANK" not in os.environ:
+        launch("bench", [word, *argv], processes)
+        return False
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    if ranks != processes:
+        raise BadArgument(
+            f"these ways take {processes} processes, and this job has {ranks} ranks; call it "
+            "outside of a job, where it starts them itself"
+        )
+    return True
+
+
 def _require_no_mpi(options: Options) -> None:
     if "mpi" in options.systems:
         ranks = os.environ.get("WORLD_SIZE", "1")

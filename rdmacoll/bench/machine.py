@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 import torch.testing._internal.distributed.fake_pg  # registers the backend "fake"
 
-from .case import ROOT
+from .frame.job import ROOT
 from .result import Machine
 
 COPY_BYTES = 64 << 20

@@ -2,7 +2,6 @@
 the machine does meanwhile meets all alike; who begins changes from round to round.
 """
 
-import faulthandler
 import statistics
 import time
 from collections.abc import Callable
@@ -11,7 +10,9 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 
-from .case import ROOT, Case
+from .case import Case
+from .frame.job import ROOT, watch
+from .frame.rounds import settle
 from .operations import OPERATIONS
 from .result import Row, Times
 from .torch_calls import Call
@@ -20,13 +21,6 @@ TURN_S = 0.05
 MAX_CALLS = 400
 CALLS_TO_LEARN = 5
 FAKE = "fake"  # torch's backend that does nothing, so that its results are wrong
-SETTLE_S = 0.02  # the system moved ranks apart within 12 ms
-STEP_TIMEOUT_S = 120.0  # for whatever a system does in one turn
-
-
-def watch() -> None:
-    """Ends this process, and so the run, unless it comes here again in time; MPI never gives up."""
-    faulthandler.dump_traceback_later(STEP_TIMEOUT_S, exit=True)
 
 
 @dataclass(frozen=True)
@@ -116,14 +110,6 @@ def summarize(operation: str, size_bytes: int, measured: dict[str, torch.Tensor]
             turns_us=slowest[name].tolist(),
         )
     return Row(operation, size_bytes, systems)
-
-
-def settle() -> None:
-    """What wakes a rank from the control group's sockets may put it on the core of the one that
-    sent; while both compute the system moves them apart."""
-    until = time.perf_counter() + SETTLE_S
-    while time.perf_counter() < until:
-        pass
 
 
 def times_us(call: Call, count: int) -> list[float]:

@@ -24,9 +24,11 @@ EPILOG = """\
   rdmacoll bench -np 4 all_gather --sizes 1K:16M:4 --dtype bfloat16 --plot all_gather.svg
   rdmarun -np 8 -H node1:4,node2:4 -m rdmacoll bench all_reduce --vs gloo
   rdmacoll bench transfer --help     one tensor to a place in another process, beside gRPC
+  rdmacoll bench models --help       models trained with a parameter holder, beside gRPC
 
 docs/BENCHMARK.md says what the columns mean."""
 
+COMMANDS = ("transfer", "models")  # of their own, behind the word bench
 PEERS = ("gloo", "mpi", "fake")
 PEER_HELP = "gloo, mpi, and fake: torch alone, the same call on a backend that does nothing"
 MPIS = ("mpich", "openmpi", "impi")
@@ -110,23 +112,22 @@ def checked(arguments: argparse.Namespace) -> Options:
     operations = arguments.operations or ["all_reduce"]
     operations = list(OPERATIONS) if operations == ["all"] else operations
     for operation in operations:
-        if operation == "transfer":
-            raise BadArgument("operation 'transfer': it comes first: rdmacoll bench transfer ...")
+        if operation in COMMANDS:
+            raise BadArgument(
+                f"operation {operation!r}: it comes first: rdmacoll bench {operation} ..."
+            )
         among("operation", operation, (*OPERATIONS, "all (alone)"))
     among("--dtype", arguments.dtype, ELEMENT_BYTES)
     among("--op", arguments.op, REDUCTIONS)
     among("--memory", arguments.memory, MEMORIES)
-    peers = [peer for peer in arguments.vs.split(",") if peer]
-    for peer in peers:
-        among("--vs", peer, PEERS)
+    peers = peers_of(arguments.vs, PEERS)
     if arguments.mpi is not None:
         among("--mpi", arguments.mpi, MPIS)
     if arguments.mpi is not None and "mpi" not in peers:
         raise BadArgument(f"--mpi {arguments.mpi}: MPI is not measured; add --vs mpi")
     if arguments.np is not None and arguments.np < 2:
         raise BadArgument(f"-np {arguments.np}: a collective takes at least 2 ranks")
-    if arguments.rounds < 1:
-        raise BadArgument(f"--rounds {arguments.rounds}: give 1 or more")
+    at_least("--rounds", arguments.rounds, 1)
     if "mpi" in peers and arguments.dtype in NOT_IN_MPI:
         raise BadArgument(
             f"--dtype {arguments.dtype}: MPI has no such type; take another, or mpi out of --vs"
@@ -145,7 +146,7 @@ def checked(arguments: argparse.Namespace) -> Options:
         reduction=arguments.op,
         in_place=arguments.in_place,
         memory=arguments.memory,
-        systems=["rdma", *dict.fromkeys(peers)],
+        systems=["rdma", *peers],
         mpi=arguments.mpi,
         rounds=arguments.rounds,
         check=arguments.check,
@@ -157,6 +158,21 @@ def checked(arguments: argparse.Namespace) -> Options:
 def among(name: str, value: str, known: Sequence[str] | dict[str, int]) -> None:
     if value not in known:
         raise BadArgument(f"{name} {value!r}: unknown; there are {', '.join(known)}")
+
+
+def peers_of(text: str, known: Sequence[str]) -> list[str]:
+    """Those that --vs names, each once."""
+    peers = [peer for peer in text.split(",") if peer]
+    for peer in peers:
+        among("--vs", peer, known)
+    if "grpc" in peers and importlib.util.find_spec("grpc") is None:
+        raise BadArgument("--vs grpc: needs grpcio; pip install 'rdmacoll[bench]'")
+    return list(dict.fromkeys(peers))
+
+
+def at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise BadArgument(f"{name} {value}: give {least} or more")
 
 
 def sizes_of(text: str, dtype: str) -> list[int]:

@@ -1,12 +1,11 @@
 """The result drawn: for each operation its time and its bandwidth over size, a line per system."""
 
-import io
 from pathlib import Path
 from typing import Any
 
-from rdmacoll.base import files
 from rdmacoll.base.byte_sizes import text_of_size
 
+from .frame.figure import save
 from .result import Result, Row
 
 LIMIT = {"color": "0.5", "linestyle": "--", "label": "memcpy"}
@@ -14,7 +13,6 @@ INCHES = (11.0, 3.6)  # of one operation
 
 
 def draw(result: Result, path: Path) -> None:
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     sized = [row for row in result.rows if row.bytes]  # a barrier has no size to be drawn over
@@ -31,10 +29,7 @@ def draw(result: Result, path: Path) -> None:
             _finish(panel, [row.bytes for row in rows])
     where = f"{result.ranks} ranks on {result.machine.cores} cores"
     figure.suptitle(f"{where}: {result.what}; median of the slowest rank")
-    with rc_context({"svg.fonttype": "none"}):  # text stays text
-        drawn = io.BytesIO()
-        figure.savefig(drawn, dpi=150, format=path.suffix.removeprefix("."))
-    files.write(path, drawn.getvalue(), files.SHARED)
+    save(figure, path)
 
 
 def _draw_times(panel: Any, rows: list[Row], copy_gb_per_s: float) -> None:

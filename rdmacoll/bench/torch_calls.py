@@ -5,7 +5,8 @@ from typing import Any
 
 import torch.distributed as dist
 
-from .case import ROOT, Case
+from .case import Case
+from .frame.job import ROOT
 
 Call = Callable[[], object]
 

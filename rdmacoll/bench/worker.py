@@ -25,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     describe(parser)
     options = checked(parser.parse_args())
-    from .measure import watch
+    from .frame.job import watch
 
     watch()  # from here on: MPI_Init waits for the other ranks, too
     from mpi4py import MPI
@@ -33,10 +33,10 @@ def main() -> None:
     try:
         _run(options)
     except BaseException as error:  # or this rank would wait in MPI_Finalize for all
-        if isinstance(error, SystemExit):
-            print(error, file=sys.stderr, flush=True)
-        else:
+        if not isinstance(error, SystemExit):
             traceback.print_exc()
+        elif isinstance(error.code, str):  # else it was said already
+            print(error.code, file=sys.stderr, flush=True)
         time.sleep(GRACE_S)
         MPI.COMM_WORLD.Abort(1)
 

@@ -7,13 +7,12 @@ send too many messages to be told apart, an arrow is all of a host's to another.
 
 from __future__ import annotations
 
-import io
 import math
 from pathlib import Path
 from typing import Any
 
-from rdmacoll.base import files
 from rdmacoll.base.byte_sizes import text_of_size
+from rdmacoll.bench.frame.figure import save
 
 from .facts import Facts
 from .flows import Flow, Flows
@@ -34,7 +33,6 @@ MOST_LABELS = 12  # of one text
 
 
 def draw(facts: Facts, path: Path) -> None:
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     places = [_inside(ranks, len(facts.hosts)) for ranks in facts.hosts]
@@ -64,10 +62,7 @@ def draw(facts: Facts, path: Path) -> None:
     size = f" of {text_of_size(facts.bytes)}" if facts.bytes else ""
     title = f"{facts.collective}{size} on {facts.shape}: {facts.shown}"
     figure.suptitle("\n".join([title, *said]), fontsize="medium")
-    drawn = io.BytesIO()
-    with rc_context({"svg.fonttype": "none"}):  # text stays text
-        figure.savefig(drawn, format="svg")
-    files.write(path, drawn.getvalue(), files.SHARED)
+    save(figure, path)
 
 
 def _inside(ranks: int, hosts: int) -> list[Point]:

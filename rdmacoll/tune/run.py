@@ -15,8 +15,9 @@ import torch.distributed as dist
 import rdmacoll
 from rdmacoll._extension import extension
 from rdmacoll.base import files
-from rdmacoll.bench.case import ROOT, Case, Place
-from rdmacoll.bench.measure import STEP_TIMEOUT_S, Meter, System, watch
+from rdmacoll.bench.case import Case, Place
+from rdmacoll.bench.frame.job import ROOT, STEP_TIMEOUT_S, watch
+from rdmacoll.bench.measure import Meter, System
 from rdmacoll.bench.result import Row
 from rdmacoll.bench.torch_calls import Call, torch_call
 from rdmacoll.bench.values import Values

@@ -104,7 +104,7 @@ def test_a_wrong_result(options: list[str], status: int, tmp_path: Path) -> None
 
 BROKEN_MPI = """
 import os, signal, time
-import rdmacoll.bench.measure
+import rdmacoll.bench.frame.job
 import rdmacoll.bench.mpi_calls
 from mpi4py import MPI
 from rdmacoll.bench.worker import main
@@ -118,7 +118,7 @@ def broken(case, reduction):
     return call
 
 rdmacoll.bench.mpi_calls.mpi_call = broken
-rdmacoll.bench.measure.STEP_TIMEOUT_S = {limit_s}
+rdmacoll.bench.frame.job.STEP_TIMEOUT_S = {limit_s}
 main()
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bench_process import BIN, bench, run
 
-from rdmacoll.bench.interval import interval
+from rdmacoll.bench.frame.interval import interval
 from rdmacoll.bench.options import BadArgument
 from rdmacoll.bench.transfer.measure import Turns
 from rdmacoll.bench.transfer.options import Options, checked, describe

@@ -112,6 +112,7 @@ def link_edges(tree: Tree) -> Iterator[str]:
 FACE = "rdmacoll (its face)"  # __init__.py and __main__.py
 BELOW_LAUNCHER = {"rdmacoll.base", "rdmacoll.launcher.base"}
 ON_LAUNCHER = BELOW_LAUNCHER | {FACE, "rdmacoll.launcher", "rdmacoll.launcher.command"}
+ON_BENCH = {"rdmacoll.base", "rdmacoll", "rdmacoll.bench", "rdmacoll.bench.frame"}
 ON_MEMORY = {"rdmacoll.base", "rdmacoll", "rdmacoll.remote.memory"}
 PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.base": set(),
@@ -138,18 +139,14 @@ PYTHON_SEES: dict[str, set[str]] = {
     | {"rdmacoll.info"},
     "rdmacoll.launcher": BELOW_LAUNCHER
     | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star", "agent", "command")},
-    "rdmacoll.bench": ON_LAUNCHER,
-    "rdmacoll.bench.transfer": {
-        "rdmacoll.base",
-        "rdmacoll",
-        "rdmacoll.bench",
-        "rdmacoll.remote",
-        FACE,
-    },
-    "rdmacoll.tune": ON_LAUNCHER | {"rdmacoll", "rdmacoll.bench"},
-    "rdmacoll.plan": {"rdmacoll.base", "rdmacoll", "rdmacoll.bench"},
+    "rdmacoll.bench.frame": {"rdmacoll.base"},
+    "rdmacoll.bench": ON_LAUNCHER | {"rdmacoll.bench.frame"},
+    "rdmacoll.bench.transfer": ON_BENCH | {"rdmacoll.remote", FACE},
+    "rdmacoll.bench.models": ON_BENCH | {"rdmacoll.remote", FACE},
+    "rdmacoll.tune": ON_LAUNCHER | ON_BENCH,
+    "rdmacoll.plan": ON_BENCH,
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "remote")}
-    | {"rdmacoll.bench", "rdmacoll.bench.transfer", "rdmacoll.tune"}
+    | {"rdmacoll.bench", "rdmacoll.bench.transfer", "rdmacoll.bench.models", "rdmacoll.tune"}
     | {"rdmacoll", "rdmacoll.plan"},
 }
 

@@ -1,20 +1,19 @@
-"""Rounds, times and CPU seconds. In a round each way has a turn, while all others sleep; who begins
-changes from round to round.
-"""
+"""Rounds, times and CPU seconds of transfers."""
 
 import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
 import torch.distributed as dist
 
-from ..case import WrongResult
-from ..measure import TURN_S, settle, watch
+from ..frame.job import WrongResult
+from ..frame.rounds import Rounds, settle
+from ..measure import TURN_S
 from .pair import Way
 
 MOST_SENDS = 2000
@@ -39,26 +38,17 @@ class Meter:
         self, way: Way, name: str, number: int, ways: int, control: dist.ProcessGroup
     ) -> None:
         self._way, self._name = way, name
-        self._number, self._ways = number, ways
-        self._control = control
+        self._rounds = Rounds(number, ways, control)
 
     def measure(self, size_bytes: int, rounds: int) -> Turns:
         self._way.prepare(size_bytes)
         turns = Turns()
-        self._in_turns(0, lambda: self._warm_up(turns))
-        self._in_turns(0, lambda: self._check(size_bytes, seed=1))
+        self._rounds.in_turns(0, lambda: self._warm_up(turns))
+        self._rounds.in_turns(0, lambda: self._check(size_bytes, seed=1))
         for number in range(rounds):
-            self._in_turns(number, lambda: self._turn(turns))
-        self._in_turns(0, lambda: self._check(size_bytes, seed=2))
+            self._rounds.in_turns(number, lambda: self._turn(turns))
+        self._rounds.in_turns(0, lambda: self._check(size_bytes, seed=2))
         return turns
-
-    def _in_turns(self, first: int, own: Callable[[], None]) -> None:
-        """Every pair does its own, one after the other."""
-        for place in range(self._ways):
-            watch()
-            dist.barrier(group=self._control)
-            if (first + place) % self._ways == self._number:
-                own()
 
     def _warm_up(self, turns: Turns) -> None:
         """Also: how many sends fit into a turn. Of slow ones one has to do."""

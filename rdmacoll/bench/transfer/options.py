@@ -1,11 +1,10 @@
 """The command line of `rdmacoll bench transfer`, checked whole before anything starts. No torch."""
 
 import argparse
-import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..options import BadArgument, among, sizes_of, writable
+from ..options import at_least, peers_of, sizes_of, writable
 
 DESCRIPTION = """\
 One tensor from a process to a given tensor in another one, until the first knows that it is there:
@@ -51,16 +50,11 @@ def describe(parser: argparse.ArgumentParser) -> None:
 
 def checked(arguments: argparse.Namespace) -> Options:
     """BadArgument says what is wrong with them."""
-    peers = [peer for peer in arguments.vs.split(",") if peer]
-    for peer in peers:
-        among("--vs", peer, PEERS)
-    if "grpc" in peers and importlib.util.find_spec("grpc") is None:
-        raise BadArgument("--vs grpc: needs grpcio; pip install 'rdmacoll[bench]'")
-    if arguments.rounds < 1:
-        raise BadArgument(f"--rounds {arguments.rounds}: give 1 or more")
+    peers = peers_of(arguments.vs, PEERS)
+    at_least("--rounds", arguments.rounds, 1)
     writable("--json", arguments.json)
     return Options(
-        ways=[*ALWAYS, *dict.fromkeys(peers)],
+        ways=[*ALWAYS, *peers],
         sizes_bytes=list(dict.fromkeys(sizes_of(arguments.sizes, DTYPE))),
         rounds=arguments.rounds,
         json=arguments.json,

@@ -4,17 +4,8 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..interval import interval
+from ..frame.interval import Ratio, ratio_of
 from .measure import Turns
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """In ours: the median of the rounds' ratios, and between which values it lies."""
-
-    median: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -63,8 +54,8 @@ def row_of(size_bytes: int, ways: list[str], turns: list[Turns]) -> Row:
             us=statistics.median(sender.sends_us),
             cpu_us=statistics.median(cpu),
             cpu_s_per_gb=statistics.median(cpu) / size_bytes * 1e3,
-            slower=_ratio(sender.sends_us, pairs[0][0].sends_us),
-            cpu=_ratio(cpu, cpu_us[0]),
+            slower=ratio_of(sender.sends_us, pairs[0][0].sends_us),
+            cpu=ratio_of(cpu, cpu_us[0]),
             form=sender.form,
             transfers=len(sender.sends_us) * (1 + sender.sends),
             counted=counted,
@@ -75,8 +66,3 @@ def row_of(size_bytes: int, ways: list[str], turns: list[Turns]) -> Row:
 
 def _sums(some: list[float], others: list[float]) -> list[float]:
     return [one + other for one, other in zip(some, others, strict=True)]
-
-
-def _ratio(theirs: list[float], ours: list[float]) -> Ratio:
-    ratios = [one / other for one, other in zip(theirs, ours, strict=True)]
-    return Ratio(statistics.median(ratios), *interval(ratios))

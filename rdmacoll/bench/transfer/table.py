@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rdmacoll.base.byte_sizes import text_of_size
 
-from .result import Ratio, Result, Row
+from .result import Result, Row
 
 
 def heading(result: Result) -> Iterator[str]:
@@ -26,15 +26,11 @@ def row_lines(row: Row) -> Iterator[str]:
         form = f"  {one.form}" if one.form else ""
         yield (
             f"{size:>9}  {name:<14}{one.us:>12.1f}{one.slower.median:>12.2f} "
-            f"{_between(one.slower):<18}{one.cpu_us:>12.1f}{one.cpu_s_per_gb:>10.3f}"
+            f"{one.slower.between:<18}{one.cpu_us:>12.1f}{one.cpu_s_per_gb:>10.3f}"
             f"{one.cpu.median:>12.2f}{form}"
         )
         if not number:
             yield f"{'':>11}{_counted(one.counted, one.transfers)}"
-
-
-def _between(ratio: Ratio) -> str:
-    return f"[{ratio.low:.3g}, {ratio.high:.3g}]"
 
 
 def _counted(counted: dict[str, int], transfers: int) -> str:

@@ -1,17 +1,14 @@
 """torch.distributed.rpc over TensorPipe: rpc_sync of a function that copies into the tensor."""
 
 import tempfile
-import warnings
-from pathlib import Path
 
 import torch
 from torch.distributed import rpc
 
+from ..frame.tensorpipe import start
 from .pair import Pair, Way
 
-NAMES = ("sender", "receiver")
-
-warnings.filterwarnings("ignore", "You are using a Backend")  # init_rpc itself does
+NAMES = ["sender", "receiver"]
 
 _target: torch.Tensor
 
@@ -26,10 +23,7 @@ class TorchRpc(Way):
         super().__init__(pair)
         self._folder = tempfile.TemporaryDirectory(prefix="rdmacoll-bench-")
         theirs = pair.swap(self._folder.name)
-        where = Path(self._folder.name if pair.sends else theirs, "store")
-        options = rpc.TensorPipeRpcBackendOptions(init_method=f"file://{where}")
-        rank = 0 if pair.sends else 1
-        rpc.init_rpc(NAMES[rank], rank=rank, world_size=2, rpc_backend_options=options)
+        start(NAMES, 0 if pair.sends else 1, self._folder.name if pair.sends else theirs)
 
     def prepare(self, size_bytes: int) -> None:
         super().prepare(size_bytes)
