@@ -14,13 +14,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from hosts import StandError
 from hosts.stand import Hosts
 
-BUILD = ROOT / "build/cpp"
+BUILD = Path(__file__).resolve().parents[1] / "build/cpp"
 OVER_TCP = {"RDMACOLL_TRANSPORT": "tcp"}
 
 
