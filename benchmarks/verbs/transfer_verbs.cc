@@ -19,7 +19,8 @@ namespace {
 
 constexpr uint32_t kDepth = 64;
 constexpr uint32_t kCompletionEvery = kDepth / 2;  // of what is sent
-constexpr int kPollsBetweenYields = 64;            // the kernel may be the device
+constexpr uint32_t kMostInlineBytes = 64;
+constexpr int kPollsBetweenYields = 64;  // the kernel may be the device
 
 void need(int error, const char* what) {
   if (error != 0) give_up(std::string("verbs, ") + what + ": " + std::strerror(error));
@@ -83,7 +84,7 @@ VerbsWay::VerbsWay(const Place& place)
                 .max_recv_wr = kDepth,
                 .max_send_sge = 1,
                 .max_recv_sge = 1,
-                .max_inline_data = 64};
+                .max_inline_data = kMostInlineBytes};
   queue_pair_ = table_.create_qp(device_->pd(), &wanted);
   if (queue_pair_ == nullptr) need(errno, "a queue pair");
   const Name mine{device_->address(), queue_pair_->qp_num};
@@ -154,7 +155,7 @@ void VerbsWay::post(uint64_t bytes) {
   request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   request.sg_list = &piece;
   request.num_sge = bytes > 0 ? 1 : 0;
-  request.send_flags = bytes <= 64 ? IBV_SEND_INLINE : 0;
+  request.send_flags = bytes > 0 && bytes <= kMostInlineBytes ? IBV_SEND_INLINE : 0;
   if (++posted_ % kCompletionEvery == 0) request.send_flags |= IBV_SEND_SIGNALED;
   request.wr.rdma = {to.address, to.rkey};
   ibv_send_wr* bad = nullptr;
