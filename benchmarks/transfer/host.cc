@@ -34,10 +34,12 @@ bool is_apart(pid_t holder, const char* name) {
 
 void enter(const Host& host) {
   if (host.holder == 0) return;
-  int flags = 0;
-  for (const auto& [name, flag] : kNamespaces) flags |= is_apart(host.holder, name) ? flag : 0;
   const int holder = static_cast<int>(syscall(SYS_pidfd_open, host.holder, 0));
-  if (flags != 0 && (holder < 0 || setns(holder, flags) != 0)) {
+  int flags = 0;
+  for (const auto& [name, flag] : kNamespaces) {
+    if (holder >= 0 && is_apart(host.holder, name)) flags |= flag;
+  }
+  if (holder < 0 || (flags != 0 && setns(holder, flags) != 0)) {
     give_up("cannot enter the network of process " + std::to_string(host.holder) + ": " +
             std::strerror(errno));
   }
