@@ -5,50 +5,20 @@
 Large messages: busbw of all_gather and all_reduce, in place in the heap and from ordinary buffers,
 against half of `ib_write_bw -b` (both directions at once, as the collectives go). Small ones: an
 8-byte all_reduce against `ib_write_lat`, half a round trip. Prints every round, then the median of
-the rounds' ratios. perftest's MB are 2^20 bytes.
+the rounds' ratios.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import statistics
 import subprocess
-import time
 
-MIB = 1 << 20
-LIMIT_S = 180
+from perftest import LIMIT_S, MIB, last_row, perftest
+
 OPERATIONS = ("all_gather", "all_reduce")
 MEMORIES = ("heap", "ordinary")
-
-
-def perftest(program: str, options: list[str], device: list[str], port: int) -> str:
-    """Runs the server and the client of a perftest program; the client's output."""
-    command = [program, "-F", "-p", str(port), *device, *options]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        for _ in range(100):
-            client = subprocess.run(
-                [*command, "127.0.0.1"], capture_output=True, text=True, timeout=LIMIT_S
-            )
-            if client.returncode == 0:
-                server.wait(LIMIT_S)
-                return client.stdout
-            if server.poll() is not None:
-                break
-            time.sleep(0.1)
-        raise SystemExit(f"{' '.join(command)} failed:\n{client.stdout}{client.stderr}")
-    finally:
-        server.kill()
-        server.wait()
-
-
-def last_row(output: str) -> list[float]:
-    rows = [line.split() for line in output.splitlines() if re.match(r"\s*\d+\s+\d+\s", line)]
-    if not rows:
-        raise SystemExit(f"no result in perftest's output:\n{output}")
-    return [float(field) for field in rows[-1]]
 
 
 class Ours:

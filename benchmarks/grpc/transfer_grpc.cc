@@ -1,7 +1,8 @@
 // The same transfer by gRPC in C++, beside csrc/remote: one unary call of bytes, without limits and
-// without code made by protoc, over loopback TCP and over a Unix socket. The request refers to the
-// sender's tensor and is not copied by it; what has come is copied into the receiver's.
-//   transfer_grpc [reads] [rounds, default 15 [bytes ...]]
+// without code made by protoc, over TCP and, in one host, over a Unix socket. The request refers to
+// the sender's tensor and is not copied by it; what has come is copied into the receiver's.
+//   transfer_grpc [between PID/ADDRESS PID/ADDRESS] [reads] [rounds, default 15 [bytes ...]]
+// between: in the networks of these processes, of which they are addresses (network_transfer.py).
 // reads: the receiver reads the tensor before it answers.
 // Floor: benchmarks. Thread: a process's main one; gRPC's own, which copy at the receiver.
 #include <grpcpp/generic/async_generic_service.h>
@@ -69,7 +70,9 @@ class GrpcWay final : public Way {
   GrpcWay(const Place& place, bool over_unix) : sends_(place.sends), receiver_(place) {
     rdmacoll::MeetingBootstrap meeting(*place.meeting, place.rank(), 2);
     const rdmacoll::SteadyClock clock;
-    const std::string mine = sends_ ? std::string() : listen(over_unix);
+    const std::string mine = sends_      ? std::string()
+                             : over_unix ? listen_in_the_host()
+                                         : listen(place.host.address);
     const auto told = needed(meeting.all_gather(mine, rdmacoll::Deadline::after_ms(clock, 60'000)));
     if (sends_) dial(told[1]);
   }
@@ -97,17 +100,24 @@ class GrpcWay final : public Way {
   std::vector<std::byte>& held() { return sends_ ? source_ : receiver_.tensor; }
 
   // Where.
-  std::string listen(bool over_unix) {
+  std::string listen_in_the_host() {
     const std::string name = "unix-abstract:rdmacoll-transfer-" + std::to_string(getpid());
+    begin(name);
+    return name;
+  }
+  std::string listen(const std::string& address) {
+    return address + ":" + std::to_string(begin(address + ":0"));
+  }
+  // The port, where there is one.
+  int begin(const std::string& at) {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.SetMaxReceiveMessageSize(-1);
-    builder.AddListeningPort(over_unix ? name : "127.0.0.1:0", grpc::InsecureServerCredentials(),
-                             &port);
+    builder.AddListeningPort(at, grpc::InsecureServerCredentials(), &port);
     builder.RegisterCallbackGenericService(&receiver_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) give_up("gRPC cannot listen");
-    return over_unix ? name : "127.0.0.1:" + std::to_string(port);
+    return port;
   }
   void dial(const std::string& where) {
     grpc::ChannelArguments no_limits;
@@ -134,7 +144,8 @@ int main(int argc, char** argv) {
           {"rdma", ours},
           {"rdma again", ours},
           {"grpc, tcp", [](const Place& place) { return std::make_unique<GrpcWay>(place, false); }},
-          {"grpc, unix", [](const Place& place) { return std::make_unique<GrpcWay>(place, true); }},
+          {"grpc, unix", [](const Place& place) { return std::make_unique<GrpcWay>(place, true); },
+           true},
       },
       argc, argv);
 }

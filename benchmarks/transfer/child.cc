@@ -94,6 +94,7 @@ double cpu_us(clockid_t clock) {
 void obey(Orders& orders, std::atomic<uint64_t>& starts, const Place& place,
           const NamedWay& named) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  enter(place.host);
   setenv("LOCAL_RANK", std::to_string(place.rank()).c_str(), 1);
   std::unique_ptr<Way> way = named.make(place);
   while (true) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "benchmarks/transfer/child.h"
+#include "benchmarks/transfer/options.h"
 #include "benchmarks/transfer/ratio.h"
 #include "csrc/base/clock.h"
 
@@ -37,7 +38,7 @@ T* shared(uint64_t bytes) {
 // The parent's hold on two children.
 class Pair {
  public:
-  Pair(const NamedWay& named, bool reads) : name_(named.name) {
+  Pair(const NamedWay& named, const Options& options) : name_(named.name) {
     auto* meeting = shared<Meeting>(sizeof(Meeting));
     auto* starts = shared<std::atomic<uint64_t>>(sizeof(std::atomic<uint64_t>));
     auto* memory = shared<std::byte>(kMostBytes + kRoomForFlags);
@@ -49,7 +50,12 @@ class Pair {
       child.pid = fork();
       if (child.pid == 0) {
         obey(*child.orders, *starts,
-             {.sends = sends, .reads = reads, .meeting = meeting, .shared = memory}, named);
+             {.sends = sends,
+              .reads = options.reads,
+              .meeting = meeting,
+              .shared = memory,
+              .host = options.hosts[sends ? 0 : 1]},
+             named);
       }
     }
   }
@@ -184,35 +190,26 @@ void print(const Pairs& pairs, uint64_t bytes, const std::vector<Turns>& turns) 
 }  // namespace
 
 int compare(const std::vector<NamedWay>& ways, int argc, char** argv) {
-  const char* const program = argv[0];
-  const bool reads = argc > 1 && std::string(argv[1]) == "reads";
-  if (reads) --argc, ++argv;
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
-  std::vector<uint64_t> sizes;
-  for (int i = 2; i < argc; ++i) sizes.push_back(std::strtoull(argv[i], nullptr, 10));
-  if (argc <= 2) {
-    for (uint64_t bytes = 1 << 10; bytes <= 64u << 20; bytes *= 4) sizes.push_back(bytes);
-  }
-  const auto is_wrong = [](uint64_t bytes) { return bytes == 0 || bytes > kMostBytes; };
-  if (rounds < 1 || std::ranges::any_of(sizes, is_wrong)) {
-    std::fprintf(stderr, "usage: %s [reads] [rounds, 1 or more [bytes, 1 to %llu ...]]\n", program,
-                 static_cast<unsigned long long>(kMostBytes));
-    return 2;
-  }
+  const auto options = Options::of(argc, argv);
+  if (!options) return 2;
   Pairs pairs;
-  for (const NamedWay& named : ways) pairs.push_back(std::make_unique<Pair>(named, reads));
+  for (const NamedWay& named : ways) {
+    if (named.is_for_one_host && !options->is_within_a_host()) continue;
+    pairs.push_back(std::make_unique<Pair>(named, *options));
+  }
   std::array<double, 3> load{};
   getloadavg(load.data(), static_cast<int>(load.size()));
-  std::printf("a pair of processes for each way; load %.1f %.1f %.1f; %d rounds; bytes checked%s\n",
-              load[0], load[1], load[2], rounds,
-              reads ? "; the receiver reads them before it answers" : "");
+  std::printf(
+      "a pair of processes for each way%s; load %.1f %.1f %.1f; %d rounds; bytes checked%s\n",
+      options->is_within_a_host() ? "" : ", between two hosts", load[0], load[1], load[2],
+      options->rounds, options->reads ? "; the receiver reads them before it answers" : "");
   std::printf("%10s  %-22s %11s %11s %-15s%11s %9s %9s\n", "bytes", "way", "us", "times ours",
               "95 %", "CPU us", "CPU s/GB", "times");
   bool well = true;
-  for (size_t i = 0; i < sizes.size() && well; ++i) {
+  for (const uint64_t bytes : options->sizes_bytes) {
     std::vector<Turns> turns(pairs.size());
-    well = measure(pairs, sizes[i], rounds, turns);
-    if (well) print(pairs, sizes[i], turns);
+    well = well && measure(pairs, bytes, options->rounds, turns);
+    if (well) print(pairs, bytes, turns);
   }
   for (const auto& pair : pairs) well = well && pair->order(Orders::What::Leave);
   return well ? 0 : 1;

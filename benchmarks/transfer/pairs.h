@@ -9,9 +9,8 @@
 
 namespace rdmacoll::bench {
 
-// Measures and prints; what a main returns. arguments: [reads] [rounds [bytes...]]. The first way
-// is the one that the others are compared with. reads: the receiver reads all of the tensor before
-// it answers.
+// Measures and prints; what a main returns. The arguments are those of options.h. The first way is
+// the one that the others are compared with.
 int compare(const std::vector<NamedWay>& ways, int argc, char** argv);
 
 }  // namespace rdmacoll::bench

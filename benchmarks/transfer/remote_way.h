@@ -28,6 +28,9 @@ class RemoteSide {
                 uint64_t notify) {
     return remote_->write(there, offset, data, bytes, notify, kTimeoutMs);
   }
+  WorkPtr read(const OpenedPtr& there, uint64_t offset, void* data, uint64_t bytes) {
+    return remote_->read(there, offset, data, bytes, kTimeoutMs);
+  }
   void wait_notified(const std::string& name, uint64_t number) {
     wait(needed(remote_->wait_notified(name, number, kTimeoutMs)));
   }

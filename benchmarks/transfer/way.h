@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "benchmarks/transfer/host.h"
 #include "csrc/base/status.h"
 #include "tests/processes/meeting.h"
 
@@ -22,6 +23,7 @@ struct Place {
   bool reads = false;           // the receiver, before it answers, all that has come
   Meeting* meeting = nullptr;   // of the two
   std::byte* shared = nullptr;  // memory of the two
+  Host host{};                  // where this one runs
   int rank() const { return sends ? 0 : 1; }
 };
 
@@ -51,6 +53,7 @@ class Way {
 struct NamedWay {
   const char* name;
   std::function<std::unique_ptr<Way>(const Place&)> make;
+  bool is_for_one_host = false;  // left out between two
 };
 
 [[noreturn]] inline void give_up(const std::string& why) {

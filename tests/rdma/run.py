@@ -76,6 +76,7 @@ def groups(build: str, part: Part) -> list[Group]:
     two_hosts = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", *a_part, "--hosts=2"]
     counted = [rdmarun, "-np", "4", "-H", "host1:2,host2:2", WARM, "tests/rdma/two_levels.py"]
     remote_faults = [f"{build}/remote_fault_matrix", "verbs", "--part", f"{part}"]
+    marks = [python, "benchmarks/rdma_remote_marks.py", "--rounds=2", "--count=8"]
     unit_tests = [f"{build}/unit_engine_test", "--gtest_brief=1"]
     engine = [
         Stage("pingpong", 120, ["tests/rdma/pingpong.sh"]),
@@ -83,6 +84,7 @@ def groups(build: str, part: Part) -> list[Group]:
         Stage("opening", 120, [f"{build}/rdma_test", "--gtest_brief=1"]),
         Stage("contract", 300, [f"{build}/rdma_contract_test", "--gtest_brief=1"]),
         Stage("engine", 600, unit_tests, VERBS | shard),
+        Stage("remote marks", 300, [*marks, f"--build={build}"]),
     ]
     torch = [
         Stage("2 ranks", 900, [rdmarun, "-np", "2", *a_part], VERBS),

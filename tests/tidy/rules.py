@@ -33,7 +33,7 @@ def engine_is_alone(tree: Tree) -> Iterator[str]:
 
 # Where a name may occur in C++ or Python, and how it is recognised there.
 CONFINED = {
-    "ibv_": (CPP, r"\bibv_\w+", ("csrc/transport/verbs/", "tests/")),
+    "ibv_": (CPP, r"\bibv_\w+", ("csrc/transport/verbs/", "benchmarks/verbs/", "tests/")),
     "getenv": (CPP, r"\b(?:secure_)?getenv\b|\benviron\b", ("csrc/base/settings.cc", "tests/")),
     "torch": (
         {".py"},

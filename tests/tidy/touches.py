@@ -1,7 +1,7 @@
 """Counts the files that know a transport or an algorithm by name: one more has to touch as many.
 
 Those of its own folder do not count, nor do plans of two levels, which an algorithm may have as
-well, tests, the checks of CI, and pages.
+well, tests, benchmarks, the checks of CI, and pages.
 """
 
 import ast
@@ -75,7 +75,8 @@ def touches(tree: Tree) -> Iterator[str]:
     code = {
         path: without_words(tree, path)
         for path in tree.select(CODE)
-        if path.parts[0] != "tests" and not path.as_posix().startswith(".ci/check")
+        if path.parts[0] not in {"tests", "benchmarks"}
+        and not path.as_posix().startswith(".ci/check")
     }
     for subject in (*transports(tree), *algorithms(tree)):
         files = [
