@@ -83,6 +83,22 @@ def test_many_reads_are_under_way_at_once() -> None:
             assert work.done()
 
 
+@distributed(2, 3, gloo_lacks=LACKS)
+def test_futures_end_with_their_works() -> None:
+    rank, _ = me()
+    with exposed(values(rank), "futures") as (_, exposure):
+        opened = {other: remote.open("futures", on=other) for other in others()}
+        sums = [
+            (other, there.read_async().future().then(lambda read: float(read.wait().sum())))
+            for other, there in opened.items()
+        ]
+        for other, total in sums:
+            assert total.wait() == float(values(other).sum())
+        never = exposure.wait_notify_async(1, timeout=0.05).future()
+        with pytest.raises(TimeoutError, match="futures"):
+            never.wait()
+
+
 @distributed(*WORLDS, gloo_lacks=LACKS)
 def test_write_and_notify() -> None:
     rank, world = me()

@@ -60,13 +60,9 @@ c10::intrusive_ptr<c10d::Backend> RdmaBackend::shrink(
   std::vector<int> excluded;
   for (const int64_t rank : ranks_to_exclude) excluded.push_back(as_rank(rank));
   const Milliseconds limit = ours ? ours->timeout : timeout();
-  PythonInterrupt interrupt;
-  auto shrunk = [&] {
-    const WithoutGil without_gil;
-    return session_->communicator().shrink(excluded, limit.count(),
-                                           [&interrupt] { return interrupt.check(); });
-  }();
-  if (shrunk.status().code() == StatusCode::Interrupted) interrupt.rethrow();
+  auto shrunk = without_gil([&](const InterruptCheck& interrupt) {
+    return session_->communicator().shrink(excluded, limit.count(), interrupt);
+  });
   throw_if_failed(shrunk.status(), session_->communicator());
   auto [communicator, ranks] = shrunk.take();
   auto of_group = c10::make_intrusive<Options>(limit, options_->algorithm);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <exception>
+#include <type_traits>
 
 #include "csrc/base/status.h"
 
@@ -32,6 +33,25 @@ class PythonInterrupt {
  private:
   std::exception_ptr raised_;
 };
+
+// What waits, without the GIL and with an ear for Ctrl-C, which ends it with what was raised.
+// call: takes an InterruptCheck, returns a Status or a Result.
+template <typename Call>
+auto without_gil(Call call) {
+  PythonInterrupt interrupt;
+  auto result = [&] {
+    const WithoutGil without;
+    return call([&interrupt] { return interrupt.check(); });
+  }();
+  const Status* status;
+  if constexpr (std::is_same_v<decltype(result), Status>) {
+    status = &result;
+  } else {
+    status = &result.status();
+  }
+  if (status->code() == StatusCode::Interrupted) interrupt.rethrow();
+  return result;
+}
 
 // A daemon thread that comes back from a wait while Python finalizes is unwound by force, which
 // no destructor survives: keeps it here for the little time the process still has.

@@ -45,22 +45,9 @@ Faces& faces() {
   return of_process;
 }
 
-// What a wait needs: no GIL, and an ear for Ctrl-C.
 template <typename Call>
-auto without_gil(Call call) {
-  PythonInterrupt interrupt;
-  auto result = [&] {
-    const WithoutGil without;
-    return call([&] { return interrupt.check(); });
-  }();
-  if constexpr (std::is_same_v<decltype(result), Status>) {
-    if (result.code() == StatusCode::Interrupted) interrupt.rethrow();
-    raise_if_failed(result);
-  } else {
-    if (result.status().code() == StatusCode::Interrupted) interrupt.rethrow();
-    raise_if_failed(result.status());
-    return result.take();
-  }
+auto wait_or_raise(Call call) {
+  return take_or_raise(without_gil(std::move(call)));
 }
 
 }  // namespace
@@ -97,11 +84,11 @@ RemoteWork::~RemoteWork() {
 void RemoteWork::wait(double timeout_s) {
   const int64_t own_ms = limit_ ? limit_->left_ms() : -1;
   const int64_t timeout_ms = timeout_s < 0 ? own_ms : milliseconds(timeout_s);
-  without_gil([&](const InterruptCheck& interrupt) {
+  raise_if_failed(without_gil([&](const InterruptCheck& interrupt) {
     const Status status = face_->remote().wait(*work_, timeout_ms, interrupt);
     const bool goes_on = status.code() == StatusCode::Timeout && !work_->done();
     return goes_on && timeout_s < 0 && limit_ ? limit_->passed() : status;
-  });
+  }));
 }
 
 RemoteOpened::~RemoteOpened() {
@@ -262,7 +249,7 @@ std::unique_ptr<RemoteWork> RemoteFace::wait_notified(const std::string& name, u
 }
 
 std::vector<std::string> RemoteFace::revoke(const std::string& name, double timeout_s) {
-  return without_gil([&](const InterruptCheck& interrupt) {
+  return wait_or_raise([&](const InterruptCheck& interrupt) {
     return remote().revoke(name, milliseconds(timeout_s), interrupt);
   });
 }
@@ -276,7 +263,7 @@ void RemoteFace::close_mailbox(const std::string& name) const {
 }
 
 std::shared_ptr<RemoteOpened> RemoteFace::take(const std::string& name, double timeout_s) {
-  OpenedPtr opened = without_gil([&](const InterruptCheck& interrupt) {
+  OpenedPtr opened = wait_or_raise([&](const InterruptCheck& interrupt) {
     return remote().take(name, milliseconds(timeout_s), interrupt);
   });
   return std::make_shared<RemoteOpened>(shared_from_this(), std::move(opened));
@@ -285,7 +272,7 @@ std::shared_ptr<RemoteOpened> RemoteFace::take(const std::string& name, double t
 std::shared_ptr<RemoteOpened> RemoteFace::allocate_there(const std::string& address,
                                                          const std::string& who, uint64_t bytes,
                                                          double timeout_s) {
-  OpenedPtr opened = without_gil([&](const InterruptCheck& interrupt) {
+  OpenedPtr opened = wait_or_raise([&](const InterruptCheck& interrupt) {
     return remote().allocate_there(address, who, bytes, milliseconds(timeout_s), interrupt);
   });
   return std::make_shared<RemoteOpened>(shared_from_this(), std::move(opened));
@@ -298,7 +285,7 @@ std::unique_ptr<RemoteWork> RemoteFace::post(const std::string& address, const s
   if (memory == nullptr) throw pybind11::value_error("the tensor is not in remote memory");
   free_unused();
   const Parcel parcel{memory, memory->offset_of(tensor.data_ptr()), tensor.nbytes(), meta};
-  WorkPtr work = without_gil([&](const InterruptCheck& interrupt) {
+  WorkPtr work = wait_or_raise([&](const InterruptCheck& interrupt) {
     return remote().post(address, who, name, parcel, milliseconds(timeout_s), interrupt);
   });
   return std::make_unique<RemoteWork>(shared_from_this(), std::move(work),
@@ -314,7 +301,7 @@ std::map<std::string, uint64_t> RemoteFace::stats() const {
 
 std::shared_ptr<RemoteOpened> RemoteFace::open(const std::string& address, const std::string& who,
                                                const std::string& name, double timeout_s) {
-  OpenedPtr opened = without_gil([&](const InterruptCheck& interrupt) {
+  OpenedPtr opened = wait_or_raise([&](const InterruptCheck& interrupt) {
     return remote().open(address, who, name, milliseconds(timeout_s), interrupt);
   });
   return std::make_shared<RemoteOpened>(shared_from_this(), std::move(opened));

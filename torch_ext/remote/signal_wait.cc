@@ -26,14 +26,8 @@ bool SignalWait::isSuccess() const {
 
 bool SignalWait::wait(std::chrono::milliseconds timeout) {
   const int64_t limit_ms = timeout == kNoTimeout ? timeout_ms_ : timeout.count();
-  PythonInterrupt interrupt;
-  Status status;
-  {
-    const WithoutGil without_gil;
-    status = look(limit_ms, [&interrupt] { return interrupt.check(); });
-  }
-  if (status.code() == StatusCode::Interrupted) interrupt.rethrow();
-  throw_if_failed(status);
+  throw_if_failed(
+      without_gil([&](const InterruptCheck& interrupt) { return look(limit_ms, interrupt); }));
   return true;
 }
 

@@ -144,10 +144,8 @@ void RdmaWindow::tensor_deregister() {
     give_up();
     throw;
   }
-  PythonInterrupt interrupt;
-  const Status taken = take_back(limit_ms, [&interrupt] { return interrupt.check(); });
-  if (taken.code() == StatusCode::Interrupted) interrupt.rethrow();
-  throw_if_failed(taken);
+  throw_if_failed(
+      without_gil([&](const InterruptCheck& interrupt) { return take_back(limit_ms, interrupt); }));
 }
 
 void RdmaWindow::give_up() {
@@ -185,14 +183,9 @@ int64_t RdmaWindow::timeout_ms(Milliseconds asked) const {
 }
 
 Status RdmaWindow::wait(Work& work, int64_t timeout_ms) const {
-  PythonInterrupt interrupt;
-  Status status;
-  {
-    const WithoutGil without_gil;
-    status = face_->remote().wait(work, timeout_ms, [&interrupt] { return interrupt.check(); });
-  }
-  if (status.code() == StatusCode::Interrupted) interrupt.rethrow();
-  return status;
+  return without_gil([&](const InterruptCheck& interrupt) {
+    return face_->remote().wait(work, timeout_ms, interrupt);
+  });
 }
 
 RdmaWindow::Peer& RdmaWindow::peer(const char* operation, int64_t rank) {
@@ -213,13 +206,10 @@ OpenedPtr RdmaWindow::open(const char* operation, int64_t rank) {
   const std::string who = "rank " + std::to_string(rank);
   const auto address = session_->communicator().address_of(static_cast<int>(rank));
   if (!address) Check(operation).fail(who + " is not known to this rank any more");
-  PythonInterrupt interrupt;
-  auto opened = [&] {
-    const WithoutGil without_gil;
+  auto opened = without_gil([&](const InterruptCheck& interrupt) {
     return face_->remote().open(*address, who, there.name, timeout_ms(c10d::kUnsetTimeout),
-                                [&interrupt] { return interrupt.check(); });
-  }();
-  if (opened.status().code() == StatusCode::Interrupted) interrupt.rethrow();
+                                interrupt);
+  });
   throw_if_failed(opened.status());
   const std::lock_guard lock(mutex_);
   if (there.opened == nullptr) {

@@ -24,7 +24,7 @@ from ..memory.opening import RemoteTensor, RemoteWork, address, open
 from ..memory.process import face
 from .alone import default_group_or_own
 from .descriptors import RdmaRemoteBuffer, Url, decode, encode
-from .torch_work import LOOK_AGAIN, RdmaWork
+from .torch_work import LEAST_WAIT, RdmaWork
 from .transport_memory import RdmaMemory, RdmaMemoryView, RdmaMutableMemoryView, Registration
 
 try:
@@ -257,7 +257,7 @@ class RdmaTransport(Transport):
             self._pending.append((work, local_buffer.memory.registration))
         if async_op:
             return work
-        work.wait(max(timedelta(seconds=_left(end)), LOOK_AGAIN))
+        work.wait(max(timedelta(seconds=_left(end)), LEAST_WAIT))
         return 0
 
     @staticmethod
@@ -320,7 +320,7 @@ class RdmaTransport(Transport):
             work, _ = self._pending[0]
             if not work.is_completed():
                 try:
-                    work.wait(max(timedelta(seconds=_left(end)), LOOK_AGAIN))
+                    work.wait(max(timedelta(seconds=_left(end)), LEAST_WAIT))
                 except Exception as error:
                     if not work.is_completed():
                         raise

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import queue
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 
 from ..memory.checks import check_timeout
+from ..memory.futures import future_of
 from ..memory.opening import RemoteWork
 
-LOOK_AGAIN = timedelta(milliseconds=1)
+# Of a wait with a limit that may have passed: none at all means another one.
+LEAST_WAIT = timedelta(milliseconds=1)
 
 
 class RdmaWork(dist.Work):
@@ -79,21 +78,15 @@ class RdmaWork(dist.Work):
         self.wait()
 
     def get_future(self) -> torch.futures.Future[list[torch.Tensor]]:
-        """It ends in a thread of Python's, within a millisecond of the transfer."""
+        """The same every time. It ends in a thread of Python's, soon after the transfer."""
         with self._lock:
             if self._future is None:
-                self._future = torch.futures.Future()
-                _watched().put(self)
+                self._future = future_of(
+                    self.is_completed,
+                    lambda seconds: self.wait(timedelta(seconds=seconds)),
+                    self.result,
+                )
             return self._future
-
-    def end_future(self) -> None:
-        """Once it is completed."""
-        assert self._future is not None
-        error = self.exception()
-        if error is None:
-            self._future.set_result([])
-        else:
-            self._future.set_exception(error)  # type: ignore[arg-type]  # torch's hint
 
 
 def _failure(work: RemoteWork) -> Exception | None:
@@ -102,27 +95,3 @@ def _failure(work: RemoteWork) -> Exception | None:
     except Exception as error:
         return error
     return None
-
-
-@functools.cache
-def _watched() -> queue.SimpleQueue[RdmaWork]:
-    """Works whose futures a thread ends, as the engine's own threads do not call Python."""
-    works: queue.SimpleQueue[RdmaWork] = queue.SimpleQueue()
-    threading.Thread(target=_watch, args=(works,), name="rdmacoll futures", daemon=True).start()
-    return works
-
-
-def _watch(works: queue.SimpleQueue[RdmaWork]) -> None:
-    pending: list[RdmaWork] = []
-    while True:
-        while not pending or not works.empty():
-            pending.append(works.get())
-        with suppress(Exception):  # end_future() tells
-            pending[0].wait(LOOK_AGAIN)
-        left = []
-        for work in pending:
-            if work.is_completed():
-                work.end_future()
-            else:
-                left.append(work)
-        pending = left

@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 from .checks import check_name, check_tensor, check_timeout
+from .futures import future_of
 from .kind import Kind, decode, kind_of
 from .process import backend, face
 
@@ -41,6 +42,13 @@ class RemoteWork:
             check_timeout(timeout)
         self._work.wait(-1.0 if timeout is None else timeout)
         return self._result
+
+    def future(self) -> torch.futures.Future[torch.Tensor | None]:
+        """What wait() returns or raises, as a future of torch; a new one every time.
+
+        Its callbacks run in a thread of rdmacoll's, within a millisecond or two of the work's end.
+        """
+        return future_of(self.done, self.wait, self.wait)
 
 
 class RemoteTensor:
