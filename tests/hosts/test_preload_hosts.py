@@ -26,7 +26,7 @@ dist.destroy_process_group()
 def test_ranks_that_are_forked_on_two_hosts(two_hosts: list[Host], tmp_path: Path) -> None:
     script, counted = tmp_path / "script.py", tmp_path / "counted.py"
     script.write_text(SUM)
-    counted.write_text("import socket; print('imported on', socket.gethostname())")
+    counted.write_text("import socket; print(f'imported on {socket.gethostname()}')")
     rdmarun = [sys.executable, "-m", "rdmacoll.launcher", "-np", "4", "-H", "nodeA:2,nodeB:2"]
     done = two_hosts[0].run(*rdmarun, "--preload", "torch,counted", str(script))
     assert done.returncode == 0, done.stdout

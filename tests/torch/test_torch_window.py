@@ -193,6 +193,7 @@ def test_bad_input() -> None:
         with pytest.raises(RuntimeError, match="rank"):
             made.put(torch.ones(1), wrong, 0, False)
     assert not own.any()
+    dist.barrier()
     made.put(torch.ones(16), 1 - rank, 0, False)
     made.tensor_deregister()
     assert own.all()
