@@ -80,8 +80,9 @@ Result<std::shared_ptr<Endpoint>> Endpoint::open(const Config& config, std::shar
   const auto drive = [&progress = *endpoint->progress_] { progress.notify({}); };
   endpoint->transports_->drive_by(drive);
   endpoint->linker_->drive_by(drive);
-  endpoint->sessions_ = std::make_unique<Sessions>(*endpoint->transports_, *endpoint->linker_,
-                                                   *endpoint->progress_, endpoint->clock_);
+  endpoint->sessions_ =
+      std::make_unique<Sessions>(*endpoint->transports_, *endpoint->linker_, *endpoint->progress_,
+                                 endpoint->clock_, endpoint->recorder_);
   endpoint->linker_thread_ = std::make_unique<LinkerThread>(*endpoint->linker_);
   return endpoint;
 }

@@ -87,7 +87,8 @@ Result<WorkPtr> Remote::wait_notified(const std::string& name, uint64_t at_least
                             .is_true = [known, at_least] { return known->notified() >= at_least; },
                             .what = "nobody has notified '" + name + "' of " +
                                     std::to_string(at_least) + " or more within " +
-                                    std::to_string(timeout_ms) + " ms"});
+                                    std::to_string(timeout_ms) + " ms",
+                            .kind = FlightKind::WaitNotify});
   return work;
 }
 

@@ -146,8 +146,9 @@ class Remote final : public Responder {
   std::vector<std::shared_ptr<Exposure>> exposures_in(const RemoteMemoryPtr& memory) const;
   std::shared_ptr<Exposure> exposure(const std::string& name) const;
   static Status not_exposed(const std::string& name);
+  // is_again: the flight recorder need not know.
   Result<std::string> ask(const SessionPtr& session, const TaggedFields& what, int64_t timeout_ms,
-                          const InterruptCheck& interrupt);
+                          const InterruptCheck& interrupt, bool is_again);
   RequestPtr request(const TaggedFields& what, int64_t timeout_ms) const;
   // Asks until the reply is `enough`, or the deadline has passed: then what it was at last.
   Result<std::string> ask_until(const SessionPtr& session, const TaggedFields& what,

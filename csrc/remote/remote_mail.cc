@@ -73,11 +73,12 @@ Result<OpenedPtr> Remote::take(const std::string& name, int64_t timeout_ms,
       return opened;
     }
     auto work = std::make_shared<Work>();
-    context_.sessions.submit({.work = work,
-                              .deadline_ns = deadline.at_ns,
-                              .is_true = [box] { return !box->is_empty(); },
-                              .what = "nobody has posted to '" + name + "' within " +
-                                      std::to_string(timeout_ms) + " ms"});
+    context_.sessions.submit(
+        {.work = work,
+         .deadline_ns = deadline.at_ns,
+         .is_true = [box] { return !box->is_empty(); },
+         .what = "nobody has posted to '" + name + "' within " + std::to_string(timeout_ms) + " ms",
+         .kind = FlightKind::Take});
     RDMACOLL_RETURN_IF_ERROR(wait(*work, -1, interrupt));
   }
 }
@@ -128,7 +129,8 @@ Result<WorkPtr> Remote::post(const std::string& address, const std::string& who,
              if (grant->state == Grant::State::Done) return Status();
              return Status(StatusCode::Aborted, who + " has closed '" + name +
                                                     "' and has not taken what was posted to it");
-           }});
+           },
+       .kind = FlightKind::WaitTaken});
   return work;
 }
 

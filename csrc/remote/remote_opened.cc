@@ -35,13 +35,16 @@ RequestPtr Remote::request(const TaggedFields& what, int64_t timeout_ms) const {
   auto made = std::make_shared<Request>();
   made->work = std::make_shared<Work>();
   made->text = encode(what);
+  made->kind = request_kind(field_of(what, fields::kDo));
   made->deadline_ns = deadline_ns(timeout_ms);
   return made;
 }
 
 Result<std::string> Remote::ask(const SessionPtr& session, const TaggedFields& what,
-                                int64_t timeout_ms, const InterruptCheck& interrupt) {
+                                int64_t timeout_ms, const InterruptCheck& interrupt,
+                                bool is_again) {
   const RequestPtr made = request(what, timeout_ms);
+  if (is_again) made->kind = FlightKind::None;
   RDMACOLL_RETURN_IF_ERROR(context_.sessions.submit(*session, made));
   RDMACOLL_RETURN_IF_ERROR(wait(*made->work, -1, interrupt));
   return made->reply;
@@ -51,13 +54,18 @@ Result<std::string> Remote::ask_until(const SessionPtr& session, const TaggedFie
                                       Deadline deadline, const InterruptCheck& interrupt,
                                       const std::function<bool(const std::string&)>& enough) {
   std::optional<std::string> last;
+  std::optional<FlightWaitGuard> noted;  // once more than one question is needed
   while (true) {
     const int64_t left_ms = std::max<int64_t>(deadline.left_ms(context_.clock), 1);
-    auto reply = ask(session, what, left_ms, interrupt);
+    auto reply = ask(session, what, left_ms, interrupt, noted.has_value());
     if (reply.status().code() == StatusCode::Timeout && last) return *last;
     if (!reply.ok() || enough(reply.value()) || deadline.passed(context_.clock)) return reply;
     if (interrupt) RDMACOLL_RETURN_IF_ERROR(interrupt());
     last = reply.take();
+    if (!noted) {
+      noted.emplace(
+          context_.sessions.note_wait(*session, request_kind(field_of(what, fields::kDo))));
+    }
     std::this_thread::sleep_for(kLookAgain);
   }
 }

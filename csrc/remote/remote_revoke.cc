@@ -2,6 +2,7 @@
 // Thread: any.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -70,11 +71,13 @@ Result<std::vector<Exposure::Opening>> Remote::stop(Exposure& exposure, int64_t 
   struct Asked {
     Exposure::Opening opening;
     RequestPtr request;
+    std::optional<FlightWaitGuard> noted{};  // once it is asked more than once
   };
-  const auto ask = [&](const Exposure::Opening& opening) {
+  const auto ask = [&](const Exposure::Opening& opening, bool is_again) {
     auto made =
         request({{fields::kDo, fields::kRevoke}, {fields::kNumber, std::to_string(opening.number)}},
                 std::max<int64_t>((until_ns - context_.clock.now_ns()) / 1'000'000, 1));
+    if (is_again) made->kind = FlightKind::None;
     const Status sent = context_.sessions.submit(*opening.session, made);
     return sent.ok() ? made : nullptr;
   };
@@ -88,7 +91,7 @@ Result<std::vector<Exposure::Opening>> Remote::stop(Exposure& exposure, int64_t 
       told->deadline_ns = until_ns;
       static_cast<void>(context_.sessions.submit(*opening.session, std::move(told)));
     }
-    asked.push_back({opening, ask(opening)});
+    asked.push_back({opening, ask(opening, false)});
   }
   while (true) {
     std::erase_if(asked, [&](Asked& one) {
@@ -103,7 +106,11 @@ Result<std::vector<Exposure::Opening>> Remote::stop(Exposure& exposure, int64_t 
     for (Asked& one : asked) {
       const bool still_works =
           one.request->work->done() && one.request->work->status().code() == StatusCode::Aborted;
-      if (still_works) one.request = ask(one.opening);
+      if (!still_works) continue;
+      if (!one.noted) {
+        one.noted.emplace(context_.sessions.note_wait(*one.opening.session, FlightKind::Revoke));
+      }
+      one.request = ask(one.opening, true);
     }
     if (interrupt) RDMACOLL_RETURN_IF_ERROR(interrupt());
     std::this_thread::sleep_for(kAskToStopAgain);

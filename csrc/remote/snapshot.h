@@ -28,6 +28,7 @@ class Snapshot final : public Transfer {
   State advance(const Way& way) override;
   bool is_under_way() const override { return mover_.is_under_way(); }
   void let_go(const Way& way) override;
+  What what() const override { return {FlightKind::Snapshot, mine_.bytes}; }
   std::string describe() const override;
 
  private:

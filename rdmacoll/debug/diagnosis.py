@@ -127,7 +127,7 @@ def messages(dumps: Sequence[Dump]) -> Iterator[Message]:
     for dump in dumps:
         for operation in dump.in_flight:
             group = dump.groups.get(operation.group)
-            if group is None or operation.is_collective:
+            if group is None or not operation.is_message:
                 continue
             peer = group.ranks[operation.peer] if operation.peer >= 0 else None
             other = groups.get((peer, group.key)) if peer is not None else None

@@ -17,6 +17,7 @@ FORMAT = "rdmacoll flight recorder 1"
 MOST_BYTES = 1 << 29
 # Texts that may have several lines, as the report of a failed group has; and how many are kept.
 OF_LINES, MOST_LINES = ("failure", "reason"), 32
+REMOTE = "remote_"  # begins the names of operations on other processes' memory
 STATES = ("queued", "running", "done", "failed")
 
 
@@ -26,9 +27,12 @@ class BadDump(ValueError):
 
 @dataclass(frozen=True)
 class Operation:
-    """A collective, or a send or recv; times are the rank's own clock, 0 where it did not come."""
+    """A collective, a send or recv, or what is done with another process's memory.
 
-    group: int
+    Times are the rank's own clock, 0 where it did not come.
+    """
+
+    group: int  # or a session; 0: neither
     sequence: int
     name: str
     state: str  # of STATES
@@ -42,10 +46,19 @@ class Operation:
     root: int = -1
     peer: int = -1  # of send and recv: a rank of the group, -1 for any
     tag: int = 0
+    other: str = ""  # whom it is with, if that is of no session
+
+    @property
+    def is_message(self) -> bool:
+        return self.name in ("send", "recv")
+
+    @property
+    def is_remote(self) -> bool:
+        return self.name.startswith(REMOTE)
 
     @property
     def is_collective(self) -> bool:
-        return self.name not in ("send", "recv")
+        return not self.is_message and not self.is_remote
 
     @property
     def is_done(self) -> bool:
@@ -71,6 +84,17 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Session:
+    """A process and another one, whose memory it reads and writes."""
+
+    id: int  # no group has it
+    other: str  # as people know it; "": any process
+    reach: str
+    failure: str  # why it has ended
+    ended: bool
+
+
+@dataclass(frozen=True)
 class Dump:
     """What one process had done and was doing when it was asked."""
 
@@ -82,6 +106,7 @@ class Dump:
     wall_ns: int
     left_out: int
     groups: dict[int, Group]
+    sessions: dict[int, Session]
     operations: tuple[Operation, ...]  # in the order in which they were queued
 
     @property
@@ -116,6 +141,8 @@ def parse(text: str) -> Dump:
 def _dump(data: dict[str, Any]) -> Dump:
     listed = [_group(entry) for entry in data["groups"]]
     groups = {group.id: group for group in listed}
+    # Older ranks know of none.
+    sessions = {one.id: one for one in map(_session, data.get("sessions", []))}
     operations = [_operation(entry, groups) for entry in data["in_flight"] + data["ended"]]
     rank = _checked("rank", data["rank"], int)
     if rank < 0:  # no launcher has said: as a group does
@@ -126,6 +153,7 @@ def _dump(data: dict[str, Any]) -> Dump:
     return Dump(
         rank=rank,
         groups=groups,
+        sessions=sessions,
         operations=tuple(sorted(operations, key=lambda one: (one.queued_ns, one.sequence))),
         **texts,
         **numbers,
@@ -140,8 +168,12 @@ def _group(entry: dict[str, Any]) -> Group:
     return group
 
 
+def _session(entry: dict[str, Any]) -> Session:
+    return Session(**_fields(Session, {**entry, "other": entry["with"]}))
+
+
 def _operation(entry: dict[str, Any], groups: dict[int, Group]) -> Operation:
-    renamed = {**entry, "name": entry["operation"]}
+    renamed = {**entry, "name": entry["operation"], "other": entry.get("with")}
     operation = Operation(**_fields(Operation, renamed))
     group = groups.get(operation.group)
     if operation.state not in STATES:

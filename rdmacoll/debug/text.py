@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from rdmacoll.base.byte_sizes import text_of_size
 
 from .diagnosis import GroupDiagnosis, Member, Message, Stuck, diagnose, messages
-from .dumps import Dump, Operation
+from .dumps import REMOTE, Dump, Operation
 
-MOST_SHOWN = 3  # operations in flight of one rank; the rest are counted
+MOST_SHOWN = 3  # operations in flight of one rank, the rest are counted; and ended sessions
+# Whose bytes are those of memory; of others they are those of a message.
+MOVES = ("remote_read", "remote_write", "remote_snapshot")
 HEADING = ("rank", "pid", "host", "in flight", "state", "since")
 
 
@@ -28,6 +30,11 @@ def lines(dumps: Sequence[Dump]) -> Iterator[str]:
         yield ""
         yield "point-to-point"
         yield from (f"  {line}" for line in waiting)
+    remote = [line for dump in dumps for line in _remote(dump)]
+    if remote:
+        yield ""
+        yield "remote memory"
+        yield from (f"  {line}" for line in remote)
 
 
 def ranks_text(ranks: Iterable[int]) -> str:
@@ -44,6 +51,10 @@ def ranks_text(ranks: Iterable[int]) -> str:
 
 
 def operation_text(operation: Operation) -> str:
+    if operation.is_remote:
+        name = f"remote {operation.name.removeprefix(REMOTE)}"
+        moves = operation.name in MOVES
+        return f"{name} of {text_of_size(operation.bytes)}" if moves else name
     facts = [text_of_size(operation.bytes) if operation.bytes else "", operation.dtype]
     facts += [operation.op, operation.algorithm]
     facts.append("" if operation.root < 1 else f"root {operation.root}")
@@ -64,7 +75,9 @@ def _rows(dump: Dump) -> Iterator[tuple[str, ...]]:
     for operation in in_flight[:MOST_SHOWN]:
         since = operation.started_ns or operation.queued_ns
         what = operation_text(operation)
-        if not operation.is_collective:
+        if operation.is_remote:
+            what += f" with {_other(dump, operation)}"
+        elif operation.is_message:
             what += f" {'to' if operation.name == 'send' else 'from'} {_peer(dump, operation)}"
         yield *who, what, operation.state, f"{dump.seconds_since(since):.1f} s"
         who = ("", "", "")
@@ -135,3 +148,27 @@ def _message(message: Message) -> str:
     if message.peer is not None and message.answered is None:
         return f"{text}; UNKNOWN: {peer} did not answer"
     return text
+
+
+def _remote(dump: Dump) -> Iterator[str]:
+    """What a rank does with other processes' memory, and with whom it can do nothing any more."""
+    for operation in dump.in_flight:
+        if not operation.is_remote:
+            continue
+        session = dump.sessions.get(operation.group)
+        whose = "session with " if session is not None and session.other else "with "
+        reach = f" ({session.reach})" if session is not None and session.reach else ""
+        yield (
+            f"rank {dump.rank}: {operation_text(operation)}, {whose}{_other(dump, operation)}"
+            f"{reach}, for {dump.seconds_since(operation.queued_ns):.1f} s"
+            + ("; behind others of the session" if operation.state == "queued" else "")
+        )
+    ended = [one for one in dump.sessions.values() if one.ended]
+    for one in ended[-MOST_SHOWN:]:
+        other = one.other or "any process"
+        yield f"rank {dump.rank}: its session with {other} has ended: {one.failure}"
+
+
+def _other(dump: Dump, operation: Operation) -> str:
+    session = dump.sessions.get(operation.group)
+    return (session.other if session is not None else operation.other) or "any process"

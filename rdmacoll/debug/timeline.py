@@ -1,7 +1,8 @@
 """Dumps as one trace for Perfetto (ui.perfetto.dev) or chrome://tracing. Pure but for the file.
 
-A rank is a process, a group has a track for its collectives, which run one after another; what
-overlaps (waiting in the queue, point-to-point) is drawn as asynchronous slices.
+A rank is a process. A group has a track for its collectives, which run one after another, and a
+session has one; what overlaps (waiting in the queue, point-to-point, remote memory) is drawn as
+asynchronous slices.
 """
 
 import json
@@ -11,7 +12,7 @@ from typing import Any
 
 from rdmacoll.base import files
 
-from .dumps import Dump, Group, Operation
+from .dumps import Dump, Operation
 
 Event = dict[str, Any]
 
@@ -20,10 +21,11 @@ def write_timeline(dumps: Sequence[Dump], path: Path) -> None:
     events: list[Event] = []
     for dump in dumps:
         events += process_events(dump)
-        events += [track_event(dump, group) for group in dump.groups.values()]
+        tracks = track_events(dump)
+        events += tracks.values()
         for number, operation in enumerate(dump.operations):
-            if (group := dump.groups.get(operation.group)) is not None:
-                events += slices(dump, group, operation, f"{dump.rank}.{number}")
+            if operation.group in tracks:
+                events += slices(dump, operation, f"{dump.rank}.{number}")
     files.write(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}) + "\n")
 
 
@@ -34,20 +36,28 @@ def process_events(dump: Dump) -> Iterator[Event]:
     yield {**process, "name": "process_sort_index", "args": {"sort_index": dump.rank}}
 
 
-def track_event(dump: Dump, group: Group) -> Event:
-    """What the group's track is called."""
-    name = f"group {group.name} (ranks {', '.join(map(str, group.ranks))})"
-    return {"pid": dump.rank, "tid": group.id, "ph": "M", "name": "thread_name",
-            "args": {"name": name}}  # fmt: skip
+def track_events(dump: Dump) -> dict[int, Event]:
+    """What the tracks of groups and sessions are called, by their ids."""
+    names = {
+        group.id: f"group {group.name} (ranks {', '.join(map(str, group.ranks))})"
+        for group in dump.groups.values()
+    }
+    for session in dump.sessions.values():
+        names[session.id] = f"session with {session.other or 'any process'}"
+    return {
+        track: {"pid": dump.rank, "tid": track, "ph": "M", "name": "thread_name",
+                "args": {"name": name}}
+        for track, name in names.items()
+    }  # fmt: skip
 
 
-def slices(dump: Dump, group: Group, operation: Operation, number: str) -> Iterator[Event]:
+def slices(dump: Dump, operation: Operation, number: str) -> Iterator[Event]:
     """Of one operation; `number` names it in the whole trace."""
     end_ns = operation.ended_ns or dump.clock_ns  # what is in flight goes on until the dump
     run_ns = operation.started_ns or end_ns
     common = {
         "pid": dump.rank,
-        "tid": group.id,
+        "tid": operation.group,
         "name": f"{operation.name} #{operation.sequence}",
         "args": {
             "bytes": operation.bytes,
@@ -55,7 +65,7 @@ def slices(dump: Dump, group: Group, operation: Operation, number: str) -> Itera
             "algorithm": operation.algorithm,
             "dtype": operation.dtype,
             "op": operation.op,
-            **({} if operation.is_collective else {"peer": operation.peer, "tag": operation.tag}),
+            **({"peer": operation.peer, "tag": operation.tag} if operation.is_message else {}),
         },
     }
     if run_ns > operation.queued_ns:

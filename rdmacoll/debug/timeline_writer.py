@@ -16,7 +16,7 @@ from typing import IO
 from rdmacoll.base import files
 
 from .dumps import BadDump, Dump, Operation, parse
-from .timeline import Event, process_events, slices, track_event
+from .timeline import Event, process_events, slices, track_events
 
 # Between two looks: the less, the more of the recorder is new.
 LONGEST_S, SHORTEST_S = 0.5, 0.01
@@ -32,7 +32,7 @@ class TimelineWriter:
         self._name = name
         self._pid = os.getpid()
         self._file: IO[str] | None = None
-        self._groups: set[int] = set()  # that have a track
+        self._tracks: set[int] = set()  # of groups and sessions; that have a name
         self._written: set[tuple[int, str, int, int]] = set()  # of what the recorder holds
         self._newest: dict[int, int] = {}  # by group: the sequence of its last collective
         self._count = 0
@@ -95,12 +95,13 @@ class TimelineWriter:
             self._file = self._open(dump.rank)
             before = "[\n"
             events += process_events(dump)
-        events += [track_event(dump, g) for g in dump.groups.values() if g.id not in self._groups]
-        self._groups |= set(dump.groups)
+        tracks = track_events(dump)
+        events += [event for track, event in tracks.items() if track not in self._tracks]
+        self._tracks |= set(tracks)
         for operation in operations:
-            if (group := dump.groups.get(operation.group)) is not None:
+            if operation.group in tracks:
                 self._count += 1
-                events += slices(dump, group, operation, f"{dump.rank}.{self._count}")
+                events += slices(dump, operation, f"{dump.rank}.{self._count}")
         if events:
             self._file.write(before + ",\n".join(map(json.dumps, events)))
             self._file.flush()

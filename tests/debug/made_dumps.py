@@ -41,8 +41,30 @@ def moved(sequence: int, name: str, state: str = "done", **changes: Any) -> dict
     return made
 
 
+def remote(sequence: int, name: str, state: str = "done", **changes: Any) -> dict[str, Any]:
+    """What a session does with the other process's memory; the session is WITH_RANK_1."""
+    made = collective(sequence, state, operation=f"remote_{name}", **{"group": 2, **changes})
+    for key in ("root", "algorithm", "dtype", "op"):
+        del made[key]
+    return made
+
+
+def waits(name: str, who: str) -> dict[str, Any]:
+    """A wait for a process with which there is no session."""
+    return remote(0, name, "running", group=0) | {"with": who, "bytes": 0}
+
+
 def dump_of(rank: int, world: int, *operations: dict[str, Any], **changes: Any) -> Dump:
     return parse(text_of(rank, world, *operations, **changes))
+
+
+WITH_RANK_1 = {"id": 2, "with": "rank 1", "reach": "tcp", "failure": "", "ended": False}
+WITH_ANY = {"id": 3, "with": "", "reach": "", "failure": "", "ended": False}
+
+
+def with_sessions(text: str, *sessions: dict[str, Any]) -> Dump:
+    """The dump, of a rank that has these; otherwise it is one of a rank that knows of none."""
+    return parse(json.dumps({**json.loads(text), "sessions": list(sessions)}))
 
 
 def text_of(rank: int, world: int, *operations: dict[str, Any], **changes: Any) -> str:

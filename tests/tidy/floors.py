@@ -60,7 +60,8 @@ SEES: dict[str, set[str]] = {
     | {"csrc/transport/tcp", "csrc/transport/tcp/settings"},
     "csrc/engine/drive": BASIS | {"csrc/engine/work", "csrc/engine/connect"},
     "csrc/engine/group": ON_CHANNELS | TRAFFIC | {"csrc/engine/drive"},
-    "csrc/engine/session": ON_CHANNELS | {"csrc/engine/connect", "csrc/engine/drive"},
+    "csrc/engine/session": ON_CHANNELS
+    | {"csrc/engine/connect", "csrc/engine/drive", "csrc/engine/recorder"},
     "csrc/engine": ON_CHANNELS
     | TRAFFIC
     | {"csrc/plan/selection", "csrc/plan/cost", "csrc/plan/choice"}

@@ -77,6 +77,33 @@ assert os.waitpid(child, 0)[1] == 0
 assert extension().flight_dump()
 """
 )
+# No byte of a stopped process moves over tcp, so what the other begins there hangs.
+STOPPED_OWNER = (
+    """
+import os
+rank = int(os.environ["RANK"])
+os.environ |= {"RDMACOLL_HOST_ID": f"host{rank}", "RDMACOLL_TRANSPORT": "tcp"}
+"""
+    + START
+    + """
+from rdmacoll import remote
+exposure = remote.expose(remote.empty(1 << 20, access="rw"), "x", access="rw")
+there = remote.open("x", on=1 - rank)
+pids = [0, 0]
+dist.all_gather_object(pids, os.getpid())
+if rank == 0:
+    os.kill(pids[0], signal.SIGSTOP)
+while open(f"/proc/{pids[0]}/stat").read().rsplit(")", 1)[1].split()[0] != "T":
+    time.sleep(0.02)
+reading = there.read_async(timeout=90)
+exposure.wait_notify(1, timeout=90)
+"""
+)
+NAMELESS = START + """
+from rdmacoll import remote
+remote.expose(remote.empty(1), "another")
+remote.open("nobody's", on=0, timeout=90) if rank == 1 else time.sleep(90)
+"""  # fmt: skip
 OWN_HANDLER = """
 import signal
 heard = []
@@ -184,6 +211,23 @@ def test_a_rank_that_is_stopped_is_said_not_to_answer(tmp_path: Path) -> None:
         assert "UNKNOWN: rank 1 did not answer" in said.stdout
         os.kill(pids[1], signal.SIGCONT)
         dump_until(pids, "MISSING: rank 1")
+
+
+def test_who_reads_from_a_stopped_owner_is_shown(tmp_path: Path) -> None:
+    with job(STOPPED_OWNER, 2, RDMACOLL_DUMP_DIR=str(tmp_path)) as pids:
+        text = dump_until(pids[1:], "rank 1: remote wait_notify, with any process, for")
+        assert "rank 1: remote read of 4 MB, session with rank 0 (tcp), for" in text
+        assert "no collective is in flight" in text
+        assert text.count("group 0") == 1
+        os.kill(pids[1], signal.SIGUSR2)
+        path = tmp_path / f"rdmacoll-rank1-pid{pids[1]}.json"
+        wait_for(path.exists, lambda: "the signal has written nothing")
+        assert "rank 1: remote read of 4 MB" in debug("show", str(tmp_path)).stdout
+
+
+def test_who_opens_what_nobody_exposes_is_shown() -> None:
+    with job(NAMELESS, 2) as pids:
+        dump_until(pids, "rank 1: remote open, with rank 0, for")
 
 
 def test_ranks_stuck_with_the_gil_answer_and_write_on_a_signal(tmp_path: Path) -> None:

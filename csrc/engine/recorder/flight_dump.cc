@@ -51,13 +51,17 @@ std::string list(const Items& items, const char* separator, ToJson&& to_json) {
 
 bool is_collective(const FlightRecord& record) { return record.kind < kCollectives; }
 
+// Apart from all that groups do, also for a reader that knows fewer kinds.
+std::string kind_of(FlightKind kind) { return std::string("remote_") + flight_kind_name(kind); }
+
 std::string kind_of(const FlightRecord& record) {
+  if (is_remote(record.kind)) return kind_of(static_cast<FlightKind>(record.kind));
   if (is_collective(record)) return collective_name(static_cast<Collective>(record.kind));
   return record.kind == kFlightSend ? "send" : "recv";
 }
 
-const char* state_of(const FlightRecord& record) {
-  switch (record.state) {
+const char* state_of(FlightState state) {
+  switch (state) {
     case FlightState::Queued:
       return "queued";
     case FlightState::Running:
@@ -75,7 +79,7 @@ std::string to_json(const FlightRecord& record) {
   object.number("group", record.group)
       .number("sequence", static_cast<int64_t>(record.sequence))
       .text("operation", kind_of(record))
-      .text("state", state_of(record))
+      .text("state", state_of(record.state))
       .number("bytes", static_cast<int64_t>(record.bytes));
   if (is_collective(record)) {
     object.number("root", record.peer)
@@ -84,7 +88,7 @@ std::string to_json(const FlightRecord& record) {
       object.text("dtype", dtype_name(static_cast<DType>(record.dtype)))
           .text("op", reduce_op_name(static_cast<ReduceOp>(record.op)));
     }
-  } else {
+  } else if (!is_remote(record.kind)) {
     object.number("peer", record.peer).number("tag", record.tag);
   }
   return object.number("queued_ns", record.queued_ns)
@@ -109,12 +113,49 @@ std::string to_json(const FlightGroup& group) {
       .str();
 }
 
-std::string records_json(const std::vector<FlightRecord>& records, bool ended) {
-  std::vector<FlightRecord> chosen;
-  for (const FlightRecord& record : records) {
-    if ((record.ended_ns != 0) == ended) chosen.push_back(record);
+std::string to_json(const FlightSession& session) {
+  return Object()
+      .number("id", session.id)
+      .text("with", session.with)
+      .text("reach", session.reach)
+      .text("failure", session.failure)
+      .raw("ended", session.has_ended ? "true" : "false")
+      .str();
+}
+
+std::string to_json(const FlightWait& wait) {
+  return Object()
+      .number("group", 0)
+      .number("sequence", 0)
+      .text("operation", kind_of(wait.kind))
+      .text("state", state_of(FlightState::Running))
+      .number("bytes", 0)
+      .text("with", wait.with)
+      .number("queued_ns", wait.since_ns)
+      .number("started_ns", wait.since_ns)
+      .number("ended_ns", 0)
+      .str();
+}
+
+std::string lines(const std::vector<std::string>& entries) {
+  return list(entries, ",\n  ", [](const std::string& entry) { return entry; });
+}
+
+std::string in_flight_json(const FlightSnapshot& snapshot) {
+  std::vector<std::string> entries;
+  for (const FlightRecord& record : snapshot.records) {
+    if (record.ended_ns == 0) entries.push_back(to_json(record));
   }
-  return list(chosen, ",\n  ", [](const FlightRecord& record) { return to_json(record); });
+  for (const FlightWait& wait : snapshot.waits) entries.push_back(to_json(wait));
+  return lines(entries);
+}
+
+std::string ended_json(const FlightSnapshot& snapshot) {
+  std::vector<std::string> entries;
+  for (const FlightRecord& record : snapshot.records) {
+    if (record.ended_ns != 0) entries.push_back(to_json(record));
+  }
+  return lines(entries);
 }
 
 }  // namespace
@@ -134,8 +175,10 @@ std::string flight_dump(const FlightRecorder& recorder, const std::string& reaso
              .number("left_out", static_cast<int64_t>(snapshot.left_out))
              .raw("groups", list(snapshot.groups, ",\n  ",
                                  [](const FlightGroup& group) { return to_json(group); }))
-             .raw("in_flight", records_json(snapshot.records, false))
-             .raw("ended", records_json(snapshot.records, true))
+             .raw("sessions", list(snapshot.sessions, ",\n  ",
+                                   [](const FlightSession& session) { return to_json(session); }))
+             .raw("in_flight", in_flight_json(snapshot))
+             .raw("ended", ended_json(snapshot))
              .str() +
          "\n";
 }

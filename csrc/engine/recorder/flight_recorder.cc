@@ -2,7 +2,7 @@
 #include "csrc/engine/recorder/flight_recorder.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <utility>
 
 #include "csrc/engine/recorder/flight_dump.h"
 
@@ -15,35 +15,44 @@ FlightRecorder::FlightRecorder(const Config& config)
       ring_(static_cast<size_t>(config.flight_records)) {}
 
 FlightSnapshot FlightRecorder::snapshot() const {
-  FlightSnapshot snapshot{{}, ring_.snapshot(), ring_.left_out()};
+  FlightSnapshot snapshot;
+  snapshot.records = ring_.snapshot();
+  snapshot.left_out = ring_.left_out();
   const std::lock_guard<std::mutex> lock(mutex_);
-  snapshot.groups = groups_;
+  for (const auto& [id, group] : groups_) snapshot.groups.push_back(group);
+  for (const auto& [id, session] : sessions_) snapshot.sessions.push_back(session);
+  for (const auto& [id, wait] : waits_) snapshot.waits.push_back(wait);
   return snapshot;
 }
 
-uint32_t FlightRecorder::add_group(FlightGroup group) {
-  std::unordered_set<uint32_t> told_of;
-  for (const FlightRecord& record : ring_.snapshot()) told_of.insert(record.group);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  // Groups may come and go for ever: those that nothing tells of any more are forgotten.
-  std::erase_if(groups_,
-                [&](const FlightGroup& old) { return old.left && !told_of.contains(old.id); });
-  group.id = next_group_++;
-  groups_.push_back(std::move(group));
-  return groups_.back().id;
+std::unordered_set<uint32_t> FlightRecorder::told_of() const {
+  std::unordered_set<uint32_t> all;
+  for (const FlightRecord& record : ring_.snapshot()) all.insert(record.group);
+  return all;
 }
 
-FlightGroup* FlightRecorder::find(uint32_t id) {
-  const auto found = std::find_if(groups_.begin(), groups_.end(),
-                                  [&](const FlightGroup& group) { return group.id == id; });
-  return found == groups_.end() ? nullptr : &*found;
+// Groups and sessions may come and go for ever: those that nothing tells of any more are forgotten.
+void FlightRecorder::forget_old(const std::unordered_set<uint32_t>& told_of) {
+  std::erase_if(groups_,
+                [&](const auto& old) { return old.second.left && !told_of.contains(old.first); });
+  std::erase_if(sessions_, [&](const auto& old) {
+    return old.second.has_ended && !told_of.contains(old.first);
+  });
+}
+
+uint32_t FlightRecorder::add_group(FlightGroup group) {
+  const auto still = told_of();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  forget_old(still);
+  group.id = ++last_id_;
+  return groups_.emplace(group.id, std::move(group)).first->first;
 }
 
 void FlightRecorder::group_failed(uint32_t id, const std::string& why) {
   uint32_t failure = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (FlightGroup* group = find(id)) group->failure = why;
+    if (const auto found = groups_.find(id); found != groups_.end()) found->second.failure = why;
     failure = ++failures_;
   }
   if (dump_dir_.empty()) return;
@@ -54,7 +63,38 @@ void FlightRecorder::group_failed(uint32_t id, const std::string& why) {
 
 void FlightRecorder::group_left(uint32_t id) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (FlightGroup* group = find(id)) group->left = true;
+  if (const auto found = groups_.find(id); found != groups_.end()) found->second.left = true;
+}
+
+uint32_t FlightRecorder::add_session(FlightSession session) {
+  const auto still = told_of();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  forget_old(still);
+  session.id = ++last_id_;
+  return sessions_.emplace(session.id, std::move(session)).first->first;
+}
+
+void FlightRecorder::session_renamed(uint32_t id, const std::string& with) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (const auto found = sessions_.find(id); found != sessions_.end()) found->second.with = with;
+}
+
+void FlightRecorder::session_ended(uint32_t id, const std::string& why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end() || found->second.has_ended) return;
+  found->second.failure = why;
+  found->second.has_ended = true;
+}
+
+uint32_t FlightRecorder::add_wait(FlightWait wait) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return waits_.emplace(++last_id_, std::move(wait)).first->first;
+}
+
+void FlightRecorder::end_wait(uint32_t id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  waits_.erase(id);
 }
 
 FlightLog::FlightLog(const Clock& clock, std::shared_ptr<FlightRecorder> recorder,

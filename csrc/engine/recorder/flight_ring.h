@@ -20,13 +20,15 @@
 
 namespace rdmacoll {
 
-// Queued: behind others of its group, or, point-to-point, until the other side has matched it.
+// Queued: behind others of its group or session, or, point-to-point, until the other side has
+// matched it.
 enum class FlightState : uint8_t { Queued, Running, Done, Failed };
 
 struct FlightRecord {
-  uint64_t sequence = 0;  // of the group's collectives, or of its point-to-point operations
-  uint32_t group = 0;
-  uint8_t kind = 0;  // a Collective, or one of the two below
+  // Of the group's collectives, of its point-to-point operations, or of all that a session does.
+  uint64_t sequence = 0;
+  uint32_t group = 0;  // or a session
+  uint8_t kind = 0;    // a Collective, or of flight_kind.h
   uint8_t algorithm = 0;
   uint8_t dtype = 0;
   uint8_t op = 0;
@@ -38,8 +40,6 @@ struct FlightRecord {
   int16_t peer = -1;  // the root of a collective
   FlightState state = FlightState::Queued;
 };
-inline constexpr uint8_t kFlightSend = 100;
-inline constexpr uint8_t kFlightRecv = 101;
 
 class FlightRing {
  public:

@@ -18,6 +18,7 @@ class Fence final : public Transfer {
     return State::Ended;
   }
   bool is_under_way() const override { return false; }
+  What what() const override { return {FlightKind::Fence}; }
   std::string describe() const override { return "fence"; }
 };
 

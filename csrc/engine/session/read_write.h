@@ -23,6 +23,7 @@ class Read final : public Transfer {
 
   State advance(const Way& way) override;
   bool is_under_way() const override { return mover_.is_under_way(); }
+  What what() const override { return {FlightKind::Read, bytes_}; }
   std::string describe() const override;
 
  private:
@@ -49,6 +50,7 @@ class Write final : public Transfer {
   std::optional<uint32_t> notifies() const override {
     return notification_.counter > 0 ? std::optional(notification_.line) : std::nullopt;
   }
+  What what() const override { return {FlightKind::Write, bytes_}; }
   std::string describe() const override;
 
  private:

@@ -24,12 +24,13 @@ uint64_t Session::own_bytes(const TransportInfo& info) {
 }
 
 Session::Session(const Link& link, std::shared_ptr<const SharedSegment> own_memory,
-                 const Clock& clock, std::string name)
+                 const Clock& clock, std::string name, SessionLog log)
     : link_(link),
       own_memory_(std::move(own_memory)),
       clock_(clock),
       name_(std::move(name)),
       lines_taken_(kNotificationLines),
+      log_(std::move(log)),
       port_(kMessages, link_, kSessionChannel),
       landings_(link.own_slab) {
   if (link.own_slab.bytes >= kSessionBytes + Staging::kBytes) {
@@ -49,12 +50,16 @@ std::string Session::name() const {
 
 void Session::set_name(const std::string& name) {
   const std::lock_guard lock(mutex_);
+  if (name_ == name) return;
   name_ = name;
+  log_.renamed(name);
 }
 
 void Session::introduce(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  if (name_ == kUnnamed) name_ = name;
+  if (name_ != kUnnamed) return;
+  name_ = name;
+  log_.renamed(name);
 }
 
 Status Session::failure() const {
@@ -112,6 +117,15 @@ bool Session::advance(std::vector<Completion>& finished, std::vector<Asked>& ask
 bool Session::take_submissions() {
   const std::lock_guard lock(mutex_);
   const bool are_any = !new_messages_.empty() || !new_transfers_.empty();
+  for (const Outgoing& message : new_messages_) {
+    if (Request* const request = message.request.get()) {
+      request->record = log_.add(request->kind, request->text.size());
+    }
+  }
+  for (const auto& transfer : new_transfers_) {
+    const Transfer::What what = transfer->what();
+    transfer->record = log_.add(what.kind, what.bytes);
+  }
   std::move(new_messages_.begin(), new_messages_.end(), std::back_inserter(outgoing_));
   std::move(new_transfers_.begin(), new_transfers_.end(), std::back_inserter(transfers_));
   new_messages_.clear();
@@ -126,7 +140,10 @@ bool Session::send() {
     const uint64_t bytes = sizeof(MessageHead) + next.text.size();
     write_message(port_.outgoing(bytes), next.head, next.text);
     if (!port_.announce(bytes)) break;
-    if (next.request != nullptr) awaited_.emplace(next.head.number, std::move(next.request));
+    if (next.request != nullptr) {
+      log_.start(next.request->record);
+      awaited_.emplace(next.head.number, std::move(next.request));
+    }
     outgoing_.pop_front();
     has_sent_ = moved = true;
   }
@@ -152,7 +169,7 @@ bool Session::take_messages(std::vector<Completion>& finished, std::vector<Asked
     const auto code = static_cast<StatusCode>(message->head.code);
     const Status status = code == StatusCode::Ok ? Status() : Status(code, message->text);
     request.reply = std::move(message->text);
-    finished.push_back({request.work, status});
+    finish(request, status, finished);
     awaited_.erase(found);
   }
   return moved;
@@ -166,6 +183,7 @@ bool Session::move(std::vector<Completion>& finished) {
   for (size_t i = 0; i < std::min(transfers_.size(), kTransfersAtOnce);) {
     Transfer& transfer = *transfers_[i];
     const auto line = transfer.notifies();
+    log_.start_with_last(transfer.record);
     const bool may_notify = !line || !owed.test(*line);
     const Transfer::State state =
         transfer.advance({link_, staging_, landings_, may_notify, i == 0});
@@ -184,7 +202,8 @@ bool Session::move(std::vector<Completion>& finished) {
 void Session::end(Transfer& transfer, std::vector<Completion>& finished) {
   const bool is_judged = transfer.status().ok() && transfer.verdict != nullptr;
   const Status how = is_judged ? transfer.verdict() : transfer.status();
-  if (!how.ok() || transfer.then == nullptr) return finished.push_back({transfer.work, how});
+  if (!how.ok() || transfer.then == nullptr) return finish(transfer, how, finished);
+  transfer.then->record = transfer.record;  // it is one thing to who waits for it
   const std::lock_guard lock(mutex_);
   std::string text = transfer.then->text;
   outgoing_.push_back({{.number = ++requests_}, std::move(text), std::move(transfer.then)});
@@ -199,17 +218,17 @@ void Session::check(std::vector<Completion>& finished, int64_t now_ns) {
   };
   std::erase_if(awaited_, [&](const auto& awaited) {
     if (awaited.second->deadline_ns > now_ns) return false;
-    finished.push_back({awaited.second->work, late("request")});
+    finish(*awaited.second, late("request"), finished);
     return true;
   });
   std::erase_if(outgoing_, [&](const Outgoing& message) {
     if (message.request == nullptr || message.request->deadline_ns > now_ns) return false;
-    finished.push_back({message.request->work, late("request")});
+    finish(*message.request, late("request"), finished);
     return true;
   });
   std::erase_if(transfers_, [&](const auto& transfer) {
     if (transfer->deadline_ns > now_ns || transfer->is_under_way()) return false;
-    finished.push_back({transfer->work, late(transfer->describe())});
+    finish(*transfer, late(transfer->describe()), finished);
     transfer->let_go({link_, staging_, landings_});
     return true;
   });
@@ -236,14 +255,17 @@ bool Session::is_under_way() const {
 void Session::fail(const Status& why, std::vector<Completion>& finished) {
   {
     const std::lock_guard lock(mutex_);
-    if (failure_.ok()) failure_ = why;
+    if (failure_.ok()) {
+      failure_ = why;
+      log_.ended(why);  // before anybody is told
+    }
   }
   take_submissions();
-  for (const auto& [number, request] : awaited_) finished.push_back({request->work, why});
+  for (const auto& [number, request] : awaited_) finish(*request, why, finished);
   for (const Outgoing& message : outgoing_) {
-    if (message.request != nullptr) finished.push_back({message.request->work, why});
+    if (message.request != nullptr) finish(*message.request, why, finished);
   }
-  for (const auto& transfer : transfers_) finished.push_back({transfer->work, why});
+  for (const auto& transfer : transfers_) finish(*transfer, why, finished);
   awaited_.clear();
   outgoing_.clear();
   transfers_.clear();

@@ -20,6 +20,7 @@
 #include "csrc/base/status.h"
 #include "csrc/engine/channel/link.h"
 #include "csrc/engine/channel/port.h"
+#include "csrc/engine/recorder/session_log.h"
 #include "csrc/engine/session/landings.h"
 #include "csrc/engine/session/message.h"
 #include "csrc/engine/session/staging.h"
@@ -36,7 +37,7 @@ class Session {
   // The link's slab is the other's memory for this process, its own slab the one for the other:
   // that memory is kept as long as the session, whose lines are read also once it has ended.
   Session(const Link& link, std::shared_ptr<const SharedSegment> own_memory, const Clock& clock,
-          std::string name);
+          std::string name, SessionLog log);
 
   const Link& link() const { return link_; }
   // For people, of the other process: what this one calls it.
@@ -94,6 +95,12 @@ class Session {
   bool take_messages(std::vector<Completion>& finished, std::vector<Asked>& asked);
   bool move(std::vector<Completion>& finished);
   void end(Transfer& transfer, std::vector<Completion>& finished);
+  // Of a request or a transfer.
+  template <typename Asked>
+  void finish(const Asked& asked, const Status& how, std::vector<Completion>& finished) {
+    log_.end(asked.record, how);
+    finished.push_back({asked.work, how});
+  }
 
   const Link link_;
   const std::shared_ptr<const SharedSegment> own_memory_;
@@ -107,7 +114,8 @@ class Session {
   std::vector<bool> lines_taken_;
   uint32_t requests_ = 0;
 
-  Port port_;  // the driver's, from here on
+  SessionLog log_;  // the driver's, from here on, but for its name
+  Port port_;
   Staging staging_;
   Landings landings_;
   bool has_sent_ = false;

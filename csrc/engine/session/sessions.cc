@@ -19,13 +19,21 @@ constexpr size_t kMostAsked = 1024;
 
 }  // namespace
 
-Sessions::Sessions(Transports& transports, Linker& linker, Progress& progress, const Clock& clock)
-    : transports_(transports), linker_(linker), progress_(progress), clock_(clock) {
+Sessions::Sessions(Transports& transports, Linker& linker, Progress& progress, const Clock& clock,
+                   std::shared_ptr<FlightRecorder> recorder)
+    : transports_(transports),
+      linker_(linker),
+      progress_(progress),
+      clock_(clock),
+      log_(clock, std::move(recorder)) {
   linker_.host(*this);
 }
 
 void Sessions::begin_to_be_driven() {
-  std::call_once(begun_, [this] { progress_.add(*this); });
+  std::call_once(begun_, [this] {
+    log_.begin({});
+    progress_.add(*this);
+  });
 }
 
 Sessions::~Sessions() { progress_.remove(*this); }
@@ -69,10 +77,12 @@ Result<SessionPtr> Sessions::look(const std::string& address, const std::string&
 Result<SessionPtr> Sessions::meet(const std::string& address, const std::string& name,
                                   Deadline deadline, const InterruptCheck& interrupt) {
   int64_t interrupt_ns = clock_.now_ns() + kInterruptEveryNs;
+  std::optional<FlightWaitGuard> noted;
   for (LinkerTurns turns(linker_, LinkerTurns::kMost);; turns.take()) {
     auto session = look(address, name, deadline);
     const bool is_under_way = session.status().code() == StatusCode::Timeout;
     if (!is_under_way || deadline.passed(clock_)) return session;
+    if (!noted) noted.emplace(log_.wait(FlightKind::Meet, name));
     if (!interrupt || clock_.now_ns() < interrupt_ns) continue;
     RDMACOLL_RETURN_IF_ERROR(interrupt());
     interrupt_ns = clock_.now_ns() + kInterruptEveryNs;
@@ -191,7 +201,9 @@ Result<SessionPtr> Sessions::open(const Meeting& meeting) {
                   .room = kSessionRoom,
                   .own_slab = meeting.own,
                   .own_room = kSessionRoom};
-  return std::make_shared<Session>(link, meeting.own_memory, clock_, meeting.name);
+  return std::make_shared<Session>(
+      link, meeting.own_memory, clock_, meeting.name,
+      log_.of({.with = meeting.name, .reach = path.transport->info().name}));
 }
 
 void Sessions::give_up(const Meeting& meeting) {
@@ -275,9 +287,18 @@ void Sessions::submit(Watch watch) {
   note_new();
 }
 
+void Sessions::finish(const Watch& watch, const Status& how, std::vector<Completion>& finished) {
+  log_.end(watch.record, how);
+  finished.push_back({watch.work, how});
+}
+
 void Sessions::take_new() {
   const std::lock_guard lock(mutex_);
   std::move(new_.begin(), new_.end(), std::back_inserter(driven_));
+  for (Watch& watch : new_watches_) {
+    watch.record = log_.add(watch.kind, 0);
+    log_.start_with_last(watch.record);
+  }
   std::move(new_watches_.begin(), new_watches_.end(), std::back_inserter(watches_));
   new_.clear();
   new_watches_.clear();
@@ -306,7 +327,7 @@ bool Sessions::advance(std::vector<Completion>& finished) {
   }
   const size_t watched = std::erase_if(watches_, [&](const Watch& watch) {
     if (!watch.is_true()) return false;
-    finished.push_back({watch.work, watch.verdict ? watch.verdict() : Status()});
+    finish(watch, watch.verdict ? watch.verdict() : Status(), finished);
     return true;
   });
   moved |= watched > 0;
@@ -325,7 +346,7 @@ void Sessions::check(std::vector<Completion>& finished) {
   check_ends(finished);
   std::erase_if(watches_, [&](const Watch& watch) {
     if (watch.deadline_ns > now_ns) return false;
-    finished.push_back({watch.work, Status(StatusCode::Timeout, watch.what)});
+    finish(watch, Status(StatusCode::Timeout, watch.what), finished);
     return true;
   });
 }
@@ -357,7 +378,7 @@ void Sessions::close(std::vector<Completion>& finished) {
   const Status closed(StatusCode::Aborted, "this process leaves");
   take_new();
   for (const SessionPtr& session : driven_) session->fail(closed, finished);
-  for (const Watch& watch : watches_) finished.push_back({watch.work, closed});
+  for (const Watch& watch : watches_) finish(watch, closed, finished);
   driven_.clear();
   watches_.clear();
 }

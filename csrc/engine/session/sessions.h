@@ -38,7 +38,8 @@ class Responder {
 class Sessions final : public Driven, public LinkGuest {
  public:
   // All of these outlive it.
-  Sessions(Transports& transports, Linker& linker, Progress& progress, const Clock& clock);
+  Sessions(Transports& transports, Linker& linker, Progress& progress, const Clock& clock,
+           std::shared_ptr<FlightRecorder> recorder = nullptr);
   ~Sessions() override;
 
   // nullptr: what is asked has to wait, until there is one or its asker has ended.
@@ -58,8 +59,16 @@ class Sessions final : public Driven, public LinkGuest {
     std::string what;  // for people, of what did not come in time
     // How it ends once it is true; nullptr: well.
     std::function<Status()> verdict{};
+    // In the flight recorder.
+    FlightKind kind = FlightKind::Wait;
+    SessionRecord record{};  // the driver's
   };
   void submit(Watch watch);
+  // For the flight recorder: the caller waits for the session's other process, though nothing that
+  // it has asked for is under way.
+  FlightWaitGuard note_wait(const Session& session, FlightKind kind) const {
+    return log_.wait(kind, session.name());
+  }
   int64_t now_ns() const { return clock_.now_ns(); }
   // Hands the request to the session's driver.
   Status submit(Session& session, RequestPtr request);
@@ -104,6 +113,7 @@ class Sessions final : public Driven, public LinkGuest {
   void take_new();
   void check_ends(std::vector<Completion>& finished);
   void note_new();
+  void finish(const Watch& watch, const Status& how, std::vector<Completion>& finished);
 
   Transports& transports_;
   Linker& linker_;
@@ -111,6 +121,7 @@ class Sessions final : public Driven, public LinkGuest {
   const Clock& clock_;
 
   std::once_flag begun_;
+  SessionLog log_;  // of what is not of one session; the driver's
 
   std::mutex set_up_mutex_;  // what follows; never the driver's
   Responder* responder_ = nullptr;

@@ -10,6 +10,8 @@
 #include <string>
 
 #include "csrc/base/status.h"
+#include "csrc/engine/recorder/flight_kind.h"
+#include "csrc/engine/recorder/session_log.h"
 #include "csrc/engine/session/mover.h"
 #include "csrc/engine/work/work.h"
 
@@ -21,6 +23,8 @@ struct Request {
   std::string text;
   std::string reply{};
   int64_t deadline_ns = 0;
+  FlightKind kind = FlightKind::Request;  // None: it is asked again, which is not noted
+  SessionRecord record{};                 // the driver's
 };
 using RequestPtr = std::shared_ptr<Request>;
 
@@ -42,6 +46,12 @@ class Transfer {
   virtual void let_go([[maybe_unused]] const Way& way) {}
   // The line of the peer in which it is still to notify of what it has written.
   virtual std::optional<uint32_t> notifies() const { return std::nullopt; }
+  // For the flight recorder.
+  struct What {
+    FlightKind kind;
+    uint64_t bytes = 0;
+  };
+  virtual What what() const = 0;
   // For people: "read of 4096 bytes".
   virtual std::string describe() const = 0;
 
@@ -54,6 +64,7 @@ class Transfer {
   // What the other process is asked once it has ended well, of the same work, which ends with the
   // reply; nullptr: nothing is.
   RequestPtr then{};
+  SessionRecord record{};  // the driver's
 
  protected:
   Status status_;

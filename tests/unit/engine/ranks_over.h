@@ -37,7 +37,8 @@ class RankOver {
         transports_(borrowed(owned_), {host, host}, Config{}, clock_),
         linker_(std::make_unique<Linker>(transports_, clock_, AlarmFd::create().take())),
         progress_(ThreadProgress::open(transports_, clock_, 5).take()),
-        sessions_(std::make_unique<Sessions>(transports_, *linker_, *progress_, clock_)) {
+        sessions_(
+            std::make_unique<Sessions>(transports_, *linker_, *progress_, clock_, recorder_)) {
     linker_->drive_by([this] { progress_->notify({}); });
     linker_thread_.emplace(*linker_);
     Config config;
@@ -56,6 +57,7 @@ class RankOver {
   Transport& transport(size_t index) { return *owned_[index]; }
   Transports& transports() { return transports_; }
   Sessions& sessions() { return *sessions_; }
+  FlightRecorder& recorder() { return *recorder_; }
   Progress& progress() { return *progress_; }
   const Clock& clock() const { return clock_; }
 
@@ -82,6 +84,7 @@ class RankOver {
   }
 
   SteadyClock clock_;
+  const std::shared_ptr<FlightRecorder> recorder_ = std::make_shared<FlightRecorder>(Config{});
   Tuning tuning_;
   OwnedTransports owned_;
   Transports transports_;

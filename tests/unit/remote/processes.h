@@ -26,6 +26,7 @@ class RemoteProcess {
   Remote& remote() { return remote_; }
   Sessions& sessions() { return rank_.sessions(); }
   Transports& transports() { return rank_.transports(); }
+  FlightRecorder& recorder() { return rank_.recorder(); }
   SessionPtr session_with(int rank) {
     auto session = sessions().meet(address(rank), "rank " + std::to_string(rank),
                                    Deadline::after_ms(rank_.clock(), kSoonMs), {});
