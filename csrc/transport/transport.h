@@ -200,6 +200,10 @@ class Transport {
     return end == nullptr ? Status() : *end;
   }
 
+  // Time has passed in which nobody may have called poll(): the next one looks at the clock. Any
+  // thread.
+  void note_time() { time_has_passed_.store(true, std::memory_order_relaxed); }
+
   // --- set-up ---------------------------------------------------------------------------------
   // Meets the process of an address; both sides must call it before their deadlines. With a
   // deadline that has passed it looks once and does not wait: Timeout says that the two have not
@@ -281,12 +285,18 @@ class Transport {
   void note_end(PeerId peer, Status why) {
     if (ends_.at(peer) == nullptr) ends_.set(peer, std::make_unique<Status>(std::move(why)));
   }
+  // The driver: since the last time.
+  bool has_time_passed() {
+    return time_has_passed_.load(std::memory_order_relaxed) &&
+           time_has_passed_.exchange(false, std::memory_order_relaxed);
+  }
   void count_registration() { registrations_.fetch_add(1, std::memory_order_relaxed); }
   void count_control_message() { control_messages_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   TransportInfo info_;
   Published<Status, kMaxPeers> ends_;
+  std::atomic<bool> time_has_passed_{false};
   std::atomic<uint64_t> registrations_{0};
   std::atomic<uint64_t> control_messages_{0};
 };

@@ -26,7 +26,10 @@ ThreadProgress::ThreadProgress(Transports& transports, const Clock& clock, int64
       role_(std::move(wake_fd)),
       driver_(role_, transports, clock, spin_us),
       background_(role_, driver_, clock, transports, std::move(attention_fd)),
-      heartbeat_([this] { notify({}); }) {
+      heartbeat_([this, &transports] {
+        for (Transport* transport : transports.in_use()) transport->note_time();
+        notify({});
+      }) {
   transports.when_used([this] { background_.note_transports(); });
 }
 

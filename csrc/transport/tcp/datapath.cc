@@ -235,7 +235,7 @@ void TcpTransport::poll() {
     if (peer->alive()) write(*peer);
   }
   unsent_.clear();
-  if (errands_.is_time_to_look()) run_errands();
+  if (errands_.is_time_to_look() || has_time_passed()) run_errands();
 }
 
 }  // namespace rdmacoll

@@ -31,7 +31,7 @@ void VerbsTransport::poll() {
     }
     chained_.clear();
   }
-  if (errands_.is_time_to_look()) run_errands();
+  if (errands_.is_time_to_look() || has_time_passed()) run_errands();
 }
 
 void VerbsTransport::take(const ibv_wc& completion) {
