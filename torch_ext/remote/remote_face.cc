@@ -169,6 +169,17 @@ std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out,
                                       std::move(version));
 }
 
+std::unique_ptr<RemoteWork> RemoteOpened::update(uint64_t offset, const Update& update,
+                                                 double timeout_s) const {
+  face_->free_unused();
+  const int64_t timeout_ms = milliseconds(timeout_s);
+  auto before = std::make_shared<uint64_t>(0);
+  WorkPtr work = face_->remote().update(opened_, offset, update, before, timeout_ms);
+  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), {}},
+                                      TransferLimit("the update of", opened_, timeout_ms),
+                                      std::move(before));
+}
+
 std::unique_ptr<RemoteWork> RemoteOpened::fence(double timeout_s) const {
   WorkPtr work = face_->remote().fence(opened_, milliseconds(timeout_s));
   return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), {}});
@@ -322,12 +333,20 @@ std::shared_ptr<RemoteOpened> RemoteFace::open(const std::string& address, const
 
 // --- bindings ------------------------------------------------------------------------------------
 
+namespace {
+
+uint64_t update_own(const at::Tensor& element, const Update& update) {
+  return update.apply_to(static_cast<std::byte*>(element.data_ptr()));
+}
+
+}  // namespace
+
 void bind_remote(pybind11::module_& module) {
   namespace py = pybind11;
   py::class_<RemoteWork>(module, "RemoteWork")
       .def("done", &RemoteWork::done)
       .def("wait", &RemoteWork::wait)
-      .def("version", &RemoteWork::version);
+      .def("result", &RemoteWork::result);
   py::class_<RemoteOpened, std::shared_ptr<RemoteOpened>>(module, "RemoteOpened")
       .def_property_readonly("nbytes", [](const RemoteOpened& self) { return self.info().bytes; })
       .def_property_readonly("writable",
@@ -339,6 +358,15 @@ void bind_remote(pybind11::module_& module) {
       .def("read", &RemoteOpened::read)
       .def("read_rows", &RemoteOpened::read_rows)
       .def("write", &RemoteOpened::write)
+      .def("fetch_add",
+           [](const RemoteOpened& self, uint64_t offset, uint64_t operand, double timeout_s) {
+             return self.update(offset, Update::add(operand), timeout_s);
+           })
+      .def("compare_swap",
+           [](const RemoteOpened& self, uint64_t offset, uint64_t expected, uint64_t desired,
+              double timeout_s) {
+             return self.update(offset, Update::compare_swap(expected, desired), timeout_s);
+           })
       .def("snapshot", &RemoteOpened::snapshot)
       .def("fence", &RemoteOpened::fence);
   py::class_<RemotePublication>(module, "RemotePublication")
@@ -354,6 +382,15 @@ void bind_remote(pybind11::module_& module) {
       .def("publish", &RemoteFace::publish)
       .def("notified", &RemoteFace::notified)
       .def("wait_notified", &RemoteFace::wait_notified)
+      // Of this process's own memory.
+      .def_static("fetch_add",
+                  [](const at::Tensor& element, uint64_t operand) {
+                    return update_own(element, Update::add(operand));
+                  })
+      .def_static("compare_swap",
+                  [](const at::Tensor& element, uint64_t expected, uint64_t desired) {
+                    return update_own(element, Update::compare_swap(expected, desired));
+                  })
       .def("revoke", &RemoteFace::revoke)
       .def("stats", &RemoteFace::stats)
       .def("open", &RemoteFace::open)
