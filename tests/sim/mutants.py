@@ -116,12 +116,6 @@ MUTANTS = (
         "if (!transport.peer_status(way.link.peer).ok()) return state;",
     ),
     Mutant(
-        "the end of a word's owner is taken for its answer",
-        UPDATE_WORD,
-        "if (!ticket_.done() || !transport.peer_status(way.link.peer).ok()) return state;",
-        "if (!ticket_.done()) return state;",
-    ),
-    Mutant(
         "all peers write into the room that a rank has for itself",
         LINKED_GROUP,
         "link->room = rooms_.room_of(room);",

@@ -202,9 +202,7 @@ class RemoteTensor:
         operand = to_word("value", value, self.dtype)
         return self._before(self._opened.fetch_add(self._offset, operand, timeout))
 
-    def compare_swap(
-        self, expected: int, desired: int, timeout: float = DEFAULT_TIMEOUT_S
-    ) -> int:
+    def compare_swap(self, expected: int, desired: int, timeout: float = DEFAULT_TIMEOUT_S) -> int:
         """Sets this element to `desired` if it is `expected`, and returns what it was before.
 
         So it was set if `expected` comes back. Else as fetch_add().
