@@ -118,6 +118,10 @@ class Remote final : public Responder {
   // notify: 0: it is not.
   WorkPtr write(const OpenedPtr& opened, uint64_t offset, const void* data, uint64_t bytes,
                 uint64_t notify, int64_t timeout_ms);
+  // Changes the word at the offset in one step, whoever else updates it. before: what was there; is
+  // set when the work ends well. A work that ends otherwise may have changed it.
+  WorkPtr update(const OpenedPtr& opened, uint64_t offset, const Update& update,
+                 std::shared_ptr<uint64_t> before, int64_t timeout_ms);
   WorkPtr snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
                    std::vector<MovedRange> parts, uint64_t newer_than,
                    std::shared_ptr<uint64_t> version, int64_t timeout_ms);

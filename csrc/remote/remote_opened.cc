@@ -9,6 +9,7 @@
 #include "csrc/base/check.h"
 #include "csrc/engine/session/fence.h"
 #include "csrc/engine/session/read_write.h"
+#include "csrc/engine/session/update_word.h"
 #include "csrc/remote/fields.h"
 #include "csrc/remote/remote.h"
 
@@ -210,6 +211,29 @@ bool holds(const Opened& opened, uint64_t offset, uint64_t bytes) {
   return offset <= opened.info.bytes && bytes <= opened.info.bytes - offset;
 }
 
+Status check_writable(const Opened& opened) {
+  if (opened.info.is_writable) return Status();
+  return Status(StatusCode::InvalidArgument,
+                "'" + opened.info.name + "' of " + opened.who +
+                    " is for reading; its owner may expose it with access=\"rw\"");
+}
+
+Status check_word(const Opened& opened, uint64_t offset) {
+  if (!holds(opened, offset, kWordBytes)) return out_of_range(opened, offset, kWordBytes);
+  if ((opened.as.offset + offset) % kWordBytes != 0) {
+    return Status(StatusCode::InvalidArgument,
+                  "byte " + std::to_string(offset) + " of '" + opened.info.name +
+                      "' is not aligned to eight bytes in its owner's memory, as what is updated "
+                      "must be; expose a tensor that begins there on a multiple of eight");
+  }
+  const TransportInfo& by = opened.session->link().transport->info();
+  if (by.has_updates) return Status();
+  return Status(StatusCode::Unsupported,
+                opened.who + " is reached over " + by.name +
+                    ", which has no atomics that hold against those of the owner's own host; keep "
+                    "the word where all who update it reach it over shared memory or tcp");
+}
+
 // bytes: of the memory that they are read into.
 Status check_ranges(const Opened& opened, uint64_t bytes, const std::vector<MovedRange>& ranges) {
   for (const MovedRange& range : ranges) {
@@ -280,11 +304,7 @@ WorkPtr Remote::read(const OpenedPtr& opened, void* data, uint64_t bytes,
 WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data, uint64_t bytes,
                       uint64_t notify, int64_t timeout_ms) {
   if (!holds(*opened, offset, bytes)) return ended(out_of_range(*opened, offset, bytes));
-  if (!opened->info.is_writable) {
-    return ended(Status(StatusCode::InvalidArgument,
-                        "'" + opened->info.name + "' of " + opened->who +
-                            " is for reading; its owner may expose it with access=\"rw\""));
-  }
+  if (const Status bad = check_writable(*opened); !bad.ok()) return ended(bad);
   if (notify > 0 && !opened->as.line) {
     return ended(Status(StatusCode::Unsupported,
                         opened->who + " takes notifications of " +
@@ -300,6 +320,16 @@ WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data
   const Write::Notification notification{opened->as.line.value_or(0), notify};
   return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
     return std::make_unique<Write>(mine, theirs, opened->as.offset + offset, notification);
+  });
+}
+
+WorkPtr Remote::update(const OpenedPtr& opened, uint64_t offset, const Update& update,
+                       std::shared_ptr<uint64_t> before, int64_t timeout_ms) {
+  if (const Status bad = check_writable(*opened); !bad.ok()) return ended(bad);
+  if (const Status bad = check_word(*opened, offset); !bad.ok()) return ended(bad);
+  return start(opened, nullptr, 0, timeout_ms, [&](LocalSlice, const Region& theirs) {
+    const RemoteSlice word{theirs.id, opened->as.offset + offset, kWordBytes};
+    return std::make_unique<UpdateWord>(word, update, std::move(before));
   });
 }
 

@@ -20,12 +20,14 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/base/check.h"
 #include "csrc/base/clock.h"
 #include "csrc/base/limits.h"
 #include "csrc/base/published.h"
 #include "csrc/base/status.h"
 #include "csrc/memory/region.h"
 #include "csrc/memory/shared_segment.h"
+#include "csrc/transport/update.h"
 
 namespace rdmacoll {
 
@@ -62,15 +64,15 @@ inline void store(Line& line, uint64_t counter, const Header& header) {
   line.counter.store(counter, std::memory_order_release);
 }
 
-// Of a put or get that is Pending: its number, and up to which number its transport is done. A new
-// one is done.
+// Of a put, get or update that is Pending: its number, and up to which number its transport is
+// done. A new one is done.
 class Ticket {
  public:
   Ticket() = default;
   Ticket(const std::atomic<uint64_t>& done_up_to, uint64_t number)
       : done_up_to_(&done_up_to), number_(number) {}
-  // After poll(). A put is done when its source may be reused, a get when the bytes are here, and
-  // both when the peer has ended.
+  // After poll(). A put is done when its source may be reused, a get or an update when the bytes
+  // are here, and all when the peer has ended.
   bool done() const {
     return done_up_to_ == nullptr || done_up_to_->load(std::memory_order_acquire) >= number_;
   }
@@ -104,6 +106,8 @@ struct TransportInfo {
   // Puts may read any memory of this process, and begin_placement() lends any of it to a peer:
   // nothing has to be registered.
   bool any_memory = false;
+  // It has update().
+  bool has_updates = false;
   // Processes with equal ones map each other's memory, whoever asks whom; "": nobody's is mapped,
   // as far as this process knows. Some may map although theirs differ, which costs them speed
   // alone; none may be equal in vain, as such a pair can be in no group (group_setup.cc). Opaque,
@@ -122,7 +126,7 @@ inline constexpr uint64_t kBulkBytes = 64 * 1024;  // see get()
 
 // What peers may do in a region.
 enum class Access : uint8_t {
-  Full,  // put, get and signal
+  Full,  // put, get, signal and update
   // Puts alone, for as long as the transport lives. Its key has kShortKeyBytes, so that a signal
   // can carry it.
   PutOnly,
@@ -131,6 +135,7 @@ enum class Access : uint8_t {
   ReadOnly,
 };
 constexpr bool takes_signals(Access access) { return access == Access::Full; }
+constexpr bool takes_updates(Access access) { return access == Access::Full; }
 constexpr bool takes_puts(Access access) { return access != Access::ReadOnly; }
 constexpr bool takes_gets(Access access) { return access != Access::PutOnly; }
 constexpr bool has_short_key(Access access) { return access == Access::PutOnly; }
@@ -256,6 +261,15 @@ class Transport {
   // a get of fewer than kBulkBytes.
   virtual Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
                      Ticket* ticket) = 0;
+  // Changes a word of the peer, which is aligned, in one step: no other update comes between,
+  // whoever makes it and over whichever transport with updates. What was there before lands here.
+  // Puts there, and what the peer itself stores, do not respect it; who reads the word sees it
+  // whole. It is not ordered with anything else. If the peer ends meanwhile, it may have been
+  // made. Of transports with updates alone.
+  virtual Posted update(PeerId, uint8_t, RemoteSlice, const Update&, LocalSlice, Ticket*) {
+    RDMACOLL_CHECK(info_.has_updates);
+    return Posted::Full;
+  }
   // Stores header and counter in a line of the peer. The value must be larger than the one before.
   virtual Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                         const Header& header) = 0;

@@ -38,6 +38,12 @@ Posted signal_first_line(Member& member, Ticket*) {
                                  1, Header{});
 }
 
+Posted update_first_word(Member& member, Ticket* ticket) {
+  return member.transport.update(
+      member.peer(kOwner), 0, {member.region_of(kOwner), 0, kWordBytes}, Update::add(1),
+      {member.region.base + kBytes, kWordBytes, member.region.id}, ticket);
+}
+
 using Attempt = std::function<Posted(Member&, Ticket*)>;
 
 void expect_that_it_dies(Member& member, const Attempt& attempt) {
@@ -108,6 +114,16 @@ Script signal(Member& member) {
 
 TEST_P(Contract, ASignalIntoWhatIsForGetsAloneChangesNothing) {
   if (has_others(kind(), world())) run(3, signal);
+}
+
+Script update(Member& member) {
+  if (!member.transport.info().has_updates) co_return;
+  co_await trespass(member, update_first_word);
+  co_await member.gather("nobody leaves before all have looked");
+}
+
+TEST_P(Contract, AnUpdateOfWhatIsForGetsAloneChangesNothing) {
+  if (has_others(kind(), world())) run(3, update);
 }
 
 }  // namespace

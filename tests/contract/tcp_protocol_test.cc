@@ -27,6 +27,13 @@ TEST(TcpProtocol, AnHonestRogueIsHeard) {
   EXPECT_EQ(got.kind, FrameKind::Got);
   EXPECT_EQ(got.number, 1u);
   EXPECT_EQ(got.bytes, 3u);
+  FrameHead update = scene.head(FrameKind::Update, kLines, scene.bytes() - 8);
+  update.number = 2;
+  scene.rogue->say(update, bytes_of(tcp::UpdateBody{1, 0, 0}));
+  const FrameHead updated = scene.rogue->hear();
+  EXPECT_EQ(updated.kind, FrameKind::Updated);
+  EXPECT_EQ(updated.number, 2u);
+  EXPECT_EQ(scene.pair.region[0].base[scene.bytes() - 8], std::byte{0x56});
   EXPECT_TRUE(scene.rogue->status().ok());
 }
 
@@ -126,6 +133,41 @@ TEST(TcpProtocol, GetsAnswersAndNoticesThatAreWrongBreakIt) {
       {"a wrong tag",
        [](Scene& s) { s.rogue->say_bytes(tcp::frame(s.head(FrameKind::Put), "four", 0)); }},
       {"garbage", [](Scene& s) { s.rogue->say_bytes(std::string(5'000, 'g')); }},
+  });
+}
+
+std::string add_body() { return bytes_of(tcp::UpdateBody{1, 0, 0}); }
+
+TEST(TcpProtocol, UpdatesAndTheirAnswersThatAreWrongBreakIt) {
+  expect_each_breaks_it({
+      {"an update beyond the end",
+       [](Scene& s) { s.rogue->say(s.head(FrameKind::Update, kLines, s.bytes()), add_body()); }},
+      {"an update at an offset that overflows",
+       [](Scene& s) { s.rogue->say(s.head(FrameKind::Update, kLines, 0 - 8ull), add_body()); }},
+      {"an update between two words",
+       [](Scene& s) { s.rogue->say(s.head(FrameKind::Update, kLines, 4), add_body()); }},
+      {"an update of a part",
+       [](Scene& s) { s.rogue->say(s.head(FrameKind::Update, kPart), add_body()); }},
+      {"an update of a region that there is not",
+       [](Scene& s) { s.rogue->say(s.head(FrameKind::Update, 77), add_body()); }},
+      {"an update of another use of the id",
+       [](Scene& s) {
+         FrameHead head = s.head(FrameKind::Update);
+         ++head.generation;
+         s.rogue->say(head, add_body());
+       }},
+      {"an update of an unknown kind",
+       [](Scene& s) {
+         s.rogue->say(s.head(FrameKind::Update), bytes_of(tcp::UpdateBody{1, 0, 2}));
+       }},
+      {"half an update",
+       [](Scene& s) { s.rogue->say(s.head(FrameKind::Update), add_body().substr(1)); }},
+      {"an answer to no update",
+       [](Scene& s) {
+         FrameHead head = s.head(FrameKind::Updated);
+         head.number = 1;
+         s.rogue->say(head, "8 bytes!");
+       }},
   });
 }
 

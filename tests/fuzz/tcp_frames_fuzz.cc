@@ -22,9 +22,13 @@ std::vector<std::string> seeds() {
   const TcpStep later{0, {.kind = FrameKind::Mark}, std::string(28, 'm')};
   const TcpStep offer{
       0, {.kind = FrameKind::Offered, .region = 3}, bytes_of(tcp::OfferBody{7, 1, 64})};
+  const TcpStep update{
+      0, {.kind = FrameKind::Update, .region = 3}, bytes_of(tcp::UpdateBody{1, 0, 0})};
+  const TcpStep updated{0, {.kind = FrameKind::Updated, .number = 1}, "8 bytes!"};
   const TcpStep bad{kBadTag, {.kind = FrameKind::Bye}, ""};
   return {put.encode() + signal.encode() + later.encode() + put.encode(),
-          signal.encode() + bad.encode(), offer.encode() + offer.encode()};
+          signal.encode() + bad.encode(), offer.encode() + offer.encode(),
+          update.encode() + updated.encode()};
 }
 
 void run(const std::string& bytes) {

@@ -25,7 +25,7 @@ constexpr uint64_t kGuard = 4096, kRegionBytes = 4096;
 constexpr RegionId kLines = 0, kPart = 1, kBriefly = 2;
 // What a step does beside saying its frame.
 constexpr uint8_t kOtherStream = 1, kPolls = 2, kGets = 4, kSaysNothing = 8, kReleases = 16,
-                  kLends = 32;
+                  kLends = 32, kUpdates = 64;
 
 // One transport, for some hundred inputs; each is another peer.
 class Victim {
@@ -127,6 +127,9 @@ std::vector<std::string> seeds() {
           step(kPolls, FrameKind::Get, kLines, bytes_of(tcp::GetBody{64})).encode(),
       TcpStep{kGets | kSaysNothing | kPolls, {}, ""}.encode() +
           TcpStep{kPolls, got, "8 bytes!"}.encode(),
+      step(kPolls, FrameKind::Update, kLines, bytes_of(tcp::UpdateBody{1, 0, 0})).encode() +
+          TcpStep{kUpdates | kSaysNothing | kPolls, {}, ""}.encode() +
+          TcpStep{kPolls, {.kind = FrameKind::Updated, .number = 1}, "8 bytes!"}.encode(),
       TcpStep{kReleases | kPolls,
               {.kind = FrameKind::Closed, .region = kBriefly},
               bytes_of(tcp::RegionNotice{3})}
@@ -168,6 +171,9 @@ void run(const std::string& bytes) {
     }
     if ((step.what & kGets) != 0) {
       transport.get(peer, 0, {5, 0, 8}, {victim->base, 8, kLines}, &ticket);
+    }
+    if ((step.what & kUpdates) != 0) {
+      transport.update(peer, 0, {5, 8, 8}, Update::add(1), {victim->base, 8, kLines}, &ticket);
     }
     if ((step.what & kReleases) != 0 && transport.is_reusable(kBriefly)) {
       const auto memory =

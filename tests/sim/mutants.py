@@ -31,6 +31,7 @@ RUNS = (
     ("Streams.*", 200),
     ("Snapshots.*", 200),
     ("NotifiedWrites.*", 200),
+    ("Updates.*", 200),
     ("Simulation.Random*", 400),
     ("Hosts.*", 400),
     ("DirectPlacement.*", 2000),
@@ -53,6 +54,7 @@ QUEUE = "csrc/engine/group/collective_queue.cc"
 LINKED_GROUP = "csrc/engine/connect/linked_group.cc"
 SNAPSHOT = "csrc/remote/snapshot.cc"
 READ_WRITE = "csrc/engine/session/read_write.cc"
+UPDATE_WORD = "csrc/engine/session/update_word.cc"
 MOVER = "csrc/engine/session/mover.cc"
 
 
@@ -100,6 +102,18 @@ MUTANTS = (
         READ_WRITE,
         "if (mover_.is_posted() && notification_.counter > 0 && way.may_notify) {",
         "if (mover_.is_posted() && notification_.counter > 0) {",
+    ),
+    Mutant(
+        "an update is asked for again as long as it is not answered",
+        UPDATE_WORD,
+        "is_posted_ = true;",
+        "",
+    ),
+    Mutant(
+        "what was there before an update is taken before it has come",
+        UPDATE_WORD,
+        "if (!ticket_.done() || !transport.peer_status(way.link.peer).ok()) return state;",
+        "if (!transport.peer_status(way.link.peer).ok()) return state;",
     ),
     Mutant(
         "all peers write into the room that a rank has for itself",

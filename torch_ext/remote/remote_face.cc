@@ -2,7 +2,6 @@
 #include "torch_ext/remote/remote_face.h"
 
 #include <ATen/ops/from_blob.h>
-#include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <cmath>
@@ -156,6 +155,17 @@ std::unique_ptr<RemoteWork> RemoteOpened::snapshot(const at::Tensor& out,
                                       std::move(version));
 }
 
+std::unique_ptr<RemoteWork> RemoteOpened::update(uint64_t offset, const Update& update,
+                                                 double timeout_s) const {
+  face_->free_unused();
+  const int64_t timeout_ms = milliseconds(timeout_s);
+  auto before = std::make_shared<uint64_t>(0);
+  WorkPtr work = face_->remote().update(opened_, offset, update, before, timeout_ms);
+  return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), {}},
+                                      TransferLimit("the update of", opened_, timeout_ms),
+                                      std::move(before));
+}
+
 std::unique_ptr<RemoteWork> RemoteOpened::fence(double timeout_s) const {
   WorkPtr work = face_->remote().fence(opened_, milliseconds(timeout_s));
   return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), {}});
@@ -305,51 +315,6 @@ std::shared_ptr<RemoteOpened> RemoteFace::open(const std::string& address, const
     return remote().open(address, who, name, milliseconds(timeout_s), interrupt);
   });
   return std::make_shared<RemoteOpened>(shared_from_this(), std::move(opened));
-}
-
-// --- bindings ------------------------------------------------------------------------------------
-
-void bind_remote(pybind11::module_& module) {
-  namespace py = pybind11;
-  py::class_<RemoteWork>(module, "RemoteWork")
-      .def("done", &RemoteWork::done)
-      .def("wait", &RemoteWork::wait)
-      .def("version", &RemoteWork::version);
-  py::class_<RemoteOpened, std::shared_ptr<RemoteOpened>>(module, "RemoteOpened")
-      .def_property_readonly("nbytes", [](const RemoteOpened& self) { return self.info().bytes; })
-      .def_property_readonly("writable",
-                             [](const RemoteOpened& self) { return self.info().is_writable; })
-      .def_property_readonly("has_versions",
-                             [](const RemoteOpened& self) { return self.info().has_versions; })
-      .def_property_readonly("meta",
-                             [](const RemoteOpened& self) { return py::bytes(self.info().meta); })
-      .def("read", &RemoteOpened::read)
-      .def("read_rows", &RemoteOpened::read_rows)
-      .def("write", &RemoteOpened::write)
-      .def("snapshot", &RemoteOpened::snapshot)
-      .def("fence", &RemoteOpened::fence);
-  py::class_<RemotePublication>(module, "RemotePublication")
-      .def_property_readonly("version", &RemotePublication::version)
-      .def("begin", &RemotePublication::begin)
-      .def("complete", &RemotePublication::complete);
-  py::class_<RemoteFace, RemoteFacePtr>(module, "Remote")
-      .def(py::init(&RemoteFace::make))
-      .def_static("endpoint_of", &RemoteFace::endpoint_of)
-      .def("allocate", &RemoteFace::allocate)
-      .def("holds", &RemoteFace::holds)
-      .def("expose", &RemoteFace::expose)
-      .def("publish", &RemoteFace::publish)
-      .def("notified", &RemoteFace::notified)
-      .def("wait_notified", &RemoteFace::wait_notified)
-      .def("revoke", &RemoteFace::revoke)
-      .def("stats", &RemoteFace::stats)
-      .def("open", &RemoteFace::open)
-      .def("lend", &RemoteFace::lend)
-      .def("allocate_there", &RemoteFace::allocate_there)
-      .def("open_mailbox", &RemoteFace::open_mailbox)
-      .def("close_mailbox", &RemoteFace::close_mailbox)
-      .def("take", &RemoteFace::take)
-      .def("post", &RemoteFace::post);
 }
 
 }  // namespace rdmacoll::torch_ext

@@ -57,12 +57,12 @@ class RemoteWork {
   // limit: of a transfer.
   RemoteWork(RemoteFacePtr face, WorkPtr work, UsedByWork used,
              std::optional<TransferLimit> limit = std::nullopt,
-             std::shared_ptr<uint64_t> version = nullptr)
+             std::shared_ptr<uint64_t> result = nullptr)
       : face_(std::move(face)),
         work_(std::move(work)),
         used_(std::move(used)),
         limit_(std::move(limit)),
-        version_(std::move(version)) {}
+        result_(std::move(result)) {}
   ~RemoteWork();
   RemoteWork(const RemoteWork&) = delete;
   RemoteWork& operator=(const RemoteWork&) = delete;
@@ -70,15 +70,16 @@ class RemoteWork {
   bool done() const { return work_->done(); }
   // Raises what it ended with, or that it did not in time. timeout_s < 0: its own.
   void wait(double timeout_s);
-  // Of a snapshot that has ended well; 0: there was no newer one.
-  uint64_t version() const { return version_ != nullptr ? *version_ : 0; }
+  // Of one that has ended well: of a snapshot the version, 0: there was no newer one; of an update
+  // what was there before.
+  uint64_t result() const { return result_ != nullptr ? *result_ : 0; }
 
  private:
   const RemoteFacePtr face_;
   const WorkPtr work_;
   UsedByWork used_;
   const std::optional<TransferLimit> limit_;
-  const std::shared_ptr<uint64_t> version_;
+  const std::shared_ptr<uint64_t> result_;
 };
 
 using FromToBytes = std::tuple<uint64_t, uint64_t, uint64_t>;
@@ -103,6 +104,7 @@ class RemoteOpened : public std::enable_shared_from_this<RemoteOpened> {
                                         const at::Tensor& out, double timeout_s) const;
   std::unique_ptr<RemoteWork> snapshot(const at::Tensor& out, const std::vector<FromToBytes>& parts,
                                        uint64_t newer_than, double timeout_s) const;
+  std::unique_ptr<RemoteWork> update(uint64_t offset, const Update& update, double timeout_s) const;
   std::unique_ptr<RemoteWork> fence(double timeout_s) const;
 
  private:

@@ -86,6 +86,17 @@ Posted ShmTransport::get(PeerId peer, uint8_t, RemoteSlice source, LocalSlice de
   return Posted::Done;
 }
 
+// Where its owner lets others only read, the mapping refuses it as it does a put.
+Posted ShmTransport::update(PeerId peer, uint8_t, RemoteSlice word, const Update& update,
+                            LocalSlice before, Ticket*) {
+  const Region& region = opened(peer, word.region).view;
+  RDMACOLL_CHECK(word.bytes == kWordBytes && before.bytes == kWordBytes);
+  RDMACOLL_CHECK(word.offset % kWordBytes == 0 && region.holds(word.offset, kWordBytes));
+  const uint64_t was = update.apply_to(region.base + word.offset);
+  std::memcpy(before.data, &was, sizeof(was));
+  return Posted::Done;
+}
+
 Posted ShmTransport::signal(PeerId peer_id, uint8_t, RemoteSlice slice, uint64_t counter,
                             const Header& header) {
   const Region& region = opened(peer_id, slice.region).view;

@@ -70,6 +70,7 @@ ShmTransport::ShmTransport(const Clock& clock, JobKey key, ShmAddress own_addres
        .address = encode(own_address_),
        .shares_memory = true,
        .set_up_fd = setup_set_.get(),
+       .has_updates = true,
        .island = island_of(own_address_.host, own_address_.network_namespace, UserView::now())});
 }
 

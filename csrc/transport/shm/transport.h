@@ -73,6 +73,8 @@ class ShmTransport final : public Transport {
              Ticket* ticket) override;
   Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
              Ticket* ticket) override;
+  Posted update(PeerId peer, uint8_t channel, RemoteSlice word, const Update& update,
+                LocalSlice before, Ticket* ticket) override;
   Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                 const Header& header) override;
   void poll() override;

@@ -82,15 +82,37 @@ Posted SimTransport::get(PeerId peer, uint8_t channel, RemoteSlice source, Local
   RDMACOLL_CHECK(takes_gets(open.region->access));
   if (is_cut_off(peers_[peer])) return Posted::Done;
   if (refused()) return Posted::Full;
-  auto flight = std::make_shared<Flight>();
-  flight->destination = destination.data;
+  auto flight = flight_back(open, destination, ticket);
   flight->source = open.region->base() + source.offset;
-  flight->memory = open.region;
-  flight->local = regions_.at(destination.region);
-  flight->pieces.push_back({0, source.bytes});
   flight->keeps_words = source.bytes < kBulkBytes;
+  launch(&flow(peers_[peer].rank, channel), std::move(flight));
+  return Posted::Pending;
+}
+
+std::shared_ptr<SimTransport::Flight> SimTransport::flight_back(const Open& from, LocalSlice to,
+                                                                Ticket* ticket) {
+  auto flight = std::make_shared<Flight>();
+  flight->destination = to.data;
+  flight->memory = from.region;
+  flight->local = regions_.at(to.region);
+  flight->pieces.push_back({0, to.bytes});
   *ticket = ticket_for(flight.get());
-  if (source.bytes > 0) std::memset(flight->destination, kSpoiled, source.bytes);
+  if (to.bytes > 0) std::memset(to.data, kSpoiled, to.bytes);
+  return flight;
+}
+
+// It is made when it arrives there.
+Posted SimTransport::update(PeerId peer, uint8_t channel, RemoteSlice word, const Update& update,
+                            LocalSlice before, Ticket* ticket) {
+  const Open& open = opened(peer, word.region);
+  RDMACOLL_CHECK(word.bytes == kWordBytes && mine(before) && before.bytes == kWordBytes);
+  RDMACOLL_CHECK(word.offset % kWordBytes == 0 && open.region->holds(word.offset, kWordBytes));
+  RDMACOLL_CHECK(takes_updates(open.region->access));
+  if (is_cut_off(peers_[peer])) return Posted::Done;
+  if (refused()) return Posted::Full;
+  auto flight = flight_back(open, before, ticket);
+  flight->word = open.region->base() + word.offset;
+  flight->update = update;
   launch(&flow(peers_[peer].rank, channel), std::move(flight));
   return Posted::Pending;
 }
@@ -100,7 +122,8 @@ void SimTransport::launch(Flow* flow, std::shared_ptr<Flight> flight) {
   SimTimeline& timeline = network_.timeline_;
   ++network_.counts_.puts;
   flight->issued = ++issued_;
-  for (uint64_t cuts = timeline.below(kMaxPieces); cuts > 0; --cuts) {
+  const uint64_t most_pieces = flight->word == nullptr ? kMaxPieces : 1;
+  for (uint64_t cuts = timeline.below(most_pieces); cuts > 0; --cuts) {
     Piece& piece = flight->pieces[timeline.below(flight->pieces.size())];
     uint64_t first = timeline.below(piece.bytes + 1);
     if (flight->keeps_words) {
@@ -127,7 +150,10 @@ void SimTransport::deliver_piece(Flight* flight) {
   flight->pieces.pop_back();
   ++network_.counts_.pieces;
   if (flight->memory->lease.released) ++network_.counts_.late_pieces;
-  if (piece.bytes > 0 && flight->lands()) {
+  if (flight->word != nullptr) {
+    const uint64_t before = flight->memory->is_cut_off ? 0 : flight->update.apply_to(flight->word);
+    std::memcpy(flight->destination, &before, sizeof(before));
+  } else if (piece.bytes > 0 && flight->lands()) {
     std::memcpy(flight->destination + piece.offset, flight->source + piece.offset, piece.bytes);
   }
   if (flight->shadow != nullptr) {

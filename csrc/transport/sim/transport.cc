@@ -24,6 +24,7 @@ SimTransport::SimTransport(SimNetwork& network, int rank)
   set_info({.name = network.options_.hosts.empty() ? "sim" : kNameInsideHosts,
             .address = address_of(rank),
             .shares_memory = network.options_.mapped,
+            .has_updates = true,
             .island = island_of(network.options_, rank)});
 }
 

@@ -41,6 +41,8 @@ class SimTransport final : public Transport {
              Ticket* ticket) override;
   Posted get(PeerId peer, uint8_t channel, RemoteSlice source, LocalSlice destination,
              Ticket* ticket) override;
+  Posted update(PeerId peer, uint8_t channel, RemoteSlice word, const Update& update,
+                LocalSlice before, Ticket* ticket) override;
   Posted signal(PeerId peer, uint8_t channel, RemoteSlice line, uint64_t counter,
                 const Header& header) override;
   void poll() override {}
@@ -79,7 +81,7 @@ class SimTransport final : public Transport {
     uint64_t offset;  // from the start of the flight
     uint64_t bytes;
   };
-  // Bytes under way: a put, a get or a mapped store.
+  // Bytes under way: a put, a get, an update or a mapped store.
   struct Flight {
     uint64_t issued = 0;                    // place in the order of all that this rank issued
     std::atomic<uint64_t>* done = nullptr;  // of its ticket, if it has one
@@ -92,6 +94,8 @@ class SimTransport final : public Transport {
     std::vector<Piece> pieces;          // not delivered
     bool is_put = false;                // or a mapped store
     bool keeps_words = false;           // of its source: aligned ones come whole
+    std::byte* word = nullptr;          // of an update
+    Update update;
 
     bool lands() const { return !is_put || !memory->is_cut_off; }
   };
@@ -116,6 +120,8 @@ class SimTransport final : public Transport {
 
   Open& opened(PeerId peer, RegionId region);
   Region view(const Open& open) const;
+  // What comes back of another rank's memory, to a place of this one's.
+  std::shared_ptr<Flight> flight_back(const Open& from, LocalSlice to, Ticket* ticket);
   Ticket ticket_for(Flight* flight);
   void withdraw(RegionId region);
   // Whether it lies where the transport's promise lets it: in a region of mine.

@@ -125,20 +125,45 @@ Posted TcpTransport::get(PeerId id, uint8_t, RemoteSlice source, LocalSlice dest
     std::memcpy(destination.data, regions_.at(source.region)->base + source.offset, source.bytes);
     return Posted::Done;
   }
+  const tcp::GetBody body{static_cast<uint32_t>(source.bytes)};
+  const FrameHead head{.kind = FrameKind::Get,
+                       .generation = static_cast<uint16_t>(region.generation),
+                       .region = source.region,
+                       .offset = source.offset};
+  return ask(peer, head, &body, sizeof(body), destination, ticket);
+}
+
+// Its answer goes to that place.
+Posted TcpTransport::ask(Peer& peer, FrameHead head, const void* body, size_t bytes,
+                         const LocalSlice& place, Ticket* ticket) {
   if (peer.gets.is_full() || !peer.streams[0]->out.has_room(2)) return Posted::Full;
   const uint64_t number = ++peer.gets.transfers.posted;
-  peer.gets.place(number) = destination;
-  const tcp::GetBody body{static_cast<uint32_t>(source.bytes)};
-  push_control(peer,
-               FrameHead{.kind = FrameKind::Get,
-                         .generation = static_cast<uint16_t>(region.generation),
-                         .region = source.region,
-                         .offset = source.offset,
-                         .number = static_cast<uint32_t>(number)},
-               &body, sizeof(body));
+  peer.gets.place(number) = place;
+  head.number = static_cast<uint32_t>(number);
+  push_control(peer, head, body, bytes);
   write(peer);
   *ticket = peer.gets.transfers.newest();
   return Posted::Pending;
+}
+
+Posted TcpTransport::update(PeerId id, uint8_t, RemoteSlice word, const Update& update,
+                            LocalSlice before, Ticket* ticket) {
+  Peer& peer = peer_at(id);
+  const OpenedRegion& region = opened(peer, word.region);
+  RDMACOLL_CHECK(word.bytes == kWordBytes && before.bytes == kWordBytes);
+  RDMACOLL_CHECK(word.offset % kWordBytes == 0 && region.holds(word.offset, kWordBytes));
+  if (!peer.alive()) return Posted::Done;
+  if (peer.is_self) {
+    const uint64_t was = update.apply_to(regions_.at(word.region)->base + word.offset);
+    std::memcpy(before.data, &was, sizeof(was));
+    return Posted::Done;
+  }
+  const tcp::UpdateBody body{update.operand, update.expected, static_cast<uint64_t>(update.kind)};
+  const FrameHead head{.kind = FrameKind::Update,
+                       .generation = static_cast<uint16_t>(region.generation),
+                       .region = word.region,
+                       .offset = word.offset};
+  return ask(peer, head, &body, sizeof(body), before, ticket);
 }
 
 Posted TcpTransport::signal(PeerId id, uint8_t, RemoteSlice line, uint64_t counter,

@@ -45,6 +45,10 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
         return heard(hear_signal(head, body));
       case FrameKind::Get:
         return heard(hear_get(head, body));
+      case FrameKind::Update:
+        return heard(hear_update(head, body));
+      case FrameKind::Updated:
+        return heard(hear_updated(head, body));
       case FrameKind::Mark:
         return hear_mark(body);
       case FrameKind::Closed:
@@ -78,7 +82,7 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
     if (head.kind == FrameKind::Put) {
       ++stream_.puts_in;
     } else {
-      peer_.gets.transfers.raise_done(peer_.gets.transfers.done.load() + 1);
+      answered();
     }
   }
 
@@ -128,6 +132,35 @@ class TcpTransport::Taker final : public tcp::FrameTaker {
     out.push_payload(FrameHead{.kind = FrameKind::Got, .number = head.number},
                      region->base + head.offset, body.bytes, ++peer_.sends.posted);
     transport_.to_write(peer_);
+    return true;
+  }
+
+  void answered() { peer_.gets.transfers.raise_done(peer_.gets.transfers.done.load() + 1); }
+
+  // As a get. Of a region that is cut off nothing changes: who has it open is told so otherwise.
+  bool hear_update(const FrameHead& head, std::span<const std::byte> said) {
+    tcp::UpdateBody body;
+    const OwnRegion* region = region_of(head);
+    if (!read_body(said, &body) || region == nullptr || !takes_updates(region->access) ||
+        head.offset % kWordBytes != 0 || !region->holds(head.offset, kWordBytes) ||
+        body.kind > static_cast<uint64_t>(Update::Kind::CompareSwap)) {
+      return false;
+    }
+    tcp::SendQueue& out = peer_.streams[0]->out;
+    if (!out.has_room_to_answer()) return false;  // more than may be under way
+    const Update update{static_cast<Update::Kind>(body.kind), body.operand, body.expected};
+    const uint64_t before = region->is_cut_off ? 0 : update.apply_to(region->base + head.offset);
+    out.push_body(FrameHead{.kind = FrameKind::Updated, .number = head.number}, &before,
+                  sizeof(before));
+    transport_.to_write(peer_);
+    return true;
+  }
+
+  bool hear_updated(const FrameHead& head, std::span<const std::byte> said) {
+    const Place place = place_of_answer(head);
+    if (said.size() != kWordBytes || place.kind != Place::Kind::Here) return false;
+    std::memcpy(place.at, said.data(), said.size());
+    answered();
     return true;
   }
 

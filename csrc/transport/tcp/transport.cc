@@ -64,7 +64,8 @@ Status TcpTransport::start(const ThisProcess& process) {
             .address = encode(own_address_),
             .attention_fd = data_set_.get(),
             .set_up_fd = connector_->wait_fd(),
-            .any_memory = true});
+            .any_memory = true,
+            .has_updates = true});
   add_loopback();
   return Status();
 }

@@ -9,6 +9,7 @@ from .checks import check_access, check_name, check_tensor, check_timeout
 from .kind import kind_of, kind_to_make
 from .opening import RemoteWork
 from .process import face
+from .words import check_word, from_word, to_word
 
 
 def empty(
@@ -66,6 +67,27 @@ class Exposure:
         if at_least < 1:
             raise ValueError(f"at_least={at_least}; writes are notified of from 1 on")
         return RemoteWork(self._face.wait_notified(self.name, at_least, timeout))
+
+    def fetch_add(self, index: int | tuple[int, ...], value: int) -> int:
+        """The owner's own RemoteTensor.fetch_add: adds to tensor[index], returns what it was.
+
+        index: of one element. Any thread. Raises as RemoteTensor.fetch_add, and IndexError.
+        """
+        element = self._element(index)
+        before = self._face.fetch_add(element, to_word("value", value, element.dtype))
+        return from_word(before, element.dtype)
+
+    def compare_swap(self, index: int | tuple[int, ...], expected: int, desired: int) -> int:
+        """The owner's own RemoteTensor.compare_swap. index: as fetch_add() has it."""
+        element = self._element(index)
+        dtype = element.dtype
+        words = to_word("expected", expected, dtype), to_word("desired", desired, dtype)
+        return from_word(self._face.compare_swap(element, *words), dtype)
+
+    def _element(self, index: int | tuple[int, ...]) -> torch.Tensor:
+        element = self.tensor[index]
+        check_word(kind_of(element), self.name)
+        return element
 
     def revoke(self, timeout: float = 10.0) -> list[str]:
         """Takes the name back, and has all who opened it stop; theirs raises RevokedError then.

@@ -14,6 +14,7 @@ from .checks import check_name, check_tensor, check_timeout
 from .futures import future_of
 from .kind import Kind, decode, kind_of
 from .process import backend, face
+from .words import check_word, from_word, to_word
 
 if TYPE_CHECKING:
     from ... import _C
@@ -193,6 +194,35 @@ class RemoteTensor:
         if notify is not None and notify < 1:
             raise ValueError(f"notify={notify}; give 1 or more")
         return RemoteWork(self._opened.write(self._offset, data, notify or 0, timeout))
+
+    def fetch_add(self, value: int, timeout: float = DEFAULT_TIMEOUT_S) -> int:
+        """Adds to this element in one step, whoever else does, and returns what it was before.
+
+        For one element of dtype int64 or uint64, as in there[3].fetch_add(1); it wraps like torch's
+        own sums. Once it is shared only fetch_add and compare_swap may change it; all may read it.
+        timeout: in seconds; where it has passed, the element may have changed. Any thread.
+        Raises TypeError for another dtype, ValueError for several elements, for a value that does
+        not fit, and for a tensor that is for reading; NotImplementedError where the owner is
+        reached over verbs; TimeoutError, RevokedError, PeerError.
+        """
+        check_word(self._kind, self._name)
+        check_timeout(timeout)
+        operand = to_word("value", value, self.dtype)
+        return self._before(self._opened.fetch_add(self._offset, operand, timeout))
+
+    def compare_swap(self, expected: int, desired: int, timeout: float = DEFAULT_TIMEOUT_S) -> int:
+        """Sets this element to `desired` if it is `expected`, and returns what it was before.
+
+        So it was set if `expected` comes back. Else as fetch_add().
+        """
+        check_word(self._kind, self._name)
+        check_timeout(timeout)
+        words = to_word("expected", expected, self.dtype), to_word("desired", desired, self.dtype)
+        return self._before(self._opened.compare_swap(self._offset, *words, timeout))
+
+    def _before(self, update: _C.RemoteWork) -> int:
+        RemoteWork(update).wait()
+        return from_word(update.result(), self.dtype)
 
     def fence(self, timeout: float = DEFAULT_TIMEOUT_S) -> None:
         """Waits until the owner sees all that this process has written there before."""

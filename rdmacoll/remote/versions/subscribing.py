@@ -145,7 +145,7 @@ class Subscription:
             for owner, work in works.items():
                 with _naming(self._owners[owner]):
                     RemoteWork(work).wait()
-                reading.versions[owner] = work.version() or reading.versions[owner]
+                reading.versions[owner] = work.result() or reading.versions[owner]
         except BaseException as error:
             self._reading = None  # what is under way may write to its memory still
             if isinstance(error, TimeoutError):

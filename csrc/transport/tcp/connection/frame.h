@@ -27,6 +27,8 @@ enum class FrameKind : uint8_t {
   Withdrawn = 7,  // body: RegionNotice: this region of the sender is not to be opened any more
   Bye = 8,        // no body: the sender leaves; nothing follows
   Offered = 9,    // body: OfferBody: this region of the sender may be opened, or kNoRegion
+  Update = 10,    // body: UpdateBody, for the word at `offset` of the receiver's region
+  Updated = 11,   // body: what was there: the answer to Update `number`
 };
 
 struct FrameHead {
@@ -36,7 +38,7 @@ struct FrameHead {
   RegionId region = kNoRegion;
   uint64_t offset = 0;
   uint32_t bytes = 0;
-  uint32_t number = 0;  // of a Get; of a Put into what is lent: which use of it is meant
+  uint32_t number = 0;  // of a Get or Update; of a Put into what is lent: which use of it is meant
   uint64_t tag = 0;
 };
 static_assert(sizeof(FrameHead) == 32);
@@ -53,11 +55,17 @@ struct SignalBody {
 inline constexpr uint32_t kSignalHeadBytes = 24;
 static_assert(offsetof(SignalBody, inline_data) == kSignalHeadBytes);
 
-// Gets of one process that the other has not answered.
+// Gets and updates of one process that the other has not answered.
 inline constexpr uint32_t kMostGets = 64;
 
 struct GetBody {
   uint32_t bytes;
+};
+
+struct UpdateBody {
+  uint64_t operand;
+  uint64_t expected;
+  uint64_t kind;
 };
 
 // How many Puts went before on each of the other connections between the two processes. What
@@ -81,7 +89,7 @@ inline constexpr size_t kMaxBodyBytes = kSignalHeadBytes + kInlineBytes;
 static_assert(sizeof(MarkBody) <= kMaxBodyBytes && sizeof(OfferBody) <= kMaxBodyBytes);
 
 inline bool is_known(FrameKind kind) {
-  return kind >= FrameKind::Put && kind <= FrameKind::Offered;
+  return kind >= FrameKind::Put && kind <= FrameKind::Updated;
 }
 inline bool has_payload(FrameKind kind) { return kind == FrameKind::Put || kind == FrameKind::Got; }
 

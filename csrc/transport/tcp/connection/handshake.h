@@ -27,7 +27,7 @@
 
 namespace rdmacoll::tcp {
 
-inline constexpr uint8_t kWireVersion = 3;
+inline constexpr uint8_t kWireVersion = 4;
 
 struct Greeting {
   std::array<char, 7> magic{'r', 'd', 'm', 'a', 't', 'c', 'p'};

@@ -63,7 +63,7 @@ struct Stream {
   uint32_t puts_in = 0;    // that have come whole
 };
 
-// Gets that the peer has not answered. It answers in order.
+// Gets and updates that the peer has not answered. It answers in order.
 struct Gets {
   std::array<LocalSlice, kMostGets> places;
   Transfers transfers;
