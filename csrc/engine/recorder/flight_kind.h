@@ -18,6 +18,7 @@ enum class FlightKind : uint8_t {
   Read = 110,
   Write,
   Snapshot,
+  Update,  // of a word
   Fence,
   Open,
   Close,
@@ -37,10 +38,10 @@ enum class FlightKind : uint8_t {
   Wait,       // for something else
 };
 // Behind "remote_" in a dump; of a request, what it asks for.
-inline constexpr std::array<const char*, 20> kFlightKindNames{
-    "read",    "write", "snapshot",    "fence",      "open",  "close",   "revoke",
-    "forget",  "post",  "allocate",    "free",       "taken", "refused", "unpost",
-    "request", "meet",  "wait_notify", "wait_taken", "take",  "wait"};
+inline constexpr std::array<const char*, 21> kFlightKindNames{
+    "read",   "write",   "snapshot", "update",      "fence",      "open",  "close",
+    "revoke", "forget",  "post",     "allocate",    "free",       "taken", "refused",
+    "unpost", "request", "meet",     "wait_notify", "wait_taken", "take",  "wait"};
 static_assert(static_cast<size_t>(FlightKind::Wait) - static_cast<size_t>(FlightKind::Read) + 1 ==
               kFlightKindNames.size());
 

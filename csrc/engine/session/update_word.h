@@ -24,6 +24,7 @@ class UpdateWord final : public Transfer {
   State advance(const Way& way) override;
   bool is_under_way() const override { return is_posted_; }
   void let_go(const Way& way) override;
+  What what() const override { return {FlightKind::Update, kWordBytes}; }
   std::string describe() const override;
 
  private:
