@@ -28,7 +28,7 @@ class _Watched:
         try:
             self.future.set_result(self.value())
         except Exception as error:
-            self.future.set_exception(error)  # type: ignore[arg-type]  # torch's hint
+            self.future.set_exception(error)
 
 
 def future_of(
