@@ -6,7 +6,9 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
 
 from .bench.options import BadArgument, checked, describe
 from .debug.command import debug
@@ -104,28 +106,27 @@ def _bench(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
 
 
 def _bench_models(argv: list[str]) -> int:
-    """A command line of its own, behind two words."""
     from .bench.models import options
     from .bench.models.command import models
 
-    parser = argparse.ArgumentParser(prog=options.PROG, allow_abbrev=False)
-    options.describe(parser)
-    try:
-        models(options.checked(parser.parse_args(argv)), argv)
-    except BadArgument as error:
-        parser.error(str(error))
-    return 0
+    return _behind_two_words(options, models, argv)
 
 
 def _bench_transfer(argv: list[str]) -> int:
-    """As _bench_models()."""
     from .bench.transfer import options
     from .bench.transfer.command import transfer
 
+    return _behind_two_words(options, transfer, argv)
+
+
+def _behind_two_words(
+    options: ModuleType, command: Callable[[Any, list[str]], None], argv: list[str]
+) -> int:
+    """A command with a line of its own, which `options` describes and checks."""
     parser = argparse.ArgumentParser(prog=options.PROG, allow_abbrev=False)
     options.describe(parser)
     try:
-        transfer(options.checked(parser.parse_args(argv)), argv)
+        command(options.checked(parser.parse_args(argv)), argv)
     except BadArgument as error:
         parser.error(str(error))
     return 0

@@ -279,7 +279,8 @@ WorkPtr Remote::start(const OpenedPtr& opened, const void* data, uint64_t bytes,
   std::unique_ptr<Transfer> transfer = make(mine.slice, use->memory->region);
   auto work = std::make_shared<Work>();
   transfer->work = work;
-  transfer->deadline_ns = deadline_ns(timeout_ms);
+  transfer->asked_ns = context_.clock.now_ns();
+  transfer->deadline_ns = transfer->asked_ns + timeout_ms * 1'000'000;
   transfer->verdict = [opened, use] { return opened->failure(); };
   const Status submitted = context_.sessions.submit(*opened->session, std::move(transfer));
   return submitted.ok() ? work : ended(submitted);

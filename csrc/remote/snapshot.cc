@@ -71,8 +71,4 @@ bool Snapshot::go_on() {
   return false;
 }
 
-std::string Snapshot::describe() const {
-  return "snapshot of " + std::to_string(mine_.bytes) + " bytes";
-}
-
 }  // namespace rdmacoll

@@ -29,7 +29,6 @@ class Snapshot final : public Transfer {
   bool is_under_way() const override { return mover_.is_under_way(); }
   void let_go(const Way& way) override;
   What what() const override { return {FlightKind::Snapshot, mine_.bytes}; }
-  std::string describe() const override;
 
  private:
   enum class Step : uint8_t { Version, Data, Check };

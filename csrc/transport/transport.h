@@ -205,8 +205,8 @@ class Transport {
     return end == nullptr ? Status() : *end;
   }
 
-  // Time has passed in which nobody may have called poll(): the next one looks at the clock. Any
-  // thread.
+  // The next poll() looks at the clock. For who knows that time has passed, when few may have
+  // polled. Any thread.
   void note_time() { time_has_passed_.store(true, std::memory_order_relaxed); }
 
   // --- set-up ---------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ class Transport {
   void note_end(PeerId peer, Status why) {
     if (ends_.at(peer) == nullptr) ends_.set(peer, std::make_unique<Status>(std::move(why)));
   }
-  // The driver: since the last time.
+  // Whether note_time() was called since this was last true. The driver.
   bool has_time_passed() {
     return time_has_passed_.load(std::memory_order_relaxed) &&
            time_has_passed_.exchange(false, std::memory_order_relaxed);

@@ -28,3 +28,10 @@ def run(*command: str, folder: Path, **env: str) -> subprocess.CompletedProcess[
 def bench(*arguments: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rdmacoll", "bench"]
     return run(*command, *arguments, folder=folder, **env)
+
+
+def assert_refused(arguments: list[str], says: str, folder: Path) -> None:
+    """In a job of 3 ranks: exits with 2, and says why to stderr alone."""
+    done = bench(*arguments, folder=folder, RANK="0", WORLD_SIZE="3")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr

@@ -357,6 +357,8 @@ def test_wrong_arguments() -> None:
             (ValueError, "step=2", lambda: there[::2]),
             (IndexError, "301 rows", lambda: there[ROWS]),
             (IndexError, "row -1", lambda: there.read_rows([0, -1])),
+            (TypeError, "rows has dtype torch.float32", lambda: there.read_rows([1.5])),
+            (TypeError, "rows has dtype torch.bool", lambda: there.read_rows([True])),
             (TypeError, "integer or a slice", lambda: there["a"]),
             (IndexError, "without dimensions", lambda: there[0][0][0]),
         ]

@@ -60,7 +60,7 @@ struct SendOp {
   uint32_t number = 0;        // of the envelopes to this peer
   uint64_t moved = 0;         // bytes handed to the data channel
   Region placed{};            // what the receiver has lent for it; no bytes: nothing
-  bool is_zero_copy = false;  // it goes from this rank's heap, through no slot of a mapped peer
+  bool is_zero_copy = false;  // it is read where it lies, in this rank's heap
   StoreChoice::Use stores{};  // of these
   uint32_t record = FlightRing::kNone;
 

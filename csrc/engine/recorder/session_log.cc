@@ -1,6 +1,8 @@
 // SessionLog. Floor: engine/recorder. Thread: see session_log.h.
 #include "csrc/engine/recorder/session_log.h"
 
+#include <algorithm>
+
 namespace rdmacoll {
 
 SessionLog SessionLog::of(FlightSession session) const {
@@ -24,14 +26,15 @@ FlightWaitGuard SessionLog::wait(FlightKind kind, const std::string& with) const
   return FlightWaitGuard(recorder_, {kind, with, clock_->now_ns()});
 }
 
-SessionRecord SessionLog::add(FlightKind kind, uint64_t bytes) {
+SessionRecord SessionLog::add(FlightKind kind, uint64_t bytes, int64_t asked_ns) {
   if (session_ == 0 || kind == FlightKind::None) return {};
-  last_ns_ = clock_->now_ns();
+  if (asked_ns == 0) asked_ns = clock_->now_ns();
+  last_ns_ = std::max(last_ns_, asked_ns);
   return {.slot = recorder_->ring().add({.sequence = ++sequence_,
                                          .group = session_,
                                          .kind = static_cast<uint8_t>(kind),
                                          .bytes = bytes,
-                                         .queued_ns = last_ns_})};
+                                         .queued_ns = asked_ns})};
 }
 
 void SessionLog::start(SessionRecord& record) {

@@ -36,7 +36,8 @@ class SessionLog {
   // --- the driver -----------------------------------------------------------------------------
   // Before all else of these.
   void begin(FlightSession session);
-  SessionRecord add(FlightKind kind, uint64_t bytes);
+  // asked_ns: when it was asked for; 0: now.
+  SessionRecord add(FlightKind kind, uint64_t bytes, int64_t asked_ns = 0);
   // Once or more often.
   void start(SessionRecord& record);
   // It begins at once, or with the end of another: nobody need ask the clock.

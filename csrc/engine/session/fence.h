@@ -19,7 +19,6 @@ class Fence final : public Transfer {
   }
   bool is_under_way() const override { return false; }
   What what() const override { return {FlightKind::Fence}; }
-  std::string describe() const override { return "fence"; }
 };
 
 }  // namespace rdmacoll

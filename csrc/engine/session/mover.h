@@ -43,8 +43,8 @@ class Mover {
   // `theirs` is open, and holds the bytes from `offset` on. Where `mine` lies in a region of this
   // process nothing is copied on the way.
   Mover(Direction direction, LocalSlice mine, const Region& theirs, uint64_t offset);
-  // Only these: one or more, of a byte or more each. They go side by side, and those that are
-  // posted in a round leave with one doorbell.
+  // Only these, of a byte or more each. They go side by side. A device is rung once for all that
+  // are posted in a round; over tcp each is a call.
   Mover(Direction direction, LocalSlice mine, const Region& theirs, uint64_t offset,
         std::vector<MovedRange> ranges);
 

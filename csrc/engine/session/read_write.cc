@@ -11,8 +11,6 @@ Transfer::State Read::advance(const Way& way) {
   return moved ? State::Moved : State::Waits;
 }
 
-std::string Read::describe() const { return "read of " + std::to_string(bytes_) + " bytes"; }
-
 // The notification goes behind the last piece, whether or not that has left.
 Transfer::State Write::advance(const Way& way) {
   bool moved = mover_.advance(way);
@@ -28,7 +26,5 @@ Transfer::State Write::advance(const Way& way) {
   if (mover_.is_done() && notification_.counter == 0) return State::Ended;
   return moved ? State::Moved : State::Waits;
 }
-
-std::string Write::describe() const { return "write of " + std::to_string(bytes_) + " bytes"; }
 
 }  // namespace rdmacoll

@@ -24,7 +24,6 @@ class Read final : public Transfer {
   State advance(const Way& way) override;
   bool is_under_way() const override { return mover_.is_under_way(); }
   What what() const override { return {FlightKind::Read, bytes_}; }
-  std::string describe() const override;
 
  private:
   Mover mover_;
@@ -51,7 +50,6 @@ class Write final : public Transfer {
     return notification_.counter > 0 ? std::optional(notification_.line) : std::nullopt;
   }
   What what() const override { return {FlightKind::Write, bytes_}; }
-  std::string describe() const override;
 
  private:
   Mover mover_;

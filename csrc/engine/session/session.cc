@@ -124,7 +124,7 @@ bool Session::take_submissions() {
   }
   for (const auto& transfer : new_transfers_) {
     const Transfer::What what = transfer->what();
-    transfer->record = log_.add(what.kind, what.bytes);
+    transfer->record = log_.add(what.kind, what.bytes, transfer->asked_ns);
   }
   std::move(new_messages_.begin(), new_messages_.end(), std::back_inserter(outgoing_));
   std::move(new_transfers_.begin(), new_transfers_.end(), std::back_inserter(transfers_));

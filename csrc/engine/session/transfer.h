@@ -46,18 +46,23 @@ class Transfer {
   virtual void let_go([[maybe_unused]] const Way& way) {}
   // The line of the peer in which it is still to notify of what it has written.
   virtual std::optional<uint32_t> notifies() const { return std::nullopt; }
-  // For the flight recorder.
+  // For the flight recorder. 0 bytes: it moves none.
   struct What {
     FlightKind kind;
     uint64_t bytes = 0;
   };
   virtual What what() const = 0;
   // For people: "read of 4096 bytes".
-  virtual std::string describe() const = 0;
+  std::string describe() const {
+    const What it = what();
+    const std::string name = flight_kind_name(it.kind);
+    return it.bytes == 0 ? name : name + " of " + std::to_string(it.bytes) + " bytes";
+  }
 
   const Status& status() const { return status_; }
 
   WorkPtr work;
+  int64_t asked_ns = 0;  // when it was asked for; 0: nobody has looked at the clock
   int64_t deadline_ns = 0;
   // What is looked at when it has ended well; nullptr: nothing is.
   std::function<Status()> verdict{};

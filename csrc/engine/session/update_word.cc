@@ -34,6 +34,4 @@ Transfer::State UpdateWord::advance(const Way& way) {
   return State::Ended;
 }
 
-std::string UpdateWord::describe() const { return "update of a word"; }
-
 }  // namespace rdmacoll

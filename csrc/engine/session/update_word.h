@@ -25,7 +25,6 @@ class UpdateWord final : public Transfer {
   bool is_under_way() const override { return is_posted_; }
   void let_go(const Way& way) override;
   What what() const override { return {FlightKind::Update, kWordBytes}; }
-  std::string describe() const override;
 
  private:
   const RemoteSlice word_;

@@ -139,8 +139,8 @@ class RemoteTensor:
     ) -> torch.Tensor:
         """These rows, in their order, as torch's index_select(0, rows). All are read at once.
 
-        rows: indices, each of which may come more than once. Raises IndexError for one that is not
-        of this tensor, before anything is read; else as read().
+        rows: integers, each of which may come more than once. Raises TypeError for others, and
+        IndexError for one that is no row of this tensor, before anything is read; else as read().
         """
         result = self.read_rows_async(rows, out, timeout).wait()
         assert result is not None
@@ -154,7 +154,7 @@ class RemoteTensor:
     ) -> RemoteWork:
         """The same as a work, whose wait() returns the rows."""
         check_timeout(timeout)
-        wanted = torch.as_tensor(rows, dtype=torch.int64).flatten().contiguous()
+        wanted = _indices(rows)
         if not self._kind.shape:
             raise IndexError("a tensor without dimensions has no rows")
         outside = wanted[(wanted < 0) | (wanted >= len(self))]
@@ -236,6 +236,16 @@ class RemoteTensor:
                 f"{argument} has shape {tuple(tensor.shape)} and dtype {tensor.dtype}; "
                 f"{self._name!r} there has {tuple(self.shape)} and {self.dtype}"
             )
+
+
+def _indices(rows: torch.Tensor | list[int]) -> torch.Tensor:
+    given = torch.as_tensor(rows).flatten()
+    is_integer = given.dtype is not torch.bool and not (
+        given.dtype.is_floating_point or given.dtype.is_complex
+    )
+    if len(given) > 0 and not is_integer:  # an empty list has torch's default dtype
+        raise TypeError(f"rows has dtype {given.dtype}; give integers")
+    return given.to(torch.int64).contiguous()
 
 
 @dataclass(frozen=True)
