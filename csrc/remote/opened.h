@@ -19,19 +19,19 @@
 namespace rdmacoll {
 
 // Memory of another process. It is closed when nobody here holds it: neither Remote, until the
-// owner says that it is to be forgotten, nor what is under way there.
+// owner says that it is to be forgotten or the session ends, nor what is under way there.
 struct OpenMemory {
-  OpenMemory(SessionPtr its_session, Region its_region)
-      : session(std::move(its_session)), region(its_region) {}
-  ~OpenMemory() {
-    const Link& link = session->link();
-    link.transport->close_region(link.peer, region.id);
-  }
+  OpenMemory(const Link& link, const Region& its_region)
+      : region(its_region), transport_(*link.transport), owner_(link.peer) {}
+  ~OpenMemory() { transport_.close_region(owner_, region.id); }
   OpenMemory(const OpenMemory&) = delete;
   OpenMemory& operator=(const OpenMemory&) = delete;
 
-  const SessionPtr session;
   const Region region;
+
+ private:
+  Transport& transport_;
+  const PeerId owner_;
 };
 using OpenMemoryPtr = std::shared_ptr<OpenMemory>;
 
@@ -46,8 +46,9 @@ struct OpenedAs {
 
 class Opened {
  public:
-  Opened(const OpenMemoryPtr& memory, std::string who, ExposureInfo info, OpenedAs as)
-      : session(memory->session),
+  Opened(SessionPtr session, const OpenMemoryPtr& memory, std::string who, ExposureInfo info,
+         OpenedAs as)
+      : session(std::move(session)),
         who(std::move(who)),
         info(std::move(info)),
         as(std::move(as)),

@@ -105,6 +105,7 @@ RemoteStats Remote::stats() const {
   stats.opened = opened_.size();
   stats.lent_bytes = lent_.bytes();
   stats.posted = posted_.count();
+  stats.sessions = context_.sessions.count();
   return stats;
 }
 
@@ -186,7 +187,8 @@ void Remote::note_end(const SessionPtr& session) {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, exposure] : exposures_) exposure->close(session, std::nullopt);
   memories_->forget(session);
-  std::erase_if(open_memories_, [&](const auto& open) { return open.first.first == session; });
+  std::erase_if(open_memories_,
+                [&](const auto& open) { return open.first.first == session.get(); });
 }
 
 }  // namespace rdmacoll

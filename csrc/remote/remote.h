@@ -43,6 +43,7 @@ struct RemoteStats {
   uint64_t opened = 0;      // of others, by this process
   uint64_t lent_bytes = 0;  // of the memory, what others have allocated
   uint64_t posted = 0;      // letters to others that they have not taken yet
+  uint64_t sessions = 0;    // with other processes
 };
 
 // A tensor that is posted: a range of memory of this process.
@@ -191,8 +192,9 @@ class Remote final : public Responder {
   mutable std::mutex mutex_;  // what follows; never the driver's
   uint64_t numbers_ = 0;
   std::map<std::string, std::shared_ptr<Exposure>> exposures_;
-  std::map<uint64_t, OpenedPtr> opened_;                                       // by their numbers
-  std::map<std::pair<SessionPtr, std::string>, OpenMemoryPtr> open_memories_;  // by their keys
+  std::map<uint64_t, OpenedPtr> opened_;  // by their numbers
+  // By their keys: it is opened once, and a session is not used because of it.
+  std::map<std::pair<const Session*, std::string>, OpenMemoryPtr> open_memories_;
 };
 
 }  // namespace rdmacoll

@@ -84,8 +84,10 @@ RemoteMemory::~RemoteMemory() {
   tell_to_forget(offered_);
 }
 
-void RemoteMemory::tell_to_forget(const std::map<SessionPtr, std::string>& offered) const {
-  for (const auto& [session, key] : offered) {
+void RemoteMemory::tell_to_forget(const Offered& offered) const {
+  for (const auto& [known, key] : offered) {
+    const SessionPtr session = known.lock();
+    if (session == nullptr) continue;
     auto forget = std::make_shared<Request>();
     forget->work = std::make_shared<Work>();
     forget->text = encode(TaggedFields{{fields::kDo, fields::kForget}, {fields::kKey, key}});
@@ -104,7 +106,8 @@ RemoteMemories::Local RemoteMemory::local() const {
 
 Result<std::string> RemoteMemory::offer(const SessionPtr& session) {
   const std::lock_guard lock(mutex_);
-  if (const auto known = offered_.find(session); known != offered_.end()) return known->second;
+  const std::weak_ptr<Session> to = session->weak_from_this();
+  if (const auto known = offered_.find(to); known != offered_.end()) return known->second;
   const RegionId region = region_.load();
   if (region == kNoRegion) return std::string();
   Path path;
@@ -114,13 +117,13 @@ Result<std::string> RemoteMemory::offer(const SessionPtr& session) {
   auto key = transports.key_over(path, transports.region_key(region));
   if (!key.ok()) return key.status();
   RDMACOLL_RETURN_IF_ERROR(transports.offer_region(path, region, kNoNote));
-  offered_.emplace(session, key.value());
+  offered_.emplace(to, key.value());
   return key;
 }
 
 void RemoteMemory::forget(const SessionPtr& session) {
   const std::lock_guard lock(mutex_);
-  offered_.erase(session);
+  offered_.erase(session->weak_from_this());
 }
 
 Status RemoteMemory::cut_off(const InDriver& in_driver) {

@@ -38,7 +38,7 @@ class RemoteMemories {
   };
   Local local(const void* data, uint64_t bytes) const;
   uint64_t bytes() const;
-  // The other process of the session has ended.
+  // The session has ended.
   void forget(const SessionPtr& session) const;
 
  private:
@@ -90,8 +90,11 @@ class RemoteMemory : public std::enable_shared_from_this<RemoteMemory> {
 
  private:
   RemoteMemory(RemoteMemoryContext context, std::shared_ptr<SharedSegment> segment, Region region);
+  // The keys by the sessions that it was offered to: a session is not used because of it.
+  using Offered =
+      std::map<std::weak_ptr<Session>, std::string, std::owner_less<std::weak_ptr<Session>>>;
   // Whoever has it open with these keys is told to close it.
-  void tell_to_forget(const std::map<SessionPtr, std::string>& offered) const;
+  void tell_to_forget(const Offered& offered) const;
 
   const RemoteMemoryContext context_;
   std::byte* const data_;
@@ -101,7 +104,7 @@ class RemoteMemory : public std::enable_shared_from_this<RemoteMemory> {
   std::atomic<RegionId> region_;  // kNoRegion: it is being cut off, or could not be made anew
   std::mutex mutex_;              // what follows
   std::shared_ptr<SharedSegment> segment_;
-  std::map<SessionPtr, std::string> offered_;  // and the key
+  Offered offered_;
 };
 
 using RemoteMemoryPtr = std::shared_ptr<RemoteMemory>;

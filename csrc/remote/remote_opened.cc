@@ -132,27 +132,28 @@ Result<OpenedPtr> Remote::make_opened(const SessionPtr& session, const std::stri
   const uint64_t spans = info.has_versions ? versions_bytes(*bytes) : *bytes;
   if (!memory.value()->region.holds(*offset, spans)) return bad_reply(who);
   const uint64_t number = as.number;
-  auto opened = std::make_shared<Opened>(memory.value(), who, std::move(info), std::move(as));
+  auto opened =
+      std::make_shared<Opened>(session, memory.value(), who, std::move(info), std::move(as));
   const std::lock_guard lock(mutex_);
   opened_.emplace(number, opened);
   return opened;
 }
 
-// Memory that is opened stays open until its owner says to forget it: it serves all that this
-// process opens there.
+// Memory that is opened stays open until its owner says to forget it, or the session ends: it
+// serves all that this process opens there.
 Result<OpenMemoryPtr> Remote::open_memory(const SessionPtr& session, const std::string& key,
                                           Deadline deadline) {
   {
     const std::lock_guard lock(mutex_);
-    const auto known = open_memories_.find({session, key});
+    const auto known = open_memories_.find({session.get(), key});
     if (known != open_memories_.end()) return known->second;
   }
   const Link& link = session->link();
   auto region = link.transport->open_region(link.peer, key, deadline);
   if (!region.ok()) return region.status();
   const std::lock_guard lock(mutex_);
-  OpenMemoryPtr& memory = open_memories_[{session, key}];
-  if (memory == nullptr) memory = std::make_shared<OpenMemory>(session, region.value());
+  OpenMemoryPtr& memory = open_memories_[{session.get(), key}];
+  if (memory == nullptr) memory = std::make_shared<OpenMemory>(link, region.value());
   return memory;
 }
 
@@ -186,7 +187,7 @@ Result<std::string> Remote::answer_revoke(const SessionPtr& session, const Tagge
 
 Result<std::string> Remote::answer_forget(const SessionPtr& session, const TaggedFields& asked) {
   const std::lock_guard lock(mutex_);
-  open_memories_.erase({session, field_of(asked, fields::kKey)});
+  open_memories_.erase({session.get(), field_of(asked, fields::kKey)});
   return std::string();
 }
 

@@ -21,7 +21,7 @@ using Generation = uint64_t;
 struct Lease {
   Generation generation = 0;
   bool released = false;
-  std::vector<PeerId> readers{};  // peers that it was offered to and that have not closed it
+  std::vector<PeerId> readers{};  // of each offer the peer, until it has closed the region
   std::vector<PeerId> closers{};  // peers that have closed it, before it was offered to them
 
   void offered(PeerId peer) {
@@ -30,7 +30,12 @@ struct Lease {
   // A notice about an earlier use of the id is ignored. As the key may come to a peer by another
   // way than the offer, the peer may be done with the region before it is offered to it.
   void closed(PeerId peer, Generation of) {
-    if (of != generation || std::erase(readers, peer) > 0) return;
+    if (of != generation) return;
+    if (const auto offer = std::find(readers.begin(), readers.end(), peer);
+        offer != readers.end()) {
+      readers.erase(offer);  // it may have been offered to it again meanwhile
+      return;
+    }
     std::erase(closers, peer);  // it may say so twice
     closers.push_back(peer);
   }

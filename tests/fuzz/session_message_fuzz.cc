@@ -23,8 +23,10 @@ std::vector<std::string> seeds() {
       {fields::kDo, fields::kOpen}, {fields::kName, "weights"}, {fields::kNumber, "17"}});
   const std::string told =
       encode(TaggedFields{{fields::kKey, std::string(20, 'k')}, {fields::kBytes, "4096"}});
-  return {written({.number = 1}, open), written({.number = 1, .is_reply = 1}, told),
-          written({.number = 2, .is_reply = 1, .code = 1}, "no"), written({}, "")};
+  return {written({.number = 1}, open),
+          written({.number = 1, .kind = MessageHead::Kind::Reply}, told),
+          written({.number = 2, .kind = MessageHead::Kind::Reply, .code = 1}, "no"),
+          written({}, ""), written({.kind = MessageHead::Kind::Close}, "")};
 }
 
 void run(const std::string& bytes) {

@@ -306,7 +306,8 @@ std::map<std::string, uint64_t> RemoteFace::stats() const {
   const RemoteStats stats = remote().stats();
   return {{"memory_bytes", stats.memory_bytes}, {"exposures", stats.exposures},
           {"openings", stats.openings},         {"opened", stats.opened},
-          {"lent_bytes", stats.lent_bytes},     {"posted", stats.posted}};
+          {"lent_bytes", stats.lent_bytes},     {"posted", stats.posted},
+          {"sessions", stats.sessions}};
 }
 
 std::shared_ptr<RemoteOpened> RemoteFace::open(const std::string& address, const std::string& who,

@@ -64,6 +64,8 @@ class Port {
   Port(const ChannelPlace& place, const Link& link, uint8_t channel);
 
   // --- out ------------------------------------------------------------------------------------
+  // How many messages have been announced.
+  uint64_t announced() const { return sent_; }
   // Whether the next message has a place; only then may it be written and announced.
   bool can_send() const;
   const Link& link() const { return link_; }
@@ -79,6 +81,8 @@ class Port {
   bool announce(uint64_t bytes) { return announce(0, bytes, static_cast<uint32_t>(bytes)); }
 
   // --- in -------------------------------------------------------------------------------------
+  // How many messages have been taken.
+  uint64_t taken() const { return received_; }
   // The next message if it has come, else nullptr. It stays the newest until the next take().
   const Line* take();
   // The same without taking it.

@@ -1,5 +1,6 @@
-// Message: what two processes of a session say to each other: a request, or the reply to one. The
-// text is the caller's matter. It comes from outside, so reading trusts nothing.
+// Message: what two processes of a session say to each other: a request, the reply to one, or that
+// they use the session no more. The text is the caller's matter. It comes from outside, so reading
+// trusts nothing.
 // Floor: engine/session. Thread: values.
 #pragma once
 
@@ -17,8 +18,14 @@
 namespace rdmacoll {
 
 struct MessageHead {
+  enum class Kind : uint8_t {
+    Request,
+    Reply,
+    Close,  // the sender does not use the session; of two who have said so it ends
+    Keep,   // the sender uses it, though the other does not
+  };
   uint32_t number = 0;  // of the request, by who makes it
-  uint8_t is_reply = 0;
+  Kind kind = Kind::Request;
   uint8_t code = 0;    // of a reply: a StatusCode; if it is not Ok, the text says why
   uint16_t bytes = 0;  // of the text behind this
 };
@@ -45,8 +52,8 @@ inline std::optional<ReadMessage> read_message(std::span<const std::byte> bytes)
   if (bytes.size() < sizeof(message.head)) return std::nullopt;
   std::memcpy(&message.head, bytes.data(), sizeof(message.head));
   const size_t left = bytes.size() - sizeof(message.head);
-  const bool is_known =
-      message.head.is_reply <= 1 && message.head.code <= static_cast<uint8_t>(StatusCode::System);
+  const bool is_known = message.head.kind <= MessageHead::Kind::Keep &&
+                        message.head.code <= static_cast<uint8_t>(StatusCode::System);
   if (!is_known || message.head.bytes != left) return std::nullopt;
   message.text.assign(reinterpret_cast<const char*>(bytes.data()) + sizeof(message.head), left);
   return message;

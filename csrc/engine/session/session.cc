@@ -86,10 +86,44 @@ Status Session::submit(std::unique_ptr<Transfer> transfer) {
 void Session::reply(uint32_t number, const Status& status, std::string text) {
   if (!status.ok()) text = status.message();
   text.resize(std::min(text.size(), kMessageTextMax));
-  const MessageHead head{
-      .number = number, .is_reply = 1, .code = static_cast<uint8_t>(status.code())};
+  const MessageHead head{.number = number,
+                         .kind = MessageHead::Kind::Reply,
+                         .code = static_cast<uint8_t>(status.code())};
   const std::lock_guard lock(mutex_);
   if (failure_.ok()) new_messages_.push_back({head, std::move(text), nullptr});
+}
+
+// Under the mutex.
+void Session::say(MessageHead::Kind kind) {
+  new_messages_.push_back({{.kind = kind}, "", nullptr});
+}
+
+bool Session::say_close() {
+  const std::lock_guard lock(mutex_);
+  if (!failure_.ok() || has_work()) return false;
+  say(MessageHead::Kind::Close);
+  return true;
+}
+
+void Session::say_keep() {
+  const std::lock_guard lock(mutex_);
+  if (failure_.ok()) say(MessageHead::Kind::Keep);
+}
+
+void Session::close() {
+  const std::lock_guard lock(mutex_);
+  if (failure_.ok()) failure_ = Status(StatusCode::Aborted, "nobody has used the session");
+  shared_.is_closed.store(true, std::memory_order_release);
+}
+
+bool Session::is_busy() const {
+  const std::lock_guard lock(mutex_);
+  return has_work();
+}
+
+// Under the mutex.
+bool Session::has_work() const {
+  return shared_.is_driven.load() || !new_messages_.empty() || !new_transfers_.empty();
 }
 
 std::optional<uint32_t> Session::take_line() {
@@ -111,12 +145,16 @@ bool Session::advance(std::vector<Completion>& finished, std::vector<Asked>& ask
   moved |= send();
   moved |= take_messages(finished, asked);
   moved |= move(finished);
+  if (asked_for() == 0 && shared_.is_driven.load(std::memory_order_relaxed)) {
+    shared_.is_driven.store(false);
+  }
   return moved;
 }
 
 bool Session::take_submissions() {
   const std::lock_guard lock(mutex_);
   const bool are_any = !new_messages_.empty() || !new_transfers_.empty();
+  if (are_any) shared_.is_driven.store(true);
   for (const Outgoing& message : new_messages_) {
     if (Request* const request = message.request.get()) {
       request->record = log_.add(request->kind, request->text.size());
@@ -133,6 +171,13 @@ bool Session::take_submissions() {
   return are_any;
 }
 
+// At most as many as there is room for: what is told comes from outside.
+size_t Session::messages_due() const {
+  const auto taken = static_cast<uint16_t>(port_.taken());
+  const auto due = static_cast<uint16_t>(shared_.told.load(std::memory_order_acquire) - taken);
+  return due <= kMessages.depth ? due : 0;
+}
+
 bool Session::send() {
   bool moved = false;
   while (!outgoing_.empty() && port_.can_send()) {
@@ -145,7 +190,7 @@ bool Session::send() {
       awaited_.emplace(next.head.number, std::move(next.request));
     }
     outgoing_.pop_front();
-    has_sent_ = moved = true;
+    moved = true;
   }
   return moved;
 }
@@ -159,8 +204,8 @@ bool Session::take_messages(std::vector<Completion>& finished, std::vector<Asked
     port_.consume();
     moved = true;
     if (!message) continue;
-    if (message->head.is_reply == 0) {
-      asked.push_back({message->head.number, std::move(message->text)});
+    if (message->head.kind != MessageHead::Kind::Reply) {
+      asked.push_back({message->head.kind, message->head.number, std::move(message->text)});
       continue;
     }
     const auto found = awaited_.find(message->head.number);
@@ -236,7 +281,11 @@ void Session::check(std::vector<Completion>& finished, int64_t now_ns) {
 
 bool Session::has_ended(std::vector<Completion>& finished) {
   const Status ended = link_.transport->peer_status(link_.peer);
-  if (ended.ok()) return false;
+  if (ended.ok()) {
+    if (!is_closed() || !outgoing_.empty() || take_submissions()) return false;
+    fail(failure(), finished);
+    return true;
+  }
   if (is_under_way()) {
     // What a device has asked for may still come, into memory that its user is about to have back.
     // Where this cannot be ended nothing can: the device is lost, too.
@@ -255,10 +304,8 @@ bool Session::is_under_way() const {
 void Session::fail(const Status& why, std::vector<Completion>& finished) {
   {
     const std::lock_guard lock(mutex_);
-    if (failure_.ok()) {
-      failure_ = why;
-      log_.ended(why);  // before anybody is told
-    }
+    if (failure_.ok()) failure_ = why;
+    log_.ended(why);  // before anybody is told
   }
   take_submissions();
   for (const auto& [number, request] : awaited_) finish(*request, why, finished);

@@ -30,7 +30,7 @@
 
 namespace rdmacoll {
 
-class Session {
+class Session : public std::enable_shared_from_this<Session> {
  public:
   // How much memory this process gives the other of such a transport.
   static uint64_t own_bytes(const TransportInfo& info);
@@ -54,6 +54,19 @@ class Session {
   Status submit(RequestPtr request);
   Status submit(std::unique_ptr<Transfer> transfer);
   void reply(uint32_t number, const Status& status, std::string text);
+  // Tells the other that this process does not use the session. False: it cannot, as something is
+  // under way.
+  bool say_close();
+  // Tells the other that it does.
+  void say_keep();
+  // Both have said so: nothing is begun any more, and it ends once all that was said is sent.
+  void close();
+  bool is_closed() const { return shared_.is_closed.load(std::memory_order_acquire); }
+  // The other has sent so many messages, mod 2^16, or more. Some of them may come later than the
+  // note that says so.
+  void note_told(uint16_t messages) { shared_.told.store(messages, std::memory_order_release); }
+  // Something is under way, or about to be.
+  bool is_busy() const;
 
   // A line in which the other notifies this process; nullopt: all are taken.
   std::optional<uint32_t> take_line();
@@ -65,25 +78,34 @@ class Session {
   }
 
   // --- the driver -------------------------------------------------------------------------------
-  // A request of the other, to be answered by reply().
+  // What the other has said that is for the linker: a request, to be answered by reply(), or what
+  // is about the session itself.
   struct Asked {
+    MessageHead::Kind kind;
     uint32_t number;
     std::string text;
   };
   bool advance(std::vector<Completion>& finished, std::vector<Asked>& asked);
   // Deadlines.
   void check(std::vector<Completion>& finished, int64_t now_ns);
-  // Whether the other has ended; then everything has failed.
+  // Whether the other has ended, or the session is closed; then everything has failed.
   bool has_ended(std::vector<Completion>& finished);
   void fail(const Status& why, std::vector<Completion>& finished);
-  // Whether the other is to be told, by a note, that a message has been sent to it.
-  bool take_has_sent() { return std::exchange(has_sent_, false); }
-  // Requests and transfers that have not ended.
-  size_t in_flight() const { return awaited_.size() + transfers_.size() + outgoing_.size(); }
+  // How many messages have been sent, if the other is to be told, by a note, that it is more.
+  std::optional<uint16_t> take_sent() {
+    const uint64_t before = std::exchange(told_, port_.announced());
+    return told_ == before ? std::nullopt : std::optional(static_cast<uint16_t>(told_));
+  }
+  // Requests and transfers that have not ended, and messages that are about to come.
+  size_t in_flight() const { return asked_for() + messages_due(); }
   // Whether memory of this process is still read or written for it.
   bool is_under_way() const;
 
  private:
+  void say(MessageHead::Kind kind);
+  bool has_work() const;
+  size_t asked_for() const { return awaited_.size() + transfers_.size() + outgoing_.size(); }
+  size_t messages_due() const;
   struct Outgoing {
     MessageHead head;
     std::string text;
@@ -114,11 +136,16 @@ class Session {
   std::vector<bool> lines_taken_;
   uint32_t requests_ = 0;
 
+  struct Shared {
+    std::atomic<bool> is_driven{false};  // something that was submitted is under way
+    std::atomic<bool> is_closed{false};
+    std::atomic<uint16_t> told{0};
+  } shared_;        // by the driver and the linker
   SessionLog log_;  // the driver's, from here on, but for its name
   Port port_;
   Staging staging_;
   Landings landings_;
-  bool has_sent_ = false;
+  uint64_t told_ = 0;  // of the messages sent
   std::deque<Outgoing> outgoing_;
   std::map<uint32_t, RequestPtr> awaited_;  // by number
   std::vector<std::unique_ptr<Transfer>> transfers_;

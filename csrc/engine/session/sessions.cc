@@ -46,17 +46,13 @@ void Sessions::answer_by(Responder* responder) {
 
 // --- set-up --------------------------------------------------------------------------------------
 
-SessionPtr Sessions::known(const std::string& address) const {
-  const auto found = by_address_.find(address);
-  return found == by_address_.end() ? nullptr : found->second;
-}
-
 Result<SessionPtr> Sessions::look(const std::string& address, const std::string& name,
                                   Deadline deadline) {
   const std::lock_guard lock(set_up_mutex_);
-  if (SessionPtr session = known(address)) {
-    session->set_name(name);  // the other may have begun
-    return session;
+  KnownSession* const known = known_.find(address);
+  if (known != nullptr && known->state == KnownSession::State::Open) {
+    known->session()->set_name(name);  // the other may have begun
+    return known->use();
   }
   if (auto failed = failed_.extract(address)) return failed.mapped();
   auto found = std::ranges::find(meetings_, address, &Meeting::address);
@@ -91,18 +87,23 @@ Result<SessionPtr> Sessions::meet(const std::string& address, const std::string&
 
 void Sessions::hear(const Transports::Offer& offer) {
   const auto note = session_note_of(offer.note);
-  if (note == SessionNote::Message && offer.region == kNoRegion) return note_new();
   const Peer peer{offer.transport, offer.peer};
   const std::lock_guard lock(set_up_mutex_);
-  if (note != SessionNote::Memory || offer.region == kNoRegion || by_peer_.contains(peer)) {
-    if (offer.region != kNoRegion) offer.transport->close_region(offer.peer, offer.region);
-    return;
-  }
   const auto is_with = [&](const auto& meeting) {
     return meeting->path && meeting->path->transport == offer.transport &&
            meeting->path->peer == offer.peer;
   };
   auto found = std::ranges::find_if(meetings_, is_with);
+  const bool is_memory = note && note->kind == SessionNote::Kind::Memory;
+  if (!is_memory && note && offer.region == kNoRegion) {
+    if (found != meetings_.end()) (*found)->told = note->messages;
+    if (KnownSession* const known = known_.find(peer)) known->session()->note_told(note->messages);
+    return note_new();
+  }
+  if (!is_memory || offer.region == kNoRegion || !may_begin_anew(peer)) {
+    if (offer.region != kNoRegion) offer.transport->close_region(offer.peer, offer.region);
+    return;
+  }
   if (found == meetings_.end()) {
     begin_to_be_driven();
     meetings_.push_back(std::make_unique<Meeting>());
@@ -121,9 +122,10 @@ bool Sessions::turn() {
   bool were_any = release_ended();
   were_any |= answer_asked();
   const std::lock_guard lock(set_up_mutex_);
+  close_idle();
   were_any |= !meetings_.empty();
+  for (const auto& meeting : meetings_) meeting->last = go_on(*meeting);  // it looks at the others
   std::erase_if(meetings_, [&](const auto& meeting) {
-    meeting->last = go_on(*meeting);
     if (meeting->last.code() == StatusCode::Timeout && clock_.now_ns() < meeting->until_ns) {
       return false;
     }
@@ -138,9 +140,13 @@ Status Sessions::go_on(Meeting& meeting) {
   if (!meeting.path) RDMACOLL_RETURN_IF_ERROR(find(meeting));
   const Path& path = *meeting.path;
   const Peer peer{path.transport, path.peer};
-  if (const auto found = by_peer_.find(peer); found != by_peer_.end()) {
-    by_address_[meeting.address] = found->second;  // the other had begun, too
-    found->second->set_name(meeting.name);
+  if (const KnownSession* const known = known_.find(peer)) {
+    known_.name(peer, meeting.address);
+    if (known->state != KnownSession::State::Open) {
+      return Status(StatusCode::Timeout,
+                    meeting.name + " has not said yet whether the last session with it is closed");
+    }
+    known->session()->set_name(meeting.name);  // the other had begun, too
     return Status();
   }
   RDMACOLL_RETURN_IF_ERROR(path.transport->peer_status(path.peer));
@@ -151,16 +157,17 @@ Status Sessions::go_on(Meeting& meeting) {
     auto made = transports_.add_region(RegionMemory::all_of(meeting.own_memory));
     if (!made.ok()) return made.status();
     meeting.own = made.value();
-    RDMACOLL_RETURN_IF_ERROR(
-        transports_.offer_region(path, meeting.own.id, pack(SessionNote::Memory)));
+    RDMACOLL_RETURN_IF_ERROR(transports_.offer_region(
+        path, meeting.own.id, pack(SessionNote{SessionNote::Kind::Memory})));
   }
   if (!meeting.theirs) {
     return Status(StatusCode::Timeout, meeting.name + " was met, but has not answered yet");
   }
   auto session = open(meeting);
   if (!session.ok()) return session.status();
-  by_peer_[peer] = session.value();
-  if (!meeting.address.empty()) by_address_[meeting.address] = session.value();
+  session.value()->note_told(meeting.told);
+  known_.add(session.value(), clock_.now_ns());
+  known_.name(peer, meeting.address);
   const std::lock_guard lock(mutex_);
   live_.push_back(session.value());
   new_.push_back(session.take());
@@ -217,170 +224,38 @@ void Sessions::give_up(const Meeting& meeting) {
   failed_.insert_or_assign(meeting.address, last.code() == StatusCode::Timeout ? last : named);
 }
 
-// Their memory is given back in the order that docs/TRANSPORTS.md, "Region ids", asks for.
-bool Sessions::release_ended() {
-  std::vector<SessionPtr> ended;
-  {
-    const std::lock_guard lock(mutex_);
-    ended.swap(ended_);
-  }
-  if (ended.empty()) return false;
-  const std::lock_guard lock(set_up_mutex_);
-  for (const SessionPtr& session : ended) {
-    const auto is_it = [&](const auto& entry) { return entry.second == session; };
-    std::erase_if(by_peer_, is_it);
-    std::erase_if(by_address_, is_it);
-    if (responder_ != nullptr) responder_->note_end(session);  // it still reads its lines
-    const Link& link = session->link();
-    transports_.release_region(link.own_slab.id, Release::Withdraw);
-    link.transport->close_region(link.peer, link.slab.id);
-  }
-  return true;
-}
-
-// Whether there was anything.
+// Whether there was anything. Requests wait for a responder.
 bool Sessions::answer_asked() {
   std::vector<Asked> asked;
   {
     const std::lock_guard set_up_lock(set_up_mutex_);
     {
       const std::lock_guard lock(mutex_);
-      if (responder_ == nullptr && asked_.size() <= kMostAsked) return false;
-      asked.swap(asked_);
+      const bool may_answer = responder_ != nullptr || asked_.size() > kMostAsked;
+      const auto waiting =
+          std::stable_partition(asked_.begin(), asked_.end(), [&](const Asked& one) {
+            return may_answer || one.what.kind != MessageHead::Kind::Request;
+          });
+      std::move(asked_.begin(), waiting, std::back_inserter(asked));
+      asked_.erase(asked_.begin(), waiting);
     }
-    for (const auto& [session, what] : asked) {
-      Result<std::string> text = responder_ != nullptr ? responder_->answer(session, what.text)
-                                                       : Status(StatusCode::Unsupported,
-                                                                "its process answers no requests");
-      session->reply(what.number, text.status(), text.ok() ? text.take() : std::string());
-    }
+    for (const Asked& one : asked) answer(one);
   }
   if (!asked.empty()) note_new();
   return !asked.empty();
 }
 
-// --- submissions and the driver ------------------------------------------------------------------
-
-void Sessions::note_new() {
-  load_.has_new.store(true, std::memory_order_release);
-  progress_.notify({});
-}
-
-Status Sessions::submit(Session& session, RequestPtr request) {
-  RDMACOLL_RETURN_IF_ERROR(session.submit(std::move(request)));
-  note_new();
-  return Status();
-}
-
-Status Sessions::submit(Session& session, std::unique_ptr<Transfer> transfer) {
-  RDMACOLL_RETURN_IF_ERROR(session.submit(std::move(transfer)));
-  note_new();
-  return Status();
-}
-
-void Sessions::submit(Watch watch) {
-  begin_to_be_driven();
-  {
-    const std::lock_guard lock(mutex_);
-    new_watches_.push_back(std::move(watch));
-  }
-  note_new();
-}
-
-void Sessions::finish(const Watch& watch, const Status& how, std::vector<Completion>& finished) {
-  log_.end(watch.record, how);
-  finished.push_back({watch.work, how});
-}
-
-void Sessions::take_new() {
-  const std::lock_guard lock(mutex_);
-  std::move(new_.begin(), new_.end(), std::back_inserter(driven_));
-  for (Watch& watch : new_watches_) {
-    watch.record = log_.add(watch.kind, 0);
-    log_.start_with_last(watch.record);
-  }
-  std::move(new_watches_.begin(), new_watches_.end(), std::back_inserter(watches_));
-  new_.clear();
-  new_watches_.clear();
-}
-
-bool Sessions::advance(std::vector<Completion>& finished) {
-  check_driver();
-  if (load_.has_new.exchange(false, std::memory_order_acq_rel)) {
-    take_new();
-    check_ends(finished);
-  }
-  bool moved = false;
-  uint64_t in_flight = 0;
-  std::vector<Asked> asked;
-  for (const SessionPtr& session : driven_) {
-    std::vector<Session::Asked> of_session;
-    moved |= session->advance(finished, of_session);
-    for (Session::Asked& what : of_session) asked.push_back({session, std::move(what)});
-    in_flight += session->in_flight();
-    if (session->take_has_sent()) {
-      const Link& link = session->link();
-      // Where this cannot be said the other has ended.
-      static_cast<void>(
-          link.transport->offer_region(link.peer, kNoRegion, pack(SessionNote::Message)));
-    }
-  }
-  const size_t watched = std::erase_if(watches_, [&](const Watch& watch) {
-    if (!watch.is_true()) return false;
-    finish(watch, watch.verdict ? watch.verdict() : Status(), finished);
-    return true;
-  });
-  moved |= watched > 0;
-  load_.in_flight.store(in_flight + watches_.size(), std::memory_order_release);
-  if (!asked.empty()) {
-    const std::lock_guard lock(mutex_);
-    std::move(asked.begin(), asked.end(), std::back_inserter(asked_));
-    linker_.wake();
-  }
-  return moved;
-}
-
-void Sessions::check(std::vector<Completion>& finished) {
-  const int64_t now_ns = clock_.now_ns();
-  for (const SessionPtr& session : driven_) session->check(finished, now_ns);
-  check_ends(finished);
-  std::erase_if(watches_, [&](const Watch& watch) {
-    if (watch.deadline_ns > now_ns) return false;
-    finish(watch, Status(StatusCode::Timeout, watch.what), finished);
-    return true;
-  });
-}
-
-void Sessions::check_ends(std::vector<Completion>& finished) {
-  std::erase_if(driven_, [&](const SessionPtr& session) {
-    if (!session->has_ended(finished)) return false;
-    const std::lock_guard lock(mutex_);
-    std::erase(live_, session);
-    std::erase_if(asked_, [&](const Asked& asked) { return asked.session == session; });
-    ended_.push_back(session);
-    linker_.wake();
-    return true;
-  });
-}
-
-// An idle session is not driven, and hears of its end so. A round is done for its sake all the
-// same: for what comes when transports are polled, should the word that it has come be lost.
-bool Sessions::beat() {
-  const std::lock_guard lock(mutex_);
-  const bool has_end = std::ranges::any_of(live_, [](const SessionPtr& session) {
-    return !session->link().transport->peer_status(session->link().peer).ok();
-  });
-  if (has_end) load_.has_new.store(true, std::memory_order_release);
-  return !live_.empty();
-}
-
-void Sessions::close(std::vector<Completion>& finished) {
-  const Status closed(StatusCode::Aborted, "this process leaves");
-  take_new();
-  for (const SessionPtr& session : driven_) session->fail(closed, finished);
-  for (const Watch& watch : watches_) finish(watch, closed, finished);
-  driven_.clear();
-  watches_.clear();
+// While it is answered it is used.
+void Sessions::answer(const Asked& asked) {
+  const auto& [session, what] = asked;
+  KnownSession* const known = known_.find(*session);
+  if (known == nullptr) return;
+  if (what.kind == MessageHead::Kind::Close) return hear_close(*known);
+  if (what.kind == MessageHead::Kind::Keep) return hear_keep(*known);
+  Result<std::string> text =
+      responder_ != nullptr ? responder_->answer(known->use(), what.text)
+                            : Status(StatusCode::Unsupported, "its process answers no requests");
+  session->reply(what.number, text.status(), text.ok() ? text.take() : std::string());
 }
 
 }  // namespace rdmacoll

@@ -1,10 +1,11 @@
 // Sessions: those of this process, by the processes they are with. One is made when either side
 // asks for it, and the other need not: its linker answers. Each gives the other memory of its own
 // and offers it with a note (session_note.h); who has the other's opens it, and the session is
-// there. Two processes have one session, until one of them ends.
+// there. Two processes have one session, until one of them ends or neither has used it for a while.
 // Floor: engine/session. Thread: any, but for what the driver and the linker call.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "csrc/engine/connect/transports.h"
 #include "csrc/engine/drive/driven.h"
 #include "csrc/engine/drive/progress.h"
+#include "csrc/engine/session/known_sessions.h"
 #include "csrc/engine/session/session.h"
 
 namespace rdmacoll {
@@ -31,7 +33,7 @@ class Responder {
   virtual ~Responder() = default;
   // In the linker's thread; it may take a while. What it returns goes back.
   virtual Result<std::string> answer(const SessionPtr& session, const std::string& text) = 0;
-  // The other process has ended.
+  // The other process has ended, or the session is closed, as neither uses it.
   virtual void note_end(const SessionPtr& session) = 0;
 };
 
@@ -45,8 +47,8 @@ class Sessions final : public Driven, public LinkGuest {
   // nullptr: what is asked has to wait, until there is one or its asker has ended.
   void answer_by(Responder* responder);
 
-  // The session with the process of an address, which `name` names to people. Timeout: there is
-  // none yet, and it is under way until the deadline.
+  // The session with the process of an address, which `name` names to people. Who holds it uses it:
+  // it stays open. Timeout: there is none yet, and it is under way until the deadline.
   Result<SessionPtr> look(const std::string& address, const std::string& name, Deadline deadline);
   // The same, but waits until there is one.
   Result<SessionPtr> meet(const std::string& address, const std::string& name, Deadline deadline,
@@ -70,6 +72,11 @@ class Sessions final : public Driven, public LinkGuest {
     return log_.wait(kind, session.name());
   }
   int64_t now_ns() const { return clock_.now_ns(); }
+  // How many there are.
+  uint64_t count() const {
+    const std::lock_guard lock(mutex_);
+    return live_.size();
+  }
   // Hands the request to the session's driver.
   Status submit(Session& session, RequestPtr request);
   Status submit(Session& session, std::unique_ptr<Transfer> transfer);
@@ -85,7 +92,7 @@ class Sessions final : public Driven, public LinkGuest {
   bool turn() override;
 
  private:
-  using Peer = std::pair<Transport*, PeerId>;
+  using Peer = KnownSessions::Peer;
   struct Meeting {
     std::string address;  // "": the other has begun
     std::string name;
@@ -96,6 +103,7 @@ class Sessions final : public Driven, public LinkGuest {
     Region own{};  // once it is offered
     std::shared_ptr<SharedSegment> own_memory{};
     std::optional<Transports::Offer> theirs{};
+    uint16_t told = 0;  // messages that the other has sent already
   };
   struct Asked {
     SessionPtr session;
@@ -107,8 +115,14 @@ class Sessions final : public Driven, public LinkGuest {
   Status find(Meeting& meeting) const;
   Result<SessionPtr> open(const Meeting& meeting);
   void give_up(const Meeting& meeting);
-  SessionPtr known(const std::string& address) const;
+  bool may_begin_anew(const Peer& peer);
   bool answer_asked();
+  void answer(const Asked& asked);
+  // What is about the session itself.
+  void hear_close(KnownSession& known);
+  void hear_keep(KnownSession& known);
+  void close(KnownSession& known);
+  void close_idle();
   bool release_ended();
   void take_new();
   void check_ends(std::vector<Completion>& finished);
@@ -121,16 +135,16 @@ class Sessions final : public Driven, public LinkGuest {
   const Clock& clock_;
 
   std::once_flag begun_;
+  std::atomic<int64_t> look_for_idle_ns_{0};
   SessionLog log_;  // of what is not of one session; the driver's
 
   std::mutex set_up_mutex_;  // what follows; never the driver's
   Responder* responder_ = nullptr;
   std::vector<std::unique_ptr<Meeting>> meetings_;
-  std::map<Peer, SessionPtr> by_peer_;
-  std::map<std::string, SessionPtr> by_address_;
+  KnownSessions known_;
   std::map<std::string, Status> failed_;  // meetings that came to nothing, until who waits has seen
 
-  std::mutex mutex_;             // what follows; locked after the other
+  mutable std::mutex mutex_;     // what follows; locked after the other
   std::vector<SessionPtr> new_;  // and not driven yet
   std::vector<Watch> new_watches_;
   std::vector<SessionPtr> live_;   // made, and not ended

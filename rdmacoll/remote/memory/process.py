@@ -50,8 +50,9 @@ def stats() -> dict[str, int]:
     opened         exposures of others that this process has open
     lent_bytes     of the memory, what others have allocated here
     posted         tensors in mailboxes of others, and not taken yet
+    sessions       other processes with which this one uses memory, or did in the last ten seconds
     """
     with _lock:
         of_each = [one.stats() for one in _faces.values()]
-    names = ("memory_bytes", "exposures", "openings", "opened", "lent_bytes", "posted")
+    names = ("memory_bytes", "exposures", "openings", "opened", "lent_bytes", "posted", "sessions")
     return {name: sum(one[name] for one in of_each) for name in names}

@@ -344,6 +344,36 @@ TEST_P(RemoteTest, TheEndOfANotifierIsNoEndOfWhatItHasNotified) {
   });
 }
 
+TEST_P(RemoteTest, ASessionThatNobodyUsesIsClosedAndBegunAnew) {
+  run(2, [](RemoteProcess& p) {
+    const auto until = [&](uint64_t sessions) {
+      for (int i = 0; i < 1200 && p.remote().stats().sessions != sessions; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+      EXPECT_EQ(p.remote().stats().sessions, sessions);
+    };
+    RemoteMemoryPtr memory;
+    if (p.rank() == 1) {
+      memory = p.memory(4096, Others::Write);
+      std::memset(memory->data(), 7, memory->bytes());
+      p.expose({.name = "x", .bytes = 64, .is_writable = true}, memory, 0);
+    }
+    for (int time = 0; time < 2; ++time) {
+      if (p.rank() == 0) {
+        const OpenedPtr x = p.open("x", 1);
+        std::byte got{};
+        p.good(p.remote().read(x, 5, &got, 1, kSoonMs));
+        EXPECT_EQ(got, std::byte{7});
+        until(1);
+        p.remote().close(x);
+      }
+      p.meet();
+      if (time == 0) until(0);
+      p.meet();
+    }
+  });
+}
+
 OwnedTransports shm(const Clock& clock) {
   return only(ShmTransport::open(Config{}, clock, ThisProcess::make().take()));
 }
