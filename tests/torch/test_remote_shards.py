@@ -236,21 +236,36 @@ def test_fsdp_to_fsdp() -> None:
 def test_fsdp_over_tensor_parallelism() -> None:
     """Its rows are cut by the inner dimension first; some tensors are on a part of the mesh."""
     trainers, _, reads = split()
-    mesh = DeviceMesh("cpu", torch.arange(trainers).view(2, 2), mesh_dim_names=("dp", "tp"))
-    torch.manual_seed(3)
-    model = nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 8), nn.LayerNorm(8))
-    expected = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    if not reads:
-        plan = {"0": ColwiseParallel(), "1": RowwiseParallel()}
-        parallelize_module(model, mesh["tp"], plan)
+
+    def net() -> nn.Sequential:
+        torch.manual_seed(3)
+        return nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 8), nn.LayerNorm(8))
+
+    def cut(model: nn.Sequential, ranks: torch.Tensor) -> None:
+        mesh = DeviceMesh("cpu", ranks, mesh_dim_names=("dp", "tp"))
+        parallelize_module(model, mesh["tp"], {"0": ColwiseParallel(), "1": RowwiseParallel()})
         fully_shard(model, mesh=mesh["dp"])
+
+    model, expected = net(), net().state_dict()
+    if not reads:
+        cut(model, torch.arange(trainers).view(2, 2))
         published = remote.publish(model.state_dict(), "both")
         published.update()
         with closing(published):
             pass
         return
-    for name, tensor in remote.subscribe("both", on=0).read(newer=True).items():
+    there = remote.subscribe("both", on=0)
+    for name, tensor in there.read(newer=True).items():
         assert torch.equal(tensor, expected[name]), name
+    for shape in ((2, 1), (1, 2)):
+        other = net()
+        with torch.no_grad():
+            for parameter in other.parameters():
+                parameter.fill_(-1)
+        cut(other, torch.arange(trainers, trainers + 2).view(shape))
+        assert there.load_into(other) == 1
+        for name, tensor in other.state_dict().items():
+            assert torch.equal(tensor.full_tensor(), expected[name]), name
     dist.barrier()
     dist.barrier()
 
