@@ -136,7 +136,7 @@ TEST(TcpFlow, GetsBeyondTheLimitWaitAndAllAreRight) {
   while (pair.get(0, kEach, posted * kEach, posted * kEach, &tickets[posted]) != Posted::Full) {
     ++posted;
   }
-  EXPECT_EQ(posted, 64u);
+  EXPECT_EQ(posted, tcp::kMostGets) << "none has to wait for poll()";
   EXPECT_TRUE(pair.until([&] {
     if (posted < kGets &&
         pair.get(0, kEach, posted * kEach, posted * kEach, &tickets[posted]) != Posted::Full) {
@@ -147,6 +147,45 @@ TEST(TcpFlow, GetsBeyondTheLimitWaitAndAllAreRight) {
   EXPECT_EQ(std::memcmp(pair.region[0].base, pair.region[1].base, kEach * kGets), 0);
 }
 
+// One call for many, and none later than the answer to the one before.
+TEST(TcpFlow, AGetBehindOthersWaitsForPollAndOneAloneForNothing) {
+  TcpPair pair;
+  pair.settle();
+  const auto owner = [&] { pair.at(1).poll(); };
+  Ticket first, second;
+  ASSERT_EQ(pair.get(0, 8, 0, 128, &first), Posted::Pending);
+  ASSERT_EQ(pair.get(0, 8, 8, 136, &second), Posted::Pending);
+  const int comes = pair.at(0).info().attention_fd;
+  ASSERT_TRUE(tcp_until(owner, [&] { return is_readable(comes); })) << "the first has left";
+  for (int i = 0; i < 100; ++i) pair.at(1).poll();
+  pair.at(0).poll();
+  EXPECT_TRUE(first.done());
+  EXPECT_FALSE(second.done()) << "it left in this poll";
+  ASSERT_TRUE(tcp_until(owner, [&] { return is_readable(comes); })) << "it has left";
+  pair.at(0).poll();
+  EXPECT_TRUE(second.done());
+}
+
+// A lock, say, is waited for.
+TEST(TcpFlow, UpdatesAndSignalsTakeWhatWaitsWithThem) {
+  TcpPair pair;
+  pair.settle();
+  const auto owner = [&] { pair.at(1).poll(); };
+  const auto* const word = reinterpret_cast<const uint64_t*>(pair.region[1].base + 512);
+  Ticket get, update;
+  for (uint64_t i = 1; i <= 3; ++i) {
+    ASSERT_EQ(pair.get(0, 8, 0, 128, &get), Posted::Pending);
+    ASSERT_EQ(pair.at(0).update(pair.peer[0], 0, {0, 512, kWordBytes}, Update::add(1),
+                                {pair.region[0].base + 256, kWordBytes, 0}, &update),
+              Posted::Pending);
+    EXPECT_TRUE(tcp_until(owner, [&] { return *word == i; }));
+    ASSERT_EQ(pair.get(0, 8, 0, 128, &get), Posted::Pending);
+    ASSERT_EQ(pair.signal(0, i), Posted::Done);
+    EXPECT_TRUE(tcp_until(owner, [&] { return pair.counter(1) == i; }));
+  }
+  EXPECT_TRUE(pair.until([&] { return get.done() && update.done(); }));
+}
+
 // Both ask, and both send so much that neither takes anything more. Whoever has to answer must
 // never stop reading for it.
 TEST(TcpFlow, GetsAreAnsweredWhereBothHaveFilledTheirQueues) {
@@ -154,7 +193,7 @@ TEST(TcpFlow, GetsAreAnsweredWhereBothHaveFilledTheirQueues) {
   TcpPair pair({.region_bytes = 4 * kBytes});
   Ticket get[2], put[2];
   for (int i = 0; i < 2; ++i) {
-    for (int k = 0; k < 64; ++k) {
+    for (uint32_t k = 0; k < tcp::kMostGets; ++k) {
       ASSERT_EQ(pair.get(i, kBytes, 0, kBytes, &get[i]), Posted::Pending);
     }
     while (pair.put(i, kBytes, 2 * kBytes, 3 * kBytes, &put[i]) != Posted::Full) {

@@ -63,6 +63,8 @@ bool Mover::advance(const Way& way) {
     bytes += posted_ - before;
     if (is_mapped && bytes >= kCopiedBytes) break;
   }
+  // Gets may wait for poll(), to leave together. The next round may be another thread's, and late.
+  if (bytes > 0 && direction_ == Direction::FromPeer) way.link.transport->poll();
   return collect(way) || moved;
 }
 

@@ -43,8 +43,8 @@ class Mover {
   // `theirs` is open, and holds the bytes from `offset` on. Where `mine` lies in a region of this
   // process nothing is copied on the way.
   Mover(Direction direction, LocalSlice mine, const Region& theirs, uint64_t offset);
-  // Only these, of a byte or more each. They go side by side. A device is rung once for all that
-  // are posted in a round; over tcp each is a call.
+  // Only these, of a byte or more each. They go side by side: a device is rung once for all that
+  // are posted in a round, and over tcp many leave in one call.
   Mover(Direction direction, LocalSlice mine, const Region& theirs, uint64_t offset,
         std::vector<MovedRange> ranges);
 

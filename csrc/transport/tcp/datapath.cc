@@ -130,20 +130,28 @@ Posted TcpTransport::get(PeerId id, uint8_t, RemoteSlice source, LocalSlice dest
                        .generation = static_cast<uint16_t>(region.generation),
                        .region = source.region,
                        .offset = source.offset};
-  return ask(peer, head, &body, sizeof(body), destination, ticket);
+  const bool is_alone = peer.gets.are_answered();
+  if (!ask(peer, head, &body, sizeof(body), destination, ticket)) return Posted::Full;
+  // Behind others it waits for more, until they fill a call or poll() comes. That is due for the
+  // answers to those, so nobody sleeps over it.
+  if (is_alone || peer.streams[0]->out.fills_a_call()) {
+    write(peer);
+  } else {
+    to_write(peer);
+  }
+  return Posted::Pending;
 }
 
-// Its answer goes to that place.
-Posted TcpTransport::ask(Peer& peer, FrameHead head, const void* body, size_t bytes,
-                         const LocalSlice& place, Ticket* ticket) {
-  if (peer.gets.is_full() || !peer.streams[0]->out.has_room(2)) return Posted::Full;
+// Its answer goes to that place. False: there is no room now.
+bool TcpTransport::ask(Peer& peer, FrameHead head, const void* body, size_t bytes,
+                       const LocalSlice& place, Ticket* ticket) {
+  if (peer.gets.is_full() || !peer.streams[0]->out.has_room(2)) return false;
   const uint64_t number = ++peer.gets.transfers.posted;
   peer.gets.place(number) = place;
   head.number = static_cast<uint32_t>(number);
   push_control(peer, head, body, bytes);
-  write(peer);
   *ticket = peer.gets.transfers.newest();
-  return Posted::Pending;
+  return true;
 }
 
 Posted TcpTransport::update(PeerId id, uint8_t, RemoteSlice word, const Update& update,
@@ -163,7 +171,9 @@ Posted TcpTransport::update(PeerId id, uint8_t, RemoteSlice word, const Update& 
                        .generation = static_cast<uint16_t>(region.generation),
                        .region = word.region,
                        .offset = word.offset};
-  return ask(peer, head, &body, sizeof(body), before, ticket);
+  if (!ask(peer, head, &body, sizeof(body), before, ticket)) return Posted::Full;
+  write(peer);
+  return Posted::Pending;
 }
 
 Posted TcpTransport::signal(PeerId id, uint8_t, RemoteSlice line, uint64_t counter,

@@ -120,8 +120,8 @@ class TcpTransport final : public Transport {
   bool has_room(const Peer& peer, uint64_t bytes) const;
   tcp::FrameHead head_of_put(const Peer& peer, const RemoteSlice& destination) const;
   void push_put(Peer& peer, const LocalSlice& source, tcp::FrameHead head);
-  Posted ask(Peer& peer, tcp::FrameHead head, const void* body, size_t bytes,
-             const LocalSlice& place, Ticket* ticket);
+  bool ask(Peer& peer, tcp::FrameHead head, const void* body, size_t bytes, const LocalSlice& place,
+           Ticket* ticket);
   void push_control(Peer& peer, const tcp::FrameHead& head, const void* body, size_t bytes);
   void write(Peer& peer);
   void write_stream(Peer& peer, size_t stream);

@@ -102,6 +102,19 @@ TEST_F(MoverTest, SmallRangesShareThePlacesOfTheStaging) {
   for (uint32_t place = 0; place < Staging::kPlaces; ++place) EXPECT_TRUE(staging_.take());
 }
 
+// The next round may be another thread's, and come late.
+TEST_F(MoverTest, WhatIsAskedForLeavesWithItsRound) {
+  std::vector<uint64_t> left;  // at each poll, so many had been asked for
+  transport_.on_poll = [&] { left.push_back(asked_.size()); };
+  mine_.assign(64, std::byte{0});
+  Mover mover(Direction::FromPeer, {mine_.data(), mine_.size(), kNoRegion}, {7, nullptr, 4096}, 0,
+              {{4000, 0, 16}, {0, 16, 16}, {17, 32, 32}});
+  EXPECT_TRUE(mover.advance(way_));
+  EXPECT_EQ(left, std::vector<uint64_t>{3});
+  EXPECT_FALSE(mover.advance(way_));
+  EXPECT_EQ(left.size(), 1u) << "nothing more was asked for";
+}
+
 // What finds the transport full comes again, and has lost neither its place nor its bytes.
 TEST_F(MoverTest, ARangeThatFindsTheTransportFullComesAgain) {
   const auto get = transport_.on_get;

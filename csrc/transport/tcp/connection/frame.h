@@ -56,7 +56,7 @@ inline constexpr uint32_t kSignalHeadBytes = 24;
 static_assert(offsetof(SignalBody, inline_data) == kSignalHeadBytes);
 
 // Gets and updates of one process that the other has not answered.
-inline constexpr uint32_t kMostGets = 64;
+inline constexpr uint32_t kMostGets = 128;
 
 struct GetBody {
   uint32_t bytes;

@@ -27,7 +27,7 @@
 
 namespace rdmacoll::tcp {
 
-inline constexpr uint8_t kWireVersion = 4;
+inline constexpr uint8_t kWireVersion = 5;
 
 struct Greeting {
   std::array<char, 7> magic{'r', 'd', 'm', 'a', 't', 'c', 'p'};

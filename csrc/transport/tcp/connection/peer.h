@@ -71,6 +71,9 @@ struct Gets {
   bool is_full() const {
     return transfers.posted - transfers.done.load(std::memory_order_relaxed) >= kMostGets;
   }
+  bool are_answered() const {
+    return transfers.posted <= transfers.done.load(std::memory_order_relaxed);
+  }
   LocalSlice& place(uint64_t number) { return places[number % kMostGets]; }
 };
 

@@ -11,11 +11,6 @@
 #include "csrc/base/check.h"
 
 namespace rdmacoll::tcp {
-namespace {
-
-constexpr size_t kFramesAtOnce = 16;  // in one call of the system
-
-}  // namespace
 
 SendQueue::Entry& SendQueue::next() {
   RDMACOLL_CHECK(has_room_to_answer());

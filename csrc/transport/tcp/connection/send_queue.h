@@ -18,12 +18,14 @@ class SendQueue {
   // gets that the peer may have under way: two that waited for room to answer, and read nothing
   // meanwhile, would wait for each other.
   static constexpr uint32_t kDepth = 128;
+  static constexpr uint32_t kFramesAtOnce = 64;  // in one call of the system
 
   explicit SendQueue(const SipKey& key) : key_(key) {}
 
   bool empty() const { return head_ == tail_; }
   bool has_room(uint32_t frames = 1) const { return tail_ - head_ + frames <= kDepth; }
   bool has_room_to_answer() const { return tail_ - head_ < kPlaces; }
+  bool fills_a_call() const { return tail_ - head_ >= kFramesAtOnce; }
 
   // The caller has looked for room. Signs the frame.
   void push_body(FrameHead head, const void* body, size_t bytes);
