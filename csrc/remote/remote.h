@@ -118,6 +118,9 @@ class Remote final : public Responder {
   // notify: 0: it is not.
   WorkPtr write(const OpenedPtr& opened, uint64_t offset, const void* data, uint64_t bytes,
                 uint64_t notify, int64_t timeout_ms);
+  // Ranges, as of read(), from the bytes that begin at `data`. No two of them overlap there.
+  WorkPtr write(const OpenedPtr& opened, const void* data, uint64_t bytes,
+                std::vector<MovedRange> ranges, uint64_t notify, int64_t timeout_ms);
   // Changes the word at the offset in one step, whoever else updates it. before: what was there; is
   // set when the work ends well. A work that ends otherwise may have changed it.
   WorkPtr update(const OpenedPtr& opened, uint64_t offset, const Update& update,

@@ -234,7 +234,21 @@ Status check_word(const Opened& opened, uint64_t offset) {
                     "the word where all who update it reach it over shared memory or tcp");
 }
 
-// bytes: of the memory that they are read into.
+// The counter is the newest then; 0: none is taken.
+Status take_notification(Opened& opened, uint64_t counter) {
+  if (counter == 0) return Status();
+  if (!opened.as.line) {
+    return Status(StatusCode::Unsupported,
+                  opened.who + " takes notifications of " + std::to_string(kNotificationLines) +
+                      " openings of this process at a time, and others have them all; close some");
+  }
+  if (opened.take_notification(counter)) return Status();
+  return Status(StatusCode::InvalidArgument, "notify=" + std::to_string(counter) +
+                                                 " is not larger than what '" + opened.info.name +
+                                                 "' was notified of before; count up");
+}
+
+// bytes: of the memory of this process that they are in.
 Status check_ranges(const Opened& opened, uint64_t bytes, const std::vector<MovedRange>& ranges) {
   for (const MovedRange& range : ranges) {
     if (!holds(opened, range.theirs, range.bytes)) {
@@ -306,21 +320,22 @@ WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data
                       uint64_t notify, int64_t timeout_ms) {
   if (!holds(*opened, offset, bytes)) return ended(out_of_range(*opened, offset, bytes));
   if (const Status bad = check_writable(*opened); !bad.ok()) return ended(bad);
-  if (notify > 0 && !opened->as.line) {
-    return ended(Status(StatusCode::Unsupported,
-                        opened->who + " takes notifications of " +
-                            std::to_string(kNotificationLines) +
-                            " openings of this process at a time, and others have them all; close "
-                            "some"));
-  }
-  if (notify > 0 && !opened->take_notification(notify)) {
-    return ended(Status(StatusCode::InvalidArgument,
-                        "notify=" + std::to_string(notify) + " is not larger than what '" +
-                            opened->info.name + "' was notified of before; count up"));
-  }
+  if (const Status bad = take_notification(*opened, notify); !bad.ok()) return ended(bad);
   const Write::Notification notification{opened->as.line.value_or(0), notify};
   return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
     return std::make_unique<Write>(mine, theirs, opened->as.offset + offset, notification);
+  });
+}
+
+WorkPtr Remote::write(const OpenedPtr& opened, const void* data, uint64_t bytes,
+                      std::vector<MovedRange> ranges, uint64_t notify, int64_t timeout_ms) {
+  if (const Status bad = check_ranges(*opened, bytes, ranges); !bad.ok()) return ended(bad);
+  if (const Status bad = check_writable(*opened); !bad.ok()) return ended(bad);
+  if (const Status bad = take_notification(*opened, notify); !bad.ok()) return ended(bad);
+  const Write::Notification notification{opened->as.line.value_or(0), notify};
+  return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
+    return std::make_unique<Write>(mine, theirs, opened->as.offset, std::move(ranges),
+                                   notification);
   });
 }
 

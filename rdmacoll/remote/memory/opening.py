@@ -128,7 +128,7 @@ class RemoteTensor:
         check_timeout(timeout)
         if out is None:
             out = torch.empty(self.shape, dtype=self.dtype)
-        self._check(out, "out")
+        self._check(out, "out", self._kind)
         return RemoteWork(self._opened.read(self._offset, out, timeout), out)
 
     def read_rows(
@@ -154,16 +154,10 @@ class RemoteTensor:
     ) -> RemoteWork:
         """The same as a work, whose wait() returns the rows."""
         check_timeout(timeout)
-        wanted = _indices(rows)
-        if not self._kind.shape:
-            raise IndexError("a tensor without dimensions has no rows")
-        outside = wanted[(wanted < 0) | (wanted >= len(self))]
-        if len(outside) > 0:
-            raise IndexError(f"row {int(outside[0])} is not in a tensor of {len(self)} rows")
-        kind = Kind(self.dtype, (len(wanted), *self._kind.shape[1:]))
+        wanted, kind = self._rows(rows)
         if out is None:
             out = torch.empty(kind.shape, dtype=self.dtype)
-        RemoteTensor(self._opened, kind, 0, self._name)._check(out, "out")
+        self._check(out, "out", kind)
         work = self._opened.read_rows(self._offset, self._kind.row_bytes, wanted, out, timeout)
         return RemoteWork(work, out)
 
@@ -190,10 +184,41 @@ class RemoteTensor:
     ) -> RemoteWork:
         """The same as a work; `data` must not be changed before it has ended."""
         check_timeout(timeout)
-        self._check(data, "data")
-        if notify is not None and notify < 1:
-            raise ValueError(f"notify={notify}; give 1 or more")
+        self._check(data, "data", self._kind)
+        _check_notify(notify)
         return RemoteWork(self._opened.write(self._offset, data, notify or 0, timeout))
+
+    def write_rows(
+        self,
+        rows: torch.Tensor | list[int],
+        values: torch.Tensor,
+        notify: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        """Writes these rows: values[i] to row rows[i]. All are written at once.
+
+        Of a row that comes more than once, the last of its values is there in the end. rows: as of
+        read_rows(), with its errors. values: as read_rows() returns them. The others as of write(),
+        with its errors: with notify= the owner sees the number once it sees all of the rows.
+        """
+        self.write_rows_async(rows, values, notify, timeout).wait()
+
+    def write_rows_async(
+        self,
+        rows: torch.Tensor | list[int],
+        values: torch.Tensor,
+        notify: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+    ) -> RemoteWork:
+        """The same as a work; `values` must not be changed before it has ended."""
+        check_timeout(timeout)
+        there, kind = self._rows(rows)
+        self._check(values, "values", kind)
+        _check_notify(notify)
+        work = self._opened.write_rows(
+            self._offset, self._kind.row_bytes, there, values, notify or 0, timeout
+        )
+        return RemoteWork(work)
 
     def fetch_add(self, value: int, timeout: float = DEFAULT_TIMEOUT_S) -> int:
         """Adds to this element in one step, whoever else does, and returns what it was before.
@@ -229,13 +254,28 @@ class RemoteTensor:
         check_timeout(timeout)
         RemoteWork(self._opened.fence(timeout)).wait()
 
-    def _check(self, tensor: torch.Tensor, argument: str) -> None:
+    def _rows(self, rows: torch.Tensor | list[int]) -> tuple[torch.Tensor, Kind]:
+        """Their indices, all of which are here, and what they are together."""
+        indices = _indices(rows)
+        if not self._kind.shape:
+            raise IndexError("a tensor without dimensions has no rows")
+        outside = indices[(indices < 0) | (indices >= len(self))]
+        if len(outside) > 0:
+            raise IndexError(f"row {int(outside[0])} is not in a tensor of {len(self)} rows")
+        return indices, Kind(self.dtype, (len(indices), *self._kind.shape[1:]))
+
+    def _check(self, tensor: torch.Tensor, argument: str, kind: Kind) -> None:
         check_tensor(argument, tensor)
-        if kind_of(tensor) != self._kind:
+        if kind_of(tensor) != kind:
             raise ValueError(
                 f"{argument} has shape {tuple(tensor.shape)} and dtype {tensor.dtype}; "
-                f"{self._name!r} there has {tuple(self.shape)} and {self.dtype}"
+                f"{self._name!r} there has {kind.shape} and {kind.dtype}"
             )
+
+
+def _check_notify(notify: int | None) -> None:
+    if notify is not None and notify < 1:
+        raise ValueError(f"notify={notify}; give 1 or more")
 
 
 def _indices(rows: torch.Tensor | list[int]) -> torch.Tensor:
