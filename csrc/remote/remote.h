@@ -143,6 +143,7 @@ class Remote final : public Responder {
   Result<std::string> answer_revoke(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_forget(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_allocate(const SessionPtr& session, const TaggedFields& asked);
+  Result<std::string> answer_update(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_post(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_ended(const SessionPtr& session, const TaggedFields& asked);
   // What one who opens it is told; nothing: not now.
@@ -177,6 +178,9 @@ class Remote final : public Responder {
   template <typename Make>
   WorkPtr start(const OpenedPtr& opened, const void* data, uint64_t bytes, int64_t timeout_ms,
                 Make make);
+  // use: that of what is open, which the transfer holds until it has ended.
+  WorkPtr submit(const OpenedPtr& opened, std::shared_ptr<Opened::Use> use,
+                 std::unique_ptr<Transfer> transfer, int64_t timeout_ms);
   struct Mine {
     LocalSlice slice;
     std::shared_ptr<const void> in_use{};  // what must be held until the transfer has ended

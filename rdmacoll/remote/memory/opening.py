@@ -191,8 +191,7 @@ class RemoteTensor:
         own sums. Once it is shared only fetch_add and compare_swap may change it; all may read it.
         timeout: in seconds; where it has passed, the element may have changed. Any thread.
         Raises TypeError for another dtype, ValueError for several elements, for a value that does
-        not fit, and for a tensor that is for reading; NotImplementedError where the owner is
-        reached over verbs; TimeoutError, RevokedError, PeerError.
+        not fit, and for a tensor that is for reading; TimeoutError, RevokedError, PeerError.
         """
         return self.fetch_add_async(value, timeout).wait()
 
