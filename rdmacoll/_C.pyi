@@ -142,6 +142,15 @@ class RemoteOpened:
     def write(
         self, offset: int, data: torch.Tensor, notify: int, timeout_s: float
     ) -> RemoteWork: ...
+    def write_rows(
+        self,
+        offset: int,
+        row_bytes: int,
+        rows: torch.Tensor,
+        values: torch.Tensor,
+        notify: int,
+        timeout_s: float,
+    ) -> RemoteWork: ...
     def fetch_add(self, offset: int, operand: int, timeout_s: float) -> RemoteWork: ...
     def compare_swap(
         self, offset: int, expected: int, desired: int, timeout_s: float

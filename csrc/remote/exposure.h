@@ -56,6 +56,12 @@ class Exposure {
     openings_.push_back(opening);
     return opening.line;
   }
+  bool is_open(const SessionPtr& session, uint64_t number) const {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(openings_, [&](const Opening& opening) {
+      return opening.session == session && opening.number == number;
+    });
+  }
   // Of this number, or all of the session. Their writers write no more.
   void close(const SessionPtr& session, std::optional<uint64_t> number) {
     const std::lock_guard lock(mutex_);

@@ -20,6 +20,7 @@ inline constexpr const char* kClose = "close";  // an opening
 inline constexpr const char* kRevoke = "revoke";  // to who has opened: read and write no more
 inline constexpr const char* kForget = "forget";  // to who has opened: close the memory
 inline constexpr const char* kFence = "fence";    // what was written before is there
+inline constexpr const char* kUpdate = "update";  // a word -> what it was before
 inline constexpr const char* kPost = "post";      // a letter -> why not yet, in people's words; ""
 inline constexpr const char* kAllocate = "allocate";  // memory -> as of an open; "": none is lent
 inline constexpr const char* kFree = "free";          // what was allocated
@@ -38,6 +39,9 @@ inline constexpr const char* kVersions = "versions";
 inline constexpr const char* kLine = "line";      // of the owner's, in which it is notified
 inline constexpr const char* kStopLine = "stop";  // of the opener's, in which it is told to stop
 inline constexpr const char* kMeta = "meta";
+inline constexpr const char* kOperand = "operand";    // of an update
+inline constexpr const char* kExpected = "expected";  // the same; none: it adds
+inline constexpr const char* kBefore = "before";
 inline constexpr const char* kWho = "who";  // asks, for people
 
 }  // namespace fields

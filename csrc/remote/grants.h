@@ -37,6 +37,12 @@ class Grants {
     const std::lock_guard lock(mutex_);
     return grants_.emplace(Key{grant->to, number}, grant).second;
   }
+  // nullptr: there is none of this number for that process.
+  GrantPtr find(const SessionPtr& to, uint64_t number) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = grants_.find({to, number});
+    return found == grants_.end() ? nullptr : found->second;
+  }
   // Held no more.
   void end(const SessionPtr& to, uint64_t number, Grant::State how) {
     GrantPtr ended;  // freed outside the lock: with it may go its memory

@@ -132,6 +132,7 @@ Result<std::string> Remote::answer(const SessionPtr& session, const std::string&
   if (what == fields::kRevoke) return answer_revoke(session, asked.value());
   if (what == fields::kForget) return answer_forget(session, asked.value());
   if (what == fields::kAllocate) return answer_allocate(session, asked.value());
+  if (what == fields::kUpdate) return answer_update(session, asked.value());
   if (what == fields::kPost) return answer_post(session, asked.value());
   if (what == fields::kFree || what == fields::kTaken || what == fields::kRefused ||
       what == fields::kUnpost) {

@@ -119,6 +119,9 @@ class Remote final : public Responder {
   // notify: 0: it is not.
   WorkPtr write(const OpenedPtr& opened, uint64_t offset, const void* data, uint64_t bytes,
                 uint64_t notify, int64_t timeout_ms);
+  // Ranges, as of read(), from the bytes that begin at `data`. No two of them overlap there.
+  WorkPtr write(const OpenedPtr& opened, const void* data, uint64_t bytes,
+                std::vector<MovedRange> ranges, uint64_t notify, int64_t timeout_ms);
   // Changes the word at the offset in one step, whoever else updates it. before: what was there; is
   // set when the work ends well. A work that ends otherwise may have changed it.
   WorkPtr update(const OpenedPtr& opened, uint64_t offset, const Update& update,
@@ -141,6 +144,7 @@ class Remote final : public Responder {
   Result<std::string> answer_revoke(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_forget(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_allocate(const SessionPtr& session, const TaggedFields& asked);
+  Result<std::string> answer_update(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_post(const SessionPtr& session, const TaggedFields& asked);
   Result<std::string> answer_ended(const SessionPtr& session, const TaggedFields& asked);
   // What one who opens it is told; nothing: not now.
@@ -175,6 +179,9 @@ class Remote final : public Responder {
   template <typename Make>
   WorkPtr start(const OpenedPtr& opened, const void* data, uint64_t bytes, int64_t timeout_ms,
                 Make make);
+  // use: that of what is open, which the transfer holds until it has ended.
+  WorkPtr submit(const OpenedPtr& opened, std::shared_ptr<Opened::Use> use,
+                 std::unique_ptr<Transfer> transfer, int64_t timeout_ms);
   struct Mine {
     LocalSlice slice;
     std::shared_ptr<const void> in_use{};  // what must be held until the transfer has ended

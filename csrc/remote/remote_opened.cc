@@ -9,8 +9,8 @@
 #include "csrc/base/check.h"
 #include "csrc/engine/session/fence.h"
 #include "csrc/engine/session/read_write.h"
-#include "csrc/engine/session/update_word.h"
 #include "csrc/remote/fields.h"
+#include "csrc/remote/refusals.h"
 #include "csrc/remote/remote.h"
 
 namespace rdmacoll {
@@ -18,11 +18,6 @@ namespace {
 
 // How soon one asks again for what is not exposed yet.
 constexpr std::chrono::milliseconds kLookAgain{2};
-
-Status bad_reply(const std::string& who) {
-  return Status(StatusCode::PeerFailed,
-                who + " has answered what makes no sense; install the same rdmacoll on both sides");
-}
 
 }  // namespace
 
@@ -195,47 +190,21 @@ Result<std::string> Remote::answer_forget(const SessionPtr& session, const Tagge
 
 namespace {
 
-WorkPtr ended(Status status) {
-  auto work = std::make_shared<Work>();
-  static_cast<void>(work->finish(std::move(status)));  // it has no callbacks yet
-  return work;
-}
-
-Status out_of_range(const Opened& opened, uint64_t offset, uint64_t bytes) {
-  return Status(StatusCode::InvalidArgument, std::to_string(bytes) + " bytes from byte " +
-                                                 std::to_string(offset) + " on are not in '" +
-                                                 opened.info.name + "', which has " +
-                                                 std::to_string(opened.info.bytes));
-}
-
-bool holds(const Opened& opened, uint64_t offset, uint64_t bytes) {
-  return offset <= opened.info.bytes && bytes <= opened.info.bytes - offset;
-}
-
-Status check_writable(const Opened& opened) {
-  if (opened.info.is_writable) return Status();
-  return Status(StatusCode::InvalidArgument,
-                "'" + opened.info.name + "' of " + opened.who +
-                    " is for reading; its owner may expose it with access=\"rw\"");
-}
-
-Status check_word(const Opened& opened, uint64_t offset) {
-  if (!holds(opened, offset, kWordBytes)) return out_of_range(opened, offset, kWordBytes);
-  if ((opened.as.offset + offset) % kWordBytes != 0) {
-    return Status(StatusCode::InvalidArgument,
-                  "byte " + std::to_string(offset) + " of '" + opened.info.name +
-                      "' is not aligned to eight bytes in its owner's memory, as what is updated "
-                      "must be; expose a tensor that begins there on a multiple of eight");
+// The counter is the newest then; 0: none is taken.
+Status take_notification(Opened& opened, uint64_t counter) {
+  if (counter == 0) return Status();
+  if (!opened.as.line) {
+    return Status(StatusCode::Unsupported,
+                  opened.who + " takes notifications of " + std::to_string(kNotificationLines) +
+                      " openings of this process at a time, and others have them all; close some");
   }
-  const TransportInfo& by = opened.session->link().transport->info();
-  if (by.has_updates) return Status();
-  return Status(StatusCode::Unsupported,
-                opened.who + " is reached over " + by.name +
-                    ", which has no atomics that hold against those of the owner's own host; keep "
-                    "the word where all who update it reach it over shared memory or tcp");
+  if (opened.take_notification(counter)) return Status();
+  return Status(StatusCode::InvalidArgument, "notify=" + std::to_string(counter) +
+                                                 " is not larger than what '" + opened.info.name +
+                                                 "' was notified of before; count up");
 }
 
-// bytes: of the memory that they are read into.
+// bytes: of the memory of this process that they are in.
 Status check_ranges(const Opened& opened, uint64_t bytes, const std::vector<MovedRange>& ranges) {
   for (const MovedRange& range : ranges) {
     if (!holds(opened, range.theirs, range.bytes)) {
@@ -277,12 +246,17 @@ WorkPtr Remote::start(const OpenedPtr& opened, const void* data, uint64_t bytes,
   if (use == nullptr || !opened->session->failure().ok()) return ended(opened->why_not());
   Mine mine = local(use->memory->region, data, bytes);
   use->mine = std::move(mine.in_use);
-  std::unique_ptr<Transfer> transfer = make(mine.slice, use->memory->region);
+  return submit(opened, use, make(mine.slice, use->memory->region), timeout_ms);
+}
+
+WorkPtr Remote::submit(const OpenedPtr& opened, std::shared_ptr<Opened::Use> use,
+                       std::unique_ptr<Transfer> transfer, int64_t timeout_ms) {
   auto work = std::make_shared<Work>();
   transfer->work = work;
+  if (transfer->then != nullptr) transfer->then->work = work;
   transfer->asked_ns = context_.clock.now_ns();
   transfer->deadline_ns = transfer->asked_ns + timeout_ms * 1'000'000;
-  transfer->verdict = [opened, use] { return opened->failure(); };
+  transfer->verdict = [opened, use = std::move(use)] { return opened->failure(); };
   const Status submitted = context_.sessions.submit(*opened->session, std::move(transfer));
   return submitted.ok() ? work : ended(submitted);
 }
@@ -307,31 +281,22 @@ WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data
                       uint64_t notify, int64_t timeout_ms) {
   if (!holds(*opened, offset, bytes)) return ended(out_of_range(*opened, offset, bytes));
   if (const Status bad = check_writable(*opened); !bad.ok()) return ended(bad);
-  if (notify > 0 && !opened->as.line) {
-    return ended(Status(StatusCode::Unsupported,
-                        opened->who + " takes notifications of " +
-                            std::to_string(kNotificationLines) +
-                            " openings of this process at a time, and others have them all; close "
-                            "some"));
-  }
-  if (notify > 0 && !opened->take_notification(notify)) {
-    return ended(Status(StatusCode::InvalidArgument,
-                        "notify=" + std::to_string(notify) + " is not larger than what '" +
-                            opened->info.name + "' was notified of before; count up"));
-  }
+  if (const Status bad = take_notification(*opened, notify); !bad.ok()) return ended(bad);
   const Write::Notification notification{opened->as.line.value_or(0), notify};
   return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
     return std::make_unique<Write>(mine, theirs, opened->as.offset + offset, notification);
   });
 }
 
-WorkPtr Remote::update(const OpenedPtr& opened, uint64_t offset, const Update& update,
-                       std::shared_ptr<uint64_t> before, int64_t timeout_ms) {
+WorkPtr Remote::write(const OpenedPtr& opened, const void* data, uint64_t bytes,
+                      std::vector<MovedRange> ranges, uint64_t notify, int64_t timeout_ms) {
+  if (const Status bad = check_ranges(*opened, bytes, ranges); !bad.ok()) return ended(bad);
   if (const Status bad = check_writable(*opened); !bad.ok()) return ended(bad);
-  if (const Status bad = check_word(*opened, offset); !bad.ok()) return ended(bad);
-  return start(opened, nullptr, 0, timeout_ms, [&](LocalSlice, const Region& theirs) {
-    const RemoteSlice word{theirs.id, opened->as.offset + offset, kWordBytes};
-    return std::make_unique<UpdateWord>(word, update, std::move(before));
+  if (const Status bad = take_notification(*opened, notify); !bad.ok()) return ended(bad);
+  const Write::Notification notification{opened->as.line.value_or(0), notify};
+  return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
+    return std::make_unique<Write>(mine, theirs, opened->as.offset, std::move(ranges),
+                                   notification);
   });
 }
 

@@ -17,8 +17,9 @@ from .memory.devices import Device, device, lend
 from .memory.errors import PeerError, RevokedError
 from .memory.exposing import Exposure, empty, empty_like, expose
 from .memory.mailboxes import Mailbox, Outbox, mailbox, open_mailbox
-from .memory.opening import RemoteTensor, RemoteWork, address, open
+from .memory.opening import RemoteTensor, address, open
 from .memory.process import stats
+from .memory.works import RemoteWork
 from .placement.graph import Crossing
 from .placement.planning import Plan, plan
 from .placement.tracing import Trace, trace

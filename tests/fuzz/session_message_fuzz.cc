@@ -5,6 +5,7 @@
 #include "csrc/engine/session/message.h"
 #include "csrc/engine/session/session_note.h"
 #include "csrc/remote/fields.h"
+#include "csrc/remote/update_request.h"
 #include "tests/fuzz/target.h"
 
 namespace rdmacoll::fuzz {
@@ -23,10 +24,14 @@ std::vector<std::string> seeds() {
       {fields::kDo, fields::kOpen}, {fields::kName, "weights"}, {fields::kNumber, "17"}});
   const std::string told =
       encode(TaggedFields{{fields::kKey, std::string(20, 'k')}, {fields::kBytes, "4096"}});
+  const std::string update =
+      encode(fields_of(UpdateRequest{17, 4096, Update::compare_swap(1, ~uint64_t{0})}));
   return {written({.number = 1}, open),
+          written({.number = 3}, update),
           written({.number = 1, .kind = MessageHead::Kind::Reply}, told),
           written({.number = 2, .kind = MessageHead::Kind::Reply, .code = 1}, "no"),
-          written({}, ""), written({.kind = MessageHead::Kind::Close}, "")};
+          written({}, ""),
+          written({.kind = MessageHead::Kind::Close}, "")};
 }
 
 void run(const std::string& bytes) {
@@ -43,6 +48,10 @@ void run(const std::string& bytes) {
   RDMACOLL_CHECK(written(message->head, message->text) == slot);
   auto all = parse_tagged_fields(message->text);
   if (!all.ok()) return check_error(all.status());
+  if (const auto update = update_request_of(all.value())) {
+    const auto again = update_request_of(fields_of(*update));
+    RDMACOLL_CHECK(again && fields_of(*again) == fields_of(*update));
+  }
   for (const char* name : {fields::kNumber, fields::kOffset, fields::kBytes, fields::kLine}) {
     const std::string& text = field_of(all.value(), name);
     const auto number = number_of(all.value(), name);

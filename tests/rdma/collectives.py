@@ -37,6 +37,7 @@ MODULES = (
     *("test_all_reduce", "test_reduce", "test_broadcast", "test_all_gather", "test_gather_scatter"),
     *("test_reduce_scatter", "test_all_to_all", "test_barrier", "test_p2p", "test_coalesced"),
     *("test_async", "test_objects", "test_sparse", "test_groups", "test_remote"),
+    *("test_remote_rows", "test_remote_atomics"),
 )
 # Too slow where the processor is emulated: millions of elements of every type, thousands of calls,
 # torch's compiler. They say nothing of the transport that the others do not.

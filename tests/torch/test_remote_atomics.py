@@ -62,6 +62,28 @@ def test_a_counter_gives_each_number_once(dtype: torch.dtype) -> None:
 
 
 @distributed(*WORLDS, gloo_lacks=LACKS)
+def test_many_are_under_way_at_once() -> None:
+    with words("counter", [0, -1]) as (_, there):
+        mine: list[int] = []
+        if there is not None:
+            works = [there[0].fetch_add_async(1) for _ in range(ADDS)]
+            mine = [work.wait() for work in works]
+            assert all(work.done() for work in works)
+            assert [work.wait() for work in works] == mine
+        numbers = sorted(number for of_rank in gathered(mine) for number in of_rank)
+        assert numbers == list(range(ADDS * (me()[1] - 1)))
+        swaps: list[int] = []
+        if there is not None:
+            swap = there[1].compare_swap_async(-1, me()[0])
+            doubled = swap.future().then(lambda ended: 2 * ended.wait())
+            swaps = [swap.wait()]
+            assert doubled.wait() == 2 * swaps[0]
+        before = [number for of_rank in gathered(swaps) for number in of_rank]
+        assert before.count(-1) == 1
+        assert len({*before} - {-1}) == (1 if me()[1] > 2 else 0)
+
+
+@distributed(*WORLDS, gloo_lacks=LACKS)
 def test_a_lock_is_held_by_one() -> None:
     """What it guards is read and written back: two who held it would lose one of their writes."""
     rounds, me_there = 20, me()[0] + 1
@@ -123,6 +145,10 @@ def test_bad_input_changes_nothing() -> None:
                 there[0].compare_swap(4, -(1 << 63) - 1)
             with pytest.raises(ValueError, match="timeout=-1; give 0 seconds or more"):
                 there[0].fetch_add(1, timeout=-1)
+            with pytest.raises(ValueError, match=r"'words' with shape \(2,\) is not one element"):
+                there.compare_swap_async(4, 5)
+            with pytest.raises(TypeError, match="value is a str; give an integer"):
+                there[0].fetch_add_async("1")  # type: ignore[arg-type]
         if own is not None:
             with pytest.raises(ValueError, match=r"'words' with shape \(2,\) is not one element"):
                 own.fetch_add(..., 1)  # type: ignore[arg-type]
@@ -175,3 +201,8 @@ def test_revoked() -> None:
     dist.barrier()
     with pytest.raises(remote.RevokedError):
         there[0].fetch_add(1)
+    revoked = there[0].compare_swap_async(1, 2)
+    with pytest.raises(remote.RevokedError):
+        revoked.wait()
+    with pytest.raises(remote.RevokedError):
+        revoked.future().wait()

@@ -31,6 +31,7 @@ void bind_remote(pybind11::module_& module) {
       .def("read", &RemoteOpened::read)
       .def("read_rows", &RemoteOpened::read_rows)
       .def("write", &RemoteOpened::write)
+      .def("write_rows", &RemoteOpened::write_rows)
       .def("fetch_add",
            [](const RemoteOpened& self, uint64_t offset, uint64_t operand, double timeout_s) {
              return self.update(offset, Update::add(operand), timeout_s);

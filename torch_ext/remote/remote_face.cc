@@ -6,9 +6,11 @@
 
 #include <cmath>
 #include <mutex>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
+#include "csrc/remote/row_ranges.h"
 #include "torch_ext/base/interrupt.h"
 #include "torch_ext/base/process_life.h"
 #include "torch_ext/remote/remote_errors.h"
@@ -42,6 +44,10 @@ struct Faces {
 Faces& faces() {
   static Faces& of_process = *new Faces;  // threads may outlive what the process destroys
   return of_process;
+}
+
+std::span<const int64_t> indices(const at::Tensor& rows) {
+  return {rows.const_data_ptr<int64_t>(), static_cast<size_t>(rows.numel())};
 }
 
 template <typename Call>
@@ -104,25 +110,15 @@ std::unique_ptr<RemoteWork> RemoteOpened::read(uint64_t offset, const at::Tensor
                                       TransferLimit("the read of", opened_, timeout_ms));
 }
 
-// Neighbours that are wanted one after the other are one range.
 std::unique_ptr<RemoteWork> RemoteOpened::read_rows(uint64_t offset, uint64_t row_bytes,
                                                     const at::Tensor& rows, const at::Tensor& out,
                                                     double timeout_s) const {
   Check("read_rows").written(out, "out");
   face_->free_unused();
-  const int64_t* const wanted = rows.const_data_ptr<int64_t>();
-  std::vector<MovedRange> ranges;
-  for (int64_t i = 0; row_bytes > 0 && i < rows.numel(); ++i) {
-    const uint64_t theirs = offset + static_cast<uint64_t>(wanted[i]) * row_bytes;
-    if (!ranges.empty() && ranges.back().theirs + ranges.back().bytes == theirs) {
-      ranges.back().bytes += row_bytes;
-    } else {
-      ranges.push_back({theirs, static_cast<uint64_t>(i) * row_bytes, row_bytes});
-    }
-  }
   const int64_t timeout_ms = milliseconds(timeout_s);
   WorkPtr work =
-      face_->remote().read(opened_, out.data_ptr(), out.nbytes(), std::move(ranges), timeout_ms);
+      face_->remote().read(opened_, out.data_ptr(), out.nbytes(),
+                           ranges_to_read({offset, row_bytes}, indices(rows)), timeout_ms);
   return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), out},
                                       TransferLimit("the read of", opened_, timeout_ms));
 }
@@ -135,6 +131,21 @@ std::unique_ptr<RemoteWork> RemoteOpened::write(uint64_t offset, const at::Tenso
   WorkPtr work =
       face_->remote().write(opened_, offset, data.data_ptr(), data.nbytes(), notify, timeout_ms);
   return std::make_unique<RemoteWork>(face_, std::move(work), UsedByWork{shared_from_this(), data},
+                                      TransferLimit("the write to", opened_, timeout_ms));
+}
+
+std::unique_ptr<RemoteWork> RemoteOpened::write_rows(uint64_t offset, uint64_t row_bytes,
+                                                     const at::Tensor& rows,
+                                                     const at::Tensor& values, uint64_t notify,
+                                                     double timeout_s) const {
+  Check("write_rows").dense(values, "values");
+  face_->free_unused();
+  const int64_t timeout_ms = milliseconds(timeout_s);
+  WorkPtr work = face_->remote().write(opened_, values.data_ptr(), values.nbytes(),
+                                       ranges_to_write({offset, row_bytes}, indices(rows)), notify,
+                                       timeout_ms);
+  return std::make_unique<RemoteWork>(face_, std::move(work),
+                                      UsedByWork{shared_from_this(), values},
                                       TransferLimit("the write to", opened_, timeout_ms));
 }
 

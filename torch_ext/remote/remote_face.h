@@ -101,6 +101,10 @@ class RemoteOpened : public std::enable_shared_from_this<RemoteOpened> {
   // Rows of so many bytes each, of what begins at the offset: contiguous int64, all of them there.
   std::unique_ptr<RemoteWork> read_rows(uint64_t offset, uint64_t row_bytes, const at::Tensor& rows,
                                         const at::Tensor& out, double timeout_s) const;
+  // The same. Of a row that comes more than once, the last of its values is written.
+  std::unique_ptr<RemoteWork> write_rows(uint64_t offset, uint64_t row_bytes,
+                                         const at::Tensor& rows, const at::Tensor& values,
+                                         uint64_t notify, double timeout_s) const;
   // parts: bytes of a version, to bytes of `out`.
   std::unique_ptr<RemoteWork> snapshot(const at::Tensor& out, const std::vector<FromToBytes>& parts,
                                        uint64_t newer_than, double timeout_s) const;

@@ -1,6 +1,5 @@
-// Read and Write: ranges of a peer's region, into memory of this process, or one range from it; a
-// write may notify the peer, which then sees the data, too. Floor: engine/session. Thread: the
-// driver.
+// Read and Write: ranges of a peer's region, into memory of this process, or from it; a write may
+// notify the peer, which then sees the data, too. Floor: engine/session. Thread: the driver.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +40,12 @@ class Write final : public Transfer {
 
   Write(LocalSlice mine, const Region& theirs, uint64_t offset, Notification notification)
       : mover_(Direction::ToPeer, mine, theirs, offset),
+        bytes_(mine.bytes),
+        notification_(notification) {}
+  // Only these (mover.h). No two have a byte of the peer in common: nothing orders them.
+  Write(LocalSlice mine, const Region& theirs, uint64_t offset, std::vector<MovedRange> ranges,
+        Notification notification)
+      : mover_(Direction::ToPeer, mine, theirs, offset, std::move(ranges)),
         bytes_(mine.bytes),
         notification_(notification) {}
 

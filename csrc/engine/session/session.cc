@@ -212,9 +212,10 @@ bool Session::take_messages(std::vector<Completion>& finished, std::vector<Asked
     if (found == awaited_.end()) continue;  // it was not waited for any more
     Request& request = *found->second;
     const auto code = static_cast<StatusCode>(message->head.code);
-    const Status status = code == StatusCode::Ok ? Status() : Status(code, message->text);
+    const Status answered = code == StatusCode::Ok ? Status() : Status(code, message->text);
     request.reply = std::move(message->text);
-    finish(request, status, finished);
+    finish(request, request.verdict ? request.verdict(answered, request.reply) : answered,
+           finished);
     awaited_.erase(found);
   }
   return moved;

@@ -23,6 +23,8 @@ struct Request {
   std::string text;
   std::string reply{};
   int64_t deadline_ns = 0;
+  // How it ends, by how it was answered, and with what; nullptr: as it was answered.
+  std::function<Status(const Status& answered, const std::string& reply)> verdict{};
   FlightKind kind = FlightKind::Request;  // None: it is asked again, which is not noted
   SessionRecord record{};                 // the driver's
 };

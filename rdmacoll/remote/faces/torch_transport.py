@@ -20,8 +20,9 @@ import torch.distributed as dist
 
 from ..memory.checks import check_tensor, check_timeout
 from ..memory.exposing import Exposure, empty, expose
-from ..memory.opening import RemoteTensor, RemoteWork, address, open
+from ..memory.opening import RemoteTensor, address, open
 from ..memory.process import face
+from ..memory.works import RemoteWork, nothing
 from .alone import default_group_or_own
 from .descriptors import RdmaRemoteBuffer, Url, decode, encode
 from .torch_work import LEAST_WAIT, RdmaWork
@@ -267,7 +268,7 @@ class RdmaTransport(Transport):
         # Whoever is told of a write, by whatever way, must see it: so it ends with a fence.
         fence = there._opened.fence
         written = there.write_async(data, timeout=LIFETIME_S)
-        return RdmaWork(written, seconds, lambda: RemoteWork(fence(LIFETIME_S)))
+        return RdmaWork(written, seconds, lambda: RemoteWork(fence(LIFETIME_S), nothing))
 
     def _check_transfer(
         self, local_buffer: RdmaMemoryView, remote_buffer: RdmaRemoteBuffer, *, mutable: bool

@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from ..memory.checks import check_timeout
 from ..memory.futures import future_of
-from ..memory.opening import RemoteWork
+from ..memory.works import RemoteWork
 
 # Of a wait with a limit that may have passed: none at all means another one.
 LEAST_WAIT = timedelta(milliseconds=1)
@@ -26,9 +27,9 @@ class RdmaWork(dist.Work):
 
     def __init__(
         self,
-        work: RemoteWork | None,
+        work: RemoteWork[Any] | None,
         timeout: float,
-        then: Callable[[], RemoteWork] | None = None,
+        then: Callable[[], RemoteWork[Any]] | None = None,
     ) -> None:
         super().__init__()
         self._lock = threading.Lock()  # what follows
@@ -37,7 +38,7 @@ class RdmaWork(dist.Work):
         self._future: torch.futures.Future[list[torch.Tensor]] | None = None
         self._timeout = timeout
 
-    def _current(self) -> RemoteWork | None:
+    def _current(self) -> RemoteWork[Any] | None:
         """The second work, if the first has ended well."""
         with self._lock:
             work, then = self._work, self._then
@@ -89,7 +90,7 @@ class RdmaWork(dist.Work):
             return self._future
 
 
-def _failure(work: RemoteWork) -> Exception | None:
+def _failure(work: RemoteWork[Any]) -> Exception | None:
     try:
         work.wait()
     except Exception as error:

@@ -7,9 +7,9 @@ import torch.distributed as dist
 
 from .checks import check_access, check_name, check_tensor, check_timeout
 from .kind import kind_of, kind_to_make
-from .opening import RemoteWork
 from .process import face
 from .words import check_word, from_word, to_word
+from .works import RemoteWork, nothing
 
 
 def empty(
@@ -61,12 +61,12 @@ class Exposure:
         self.wait_notify_async(at_least, timeout).wait()
         return self.notified
 
-    def wait_notify_async(self, at_least: int, timeout: float = 60.0) -> RemoteWork:
+    def wait_notify_async(self, at_least: int, timeout: float = 60.0) -> RemoteWork[None]:
         """The same as a work."""
         check_timeout(timeout)
         if at_least < 1:
             raise ValueError(f"at_least={at_least}; writes are notified of from 1 on")
-        return RemoteWork(self._face.wait_notified(self.name, at_least, timeout))
+        return RemoteWork(self._face.wait_notified(self.name, at_least, timeout), nothing)
 
     def fetch_add(self, index: int | tuple[int, ...], value: int) -> int:
         """The owner's own RemoteTensor.fetch_add: adds to tensor[index], returns what it was.

@@ -16,8 +16,9 @@ import torch.distributed as dist
 from .checks import check_name, check_tensor, check_timeout
 from .errors import PeerError
 from .kind import decode, kind_of
-from .opening import DEFAULT_TIMEOUT_S, Owner, RemoteTensor, RemoteWork, owner_of
+from .opening import DEFAULT_TIMEOUT_S, Owner, RemoteTensor, owner_of
 from .process import face
+from .works import RemoteWork, nothing
 
 
 class Mailbox:
@@ -54,7 +55,9 @@ class Outbox:
         self._owner = owner
         self._face = face(group)
         self._lock = threading.Lock()
-        self._copies: list[tuple[RemoteWork, torch.Tensor]] = []  # posted, and what they lie in
+        self._copies: list[
+            tuple[RemoteWork[None], torch.Tensor]
+        ] = []  # posted, and what they lie in
 
     def put(self, tensor: torch.Tensor, timeout: float = DEFAULT_TIMEOUT_S) -> None:
         """Posts the tensor, and waits until the receiver has it.
@@ -66,7 +69,9 @@ class Outbox:
         """
         self.put_async(tensor, timeout).wait()
 
-    def put_async(self, tensor: torch.Tensor, timeout: float = DEFAULT_TIMEOUT_S) -> RemoteWork:
+    def put_async(
+        self, tensor: torch.Tensor, timeout: float = DEFAULT_TIMEOUT_S
+    ) -> RemoteWork[None]:
         """The same as a work, once the letter is in the mailbox.
 
         A tensor in memory of remote.empty() must not be changed before it has ended.
@@ -82,10 +87,11 @@ class Outbox:
             self._copies.append((work, copy))
         return work
 
-    def _post(self, tensor: torch.Tensor, where: torch.Tensor, timeout: float) -> RemoteWork:
+    def _post(self, tensor: torch.Tensor, where: torch.Tensor, timeout: float) -> RemoteWork[None]:
         meta = kind_of(tensor).encode()
         to = self._owner
-        return RemoteWork(self._face.post(to.address, to.who, self.name, where, meta, timeout))
+        work = self._face.post(to.address, to.who, self.name, where, meta, timeout)
+        return RemoteWork(work, nothing)
 
     def _memory_for(self, size_bytes: int) -> torch.Tensor:
         """That of a tensor which was taken; one that was not, in time, may still be read."""

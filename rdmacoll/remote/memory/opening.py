@@ -11,45 +11,15 @@ import torch
 import torch.distributed as dist
 
 from .checks import check_name, check_tensor, check_timeout
-from .futures import future_of
 from .kind import Kind, decode, kind_of
 from .process import backend, face
 from .words import check_word, from_word, to_word
+from .works import RemoteWork, nothing
 
 if TYPE_CHECKING:
     from ... import _C
 
 DEFAULT_TIMEOUT_S = 60.0
-
-
-class RemoteWork:
-    """A read, a write or a wait in flight. It keeps its tensor until it has ended."""
-
-    def __init__(self, work: _C.RemoteWork, result: torch.Tensor | None = None) -> None:
-        self._work = work
-        self._result = result
-
-    def done(self) -> bool:
-        """Whether it has ended, well or not. Somebody waits, or a thread of rdmacoll drives it."""
-        return self._work.done()
-
-    def wait(self, timeout: float | None = None) -> torch.Tensor | None:
-        """Waits for its end; returns the tensor that was read into.
-
-        timeout: in seconds, of this wait alone; the work stays in flight, and may use its tensor.
-        Raises TimeoutError, RevokedError, PeerError. Any thread.
-        """
-        if timeout is not None:
-            check_timeout(timeout)
-        self._work.wait(-1.0 if timeout is None else timeout)
-        return self._result
-
-    def future(self) -> torch.futures.Future[torch.Tensor | None]:
-        """What wait() returns or raises, as a future of torch; a new one every time.
-
-        Its callbacks run in a thread of rdmacoll's, within a millisecond or two of the work's end.
-        """
-        return future_of(self.done, self.wait, self.wait)
 
 
 class RemoteTensor:
@@ -117,19 +87,16 @@ class RemoteTensor:
         subscribe() are for whole versions. timeout: in seconds. Any thread.
         Raises ValueError for another `out`, TimeoutError, RevokedError, PeerError.
         """
-        result = self.read_async(out, timeout).wait()
-        assert result is not None
-        return result
+        return self.read_async(out, timeout).wait()
 
     def read_async(
         self, out: torch.Tensor | None = None, timeout: float = DEFAULT_TIMEOUT_S
-    ) -> RemoteWork:
+    ) -> RemoteWork[torch.Tensor]:
         """The same as a work, whose wait() returns the tensor."""
         check_timeout(timeout)
-        if out is None:
-            out = torch.empty(self.shape, dtype=self.dtype)
-        self._check(out, "out")
-        return RemoteWork(self._opened.read(self._offset, out, timeout), out)
+        into = torch.empty(self.shape, dtype=self.dtype) if out is None else out
+        self._check(into, "out", self._kind)
+        return RemoteWork(self._opened.read(self._offset, into, timeout), lambda: into)
 
     def read_rows(
         self,
@@ -142,30 +109,21 @@ class RemoteTensor:
         rows: integers, each of which may come more than once. Raises TypeError for others, and
         IndexError for one that is no row of this tensor, before anything is read; else as read().
         """
-        result = self.read_rows_async(rows, out, timeout).wait()
-        assert result is not None
-        return result
+        return self.read_rows_async(rows, out, timeout).wait()
 
     def read_rows_async(
         self,
         rows: torch.Tensor | list[int],
         out: torch.Tensor | None = None,
         timeout: float = DEFAULT_TIMEOUT_S,
-    ) -> RemoteWork:
+    ) -> RemoteWork[torch.Tensor]:
         """The same as a work, whose wait() returns the rows."""
         check_timeout(timeout)
-        wanted = _indices(rows)
-        if not self._kind.shape:
-            raise IndexError("a tensor without dimensions has no rows")
-        outside = wanted[(wanted < 0) | (wanted >= len(self))]
-        if len(outside) > 0:
-            raise IndexError(f"row {int(outside[0])} is not in a tensor of {len(self)} rows")
-        kind = Kind(self.dtype, (len(wanted), *self._kind.shape[1:]))
-        if out is None:
-            out = torch.empty(kind.shape, dtype=self.dtype)
-        RemoteTensor(self._opened, kind, 0, self._name)._check(out, "out")
-        work = self._opened.read_rows(self._offset, self._kind.row_bytes, wanted, out, timeout)
-        return RemoteWork(work, out)
+        wanted, kind = self._rows(rows)
+        into = torch.empty(kind.shape, dtype=self.dtype) if out is None else out
+        self._check(into, "out", kind)
+        work = self._opened.read_rows(self._offset, self._kind.row_bytes, wanted, into, timeout)
+        return RemoteWork(work, lambda: into)
 
     def write(
         self,
@@ -187,13 +145,44 @@ class RemoteTensor:
         data: torch.Tensor,
         notify: int | None = None,
         timeout: float = DEFAULT_TIMEOUT_S,
-    ) -> RemoteWork:
+    ) -> RemoteWork[None]:
         """The same as a work; `data` must not be changed before it has ended."""
         check_timeout(timeout)
-        self._check(data, "data")
-        if notify is not None and notify < 1:
-            raise ValueError(f"notify={notify}; give 1 or more")
-        return RemoteWork(self._opened.write(self._offset, data, notify or 0, timeout))
+        self._check(data, "data", self._kind)
+        _check_notify(notify)
+        return RemoteWork(self._opened.write(self._offset, data, notify or 0, timeout), nothing)
+
+    def write_rows(
+        self,
+        rows: torch.Tensor | list[int],
+        values: torch.Tensor,
+        notify: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        """Writes these rows: values[i] to row rows[i]. All are written at once.
+
+        Of a row that comes more than once, the last of its values is there in the end. rows: as of
+        read_rows(), with its errors. values: as read_rows() returns them. The others as of write(),
+        with its errors: with notify= the owner sees the number once it sees all of the rows.
+        """
+        self.write_rows_async(rows, values, notify, timeout).wait()
+
+    def write_rows_async(
+        self,
+        rows: torch.Tensor | list[int],
+        values: torch.Tensor,
+        notify: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+    ) -> RemoteWork[None]:
+        """The same as a work; `values` must not be changed before it has ended."""
+        check_timeout(timeout)
+        there, kind = self._rows(rows)
+        self._check(values, "values", kind)
+        _check_notify(notify)
+        work = self._opened.write_rows(
+            self._offset, self._kind.row_bytes, there, values, notify or 0, timeout
+        )
+        return RemoteWork(work, nothing)
 
     def fetch_add(self, value: int, timeout: float = DEFAULT_TIMEOUT_S) -> int:
         """Adds to this element in one step, whoever else does, and returns what it was before.
@@ -202,40 +191,66 @@ class RemoteTensor:
         own sums. Once it is shared only fetch_add and compare_swap may change it; all may read it.
         timeout: in seconds; where it has passed, the element may have changed. Any thread.
         Raises TypeError for another dtype, ValueError for several elements, for a value that does
-        not fit, and for a tensor that is for reading; NotImplementedError where the owner is
-        reached over verbs; TimeoutError, RevokedError, PeerError.
+        not fit, and for a tensor that is for reading; TimeoutError, RevokedError, PeerError.
+        """
+        return self.fetch_add_async(value, timeout).wait()
+
+    def fetch_add_async(self, value: int, timeout: float = DEFAULT_TIMEOUT_S) -> RemoteWork[int]:
+        """The same as a work, whose wait() returns what it was before.
+
+        Several of one process are made in any order.
         """
         check_word(self._kind, self._name)
         check_timeout(timeout)
         operand = to_word("value", value, self.dtype)
-        return self._before(self._opened.fetch_add(self._offset, operand, timeout))
+        return self._updated(self._opened.fetch_add(self._offset, operand, timeout))
 
     def compare_swap(self, expected: int, desired: int, timeout: float = DEFAULT_TIMEOUT_S) -> int:
         """Sets this element to `desired` if it is `expected`, and returns what it was before.
 
         So it was set if `expected` comes back. Else as fetch_add().
         """
+        return self.compare_swap_async(expected, desired, timeout).wait()
+
+    def compare_swap_async(
+        self, expected: int, desired: int, timeout: float = DEFAULT_TIMEOUT_S
+    ) -> RemoteWork[int]:
+        """The same as a work, as fetch_add_async()."""
         check_word(self._kind, self._name)
         check_timeout(timeout)
         words = to_word("expected", expected, self.dtype), to_word("desired", desired, self.dtype)
-        return self._before(self._opened.compare_swap(self._offset, *words, timeout))
+        return self._updated(self._opened.compare_swap(self._offset, *words, timeout))
 
-    def _before(self, update: _C.RemoteWork) -> int:
-        RemoteWork(update).wait()
-        return from_word(update.result(), self.dtype)
+    def _updated(self, update: _C.RemoteWork) -> RemoteWork[int]:
+        return RemoteWork(update, lambda: from_word(update.result(), self.dtype))
 
     def fence(self, timeout: float = DEFAULT_TIMEOUT_S) -> None:
         """Waits until the owner sees all that this process has written there before."""
         check_timeout(timeout)
-        RemoteWork(self._opened.fence(timeout)).wait()
+        RemoteWork(self._opened.fence(timeout), nothing).wait()
 
-    def _check(self, tensor: torch.Tensor, argument: str) -> None:
+    def _rows(self, rows: torch.Tensor | list[int]) -> tuple[torch.Tensor, Kind]:
+        """Their indices, all of which are here, and what they are together."""
+        indices = _indices(rows)
+        if not self._kind.shape:
+            raise IndexError("a tensor without dimensions has no rows")
+        outside = indices[(indices < 0) | (indices >= len(self))]
+        if len(outside) > 0:
+            raise IndexError(f"row {int(outside[0])} is not in a tensor of {len(self)} rows")
+        return indices, Kind(self.dtype, (len(indices), *self._kind.shape[1:]))
+
+    def _check(self, tensor: torch.Tensor, argument: str, kind: Kind) -> None:
         check_tensor(argument, tensor)
-        if kind_of(tensor) != self._kind:
+        if kind_of(tensor) != kind:
             raise ValueError(
                 f"{argument} has shape {tuple(tensor.shape)} and dtype {tensor.dtype}; "
-                f"{self._name!r} there has {tuple(self.shape)} and {self.dtype}"
+                f"{self._name!r} there has {kind.shape} and {kind.dtype}"
             )
+
+
+def _check_notify(notify: int | None) -> None:
+    if notify is not None and notify < 1:
+        raise ValueError(f"notify={notify}; give 1 or more")
 
 
 def _indices(rows: torch.Tensor | list[int]) -> torch.Tensor:

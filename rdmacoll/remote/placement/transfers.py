@@ -19,8 +19,8 @@ from ..memory.checks import check_tensor, check_timeout
 from ..memory.errors import PeerError
 from ..memory.kind import Kind, kind_of
 from ..memory.mailboxes import mailbox, open_mailbox
-from ..memory.opening import RemoteWork
 from ..memory.process import face
+from ..memory.works import RemoteWork
 from .slots import SlotLayout, SlotReceiver, SlotSender, Tensors, left
 
 LOOK_S = 1.0  # so often who waits for a letter looks whether its sender is still there
@@ -63,7 +63,7 @@ class Sender(_End):
         self._outbox = open_mailbox(_mail_name(name), to, at, group)
         self._slots = SlotSender(name, group)
         self._group = group
-        self._posted: list[RemoteWork] = []  # and not yet taken
+        self._posted: list[RemoteWork[None]] = []  # and not yet taken
         self._mailed = 0
 
     @property

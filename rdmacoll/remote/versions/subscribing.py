@@ -18,8 +18,9 @@ import torch.distributed as dist
 from ..memory.checks import check_name, check_timeout
 from ..memory.errors import PeerError
 from ..memory.kind import decode
-from ..memory.opening import DEFAULT_TIMEOUT_S, Owner, RemoteTensor, RemoteWork, open_raw, owner_of
+from ..memory.opening import DEFAULT_TIMEOUT_S, Owner, RemoteTensor, open_raw, owner_of
 from ..memory.process import backend, face
+from ..memory.works import RemoteWork, nothing
 from .parts import Part
 from .reading import Reading
 from .sharding import State, form_of, like, mesh_of, on_all, part_of
@@ -144,7 +145,7 @@ class Subscription:
             }
             for owner, work in works.items():
                 with _naming(self._owners[owner]):
-                    RemoteWork(work).wait()
+                    RemoteWork(work, nothing).wait()
                 reading.versions[owner] = work.result() or reading.versions[owner]
         except BaseException as error:
             self._reading = None  # what is under way may write to its memory still

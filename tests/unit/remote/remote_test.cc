@@ -8,7 +8,6 @@
 #include <atomic>
 #include <barrier>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,40 +45,6 @@ TEST_P(RemoteTest, ReadsWhatIsExposed) {
     EXPECT_NE(outside.message().find("'w', which has 100000"), std::string::npos);
     const Status refused = p.wait(p.remote().write(w, 0, part.data(), 16, 0, kSoonMs));
     EXPECT_EQ(refused.code(), StatusCode::InvalidArgument);
-    p.meet();
-  });
-}
-
-// Of a table of rows, some, in any order, and one of them twice.
-TEST_P(RemoteTest, ReadsRangesSideBySide) {
-  constexpr uint64_t kRows = 600;
-  constexpr uint64_t kWords = 9;
-  run(2, [&](RemoteProcess& p) {
-    if (p.rank() == 0) {
-      const auto memory = p.memory(8 * kRows * kWords, Others::OnlyRead);
-      auto* const words = reinterpret_cast<uint64_t*>(memory->data());
-      for (uint64_t i = 0; i < kRows * kWords; ++i) words[i] = i;
-      p.expose({.name = "table", .bytes = 8 * kRows * kWords}, memory, 0);
-      p.meet();
-      return;
-    }
-    const auto opened = p.open("table", 0);
-    std::vector<uint64_t> got(kRows * kWords, 0);
-    std::vector<MovedRange> ranges;
-    for (uint64_t i = 0; i < kRows; ++i) {
-      ranges.push_back({i * 7 % (kRows - 1) * 8 * kWords, i * 8 * kWords, 8 * kWords});
-    }
-    p.good(p.remote().read(opened, got.data(), 8 * got.size(), ranges, kSoonMs));
-    for (uint64_t i = 0; i < got.size(); ++i) {
-      ASSERT_EQ(got[i], i / kWords * 7 % (kRows - 1) * kWords + i % kWords) << i;
-    }
-    p.good(p.remote().read(opened, got.data(), 8 * got.size(), {}, kSoonMs));
-    const auto bad = [&](MovedRange range) {
-      return p.wait(p.remote().read(opened, got.data(), 8 * got.size(), {range}, kSoonMs)).code();
-    };
-    EXPECT_EQ(bad({8 * (kRows * kWords - 1), 0, 16}), StatusCode::InvalidArgument);
-    EXPECT_EQ(bad({0, 8 * (kRows * kWords - 1), 16}), StatusCode::InvalidArgument);
-    EXPECT_EQ(bad({0, 0, 0}), StatusCode::InvalidArgument);
     p.meet();
   });
 }
