@@ -34,21 +34,19 @@ TEST(SendQueue, ManyFramesLeaveInOneCall) {
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
   const UniqueFd in(ends[0]), far(ends[1]);
   Wire wire;
-  const std::string payload = letters(64), body(kSignalHeadBytes, 's');
-  for (uint32_t i = 0; i < SendQueue::kFramesAtOnce; i += 2) {
+  const std::string payload = letters(64);
+  for (uint32_t i = 0; i < SendQueue::kFramesAtOnce; ++i) {
     EXPECT_FALSE(wire.out.fills_a_call());
-    wire.push_signal(body);
     wire.push_put(payload, 0, i + 1);
   }
   EXPECT_TRUE(wire.out.fills_a_call());
-  wire.push_signal(body);
+  wire.push_put(payload, 0, SendQueue::kFramesAtOnce + 1);
   EXPECT_EQ(wire.out.write(far.get()), SendQueue::Wrote::All);
   std::string message(1 << 16, '\0');
   const auto receive = [&] { return ::recv(in.get(), message.data(), message.size(), 0); };
-  const size_t signal_bytes = sizeof(FrameHead) + body.size();
-  const size_t put_bytes = sizeof(FrameHead) + payload.size();
-  EXPECT_EQ(receive(), SendQueue::kFramesAtOnce / 2 * ssize_t(signal_bytes + put_bytes));
-  EXPECT_EQ(receive(), ssize_t(signal_bytes));
+  const auto put_bytes = static_cast<ssize_t>(sizeof(FrameHead) + payload.size());
+  EXPECT_EQ(receive(), SendQueue::kFramesAtOnce * put_bytes);
+  EXPECT_EQ(receive(), put_bytes);
   EXPECT_EQ(receive(), -1);
 }
 

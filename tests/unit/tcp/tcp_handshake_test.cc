@@ -103,7 +103,8 @@ TEST(TcpHandshake, AnotherVersionIsNamedOnBothSides) {
   EXPECT_EQ(ends.acceptor_hears(text(greeting)), Next::Failed);
   EXPECT_TRUE(says(ends.acceptor,
                    "it speaks version 7 of rdmacoll's tcp protocol, this process "
-                   "version 4; install the same rdmacoll on all hosts"));
+                   "version " +
+                       std::to_string(kWireVersion) + "; install the same rdmacoll on all hosts"));
   Answer answer = answer_of(ends.acceptor.take_reply());
   EXPECT_EQ(answer.verdict, Verdict::OtherVersion);
   answer.version = 9;  // as the other one's would be
