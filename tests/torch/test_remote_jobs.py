@@ -74,3 +74,49 @@ def test_another_job_reads_and_writes_by_address(tmp_path: Path) -> None:
             assert "refused: " in output and "secret" in output, output
     output, _ = owner.communicate(timeout=LIMIT_S)
     assert owner.returncode == 0, output
+
+
+SHARDED = """
+import sys, pathlib, torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
+from rdmacoll import remote
+dist.init_process_group("rdma")
+folder = pathlib.Path(sys.argv[1])
+mesh = init_device_mesh("cpu", (2,))
+state = {"x": distribute_tensor(torch.arange(21.0).view(7, 3), mesh, [Shard(0)])}
+published = remote.publish(state, "net")
+published.update()
+if dist.get_rank() == 1:
+    (folder / "new").write_text(remote.address())
+    (folder / "new").rename(folder / "address")
+    done = remote.expose(remote.empty(1, access="rw"), "done", access="rw")
+    done.wait_notify(1)
+dist.barrier()
+published.close()
+"""
+READER_OF_ALL = """
+import sys, pathlib, torch, torch.distributed as dist
+from rdmacoll import remote
+dist.init_process_group("rdma")
+at = pathlib.Path(sys.argv[1], "address").read_text()
+there = remote.subscribe("net", at=at)
+assert torch.equal(there.read(newer=True)["x"], torch.arange(21.0).view(7, 3))
+try:
+    there.read(newer=True, timeout=0.05)
+except TimeoutError as error:
+    assert "rank 0 of the owner's job had none" in str(error), error
+    remote.open("done", at=at).write(torch.ones(1), notify=1)
+"""
+
+
+def test_a_state_that_is_sharded_there_is_read_by_the_address_of_one(tmp_path: Path) -> None:
+    shared = secret(tmp_path, "shared")
+    trainer = job(SHARDED, 2, shared, str(tmp_path))
+    end = time.monotonic() + LIMIT_S
+    while not (tmp_path / "address").exists() and trainer.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    for started in (job(READER_OF_ALL, 1, shared, str(tmp_path)), trainer):
+        output, _ = started.communicate(timeout=LIMIT_S)
+        assert started.returncode == 0, output

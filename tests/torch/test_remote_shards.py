@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,7 +15,6 @@ from cases import me
 from harness import distributed
 from models import FEATURES, net
 from test_remote import LACKS
-from test_remote_jobs import LIMIT_S, job, secret
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
@@ -91,6 +89,12 @@ def sharded(
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def assert_holds(module: nn.Module, whole: dict[str, torch.Tensor]) -> None:
+    for name, tensor in module.state_dict().items():
+        got = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+        assert torch.equal(got, whole[name]), name
 
 
 def numbered(shape: tuple[int, ...]) -> torch.Tensor:
@@ -187,8 +191,7 @@ def test_placements_on_meshes_of_two_dimensions(dtype: torch.dtype) -> None:
         ways = {name: [placement if wholes[name].ndim == 2 else Shard(0)] for name in wholes}
         module = Holder(sharded({n: torch.zeros_like(w) for n, w in wholes.items()}, ours, **ways))
         assert there.load_into(module) == 1
-        for name, tensor in module.state_dict().items():
-            assert torch.equal(tensor.full_tensor(), wholes[name]), (name, placement)
+        assert_holds(module, wholes)
     dist.barrier()
     dist.barrier()
 
@@ -221,13 +224,11 @@ def test_fsdp_to_fsdp() -> None:
     dist.broadcast_object_list(got, src=0)
     assert there.load_into(model, newer=True) == 2
     assert not torch.equal(got[0]["head.weight"], expected["head.weight"])
-    for name, tensor in model.state_dict().items():
-        assert torch.equal(tensor.full_tensor(), got[0][name]), name
+    assert_holds(model, got[0])
     model(torch.ones(2, FEATURES).double()).sum().backward()  # it is as usable as before
     plain = net()
     assert there.load_into(plain) == 2
-    for name, tensor in plain.state_dict().items():
-        assert torch.equal(tensor, got[0][name]), name
+    assert_holds(plain, got[0])
     dist.barrier()
     dist.barrier()
 
@@ -259,13 +260,10 @@ def test_fsdp_over_tensor_parallelism() -> None:
         assert torch.equal(tensor, expected[name]), name
     for shape in ((2, 1), (1, 2)):
         other = net()
-        with torch.no_grad():
-            for parameter in other.parameters():
-                parameter.fill_(-1)
+        nn.utils.vector_to_parameters(torch.full((10_000,), -1.0), other.parameters())
         cut(other, torch.arange(trainers, trainers + 2).view(shape))
         assert there.load_into(other) == 1
-        for name, tensor in other.state_dict().items():
-            assert torch.equal(tensor.full_tensor(), expected[name]), name
+        assert_holds(other, expected)
     dist.barrier()
     dist.barrier()
 
@@ -283,8 +281,7 @@ def test_a_plain_state_into_a_sharded_module() -> None:
     if split()[2]:
         module = Holder(sharded(filled(0), ours))
         remote.subscribe("whole", on=0).load_into(module, newer=True)
-        for name, tensor in module.state_dict().items():
-            assert torch.equal(tensor.full_tensor(), whole[name]), name
+        assert_holds(module, whole)
     dist.barrier()
     dist.barrier()
 
@@ -359,49 +356,3 @@ def test_what_cannot_be_published() -> None:
     dist.barrier()
     with closing(published):
         pass
-
-
-TRAINER = """
-import sys, pathlib, torch, torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import Shard, distribute_tensor
-from rdmacoll import remote
-dist.init_process_group("rdma")
-folder = pathlib.Path(sys.argv[1])
-mesh = init_device_mesh("cpu", (2,))
-state = {"x": distribute_tensor(torch.arange(21.0).view(7, 3), mesh, [Shard(0)])}
-published = remote.publish(state, "net")
-published.update()
-if dist.get_rank() == 1:
-    (folder / "new").write_text(remote.address())
-    (folder / "new").rename(folder / "address")
-    done = remote.expose(remote.empty(1, access="rw"), "done", access="rw")
-    done.wait_notify(1)
-dist.barrier()
-published.close()
-"""
-READER = """
-import sys, pathlib, torch, torch.distributed as dist
-from rdmacoll import remote
-dist.init_process_group("rdma")
-at = pathlib.Path(sys.argv[1], "address").read_text()
-there = remote.subscribe("net", at=at)
-assert torch.equal(there.read(newer=True)["x"], torch.arange(21.0).view(7, 3))
-try:
-    there.read(newer=True, timeout=0.05)
-except TimeoutError as error:
-    assert "rank 0 of the owner's job had none" in str(error), error
-    remote.open("done", at=at).write(torch.ones(1), notify=1)
-"""
-
-
-def test_another_job_reads_by_the_address_of_one(tmp_path: Path) -> None:
-    shared = secret(tmp_path, "shared")
-    trainer = job(TRAINER, 2, shared, str(tmp_path))
-    end = time.monotonic() + LIMIT_S
-    while not (tmp_path / "address").exists() and trainer.poll() is None:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    for started in (job(READER, 1, shared, str(tmp_path)), trainer):
-        output, _ = started.communicate(timeout=LIMIT_S)
-        assert started.returncode == 0, output
