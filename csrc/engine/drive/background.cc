@@ -88,6 +88,7 @@ void Background::run() {
   std::unique_lock<std::mutex> lock(role_.mutex());
   while (!stopping_) {
     if (is_wanted() && role_.try_take_now()) {
+      patience.note_own(role_.turns());
       watch_ns = drive(lock) ? 0 : std::max(watch_ns, kWatchMinNs);
     } else if (watch_ns > 0 && !on_watch_) {
       watch_ns = watch(lock, watch_ns) ? std::min(2 * watch_ns, kWatchMaxNs) : 0;

@@ -26,11 +26,12 @@ class DriverRole {
   bool try_take() { return wanted_.load() == 0 && try_take_now(); }
   // The same, also where others are in take().
   bool try_take_now() {
-    if (taken_.load() || taken_.exchange(true)) return false;
+    if (!try_hold()) return false;
     turns_.store(turns() + 1, std::memory_order_relaxed);
-    note_owner(std::this_thread::get_id());
     return true;
   }
+  // For a round of a thread that waits for nothing, and will not come back for what follows.
+  bool try_take_in_passing() { return wanted_.load() == 0 && try_hold(); }
   // Waits for it; the present driver makes way.
   void take();
   // has_work(): whether anything is left to drive, or to be told by the next driver. The driver's.
@@ -43,7 +44,7 @@ class DriverRole {
     taken_.store(false);
   }
   bool is_taken() const { return taken_.load(); }
-  // How often it was taken.
+  // How often it was taken, but in passing.
   uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
 #ifndef NDEBUG
   bool is_mine() const { return owner_.load() == std::this_thread::get_id(); }
@@ -97,6 +98,11 @@ class DriverRole {
   std::mutex& mutex() { return mutex_; }
 
  private:
+  bool try_hold() {
+    if (taken_.load() || taken_.exchange(true)) return false;
+    note_owner(std::this_thread::get_id());
+    return true;
+  }
 #ifdef NDEBUG
   void note_owner(std::thread::id) {}
 #else

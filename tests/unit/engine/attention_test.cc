@@ -247,6 +247,18 @@ TEST_F(AttentionTest, WhoDrivesAloneNeedNotWait) {
   EXPECT_TRUE(patience.is_due(role.turns()));
 }
 
+// The linker's thread sends what it answers, and leaves the next request to others.
+TEST_F(AttentionTest, WhoDrivesInPassingIsNotWaitedFor) {
+  role.take();
+  patience.note_own(role.turns());
+  EXPECT_FALSE(role.try_take_in_passing()) << "another has it";
+  role.free(kNothingLeft);
+  EXPECT_TRUE(role.try_take_in_passing());
+  EXPECT_FALSE(role.try_take());
+  role.free(kNothingLeft);
+  EXPECT_FALSE(patience.is_due(role.turns()));
+}
+
 TEST_F(AttentionTest, IsWokenOnceByWhatWasSaidBefore) {
   come.drain();
   attention.wake();
