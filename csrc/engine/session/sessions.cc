@@ -144,7 +144,9 @@ Status Sessions::go_on(Meeting& meeting) {
     known_.name(peer, meeting.address);
     if (known->state != KnownSession::State::Open) {
       return Status(StatusCode::Timeout,
-                    meeting.name + " has not said yet whether the last session with it is closed");
+                    meeting.name +
+                        " has not said yet whether the last session with it is closed; its "
+                        "process may be stopped, or at work");
     }
     known->session()->set_name(meeting.name);  // the other had begun, too
     return Status();
