@@ -163,7 +163,8 @@ def _remote(dump: Dump) -> Iterator[str]:
             f"{reach}, for {dump.seconds_since(operation.queued_ns):.1f} s"
             + ("; behind others of the session" if operation.state == "queued" else "")
         )
-    ended = [one for one in dump.sessions.values() if one.ended]
+    # One that was closed, as nobody used it, is nobody's trouble.
+    ended = [one for one in dump.sessions.values() if one.ended and one.failure]
     for one in ended[-MOST_SHOWN:]:
         other = one.other or "any process"
         yield f"rank {dump.rank}: its session with {other} has ended: {one.failure}"

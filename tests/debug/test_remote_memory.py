@@ -53,6 +53,7 @@ def test_what_has_ended_is_not_shown() -> None:
 
 
 def test_who_is_gone_is_said() -> None:
+    assert "ended" not in said(reader(remote(1, "read"), ended=True, failure=""))
     text = said(reader(remote(1, "read", "failed"), ended=True, failure="rank 1 is gone: reset"))
     assert "rank 0: its session with rank 1 has ended: rank 1 is gone: reset" in text
 
