@@ -284,6 +284,7 @@ bool Session::has_ended(std::vector<Completion>& finished) {
   const Status ended = link_.transport->peer_status(link_.peer);
   if (ended.ok()) {
     if (!is_closed() || !outgoing_.empty() || take_submissions()) return false;
+    log_.closed();
     fail(failure(), finished);
     return true;
   }

@@ -333,7 +333,12 @@ TEST_P(RemoteTest, ASessionThatNobodyUsesIsClosedAndBegunAnew) {
         p.remote().close(x);
       }
       p.meet();
-      if (time == 0) until(0);
+      if (time == 0) {
+        until(0);
+        const auto sessions = p.recorder().snapshot().sessions;
+        const auto closed = std::ranges::find(sessions, true, &FlightSession::has_ended);
+        EXPECT_TRUE(closed != sessions.end() && closed->failure.empty());
+      }
       p.meet();
     }
   });
