@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 import torch
 import torch.distributed as dist
 from cases import me
 from harness import distributed
+from owned import OWNER, owned
 
 from rdmacoll import remote
 
 LACKS = "has no remote memory"
 WORLDS = (2, 3, 4)
-OWNER = 0
 ADDS = 200
 
 
-@contextlib.contextmanager
 def words(
     name: str, values: list[int], dtype: torch.dtype = torch.int64
-) -> Iterator[tuple[remote.Exposure | None, remote.RemoteTensor | None]]:
-    """The owner's exposure on the owner, and on all others what they open. Until all are done."""
-    if me()[0] == OWNER:
+) -> AbstractContextManager[tuple[remote.Exposure | None, remote.RemoteTensor | None]]:
+    def make() -> torch.Tensor:
         memory = remote.empty(len(values), dtype=dtype, access="rw")
-        memory.copy_(torch.tensor(values, dtype=dtype))
-        exposure = remote.expose(memory, name, access="rw")
-        yield exposure, None
-        dist.barrier()
-        exposure.revoke()
-    else:
-        yield None, remote.open(name, on=OWNER)
-        dist.barrier()
-    dist.barrier()
+        return memory.copy_(torch.tensor(values, dtype=dtype))
+
+    return owned(name, make)
 
 
 def gathered(mine: list[int]) -> list[list[int]]:

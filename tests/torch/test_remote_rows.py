@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 import torch
 import torch.distributed as dist
 from cases import me
 from harness import distributed
+from owned import OWNER, owned
 
 from rdmacoll import remote
 
 LACKS = "has no remote memory"
 WORLDS = (2, 3, 4)
-OWNER = 0
 ROWS, COLUMNS = 301, 67
 
 
-@contextlib.contextmanager
 def table(
     name: str, dtype: torch.dtype = torch.float32, access: str = "rw"
-) -> Iterator[tuple[remote.Exposure | None, remote.RemoteTensor | None]]:
-    """Zeros: exposed on the owner, and open on all others. Until all are done."""
-    if me()[0] == OWNER:
-        memory = remote.empty(ROWS, COLUMNS, dtype=dtype, access=access)
-        exposure = remote.expose(memory, name, access=access)
-        yield exposure, None
-        dist.barrier()
-        exposure.revoke()
-    else:
-        yield None, remote.open(name, on=OWNER)
-        dist.barrier()
-    dist.barrier()
+) -> AbstractContextManager[tuple[remote.Exposure | None, remote.RemoteTensor | None]]:
+    """Of zeros."""
+    return owned(name, lambda: remote.empty(ROWS, COLUMNS, dtype=dtype, access=access), access)
 
 
 def some(count: int, seed: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:

@@ -100,6 +100,7 @@ void ThreadProgress::notify(const News& news) {
   role_.note_work();
   if (news.caller_waits && !role_.runs_callbacks()) return;
   // What can leave at once leaves here, and a short message is through: nobody needs waking for it.
+  // Who starts a short operation comes back for its end, and is left what comes meanwhile.
   if (news.short_work != nullptr ? role_.try_take() : role_.try_take_in_passing()) {
     // What is no short operation may be set-up, which some transport sends in its poll() alone.
     driver_.round(news.short_work == nullptr ? Look::AtAll : Look::AtCheap);

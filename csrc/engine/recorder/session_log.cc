@@ -58,8 +58,4 @@ void SessionLog::ended(const Status& why) {
   if (session_ != 0) recorder_->session_ended(session_, why.message());
 }
 
-void SessionLog::closed() {
-  if (session_ != 0) recorder_->session_ended(session_, "");
-}
-
 }  // namespace rdmacoll

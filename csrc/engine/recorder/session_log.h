@@ -43,9 +43,8 @@ class SessionLog {
   // It begins at once, or with the end of another: nobody need ask the clock.
   void start_with_last(SessionRecord& record);
   void end(const SessionRecord& record, const Status& how);
-  // Only the first of these two counts.
+  // Ok: nobody used it any more. Only the first call counts.
   void ended(const Status& why);
-  void closed();  // nobody uses it any more
 
  private:
   const Clock* clock_ = nullptr;

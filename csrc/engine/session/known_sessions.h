@@ -70,7 +70,7 @@ class KnownSessions {
     KnownSession* const known = find(peer_of(session));
     return known != nullptr && known->session().get() == &session ? known : nullptr;
   }
-  void add(SessionPtr session, int64_t now_ns) {
+  void add(const SessionPtr& session, int64_t now_ns) {
     by_peer_.try_emplace(peer_of(*session), session, now_ns);
   }
   // Its process is known by that address, too.

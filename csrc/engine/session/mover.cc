@@ -64,7 +64,8 @@ bool Mover::advance(const Way& way) {
     if (is_mapped && bytes >= kCopiedBytes) break;
   }
   // Gets may wait for poll(), to leave together. The next round may be another thread's, and late.
-  if (bytes > 0 && direction_ == Direction::FromPeer) way.link.transport->poll();
+  const bool may_wait = !is_mapped && direction_ == Direction::FromPeer;
+  if (may_wait && bytes > 0) way.link.transport->poll();
   return collect(way) || moved;
 }
 

@@ -284,7 +284,7 @@ bool Session::has_ended(std::vector<Completion>& finished) {
   const Status ended = link_.transport->peer_status(link_.peer);
   if (ended.ok()) {
     if (!is_closed() || !outgoing_.empty() || take_submissions()) return false;
-    log_.closed();
+    log_.ended(Status());  // that is no failure
     fail(failure(), finished);
     return true;
   }

@@ -94,13 +94,15 @@ void Sessions::hear(const Transports::Offer& offer) {
            meeting->path->peer == offer.peer;
   };
   auto found = std::ranges::find_if(meetings_, is_with);
-  const bool is_memory = note && note->kind == SessionNote::Kind::Memory;
-  if (!is_memory && note && offer.region == kNoRegion) {
+  const auto is = [&](SessionNote::Kind kind, bool with_region) {
+    return note && note->kind == kind && (offer.region != kNoRegion) == with_region;
+  };
+  if (is(SessionNote::Kind::Messages, false)) {
     if (found != meetings_.end()) (*found)->told = note->messages;
     if (KnownSession* const known = known_.find(peer)) known->session()->note_told(note->messages);
     return note_new();
   }
-  if (!is_memory || offer.region == kNoRegion || !may_begin_anew(peer)) {
+  if (!is(SessionNote::Kind::Memory, true) || !may_begin_anew(peer)) {
     if (offer.region != kNoRegion) offer.transport->close_region(offer.peer, offer.region);
     return;
   }

@@ -58,6 +58,7 @@ bool Sessions::advance(std::vector<Completion>& finished) {
     check_ends(finished);
   }
   bool moved = false;
+  bool is_one_closed = false;
   uint64_t in_flight = 0;
   std::vector<Asked> asked;
   for (const SessionPtr& session : driven_) {
@@ -65,6 +66,7 @@ bool Sessions::advance(std::vector<Completion>& finished) {
     moved |= session->advance(finished, of_session);
     for (Session::Asked& what : of_session) asked.push_back({session, std::move(what)});
     in_flight += session->in_flight();
+    is_one_closed |= session->is_closed();
     if (const auto sent = session->take_sent()) {
       const Link& link = session->link();
       // Where this cannot be said the other has ended.
@@ -72,9 +74,7 @@ bool Sessions::advance(std::vector<Completion>& finished) {
                                                      pack({SessionNote::Kind::Messages, *sent})));
     }
   }
-  if (std::ranges::any_of(driven_, [](const auto& session) { return session->is_closed(); })) {
-    check_ends(finished);
-  }
+  if (is_one_closed) check_ends(finished);
   const size_t watched = std::erase_if(watches_, [&](const Watch& watch) {
     if (!watch.is_true()) return false;
     finish(watch, watch.verdict ? watch.verdict() : Status(), finished);
