@@ -23,8 +23,17 @@ using Fold = void (*)(const void* const* sources, size_t source_count, void* des
 // One per instruction set, all with the same bits; nullptr where the pair means nothing.
 Fold fold_portable(DType dtype, ReduceOp op);
 #if RDMACOLL_X86_FOLDS
-Fold fold_avx2(DType dtype, ReduceOp op);    // needs avx2 and f16c
-Fold fold_avx512(DType dtype, ReduceOp op);  // needs avx512f, avx512bw, avx512dq and avx512vl
+Fold fold_avx2(DType dtype, ReduceOp op);
+Fold fold_avx512(DType dtype, ReduceOp op);
+
+// Whether this processor has what the files of each set are compiled for.
+inline bool processor_has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+}
+inline bool processor_has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
 #endif
 
 }  // namespace rdmacoll

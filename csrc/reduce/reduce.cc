@@ -15,10 +15,8 @@ constexpr uint64_t kBlockBytes = 16 * 1024;
 
 Fold fold_for_this_processor(DType dtype, ReduceOp op) {
 #if RDMACOLL_X86_FOLDS
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return fold_avx512(dtype, op);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) return fold_avx2(dtype, op);
+  if (processor_has_avx512()) return fold_avx512(dtype, op);
+  if (processor_has_avx2()) return fold_avx2(dtype, op);
 #endif
   return fold_portable(dtype, op);
 }

@@ -1,0 +1,172 @@
+// The update of every optimizer, for the instruction set of the file that includes it (formats.h).
+// Gradients are folded in registers, so that they cost no pass of their own. Floor: reduce.
+// Thread: any.
+#pragma once
+
+#include <cstring>
+
+#include "csrc/reduce/rules.h"
+#include "csrc/reduce/unfused.h"
+#include "csrc/reduce/update.h"
+
+namespace rdmacoll {
+namespace {
+
+// Where the vectors of a call come from and go to.
+struct Arrays {
+  const Gradients& gradients;
+  const float* value;
+  float* next;
+  float* const* state;
+};
+
+// `bytes` of a vector; what it lacks is zero.
+RDMACOLL_INLINE Floats load(const void* from, uint64_t offset, size_t bytes) {
+  Floats vector = {};
+  std::memcpy(&vector, static_cast<const char*>(from) + offset, bytes);
+  return vector;
+}
+
+RDMACOLL_INLINE void store(Floats vector, void* to, uint64_t offset, size_t bytes) {
+  std::memcpy(static_cast<char*>(to) + offset, &vector, bytes);
+}
+
+// A whole vector, past the caches.
+RDMACOLL_INLINE void stream(Floats vector, void* to, uint64_t offset) {
+  char* const at = static_cast<char*>(to) + offset;
+#if RDMACOLL_VECTOR_BYTES == 64
+  _mm512_stream_ps(reinterpret_cast<float*>(at), reinterpret_cast<__m512>(vector));
+#elif RDMACOLL_VECTOR_BYTES == 32
+  _mm256_stream_ps(reinterpret_cast<float*>(at), reinterpret_cast<__m256>(vector));
+#elif defined(__SSE2__)
+  _mm_stream_ps(reinterpret_cast<float*>(at), reinterpret_cast<__m128>(vector));
+#else
+  store(vector, to, offset, kVectorBytes);
+#endif
+}
+
+// What the sources give, and what the rule is given.
+template <size_t vectors>
+RDMACOLL_INLINE void fold_gradients(const Gradients& gradients, uint64_t offset, size_t bytes,
+                                    Floats* folded) {
+#pragma GCC unroll 4
+  for (size_t i = 0; i < vectors; ++i)
+    folded[i] = load(gradients.sources[0], offset + i * kVectorBytes, bytes);
+  for (size_t source = 1; source < gradients.source_count; ++source)
+#pragma GCC unroll 4
+    for (size_t i = 0; i < vectors; ++i)
+      folded[i] = folded[i] + load(gradients.sources[source], offset + i * kVectorBytes, bytes);
+  if (gradients.divisor != 1)
+#pragma GCC unroll 4
+    for (size_t i = 0; i < vectors; ++i)
+      folded[i] = folded[i] / static_cast<float>(gradients.divisor);
+}
+
+RDMACOLL_INLINE Floats gradient_of(const OptimizerStep& step, Floats folded, Floats value) {
+  const Floats gradient = step.maximize ? -folded : folded;
+  return step.decay != 0 ? gradient + step.decay * value : gradient;
+}
+
+template <Stores stores, size_t vectors, typename Rule>
+RDMACOLL_INLINE void update_step(const OptimizerStep& step, const Rule& rule, const Arrays& arrays,
+                                 uint64_t offset, size_t bytes) {
+  Floats folded[vectors];
+  fold_gradients<vectors>(arrays.gradients, offset, bytes, folded);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < vectors; ++i) {
+    const uint64_t at = offset + i * kVectorBytes;
+    const Floats value = load(arrays.value, at, bytes);
+    Floats state[Rule::kStates + 1];  // an array of none is none
+    for (size_t s = 0; s < Rule::kStates; ++s) state[s] = load(arrays.state[s], at, bytes);
+    const Floats next = rule.moved(step, value, gradient_of(step, folded[i], value), state);
+    for (size_t s = 0; s < Rule::kStates; ++s) store(state[s], arrays.state[s], at, bytes);
+    if constexpr (stores == Stores::Streamed) {
+      stream(next, arrays.next, at);
+    } else {
+      store(next, arrays.next, at, bytes);
+    }
+  }
+}
+
+constexpr uint64_t kLine = 64;
+constexpr size_t kUnroll = 4;  // vectors in flight: one's latency hides in the others'
+
+template <Stores stores, typename Rule>
+RDMACOLL_INLINE void update(const OptimizerStep& step, const Rule& rule, const Arrays& arrays,
+                            uint64_t count) {
+  const uint64_t end = count * sizeof(float);
+  uint64_t at = 0;
+  if constexpr (stores == Stores::Streamed) {
+    const uint64_t into_line = reinterpret_cast<uint64_t>(arrays.next) % kLine;
+    const uint64_t head = into_line == 0 ? 0 : kLine - into_line;
+    for (; at < head && at < end; at += sizeof(float))
+      update_step<Stores::Cached, 1>(step, rule, arrays, at, sizeof(float));
+  }
+  for (; end - at >= kUnroll * kVectorBytes; at += kUnroll * kVectorBytes)
+    update_step<stores, kUnroll>(step, rule, arrays, at, kVectorBytes);
+  for (; end - at >= kVectorBytes; at += kVectorBytes)
+    update_step<Stores::Cached, 1>(step, rule, arrays, at, kVectorBytes);
+  if (at < end) update_step<Stores::Cached, 1>(step, rule, arrays, at, end - at);
+#ifdef __SSE2__
+  if constexpr (stores == Stores::Streamed) _mm_sfence();
+#endif
+}
+
+// Apart from the loops, so that each holds its numbers in registers whatever it stores.
+template <Stores stores>
+void update_range(OptimizerStep step, const Arrays& arrays, uint64_t count) {
+  switch (step.kind) {
+    case OptimizerKind::Sgd:
+      if (step.has_momentum) return update<stores>(step, Momentum{}, arrays, count);
+      return update<stores>(step, Sgd{}, arrays, count);
+    case OptimizerKind::Adagrad:
+      return update<stores>(step, Adagrad{}, arrays, count);
+    case OptimizerKind::RowwiseAdagrad:
+      return;
+    case OptimizerKind::Adam:
+    case OptimizerKind::AdamW:
+      return update<stores>(step, Adam{}, arrays, count);
+  }
+}
+
+void update_elements(const OptimizerStep& step, const Gradients& gradients, const float* value,
+                     float* next, float* const* state, uint64_t count, Stores stores) {
+  const Arrays arrays = {gradients, value, next, state};
+  if (stores == Stores::Streamed) return update_range<Stores::Streamed>(step, arrays, count);
+  return update_range<Stores::Cached>(step, arrays, count);
+}
+
+constexpr size_t kPartialSums = 16;
+constexpr size_t kFloats = kVectorBytes / sizeof(float);
+
+float sum_of_squares(const OptimizerStep& step, const Arrays& arrays, uint64_t count) {
+  Floats sums[kPartialSums / kFloats] = {};
+  const uint64_t end = count * sizeof(float);
+  for (uint64_t at = 0; at < end;)
+    for (size_t i = 0; i < kPartialSums / kFloats && at < end; ++i, at += kVectorBytes) {
+      // What the last vector lacks is 0, which changes no sum.
+      const size_t bytes = end - at < kVectorBytes ? end - at : kVectorBytes;
+      Floats gradient;
+      fold_gradients<1>(arrays.gradients, at, bytes, &gradient);
+      gradient = gradient_of(step, gradient, load(arrays.value, at, bytes));
+      sums[i] = sums[i] + gradient * gradient;
+    }
+  float partial[kPartialSums];
+  std::memcpy(partial, sums, sizeof(sums));
+  for (size_t half = kPartialSums / 2; half > 0; half /= 2)
+    for (size_t j = 0; j < half; ++j) partial[j] += partial[j + half];
+  return partial[0];
+}
+
+void update_row(const OptimizerStep& step, const Gradients& gradients, const float* value,
+                float* next, float* sum, uint64_t count) {
+  const Arrays arrays = {gradients, value, next, nullptr};
+  *sum += sum_of_squares(step, arrays, count) / static_cast<float>(count);
+  const Rowwise rule = {root_of(Floats{} + *sum) + step.eps};
+  update<Stores::Cached>(OptimizerStep(step), rule, arrays, count);
+}
+
+constexpr Updates kUpdates = {update_elements, update_row};
+
+}  // namespace
+}  // namespace rdmacoll
