@@ -21,6 +21,7 @@
 #include "torch_ext/heap/heap_allocator.h"
 #include "torch_ext/join/process.h"
 #include "torch_ext/planned_group.h"
+#include "torch_ext/ps/ps_face.h"
 #include "torch_ext/remote/remote_face.h"
 #include "torch_ext/remote/window.h"
 #include "torch_ext/tensors/operand_trace.h"
@@ -218,6 +219,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   bind_trace(module);
   bind_planned_group(module);
   bind_remote(module);
+  bind_ps(module);
   bind_window(module);
   module.def(
       "create",

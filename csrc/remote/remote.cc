@@ -92,6 +92,16 @@ Result<WorkPtr> Remote::wait_notified(const std::string& name, uint64_t at_least
   return work;
 }
 
+WorkPtr Remote::watch(std::function<bool()> is_true, std::string what, int64_t timeout_ms) {
+  auto work = std::make_shared<Work>();
+  context_.sessions.submit({.work = work,
+                            .deadline_ns = deadline_ns(timeout_ms),
+                            .is_true = std::move(is_true),
+                            .what = std::move(what),
+                            .kind = FlightKind::None});
+  return work;
+}
+
 std::string Remote::who_asks() {
   return "process " + std::to_string(::getpid()) + " of " + host_name();
 }

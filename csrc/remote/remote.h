@@ -72,6 +72,11 @@ class Remote final : public Responder {
   // Others can open it by its name from now on. The memory has the rights that the info says, or
   // more. InvalidArgument: the name is taken, empty or too long, or the range is not of the memory.
   Status expose(ExposureInfo info, RemoteMemoryPtr memory, uint64_t offset);
+  // nullptr: nothing is exposed under the name.
+  std::shared_ptr<const Exposure> exposed(const std::string& name) const { return exposure(name); }
+  // Ends once it is true, which is asked in every round of the driver. what: for people, of what did
+  // not come in time.
+  WorkPtr watch(std::function<bool()> is_true, std::string what, int64_t timeout_ms);
   // The most that anybody who has opened it has notified.
   Result<uint64_t> notified(const std::string& name) const;
   // Ends once that is at least so much.

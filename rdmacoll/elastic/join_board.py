@@ -5,7 +5,7 @@ at a commit and calls; who answers is alive, and is assigned a rank of the group
 at a later commit. Whether that generation is the group from then on is decided once, here: the
 first who says so is right.
 
-All words are signed (words.py). The two counters are not: somebody who changes them can keep
+All words are signed (_words.py). The two counters are not: somebody who changes them can keep
 joiners out, or end the job with an error.
 """
 
@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from .._agent import Agent
 from .._extension import extension
-from .words import Words
+from .._words import Words
 
 PAUSE_S = 0.02  # between looks: the Store's own wait cannot be interrupted
 OVER = "over"

@@ -68,6 +68,11 @@ SEES: dict[str, set[str]] = {
     | {f"csrc/engine/{room}" for room in ("connect", "group", "drive", "session")},
     "csrc/remote": ON_CHANNELS
     | {f"csrc/engine/{room}" for room in ("connect", "drive", "session")},
+    "csrc/ps/table": {"csrc/base", "csrc/memory", "csrc/reduce", "csrc/engine/connect"}
+    | {"csrc/remote"},
+    "csrc/ps/wire": ON_CHANNELS | REMOTE | {"csrc/engine/connect", "csrc/ps/table"},
+    "csrc/ps/server": ON_CHANNELS | REMOTE | {"csrc/ps/table", "csrc/ps/wire"},
+    "csrc/ps/client": ON_CHANNELS | REMOTE | {"csrc/ps/table", "csrc/ps/wire"},
     "torch_ext/base": ENGINE,
     "torch_ext/tensors": ENGINE | {"torch_ext/base"},
     "torch_ext/join": ENGINE | {"torch_ext/base", "torch_ext/tensors"},
@@ -77,8 +82,15 @@ SEES: dict[str, set[str]] = {
     "torch_ext/remote": ENGINE
     | REMOTE
     | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "backend")},
+    "torch_ext/ps": ENGINE
+    | REMOTE
+    | {f"csrc/ps/{room}" for room in ("table", "wire", "server", "client")}
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "remote")},
     "torch_ext": ENGINE
-    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "heap", "backend", "remote")}
+    | {
+        f"torch_ext/{room}"
+        for room in ("base", "tensors", "join", "heap", "backend", "remote", "ps")
+    }
     | {"csrc/plan/selection", "csrc/plan/cost", "csrc/plan/choice", "csrc/transport/verbs"},
 }
 

@@ -201,7 +201,7 @@ def test_a_rank_that_is_started_again_gets_in_by_run_only(tmp_path: Path) -> Non
 def test_a_signature_holds_for_one_key_in_one_start_of_one_job(tmp_path: Path) -> None:
     text = """
         from rdmacoll import _C
-        from rdmacoll.elastic.words import Words
+        from rdmacoll._words import Words
 
         def refused(call, *arguments):
             try:

@@ -4,7 +4,6 @@
 #include <ATen/ops/from_blob.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include <cmath>
 #include <mutex>
 #include <span>
 #include <stdexcept>
@@ -12,17 +11,13 @@
 
 #include "csrc/remote/row_ranges.h"
 #include "torch_ext/base/interrupt.h"
+#include "torch_ext/base/milliseconds.h"
 #include "torch_ext/base/process_life.h"
 #include "torch_ext/remote/remote_errors.h"
 #include "torch_ext/tensors/validate.h"
 
 namespace rdmacoll::torch_ext {
 namespace {
-
-int64_t milliseconds(double seconds) {
-  constexpr double kMostSeconds = 1e9;
-  return static_cast<int64_t>(std::ceil(std::min(seconds, kMostSeconds) * 1000));
-}
 
 // In a forked child the memory is its parent's, and stays as it is.
 struct FreeInItsProcess {

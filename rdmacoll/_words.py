@@ -1,5 +1,5 @@
-"""Words: what ranks of an elastic job write into its Store. They are signed, as anybody who reaches
-the Store can write there, too.
+"""Words: what processes of a job write into its Store. They are signed, as anybody who reaches the
+Store can write there, too.
 
 A signature is valid for one start of all ranks of one job and for one key. So a word from another
 job is refused, and so is one from an earlier step, whose key is another.

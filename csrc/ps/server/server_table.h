@@ -1,0 +1,64 @@
+// ServerTable: what a server has of a table. Floor: ps/server. Thread: the server's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "csrc/ps/server/shard_memory.h"
+#include "csrc/ps/table/dense_shard.h"
+#include "csrc/ps/table/row_shard.h"
+#include "csrc/ps/table/steps.h"
+#include "csrc/ps/table/table_spec.h"
+
+namespace rdmacoll::ps {
+
+class ServerTable {
+ public:
+  ServerTable(uint32_t id, TableSpec spec) : id_(id), spec_(std::move(spec)), steps_(spec_) {}
+  ServerTable(const ServerTable&) = delete;
+  ServerTable& operator=(const ServerTable&) = delete;
+
+  struct Dense {
+    DenseShard shard;
+    ShardPlace place;
+  };
+
+  const TableSpec& spec() const { return spec_; }
+  // Made when it is first looked for. System: there is no memory for it.
+  Result<Dense*> dense(uint64_t shard, ShardMemory& memory) {
+    const auto known = dense_.find(shard);
+    if (known != dense_.end()) return &known->second;
+    auto taken = memory.take(id_, DenseShard::memory_bytes(spec_, shard));
+    if (!taken.ok()) return taken.status();
+    Dense made{DenseShard(spec_, shard, taken.value().data), taken.value().place};
+    return &dense_.emplace(shard, std::move(made)).first->second;
+  }
+  RowShard& rows(uint32_t bucket) {
+    auto& shard = rows_[bucket];
+    if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, steps_);
+    return *shard;
+  }
+
+  uint64_t count_rows() const {
+    uint64_t rows = 0;
+    for (const auto& shard : rows_) rows += shard == nullptr ? 0 : shard->rows();
+    return rows;
+  }
+  uint64_t count_elements() const {
+    uint64_t elements = 0;
+    for (const auto& [shard, dense] : dense_) elements += dense.shard.elements();
+    return elements;
+  }
+
+ private:
+  const uint32_t id_;
+  const TableSpec spec_;
+  Steps steps_;  // of rows
+  std::map<uint64_t, Dense> dense_;
+  std::array<std::unique_ptr<RowShard>, kBuckets> rows_{};
+};
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,63 @@
+// BucketMap. Floor: ps/table. Thread: values.
+#include "csrc/ps/table/bucket_map.h"
+
+#include <cstring>
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll::ps {
+namespace {
+
+constexpr uint32_t kMagic = 0x70616d62;  // "bmap"
+
+}  // namespace
+
+BucketMap BucketMap::spread(uint32_t servers, uint32_t replicas) {
+  RDMACOLL_CHECK(servers > 0 && servers <= kMostServers);
+  BucketMap map;
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    Place& place = map.places_[bucket];
+    place.primary = static_cast<ServerId>(bucket % servers);
+    if (replicas < 2 || servers < 2) continue;
+    // Those of one primary have their backups at all others in turn.
+    const uint32_t away = 1 + bucket / servers % (servers - 1);
+    place.backup = static_cast<ServerId>((bucket + away) % servers);
+  }
+  return map;
+}
+
+void BucketMap::set(uint32_t bucket, ServerId primary, ServerId backup) {
+  RDMACOLL_CHECK(primary != backup || primary == kNoServer);
+  Place& place = places_[bucket];
+  place = {primary, backup, place.epoch + 1};
+  ++version_;
+}
+
+std::string BucketMap::encode() const {
+  std::string bytes(sizeof(kMagic) + sizeof(version_) + sizeof(places_), '\0');
+  char* at = bytes.data();
+  std::memcpy(at, &kMagic, sizeof(kMagic));
+  std::memcpy(at += sizeof(kMagic), &version_, sizeof(version_));
+  std::memcpy(at += sizeof(version_), places_.data(), sizeof(places_));
+  return bytes;
+}
+
+Result<BucketMap> BucketMap::parse(const std::string& bytes) {
+  const Status bad(StatusCode::InvalidArgument,
+                   "the map of buckets makes no sense; install the same rdmacoll everywhere");
+  BucketMap map;
+  if (bytes.size() != sizeof(kMagic) + sizeof(map.version_) + sizeof(map.places_)) return bad;
+  const char* at = bytes.data();
+  if (std::memcmp(at, &kMagic, sizeof(kMagic)) != 0) return bad;
+  std::memcpy(&map.version_, at += sizeof(kMagic), sizeof(map.version_));
+  std::memcpy(map.places_.data(), at += sizeof(map.version_), sizeof(map.places_));
+  for (const Place& place : map.places_) {
+    const bool is_known = place.primary < kMostServers || place.primary == kNoServer;
+    const bool is_backed = place.backup < kMostServers || place.backup == kNoServer;
+    if (!is_known || !is_backed) return bad;
+    if (place.primary == place.backup && place.primary != kNoServer) return bad;
+  }
+  return map;
+}
+
+}  // namespace rdmacoll::ps

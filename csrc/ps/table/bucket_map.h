@@ -1,0 +1,49 @@
+// BucketMap: which server has which bucket. It lies in the job's Store, and is changed there by
+// compare-and-set alone, so all changes are in one order. It comes from outside, so parsing trusts
+// nothing. Floor: ps/table. Thread: values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "csrc/base/status.h"
+#include "csrc/ps/table/table_spec.h"
+
+namespace rdmacoll::ps {
+
+using ServerId = uint16_t;
+inline constexpr ServerId kNoServer = UINT16_MAX;
+inline constexpr uint32_t kMostServers = 1024;
+
+class BucketMap {
+ public:
+  struct Place {
+    ServerId primary = kNoServer;
+    ServerId backup = kNoServer;  // kNoServer: there is none
+    uint32_t epoch = 0;           // counts the changes of this bucket's primary or backup
+
+    bool operator==(const Place&) const = default;
+  };
+
+  // The first one: the buckets in turn, with backups where there are two servers or more and
+  // `replicas` is 2.
+  static BucketMap spread(uint32_t servers, uint32_t replicas);
+
+  uint64_t version() const { return version_; }
+  const Place& of(uint32_t bucket) const { return places_[bucket]; }
+  // Counts the version up.
+  void set(uint32_t bucket, ServerId primary, ServerId backup);
+
+  bool operator==(const BucketMap&) const = default;
+
+  std::string encode() const;
+  // InvalidArgument: it makes no sense.
+  static Result<BucketMap> parse(const std::string& bytes);
+
+ private:
+  uint64_t version_ = 1;
+  std::array<Place, kBuckets> places_{};
+};
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,43 @@
+// DenseShard. Floor: ps/table. Thread: one at a time.
+#include "csrc/ps/table/dense_shard.h"
+
+#include <algorithm>
+#include <array>
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll::ps {
+
+DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, std::byte* memory)
+    : versions_(memory, spec.shard_elements(shard) * sizeof(float)),
+      steps_(spec),
+      state_(states_per_element(steps_.optimizer()),
+             std::vector<float>(elements(), initial_state(steps_.optimizer()))) {
+  versions_.begin();  // zeros
+  versions_.complete();
+}
+
+void DenseShard::push(PushAs as, uint64_t first, std::span<const float> values) {
+  RDMACOLL_CHECK(first <= elements() && values.size() <= elements() - first);
+  const std::span<const float> now = this->values();
+  auto* const next = reinterpret_cast<float*>(versions_.begin());
+  const uint64_t end = first + values.size();
+  std::copy(now.begin(), now.begin() + first, next);
+  std::copy(now.begin() + end, now.end(), next + end);
+  if (as == PushAs::Assigned) {
+    std::ranges::copy(values, next + first);
+    for (auto& state : state_) {
+      std::fill_n(state.begin() + first, values.size(), initial_state(steps_.optimizer()));
+    }
+    if (values.size() == elements()) pushes_ = 0;
+  } else {
+    std::array<float*, 2> state{};
+    for (size_t i = 0; i < state_.size(); ++i) state[i] = state_[i].data() + first;
+    const void* const source = values.data();
+    optimize(steps_.of(++pushes_), {&source, 1}, now.data() + first, next + first, state.data(),
+             values.size());
+  }
+  versions_.complete();
+}
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,39 @@
+// DenseShard: a range of a dense table at a server: its values, in versions that others read
+// without this process's help, and the optimizer's state beside them. Each push makes a version.
+// Floor: ps/table. Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "csrc/ps/table/steps.h"
+#include "csrc/ps/table/table_spec.h"
+#include "csrc/ps/table/push_as.h"
+#include "csrc/remote/versions.h"
+
+namespace rdmacoll::ps {
+
+class DenseShard {
+ public:
+  // memory: zeroed, of memory_bytes(), and longer there than this.
+  DenseShard(const TableSpec& spec, uint64_t shard, std::byte* memory);
+  static uint64_t memory_bytes(const TableSpec& spec, uint64_t shard) {
+    return versions_bytes(spec.shard_elements(shard) * sizeof(float));
+  }
+
+  uint64_t elements() const { return versions_.bytes() / sizeof(float); }
+  std::span<const float> values() const {
+    return {reinterpret_cast<const float*>(versions_.newest()), elements()};
+  }
+  // The range is in the shard.
+  void push(PushAs as, uint64_t first, std::span<const float> values);
+
+ private:
+  Versions versions_;
+  Steps steps_;
+  uint64_t pushes_ = 0;
+  std::vector<std::vector<float>> state_;
+};
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,13 @@
+// PushAs: what a push does with its values. Floor: ps/table. Thread: values.
+#pragma once
+
+#include <cstdint>
+
+namespace rdmacoll::ps {
+
+enum class PushAs : uint16_t {
+  Gradient,  // for the table's optimizer; added where there is none
+  Assigned,  // they are the new values; the optimizer begins anew there
+};
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,46 @@
+// RowShard. Floor: ps/table. Thread: one at a time.
+#include "csrc/ps/table/row_shard.h"
+
+#include <algorithm>
+#include <array>
+
+#include "csrc/ps/table/initial_values.h"
+
+namespace rdmacoll::ps {
+
+RowShard::RowShard(const TableSpec& spec, Steps& steps)
+    : spec_(spec),
+      steps_(steps),
+      states_(states_per_element(steps.optimizer())),
+      stride_(spec.dim * (1 + states_) + states_per_row(steps.optimizer())) {}
+
+uint64_t RowShard::slot(uint64_t id) {
+  const auto [slot, is_new] = index_.find_or_add(id);
+  if (!is_new) return slot;
+  floats_.resize(floats_.size() + stride_, initial_state(steps_.optimizer()));
+  pushes_.push_back(0);
+  make_row(spec_.initial, id, {at(slot), spec_.dim});
+  return slot;
+}
+
+void RowShard::push(PushAs as, uint64_t id, const float* values) {
+  const uint64_t place = slot(id);
+  float* const row = at(place);
+  float* const state = row + spec_.dim;
+  if (as == PushAs::Assigned) {
+    std::copy_n(values, spec_.dim, row);
+    std::fill(state, row + stride_, initial_state(steps_.optimizer()));
+    pushes_[place] = 0;
+    return;
+  }
+  const OptimizerStep& step = steps_.of(++pushes_[place]);
+  const void* const source = values;
+  if (step.kind == OptimizerKind::RowwiseAdagrad) {
+    optimize_row(step, {&source, 1}, row, row, state, spec_.dim);
+    return;
+  }
+  const std::array<float*, 2> states{state, state + spec_.dim};
+  optimize(step, {&source, 1}, row, row, states.data(), spec_.dim);
+}
+
+}  // namespace rdmacoll::ps

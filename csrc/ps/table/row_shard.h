@@ -1,0 +1,40 @@
+// RowShard: the rows of a table of rows that are in one bucket, with the optimizer's state beside
+// them. A row is made when it is first looked for. Floor: ps/table. Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "csrc/ps/table/row_index.h"
+#include "csrc/ps/table/steps.h"
+#include "csrc/ps/table/table_spec.h"
+#include "csrc/ps/table/push_as.h"
+
+namespace rdmacoll::ps {
+
+class RowShard {
+ public:
+  // Both outlive it; the steps are those of the table, for all its shards.
+  RowShard(const TableSpec& spec, Steps& steps);
+
+  uint64_t rows() const { return index_.size(); }
+  // The row's values, until another one is made.
+  std::span<const float> row(uint64_t id) { return {at(slot(id)), spec_.dim}; }
+  // values: a row of them.
+  void push(PushAs as, uint64_t id, const float* values);
+
+ private:
+  uint64_t slot(uint64_t id);
+  float* at(uint64_t slot) { return floats_.data() + slot * stride_; }
+
+  const TableSpec& spec_;
+  Steps& steps_;
+  const uint64_t states_;  // of an element
+  const uint64_t stride_;  // floats of a row: values, the state of its elements, its own state
+  RowIndex index_;
+  std::vector<float> floats_;
+  std::vector<uint32_t> pushes_;  // by slot
+};
+
+}  // namespace rdmacoll::ps

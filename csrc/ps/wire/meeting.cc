@@ -1,0 +1,77 @@
+// meeting. Floor: ps/wire. Thread: any.
+#include "csrc/ps/wire/meeting.h"
+
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "csrc/base/check.h"
+#include "csrc/engine/connect/tagged_fields.h"
+
+namespace rdmacoll::ps {
+namespace {
+
+constexpr const char* kCalls = "rdmacoll.ps.calls";  // the mailbox
+constexpr const char* kAddress = "address";
+constexpr const char* kRing = "ring";
+constexpr int64_t kReadMs = 10'000;
+
+std::string new_name() {
+  std::random_device random;
+  const uint64_t number = (uint64_t{random()} << 32) | random();
+  return "rdmacoll.ps.ring." + std::to_string(number);
+}
+
+// What was posted, of a process that may say anything.
+Result<std::string> read_letter(const Meeting& meeting, const OpenedPtr& letter) {
+  if (letter->info.bytes > kMaxTaggedFieldsBytes) {
+    return Status(StatusCode::InvalidArgument, "a call is no longer than that");
+  }
+  std::string text(letter->info.bytes, '\0');
+  const WorkPtr read = meeting.remote.read(letter, 0, text.data(), text.size(), kReadMs);
+  RDMACOLL_RETURN_IF_ERROR(meeting.remote.wait(*read, -1, meeting.interrupt));
+  return text;
+}
+
+}  // namespace
+
+Status begin_to_hear(Remote& remote) { return remote.open_mailbox(kCalls); }
+
+Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting,
+                                              const std::string& own_address,
+                                              const std::string& address, const std::string& who) {
+  const Deadline deadline = Deadline::after_ms(SteadyClock(), meeting.timeout_ms);
+  const std::string ring = new_name();
+  auto line = RingLine::make(meeting.remote, ring);
+  if (!line.ok()) return line.status();
+  const std::string text = rdmacoll::encode(TaggedFields{{kAddress, own_address}, {kRing, ring}});
+  auto letter = meeting.remote.allocate(text.size(), Others::OnlyRead);
+  if (!letter.ok()) return letter.status();
+  std::memcpy(letter.value()->data(), text.data(), text.size());
+  auto posted = meeting.remote.post(address, who, kCalls, {letter.value(), 0, text.size()},
+                                    meeting.timeout_ms, meeting.interrupt);
+  if (!posted.ok()) return posted.status();
+  RDMACOLL_RETURN_IF_ERROR(meeting.remote.wait(*posted.value(), -1, meeting.interrupt));
+  RDMACOLL_RETURN_IF_ERROR(line.value()->open(address, who, ring, deadline.left_ms(SteadyClock()),
+                                              meeting.interrupt));
+  return std::shared_ptr<RingLine>(line.take());
+}
+
+Result<std::shared_ptr<RingLine>> hear_call(const Meeting& meeting) {
+  auto letter = meeting.remote.take(kCalls, meeting.timeout_ms, meeting.interrupt);
+  if (!letter.ok()) return letter.status();
+  auto text = read_letter(meeting, letter.value());
+  const std::string who = letter.value()->who;
+  meeting.remote.close(letter.value());
+  if (!text.ok()) return text.status();
+  auto told = parse_tagged_fields(text.value());
+  if (!told.ok()) return told.status();
+  const std::string& ring = field_of(told.value(), kRing);
+  auto line = RingLine::make(meeting.remote, ring);
+  if (!line.ok()) return line.status();
+  RDMACOLL_RETURN_IF_ERROR(line.value()->open(field_of(told.value(), kAddress), who, ring,
+                                              meeting.timeout_ms, meeting.interrupt));
+  return std::shared_ptr<RingLine>(line.take());
+}
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,30 @@
+// meeting: how a worker and a server come to have a line. The worker posts a letter with a name
+// that nobody else has; both expose a ring under that name, and open the other's.
+// Floor: ps/wire. Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "csrc/ps/wire/ring_line.h"
+
+namespace rdmacoll::ps {
+
+// By what, and for how long.
+struct Meeting {
+  Remote& remote;
+  int64_t timeout_ms;
+  const InterruptCheck& interrupt;
+};
+
+// Calls are heard from now on.
+Status begin_to_hear(Remote& remote);
+// A line to the server of an address, which `who` names to people. own_address: this process's.
+Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting,
+                                              const std::string& own_address,
+                                              const std::string& address, const std::string& who);
+// The line to the next process that calls; Timeout: none has called.
+Result<std::shared_ptr<RingLine>> hear_call(const Meeting& meeting);
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,65 @@
+// RingLine: a line of two rings of memory. Each process has one, which the other writes: a record,
+// then a notification of how far it has written; nobody answers that. The reader says in its own
+// records how far it has read. Where the other's memory is mapped, a record is written right there.
+// Floor: ps/wire. Thread: one; what makes it, any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/ring_bytes.h"
+#include "csrc/remote/remote.h"
+
+namespace rdmacoll::ps {
+
+class RingLine final : public Line {
+ public:
+  // This process's side, which the other has not opened yet. name: of the ring, in all the process.
+  static Result<std::unique_ptr<RingLine>> make(Remote& remote, const std::string& name);
+  ~RingLine() override;
+
+  // Opens the ring of the process of an address, of this name there. Then the line can be used.
+  Status open(const std::string& address, const std::string& who, const std::string& ring,
+              int64_t timeout_ms, const InterruptCheck& interrupt);
+
+  Status failure() const override;
+  bool take(Record& record) override;
+  void give_back(const Record& record) override;
+  std::byte* room(uint64_t body_bytes) override;
+  void send(const RecordHead& head) override;
+  void leave() override { fail("has left"); }
+  // Whether something has come that is not taken yet, or nothing comes any more. Any thread.
+  bool has_news() const;
+
+ private:
+  struct Taken {
+    uint64_t end = 0;
+    bool is_given_back = false;
+  };
+  RingLine(Remote& remote, std::string name, RemoteMemoryPtr ring);
+  std::byte* at(uint64_t position) const;
+  void publish(uint64_t bytes);
+  void fail(const std::string& why);
+
+  Remote& remote_;
+  const std::string name_;
+  const RemoteMemoryPtr ring_;
+  std::shared_ptr<const Exposure> exposed_;
+  OpenedPtr theirs_;
+  std::shared_ptr<Opened::Use> use_;
+  RemoteMemoryPtr stage_;  // what is written, on its way; nullptr: the other's ring is mapped
+  Status failed_;
+
+  std::atomic<uint64_t> read_{0};  // bytes
+  uint64_t freed_ = 0;    // of them
+  std::deque<Taken> taken_;
+  uint64_t written_ = 0;  // bytes
+  uint64_t their_freed_ = 0;
+  std::deque<WorkPtr> writes_;  // that have not ended
+};
+
+}  // namespace rdmacoll::ps

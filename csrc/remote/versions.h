@@ -1,0 +1,43 @@
+// Versions: writes the versions of a range that has some, behind a statement (statement.h).
+// Floor: remote. Thread: one at a time.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "csrc/remote/statement.h"
+
+namespace rdmacoll {
+
+class Versions {
+ public:
+  // Of so many bytes each, in zeroed memory of versions_bytes(bytes).
+  Versions(std::byte* memory, uint64_t bytes) : memory_(memory), bytes_(bytes) {}
+
+  uint64_t bytes() const { return bytes_; }
+  // The newest whole version; 0: none.
+  uint64_t version() const { return version_; }
+  const std::byte* newest() const { return memory_ + buffer_offset(version_, bytes_); }
+  // Where the next version is to be written; until complete() nobody reads it.
+  std::byte* begin() {
+    statement().begun.store(version_ + 1, std::memory_order_relaxed);
+    // Nothing of the version may be seen before that.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return memory_ + buffer_offset(version_ + 1, bytes_);
+  }
+  // It is written.
+  uint64_t complete() {
+    statement().complete.store(++version_, std::memory_order_release);
+    return version_;
+  }
+
+ private:
+  Statement& statement() const { return *reinterpret_cast<Statement*>(memory_); }
+
+  std::byte* const memory_;
+  const uint64_t bytes_;
+  uint64_t version_ = 0;
+};
+
+}  // namespace rdmacoll

@@ -1,0 +1,179 @@
+// A worker and its servers in one thread: what is pushed is what is pulled, wherever it lies.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "csrc/ps/client/client.h"
+#include "csrc/ps/server/server.h"
+#include "csrc/ps/table/initial_values.h"
+#include "tests/unit/ps/near_lines.h"
+
+namespace rdmacoll::ps {
+namespace {
+
+constexpr int64_t kSoonMs = 20'000;
+
+class HeapMemory final : public ShardMemory {
+ public:
+  Result<Taken> take(uint32_t, uint64_t bytes) override {
+    const uint64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
+    all_.push_back(std::make_unique<CacheLine[]>(lines));
+    return Taken{all_.back()[0].bytes, {all_.size() - 1, 0}};
+  }
+
+ private:
+  struct alignas(kLineBytes) CacheLine {
+    std::byte bytes[kLineBytes]{};
+  };
+  std::vector<std::unique_ptr<CacheLine[]>> all_;
+};
+
+class Job final : public Waiter {
+ public:
+  explicit Job(uint32_t servers) {
+    std::vector<Client::Server> lines;
+    for (uint32_t i = 0; i < servers; ++i) {
+      auto [ours, theirs] = near_lines();
+      lines.push_back({ours, "server " + std::to_string(i)});
+      ours_.push_back(ours);
+      servers_.push_back(std::make_unique<Server>(memory_));
+      servers_.back()->add(theirs);
+    }
+    client_ = std::make_unique<Client>(std::move(lines), BucketMap::spread(servers, 1), *this,
+                                       clock_);
+  }
+
+  Status wait(const Limit&) override {
+    for (const auto& server : servers_) server->turn();
+    return Status();
+  }
+  Client& client() { return *client_; }
+  NearLine& line(uint32_t server) { return *ours_[server]; }
+  Limit limit() const { return {Deadline::after_ms(clock_, kSoonMs), {}}; }
+  void good(const BatchPtr& batch) {
+    const Status status = client().wait(batch, limit());
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  ServerStats stats(uint32_t server) const { return servers_[server]->stats(); }
+
+ private:
+  const SteadyClock clock_;
+  HeapMemory memory_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::shared_ptr<NearLine>> ours_;
+  std::unique_ptr<Client> client_;
+};
+
+class ClientServer : public testing::TestWithParam<uint32_t> {};
+
+std::vector<float> counting(uint64_t count, float from) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), from);
+  return values;
+}
+
+TEST_P(ClientServer, PullsWhatWasPushed) {
+  Job job(GetParam());
+  constexpr uint64_t kElements = 5 * kShardElements + 17;
+  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = kElements}, job.limit()).ok());
+  std::vector<float> expected(kElements);
+  std::vector<float> pulled(kElements, -1);
+  job.good(job.client().pull_range(1, 0, pulled, job.limit()));
+  EXPECT_EQ(pulled, expected);
+
+  const auto all = counting(kElements, 1);
+  job.good(job.client().push_range(1, 0, all, PushAs::Assigned, job.limit()));
+  job.good(job.client().push_range(1, 0, all, PushAs::Gradient, job.limit()));
+  const uint64_t first = kShardElements - 5;
+  const auto some = counting(kShardElements + 10, 7);
+  job.good(job.client().push_range(1, first, some, PushAs::Gradient, job.limit()));
+  for (uint64_t i = 0; i < kElements; ++i) expected[i] = 2 * all[i];
+  for (uint64_t i = 0; i < some.size(); ++i) expected[first + i] += some[i];
+  job.good(job.client().pull_range(1, 0, pulled, job.limit()));
+  EXPECT_EQ(pulled, expected);
+  std::vector<float> part(some.size());
+  job.good(job.client().pull_range(1, first, part, job.limit()));
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), expected.begin() + first));
+}
+
+TEST_P(ClientServer, AddsUpRowsOfOneIdAndKeepsOthers) {
+  Job job(GetParam());
+  constexpr uint64_t kDim = 24;
+  TableSpec spec{.name = "rows", .kind = TableKind::Rows, .dim = kDim};
+  spec.initial = {Initial::Kind::Uniform, -1, 1, 5};
+  ASSERT_TRUE(job.client().create(2, spec, job.limit()).ok());
+  std::mt19937_64 draw(1);
+  std::map<uint64_t, std::vector<float>> expected;
+  for (int round = 0; round < 4; ++round) {
+    std::vector<uint64_t> ids(20'000);
+    for (uint64_t& id : ids) id = draw() % 3'000 * 0x1234567 + 1;
+    std::vector<float> values(ids.size() * kDim);
+    for (float& value : values) value = static_cast<float>(draw() % 64);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      auto& row = expected[ids[i]];
+      if (row.empty()) {
+        row.resize(kDim);
+        make_row(spec.initial, ids[i], row);
+      }
+    }
+    std::map<uint64_t, std::vector<float>> sums;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      auto& sum = sums[ids[i]];
+      sum.resize(kDim);
+      for (uint64_t j = 0; j < kDim; ++j) sum[j] += values[i * kDim + j];
+    }
+    for (const auto& [id, sum] : sums) {
+      for (uint64_t j = 0; j < kDim; ++j) expected[id][j] += sum[j];
+    }
+    job.good(job.client().push_rows(2, ids, values.data(), PushAs::Gradient, job.limit()));
+    std::vector<float> pulled(values.size());
+    job.good(job.client().pull_rows(2, ids, pulled.data(), job.limit()));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      ASSERT_TRUE(std::equal(expected[ids[i]].begin(), expected[ids[i]].end(),
+                             pulled.begin() + i * kDim))
+          << "row " << ids[i] << " in round " << round;
+    }
+  }
+  uint64_t rows = 0;
+  for (uint32_t server = 0; server < GetParam(); ++server) rows += job.stats(server).rows;
+  EXPECT_EQ(rows, expected.size());
+}
+
+TEST_P(ClientServer, SaysWhatIsWrong) {
+  Job job(GetParam());
+  std::vector<float> values(10);
+  const auto unknown = job.client().push_range(9, 0, values, PushAs::Gradient, job.limit());
+  EXPECT_EQ(unknown->status.code(), StatusCode::InvalidArgument);
+  const Status empty = job.client().create(1, {.name = "w", .elements = 0}, job.limit());
+  EXPECT_EQ(empty.code(), StatusCode::InvalidArgument);
+  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}, job.limit()).ok());
+  const auto outside = job.client().push_range(1, 3, values, PushAs::Gradient, job.limit());
+  EXPECT_NE(outside->status.message().find("'w', which has 12"), std::string::npos);
+  TableSpec spec{.name = "r", .kind = TableKind::Rows, .dim = 2, .rows = 4};
+  ASSERT_TRUE(job.client().create(2, spec, job.limit()).ok());
+  const std::vector<uint64_t> ids{1, 4};
+  const auto no_row = job.client().pull_rows(2, ids, values.data(), job.limit());
+  EXPECT_NE(no_row->status.message().find("id 4"), std::string::npos);
+}
+
+TEST_P(ClientServer, FailsWhatWasAskedOfAServerThatEnds) {
+  Job job(GetParam());
+  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}, job.limit()).ok());
+  std::vector<float> values(12);
+  auto pull = job.client().pull_range(1, 0, values, job.limit());
+  ASSERT_TRUE(pull->status.ok());
+  for (uint32_t server = 0; server < GetParam(); ++server) job.line(server).fail();
+  EXPECT_EQ(job.client().wait(pull, job.limit()).code(), StatusCode::PeerFailed);
+  const auto again = job.client().pull_range(1, 0, values, job.limit());
+  EXPECT_EQ(again->status.code(), StatusCode::PeerFailed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, ClientServer, testing::Values(1, 2, 3, 7));
+
+}  // namespace
+}  // namespace rdmacoll::ps

@@ -1,0 +1,83 @@
+// bind_ps: the classes of the parameter server, as Python has them (rdmacoll/_C.pyi).
+// Floor: torch_ext/ps. Thread: with the GIL.
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "torch_ext/ps/ps_face.h"
+#include "torch_ext/remote/remote_errors.h"
+
+namespace rdmacoll::torch_ext {
+
+void bind_ps(pybind11::module_& module) {
+  namespace py = pybind11;
+  using ps::Initial;
+  using ps::TableKind;
+  using ps::TableSpec;
+  py::enum_<OptimizerKind>(module, "OptimizerKind")
+      .value("SGD", OptimizerKind::Sgd)
+      .value("ADAGRAD", OptimizerKind::Adagrad)
+      .value("ROWWISE_ADAGRAD", OptimizerKind::RowwiseAdagrad)
+      .value("ADAM", OptimizerKind::Adam)
+      .value("ADAMW", OptimizerKind::AdamW);
+  py::class_<Optimizer>(module, "PsOptimizer")
+      .def(py::init([](OptimizerKind kind) { return Optimizer{.kind = kind}; }))
+      .def_readwrite("lr", &Optimizer::lr)
+      .def_readwrite("momentum", &Optimizer::momentum)
+      .def_readwrite("dampening", &Optimizer::dampening)
+      .def_readwrite("weight_decay", &Optimizer::weight_decay)
+      .def_readwrite("nesterov", &Optimizer::nesterov)
+      .def_readwrite("lr_decay", &Optimizer::lr_decay)
+      .def_readwrite("initial_accumulator_value", &Optimizer::initial_accumulator_value)
+      .def_readwrite("eps", &Optimizer::eps)
+      .def_readwrite("beta1", &Optimizer::beta1)
+      .def_readwrite("beta2", &Optimizer::beta2)
+      .def_readwrite("maximize", &Optimizer::maximize)
+      .def("check", [](const Optimizer& self) { raise_if_failed(check(self)); });
+  py::enum_<Initial::Kind>(module, "InitialKind")
+      .value("CONSTANT", Initial::Kind::Constant)
+      .value("UNIFORM", Initial::Kind::Uniform)
+      .value("NORMAL", Initial::Kind::Normal);
+  py::class_<TableSpec>(module, "PsTableSpec")
+      .def_static("dense",
+                  [](std::string name, uint64_t elements, std::optional<Optimizer> optimizer) {
+                    return TableSpec{.name = std::move(name),
+                                     .kind = TableKind::Dense,
+                                     .elements = elements,
+                                     .optimizer = optimizer};
+                  })
+      .def_static("rows",
+                  [](std::string name, uint32_t dim, uint64_t rows,
+                     std::optional<Optimizer> optimizer, Initial::Kind kind, double first,
+                     double second, uint64_t seed) {
+                    return TableSpec{.name = std::move(name),
+                                     .kind = TableKind::Rows,
+                                     .dim = dim,
+                                     .rows = rows,
+                                     .optimizer = optimizer,
+                                     .initial = {kind, first, second, seed}};
+                  })
+      // Raises ValueError for what no table can be.
+      .def("encode", [](const TableSpec& self) {
+        raise_if_failed(ps::check(self));
+        return py::bytes(ps::encode(self));
+      });
+  module.def("ps_spread", [](uint32_t servers, uint32_t replicas) {
+    return py::bytes(ps::BucketMap::spread(servers, replicas).encode());
+  });
+  py::class_<PsServer>(module, "PsServer")
+      .def(py::init<RemoteFacePtr, uint64_t>())
+      .def("hear", &PsServer::hear)
+      .def("serve", &PsServer::serve)
+      .def("stop", &PsServer::stop)
+      .def("stats", &PsServer::stats);
+  py::class_<PsBatch>(module, "PsBatch").def("done", &PsBatch::done).def("wait", &PsBatch::wait);
+  py::class_<PsClient, PsClientPtr>(module, "PsClient")
+      .def(py::init(&PsClient::make))
+      .def("create", &PsClient::create)
+      .def("push", &PsClient::push)
+      .def("push_rows", &PsClient::push_rows)
+      .def("pull", &PsClient::pull)
+      .def("pull_rows", &PsClient::pull_rows);
+}
+
+}  // namespace rdmacoll::torch_ext

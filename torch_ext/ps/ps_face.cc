@@ -1,0 +1,150 @@
+// ps_face. Floor: torch_ext/ps. Thread: see ps_face.h.
+#include "torch_ext/ps/ps_face.h"
+
+#include <span>
+
+#include "torch_ext/base/interrupt.h"
+#include "torch_ext/base/milliseconds.h"
+#include "torch_ext/remote/remote_errors.h"
+#include "torch_ext/tensors/validate.h"
+
+namespace rdmacoll::torch_ext {
+namespace {
+
+std::span<const float> floats(const at::Tensor& tensor) {
+  return {tensor.const_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
+}
+
+std::span<const uint64_t> ids_of(const at::Tensor& ids) {
+  return {reinterpret_cast<const uint64_t*>(ids.const_data_ptr<int64_t>()),
+          static_cast<size_t>(ids.numel())};
+}
+
+ps::PushAs as(bool is_assigned) {
+  return is_assigned ? ps::PushAs::Assigned : ps::PushAs::Gradient;
+}
+
+}  // namespace
+
+// --- the server ----------------------------------------------------------------------------------
+
+PsServer::PsServer(RemoteFacePtr face, uint64_t memory_bytes)
+    : face_(std::move(face)),
+      host_(take_or_raise(ps::ServerHost::make(face_->remote(), memory_bytes))) {}
+
+bool PsServer::hear(double timeout_s) {
+  const Status status = without_gil([&](const InterruptCheck& interrupt) {
+    return host_->hear(milliseconds(timeout_s), interrupt);
+  });
+  if (status.code() == StatusCode::Timeout) return false;
+  raise_if_failed(status);
+  return true;
+}
+
+void PsServer::serve() {
+  raise_if_failed(
+      without_gil([&](const InterruptCheck& interrupt) { return host_->serve(interrupt); }));
+}
+
+std::map<std::string, uint64_t> PsServer::stats() const {
+  const ps::ServerStats stats = host_->stats();
+  return {{"tables", stats.tables},
+          {"rows", stats.rows},
+          {"elements", stats.elements},
+          {"pushes", stats.pushes},
+          {"pulls", stats.pulls}};
+}
+
+// --- the worker ----------------------------------------------------------------------------------
+
+PsBatch::~PsBatch() {
+  if (!done()) client_->keep(batch_, std::move(tensor_));
+}
+
+bool PsBatch::done() const { return client_->host().client().is_done(batch_); }
+
+void PsBatch::wait(double timeout_s) const {
+  raise_if_failed(without_gil([&](const InterruptCheck& interrupt) {
+    ps::ClientHost& host = client_->host();
+    return host.client().wait(batch_, host.limit(milliseconds(timeout_s), interrupt));
+  }));
+}
+
+PsClientPtr PsClient::make(RemoteFacePtr face, const std::string& own_address,
+                           const std::vector<std::pair<std::string, std::string>>& servers,
+                           const std::string& map, double timeout_s) {
+  std::vector<ps::ClientHost::ServerAddress> addresses;
+  for (const auto& [address, who] : servers) addresses.push_back({address, who});
+  ps::BucketMap buckets = take_or_raise(ps::BucketMap::parse(map));
+  auto host = take_or_raise(without_gil([&](const InterruptCheck& interrupt) {
+    return ps::ClientHost::make(face->remote(), own_address, addresses, std::move(buckets),
+                                milliseconds(timeout_s), interrupt);
+  }));
+  return std::make_shared<PsClient>(std::move(face), std::move(host));
+}
+
+ps::ClientHost& PsClient::host() const {
+  face_->remote();  // throws in a forked child
+  return *host_;
+}
+
+void PsClient::keep(ps::BatchPtr batch, at::Tensor tensor) {
+  kept_.emplace_back(std::move(batch), std::move(tensor));
+}
+
+void PsClient::create(uint32_t table, const std::string& spec, double timeout_s) const {
+  const ps::TableSpec parsed = take_or_raise(ps::parse_table_spec(spec));
+  raise_if_failed(without_gil([&](const InterruptCheck& interrupt) {
+    return host().client().create(table, parsed, host().limit(milliseconds(timeout_s), interrupt));
+  }));
+}
+
+template <typename Begin>
+std::unique_ptr<PsBatch> PsClient::start(const at::Tensor& tensor, double timeout_s, Begin begin) {
+  std::erase_if(kept_, [&](const auto& kept) { return host().client().is_done(kept.first); });
+  ps::BatchPtr batch;
+  const Status begun = without_gil([&](const InterruptCheck& interrupt) {
+    batch = begin(host().client(), host().limit(milliseconds(timeout_s), interrupt));
+    return batch->status;
+  });
+  auto made = std::make_unique<PsBatch>(shared_from_this(), std::move(batch), tensor);
+  raise_if_failed(begun);
+  return made;
+}
+
+std::unique_ptr<PsBatch> PsClient::push(uint32_t table, uint64_t first, const at::Tensor& values,
+                                        bool is_assigned, double timeout_s) {
+  Check("push").dense(values, "values");
+  return start(values, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.push_range(table, first, floats(values), as(is_assigned), limit);
+  });
+}
+
+std::unique_ptr<PsBatch> PsClient::push_rows(uint32_t table, const at::Tensor& ids,
+                                             const at::Tensor& values, bool is_assigned,
+                                             double timeout_s) {
+  Check("push").dense(values, "values");
+  return start(values, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.push_rows(table, ids_of(ids), values.const_data_ptr<float>(), as(is_assigned),
+                            limit);
+  });
+}
+
+std::unique_ptr<PsBatch> PsClient::pull(uint32_t table, uint64_t first, const at::Tensor& out,
+                                        double timeout_s) {
+  Check("pull").written(out, "out");
+  return start(out, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.pull_range(table, first,
+                             {out.data_ptr<float>(), static_cast<size_t>(out.numel())}, limit);
+  });
+}
+
+std::unique_ptr<PsBatch> PsClient::pull_rows(uint32_t table, const at::Tensor& ids,
+                                             const at::Tensor& out, double timeout_s) {
+  Check("pull").written(out, "out");
+  return start(out, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.pull_rows(table, ids_of(ids), out.data_ptr<float>(), limit);
+  });
+}
+
+}  // namespace rdmacoll::torch_ext

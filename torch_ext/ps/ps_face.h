@@ -1,0 +1,101 @@
+// ps_face: the parameter server for Python, as rdmacoll/ps is made of it: tensors in the place of
+// addresses, and batches that keep them.
+// Floor: torch_ext/ps. Thread: any, with the GIL, which what waits gives up.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/ps/client/client_host.h"
+#include "csrc/ps/server/server_host.h"
+#include "torch_ext/remote/remote_face.h"
+
+namespace rdmacoll::torch_ext {
+
+// A server in this process.
+class PsServer {
+ public:
+  // memory_bytes: what its tables may have.
+  PsServer(RemoteFacePtr face, uint64_t memory_bytes);
+
+  // Takes the next worker that calls; false: none has in time.
+  bool hear(double timeout_s);
+  // Answers the workers until stop(), which another thread calls.
+  void serve();
+  void stop() { host_->stop(); }
+  std::map<std::string, uint64_t> stats() const;
+
+ private:
+  const RemoteFacePtr face_;
+  const std::unique_ptr<ps::ServerHost> host_;
+};
+
+class PsClient;
+using PsClientPtr = std::shared_ptr<PsClient>;
+
+// A push or a pull under way. If Python lets go of it before it has ended, the client keeps its
+// tensor.
+class PsBatch {
+ public:
+  PsBatch(PsClientPtr client, ps::BatchPtr batch, at::Tensor tensor)
+      : client_(std::move(client)), batch_(std::move(batch)), tensor_(std::move(tensor)) {}
+  ~PsBatch();
+  PsBatch(const PsBatch&) = delete;
+  PsBatch& operator=(const PsBatch&) = delete;
+
+  bool done() const;
+  // Raises what it ended with, or that it has not in time.
+  void wait(double timeout_s) const;
+
+ private:
+  const PsClientPtr client_;
+  const ps::BatchPtr batch_;
+  at::Tensor tensor_;
+};
+
+// This process as a worker.
+class PsClient : public std::enable_shared_from_this<PsClient> {
+ public:
+  // servers: their addresses, and what people call them. map: an encoded BucketMap.
+  static PsClientPtr make(RemoteFacePtr face, const std::string& own_address,
+                          const std::vector<std::pair<std::string, std::string>>& servers,
+                          const std::string& map, double timeout_s);
+  PsClient(RemoteFacePtr face, std::unique_ptr<ps::ClientHost> host)
+      : face_(std::move(face)), host_(std::move(host)) {}
+
+  // spec: an encoded TableSpec.
+  void create(uint32_t table, const std::string& spec, double timeout_s) const;
+  // Tensors are dense, and float32; ids int64. is_assigned: else they are gradients.
+  std::unique_ptr<PsBatch> push(uint32_t table, uint64_t first, const at::Tensor& values,
+                                bool is_assigned, double timeout_s);
+  std::unique_ptr<PsBatch> push_rows(uint32_t table, const at::Tensor& ids,
+                                     const at::Tensor& values, bool is_assigned, double timeout_s);
+  std::unique_ptr<PsBatch> pull(uint32_t table, uint64_t first, const at::Tensor& out,
+                                double timeout_s);
+  std::unique_ptr<PsBatch> pull_rows(uint32_t table, const at::Tensor& ids, const at::Tensor& out,
+                                     double timeout_s);
+
+  ps::ClientHost& host() const;
+  // Until the batch has ended, which writes to it.
+  void keep(ps::BatchPtr batch, at::Tensor tensor);
+
+ private:
+  // begin: makes the batch, without the GIL.
+  template <typename Begin>
+  std::unique_ptr<PsBatch> start(const at::Tensor& tensor, double timeout_s, Begin begin);
+
+  const RemoteFacePtr face_;
+  const std::unique_ptr<ps::ClientHost> host_;
+  std::vector<std::pair<ps::BatchPtr, at::Tensor>> kept_;
+};
+
+void bind_ps(pybind11::module_& module);
+
+}  // namespace rdmacoll::torch_ext
