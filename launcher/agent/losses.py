@@ -21,6 +21,7 @@ class Counts:
     restarts: int  # of the whole job, those before this start as well
     answered: list[int]  # failures that have their answer, by host
     lost: list[bool]  # whether a host is, by host
+    times_lost: list[int]  # how often it was, by host
 
 
 class Losses:
@@ -31,18 +32,21 @@ class Losses:
         self._limit = job.max_restarts if job.elastic else restarts
         self._answered = [0] * len(job.hosts)
         self._lost = [False] * len(job.hosts)
+        self.times_lost = [0] * len(job.hosts)
         self._missing: dict[int, Cause] = {}
         self.restarts = restarts
         self.failures: list[Failure] = []
 
     @property
     def counts(self) -> Counts:
-        return Counts(self.restarts, list(self._answered), list(self._lost))
+        by_host = list(self._answered), list(self._lost), list(self.times_lost)
+        return Counts(self.restarts, *by_host)
 
     def take_over(self, counts: Counts, own: Sequence[int]) -> None:
         """For an agent that comes in the place of a lost one: its ranks are not back yet."""
         self.restarts = counts.restarts
         self._answered, self._lost = list(counts.answered), list(counts.lost)
+        self.times_lost = list(counts.times_lost)
         self._answered[self._agent], self._lost[self._agent] = 0, False
         lost = Cause(Why.HOST_LOST, own[0], 0, time.time_ns())
         self._missing = dict.fromkeys(own, lost)
@@ -78,6 +82,7 @@ class Losses:
         answers: list[tuple[int, int | None]] = []
         for host, is_lost in enumerate(lost):
             if is_lost and not self._lost[host]:
+                self.times_lost[host] += 1
                 granted = may_restart and self.restarts < self._limit
                 self.restarts += granted
                 answers.append((host, self.restarts if granted else None))

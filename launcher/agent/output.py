@@ -1,7 +1,7 @@
-"""Output of the ranks: lines in through pipes, tagged lines out, copies in files, the last lines
-kept for the report.
+"""Output of ranks and servers: lines in through pipes, tagged lines out, copies in files, the last
+lines kept for the report.
 
-Nothing here blocks: when who reads our output stops reading, we stop reading the ranks'.
+Nothing here blocks: when who reads our output stops reading, we stop reading theirs.
 Floor: launcher/agent. Thread: the agent's.
 """
 
@@ -23,8 +23,8 @@ TAIL_LINE_BYTES = 4096  # of a longer line the end is kept
 _LINE_END = re.compile(rb"(?:\n|\r(?!\n))(?=.)", re.DOTALL)
 
 
-class RankStream:
-    """One of a rank's two outputs, from its pipe to the sink and to its file."""
+class Stream:
+    """One of a process's two outputs, from its pipe to the sink and to its file."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class RankStream:
         self._resume()
 
     def drain(self) -> None:
-        """Takes what the pipe holds: the rank has ended, and this is the rest of its output.
+        """Takes what the pipe holds: the process has ended, and this is the rest of its output.
 
-        Processes that have the pipe from the rank may write on. The sink may exceed its limit.
+        Others that have the pipe from it may write on. The sink may exceed its limit.
         """
         if self._fd < 0:
             return

@@ -1,4 +1,4 @@
-"""The environment of a rank: torchrun's variables, and the address of its agent. Pure.
+"""The environment of a rank, with torchrun's variables, and of a server. Pure.
 
 Floor: launcher/agent. Thread: any.
 """
@@ -12,8 +12,8 @@ from rdmacoll.launcher.base.job import Job
 
 from rdmacoll.base.agent_protocol import JOINS, STARTS
 
-# A rank's own variables. rdmarun may run in a rank of another job: these are then that job's, and
-# no rank of this one may get them.
+# The own variables of a rank or a server. rdmarun may run in one of another job: these are then
+# that job's, and none of this one may get them.
 OWN: Final = {
     "RANK",
     "WORLD_SIZE",
@@ -32,6 +32,10 @@ OWN: Final = {
     "TORCHELASTIC_USE_AGENT_STORE",
     "RDMACOLL_AGENT",
     "RDMACOLL_ELASTIC",
+    "RDMACOLL_SERVERS",
+    "RDMACOLL_SERVER",
+    "RDMACOLL_SERVER_START",
+    "RDMACOLL_SERVER_MEMORY",
 }
 
 
@@ -67,7 +71,8 @@ class Attempt:
 
 
 def shared_env(job: Job) -> dict[str, str]:
-    """What all ranks of the job see. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED are kept."""
+    """What all ranks and servers of the job see. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED
+    are kept."""
     users = {name: value for name, value in job.env.items() if name not in OWN}
     ours = {"OMP_NUM_THREADS": "1"} if sets_one_thread(job) else {}
     return {"PYTHONUNBUFFERED": "1", **users, **ours}
@@ -76,7 +81,7 @@ def shared_env(job: Job) -> dict[str, str]:
 def own_env(
     job: Job, agent: int, local_rank: int, attempt: Attempt, rendezvous: str, joins: bool = False
 ) -> dict[str, str]:
-    """What the rank sees besides."""
+    """What a rank sees besides."""
     rank, world = job.first_rank(agent) + local_rank, job.world
     own: dict[str, object] = {
         "RANK": rank,
@@ -98,6 +103,29 @@ def own_env(
     }
     if job.elastic:
         own["RDMACOLL_ELASTIC"] = JOINS if joins else STARTS
+    if job.servers:
+        own["RDMACOLL_SERVERS"] = len(job.servers)
+    return {name: str(value) for name, value in own.items()}
+
+
+def server_env(
+    job: Job, server: int, start: int, attempt: Attempt, rendezvous: str
+) -> dict[str, str]:
+    """What a server sees besides. start: 0 the first time, and larger each time that it is started
+    again."""
+    own: dict[str, object] = {
+        "WORLD_SIZE": job.world,
+        "MASTER_ADDR": attempt.master.address,
+        "MASTER_PORT": attempt.master.port,
+        "TORCHELASTIC_RUN_ID": job.run_id,
+        "TORCHELASTIC_RESTART_COUNT": attempt.number,
+        "RDMACOLL_AGENT": rendezvous,
+        "RDMACOLL_SERVERS": len(job.servers),
+        "RDMACOLL_SERVER": server,
+        "RDMACOLL_SERVER_START": start,
+    }
+    if job.server_memory_bytes is not None:
+        own["RDMACOLL_SERVER_MEMORY"] = job.server_memory_bytes
     return {name: str(value) for name, value in own.items()}
 
 

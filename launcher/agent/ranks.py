@@ -9,19 +9,15 @@ import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 
 from rdmacoll.launcher.base.job import Job
-from rdmacoll.launcher.base.limits import make_room
 from rdmacoll.launcher.base.processes import kill_group
-from rdmacoll.launcher.base.sink import Sink
 
-from .output import RankStream
+from .outlets import Outlets
+from .output import Stream
 from .preload import Preload
 from .rank_env import Attempt, own_env
-from .rank_files import NAMES, open_rank_files
-from .spawn import Envs, Started, StartError, spawn_all
+from .spawn import Envs, Started, spawn_all
 
 GRACE_S = 5.0  # between the signal that asks a rank to end and the one that makes it
 
@@ -31,8 +27,8 @@ class Rank:
     rank: int
     pid: int
     process: subprocess.Popen[bytes] | None  # None where it was forked (--preload)
-    stdout: RankStream
-    stderr: RankStream
+    stdout: Stream
+    stderr: Stream
     returncode: int | None = None  # negative: the signal that killed it
 
 
@@ -40,18 +36,16 @@ class Ranks:
     """All ranks of this host, by rank."""
 
     def __init__(
-        self, job: Job, agent: int, selector: selectors.BaseSelector, out: Sink, err: Sink
+        self, job: Job, agent: int, selector: selectors.BaseSelector, outlets: Outlets
     ) -> None:
         self._job = job
         self._agent = agent
-        self._selector = selector
-        self._sinks = out, err
+        self._outlets = outlets
         self._by_rank: dict[int, Rank] = {}
         self._preload = Preload(job, selector) if job.preload else None
         self._due: list[tuple[Envs, bool]] = []  # until the modules are imported
         self._kill_at: float | None = None
         self.ending = False
-        self.lost_output = False  # whether a file could not be written
 
     def __iter__(self) -> Iterator[Rank]:
         return iter(self._by_rank.values())
@@ -71,8 +65,6 @@ class Ranks:
         With --preload, poll() starts them once the modules are imported.
         """
         slots = range(self._job.hosts[self._agent].slots)
-        others = len(self._job.hosts) - 1 if self._agent == 0 else 0
-        make_room(ranks=len(slots), hosts=others)
         first = self._job.first_rank(self._agent)
         own = {
             first + local_rank: own_env(
@@ -113,44 +105,13 @@ class Ranks:
             self._preload.close()
 
     def _add_all(self, own: Envs, started: Iterable[tuple[int, Started]], is_restart: bool) -> None:
-        files = {rank: self._files(rank, is_restart) for rank in own}
+        files = {rank: self._outlets.open_files(f"rank {rank}", is_restart) for rank in own}
         for rank, process in started:
-            out, err = (
-                RankStream(
-                    pipe,
-                    sink,
-                    self._tag(rank),
-                    file,
-                    self._selector,
-                    partial(self._on_file_error, f"rank.{rank}/{name}"),
-                )
-                for pipe, sink, file, name in zip(
-                    (process.stdout, process.stderr), self._sinks, files[rank], NAMES, strict=True
-                )
-            )
+            out, err = self._outlets.connect(f"rank {rank}", process, files[rank])
             self._by_rank[rank] = Rank(rank, process.pid, process.process, out, err)
         if self._job.verbose:
             pids = ", ".join(f"{rank} (pid {self._by_rank[rank].pid})" for rank in own)
-            self._sinks[1].say(f"host {self._job.hosts[self._agent].name}: ranks {pids}")
-
-    def _tag(self, rank: int) -> bytes:
-        return f"[{rank}]: ".encode() if self._job.tag_output else b""
-
-    def _files(self, rank: int, is_restart: bool) -> tuple[int, int] | tuple[None, None]:
-        if self._job.output_dir is None:
-            return None, None
-        folder = Path(self._job.cwd, self._job.output_dir)
-        try:
-            return open_rank_files(folder, rank, is_restart)
-        except OSError as error:
-            raise StartError(rank, str(error)) from None
-
-    def _on_file_error(self, file: str, error: OSError) -> None:
-        self._sinks[1].say(
-            f"{self._job.output_dir}/{file}: {error.strerror}; it gets no more of the rank's "
-            "output (--output-filename), the job goes on"
-        )
-        self.lost_output = True
+            self._outlets.say(f"host {self._job.hosts[self._agent].name}: ranks {pids}")
 
     def close(self) -> None:
         """Call it once the ranks have ended, and all that they have started."""
@@ -163,6 +124,14 @@ class Ranks:
     @property
     def pids(self) -> set[int]:
         return {rank.pid for rank in self}
+
+    def live_pids(self) -> dict[int, int]:
+        """By rank."""
+        return {rank.rank: rank.pid for rank in self.live}
+
+    def rank_of(self, pid: int) -> int | None:
+        """Which rank has this process id; None if none that lives has it."""
+        return next((rank.rank for rank in self.live if rank.pid == pid), None)
 
     def ended(self, pid: int, returncode: int) -> Rank | None:
         """Takes note of a reaped child; None if it is no rank."""

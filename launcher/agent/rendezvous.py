@@ -1,5 +1,5 @@
 """The agent's unix socket, where the ranks of its host exchange their payloads with the world, and
-are told the job's secret.
+ranks and servers are told the job's secret.
 
 Protocol, for whoever writes a client (all integers little endian, u32):
   The address is in RDMACOLL_AGENT: @name is the abstract socket "\\0name", which leaves nothing
@@ -10,18 +10,19 @@ Protocol, for whoever writes a client (all integers little endian, u32):
                or  "RDMACOL0"  with the same behind it, and closes: for the others only
                or  "RDMACOLS"  any  any  0: it asks for the job's secret, in no exchange
                or  "RDMACOLJ"  rank  world  0: it has joined the group of the others
-               or  "RDMACOLI"  0  0  0: it asks which rank it is
+               or  "RDMACOLI"  0  0  0: it asks which rank or server it is
                or  "RDMACOLD"  0  0  0: it asks what all ranks of the job are doing
   agent -> rank    0  world  then for each rank in order: length  payload
                or  0  length  secret, for who asked for that
-               or  0  length  JSON (ask_agent.py, Identity), for who asked which rank it is
+               or  0  length  JSON (agent_protocol.py, Identity), for who asked which it is
                or  0  length  JSON (agent_protocol.py, ask_dumps), for who asked for that
                or  1  length  error text (UTF-8)
   The agent answers when every rank of the world has sent its payload (or at once if that cannot
   happen any more) and closes. A rank that gives up waiting closes first, and may come again; the
   payload of one that does not wait stays.
 Only processes that the agent started as ranks, and that still live, are served: not their children,
-who have inherited RDMACOLL_AGENT and may be of another job. What the ranks are doing is told to any
+who have inherited RDMACOLL_AGENT and may be of another job. Servers that the agent started are told
+the secret and which server they are, and no more. What the ranks are doing is told to any
 process of this user. Other users are not even answered.
 Floor: launcher/agent. Thread: the agent's; nothing blocks.
 """
@@ -77,15 +78,17 @@ class Rendezvous:
         world: int,
         attempt: Attempt,
         rank_of: Callable[[int], int | None],
+        server_of: Callable[[int], int | None],
         selector: selectors.BaseSelector,
         ask_dumps: Callable[[Caller], None],
     ) -> None:
-        """rank_of: which rank has this process id; None if no rank that lives has it.
+        """rank_of, server_of: which has this process id; None if none that lives has it.
         ask_dumps: answers a caller, later, what all ranks of the job are doing.
         """
         self._world = world
         self._attempt = attempt
         self._rank_of = rank_of
+        self._server_of = server_of
         self._ask_dumps = ask_dumps
         self._selector = selector
         self._callers: list[Caller] = []
@@ -169,20 +172,25 @@ class Rendezvous:
         if message.magic == MAGIC_DUMPS:  # of any process of this user
             self._ask_dumps(caller)
             return
-        is_rank = self._rank_of(caller.pid)
-        if is_rank is None:
+        is_rank, is_server = self._rank_of(caller.pid), self._server_of(caller.pid)
+        if is_rank is None and is_server is None:
             raise ProtocolError(
                 f"process {caller.pid} is no rank that this agent has started; a child of one "
                 "meets others in a Store of theirs (unset RDMACOLL_AGENT)"
             )
         if message.magic == MAGIC_IDENTITY:
-            master = self._attempt.master
-            own = Identity(is_rank, self._world, master.address, master.port, self._attempt.id)
-            caller.give(packed(own.to_bytes()))
+            master, start = self._attempt.master, self._attempt.id
+            which = Identity(is_rank, self._world, master.address, master.port, start, is_server)
+            caller.give(packed(which.to_bytes()))
             return
         if message.magic == MAGIC_SECRET:  # for any group, also one that numbers its ranks anew
             caller.give(packed(self._attempt.secret))
             return
+        if is_rank is None:
+            raise ProtocolError(
+                f"process {caller.pid} is server {is_server}, and no rank: it takes part in no "
+                "exchange of ranks"
+            )
         if message.rank != is_rank:
             raise ProtocolError(
                 f"process {caller.pid} is rank {is_rank} and says that it is rank {message.rank}"

@@ -1,13 +1,13 @@
-"""How ranks are started as new python processes.
+"""How ranks and servers are started as new python processes.
 
-Floor: launcher/agent. Thread: the agent's; the ranks' parent-death signal hangs on it.
+Floor: launcher/agent. Thread: the agent's; their parent-death signal hangs on it.
 """
 
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,10 +21,10 @@ Envs = dict[int, dict[str, str]]  # ranks and their own variables
 
 
 class StartError(OSError):
-    """A rank cannot be started; the message says why."""
+    """A rank or a server cannot be started; the message says why."""
 
-    def __init__(self, rank: int, why: str) -> None:
-        super().__init__(f"cannot start rank {rank}: {why}")
+    def __init__(self, who: str, why: str) -> None:
+        super().__init__(f"cannot start {who}: {why}")
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,17 @@ class Started:
 
 def spawn_all(job: Job, own: Envs) -> Iterator[tuple[int, Started]]:
     """Starts them one by one, as they are asked for. StartError if one cannot be started."""
-    shared = shared_env(job)
+    shared, argv = shared_env(job), [sys.executable, *job.argv]
     for rank, env in own.items():
-        process = _spawn(job, rank, {**shared, **env})
-        assert process.stdout is not None and process.stderr is not None
-        with process.stdout, process.stderr:
-            out, err = os.dup(process.stdout.fileno()), os.dup(process.stderr.fileno())
-        yield rank, Started(process.pid, out, err, process)
+        yield rank, spawn(f"rank {rank}", argv, job.cwd, {**shared, **env})
 
 
-def _spawn(job: Job, rank: int, env: dict[str, str]) -> "subprocess.Popen[bytes]":
+def spawn(who: str, argv: Sequence[str], cwd: str, env: dict[str, str]) -> Started:
+    """StartError if it cannot be started."""
     try:
-        return subprocess.Popen(
-            [sys.executable, *job.argv],
-            cwd=job.cwd,
+        process = subprocess.Popen(
+            argv,
+            cwd=cwd,
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -59,7 +56,11 @@ def _spawn(job: Job, rank: int, env: dict[str, str]) -> "subprocess.Popen[bytes]
             preexec_fn=partial(prepare, os.getpid()),
         )
     except OSError as error:
-        raise StartError(rank, why_not(error)) from None
+        raise StartError(who, why_not(error)) from None
+    assert process.stdout is not None and process.stderr is not None
+    with process.stdout, process.stderr:
+        out, err = os.dup(process.stdout.fileno()), os.dup(process.stderr.fileno())
+    return Started(process.pid, out, err, process)
 
 
 def why_not(error: OSError) -> str:

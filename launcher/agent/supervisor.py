@@ -15,6 +15,7 @@ from dataclasses import replace
 from rdmacoll.launcher.base.cause import Cause, Why
 from rdmacoll.launcher.base.comm import Comm, Gatherer, Gathering
 from rdmacoll.launcher.base.job import Job
+from rdmacoll.launcher.base.limits import make_room
 from rdmacoll.launcher.base.processes import kill_descendants, reap
 from rdmacoll.launcher.base.report import Failure, describe, failure_lines
 from rdmacoll.launcher.base.sink import Sink
@@ -25,9 +26,11 @@ from . import store
 from .dumps import Dumps
 from .losses import Losses
 from .missed import Missed
+from .outlets import Outlets
 from .rank_env import Attempt
 from .ranks import GRACE_S, Ranks
 from .rendezvous import Rendezvous, unpack
+from .servers import Servers
 from .table import Record, Table, pack
 
 TICK_S = 0.02  # between looks at an exchange over MPI, which no selector could watch
@@ -56,10 +59,18 @@ class Supervisor:
         self.err = Sink(2, self._selector, in_packets=comm.size > 1)
         first = job.first_rank(self._me)
         self._own = range(first, first + job.hosts[self._me].slots)
-        self._ranks = Ranks(job, self._me, self._selector, self.out, self.err)
-        self._dumps = Dumps(comm, job, self._pids, self._selector)
+        self._outlets = Outlets(job, self._selector, self.out, self.err)
+        self._ranks = Ranks(job, self._me, self._selector, self._outlets)
+        self._servers = Servers(job, self._me, attempt, self._outlets)
+        self._dumps = Dumps(comm, job, self._ranks.live_pids, self._selector)
         self._rendezvous = Rendezvous(
-            self._own, job.world, attempt, self._rank_of, self._selector, self._dumps.ask
+            self._own,
+            job.world,
+            attempt,
+            self._ranks.rank_of,
+            self._servers.server_of,
+            self._selector,
+            self._dumps.ask,
         )
         self._table = Table(comm)
         self._gather: Gathering | None = None
@@ -75,7 +86,8 @@ class Supervisor:
     def start(
         self, listener: socket.socket | None, woken: int, missed: Missed | None = None
     ) -> None:
-        """Starts this host's ranks, and on host 0 the store, which takes the listener over.
+        """Starts this host's servers and ranks, and on host 0 the store, which takes the listener
+        over.
 
         woken: readable after SIGCHLD. missed: if the host was lost, and the ranks are to join.
         """
@@ -87,7 +99,12 @@ class Supervisor:
             self.losses.take_over(missed.counts, self._own)
             self._rendezvous.exchange = missed.exchange
             attempt = replace(attempt, number=missed.counts.restarts)
+        others = self._comm.size - 1 if self._me == 0 else 0
+        times_lost = self.losses.times_lost[self._me]
         try:
+            servers = len(self._job.servers_of(self._me))
+            make_room(ranks=len(self._own), servers=servers, hosts=others)
+            self._servers.start(self._rendezvous.address, times_lost)
             self._ranks.start(attempt, self._rendezvous.address, self._rendezvous.exchange > 0)
         except OSError as error:
             self._cannot_start(self._own[0], error)
@@ -111,18 +128,23 @@ class Supervisor:
         self._selector.register(fd, selectors.EVENT_READ, on_readable)
 
     def run(self) -> None:
-        """Returns when all ranks of all hosts have ended, on all agents with the same table."""
+        """Returns when all ranks of all hosts have ended, on all agents with the same table, and
+        then the servers of this host."""
         while not self._turn():
-            for key, _ in self._selector.select(self._timeout_s()):
-                key.data()
-            self._comm.poll()  # also for what its deadline is for
+            self._wait(self._late_at, self._ranks, self._servers, self._rendezvous, self._dumps)
+        self._servers.end(self._grace_s)
+        while self._servers.live:
+            self._wait(None, self._servers)
+            self._reap()
+            self._servers.poll()
         kill_descendants()
         self._ranks.close()
+        self._servers.close()
 
     def _turn(self) -> bool:
         """Does what there is to do. True: the job is over."""
         self._reap()
-        self._poll_ranks()
+        self._poll_processes()
         self._rendezvous.poll()
         self._dumps.poll()
         if self._late_at is not None and time.monotonic() >= self._late_at:
@@ -160,24 +182,25 @@ class Supervisor:
 
     @property
     def lost_output(self) -> bool:
-        return self._ranks.lost_output
+        return self._outlets.lost_output
 
     @property
     def _host(self) -> str:
         return self._job.hosts[self._me].name
 
-    def _timeout_s(self) -> float | None:
-        parts = self._ranks, self._rendezvous, self._comm, self._dumps
-        deadlines = [at for at in (self._late_at, *(part.deadline for part in parts)) if at]
+    @property
+    def _grace_s(self) -> float:
+        return HOST_LOST_GRACE_S if self.cause.why is Why.HOST_LOST else GRACE_S
+
+    def _wait(self, until: float | None, *parts: Ranks | Servers | Rendezvous | Dumps) -> None:
+        """Until something comes that there is to do, or a deadline of these parts."""
+        deadlines = [at for at in (until, *(p.deadline for p in (self._comm, *parts))) if at]
         if self._gather is not None and self._gather.must_be_tested:
             deadlines.append(time.monotonic() + TICK_S)
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-
-    def _pids(self) -> dict[int, int]:
-        return {rank.rank: rank.pid for rank in self._ranks.live}
-
-    def _rank_of(self, pid: int) -> int | None:
-        return next((rank.rank for rank in self._ranks.live if rank.pid == pid), None)
+        left_s = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        for key, _ in self._selector.select(left_s):
+            key.data()
+        self._comm.poll()  # also for what its deadline is for
 
     def _blame(self, why: Why, rank: int = -1, status: int = 0) -> None:
         if self._seen.why is Why.RUNNING:
@@ -241,7 +264,9 @@ class Supervisor:
         return Record(self._attempt.number, 0, 0, slots, exchange, frozenset(), 0, cause)
 
     def _reap(self) -> None:
-        for pid, returncode in reap(self._ranks.pids):
+        for pid, returncode in reap(self._ranks.pids | self._servers.pids):
+            if self._servers.ended(pid, returncode, may_restart=not self._ranks.ending):
+                continue
             rank = self._ranks.ended(pid, returncode)
             if rank is None:
                 if self._store is not None and pid == self._store.pid:
@@ -252,8 +277,9 @@ class Supervisor:
                 failure = Failure(rank.rank, self._host, pid, returncode, time.time_ns(), tail)
                 self.losses.add(failure)
 
-    def _poll_ranks(self) -> None:
+    def _poll_processes(self) -> None:
         try:
+            self._servers.poll()
             self._ranks.poll()
         except OSError as error:
             self._cannot_start(self._own[0], error)
@@ -366,6 +392,6 @@ class Supervisor:
         # SIGTERM instead.
         stopped = cause.why is Why.STOPPED and cause.status != signal.SIGPIPE
         sig = signal.Signals(cause.status) if stopped else signal.SIGTERM
-        self._ranks.end(sig, HOST_LOST_GRACE_S if cause.why is Why.HOST_LOST else GRACE_S)
+        self._ranks.end(sig, self._grace_s)
         self._late_at = None
         self._rendezvous.fail(f"the job is ending: {describe(cause, self._job, self.late)}")

@@ -32,6 +32,9 @@ class Job:
     max_restarts: int = 0
     elastic: bool = False  # a rank that failed is started again alone, to join the others
     preload: list[str] = field(default_factory=list)  # modules that are imported once on each host
+    servers: list[int] = field(default_factory=list)  # the agent of each, by its number
+    server_restarts: int = 0  # so often each may be started again
+    server_memory_bytes: int | None = None
 
     @property
     def fewest(self) -> int:
@@ -47,6 +50,9 @@ class Job:
 
     def first_rank(self, agent: int) -> int:
         return sum(host.slots for host in self.hosts[:agent])
+
+    def servers_of(self, agent: int) -> list[int]:
+        return [server for server, host in enumerate(self.servers) if host == agent]
 
     def ranks_of(self, agent: int) -> str:
         """For people: `rank 4`, `ranks 2-3`."""

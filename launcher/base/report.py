@@ -84,17 +84,32 @@ def failure_lines(failures: Sequence[Failure]) -> list[str]:
     if not failures:
         return []
     first, *others = sorted(failures, key=lambda failure: failure.time_ns)
-    said = first.tail[-REPORT_LINES:]
-    lines = [f"{_what(first)}{'; the last lines of its stderr:' if said else ''}"]
-    lines += [f"    {line}" for line in said]
-    return lines + [f"then {_what(other)}" for other in others]
+    return [
+        *_with_last_words(_what(first), first.tail),
+        *(f"then {_what(other)}" for other in others),
+    ]
+
+
+def server_lines(server: int, host: str, pid: int, returncode: int, tail: list[str]) -> list[str]:
+    """How a server ended, with its last words."""
+    return _with_last_words(_how(f"server {server}", host, pid, returncode), tail)
+
+
+def _with_last_words(what: str, tail: list[str]) -> list[str]:
+    said = tail[-REPORT_LINES:]
+    about = "; the last lines of its stderr:" if said else ""
+    return [f"{what}{about}", *(f"    {line}" for line in said)]
 
 
 def _what(failure: Failure) -> str:
-    where = f"rank {failure.rank} on {failure.host} (pid {failure.pid})"
-    if failure.returncode < 0:
-        return f"{where} was killed by {signal_name(-failure.returncode)}"
-    return f"{where} exited with status {failure.returncode}"
+    return _how(f"rank {failure.rank}", failure.host, failure.pid, failure.returncode)
+
+
+def _how(who: str, host: str, pid: int, returncode: int) -> str:
+    where = f"{who} on {host} (pid {pid})"
+    if returncode < 0:
+        return f"{where} was killed by {signal_name(-returncode)}"
+    return f"{where} exited with status {returncode}"
 
 
 def _named(ranks: Sequence[int], job: Job) -> str:

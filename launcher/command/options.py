@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from rdmacoll.launcher.base.hosts import Host, HostError
+from rdmacoll.launcher.base.hosts import Host
 
 from rdmacoll.base.arguments import seconds
 from rdmacoll.base.byte_sizes import parse_size
 
 from .remote_options import add_remote_options, network_environment, remote_environment
+from .server_options import add_server_options, place_servers
 from .where import choose_hosts
 
 DEFAULT_START_TIMEOUT_S = 300.0
@@ -49,6 +50,9 @@ class Options:
     max_restarts: int
     elastic: bool
     preload: list[str]
+    servers: list[int]  # the host of each, by its index
+    server_restarts: int
+    server_memory_bytes: int | None
     output_dir: str | None
     tag_output: bool
     verbose: bool
@@ -59,15 +63,17 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
     """Ends the process with status 2 and a clear line when argv is wrong, as argparse does."""
     parser = _parser(version)
     args = parser.parse_args(argv)
+    hosts: list[Host] = []
+    servers: list[int] = []
     if args.check_build:
-        hosts: list[Host] = []
         said = ""
     elif not args.script:
         parser.error("what shall the ranks run? give a python script, or -m module")
     else:
         try:
             where = choose_hosts(args.hosts, args.hostfile, args.np, environ)
-        except HostError as error:
+            servers = place_servers(args, where.hosts)
+        except ValueError as error:
             parser.error(str(error))
         hosts, said = where.hosts, where.said
         if wrong := _wrong_about_failures(args, sum(host.slots for host in hosts)):
@@ -91,6 +97,9 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
         max_restarts=args.max_restarts,
         elastic=args.elastic,
         preload=list(dict.fromkeys(chain.from_iterable(args.preload))),
+        servers=servers,
+        server_restarts=args.server_restarts or 0,
+        server_memory_bytes=args.server_memory,
         output_dir=args.output_filename,
         tag_output=args.tag_output,
         verbose=args.verbose,
@@ -148,19 +157,9 @@ def _parser(version: str) -> argparse.ArgumentParser:
     )
     _add_preload(parser)
     _add_failures(parser)
+    add_server_options(parser, _whole, _bytes)
     add_remote_options(parser)
-    add(
-        "--output-filename",
-        type=_folder,
-        metavar="DIR",
-        help="also write each rank's output to DIR/rank.N/stdout and DIR/rank.N/stderr",
-    )
-    add(
-        "--tag-output",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="begin each line of output with [rank]: (default: yes)",
-    )
+    _add_output(parser)
     add("--verbose", action="store_true", help="say what is started where, and when")
     add("--check-build", action="store_true", help="say what this installation can do, and exit")
     add("--version", action="version", version=f"rdmarun (rdmacoll) {version}")
@@ -178,6 +177,22 @@ def _add_preload(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE,...",
         help="import these once on each host and fork the ranks from that process: many ranks "
         "start sooner and share its memory, as in --preload torch (repeatable)",
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--output-filename",
+        type=_folder,
+        metavar="DIR",
+        help="also write each rank's output to DIR/rank.N/stdout and DIR/rank.N/stderr, and each "
+        "server's to files in DIR/server.N",
+    )
+    parser.add_argument(
+        "--tag-output",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="begin each line of output with [rank]: or [server N]: (default: yes)",
     )
 
 

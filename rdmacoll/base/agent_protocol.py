@@ -1,5 +1,6 @@
-"""A rank's side of the agent's protocol, in Python: it asks which rank it is, and says that it
-has joined. torch_ext/join/agent_bootstrap.cc exchanges payloads and asks for the secret.
+"""The side of a rank or a server in the agent's protocol, in Python: it asks which it is, and a
+rank says that it has joined. torch_ext/join/agent_bootstrap.cc exchanges payloads and asks for the
+secret.
 
 Floor: rdmacoll/base. Thread: any.
 """
@@ -29,13 +30,14 @@ _ANSWER = struct.Struct("<II")  # whether it refuses, and the length of the text
 
 @dataclass(frozen=True)
 class Identity:
-    """Which rank of which job the agent has started as this process."""
+    """Which rank or server of which job the agent has started as this process."""
 
-    rank: int
-    world: int
+    rank: int | None  # None: it is a server
+    world: int  # how many ranks there are
     master_addr: str  # of the job's Store
     master_port: int
     start: str  # differs for each start of all the job's ranks, and from those of other jobs
+    server: int | None = None
 
     def to_bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -54,7 +56,7 @@ def pid_of_agent(address: str) -> int | None:
 
 
 def ask_identity(address: str) -> Identity | None:
-    """None if the agent has not started this process as a rank."""
+    """None if the agent has started this process neither as a rank nor as a server."""
     with _connect(address) as agent:
         agent.sendall(HELLO.pack(MAGIC_IDENTITY, 0, 0, 0))
         with agent.makefile("rb") as stream:
@@ -100,6 +102,6 @@ def _connect(address: str) -> Iterator[socket.socket]:
             yield agent
     except OSError as error:
         raise RuntimeError(
-            f"rdmarun has started this process as a rank, but its agent does not answer at "
+            f"rdmarun has started this process, but its agent does not answer at "
             f"RDMACOLL_AGENT='{address}': {error}"
         ) from error

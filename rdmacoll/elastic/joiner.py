@@ -57,7 +57,9 @@ def tell_agent() -> None:
     """From now on rdmarun counts this rank among those that are left."""
     agent = own_agent()
     assert agent is not None  # a joiner has one (Membership)
-    tell_joined(agent.address, agent.identity.rank, agent.identity.world)
+    rank = agent.identity.rank
+    assert rank is not None
+    tell_joined(agent.address, rank, agent.identity.world)
 
 
 def _take_rank(

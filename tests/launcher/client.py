@@ -7,7 +7,8 @@ import os
 import socket
 import struct
 
-RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+RANK = int(os.environ.get("RANK", "0"))  # a server has none
+WORLD = int(os.environ["WORLD_SIZE"])
 
 
 class Refused(Exception):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from as_root import only_as_root
 from job_runner import Jobs
-from rdmacoll.launcher.agent.rank_files import FileError, open_rank_files
+from rdmacoll.launcher.agent.output_files import FileError, open_output_files
 
 STRANGER = 4321  # a uid
 
@@ -89,7 +89,7 @@ def test_refused(
     plant(tmp_path / "out/rank.0")
     descriptors = len(os.listdir("/proc/self/fd"))
     with pytest.raises(FileError, match=says):
-        open_rank_files(tmp_path / "out", 0, is_restart)
+        open_output_files(tmp_path / "out", "rank.0", is_restart)
     assert len(os.listdir("/proc/self/fd")) == descriptors
     assert victim.read_text() == "as it was"
 
@@ -114,7 +114,7 @@ def test_links_of_this_user_are_followed_on_the_way(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "near").symlink_to("real")
     (tmp_path / "far").symlink_to(tmp_path / "near" / ".." / "near")
-    for fd in open_rank_files(tmp_path / "far/deep", 3, is_restart=False):
+    for fd in open_output_files(tmp_path / "far/deep", "rank.3", is_restart=False):
         os.write(fd, b"x")
         os.close(fd)
     assert (tmp_path / "real/deep/rank.3/stderr").read_text() == "x"

@@ -10,6 +10,7 @@ from rdmacoll.launcher.agent.rank_env import (
     Attempt,
     Master,
     own_env,
+    server_env,
     shared_env,
 )
 from rdmacoll.launcher.base.hosts import Host, master_address
@@ -54,11 +55,34 @@ def test_rank_of_the_second_host() -> None:
     }
 
 
+def test_server_of_the_second_host() -> None:
+    job = replace(JOB, servers=[0, 1], server_memory_bytes=8)
+    assert shared_env(job) | server_env(job, 1, 3, FIRST, "@address") == {
+        "PATH": "/bin",
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": "1",
+        "WORLD_SIZE": "3",
+        "MASTER_ADDR": "a",
+        "MASTER_PORT": "1234",
+        "TORCHELASTIC_RUN_ID": "id",
+        "TORCHELASTIC_RESTART_COUNT": "0",
+        "RDMACOLL_AGENT": "@address",
+        "RDMACOLL_SERVERS": "2",
+        "RDMACOLL_SERVER": "1",
+        "RDMACOLL_SERVER_START": "3",
+        "RDMACOLL_SERVER_MEMORY": "8",
+    }
+    assert rank_env(job, 0, 0, "")["RDMACOLL_SERVERS"] == "2"
+    assert job.servers_of(1) == [1]
+
+
 def test_variables_of_an_outer_job_are_not_inherited() -> None:
     job = replace(JOB, env={"RDMACOLL_ELASTIC": "joins", "RDMACOLL_AGENT": "@outer"})
     env = rank_env(job, 0, 0, "@inner")
     assert not OWN & shared_env(job).keys()
-    assert own_env(replace(job, elastic=True), 0, 0, FIRST, "").keys() == OWN
+    whole = replace(job, elastic=True, servers=[0], server_memory_bytes=1)
+    of_rank, of_server = own_env(whole, 0, 0, FIRST, ""), server_env(whole, 0, 0, FIRST, "")
+    assert of_rank.keys() | of_server.keys() == OWN
     assert "RDMACOLL_ELASTIC" not in env
     assert env["RDMACOLL_AGENT"] == "@inner"
 

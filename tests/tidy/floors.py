@@ -157,6 +157,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.bench.transfer": ON_BENCH | {"rdmacoll.remote", FACE},
     "rdmacoll.bench.models": ON_BENCH | {"rdmacoll.remote", FACE},
     "rdmacoll.tune": ON_LAUNCHER | ON_BENCH,
+    "rdmacoll.ps": {"rdmacoll.base"},
     "rdmacoll.plan": ON_BENCH,
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "remote")}
     | {"rdmacoll.bench", "rdmacoll.bench.transfer", "rdmacoll.bench.models", "rdmacoll.tune"}

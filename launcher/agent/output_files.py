@@ -1,4 +1,4 @@
-"""The files of --output-filename: DIR/rank.N/stdout and DIR/rank.N/stderr.
+"""The files of --output-filename: DIR/rank.N/stdout, DIR/rank.N/stderr, DIR/server.N/stdout, ...
 
 DIR may lie in a folder where others can write, and they may have put something there before. Their
 links are not followed. Files and folders of theirs, and pipes, are neither opened nor removed.
@@ -21,24 +21,24 @@ class FileError(OSError):
     """A file or folder cannot be used; the message names it and the remedy."""
 
 
-def open_rank_files(folder: Path, rank: int, is_restart: bool) -> tuple[int, int]:
-    """Descriptors of a rank's two files, for appending. `folder` is absolute.
+def open_output_files(folder: Path, name: str, is_restart: bool) -> tuple[int, int]:
+    """Descriptors of the two files of a process, for appending. `folder` is absolute.
 
     A restart adds to the files that are there; otherwise they are replaced.
     """
-    rank_folder = folder / f"rank.{rank}"
+    own_folder = folder / name
     at = _open_folder(folder)
     try:
-        within = _enter(at, rank_folder.name, rank_folder)
+        within = _enter(at, name, own_folder)
     finally:
         os.close(at)
     opened: list[int] = []
     try:
         status = os.fstat(within)
         if status.st_uid != os.geteuid():
-            raise FileError(f"{rank_folder} is of {_user(status)}; choose another DIR")
-        for name in NAMES:
-            opened.append(_open_file(within, name, rank_folder / name, is_restart))
+            raise FileError(f"{own_folder} is of {_user(status)}; choose another DIR")
+        for output in NAMES:
+            opened.append(_open_file(within, output, own_folder / output, is_restart))
     except OSError:
         for fd in opened:
             os.close(fd)
