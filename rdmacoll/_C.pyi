@@ -197,3 +197,85 @@ class Remote:
     def post(
         self, address: bytes, who: str, name: str, tensor: torch.Tensor, meta: str, timeout_s: float
     ) -> RemoteWork: ...
+
+class OptimizerKind:
+    SGD: OptimizerKind
+    ADAGRAD: OptimizerKind
+    ROWWISE_ADAGRAD: OptimizerKind
+    ADAM: OptimizerKind
+    ADAMW: OptimizerKind
+
+class PsOptimizer:
+    lr: float
+    momentum: float
+    dampening: float
+    weight_decay: float
+    nesterov: bool
+    lr_decay: float
+    initial_accumulator_value: float
+    eps: float
+    beta1: float
+    beta2: float
+    maximize: bool
+    def __init__(self, kind: OptimizerKind) -> None: ...
+    def check(self) -> None: ...
+
+class InitialKind:
+    CONSTANT: InitialKind
+    UNIFORM: InitialKind
+    NORMAL: InitialKind
+
+class PsTableSpec:
+    @staticmethod
+    def dense(name: str, elements: int, optimizer: PsOptimizer | None) -> PsTableSpec: ...
+    @staticmethod
+    def rows(
+        name: str,
+        dim: int,
+        rows: int,
+        optimizer: PsOptimizer | None,
+        kind: InitialKind,
+        first: float,
+        second: float,
+        seed: int,
+    ) -> PsTableSpec: ...
+    def encode(self) -> bytes: ...
+
+def ps_spread(servers: int, replicas: int) -> bytes: ...
+
+class PsServer:
+    def __init__(self, remote: Remote, memory_bytes: int) -> None: ...
+    def hear(self, timeout_s: float) -> bool: ...
+    def serve(self) -> None: ...
+    def stop(self) -> None: ...
+    def stats(self) -> dict[str, int]: ...
+
+class PsBatch:
+    def done(self) -> bool: ...
+    def wait(self, timeout_s: float) -> None: ...
+
+class PsClient:
+    def __init__(
+        self,
+        remote: Remote,
+        own_address: bytes,
+        servers: list[tuple[bytes, str]],
+        map: bytes,
+        timeout_s: float,
+    ) -> None: ...
+    def create(self, table: int, spec: bytes, timeout_s: float) -> None: ...
+    def push(
+        self, table: int, first: int, values: torch.Tensor, is_assigned: bool, timeout_s: float
+    ) -> PsBatch: ...
+    def push_rows(
+        self,
+        table: int,
+        ids: torch.Tensor,
+        values: torch.Tensor,
+        is_assigned: bool,
+        timeout_s: float,
+    ) -> PsBatch: ...
+    def pull(self, table: int, first: int, out: torch.Tensor, timeout_s: float) -> PsBatch: ...
+    def pull_rows(
+        self, table: int, ids: torch.Tensor, out: torch.Tensor, timeout_s: float
+    ) -> PsBatch: ...

@@ -74,8 +74,8 @@ class Remote final : public Responder {
   Status expose(ExposureInfo info, RemoteMemoryPtr memory, uint64_t offset);
   // nullptr: nothing is exposed under the name.
   std::shared_ptr<const Exposure> exposed(const std::string& name) const { return exposure(name); }
-  // Ends once it is true, which is asked in every round of the driver. what: for people, of what did
-  // not come in time.
+  // Ends once it is true, which is asked in every round of the driver. what: for people, of what
+  // did not come in time.
   WorkPtr watch(std::function<bool()> is_true, std::string what, int64_t timeout_ms);
   // The most that anybody who has opened it has notified.
   Result<uint64_t> notified(const std::string& name) const;

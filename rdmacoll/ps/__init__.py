@@ -1,1 +1,38 @@
-"""The parameter server: processes that hold what the ranks of a job share."""
+"""The parameter server: processes that hold tables which the workers of a job push to and pull.
+
+    rdmarun -np 4 --servers 2 train.py
+
+    kv = ps.KV()
+    kv.init("weights", torch.zeros(1000, 1000), optimizer=ps.SGD(lr=0.1))
+    kv.push("weights", gradient)
+    weights = kv.pull("weights")
+
+docs/PARAMETER_SERVER.md says what holds for order, failures and memory.
+"""
+
+from .kv import KV, Pending
+from .optimizers import (
+    SGD,
+    Adagrad,
+    Adam,
+    AdamW,
+    Constant,
+    Normal,
+    RowwiseAdagrad,
+    Uniform,
+)
+from .worker import connect
+
+__all__ = [
+    "KV",
+    "SGD",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Constant",
+    "Normal",
+    "Pending",
+    "RowwiseAdagrad",
+    "Uniform",
+    "connect",
+]

@@ -138,6 +138,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.remote.placement": ON_MEMORY,
     "rdmacoll.remote.faces": ON_MEMORY | {"rdmacoll.remote"},
     "rdmacoll.remote": ON_MEMORY | {"rdmacoll.remote.versions", "rdmacoll.remote.placement"},
+    "rdmacoll.ps": ON_MEMORY,
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,
@@ -157,7 +158,6 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.bench.transfer": ON_BENCH | {"rdmacoll.remote", FACE},
     "rdmacoll.bench.models": ON_BENCH | {"rdmacoll.remote", FACE},
     "rdmacoll.tune": ON_LAUNCHER | ON_BENCH,
-    "rdmacoll.ps": {"rdmacoll.base"},
     "rdmacoll.plan": ON_BENCH,
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "remote")}
     | {"rdmacoll.bench", "rdmacoll.bench.transfer", "rdmacoll.bench.models", "rdmacoll.tune"}

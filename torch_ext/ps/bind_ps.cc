@@ -8,11 +8,14 @@
 
 namespace rdmacoll::torch_ext {
 
-void bind_ps(pybind11::module_& module) {
-  namespace py = pybind11;
-  using ps::Initial;
-  using ps::TableKind;
-  using ps::TableSpec;
+namespace {
+
+namespace py = pybind11;
+using ps::Initial;
+using ps::TableKind;
+using ps::TableSpec;
+
+void bind_tables(pybind11::module_& module) {
   py::enum_<OptimizerKind>(module, "OptimizerKind")
       .value("SGD", OptimizerKind::Sgd)
       .value("ADAGRAD", OptimizerKind::Adagrad)
@@ -45,22 +48,28 @@ void bind_ps(pybind11::module_& module) {
                                      .elements = elements,
                                      .optimizer = optimizer};
                   })
-      .def_static("rows",
-                  [](std::string name, uint32_t dim, uint64_t rows,
-                     std::optional<Optimizer> optimizer, Initial::Kind kind, double first,
-                     double second, uint64_t seed) {
-                    return TableSpec{.name = std::move(name),
-                                     .kind = TableKind::Rows,
-                                     .dim = dim,
-                                     .rows = rows,
-                                     .optimizer = optimizer,
-                                     .initial = {kind, first, second, seed}};
-                  })
+      .def_static(
+          "rows",
+          [](std::string name, uint32_t dim, uint64_t rows, std::optional<Optimizer> optimizer,
+             Initial::Kind kind, double first, double second, uint64_t seed) {
+            return TableSpec{.name = std::move(name),
+                             .kind = TableKind::Rows,
+                             .dim = dim,
+                             .rows = rows,
+                             .optimizer = optimizer,
+                             .initial = {kind, first, second, seed}};
+          })
       // Raises ValueError for what no table can be.
       .def("encode", [](const TableSpec& self) {
         raise_if_failed(ps::check(self));
         return py::bytes(ps::encode(self));
       });
+}
+
+}  // namespace
+
+void bind_ps(pybind11::module_& module) {
+  bind_tables(module);
   module.def("ps_spread", [](uint32_t servers, uint32_t replicas) {
     return py::bytes(ps::BucketMap::spread(servers, replicas).encode());
   });

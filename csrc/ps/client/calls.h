@@ -28,7 +28,8 @@ class Calls {
   };
 
   // who: the server, for people.
-  Calls(std::shared_ptr<Line> line, std::string who) : line_(std::move(line)), who_(std::move(who)) {}
+  Calls(std::shared_ptr<Line> line, std::string who)
+      : line_(std::move(line)), who_(std::move(who)) {}
 
   Status failure() const { return line_->failure(); }
   // Where the body of a call is to be written, which is then made; nullptr: not now.

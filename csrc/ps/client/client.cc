@@ -113,8 +113,7 @@ Status Client::create(uint32_t table, const TableSpec& spec, const Limit& limit)
 // --- ranges --------------------------------------------------------------------------------------
 
 template <typename CallPiece>
-BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count,
-                                       CallPiece call_piece) {
+BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, CallPiece call_piece) {
   return as_batch([&](Lock& lock, const BatchPtr& batch) {
     auto spec = spec_of(table, TableKind::Dense);
     if (!spec.ok()) return spec.status();
@@ -141,7 +140,7 @@ BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count,
 }
 
 BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const float> values,
-                                  PushAs as, const Limit& limit) {
+                            PushAs as, const Limit& limit) {
   return range_batch(
       table, first, values.size(),
       [&](Lock& lock, const BatchPtr& batch, ServerId server, RecordHead head, uint64_t at) {
@@ -156,7 +155,7 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
 }
 
 BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> values,
-                                  const Limit& limit) {
+                            const Limit& limit) {
   return range_batch(
       table, first, values.size(),
       [&](Lock& lock, const BatchPtr& batch, ServerId server, RecordHead head, uint64_t at) {
@@ -167,8 +166,9 @@ BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> val
           std::memcpy(piece.data(), body.data(), body.size());
           return Status();
         };
-        return call(lock, server, head, 0, [](std::byte*) {},
-                    {batch, RecordKind::Values, piece.size_bytes(), take}, limit);
+        return call(
+            lock, server, head, 0, [](std::byte*) {},
+            {batch, RecordKind::Values, piece.size_bytes(), take}, limit);
       });
 }
 
@@ -178,13 +178,13 @@ Status Client::check_ids(const TableSpec& spec, std::span<const uint64_t> ids) {
   if (spec.rows == 0) return Status();
   const auto bad = std::ranges::find_if(ids, [&](uint64_t id) { return id >= spec.rows; });
   if (bad == ids.end()) return Status();
-  return Status(StatusCode::InvalidArgument,
-                "id " + std::to_string(*bad) + " is not in table '" + printable(spec.name) +
-                    "', which has " + std::to_string(spec.rows) + " rows");
+  return Status(StatusCode::InvalidArgument, "id " + std::to_string(*bad) + " is not in table '" +
+                                                 printable(spec.name) + "', which has " +
+                                                 std::to_string(spec.rows) + " rows");
 }
 
-BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids,
-                                 const float* values, PushAs as, const Limit& limit) {
+BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids, const float* values,
+                           PushAs as, const Limit& limit) {
   return as_batch([&](Lock& lock, const BatchPtr& batch) {
     auto spec = spec_of(table, TableKind::Rows);
     if (!spec.ok()) return spec.status();
@@ -199,15 +199,14 @@ BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids,
                       .count = static_cast<uint32_t>(body->rows.size())};
       RDMACOLL_RETURN_IF_ERROR(call(
           lock, body->server, head, bodies.bytes(*body),
-          [&](std::byte* to) { bodies.write(*body, values, as, to); }, {.batch = batch},
-          limit));
+          [&](std::byte* to) { bodies.write(*body, values, as, to); }, {.batch = batch}, limit));
     }
     return Status();
   });
 }
 
 BatchPtr Client::pull_rows(uint32_t table, std::span<const uint64_t> ids, float* values,
-                                 const Limit& limit) {
+                           const Limit& limit) {
   return as_batch([&](Lock& lock, const BatchPtr& batch) {
     auto spec = spec_of(table, TableKind::Rows);
     if (!spec.ok()) return spec.status();

@@ -15,8 +15,8 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/engine/work/work.h"
-#include "csrc/ps/client/calls.h"
 #include "csrc/ps/client/batch.h"
+#include "csrc/ps/client/calls.h"
 #include "csrc/ps/table/bucket_map.h"
 #include "csrc/ps/table/table_spec.h"
 #include "csrc/ps/wire/line.h"
@@ -50,17 +50,16 @@ class Client {
   // Each returns when its bytes may be changed; the batch ends when all servers have answered. Its
   // status may say at once that it has failed: InvalidArgument: what is named is not in the table,
   // and nothing is done; another one: it is done in part.
-  BatchPtr push_range(uint32_t table, uint64_t first, std::span<const float> values,
-                            PushAs as, const Limit& limit);
+  BatchPtr push_range(uint32_t table, uint64_t first, std::span<const float> values, PushAs as,
+                      const Limit& limit);
   // values: a row for each id, one after the other. Those of one id are added up first, in their
   // order; of assigned ones the last counts.
-  BatchPtr push_rows(uint32_t table, std::span<const uint64_t> ids, const float* values,
-                           PushAs as, const Limit& limit);
+  BatchPtr push_rows(uint32_t table, std::span<const uint64_t> ids, const float* values, PushAs as,
+                     const Limit& limit);
   // The values are written until the batch has ended, failed or not.
-  BatchPtr pull_range(uint32_t table, uint64_t first, std::span<float> values,
-                            const Limit& limit);
+  BatchPtr pull_range(uint32_t table, uint64_t first, std::span<float> values, const Limit& limit);
   BatchPtr pull_rows(uint32_t table, std::span<const uint64_t> ids, float* values,
-                           const Limit& limit);
+                     const Limit& limit);
   // Ok, or what went wrong with it; Timeout: it goes on.
   Status wait(const BatchPtr& batch, const Limit& limit);
   bool is_done(const BatchPtr& batch);
@@ -79,8 +78,7 @@ class Client {
   BatchPtr as_batch(Make make);
   // call_piece: for each shard of the range.
   template <typename CallPiece>
-  BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count,
-                                 CallPiece call_piece);
+  BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count, CallPiece call_piece);
 
   Waiter& waiter_;
   const Clock& clock_;

@@ -15,7 +15,8 @@ Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, const std::
   std::unique_ptr<ClientHost> host(new ClientHost(remote));
   std::vector<Client::Server> of_client;
   for (const ServerAddress& server : servers) {
-    auto line = call_server({remote, timeout_ms, interrupt}, own_address, server.address, server.who);
+    auto line =
+        call_server({remote, timeout_ms, interrupt}, own_address, server.address, server.who);
     if (!line.ok()) return line.status();
     host->lines_.push_back(line.value());
     of_client.push_back({line.take(), server.who});

@@ -28,9 +28,8 @@ RowOrder::RowOrder(uint32_t table, std::span<const uint64_t> ids, const BucketMa
   }
   for (uint32_t i = 0; i < ids.size(); ++i) rows_[ends[buckets[i]]++] = i;
   for (const Run& run : runs_) {
-    std::sort(rows_.begin() + run.begin, rows_.begin() + run.end, [&](uint32_t a, uint32_t b) {
-      return ids[a] != ids[b] ? ids[a] < ids[b] : a < b;
-    });
+    std::sort(rows_.begin() + run.begin, rows_.begin() + run.end,
+              [&](uint32_t a, uint32_t b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
   }
 }
 

@@ -49,9 +49,8 @@ class RemoteShardMemory final : public ShardMemory {
     auto made = remote_.allocate(std::max(at_least, kExtentBytes), Others::OnlyRead);
     if (!made.ok()) return made.status();
     const uint64_t number = extent.number + 1;
-    RDMACOLL_RETURN_IF_ERROR(
-        remote_.expose({.name = extent_name(table, number), .bytes = made.value()->bytes()},
-                       made.value(), 0));
+    RDMACOLL_RETURN_IF_ERROR(remote_.expose(
+        {.name = extent_name(table, number), .bytes = made.value()->bytes()}, made.value(), 0));
     extent = {made.take(), number, 0};
     return Status();
   }

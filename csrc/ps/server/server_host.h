@@ -41,7 +41,7 @@ class ServerHost {
 
   Remote& remote_;
   const std::shared_ptr<Told> told_ = std::make_shared<Told>();  // to serve()
-  mutable std::mutex mutex_;  // what follows
+  mutable std::mutex mutex_;                                     // what follows
   std::vector<std::shared_ptr<RingLine>> new_;
   ServerStats stats_;
 

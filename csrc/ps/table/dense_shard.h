@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "csrc/ps/table/push_as.h"
 #include "csrc/ps/table/steps.h"
 #include "csrc/ps/table/table_spec.h"
-#include "csrc/ps/table/push_as.h"
 #include "csrc/remote/versions.h"
 
 namespace rdmacoll::ps {

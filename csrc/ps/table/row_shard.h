@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "csrc/ps/table/push_as.h"
 #include "csrc/ps/table/row_index.h"
 #include "csrc/ps/table/steps.h"
 #include "csrc/ps/table/table_spec.h"
-#include "csrc/ps/table/push_as.h"
 
 namespace rdmacoll::ps {
 

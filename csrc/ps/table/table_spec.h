@@ -40,9 +40,9 @@ struct Initial {
 struct TableSpec {
   std::string name;
   TableKind kind = TableKind::Dense;
-  uint64_t elements = 0;  // of a dense table
-  uint32_t dim = 0;       // of a row
-  uint64_t rows = 0;      // ids are 0 to rows - 1; 0: any
+  uint64_t elements = 0;                 // of a dense table
+  uint32_t dim = 0;                      // of a row
+  uint64_t rows = 0;                     // ids are 0 to rows - 1; 0: any
   std::optional<Optimizer> optimizer{};  // nullopt: what is pushed is added
   Initial initial{};                     // of rows
 
@@ -59,7 +59,8 @@ Status check(const TableSpec& spec);
 std::string encode(const TableSpec& spec);
 Result<TableSpec> parse_table_spec(const std::string& bytes);
 
-// --- which bucket has what -------------------------------------------------------------------------
+// --- which bucket has what
+// -------------------------------------------------------------------------
 
 // A number with all its bits mixed: neighbours come far from each other.
 constexpr uint64_t mixed(uint64_t x) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kCalls = "rdmacoll.ps.calls";  // the mailbox
 constexpr const char* kAddress = "address";
-constexpr const char* kRing = "ring";
+constexpr const char* kName = "name";  // of both rings
 constexpr int64_t kReadMs = 10'000;
 
 std::string new_name() {
@@ -44,7 +44,7 @@ Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting,
   const std::string ring = new_name();
   auto line = RingLine::make(meeting.remote, ring);
   if (!line.ok()) return line.status();
-  const std::string text = rdmacoll::encode(TaggedFields{{kAddress, own_address}, {kRing, ring}});
+  const std::string text = rdmacoll::encode(TaggedFields{{kAddress, own_address}, {kName, ring}});
   auto letter = meeting.remote.allocate(text.size(), Others::OnlyRead);
   if (!letter.ok()) return letter.status();
   std::memcpy(letter.value()->data(), text.data(), text.size());
@@ -52,8 +52,8 @@ Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting,
                                     meeting.timeout_ms, meeting.interrupt);
   if (!posted.ok()) return posted.status();
   RDMACOLL_RETURN_IF_ERROR(meeting.remote.wait(*posted.value(), -1, meeting.interrupt));
-  RDMACOLL_RETURN_IF_ERROR(line.value()->open(address, who, ring, deadline.left_ms(SteadyClock()),
-                                              meeting.interrupt));
+  RDMACOLL_RETURN_IF_ERROR(
+      line.value()->open(address, who, ring, deadline.left_ms(SteadyClock()), meeting.interrupt));
   return std::shared_ptr<RingLine>(line.take());
 }
 
@@ -66,7 +66,7 @@ Result<std::shared_ptr<RingLine>> hear_call(const Meeting& meeting) {
   if (!text.ok()) return text.status();
   auto told = parse_tagged_fields(text.value());
   if (!told.ok()) return told.status();
-  const std::string& ring = field_of(told.value(), kRing);
+  const std::string& ring = field_of(told.value(), kName);
   auto line = RingLine::make(meeting.remote, ring);
   if (!line.ok()) return line.status();
   RDMACOLL_RETURN_IF_ERROR(line.value()->open(field_of(told.value(), kAddress), who, ring,

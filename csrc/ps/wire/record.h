@@ -16,17 +16,17 @@
 namespace rdmacoll::ps {
 
 enum class RecordKind : uint16_t {
-  Skip,        // nothing: the rest of the ring is too short for the next one
-  Create,      // a table: its spec -> Done
-  PushRange,   // values for a range of a shard -> Done
-  PushRows,    // parts of buckets: ids, then values -> Done
-  PullRange,   // a range of a shard -> Values
-  PullRows,    // ids -> Values
-  Locate,      // a shard -> Place, where it can be read
-  Done,        // it is done; or it failed: the body says why
-  Values,      // floats
-  Placed,      // where a shard can be read
-  Leave,       // the worker, which uses the line no more
+  Skip,       // nothing: the rest of the ring is too short for the next one
+  Create,     // a table: its spec -> Done
+  PushRange,  // values for a range of a shard -> Done
+  PushRows,   // parts of buckets: ids, then values -> Done
+  PullRange,  // a range of a shard -> Values
+  PullRows,   // ids -> Values
+  Locate,     // a shard -> Place, where it can be read
+  Done,       // it is done; or it failed: the body says why
+  Values,     // floats
+  Placed,     // where a shard can be read
+  Leave,      // the worker, which uses the line no more
 };
 inline constexpr auto kLastRecordKind = RecordKind::Leave;
 

@@ -17,8 +17,8 @@ constexpr int64_t kRevokeMs = 1'000;
 Result<std::unique_ptr<RingLine>> RingLine::make(Remote& remote, const std::string& name) {
   auto ring = remote.allocate(kRingBytes, Others::Write);
   if (!ring.ok()) return ring.status();
-  RDMACOLL_RETURN_IF_ERROR(remote.expose({.name = name, .bytes = kRingBytes, .is_writable = true},
-                                         ring.value(), 0));
+  RDMACOLL_RETURN_IF_ERROR(
+      remote.expose({.name = name, .bytes = kRingBytes, .is_writable = true}, ring.value(), 0));
   return std::unique_ptr<RingLine>(new RingLine(remote, name, ring.take()));
 }
 
@@ -108,8 +108,8 @@ void RingLine::give_back(const Record& record) {
 // --- what goes -----------------------------------------------------------------------------------
 
 std::byte* RingLine::at(uint64_t position) const {
-  std::byte* const ring = stage_ != nullptr ? stage_->data()
-                                            : use_->memory->region.base + theirs_->as.offset;
+  std::byte* const ring =
+      stage_ != nullptr ? stage_->data() : use_->memory->region.base + theirs_->as.offset;
   return ring + position % kRingBytes;
 }
 
@@ -148,8 +148,7 @@ void RingLine::publish(uint64_t bytes) {
   if (stage_ == nullptr) {
     writes_.push_back(remote_.write(theirs_, 0, nullptr, 0, notify, kWriteMs));
   } else {
-    writes_.push_back(
-        remote_.write(theirs_, from % kRingBytes, at(from), bytes, notify, kWriteMs));
+    writes_.push_back(remote_.write(theirs_, from % kRingBytes, at(from), bytes, notify, kWriteMs));
   }
 }
 

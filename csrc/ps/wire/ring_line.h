@@ -55,7 +55,7 @@ class RingLine final : public Line {
   Status failed_;
 
   std::atomic<uint64_t> read_{0};  // bytes
-  uint64_t freed_ = 0;    // of them
+  uint64_t freed_ = 0;             // of them
   std::deque<Taken> taken_;
   uint64_t written_ = 0;  // bytes
   uint64_t their_freed_ = 0;

@@ -44,8 +44,8 @@ class Job final : public Waiter {
       servers_.push_back(std::make_unique<Server>(memory_));
       servers_.back()->add(theirs);
     }
-    client_ = std::make_unique<Client>(std::move(lines), BucketMap::spread(servers, 1), *this,
-                                       clock_);
+    client_ =
+        std::make_unique<Client>(std::move(lines), BucketMap::spread(servers, 1), *this, clock_);
   }
 
   Status wait(const Limit&) override {
@@ -134,8 +134,8 @@ TEST_P(ClientServer, AddsUpRowsOfOneIdAndKeepsOthers) {
     std::vector<float> pulled(values.size());
     job.good(job.client().pull_rows(2, ids, pulled.data(), job.limit()));
     for (size_t i = 0; i < ids.size(); ++i) {
-      ASSERT_TRUE(std::equal(expected[ids[i]].begin(), expected[ids[i]].end(),
-                             pulled.begin() + i * kDim))
+      ASSERT_TRUE(
+          std::equal(expected[ids[i]].begin(), expected[ids[i]].end(), pulled.begin() + i * kDim))
           << "row " << ids[i] << " in round " << round;
     }
   }

@@ -1,0 +1,112 @@
+"""What servers and workers tell each other through the job's Store: where the servers are, which of
+them has which bucket, and which tables there are. All of it is signed."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import os
+import time
+from dataclasses import dataclass
+
+import torch.distributed as dist
+
+from .._agent import own_agent
+from .._extension import extension
+from .._words import Words
+
+PAUSE_S = 0.005  # between looks: the Store's own wait cannot be interrupted
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as the first worker that named it has described it."""
+
+    number: int
+    spec: bytes  # as the engine encodes it
+    shape: tuple[int, ...]  # of a dense table; of rows: the shape of one
+
+    def to_word(self) -> str:
+        return json.dumps([self.number, base64.b85encode(self.spec).decode(), list(self.shape)])
+
+    @staticmethod
+    def from_word(word: str) -> Table:
+        number, spec, shape = json.loads(word)
+        return Table(number, base64.b85decode(spec), tuple(shape))
+
+
+class Board:
+    def __init__(self, timeout: float) -> None:
+        """timeout: in seconds, of a single look at the Store."""
+        agent = own_agent()
+        if agent is not None:
+            address, port = agent.identity.master_addr, agent.identity.master_port
+            start = agent.identity.start
+        else:
+            address, port, start = _from_environment()
+        self.store = dist.TCPStore(
+            address, port, is_master=False, timeout=datetime.timedelta(seconds=timeout)
+        )
+        self._store = dist.PrefixStore("rdmacoll.ps", self.store)
+        self._words = Words(self._store, start, lambda text: extension().sign(text))
+
+    # --- servers ------------------------------------------------------------------------------
+
+    def say_server(self, server: int, start: int, address: bytes) -> None:
+        self._words.say(f"server/{server}", f"{start} {base64.b85encode(address).decode()}")
+
+    def server(self, server: int, deadline: float) -> bytes:
+        """Its address; waits until it has said it."""
+        word = self._wait(f"server/{server}", deadline, f"server {server} has not started")
+        return base64.b85decode(word.partition(" ")[2])
+
+    def first_map(self, servers: int, replicas: int) -> bytes:
+        """The map of buckets that the first worker has made; all have the same one."""
+        made = base64.b85encode(extension().ps_spread(servers, replicas)).decode()
+        return base64.b85decode(self._words.say_first("map", made))
+
+    # --- tables -------------------------------------------------------------------------------
+
+    def add_table(self, name: str, spec: bytes, shape: tuple[int, ...]) -> tuple[Table, bool]:
+        """The table of this name, and whether this worker was the first to name it."""
+        key = f"table/{name}"
+        known = self._words.hear(key)
+        if known is not None:
+            return Table.from_word(known), False
+        mine = Table(int(self._store.add("tables", 1)), spec, shape)
+        said = Table.from_word(self._words.say_first(key, mine.to_word()))
+        return said, said == mine
+
+    def table(self, name: str) -> Table | None:
+        known = self._words.hear(f"table/{name}")
+        return None if known is None else Table.from_word(known)
+
+    def say_ready(self, name: str) -> None:
+        self._words.say(f"ready/{name}", "")
+
+    def wait_ready(self, name: str, deadline: float) -> None:
+        self._wait(
+            f"ready/{name}",
+            deadline,
+            f"the worker that was first to call init({name!r}) has not given the table its values",
+        )
+
+    def _wait(self, key: str, deadline: float, why_not: str) -> str:
+        while True:
+            word = self._words.hear(key)
+            if word is not None:
+                return word
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"{why_not} in time")
+            time.sleep(PAUSE_S)
+
+
+def _from_environment() -> tuple[str, int, str]:
+    address, port = os.environ.get("MASTER_ADDR", ""), os.environ.get("MASTER_PORT", "")
+    if not address or not port.isdecimal():
+        raise ValueError(
+            f"MASTER_ADDR={address!r} and MASTER_PORT={port!r} name no Store; start the program "
+            "with rdmarun or torchrun"
+        )
+    return address, int(port), os.environ.get("TORCHELASTIC_RUN_ID", "")

@@ -1,0 +1,212 @@
+"""KV: tables of the job's servers, by names: what is pushed there, all workers pull."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+
+from .._extension import extension
+from ..remote.memory.checks import check_name, check_tensor, check_timeout
+from .board import Table
+from .optimizers import Constant, Initial, Optimizer, check_float32, initial_to_engine, to_engine
+from .worker import DEFAULT_TIMEOUT_S, worker
+
+if TYPE_CHECKING:
+    from .. import _C
+
+
+ZEROS = Constant()
+
+
+class Pending:
+    """A push or a pull under way. It keeps its tensor until it has ended."""
+
+    def __init__(self, batch: _C.PsBatch, out: torch.Tensor | None, timeout: float) -> None:
+        self._batch = batch
+        self._out = out
+        self._timeout = timeout
+
+    def done(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self._batch.done()
+
+    def wait(self, timeout: float | None = None) -> torch.Tensor | None:
+        """Waits for its end; returns what was pulled; None: it is a push.
+
+        timeout: in seconds; None is the KV's. Raises TimeoutError, remote.PeerError. Any thread.
+        """
+        if timeout is not None:
+            check_timeout(timeout)
+        self._batch.wait(self._timeout if timeout is None else timeout)
+        return self._out
+
+
+class KV:
+    """The tables of the job's servers. All KVs of a job see the same ones."""
+
+    def __init__(
+        self, timeout: float = DEFAULT_TIMEOUT_S, group: dist.ProcessGroup | None = None
+    ) -> None:
+        """timeout: of each call and wait, in seconds. group, errors: as of ps.connect()."""
+        self._worker = worker(timeout, group)
+        self._client = self._worker.client
+        self._timeout = timeout
+        self._tables: dict[str, Table] = {}
+
+    def init(self, name: str, values: torch.Tensor, optimizer: Optimizer | None = None) -> None:
+        """A dense table, of the shape and the values of this float32 tensor.
+
+        Every worker calls it before it uses the table; of those who do, the first one's values
+        count, and all return when the table has them. optimizer: what servers apply pushes with;
+        None: what is pushed is added.
+        Raises ValueError where the table is another one for who was first, TypeError, TimeoutError.
+        """
+        check_name(name)
+        check_float32("values", values)
+        check_tensor("values", values)
+        spec = extension().PsTableSpec.dense(name, values.numel(), to_engine(optimizer))
+        table, is_first = self._add(name, spec, tuple(values.shape))
+        if is_first:
+            self._client.push(table.number, 0, values, True, self._timeout).wait(self._timeout)
+            self._worker.board.say_ready(name)
+        self._worker.board.wait_ready(name, time.monotonic() + self._timeout)
+
+    def init_rows(
+        self,
+        name: str,
+        dim: int,
+        rows: int | None = None,
+        optimizer: Optimizer | None = None,
+        initial: Initial = ZEROS,
+    ) -> None:
+        """A table of rows of `dim` float32 each. A row is made when it is first pulled or pushed.
+
+        rows: ids are 0 to rows - 1; None: any integer. initial: what rows begin with. Else as
+        init().
+        """
+        check_name(name)
+        for argument, value in ("dim", dim), ("rows", 1 if rows is None else rows):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{argument} is a {type(value).__name__}; give an integer")
+            if value < 1:
+                raise ValueError(f"{argument}={value}; give 1 or more")
+        spec = extension().PsTableSpec.rows(
+            name, dim, rows or 0, to_engine(optimizer), *initial_to_engine(initial)
+        )
+        self._add(name, spec, (dim,))
+
+    def _add(self, name: str, spec: _C.PsTableSpec, shape: tuple[int, ...]) -> tuple[Table, bool]:
+        encoded = spec.encode()
+        table, is_first = self._worker.board.add_table(name, encoded, shape)
+        if (table.spec, table.shape) != (encoded, shape):
+            raise ValueError(
+                f"table {name!r} is another one for the worker that was first to make it: give all "
+                "workers the same shape, optimizer and initial values"
+            )
+        self._client.create(table.number, table.spec, self._timeout)
+        self._tables[name] = table
+        return table, is_first
+
+    def push(self, name: str, values: torch.Tensor) -> Pending:
+        """Hands a gradient for the whole table to the servers; returns when it may be changed.
+
+        What a worker pulls after it has called push() has that push in it. values: float32, of the
+        table's shape. Raises ValueError, TypeError, TimeoutError, remote.PeerError. Any thread.
+        """
+        table = self._table(name)
+        check_float32("values", values)
+        check_tensor("values", values)
+        _check_shape("values", values, table.shape, name)
+        return self._pending(self._client.push(table.number, 0, values, False, self._timeout))
+
+    def pull(self, name: str, out: torch.Tensor | None = None) -> torch.Tensor:
+        """The table's values, in `out` (float32, of its shape), or in a new tensor."""
+        pulled = self.pull_async(name, out).wait()
+        assert pulled is not None
+        return pulled
+
+    def pull_async(self, name: str, out: torch.Tensor | None = None) -> Pending:
+        """The same; its wait() returns the tensor, which is written until then."""
+        table = self._table(name)
+        into = torch.empty(table.shape) if out is None else out
+        _check_out(into, table.shape, name)
+        return self._pending(self._client.pull(table.number, 0, into, self._timeout), into)
+
+    def push_pull(
+        self, name: str, values: torch.Tensor, out: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """push(), then pull()."""
+        pushed = self.push(name, values)
+        pulled = self.pull(name, out)
+        pushed.wait()
+        return pulled
+
+    def row_push(self, name: str, ids: torch.Tensor | list[int], values: torch.Tensor) -> Pending:
+        """Hands gradients of rows to the servers; those of one id are added up first.
+
+        ids: integers. values: float32, a row for each id. Else as push().
+        """
+        table, numbers = self._rows(name, ids)
+        check_float32("values", values)
+        check_tensor("values", values)
+        _check_shape("values", values, (len(numbers), *table.shape), name)
+        return self._pending(
+            self._client.push_rows(table.number, numbers, values, False, self._timeout)
+        )
+
+    def row_pull(
+        self, name: str, ids: torch.Tensor | list[int], out: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """These rows, in their order, in `out` (float32, a row for each id) or in a new tensor."""
+        pulled = self.row_pull_async(name, ids, out).wait()
+        assert pulled is not None
+        return pulled
+
+    def row_pull_async(
+        self, name: str, ids: torch.Tensor | list[int], out: torch.Tensor | None = None
+    ) -> Pending:
+        """The same; its wait() returns the tensor, which is written until then."""
+        table, numbers = self._rows(name, ids)
+        shape = (len(numbers), *table.shape)
+        into = torch.empty(shape) if out is None else out
+        _check_out(into, shape, name)
+        return self._pending(
+            self._client.pull_rows(table.number, numbers, into, self._timeout), into
+        )
+
+    def wait(self, *pending: Pending) -> None:
+        """Waits for all of these."""
+        for one in pending:
+            one.wait()
+
+    def _pending(self, batch: _C.PsBatch, out: torch.Tensor | None = None) -> Pending:
+        return Pending(batch, out, self._timeout)
+
+    def _table(self, name: str) -> Table:
+        if name not in self._tables:
+            check_name(name)
+            raise ValueError(f"name={name!r} is no table of this KV; make it with init() first")
+        return self._tables[name]
+
+    def _rows(self, name: str, ids: torch.Tensor | list[int]) -> tuple[Table, torch.Tensor]:
+        given = torch.as_tensor(ids).flatten()
+        is_integer = not given.is_floating_point() and not given.is_complex()
+        if len(given) > 0 and (not is_integer or given.dtype is torch.bool):
+            raise TypeError(f"ids has dtype {given.dtype}; give integers")
+        return self._table(name), given.to(torch.int64).contiguous()
+
+
+def _check_shape(argument: str, tensor: torch.Tensor, shape: tuple[int, ...], name: str) -> None:
+    if tuple(tensor.shape) != shape:
+        raise ValueError(
+            f"{argument} has shape {tuple(tensor.shape)}; {name!r} takes {tuple(shape)} here"
+        )
+
+
+def _check_out(out: torch.Tensor, shape: tuple[int, ...], name: str) -> None:
+    check_float32("out", out)
+    check_tensor("out", out)
+    _check_shape("out", out, shape, name)

@@ -1,0 +1,71 @@
+"""This process as a worker: its connection to the servers of the job, which it has once."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch.distributed as dist
+
+from .._extension import extension
+from ..failure import backend_of
+from ..remote.memory.checks import check_timeout
+from ..remote.memory.process import backend, face
+from .board import Board
+
+if TYPE_CHECKING:
+    from .. import _C
+
+DEFAULT_TIMEOUT_S = 60.0
+
+_lock = threading.Lock()
+_connected: Worker | None = None
+
+
+@dataclass(frozen=True)
+class Worker:
+    board: Board
+    client: _C.PsClient
+    servers: int
+
+
+def connect(timeout: float = DEFAULT_TIMEOUT_S, group: dist.ProcessGroup | None = None) -> None:
+    """Meets the servers of the job; a second call returns at once.
+
+    KV() calls it, too: call it to wait for the servers at a time of your own. timeout: in seconds.
+    group: of the backend rdma, by which servers are reached; None is the default group.
+    Raises ValueError where the job has no servers, TimeoutError, remote.PeerError. Any thread.
+    """
+    worker(timeout, group)
+
+
+def worker(timeout: float, group: dist.ProcessGroup | None) -> Worker:
+    check_timeout(timeout)
+    global _connected
+    with _lock:
+        if _connected is None:
+            _connected = _connect(timeout, group)
+        return _connected
+
+
+def _connect(timeout: float, group: dist.ProcessGroup | None) -> Worker:
+    servers = _count_servers()
+    deadline = time.monotonic() + timeout
+    of_group = face(group)
+    own = backend(group)._address_of(backend_of(group).rank())
+    assert own is not None
+    board = Board(timeout)
+    addresses = [(board.server(n, deadline), f"server {n}") for n in range(servers)]
+    buckets = board.first_map(servers, 1)
+    left = max(deadline - time.monotonic(), 0.0)
+    return Worker(board, extension().PsClient(of_group, own, addresses, buckets, left), servers)
+
+
+def _count_servers() -> int:
+    said = os.environ.get("RDMACOLL_SERVERS", "")
+    if not said.isdecimal() or int(said) == 0:
+        raise ValueError("the job has no servers; start it with rdmarun --servers 1, or more")
+    return int(said)
