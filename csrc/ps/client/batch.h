@@ -1,4 +1,4 @@
-// Batch: calls of a worker that are one operation of its program. It has ended when all of them
+// Batch: calls that are one operation of who makes them. It has ended when all of them
 // have. Floor: ps/client. Thread: under the client's lock.
 #pragma once
 

@@ -1,8 +1,9 @@
-// Client. Floor: ps/client. Thread: any.
+// Client: what its callers do. recovery.cc has what is asked again. Floor: ps/client. Thread: any.
 #include "csrc/ps/client/client.h"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "csrc/base/printable.h"
 #include "csrc/ps/client/row_bodies.h"
@@ -11,40 +12,46 @@
 namespace rdmacoll::ps {
 namespace {
 
-Status another_size() {
-  return Status(StatusCode::PeerFailed,
-                "an answer has another size than what was asked for; install the same rdmacoll on "
-                "workers and servers");
-}
+// What is looked at now and then, though nothing comes: whether servers that were lost are replaced.
+constexpr int64_t kLookMs = 5;
+constexpr int64_t kIdleLookMs = 1'000;
 
 }  // namespace
 
-Client::Client(std::vector<Server> servers, BucketMap map, Waiter& waiter, const Clock& clock)
-    : waiter_(waiter), clock_(clock), map_(std::move(map)) {
-  for (Server& server : servers) servers_.emplace_back(std::move(server.line), server.who);
+Client::Client(uint64_t number, BucketMap map, Surroundings& surroundings)
+    : number_(number), surroundings_(surroundings), map_(std::move(map)) {}
+
+void Client::add_server(ServerId server, std::shared_ptr<Line> line) {
+  const Lock lock(mutex_);
+  servers_.erase(server);
+  servers_.emplace(server, Calls(std::move(line), "server " + std::to_string(server)));
 }
 
 // --- waiting -------------------------------------------------------------------------------------
 
 bool Client::take_answers() {
   bool had_any = false;
-  for (Calls& server : servers_) had_any |= server.take_answers();
+  for (auto& [number, server] : servers_) had_any |= server.take_answers();
   return had_any;
 }
 
-// Ok: look again.
-Status Client::wait_for_more(Lock& lock, const Limit& limit) {
-  if (take_answers()) return Status();
-  if (limit.deadline.passed(clock_)) return Status(StatusCode::Timeout, "");
+Status Client::go_on(Lock& lock, const Limit& limit) {
+  if (take_answers() || redo(limit)) return Status();
+  const Clock& clock = surroundings_.clock();
+  if (limit.deadline.passed(clock)) {
+    return Status(StatusCode::Timeout, "the servers have not answered in time");
+  }
+  const int64_t most_ms = redo_.empty() ? kIdleLookMs : kLookMs;
   lock.unlock();
-  const Status waited = waiter_.wait(limit);
+  const Status waited =
+      surroundings_.wait(std::min(most_ms, limit.deadline.left_ms(clock)), limit.interrupt);
   lock.lock();
   return waited;
 }
 
 Status Client::wait(const BatchPtr& batch, const Limit& limit) {
   Lock lock(mutex_);
-  while (!batch->is_done()) RDMACOLL_RETURN_IF_ERROR(wait_for_more(lock, limit));
+  while (!batch->is_done()) RDMACOLL_RETURN_IF_ERROR(go_on(lock, limit));
   return batch->status;
 }
 
@@ -54,25 +61,64 @@ bool Client::is_done(const BatchPtr& batch) {
   return batch->is_done();
 }
 
-// --- calling -------------------------------------------------------------------------------------
+// --- asking --------------------------------------------------------------------------------------
 
-Status Client::call(Lock& lock, ServerId server, RecordHead head, uint64_t body_bytes,
-                    const WriteBody& write, Calls::Call call, const Limit& limit) {
-  RDMACOLL_CHECK(server < servers_.size());
-  Calls& calls = servers_[server];
-  while (true) {
-    RDMACOLL_RETURN_IF_ERROR(calls.failure());
-    if (std::byte* const body = calls.room(body_bytes, call)) {
-      write(body);
-      head.bytes = static_cast<uint32_t>(body_bytes);
-      calls.make(head, std::move(call));
-      return Status();
-    }
-    RDMACOLL_RETURN_IF_ERROR(wait_for_more(lock, limit));
+bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes,
+                     const WriteBody& write) {
+  const TableSpec& spec = tables_.at(errand.head.table);
+  const uint64_t answer_bytes = errand.answer_bytes(spec);
+  Calls& calls = servers_.at(server);
+  std::byte* const body = calls.room(body_bytes, answer_bytes);
+  if (body == nullptr) return false;
+  write(body);
+  RecordHead head = errand.head;
+  head.bytes = static_cast<uint32_t>(body_bytes);
+  head.worker = number_;
+  const RecordKind answer = errand.answer();
+  const auto shared = std::make_shared<Errand>(std::move(errand));
+  calls.make(head, {.answer = answer,
+                    .answer_bytes = answer_bytes,
+                    .take = [shared, &spec](std::span<const std::byte> answered) {
+                      return shared->take(answered, spec);
+                    },
+                    .ended = [this, shared](const Status& how, std::span<const std::byte> sent) {
+                      end(*shared, how, sent);
+                    }});
+  return true;
+}
+
+// A server that is lost, or has not what was asked for, is not the last word.
+void Client::end(const Errand& errand, const Status& how, std::span<const std::byte> sent) {
+  const bool is_lost =
+      how.code() == StatusCode::PeerFailed || how.code() == StatusCode::Aborted;
+  if (is_lost && errand.head.kind != RecordKind::Create) {
+    redo_.push_back({errand, {sent.begin(), sent.end()}});
+  } else {
+    errand.batch->end_call(how);
   }
 }
 
-// What has been called is not taken back: an operation that fails here may be done in part.
+Status Client::ask(Lock& lock, ServerId server, Errand errand, uint64_t body_bytes,
+                   const WriteBody& write, const Limit& limit) {
+  while (!redo_.empty()) RDMACOLL_RETURN_IF_ERROR(go_on(lock, limit));
+  ++errand.batch->calls;
+  const auto known = servers_.find(server);
+  if (known == servers_.end() || !known->second.failure().ok()) {
+    std::vector<std::byte> body(body_bytes);
+    write(body.data());
+    redo_.push_back({std::move(errand), std::move(body)});
+    return Status();
+  }
+  while (!try_ask(server, errand, body_bytes, write)) {
+    const Status status = go_on(lock, limit);
+    if (status.ok()) continue;
+    errand.batch->end_call(status);
+    return status;
+  }
+  return Status();
+}
+
+// make: one errand after the other.
 template <typename Make>
 BatchPtr Client::as_batch(Make make) {
   auto batch = std::make_shared<Batch>();
@@ -97,14 +143,14 @@ Result<const TableSpec*> Client::spec_of(uint32_t table, TableKind kind) const {
 Status Client::create(uint32_t table, const TableSpec& spec, const Limit& limit) {
   RDMACOLL_RETURN_IF_ERROR(check(spec));
   const std::string text = encode(spec);
-  auto batch = as_batch([&](Lock& lock, const BatchPtr& of) {
-    for (ServerId server = 0; server < servers_.size(); ++server) {
-      RDMACOLL_RETURN_IF_ERROR(call(
-          lock, server, {.kind = RecordKind::Create, .table = table}, text.size(),
-          [&](std::byte* body) { std::memcpy(body, text.data(), text.size()); }, {.batch = of},
-          limit));
-    }
+  const BatchPtr batch = as_batch([&](Lock& lock, const BatchPtr& of) {
     tables_.try_emplace(table, spec);
+    for (auto& [server, calls] : servers_) {
+      if (!calls.failure().ok()) continue;
+      RDMACOLL_RETURN_IF_ERROR(ask(
+          lock, server, {of, {.kind = RecordKind::Create, .table = table}}, text.size(),
+          [&](std::byte* body) { std::memcpy(body, text.data(), text.size()); }, limit));
+    }
     return Status();
   });
   return wait(batch, limit);
@@ -128,11 +174,10 @@ BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, Cal
       const uint64_t shard = at / kShardElements;
       const uint64_t end = std::min(first + count, (shard + 1) * kShardElements);
       const RecordHead head{.table = table,
-                            .shard = shard,
+                            .shard = static_cast<uint32_t>(shard),
                             .first = static_cast<uint32_t>(at % kShardElements),
                             .count = static_cast<uint32_t>(end - at)};
-      const ServerId server = map_.of(bucket_of_shard(table, shard)).primary;
-      RDMACOLL_RETURN_IF_ERROR(call_piece(lock, batch, server, head, at - first));
+      RDMACOLL_RETURN_IF_ERROR(call_piece(lock, batch, head, at - first));
       at = end;
     }
     return Status();
@@ -143,14 +188,20 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
                             PushAs as, const Limit& limit) {
   return range_batch(
       table, first, values.size(),
-      [&](Lock& lock, const BatchPtr& batch, ServerId server, RecordHead head, uint64_t at) {
+      [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
         const auto piece = values.subspan(at, head.count);
-        head.kind = RecordKind::PushRange;
+        head.kind = RecordKind::Push;
         head.code = static_cast<uint16_t>(as);
-        return call(
-            lock, server, head, piece.size_bytes(),
-            [&](std::byte* body) { std::memcpy(body, piece.data(), piece.size_bytes()); },
-            {.batch = batch}, limit);
+        head.parts = 1;
+        PushPart part{.bucket = bucket_of_shard(table, head.shard)};
+        part.push = next_push(part.bucket);
+        return ask(
+            lock, map_.of(part.bucket).primary, {batch, head}, sizeof(part) + piece.size_bytes(),
+            [&](std::byte* body) {
+              std::memcpy(body, &part, sizeof(part));
+              std::memcpy(body + sizeof(part), piece.data(), piece.size_bytes());
+            },
+            limit);
       });
 }
 
@@ -158,17 +209,10 @@ BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> val
                             const Limit& limit) {
   return range_batch(
       table, first, values.size(),
-      [&](Lock& lock, const BatchPtr& batch, ServerId server, RecordHead head, uint64_t at) {
-        const auto piece = values.subspan(at, head.count);
+      [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
         head.kind = RecordKind::PullRange;
-        const auto take = [piece](std::span<const std::byte> body) {
-          if (body.size() != piece.size_bytes()) return another_size();
-          std::memcpy(piece.data(), body.data(), body.size());
-          return Status();
-        };
-        return call(
-            lock, server, head, 0, [](std::byte*) {},
-            {batch, RecordKind::Values, piece.size_bytes(), take}, limit);
+        const ServerId server = map_.of(bucket_of_shard(table, head.shard)).primary;
+        return ask(lock, server, {batch, head, values.data() + at}, 0, [](std::byte*) {}, limit);
       });
 }
 
@@ -178,9 +222,9 @@ Status Client::check_ids(const TableSpec& spec, std::span<const uint64_t> ids) {
   if (spec.rows == 0) return Status();
   const auto bad = std::ranges::find_if(ids, [&](uint64_t id) { return id >= spec.rows; });
   if (bad == ids.end()) return Status();
-  return Status(StatusCode::InvalidArgument, "id " + std::to_string(*bad) + " is not in table '" +
-                                                 printable(spec.name) + "', which has " +
-                                                 std::to_string(spec.rows) + " rows");
+  return Status(StatusCode::InvalidArgument,
+                "id " + std::to_string(static_cast<int64_t>(*bad)) + " is not in table '" +
+                    printable(spec.name) + "', which has " + std::to_string(spec.rows) + " rows");
 }
 
 BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids, const float* values,
@@ -191,15 +235,16 @@ BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids, const 
     RDMACOLL_RETURN_IF_ERROR(check_ids(*spec.value(), ids));
     const RowOrder order(table, ids, map_);
     RowBodies bodies(order, ids, spec.value()->dim);
-    while (const auto body = bodies.next()) {
-      RecordHead head{.kind = RecordKind::PushRows,
-                      .code = static_cast<uint16_t>(as),
-                      .table = table,
-                      .parts = static_cast<uint32_t>(body->parts.size()),
-                      .count = static_cast<uint32_t>(body->rows.size())};
-      RDMACOLL_RETURN_IF_ERROR(call(
-          lock, body->server, head, bodies.bytes(*body),
-          [&](std::byte* to) { bodies.write(*body, values, as, to); }, {.batch = batch}, limit));
+    while (auto body = bodies.next()) {
+      for (PushPart& part : body->parts) part.push = next_push(part.bucket);
+      const RecordHead head{.kind = RecordKind::Push,
+                            .code = static_cast<uint16_t>(as),
+                            .table = table,
+                            .parts = static_cast<uint32_t>(body->parts.size()),
+                            .count = static_cast<uint32_t>(body->rows.size())};
+      RDMACOLL_RETURN_IF_ERROR(
+          ask(lock, body->server, {batch, head}, bodies.bytes(*body),
+              [&](std::byte* to) { bodies.write(*body, values, as, to); }, limit));
     }
     return Status();
   });
@@ -213,39 +258,28 @@ BatchPtr Client::pull_rows(uint32_t table, std::span<const uint64_t> ids, float*
     RDMACOLL_RETURN_IF_ERROR(check_ids(*spec.value(), ids));
     const uint64_t row_bytes = spec.value()->dim * sizeof(float);
     const size_t most = std::max<uint64_t>(kShardElements * sizeof(float) / row_bytes, 1);
-    std::vector<std::vector<uint32_t>> asked(servers_.size());
-    const auto ask = [&](ServerId server) {
-      const std::vector<uint32_t> rows = std::exchange(asked[server], {});
-      const auto take = [values, rows, row_bytes](std::span<const std::byte> body) {
-        if (body.size() != rows.size() * row_bytes) return another_size();
-        const std::byte* from = body.data();
-        auto* const to = reinterpret_cast<std::byte*>(values);
-        for (const uint32_t row : rows) {
-          std::memcpy(to + row * row_bytes, from, row_bytes);
-          from += row_bytes;
-        }
-        return Status();
-      };
+    std::map<ServerId, std::vector<uint32_t>> asked;
+    const auto ask_for = [&](ServerId server, std::vector<uint32_t> rows) {
       const RecordHead head{.kind = RecordKind::PullRows,
                             .table = table,
                             .count = static_cast<uint32_t>(rows.size())};
-      return call(
-          lock, server, head, rows.size() * sizeof(uint64_t),
-          [&](std::byte* to) {
-            for (const uint32_t row : rows) {
-              std::memcpy(to, &ids[row], sizeof(uint64_t));
-              to += sizeof(uint64_t);
-            }
-          },
-          {batch, RecordKind::Values, rows.size() * row_bytes, take}, limit);
+      const auto write = [&ids, rows](std::byte* to) {
+        for (const uint32_t row : rows) {
+          std::memcpy(to, &ids[row], sizeof(uint64_t));
+          to += sizeof(uint64_t);
+        }
+      };
+      const uint64_t bytes = rows.size() * sizeof(uint64_t);
+      return ask(lock, server, {batch, head, values, std::move(rows)}, bytes, write, limit);
     };
     for (uint32_t i = 0; i < ids.size(); ++i) {
       const ServerId server = map_.of(bucket_of_row(table, ids[i])).primary;
       asked[server].push_back(i);
-      if (asked[server].size() == most) RDMACOLL_RETURN_IF_ERROR(ask(server));
+      if (asked[server].size() < most) continue;
+      RDMACOLL_RETURN_IF_ERROR(ask_for(server, std::exchange(asked[server], {})));
     }
-    for (ServerId server = 0; server < servers_.size(); ++server) {
-      if (!asked[server].empty()) RDMACOLL_RETURN_IF_ERROR(ask(server));
+    for (auto& [server, rows] : asked) {
+      if (!rows.empty()) RDMACOLL_RETURN_IF_ERROR(ask_for(server, std::move(rows)));
     }
     return Status();
   });

@@ -1,50 +1,36 @@
 // Client: a worker's side of a parameter server: it finds out which servers have what is pushed or
-// pulled, and asks them. Nobody works for it in the background: what is answered is taken while
-// somebody calls or waits. Floor: ps/client. Thread: any, one at a time.
+// pulled, and asks them. If one is lost, or has given a bucket away, it asks the one that has that
+// now, as long as the caller waits. Nobody works for it in the background: what is answered is taken
+// while somebody calls or waits. Floor: ps/client. Thread: any.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "csrc/base/clock.h"
-#include "csrc/engine/work/work.h"
 #include "csrc/ps/client/batch.h"
-#include "csrc/ps/client/calls.h"
+#include "csrc/ps/client/errand.h"
+#include "csrc/ps/client/surroundings.h"
 #include "csrc/ps/table/bucket_map.h"
+#include "csrc/ps/table/push_as.h"
 #include "csrc/ps/table/table_spec.h"
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/calls.h"
 
 namespace rdmacoll::ps {
 
-// What a client waits by.
-struct Limit {
-  Deadline deadline;
-  InterruptCheck interrupt;
-};
-
-// How a client waits: until something has come on any of its lines, or the deadline.
-class Waiter {
- public:
-  virtual ~Waiter() = default;
-  virtual Status wait(const Limit& limit) = 0;
-};
-
 class Client {
  public:
-  // lines: by server, of which the map has no other. The waiter and the clock outlive it.
-  struct Server {
-    std::shared_ptr<Line> line;
-    std::string who;
-  };
-  Client(std::vector<Server> servers, BucketMap map, Waiter& waiter, const Clock& clock);
+  // number: of this worker, which no other has had. The surroundings outlive it.
+  Client(uint64_t number, BucketMap map, Surroundings& surroundings);
 
+  void add_server(ServerId server, std::shared_ptr<Line> line);
   // The table, which all servers have once this has returned.
   Status create(uint32_t table, const TableSpec& spec, const Limit& limit);
   // Each returns when its bytes may be changed; the batch ends when all servers have answered. Its
@@ -69,23 +55,40 @@ class Client {
   using WriteBody = std::function<void(std::byte* body)>;
   Result<const TableSpec*> spec_of(uint32_t table, TableKind kind) const;
   static Status check_ids(const TableSpec& spec, std::span<const uint64_t> ids);
-  // Waits for room, and makes the call. The lock is given up while it waits.
-  Status call(Lock& lock, ServerId server, RecordHead head, uint64_t body_bytes,
-              const WriteBody& write, Calls::Call call, const Limit& limit);
-  bool take_answers();
-  Status wait_for_more(Lock& lock, const Limit& limit);
   template <typename Make>
   BatchPtr as_batch(Make make);
   // call_piece: for each shard of the range.
   template <typename CallPiece>
   BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count, CallPiece call_piece);
+  // The number of a push to the bucket.
+  uint64_t next_push(uint32_t bucket) { return ++pushes_[bucket]; }
 
-  Waiter& waiter_;
-  const Clock& clock_;
+  // Waits for room, and asks. The lock is given up while it waits.
+  Status ask(Lock& lock, ServerId server, Errand errand, uint64_t body_bytes,
+             const WriteBody& write, const Limit& limit);
+  // False: there is no room now.
+  bool try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const WriteBody& write);
+  void end(const Errand& errand, const Status& how, std::span<const std::byte> sent);
+  bool take_answers();
+  // One round. Ok: look again.
+  Status go_on(Lock& lock, const Limit& limit);
+
+  // recovery.cc: what is to be asked again.
+  bool redo(const Limit& limit);
+  enum class Asked : uint8_t { Yes, NotYet, Never };
+  Asked redo(Redo& one, ServerId server, bool knows_map, const Limit& limit);
+  bool look_for_map();
+  void give_up(const Redo& one, const std::string& why);
+
+  const uint64_t number_;
+  Surroundings& surroundings_;
   std::mutex mutex_;  // what follows
-  std::vector<Calls> servers_;
   BucketMap map_;
+  std::map<ServerId, Calls> servers_;
   std::map<uint32_t, TableSpec> tables_;
+  std::array<uint64_t, kBuckets> pushes_{};
+  std::deque<Redo> redo_;  // those of one bucket in their order
+  int64_t look_again_ns_ = 0;
 };
 
 }  // namespace rdmacoll::ps

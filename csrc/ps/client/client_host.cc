@@ -2,43 +2,89 @@
 #include "csrc/ps/client/client_host.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "csrc/ps/wire/meeting.h"
 
 namespace rdmacoll::ps {
+namespace {
 
-Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, const std::string& own_address,
-                                                     const std::vector<ServerAddress>& servers,
-                                                     BucketMap map, int64_t timeout_ms,
+uint64_t new_worker_number() {
+  std::random_device random;
+  return (uint64_t{random()} << 32) | random();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, std::string own_address,
+                                                     uint32_t servers,
+                                                     std::unique_ptr<Directory> directory,
+                                                     int64_t timeout_ms,
                                                      const InterruptCheck& interrupt) {
-  std::unique_ptr<ClientHost> host(new ClientHost(remote));
-  std::vector<Client::Server> of_client;
-  for (const ServerAddress& server : servers) {
-    auto line =
-        call_server({remote, timeout_ms, interrupt}, own_address, server.address, server.who);
+  std::unique_ptr<ClientHost> host(
+      new ClientHost(remote, std::move(own_address), std::move(directory)));
+  auto map = host->directory_->map();
+  if (!map.ok()) return map.status();
+  host->client_ = std::make_unique<Client>(new_worker_number(), map.take(), *host);
+  const Deadline deadline = Deadline::after_ms(host->clock_, timeout_ms);
+  for (uint32_t server = 0; server < servers; ++server) {
+    const auto id = static_cast<ServerId>(server);
+    auto entry = host->directory_->server(id);
+    if (!entry.ok()) return entry.status();
+    auto line = host->call(id, entry.value(), deadline.left_ms(host->clock_), interrupt);
     if (!line.ok()) return line.status();
-    host->lines_.push_back(line.value());
-    of_client.push_back({line.take(), server.who});
+    host->client_->add_server(id, line.take());
   }
-  host->client_ =
-      std::make_unique<Client>(std::move(of_client), std::move(map), *host, host->clock_);
   return host;
 }
 
+Result<std::shared_ptr<RingLine>> ClientHost::call(ServerId server, const Directory::Entry& entry,
+                                                   int64_t timeout_ms,
+                                                   const InterruptCheck& interrupt) {
+  auto line = call_server({remote_, timeout_ms, interrupt}, {own_address_, kNoServer},
+                          entry.address, "server " + std::to_string(server));
+  if (!line.ok()) return line.status();
+  const std::lock_guard lock(mutex_);
+  servers_[server] = {line.value(), entry.start};
+  return line;
+}
+
 ClientHost::~ClientHost() {
-  for (const auto& line : lines_) {
+  for (const auto& [server, known] : servers_) {
+    const auto& line = known.line;
     if (line->failure().ok() && line->room(0) != nullptr) line->send({.kind = RecordKind::Leave});
   }
 }
 
-Status ClientHost::wait(const Limit& limit) {
+Status ClientHost::wait(int64_t most_ms, const InterruptCheck& interrupt) {
+  std::vector<std::shared_ptr<RingLine>> lines;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [server, known] : servers_) {
+      if (known.line->failure().ok()) lines.push_back(known.line);
+    }
+  }
   const WorkPtr news = remote_.watch(
-      [lines = lines_] {
+      [lines = std::move(lines)] {
         return std::ranges::any_of(lines, [](const auto& line) { return line->has_news(); });
       },
-      "the servers have not answered in time", limit.deadline.left_ms(clock_));
-  return remote_.wait(*news, -1, limit.interrupt);
+      "", most_ms);
+  const Status waited = remote_.wait(*news, -1, interrupt);
+  return waited.code() == StatusCode::Timeout ? Status() : waited;
+}
+
+// One that is lost is reached again only after it was started again.
+std::shared_ptr<Line> ClientHost::reach(ServerId server, const Limit& limit) {
+  auto entry = directory_->server(server);
+  if (!entry.ok()) return nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = servers_.find(server);
+    if (known != servers_.end() && known->second.start == entry.value().start) return nullptr;
+  }
+  auto line = call(server, entry.value(), limit.deadline.left_ms(clock_), limit.interrupt);
+  return line.ok() ? line.take() : nullptr;
 }
 
 }  // namespace rdmacoll::ps

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,17 +16,25 @@
 
 namespace rdmacoll::ps {
 
-class ClientHost final : public Waiter {
+// What is known of the job's servers, wherever that is written.
+class Directory {
  public:
-  struct ServerAddress {
+  struct Entry {
     std::string address;
-    std::string who;  // for people
+    uint64_t start = 0;  // counts how often the server was started
   };
-  // Meets all servers, by their numbers. own_address: this process's. The remote memory outlives
-  // it.
-  static Result<std::unique_ptr<ClientHost>> make(Remote& remote, const std::string& own_address,
-                                                  const std::vector<ServerAddress>& servers,
-                                                  BucketMap map, int64_t timeout_ms,
+  virtual ~Directory() = default;
+  virtual Result<BucketMap> map() = 0;
+  virtual Result<Entry> server(ServerId server) = 0;
+};
+
+class ClientHost final : public Surroundings {
+ public:
+  // Meets so many servers. own_address: this process's. The remote memory outlives it.
+  static Result<std::unique_ptr<ClientHost>> make(Remote& remote, std::string own_address,
+                                                  uint32_t servers,
+                                                  std::unique_ptr<Directory> directory,
+                                                  int64_t timeout_ms,
                                                   const InterruptCheck& interrupt);
   // Tells the servers that it leaves.
   ~ClientHost() override;
@@ -32,14 +43,28 @@ class ClientHost final : public Waiter {
   Limit limit(int64_t timeout_ms, const InterruptCheck& interrupt) const {
     return {Deadline::after_ms(clock_, timeout_ms), interrupt};
   }
-  Status wait(const Limit& limit) override;
+
+  const Clock& clock() const override { return clock_; }
+  Status wait(int64_t most_ms, const InterruptCheck& interrupt) override;
+  Result<BucketMap> newest_map() override { return directory_->map(); }
+  std::shared_ptr<Line> reach(ServerId server, const Limit& limit) override;
 
  private:
-  explicit ClientHost(Remote& remote) : remote_(remote) {}
+  ClientHost(Remote& remote, std::string own_address, std::unique_ptr<Directory> directory)
+      : remote_(remote), own_address_(std::move(own_address)), directory_(std::move(directory)) {}
+  struct Known {
+    std::shared_ptr<RingLine> line;
+    uint64_t start = 0;
+  };
+  Result<std::shared_ptr<RingLine>> call(ServerId server, const Directory::Entry& entry,
+                                         int64_t timeout_ms, const InterruptCheck& interrupt);
 
   Remote& remote_;
+  const std::string own_address_;
+  const std::unique_ptr<Directory> directory_;
   const SteadyClock clock_;
-  std::vector<std::shared_ptr<RingLine>> lines_;
+  std::mutex mutex_;  // what follows
+  std::map<ServerId, Known> servers_;
   std::unique_ptr<Client> client_;
 };
 

@@ -10,7 +10,7 @@ namespace rdmacoll::ps {
 
 uint64_t RowBodies::bytes(const Body& body) const {
   const uint64_t row_bytes = sizeof(uint64_t) + dim_ * sizeof(float);
-  return body.parts.size() * sizeof(RowsPart) + body.rows.size() * row_bytes;
+  return body.parts.size() * sizeof(PushPart) + body.rows.size() * row_bytes;
 }
 
 std::optional<RowBodies::Body> RowBodies::next() {
@@ -22,7 +22,7 @@ std::optional<RowBodies::Body> RowBodies::next() {
     if (body.rows.empty()) body.server = run.server;
     if (run.server != body.server) break;
     row_ = std::max(row_, run.begin);
-    body.parts.push_back({run.bucket, 0});
+    body.parts.push_back({.bucket = run.bucket});
     while (row_ < run.end) {
       if (bytes(body) + sizeof(uint64_t) + dim_ * sizeof(float) > kMostBodyBytes) break;
       const uint32_t begin = row_++;
@@ -42,8 +42,8 @@ std::optional<RowBodies::Body> RowBodies::next() {
 
 void RowBodies::write(const Body& body, const float* values, PushAs as, std::byte* to) const {
   const auto& rows = order_.rows();
-  std::memcpy(to, body.parts.data(), body.parts.size() * sizeof(RowsPart));
-  to += body.parts.size() * sizeof(RowsPart);
+  std::memcpy(to, body.parts.data(), body.parts.size() * sizeof(PushPart));
+  to += body.parts.size() * sizeof(PushPart);
   for (const Row& row : body.rows) {
     std::memcpy(to, &ids_[rows[row.begin]], sizeof(uint64_t));
     to += sizeof(uint64_t);

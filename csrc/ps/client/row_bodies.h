@@ -26,7 +26,7 @@ class RowBodies {
   };
   struct Body {
     ServerId server = kNoServer;
-    std::vector<RowsPart> parts{};
+    std::vector<PushPart> parts{};
     std::vector<Row> rows{};
   };
   // nullopt: there are no more.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
+#include <utility>
 
 namespace rdmacoll::ps {
 namespace {
@@ -11,20 +11,6 @@ namespace {
 Status makes_no_sense() {
   return Status(StatusCode::InvalidArgument,
                 "the request makes no sense; install the same rdmacoll on workers and servers");
-}
-
-// The body as so many elements; nullptr: it has not that size.
-template <typename Element>
-const Element* elements_of(std::span<const std::byte> body, uint64_t count) {
-  return body.size() == count * sizeof(Element) ? reinterpret_cast<const Element*>(body.data())
-                                                : nullptr;
-}
-
-void say_done(Line& line, const Record& record) {
-  // Room for every answer was reserved by who asked (client/calls.h).
-  if (line.room(0) != nullptr) {
-    line.send({.kind = RecordKind::Done, .number = record.head.number});
-  }
 }
 
 void say_failed(Line& line, const Record& record, const Status& why) {
@@ -40,57 +26,105 @@ void say_failed(Line& line, const Record& record, const Status& why) {
 
 }  // namespace
 
+Server::Server(ServerId me, BucketMap map, ShardMemory& memory, const Clock& clock)
+    : state_{.me = me, .memory = memory, .clock = clock, .map = std::move(map)}, pushes_(state_) {}
+
+void Server::add(std::shared_ptr<Line> line, ServerId from) {
+  peers_.push_back({.line = std::move(line), .from = from});
+}
+
+void Server::add_backup(ServerId server, std::shared_ptr<Line> line) {
+  pushes_.add_server(server, std::move(line));
+}
+
 bool Server::turn() {
-  bool had_any = false;
-  for (const auto& line : lines_) had_any |= answer_all(*line);
-  std::erase_if(lines_, [](const auto& line) { return !line->failure().ok(); });
+  bool had_any = pushes_.turn();
+  for (Peer& peer : peers_) had_any |= answer_all(peer);
+  std::erase_if(peers_, [](const Peer& peer) { return !peer.line->failure().ok(); });
   return had_any;
 }
 
 ServerStats Server::stats() const {
-  ServerStats stats = counts_;
-  stats.tables = tables_.size();
-  for (const auto& [id, table] : tables_) {
+  ServerStats stats{.pushes = pushes_.count(), .pulls = pulls_};
+  stats.tables = state_.tables.size();
+  for (const auto& [id, table] : state_.tables) {
     stats.rows += table.count_rows();
     stats.elements += table.count_elements();
+  }
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    stats.buckets += state_.is_primary(bucket) ? 1 : 0;
   }
   return stats;
 }
 
-bool Server::answer_all(Line& line) {
-  Record record;
+// --- the map -------------------------------------------------------------------------------------
+
+std::optional<BucketMap> Server::wish() const {
+  BucketMap next = state_.map;
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    const BucketMap::Place& place = state_.map.of(bucket);
+    const bool lost_backup = place.primary == state_.me && pushes_.is_lost(place.backup);
+    const bool lost_primary = place.backup == state_.me && pushes_.is_lost(place.primary);
+    if (lost_backup || lost_primary) next.set(bucket, state_.me, kNoServer);
+  }
+  return next == state_.map ? std::nullopt : std::optional(next);
+}
+
+void Server::adopt(const BucketMap& map, int64_t known_ns) {
+  if (map.version() < state_.map.version()) return;
+  state_.leased_until_ns = std::max(state_.leased_until_ns, known_ns + kLeaseNs);
+  if (map.version() == state_.map.version()) return;
+  const int64_t now_ns = state_.clock.now_ns();
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    const bool is_new = map.of(bucket).primary == state_.me && !state_.is_primary(bucket);
+    if (is_new) state_.serves_from_ns[bucket] = now_ns + kLeaseNs;
+  }
+  state_.map = map;
+  pushes_.adopt();
+}
+
+// --- what comes ----------------------------------------------------------------------------------
+
+bool Server::answer_all(Peer& peer) {
   bool had_any = false;
-  while (line.take(record)) {
-    had_any = true;
+  Record record;
+  while (peer.held || peer.line->take(record)) {
+    const bool was_held = peer.held.has_value();
+    if (was_held) record = *std::exchange(peer.held, std::nullopt);
     if (record.head.kind == RecordKind::Leave) {
-      line.leave();
-      break;
+      peer.line->leave();
+      return true;
     }
-    answer(line, record);
-    line.give_back(record);
+    if (!answer(peer, record)) {
+      peer.held = record;
+      return had_any || !was_held;
+    }
+    had_any = true;
+    peer.line->give_back(record);
   }
   return had_any;
 }
 
-void Server::answer(Line& line, const Record& record) {
-  const Status status = act(line, record);
-  if (!status.ok()) say_failed(line, record, status);
+bool Server::answer(Peer& peer, const Record& record) {
+  bool is_held = false;
+  const Status status = act(peer, record, is_held);
+  if (!status.ok()) say_failed(*peer.line, record, status);
+  return !is_held;
 }
 
-Status Server::act(Line& line, const Record& record) {
+Status Server::act(Peer& peer, const Record& record, bool& is_held) {
   switch (record.head.kind) {
     case RecordKind::Create:
-      return create(line, record);
-    case RecordKind::PushRange:
-      return push_range(line, record);
-    case RecordKind::PushRows:
-      return push_rows(line, record);
+      return create(*peer.line, record);
+    case RecordKind::Push:
+    case RecordKind::Forward:
+      return push(peer, record, is_held);
     case RecordKind::PullRange:
-      return pull_range(line, record);
+      return pull_range(*peer.line, record);
     case RecordKind::PullRows:
-      return pull_rows(line, record);
+      return pull_rows(*peer.line, record);
     case RecordKind::Locate:
-      return locate(line, record);
+      return locate(*peer.line, record);
     default:
       return makes_no_sense();
   }
@@ -100,94 +134,57 @@ Status Server::create(Line& line, const Record& record) {
   const std::string text(reinterpret_cast<const char*>(record.body.data()), record.body.size());
   auto spec = parse_table_spec(text);
   if (!spec.ok()) return spec.status();
-  tables_.try_emplace(record.head.table, record.head.table, spec.take());
-  say_done(line, record);
+  state_.tables.try_emplace(record.head.table, record.head.table, spec.take());
+  say_done(line, record.head.number);
   return Status();
 }
 
 Result<ServerTable*> Server::table_of(const Record& record, TableKind kind) {
-  const auto found = tables_.find(record.head.table);
-  if (found == tables_.end() || found->second.spec().kind != kind) return makes_no_sense();
+  const auto found = state_.tables.find(record.head.table);
+  if (found == state_.tables.end() || found->second.spec().kind != kind) return makes_no_sense();
   return &found->second;
 }
 
-Result<DenseShard*> Server::range_of(const Record& record) {
-  auto table = table_of(record, TableKind::Dense);
-  if (!table.ok()) return table.status();
-  const RecordHead& head = record.head;
-  if (head.shard >= table.value()->spec().shards()) return makes_no_sense();
-  auto dense = table.value()->dense(head.shard, memory_);
-  if (!dense.ok()) return dense.status();
-  DenseShard& shard = dense.value()->shard;
-  if (head.first > shard.elements() || head.count > shard.elements() - head.first) {
-    return makes_no_sense();
+Status Server::push(Peer& peer, const Record& record, bool& is_held) {
+  const auto found = state_.tables.find(record.head.table);
+  if (found == state_.tables.end()) return makes_no_sense();
+  ServerTable& table = found->second;
+  const auto push = read_push(record, table.spec());
+  const bool is_forward = record.head.kind == RecordKind::Forward;
+  if (!push || is_forward != (peer.from != kNoServer)) return makes_no_sense();
+  if (table.spec().kind == TableKind::Dense) {
+    auto made = table.dense(record.head.shard, state_.memory);
+    if (!made.ok()) return made.status();
   }
-  return &shard;
-}
-
-Status Server::push_range(Line& line, const Record& record) {
-  auto shard = range_of(record);
-  if (!shard.ok()) return shard.status();
-  const auto* const values = elements_of<float>(record.body, record.head.count);
-  if (values == nullptr || record.head.code > static_cast<uint16_t>(PushAs::Assigned)) {
-    return makes_no_sense();
-  }
-  shard.value()->push(static_cast<PushAs>(record.head.code), record.head.first,
-                      {values, record.head.count});
-  ++counts_.pushes;
-  say_done(line, record);
+  const bool is_taken = is_forward ? pushes_.take_forward(*peer.line, peer.from, *push)
+                                   : pushes_.take(peer.line, *push);
+  is_held = !is_taken;
   return Status();
 }
 
 Status Server::pull_range(Line& line, const Record& record) {
-  auto shard = range_of(record);
-  if (!shard.ok()) return shard.status();
-  const auto values = shard.value()->values().subspan(record.head.first, record.head.count);
-  std::byte* const body = line.room(values.size_bytes());
-  if (body == nullptr) return Status();
-  std::memcpy(body, values.data(), values.size_bytes());
-  line.send({.bytes = static_cast<uint32_t>(values.size_bytes()),
-             .kind = RecordKind::Values,
-             .number = record.head.number});
-  ++counts_.pulls;
-  return Status();
-}
-
-// The body: the parts, the ids of all, and their values.
-Status Server::push_rows(Line& line, const Record& record) {
-  auto found = table_of(record, TableKind::Rows);
-  if (!found.ok()) return found.status();
-  ServerTable& table = *found.value();
-  const uint64_t dim = table.spec().dim;
+  auto table = table_of(record, TableKind::Dense);
+  if (!table.ok()) return table.status();
   const RecordHead& head = record.head;
-  const uint64_t parts_bytes = head.parts * sizeof(RowsPart);
-  const uint64_t row_bytes = sizeof(uint64_t) + dim * sizeof(float);
-  if (record.body.size() != parts_bytes + head.count * row_bytes ||
-      head.code > static_cast<uint16_t>(PushAs::Assigned)) {
+  if (head.shard >= table.value()->spec().shards()) return makes_no_sense();
+  if (!state_.serves(bucket_of_shard(head.table, head.shard), state_.clock.now_ns())) {
+    say_elsewhere(line, head.number);
+    return Status();
+  }
+  auto dense = table.value()->dense(head.shard, state_.memory);
+  if (!dense.ok()) return dense.status();
+  const auto values = dense.value()->shard.values();
+  if (head.first > values.size() || head.count > values.size() - head.first) {
     return makes_no_sense();
   }
-  std::vector<RowsPart> parts(head.parts);
-  std::memcpy(parts.data(), record.body.data(), parts_bytes);
-  uint64_t rows = 0;
-  for (const RowsPart& part : parts) {
-    if (part.bucket >= kBuckets) return makes_no_sense();
-    rows += part.rows;
-  }
-  if (rows != head.count) return makes_no_sense();
-  const std::byte* ids = record.body.data() + parts_bytes;
-  const auto* values = reinterpret_cast<const float*>(ids + head.count * sizeof(uint64_t));
-  for (const RowsPart& part : parts) {
-    RowShard& shard = table.rows(part.bucket);
-    for (uint32_t i = 0; i < part.rows; ++i) {
-      uint64_t id = 0;
-      std::memcpy(&id, ids, sizeof(id));
-      shard.push(static_cast<PushAs>(head.code), id, values);
-      ids += sizeof(id);
-      values += dim;
-    }
-  }
-  ++counts_.pushes;
-  say_done(line, record);
+  const auto asked = values.subspan(head.first, head.count);
+  std::byte* const body = line.room(asked.size_bytes());
+  if (body == nullptr) return Status();
+  std::memcpy(body, asked.data(), asked.size_bytes());
+  line.send({.bytes = static_cast<uint32_t>(asked.size_bytes()),
+             .kind = RecordKind::Values,
+             .number = head.number});
+  ++pulls_;
   return Status();
 }
 
@@ -202,16 +199,21 @@ Status Server::pull_rows(Line& line, const Record& record) {
   }
   std::byte* to = line.room(count * row_bytes);
   if (to == nullptr) return Status();
+  const int64_t now_ns = state_.clock.now_ns();
   for (uint32_t i = 0; i < count; ++i, to += row_bytes) {
     uint64_t id = 0;
     std::memcpy(&id, record.body.data() + i * sizeof(id), sizeof(id));
-    const auto row = table.rows(bucket_of_row(record.head.table, id)).row(id);
-    std::memcpy(to, row.data(), row_bytes);
+    const uint32_t bucket = bucket_of_row(record.head.table, id);
+    if (!state_.serves(bucket, now_ns)) {
+      say_elsewhere(line, record.head.number);
+      return Status();
+    }
+    std::memcpy(to, table.rows(bucket).row(id).data(), row_bytes);
   }
   line.send({.bytes = static_cast<uint32_t>(count * row_bytes),
              .kind = RecordKind::Values,
              .number = record.head.number});
-  ++counts_.pulls;
+  ++pulls_;
   return Status();
 }
 
@@ -219,7 +221,7 @@ Status Server::locate(Line& line, const Record& record) {
   auto table = table_of(record, TableKind::Dense);
   if (!table.ok()) return table.status();
   if (record.head.shard >= table.value()->spec().shards()) return makes_no_sense();
-  auto dense = table.value()->dense(record.head.shard, memory_);
+  auto dense = table.value()->dense(record.head.shard, state_.memory);
   if (!dense.ok()) return dense.status();
   const ShardPlace& place = dense.value()->place;
   std::byte* const body = line.room(sizeof(place));

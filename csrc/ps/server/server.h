@@ -1,16 +1,19 @@
-// Server: one server of a parameter server: what it has of the tables, and what workers ask of it.
-// It knows lines and memory as interfaces, so that tests put their own in their place.
-// Floor: ps/server. Thread: one.
+// Server: one server of a parameter server: what it has of the tables, and what workers and other
+// servers ask of it. It knows lines, memory and time as interfaces, so that tests put their own in
+// their place. Floor: ps/server. Thread: one.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "csrc/ps/server/server_table.h"
+#include "csrc/base/clock.h"
+#include "csrc/ps/server/pushes.h"
 #include "csrc/ps/server/shard_memory.h"
+#include "csrc/ps/server/state.h"
+#include "csrc/ps/table/bucket_map.h"
 #include "csrc/ps/wire/line.h"
 
 namespace rdmacoll::ps {
@@ -19,40 +22,55 @@ struct ServerStats {
   uint64_t tables = 0;
   uint64_t rows = 0;
   uint64_t elements = 0;  // of dense tables, as far as they are here
-  uint64_t pushes = 0;    // records
+  uint64_t buckets = 0;   // of which it is the primary
+  uint64_t pushes = 0;    // records that it has applied
   uint64_t pulls = 0;
 };
 
 class Server {
  public:
-  // The memory outlives it.
-  explicit Server(ShardMemory& memory) : memory_(memory) {}
+  // The memory and the clock outlive it.
+  Server(ServerId me, BucketMap map, ShardMemory& memory, const Clock& clock);
 
-  // With another process, until its line has failed.
-  void add(std::shared_ptr<Line> line) { lines_.push_back(std::move(line)); }
+  // A line that another process has asked for: a worker, or the server of a number, which hands
+  // this one what it is the backup of.
+  void add(std::shared_ptr<Line> line, ServerId from = kNoServer);
+  // A line that this server has asked another one for, to do likewise.
+  void add_backup(ServerId server, std::shared_ptr<Line> line);
   // Answers what has come; whether anything had.
   bool turn();
-  size_t lines() const { return lines_.size(); }
   ServerStats stats() const;
 
+  // --- the map ----------------------------------------------------------------------------------
+  const BucketMap& map() const { return state_.map; }
+  // The map that this server wants to be the next one, as others are lost; nullopt: it is content.
+  std::optional<BucketMap> wish() const;
+  // The map is this one, as was known at the time: until a lease after it, nobody else believes
+  // that he has what this server has. Older ones than the newest are passed over.
+  void adopt(const BucketMap& map, int64_t known_ns);
+
  private:
-  bool answer_all(Line& line);
-  void answer(Line& line, const Record& record);
+  struct Peer {
+    std::shared_ptr<Line> line;
+    ServerId from = kNoServer;
+    std::optional<Record> held{};  // that could not be answered yet; those behind it wait
+  };
+  bool answer_all(Peer& peer);
+  // False: not yet.
+  bool answer(Peer& peer, const Record& record);
   // Ok, or what the asker is told instead of an answer.
-  Status act(Line& line, const Record& record);
+  Status act(Peer& peer, const Record& record, bool& is_held);
   Status create(Line& line, const Record& record);
-  Status push_range(Line& line, const Record& record);
-  Status push_rows(Line& line, const Record& record);
+  Status push(Peer& peer, const Record& record, bool& is_held);
   Status pull_range(Line& line, const Record& record);
   Status pull_rows(Line& line, const Record& record);
   Status locate(Line& line, const Record& record);
   Result<ServerTable*> table_of(const Record& record, TableKind kind);
-  Result<DenseShard*> range_of(const Record& record);
 
-  ShardMemory& memory_;
-  std::vector<std::shared_ptr<Line>> lines_;
-  std::map<uint32_t, ServerTable> tables_;
-  ServerStats counts_;
+  State state_;
+  Pushes pushes_;
+  std::vector<Peer> peers_;
+  uint64_t pulls_ = 0;
 };
 
 }  // namespace rdmacoll::ps

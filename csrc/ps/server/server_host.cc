@@ -10,34 +10,60 @@ namespace rdmacoll::ps {
 namespace {
 
 // How long it sleeps where nothing comes: then it looks for lines that have failed.
-constexpr int64_t kLookMs = 200;
+constexpr int64_t kLookMs = 20;
+// What others read of it is no older than that.
+constexpr int64_t kTellNs = 10'000'000;
 
 }  // namespace
 
-Result<std::unique_ptr<ServerHost>> ServerHost::make(Remote& remote, uint64_t memory_bytes) {
+Result<std::unique_ptr<ServerHost>> ServerHost::make(Remote& remote, std::string own_address,
+                                                     ServerId me, BucketMap map,
+                                                     uint64_t memory_bytes) {
   RDMACOLL_RETURN_IF_ERROR(begin_to_hear(remote));
-  return std::unique_ptr<ServerHost>(new ServerHost(remote, memory_bytes));
+  return std::unique_ptr<ServerHost>(
+      new ServerHost(remote, std::move(own_address), me, std::move(map), memory_bytes));
+}
+
+// --- any thread ----------------------------------------------------------------------------------
+
+void ServerHost::order(std::function<void()> what) {
+  {
+    const std::lock_guard lock(mutex_);
+    orders_.push_back(std::move(what));
+  }
+  told_->has_orders.store(true);
+  remote_.watch([] { return true; }, "", 0);  // so that what serve() waits for is looked at
 }
 
 Status ServerHost::hear(int64_t timeout_ms, const InterruptCheck& interrupt) {
-  auto line = hear_call({remote_, timeout_ms, interrupt});
-  if (!line.ok()) return line.status();
-  {
-    const std::lock_guard lock(mutex_);
-    new_.push_back(line.take());
-  }
-  told_->has_new.store(true);
-  wake();
+  auto heard = hear_call({remote_, timeout_ms, interrupt});
+  if (!heard.ok()) return heard.status();
+  order([this, heard = heard.take()] {
+    server_.add(heard.line, heard.from);
+    lines_.push_back(heard.line);
+  });
   return Status();
+}
+
+Status ServerHost::call(ServerId server, const std::string& address, int64_t timeout_ms,
+                        const InterruptCheck& interrupt) {
+  auto line = call_server({remote_, timeout_ms, interrupt}, {own_address_, me_}, address,
+                          "server " + std::to_string(server));
+  if (!line.ok()) return line.status();
+  order([this, server, line = line.take()] {
+    server_.add_backup(server, line);
+    lines_.push_back(line);
+  });
+  return Status();
+}
+
+void ServerHost::adopt(const BucketMap& map, int64_t known_ns) {
+  order([this, map, known_ns] { server_.adopt(map, known_ns); });
 }
 
 void ServerHost::stop() {
   told_->is_stopped.store(true);
-  wake();
-}
-
-void ServerHost::wake() {
-  remote_.watch([] { return true; }, "", 0);
+  order([] {});
 }
 
 ServerStats ServerHost::stats() const {
@@ -45,28 +71,43 @@ ServerStats ServerHost::stats() const {
   return stats_;
 }
 
-bool ServerHost::take_new() {
-  if (!told_->has_new.exchange(false)) return false;
+std::optional<BucketMap> ServerHost::wish() const {
   const std::lock_guard lock(mutex_);
-  for (auto& line : std::exchange(new_, {})) {
-    server_.add(line);
-    lines_.push_back(std::move(line));
+  return wish_;
+}
+
+// --- serve()'s -----------------------------------------------------------------------------------
+
+bool ServerHost::take_orders() {
+  if (!told_->has_orders.exchange(false)) return false;
+  std::vector<std::function<void()>> orders;
+  {
+    const std::lock_guard lock(mutex_);
+    orders = std::exchange(orders_, {});
   }
+  for (const auto& order : orders) order();
   return true;
+}
+
+void ServerHost::tell() {
+  const int64_t now_ns = clock_.now_ns();
+  if (now_ns < tell_again_ns_) return;
+  tell_again_ns_ = now_ns + kTellNs;
+  ServerStats stats = server_.stats();
+  std::optional<BucketMap> wish = server_.wish();
+  const std::lock_guard lock(mutex_);
+  stats_ = stats;
+  wish_ = std::move(wish);
 }
 
 Status ServerHost::serve(const InterruptCheck& interrupt) {
   while (!told_->is_stopped.load()) {
-    const bool had_any = take_new() | server_.turn();
-    if (had_any) {
-      const std::lock_guard lock(mutex_);
-      stats_ = server_.stats();
-      continue;
-    }
+    if (take_orders() | server_.turn()) continue;
+    tell();
     std::erase_if(lines_, [](const auto& line) { return !line->failure().ok(); });
     const WorkPtr news = remote_.watch(
         [told = told_, lines = lines_] {
-          return told->is_stopped.load() || told->has_new.load() ||
+          return told->is_stopped.load() || told->has_orders.load() ||
                  std::ranges::any_of(lines, [](const auto& line) { return line->has_news(); });
         },
         "", kLookMs);

@@ -1,11 +1,14 @@
 // ServerHost: a server in its process: it hears who calls, and answers them over rings.
-// Floor: ps/server. Thread: serve() one; hear() another one; the rest any.
+// Floor: ps/server. Thread: serve() one; the rest any.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "csrc/ps/server/remote_shard_memory.h"
@@ -18,36 +21,56 @@ namespace rdmacoll::ps {
 class ServerHost {
  public:
   // memory_bytes: what its tables may have. The remote memory outlives it.
-  static Result<std::unique_ptr<ServerHost>> make(Remote& remote, uint64_t memory_bytes);
+  static Result<std::unique_ptr<ServerHost>> make(Remote& remote, std::string own_address,
+                                                  ServerId me, BucketMap map,
+                                                  uint64_t memory_bytes);
 
   // Takes the next who calls; Timeout: nobody has.
   Status hear(int64_t timeout_ms, const InterruptCheck& interrupt);
+  // Calls another server, for what that one is the backup of.
+  Status call(ServerId server, const std::string& address, int64_t timeout_ms,
+              const InterruptCheck& interrupt);
   // Answers all who have called, until stop().
   Status serve(const InterruptCheck& interrupt);
   void stop();
   ServerStats stats() const;
+  // As of Server.
+  std::optional<BucketMap> wish() const;
+  void adopt(const BucketMap& map, int64_t known_ns);
+  int64_t now_ns() const { return clock_.now_ns(); }
 
  private:
-  ServerHost(Remote& remote, uint64_t memory_bytes)
-      : remote_(remote), memory_(remote, memory_bytes), server_(memory_) {}
-  bool take_new();
-  // What serve() waits for is looked at again.
-  void wake();
+  ServerHost(Remote& remote, std::string own_address, ServerId me, BucketMap map,
+             uint64_t memory_bytes)
+      : remote_(remote),
+        own_address_(std::move(own_address)),
+        me_(me),
+        memory_(remote, memory_bytes),
+        server_(me, std::move(map), memory_, clock_) {}
+  bool take_orders();
+  void tell();
+  // serve() does it in its thread.
+  void order(std::function<void()> what);
 
   struct Told {
     std::atomic<bool> is_stopped{false};
-    std::atomic<bool> has_new{false};
+    std::atomic<bool> has_orders{false};
   };
 
   Remote& remote_;
+  const std::string own_address_;
+  const ServerId me_;
+  const SteadyClock clock_;
   const std::shared_ptr<Told> told_ = std::make_shared<Told>();  // to serve()
   mutable std::mutex mutex_;                                     // what follows
-  std::vector<std::shared_ptr<RingLine>> new_;
+  std::vector<std::function<void()>> orders_;
   ServerStats stats_;
+  std::optional<BucketMap> wish_;
 
   RemoteShardMemory memory_;  // serve()'s, and what follows
   Server server_;
   std::vector<std::shared_ptr<RingLine>> lines_;
+  int64_t tell_again_ns_ = 0;
 };
 
 }  // namespace rdmacoll::ps

@@ -36,6 +36,8 @@ class ServerTable {
     Dense made{DenseShard(spec_, shard, taken.value().data), taken.value().place};
     return &dense_.emplace(shard, std::move(made)).first->second;
   }
+  // It is made.
+  DenseShard& known_dense(uint64_t shard) { return dense_.at(shard).shard; }
   RowShard& rows(uint32_t bucket) {
     auto& shard = rows_[bucket];
     if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, steps_);

@@ -40,8 +40,11 @@ class Line {
   virtual std::byte* room(uint64_t body_bytes) = 0;
   // It is used no more: failure() says so from now on.
   virtual void leave() = 0;
-  // The record for which there was room last.
-  virtual void send(const RecordHead& head) = 0;
+  // The record for which there was room last; its number, of those that this process has sent.
+  virtual uint64_t send(const RecordHead& head) = 0;
+  // Records from this number on are not written over, though the other has given them back: they
+  // may have to be sent to somebody else. UINT64_MAX: all may be.
+  virtual void keep(uint64_t from) = 0;
 };
 
 }  // namespace rdmacoll::ps

@@ -7,6 +7,7 @@
 
 #include "csrc/base/check.h"
 #include "csrc/engine/connect/tagged_fields.h"
+#include "csrc/remote/fields.h"
 
 namespace rdmacoll::ps {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 constexpr const char* kCalls = "rdmacoll.ps.calls";  // the mailbox
 constexpr const char* kAddress = "address";
 constexpr const char* kName = "name";  // of both rings
+constexpr const char* kServer = "server";
 constexpr int64_t kReadMs = 10'000;
 
 std::string new_name() {
@@ -37,14 +39,13 @@ Result<std::string> read_letter(const Meeting& meeting, const OpenedPtr& letter)
 
 Status begin_to_hear(Remote& remote) { return remote.open_mailbox(kCalls); }
 
-Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting,
-                                              const std::string& own_address,
+Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting, const Caller& caller,
                                               const std::string& address, const std::string& who) {
   const Deadline deadline = Deadline::after_ms(SteadyClock(), meeting.timeout_ms);
   const std::string ring = new_name();
   auto line = RingLine::make(meeting.remote, ring);
   if (!line.ok()) return line.status();
-  const std::string text = rdmacoll::encode(TaggedFields{{kAddress, own_address}, {kName, ring}});
+  const std::string text = rdmacoll::encode(TaggedFields{{kAddress, caller.address}, {kName, ring}, {kServer, std::to_string(caller.server)}});
   auto letter = meeting.remote.allocate(text.size(), Others::OnlyRead);
   if (!letter.ok()) return letter.status();
   std::memcpy(letter.value()->data(), text.data(), text.size());
@@ -57,7 +58,7 @@ Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting,
   return std::shared_ptr<RingLine>(line.take());
 }
 
-Result<std::shared_ptr<RingLine>> hear_call(const Meeting& meeting) {
+Result<Heard> hear_call(const Meeting& meeting) {
   auto letter = meeting.remote.take(kCalls, meeting.timeout_ms, meeting.interrupt);
   if (!letter.ok()) return letter.status();
   auto text = read_letter(meeting, letter.value());
@@ -67,11 +68,15 @@ Result<std::shared_ptr<RingLine>> hear_call(const Meeting& meeting) {
   auto told = parse_tagged_fields(text.value());
   if (!told.ok()) return told.status();
   const std::string& ring = field_of(told.value(), kName);
+  const auto server = number_of(told.value(), kServer);
+  if (!server || *server > kNoServer) {
+    return Status(StatusCode::InvalidArgument, who + " has called with what makes no sense");
+  }
   auto line = RingLine::make(meeting.remote, ring);
   if (!line.ok()) return line.status();
   RDMACOLL_RETURN_IF_ERROR(line.value()->open(field_of(told.value(), kAddress), who, ring,
                                               meeting.timeout_ms, meeting.interrupt));
-  return std::shared_ptr<RingLine>(line.take());
+  return Heard{line.take(), static_cast<ServerId>(*server)};
 }
 
 }  // namespace rdmacoll::ps

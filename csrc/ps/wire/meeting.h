@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "csrc/ps/table/bucket_map.h"
 #include "csrc/ps/wire/ring_line.h"
 
 namespace rdmacoll::ps {
@@ -20,11 +21,19 @@ struct Meeting {
 
 // Calls are heard from now on.
 Status begin_to_hear(Remote& remote);
-// A line to the server of an address, which `who` names to people. own_address: this process's.
-Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting,
-                                              const std::string& own_address,
+// Who calls.
+struct Caller {
+  std::string address;
+  ServerId server = kNoServer;  // kNoServer: a worker
+};
+// A line to the server of an address, which `who` names to people.
+Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting, const Caller& caller,
                                               const std::string& address, const std::string& who);
-// The line to the next process that calls; Timeout: none has called.
-Result<std::shared_ptr<RingLine>> hear_call(const Meeting& meeting);
+struct Heard {
+  std::shared_ptr<RingLine> line;
+  ServerId from = kNoServer;
+};
+// The next process that calls; Timeout: none has.
+Result<Heard> hear_call(const Meeting& meeting);
 
 }  // namespace rdmacoll::ps

@@ -16,19 +16,20 @@
 namespace rdmacoll::ps {
 
 enum class RecordKind : uint16_t {
-  Skip,       // nothing: the rest of the ring is too short for the next one
-  Create,     // a table: its spec -> Done
-  PushRange,  // values for a range of a shard -> Done
-  PushRows,   // parts of buckets: ids, then values -> Done
-  PullRange,  // a range of a shard -> Values
-  PullRows,   // ids -> Values
-  Locate,     // a shard -> Place, where it can be read
-  Done,       // it is done; or it failed: the body says why
-  Values,     // floats
-  Placed,     // where a shard can be read
-  Leave,      // the worker, which uses the line no more
+  Skip,      // nothing: the rest of the ring is too short for the next one
+  Leave,     // the sender uses the line no more
+  Create,    // a table: its spec -> Done
+  Push,      // parts, and what is pushed (push.h) -> Done
+  Forward,   // the same, of a primary to a backup -> Done
+  PullRange, // a range of a shard -> Values
+  PullRows,  // ids -> Values
+  Locate,    // a shard -> Placed
+  Done,      // it is done; or it failed: the body says why
+  Elsewhere, // it is not done: the server has not the bucket now, or not the pushes before
+  Values,    // floats
+  Placed,    // where a shard can be read
 };
-inline constexpr auto kLastRecordKind = RecordKind::Leave;
+inline constexpr auto kLastRecordKind = RecordKind::Placed;
 
 struct alignas(kLineBytes) RecordHead {
   uint32_t bytes = 0;  // of the body
@@ -39,11 +40,13 @@ struct alignas(kLineBytes) RecordHead {
   // How far the sender has read what it gets from the receiver, in bytes since they met.
   uint64_t freed = 0;
   uint32_t table = 0;
-  uint32_t parts = 0;  // of PushRows; rows of PullRows
-  // Of a range: the shard; where it begins there, and how many elements it has.
-  uint64_t shard = 0;
+  uint32_t parts = 0;  // of a push
+  // Of a dense table: the shard, and where the range begins there.
+  uint32_t shard = 0;
   uint32_t first = 0;
-  uint32_t count = 0;
+  uint32_t count = 0;   // of rows, or of the elements of a range
+  uint64_t worker = 0;  // of a push: whose it is
+  uint64_t unused = 0;
 };
 static_assert(sizeof(RecordHead) == kLineBytes);
 
@@ -52,11 +55,16 @@ constexpr uint64_t padded(uint64_t bytes) {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-// A part of PushRows: so many rows of one bucket.
-struct RowsPart {
+// What a push has for one bucket.
+struct PushPart {
   uint32_t bucket = 0;
-  uint32_t rows = 0;
+  uint32_t rows = 0;  // of a table of rows
+  // Its number, of those of this worker to this bucket: they are applied in turn, and once.
+  uint64_t push = 0;
+  uint32_t epoch = 0;  // of a forwarded one: the bucket's, as the primary knows it
+  uint32_t unused = 0;
 };
+static_assert(sizeof(PushPart) == 24);
 
 // What Placed says.
 struct ShardPlace {

@@ -1,6 +1,7 @@
 // RingLine. Floor: ps/wire. Thread: one.
 #include "csrc/ps/wire/ring_line.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "csrc/base/check.h"
@@ -124,7 +125,8 @@ std::byte* RingLine::room(uint64_t body_bytes) {
   RDMACOLL_CHECK(bytes <= kRingBytes);
   const uint64_t left = kRingBytes - written_ % kRingBytes;
   const uint64_t skipped = bytes <= left ? 0 : left;
-  if (written_ + skipped + bytes - their_freed_ > kRingBytes) return nullptr;
+  const uint64_t free_to = std::min(their_freed_, kept_from_);
+  if (written_ + skipped + bytes - free_to > kRingBytes) return nullptr;
   if (skipped > 0) {
     const RecordHead skip{.bytes = static_cast<uint32_t>(skipped - kLineBytes), .freed = freed_};
     std::memcpy(at(written_), &skip, sizeof(skip));
@@ -133,11 +135,13 @@ std::byte* RingLine::room(uint64_t body_bytes) {
   return at(written_) + kLineBytes;
 }
 
-void RingLine::send(const RecordHead& head) {
+uint64_t RingLine::send(const RecordHead& head) {
+  const uint64_t from = written_;
   RecordHead said = head;
   said.freed = freed_;
-  std::memcpy(at(written_), &said, sizeof(said));
+  std::memcpy(at(from), &said, sizeof(said));
   publish(kLineBytes + padded(head.bytes));
+  return from;
 }
 
 // So many bytes more can be read there.

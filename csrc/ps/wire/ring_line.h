@@ -30,7 +30,8 @@ class RingLine final : public Line {
   bool take(Record& record) override;
   void give_back(const Record& record) override;
   std::byte* room(uint64_t body_bytes) override;
-  void send(const RecordHead& head) override;
+  uint64_t send(const RecordHead& head) override;
+  void keep(uint64_t from) override { kept_from_ = from; }
   void leave() override { fail("has left"); }
   // Whether something has come that is not taken yet, or nothing comes any more. Any thread.
   bool has_news() const;
@@ -59,6 +60,7 @@ class RingLine final : public Line {
   std::deque<Taken> taken_;
   uint64_t written_ = 0;  // bytes
   uint64_t their_freed_ = 0;
+  uint64_t kept_from_ = UINT64_MAX;
   std::deque<WorkPtr> writes_;  // that have not ended
 };
 

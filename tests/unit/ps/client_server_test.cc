@@ -33,27 +33,52 @@ class HeapMemory final : public ShardMemory {
   std::vector<std::unique_ptr<CacheLine[]>> all_;
 };
 
-class Job final : public Waiter {
+class Job final : public Surroundings {
  public:
-  explicit Job(uint32_t servers) {
-    std::vector<Client::Server> lines;
+  explicit Job(uint32_t servers, uint32_t replicas = 1) : map_(BucketMap::spread(servers, replicas)) {
+    client_ = std::make_unique<Client>(1, map_, *this);
     for (uint32_t i = 0; i < servers; ++i) {
       auto [ours, theirs] = near_lines();
-      lines.push_back({ours, "server " + std::to_string(i)});
+      client_->add_server(static_cast<ServerId>(i), ours);
       ours_.push_back(ours);
-      servers_.push_back(std::make_unique<Server>(memory_));
+      servers_.push_back(
+          std::make_unique<Server>(static_cast<ServerId>(i), map_, memory_, clock_));
       servers_.back()->add(theirs);
     }
-    client_ =
-        std::make_unique<Client>(std::move(lines), BucketMap::spread(servers, 1), *this, clock_);
+    for (uint32_t i = 0; i < servers; ++i) {
+      for (uint32_t j = 0; j < servers; ++j) {
+        if (i == j) continue;
+        auto [from, to] = near_lines();
+        servers_[i]->add_backup(static_cast<ServerId>(j), from);
+        servers_[j]->add(to, static_cast<ServerId>(i));
+        between_.push_back({{i, j}, {from, to}});
+      }
+    }
   }
 
-  Status wait(const Limit&) override {
-    for (const auto& server : servers_) server->turn();
+  const Clock& clock() const override { return clock_; }
+  Status wait(int64_t, const InterruptCheck&) override {
+    for (const auto& server : servers_) {
+      if (server == nullptr) continue;
+      server->adopt(map_, clock_.now_ns());
+      server->turn();
+      if (const auto wish = server->wish()) map_ = *wish;
+    }
     return Status();
   }
+  Result<BucketMap> newest_map() override { return map_; }
+  std::shared_ptr<Line> reach(ServerId, const Limit&) override { return nullptr; }
+
+  void kill(uint32_t server) {
+    servers_[server] = nullptr;
+    ours_[server]->fail();
+    for (const auto& [who, lines] : between_) {
+      if (who.first != server && who.second != server) continue;
+      lines.first->fail();
+      lines.second->fail();
+    }
+  }
   Client& client() { return *client_; }
-  NearLine& line(uint32_t server) { return *ours_[server]; }
   Limit limit() const { return {Deadline::after_ms(clock_, kSoonMs), {}}; }
   void good(const BatchPtr& batch) {
     const Status status = client().wait(batch, limit());
@@ -64,8 +89,11 @@ class Job final : public Waiter {
  private:
   const SteadyClock clock_;
   HeapMemory memory_;
+  BucketMap map_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::shared_ptr<NearLine>> ours_;
+  using Pair = std::pair<std::shared_ptr<NearLine>, std::shared_ptr<NearLine>>;
+  std::vector<std::pair<std::pair<uint32_t, uint32_t>, Pair>> between_;
   std::unique_ptr<Client> client_;
 };
 
@@ -161,19 +189,36 @@ TEST_P(ClientServer, SaysWhatIsWrong) {
   EXPECT_NE(no_row->status.message().find("id 4"), std::string::npos);
 }
 
-TEST_P(ClientServer, FailsWhatWasAskedOfAServerThatEnds) {
+TEST_P(ClientServer, FailsWhatNoServerHasAnyMore) {
   Job job(GetParam());
   ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}, job.limit()).ok());
   std::vector<float> values(12);
-  auto pull = job.client().pull_range(1, 0, values, job.limit());
+  const BatchPtr pull = job.client().pull_range(1, 0, values, job.limit());
   ASSERT_TRUE(pull->status.ok());
-  for (uint32_t server = 0; server < GetParam(); ++server) job.line(server).fail();
-  EXPECT_EQ(job.client().wait(pull, job.limit()).code(), StatusCode::PeerFailed);
-  const auto again = job.client().pull_range(1, 0, values, job.limit());
-  EXPECT_EQ(again->status.code(), StatusCode::PeerFailed);
+  for (uint32_t server = 0; server < GetParam(); ++server) job.kill(server);
+  const Status lost = job.client().wait(pull, job.limit());
+  EXPECT_EQ(lost.code(), StatusCode::PeerFailed);
+  EXPECT_NE(lost.message().find("no other one has what it had"), std::string::npos);
+  const BatchPtr again = job.client().pull_range(1, 0, values, job.limit());
+  EXPECT_EQ(job.client().wait(again, job.limit()).code(), StatusCode::PeerFailed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, ClientServer, testing::Values(1, 2, 3, 7));
+
+TEST(Backups, HaveWhatWasPushedWhenTheirPrimaryIsLost) {
+  constexpr uint64_t kElements = 9 * kShardElements;
+  Job job(3, 2);
+  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = kElements}, job.limit()).ok());
+  const auto all = counting(kElements, 1);
+  job.good(job.client().push_range(1, 0, all, PushAs::Assigned, job.limit()));
+  const BatchPtr open = job.client().push_range(1, 0, all, PushAs::Gradient, job.limit());
+  job.kill(1);
+  job.good(open);
+  job.good(job.client().push_range(1, 0, all, PushAs::Gradient, job.limit()));
+  std::vector<float> pulled(kElements);
+  job.good(job.client().pull_range(1, 0, pulled, job.limit()));
+  for (uint64_t i = 0; i < kElements; ++i) ASSERT_EQ(pulled[i], 3 * all[i]) << i;
+}
 
 }  // namespace
 }  // namespace rdmacoll::ps

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct Way {
   std::deque<Sent> sent;
   uint64_t bytes = 0;  // that are not given back
   uint64_t first = 0;  // the number of the front
+  std::map<uint64_t, std::vector<std::byte>> kept{};  // given back, and not to be written over
 };
 
 class NearLine final : public Line {
@@ -33,8 +35,8 @@ class NearLine final : public Line {
   void fail() { failed_ = Status(StatusCode::PeerFailed, "the other has ended"); }
   void leave() override { fail(); }
   Status failure() const override { return failed_; }
+  // What was sent before the other has ended comes all the same.
   bool take(Record& record) override {
-    if (!failed_.ok()) return false;
     for (size_t i = 0; i < in_->sent.size(); ++i) {
       Way::Sent& sent = in_->sent[i];
       if (std::exchange(sent.is_taken, true)) continue;
@@ -46,6 +48,7 @@ class NearLine final : public Line {
   void give_back(const Record& record) override {
     ASSERT_EQ(record.end, in_->first) << "given back out of turn, which these lines do not take";
     in_->bytes -= kLineBytes + padded(record.body.size());
+    in_->kept.emplace(in_->first, std::move(in_->sent.front().body));
     in_->sent.pop_front();
     ++in_->first;
   }
@@ -54,10 +57,15 @@ class NearLine final : public Line {
     next_.assign(body_bytes, std::byte());
     return next_.empty() ? &none_ : next_.data();
   }
-  void send(const RecordHead& head) override {
+  uint64_t send(const RecordHead& head) override {
     EXPECT_EQ(head.bytes, next_.size());
+    const uint64_t number = out_->first + out_->sent.size();
     out_->bytes += kLineBytes + padded(next_.size());
     out_->sent.push_back({head, std::move(next_)});
+    return number;
+  }
+  void keep(uint64_t from) override {
+    out_->kept.erase(out_->kept.begin(), out_->kept.lower_bound(from));
   }
 
  private:

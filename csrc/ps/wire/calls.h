@@ -1,5 +1,6 @@
-// Calls: what a worker has asked one server, until it is answered. There is always room for the
-// answer: who calls reserves it. Floor: ps/client. Thread: under the client's lock.
+// Calls: what this process has asked one server, until it is answered. There is always room for the
+// answer: who calls reserves it. What was sent stays where it is until then, so that it can be sent
+// to another server, too. Floor: ps/wire. Thread: one.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +12,31 @@
 #include <string>
 #include <utility>
 
-#include "csrc/ps/client/batch.h"
 #include "csrc/ps/wire/line.h"
 
 namespace rdmacoll::ps {
 
 class Calls {
  public:
-  // What is done with a body of the kind that was asked for; what is wrong with it.
-  using Take = std::function<Status(std::span<const std::byte>)>;
   struct Call {
-    BatchPtr batch;
     RecordKind answer = RecordKind::Done;
     uint64_t answer_bytes = 0;  // of its body, at most
-    Take take{};
+    // What is done with the body of an answer of that kind; what is wrong with it.
+    std::function<Status(std::span<const std::byte>)> take{};
+    // How it has ended. PeerFailed: the server has ended; Aborted: it has not what was asked for,
+    // or not now. sent: the body of what was sent, for as long as this runs.
+    std::function<void(const Status&, std::span<const std::byte> sent)> ended{};
   };
 
   // who: the server, for people.
   Calls(std::shared_ptr<Line> line, std::string who)
       : line_(std::move(line)), who_(std::move(who)) {}
 
+  const std::string& who() const { return who_; }
   Status failure() const { return line_->failure(); }
+  size_t open() const { return open_.size(); }
   // Where the body of a call is to be written, which is then made; nullptr: not now.
-  std::byte* room(uint64_t body_bytes, const Call& call);
+  std::byte* room(uint64_t body_bytes, uint64_t answer_bytes);
   void make(RecordHead head, Call call);
   // Takes the answers that have come; whether any had.
   bool take_answers();
@@ -42,13 +45,15 @@ class Calls {
   struct Open {
     Call call;
     uint64_t reserved = 0;  // bytes
+    uint64_t record = 0;    // the line's
+    std::span<const std::byte> body{};
   };
-  static uint64_t reserved_for(const Call& call);
   Status outcome(const Record& answer, const Call& call) const;
-  void fail(const Status& why);
+  void end(uint64_t number, const Status& how);
 
   const std::shared_ptr<Line> line_;
   const std::string who_;
+  std::byte* body_ = nullptr;  // of the call for which there was room last
   std::map<uint64_t, Open> open_;  // by number
   uint64_t reserved_ = 0;
   uint64_t numbers_ = 0;

@@ -1,0 +1,44 @@
+// Errand: what a worker asks one server to do, as a part of an operation, and what is needed to ask
+// another one if that server is lost, or has given the bucket away.
+// Floor: ps/client. Thread: under the client's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/ps/client/batch.h"
+#include "csrc/ps/table/bucket_map.h"
+#include "csrc/ps/table/table_spec.h"
+#include "csrc/ps/wire/record.h"
+
+namespace rdmacoll::ps {
+
+struct Errand {
+  BatchPtr batch;
+  RecordHead head;
+  // Of a pull: where the first element, or each of the rows, goes.
+  float* into = nullptr;
+  std::vector<uint32_t> rows{};
+
+  // What is answered, and how many bytes that are at most.
+  RecordKind answer() const;
+  uint64_t answer_bytes(const TableSpec& spec) const;
+  // What is wrong with the body of the answer.
+  Status take(std::span<const std::byte> answered, const TableSpec& spec) const;
+};
+
+// One that is to be asked again, with the body that was sent.
+struct Redo {
+  Errand errand;
+  std::vector<std::byte> body;
+};
+
+std::vector<uint32_t> buckets_of(const Redo& redo);
+// The same by the servers that have its buckets now.
+std::map<ServerId, Redo> split(const Redo& redo, const TableSpec& spec, const BucketMap& map);
+
+}  // namespace rdmacoll::ps

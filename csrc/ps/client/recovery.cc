@@ -1,0 +1,88 @@
+// Client: what is asked again, as the server that was asked is lost, or has not what was asked for.
+// Pushes go first, and pulls when these are answered: so a worker pulls what it has pushed.
+// Floor: ps/client. Thread: under the client's lock.
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/printable.h"
+#include "csrc/ps/client/client.h"
+
+namespace rdmacoll::ps {
+namespace {
+
+constexpr int64_t kLookAgainNs = 2'000'000;
+
+// Whether some of its buckets have no backup.
+bool has_one_server(const Redo& one, const BucketMap& map) {
+  return std::ranges::any_of(buckets_of(one), [&](uint32_t bucket) {
+    return map.of(bucket).backup == kNoServer;
+  });
+}
+
+}  // namespace
+
+// Whether it could be asked for.
+bool Client::look_for_map() {
+  auto newest = surroundings_.newest_map();
+  if (!newest.ok()) return false;
+  if (newest.value().version() > map_.version()) map_ = newest.take();
+  return true;
+}
+
+void Client::give_up(const Redo& one, const std::string& why) {
+  const std::string& table = tables_.at(one.errand.head.table).name;
+  one.errand.batch->end_call(
+      Status(StatusCode::PeerFailed, "table '" + printable(table) + "': " + why));
+}
+
+bool Client::redo(const Limit& limit) {
+  const int64_t now_ns = surroundings_.clock().now_ns();
+  if (redo_.empty() || now_ns < look_again_ns_) return false;
+  look_again_ns_ = now_ns + kLookAgainNs;
+  const bool knows_map = look_for_map();
+  bool had_any = false;
+  const bool pushes_wait = std::ranges::any_of(
+      redo_, [](const Redo& one) { return one.errand.head.kind == RecordKind::Push; });
+  for (Redo& whole : std::exchange(redo_, {})) {
+    const bool is_push = whole.errand.head.kind == RecordKind::Push;
+    if (!is_push && pushes_wait) {
+      redo_.push_back(std::move(whole));
+      continue;
+    }
+    auto parts = split(whole, tables_.at(whole.errand.head.table), map_);
+    whole.errand.batch->calls += parts.size() - 1;
+    for (auto& [server, part] : parts) {
+      const Asked asked = redo(part, server, knows_map, limit);
+      if (asked == Asked::NotYet) redo_.push_back(std::move(part));
+      had_any |= asked != Asked::NotYet;
+    }
+  }
+  return had_any;
+}
+
+// knows_map: the map is the newest, so a server that is lost stays what it is there.
+Client::Asked Client::redo(Redo& one, ServerId server, bool knows_map, const Limit& limit) {
+  if (server == kNoServer) {
+    give_up(one, "a part of it is lost with the servers that had it");
+    return Asked::Never;
+  }
+  const auto known = servers_.find(server);
+  if (known == servers_.end() || !known->second.failure().ok()) {
+    auto line = surroundings_.reach(server, limit);
+    if (line == nullptr && knows_map && has_one_server(one, map_)) {
+      give_up(one, "server " + std::to_string(server) +
+                       " has ended, and no other one has what it had; with replicas=2 one has");
+      return Asked::Never;
+    }
+    if (line == nullptr) return Asked::NotYet;
+    servers_.erase(server);
+    servers_.emplace(server, Calls(std::move(line), "server " + std::to_string(server)));
+  }
+  const std::vector<std::byte>& body = one.body;
+  const bool is_asked = try_ask(server, one.errand, body.size(), [&](std::byte* to) {
+    std::ranges::copy(body, to);
+  });
+  return is_asked ? Asked::Yes : Asked::NotYet;
+}
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,179 @@
+// Pushes. Floor: ps/server. Thread: the server's.
+#include "csrc/ps/server/pushes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "csrc/base/check.h"
+
+namespace rdmacoll::ps {
+
+// There is room for every answer: who asks has reserved it (wire/calls.h).
+void say_done(Line& line, uint64_t number) {
+  if (line.room(0) != nullptr) line.send({.kind = RecordKind::Done, .number = number});
+}
+
+void say_elsewhere(Line& line, uint64_t number) {
+  if (line.room(0) != nullptr) line.send({.kind = RecordKind::Elsewhere, .number = number});
+}
+
+void Pushes::add_server(ServerId server, std::shared_ptr<Line> line) {
+  servers_.erase(server);
+  servers_.emplace(server, Calls(std::move(line), "server " + std::to_string(server)));
+}
+
+bool Pushes::is_lost(ServerId server) const {
+  const auto found = servers_.find(server);
+  return found != servers_.end() && !found->second.failure().ok();
+}
+
+Pushes::Groups Pushes::by_backup(const Push& push) const {
+  Groups groups;
+  for (uint32_t part = 0; part < push.parts.size(); ++part) {
+    const ServerId backup = state_.map.of(push.parts[part].bucket).backup;
+    if (backup != kNoServer) groups[backup].push_back(part);
+  }
+  return groups;
+}
+
+bool Pushes::have_room(const Groups& groups, const Push& push, const TableSpec& spec) {
+  return std::ranges::all_of(groups, [&](const auto& group) {
+    if (is_lost(group.first)) return true;
+    const auto found = servers_.find(group.first);
+    return found != servers_.end() &&
+           found->second.room(forward_bytes(push, group.second, spec), 0) != nullptr;
+  });
+}
+
+// There is room for it.
+Pushes::AnswerPtr Pushes::hand_on(ServerId backup, const Push& push,
+                                  std::span<const uint32_t> parts, const TableSpec& spec) {
+  auto answer = std::make_shared<Answer>();
+  if (is_lost(backup)) {
+    *answer = {true, Status(StatusCode::PeerFailed, "the backup is lost")};
+    return answer;
+  }
+  const uint64_t bytes = forward_bytes(push, parts, spec);
+  Calls& calls = servers_.at(backup);
+  write_forward(push, parts, spec, calls.room(bytes, 0));
+  RecordHead head = push.head;
+  head.kind = RecordKind::Forward;
+  head.bytes = static_cast<uint32_t>(bytes);
+  head.parts = static_cast<uint32_t>(parts.size());
+  if (spec.kind == TableKind::Rows) head.count = rows_of(push, parts);
+  calls.make(head, {.ended = [answer](const Status& how, std::span<const std::byte>) {
+               *answer = {true, how};
+             }});
+  return answer;
+}
+
+bool Pushes::take(const std::shared_ptr<Line>& line, Push push) {
+  const int64_t now_ns = state_.clock.now_ns();
+  const bool is_here = std::ranges::all_of(push.parts, [&](const PushPart& part) {
+    return state_.is_primary(part.bucket) && now_ns >= state_.serves_from_ns[part.bucket] &&
+           state_.applied.turn(part.bucket, push.head.worker, part.push) != Applied::Turn::TooSoon;
+  });
+  if (!is_here) {
+    say_elsewhere(*line, push.head.number);
+    return true;
+  }
+  ServerTable& table = state_.tables.at(push.head.table);
+  const Groups groups = by_backup(push);
+  if (!have_room(groups, push, table.spec())) return false;
+  for (PushPart& part : push.parts) part.epoch = state_.map.of(part.bucket).epoch;
+  apply(table, push);
+  Waiting waiting{.line = line, .number = push.head.number};
+  for (const auto& [backup, parts] : groups) {
+    Waiting::Handed handed{.answer = hand_on(backup, push, parts, table.spec())};
+    for (const uint32_t part : parts) handed.parts.push_back(push.parts[part]);
+    waiting.handed.push_back(std::move(handed));
+  }
+  if (waiting.handed.empty()) {
+    say_done(*line, push.head.number);
+  } else {
+    waiting_.push_back(std::move(waiting));
+  }
+  return true;
+}
+
+bool Pushes::take_forward(Line& line, ServerId from, const Push& push) {
+  bool is_mine = true;
+  for (const PushPart& part : push.parts) {
+    const BucketMap::Place& place = state_.map.of(part.bucket);
+    if (part.epoch > place.epoch) return false;
+    is_mine = is_mine && part.epoch == place.epoch && place.primary == from &&
+              place.backup == state_.me;
+    // They come in the primary's order.
+    is_mine = is_mine && state_.applied.turn(part.bucket, push.head.worker, part.push) !=
+                             Applied::Turn::TooSoon;
+  }
+  if (!is_mine) {
+    say_elsewhere(line, push.head.number);
+    return true;
+  }
+  apply(state_.tables.at(push.head.table), push);
+  say_done(line, push.head.number);
+  return true;
+}
+
+// Of its parts, those that are not applied yet.
+void Pushes::apply(ServerTable& table, const Push& push) {
+  const TableSpec& spec = table.spec();
+  uint64_t row = 0;
+  for (const PushPart& part : push.parts) {
+    const uint64_t end = row + part.rows;
+    const auto turn = state_.applied.turn(part.bucket, push.head.worker, part.push);
+    if (turn == Applied::Turn::Next) {
+      state_.applied.note(part.bucket, push.head.worker, part.push);
+      if (spec.kind == TableKind::Dense) {
+        table.known_dense(push.head.shard).push(push.as(), push.head.first, push.values);
+      } else {
+        RowShard& shard = table.rows(part.bucket);
+        for (uint64_t i = row; i < end; ++i) {
+          shard.push(push.as(), push.id(i), push.values.data() + i * spec.dim);
+        }
+      }
+    }
+    row = end;
+  }
+  ++count_;
+}
+
+bool Pushes::turn() {
+  bool had_any = false;
+  for (auto& [server, calls] : servers_) had_any |= calls.take_answers();
+  return had_any && settle();
+}
+
+void Pushes::adopt() { settle(); }
+
+// A push whose backup is lost, or refuses it, waits until the map says that the bucket has another
+// backup or none. If it still has this primary, the push is done then: another backup has begun with
+// all that this server has.
+Pushes::Verdict Pushes::verdict(const Waiting& waiting) const {
+  bool waits = false;
+  for (const Waiting::Handed& handed : waiting.handed) {
+    if (!handed.answer->has_come) {
+      waits = true;
+      continue;
+    }
+    if (handed.answer->status.ok()) continue;
+    for (const PushPart& part : handed.parts) {
+      if (!state_.is_primary(part.bucket)) return Verdict::Elsewhere;
+      if (state_.map.of(part.bucket).epoch == part.epoch) waits = true;
+    }
+  }
+  return waits ? Verdict::Waits : Verdict::Done;
+}
+
+bool Pushes::settle() {
+  return std::erase_if(waiting_, [&](const Waiting& waiting) {
+           if (!waiting.line->failure().ok()) return true;
+           const Verdict how = verdict(waiting);
+           if (how == Verdict::Done) say_done(*waiting.line, waiting.number);
+           if (how == Verdict::Elsewhere) say_elsewhere(*waiting.line, waiting.number);
+           return how != Verdict::Waits;
+         }) > 0;
+}
+
+}  // namespace rdmacoll::ps

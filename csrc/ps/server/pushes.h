@@ -1,0 +1,79 @@
+// Pushes: how a server takes pushes. A primary applies one in its turn and hands it to the bucket's
+// backup, which does the same; the worker is told that it is done when both have it. What is sent
+// again, as a server was lost on the way, is handed on again, and applied once.
+// Floor: ps/server. Thread: the server's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "csrc/ps/wire/push.h"
+#include "csrc/ps/server/state.h"
+#include "csrc/ps/wire/calls.h"
+#include "csrc/ps/wire/line.h"
+
+namespace rdmacoll::ps {
+
+class Pushes {
+ public:
+  explicit Pushes(State& state) : state_(state) {}
+
+  // A line to a server, to which this one hands pushes that it is the backup of.
+  void add_server(ServerId server, std::shared_ptr<Line> line);
+  // Whether there was a line to it, and it has failed.
+  bool is_lost(ServerId server) const;
+
+  // A worker's. False: there is no room at a backup yet, and it is to be tried again.
+  bool take(const std::shared_ptr<Line>& line, Push push);
+  // One that a primary has handed on. False: this server's map is older, and it is to be tried
+  // again.
+  bool take_forward(Line& line, ServerId from, const Push& push);
+  // Looks for answers of backups; whether there were any.
+  bool turn();
+  // The map is another one: what waited for a backup that is lost may be done.
+  void adopt();
+
+  uint64_t count() const { return count_; }
+
+ private:
+  struct Answer {
+    bool has_come = false;
+    Status status{};
+  };
+  using AnswerPtr = std::shared_ptr<Answer>;
+  // One that the backups have not confirmed yet.
+  struct Waiting {
+    std::shared_ptr<Line> line;
+    uint64_t number = 0;
+    // For each backup.
+    struct Handed {
+      std::vector<PushPart> parts{};
+      AnswerPtr answer{};
+    };
+    std::vector<Handed> handed{};
+  };
+  enum class Verdict : uint8_t { Done, Waits, Elsewhere };
+  // The parts, by the backups of their buckets.
+  using Groups = std::map<ServerId, std::vector<uint32_t>>;
+  Groups by_backup(const Push& push) const;
+  bool have_room(const Groups& groups, const Push& push, const TableSpec& spec);
+  AnswerPtr hand_on(ServerId backup, const Push& push, std::span<const uint32_t> parts,
+                   const TableSpec& spec);
+  void apply(ServerTable& table, const Push& push);
+  Verdict verdict(const Waiting& waiting) const;
+  bool settle();
+
+  State& state_;
+  std::map<ServerId, Calls> servers_;
+  std::vector<Waiting> waiting_;
+  uint64_t count_ = 0;
+};
+
+void say_done(Line& line, uint64_t number);
+// The server has not the bucket, or not now.
+void say_elsewhere(Line& line, uint64_t number);
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,38 @@
+// State: what all parts of a server look at: the tables, the map of buckets, and how long this
+// server may believe that map. Floor: ps/server. Thread: the server's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+
+#include "csrc/base/clock.h"
+#include "csrc/ps/server/applied.h"
+#include "csrc/ps/server/server_table.h"
+#include "csrc/ps/server/shard_memory.h"
+#include "csrc/ps/table/bucket_map.h"
+
+namespace rdmacoll::ps {
+
+// A server that has not seen for so long that the map is still the same answers no pulls; one that
+// has become primary answers none before the one before it has stopped.
+inline constexpr int64_t kLeaseNs = 300'000'000;
+
+struct State {
+  const ServerId me;
+  ShardMemory& memory;
+  const Clock& clock;
+  BucketMap map;
+  int64_t leased_until_ns = 0;
+  std::array<int64_t, kBuckets> serves_from_ns{};
+  std::map<uint32_t, ServerTable> tables{};
+  Applied applied{};
+
+  bool is_primary(uint32_t bucket) const { return map.of(bucket).primary == me; }
+  // Whether it may say what is in the bucket.
+  bool serves(uint32_t bucket, int64_t now_ns) const {
+    return is_primary(bucket) && now_ns < leased_until_ns && now_ns >= serves_from_ns[bucket];
+  }
+};
+
+}  // namespace rdmacoll::ps

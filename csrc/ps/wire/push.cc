@@ -1,0 +1,91 @@
+// Push. Floor: ps/wire. Thread: values.
+#include "csrc/ps/wire/push.h"
+
+#include <algorithm>
+
+namespace rdmacoll::ps {
+namespace {
+
+uint64_t row_bytes(const TableSpec& spec) {
+  return spec.kind == TableKind::Rows ? sizeof(uint64_t) + spec.dim * sizeof(float) : sizeof(float);
+}
+
+// A range is in one part: that of its shard's bucket.
+bool is_range(const Push& push, const TableSpec& spec) {
+  const RecordHead& head = push.head;
+  if (head.shard >= spec.shards()) return false;
+  const uint64_t elements = spec.shard_elements(head.shard);
+  return push.parts.size() == 1 && push.parts[0].rows == 0 &&
+         push.parts[0].bucket == bucket_of_shard(head.table, head.shard) &&
+         head.first <= elements && head.count <= elements - head.first;
+}
+
+bool are_rows(const Push& push) {
+  uint64_t rows = 0;
+  for (const PushPart& part : push.parts) rows += part.rows;
+  const bool have_buckets = std::ranges::all_of(
+      push.parts, [](const PushPart& part) { return part.bucket < kBuckets && part.rows > 0; });
+  return have_buckets && rows == push.head.count;
+}
+
+}  // namespace
+
+std::optional<Push> read_push(const Record& record, const TableSpec& spec) {
+  Push push{.head = record.head};
+  const uint64_t parts_bytes = record.head.parts * sizeof(PushPart);
+  if (record.body.size() != parts_bytes + record.head.count * row_bytes(spec) ||
+      record.head.code > static_cast<uint16_t>(PushAs::Assigned)) {
+    return std::nullopt;
+  }
+  push.parts.resize(record.head.parts);
+  std::memcpy(push.parts.data(), record.body.data(), parts_bytes);
+  const bool has_rows = spec.kind == TableKind::Rows;
+  if (has_rows ? !are_rows(push) : !is_range(push, spec)) return std::nullopt;
+  push.ids = record.body.data() + parts_bytes;
+  const uint64_t ids_bytes = has_rows ? record.head.count * sizeof(uint64_t) : 0;
+  push.values = {reinterpret_cast<const float*>(push.ids + ids_bytes),
+                 record.head.count * (has_rows ? spec.dim : uint64_t{1})};
+  return push;
+}
+
+uint32_t rows_of(const Push& push, std::span<const uint32_t> parts) {
+  uint32_t rows = 0;
+  for (const uint32_t part : parts) rows += push.parts[part].rows;
+  return rows;
+}
+
+uint64_t forward_bytes(const Push& push, std::span<const uint32_t> parts, const TableSpec& spec) {
+  const uint64_t rows = spec.kind == TableKind::Rows ? rows_of(push, parts) : push.head.count;
+  return parts.size() * sizeof(PushPart) + rows * row_bytes(spec);
+}
+
+void write_forward(const Push& push, std::span<const uint32_t> parts, const TableSpec& spec,
+                   std::byte* to) {
+  for (const uint32_t part : parts) {
+    std::memcpy(to, &push.parts[part], sizeof(PushPart));
+    to += sizeof(PushPart);
+  }
+  if (spec.kind == TableKind::Dense) {
+    std::memcpy(to, push.values.data(), push.values.size_bytes());
+    return;
+  }
+  // First the ids of all, then the values: where each part's begin is counted once for both.
+  for (const bool of_values : {false, true}) {
+    const auto* const from = of_values ? reinterpret_cast<const std::byte*>(push.values.data())
+                                       : push.ids;
+    const uint64_t bytes = of_values ? spec.dim * sizeof(float) : sizeof(uint64_t);
+    uint64_t row = 0;
+    auto next = parts.begin();
+    for (uint32_t part = 0; part < push.parts.size() && next != parts.end(); ++part) {
+      const uint64_t rows = push.parts[part].rows;
+      if (part == *next) {
+        std::memcpy(to, from + row * bytes, rows * bytes);
+        to += rows * bytes;
+        ++next;
+      }
+      row += rows;
+    }
+  }
+}
+
+}  // namespace rdmacoll::ps
