@@ -87,15 +87,13 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes,
   return true;
 }
 
-// A server that is lost, or has not what was asked for, is not the last word.
+// A server that is lost, or has not what was asked for, is not the last word; but it needs no table
+// any more.
 void Client::end(const Errand& errand, const Status& how, std::span<const std::byte> sent) {
-  const bool is_lost =
-      how.code() == StatusCode::PeerFailed || how.code() == StatusCode::Aborted;
-  if (is_lost && errand.head.kind != RecordKind::Create) {
-    redo_.push_back({errand, {sent.begin(), sent.end()}});
-  } else {
-    errand.batch->end_call(how);
-  }
+  const bool is_lost = how.code() == StatusCode::PeerFailed || how.code() == StatusCode::Aborted;
+  if (!is_lost) return errand.batch->end_call(how);
+  if (errand.head.kind == RecordKind::Create) return errand.batch->end_call(Status());
+  redo_.push_back({errand, {sent.begin(), sent.end()}});
 }
 
 Status Client::ask(Lock& lock, ServerId server, Errand errand, uint64_t body_bytes,

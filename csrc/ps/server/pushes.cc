@@ -142,15 +142,17 @@ void Pushes::apply(ServerTable& table, const Push& push) {
 bool Pushes::turn() {
   bool had_any = false;
   for (auto& [server, calls] : servers_) had_any |= calls.take_answers();
-  return had_any && settle();
+  return settle() || had_any;
 }
 
 void Pushes::adopt() { settle(); }
 
 // A push whose backup is lost, or refuses it, waits until the map says that the bucket has another
 // backup or none. If it still has this primary, the push is done then: another backup has begun with
-// all that this server has.
+// all that this server has. A server that does not hear of the map any more sends its workers to
+// where that is.
 Pushes::Verdict Pushes::verdict(const Waiting& waiting) const {
+  const bool is_leased = state_.clock.now_ns() < state_.leased_until_ns;
   bool waits = false;
   for (const Waiting::Handed& handed : waiting.handed) {
     if (!handed.answer->has_come) {
@@ -159,7 +161,7 @@ Pushes::Verdict Pushes::verdict(const Waiting& waiting) const {
     }
     if (handed.answer->status.ok()) continue;
     for (const PushPart& part : handed.parts) {
-      if (!state_.is_primary(part.bucket)) return Verdict::Elsewhere;
+      if (!state_.is_primary(part.bucket) || !is_leased) return Verdict::Elsewhere;
       if (state_.map.of(part.bucket).epoch == part.epoch) waits = true;
     }
   }

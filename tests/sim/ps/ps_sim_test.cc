@@ -1,0 +1,209 @@
+// Pushes and pulls while servers are lost: whatever is acknowledged is there, exactly once, and
+// nobody waits for ever. Gradients are integers and the rate is 1, so a table is minus the sum of
+// what was pushed, bit for bit.
+#include <gtest/gtest.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/ps/ps_world.h"
+#include "tests/sim/seeds.h"
+
+namespace rdmacoll::ps {
+namespace {
+
+constexpr uint64_t kSeeds = 60;
+constexpr uint64_t kMostSteps = 3'000'000;  // of a world: ten times as many as it takes
+constexpr int64_t kLimitMs = 1'000'000'000;
+constexpr uint32_t kDenseTables = 3;
+constexpr uint32_t kElements = 8;
+constexpr uint32_t kRows = kDenseTables;  // the table of rows
+constexpr uint64_t kIds = 24;
+constexpr int kOperations = 25;
+
+// What was pushed, by table and by element or id.
+class Audit {
+ public:
+  using Place = std::pair<uint32_t, uint64_t>;
+  struct Sums {
+    int64_t asked = 0;  // acknowledged or not
+    int64_t acknowledged = 0;
+  };
+  Sums& of(uint32_t table, uint64_t place) { return sums_[{table, place}]; }
+  std::map<Place, Sums>& all() { return sums_; }
+
+ private:
+  std::map<Place, Sums> sums_;
+};
+
+// A worker's program: pushes and pulls in turn, some of them under way at a time.
+class Program {
+ public:
+  Program(PsWorld& world, Audit& audit, Client& client)
+      : world_(world), audit_(audit), client_(client) {}
+
+  void run() {
+    create();
+    for (int i = 0; i < kOperations; ++i) {
+      const uint64_t what = world_.draw(6);
+      if (what < 2) push_range();
+      if (what == 2 || what == 3) push_rows();
+      if (what == 4) pull_range();
+      if (what == 5) pull_rows();
+      if (world_.draw(3) == 0) confirm();
+    }
+    confirm();
+  }
+  void pull_all() {
+    for (uint32_t table = 0; table < kDenseTables; ++table) pull_range(table);
+    pull_rows();
+  }
+  void create() {
+    const Optimizer descends{.kind = OptimizerKind::Sgd, .lr = 1};
+    for (uint32_t table = 0; table < kDenseTables; ++table) {
+      good(client_.create(table, {.name = "dense" + std::to_string(table),
+                                  .elements = kElements,
+                                  .optimizer = descends},
+                          limit()));
+    }
+    good(client_.create(
+        kRows, {.name = "rows", .kind = TableKind::Rows, .dim = 1, .optimizer = descends},
+        limit()));
+  }
+
+ private:
+  using Pushed = std::vector<std::pair<Audit::Place, int64_t>>;
+  Limit limit() const { return {Deadline::after_ms(world_.clock(), kLimitMs), {}}; }
+  void good(const Status& status) { ASSERT_TRUE(status.ok()) << status.message(); }
+
+  void push_range() {
+    const auto table = static_cast<uint32_t>(world_.draw(kDenseTables));
+    const uint64_t first = world_.draw(kElements);
+    const auto gradient = static_cast<int64_t>(1 + world_.draw(5));
+    const std::vector<float> values(kElements - first, static_cast<float>(gradient));
+    Pushed pushed;
+    for (uint64_t i = first; i < kElements; ++i) pushed.push_back({{table, i}, gradient});
+    note(pushed);
+    open_.emplace_back(client_.push_range(table, first, values, PushAs::Gradient, limit()),
+                       std::move(pushed));
+  }
+  void push_rows() {
+    std::vector<uint64_t> ids(1 + world_.draw(8));
+    std::vector<float> values;
+    Pushed pushed;
+    for (uint64_t& id : ids) {
+      id = world_.draw(kIds);
+      values.push_back(static_cast<float>(1 + world_.draw(5)));
+      pushed.push_back({{kRows, id}, static_cast<int64_t>(values.back())});
+    }
+    note(pushed);
+    open_.emplace_back(client_.push_rows(kRows, ids, values.data(), PushAs::Gradient, limit()),
+                       std::move(pushed));
+  }
+  void note(const Pushed& pushed) {
+    for (const auto& [place, gradient] : pushed) audit_.of(place.first, place.second).asked += gradient;
+  }
+  // What is open has ended; only then it is acknowledged.
+  void confirm() {
+    for (const auto& [batch, pushed] : std::exchange(open_, {})) {
+      good(client_.wait(batch, limit()));
+      for (const auto& [place, gradient] : pushed) {
+        audit_.of(place.first, place.second).acknowledged += gradient;
+      }
+    }
+  }
+  void pull_range() { pull_range(static_cast<uint32_t>(world_.draw(kDenseTables))); }
+  void pull_range(uint32_t table) {
+    std::vector<int64_t> before;
+    for (uint64_t i = 0; i < kElements; ++i) before.push_back(audit_.of(table, i).acknowledged);
+    std::vector<float> values(kElements);
+    good(client_.wait(client_.pull_range(table, 0, values, limit()), limit()));
+    for (uint64_t i = 0; i < kElements; ++i) check({table, i}, before[i], values[i]);
+  }
+  void pull_rows() {
+    std::vector<uint64_t> ids;
+    std::vector<int64_t> before;
+    for (uint64_t id = 0; id < kIds; ++id) {
+      ids.push_back(id);
+      before.push_back(audit_.of(kRows, id).acknowledged);
+    }
+    std::vector<float> values(kIds);
+    good(client_.wait(client_.pull_rows(kRows, ids, values.data(), limit()), limit()));
+    for (uint64_t id = 0; id < kIds; ++id) check({kRows, id}, before[id], values[id]);
+  }
+  // before: what was acknowledged when the pull was asked for.
+  void check(const Audit::Place& place, int64_t before, float value) {
+    const auto sum = static_cast<int64_t>(-value);
+    ASSERT_GE(sum, before) << "a pull has not what was acknowledged before it, of table "
+                           << place.first << ", " << place.second;
+    ASSERT_LE(sum, audit_.of(place.first, place.second).asked)
+        << "something was applied twice, of table " << place.first << ", " << place.second;
+  }
+
+  PsWorld& world_;
+  Audit& audit_;
+  Client& client_;
+  std::vector<std::pair<BatchPtr, Pushed>> open_;
+};
+
+// disturb: is asked before each step.
+void play(uint64_t seed, const PsWorld::Plan& plan, const std::function<void(PsWorld&)>& disturb) {
+  PsWorld world(plan, seed);
+  Audit audit;
+  uint32_t running = plan.workers;
+  for (uint32_t i = 0; i < plan.workers; ++i) {
+    world.add_worker([&](Client& client, uint32_t) {
+      Program program(world, audit, client);
+      program.run();
+      --running;
+    });
+  }
+  while (running > 0 && world.steps() < kMostSteps && !testing::Test::HasFailure()) {
+    disturb(world);
+    world.step();
+  }
+  ASSERT_EQ(running, 0u) << "a worker waits for ever";
+  for (auto& [place, sums] : audit.all()) EXPECT_EQ(sums.asked, sums.acknowledged);
+  world.add_worker([&](Client& client, uint32_t) {
+    Program program(world, audit, client);
+    program.create();
+    program.pull_all();
+  });
+  ASSERT_TRUE(world.run(2 * kMostSteps)) << "a worker waits for ever";
+}
+
+TEST(ParameterServer, AddsUpWhatIsPushed) {
+  for_each_seed(kSeeds, [](uint64_t seed) {
+    play(seed, {.servers = 1 + static_cast<uint32_t>(seed % 4)}, [](PsWorld&) {});
+  });
+}
+
+TEST(ParameterServer, LosesNothingWithOneServer) {
+  for_each_seed(kSeeds, [](uint64_t seed) {
+    bool is_lost = false;
+    play(seed, {.servers = 2 + static_cast<uint32_t>(seed % 3)}, [&](PsWorld& world) {
+      if (is_lost || world.steps() < 200 || world.draw(400) != 0) return;
+      is_lost = true;
+      world.kill(0);
+    });
+  });
+}
+
+TEST(ParameterServer, ReadsNothingOldOfAServerThatIsCutOff) {
+  for_each_seed(kSeeds, [](uint64_t seed) {
+    bool is_lost = false;
+    play(seed, {.servers = 2 + static_cast<uint32_t>(seed % 3)}, [&](PsWorld& world) {
+      if (is_lost || world.steps() < 200 || world.draw(400) != 0) return;
+      is_lost = true;
+      world.cut_off(0);
+    });
+  });
+}
+
+}  // namespace
+}  // namespace rdmacoll::ps

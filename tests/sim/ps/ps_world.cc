@@ -1,0 +1,170 @@
+// PsWorld. Floor: tests. Thread: one at a time.
+#include "tests/sim/ps/ps_world.h"
+
+#include <algorithm>
+
+namespace rdmacoll::ps {
+
+// A worker: its program is a fiber, which goes on in the scheduler's steps.
+class PsWorld::Worker final : public Surroundings {
+ public:
+  Worker(PsWorld& world, uint32_t number, std::function<void(Client&, uint32_t)> body)
+      : world_(world),
+        client_(number + 1, world.map_, *this),
+        fiber_([this, number, body = std::move(body)](Fiber&) { body(client_, number); }) {}
+
+  const Clock& clock() const override { return world_.clock_; }
+  Status wait(int64_t, const InterruptCheck&) override {
+    fiber_.yield();
+    return world_.is_over_ ? Status(StatusCode::Interrupted, "the world has ended") : Status();
+  }
+  Result<BucketMap> newest_map() override { return world_.map_; }
+  std::shared_ptr<Line> reach(ServerId, const Limit&) override { return nullptr; }
+
+  Client& client() { return client_; }
+  Fiber& fiber() { return fiber_; }
+
+ private:
+  PsWorld& world_;
+  Client client_;
+  Fiber fiber_;
+};
+
+PsWorld::PsWorld(const Plan& plan, uint64_t seed)
+    : random_(seed), map_(BucketMap::spread(plan.servers, plan.replicas)), hosts_(plan.servers) {
+  for (uint32_t i = 0; i < plan.servers; ++i) {
+    Host& host = hosts_[i];
+    host.server = std::make_unique<Server>(static_cast<ServerId>(i), map_, host.memory, clock_);
+    host.server->adopt(map_, clock_.now_ns());
+  }
+  for (uint32_t from = 0; from < plan.servers; ++from) {
+    for (uint32_t to = 0; to < plan.servers; ++to) {
+      if (from == to) continue;
+      Connection& made = connect(static_cast<ServerId>(from), static_cast<ServerId>(to));
+      hosts_[from].server->add_backup(static_cast<ServerId>(to), made.link.near);
+      hosts_[to].server->add(made.link.far, static_cast<ServerId>(from));
+    }
+  }
+}
+
+PsWorld::~PsWorld() { is_over_ = true; }
+
+PsWorld::Connection& PsWorld::connect(std::optional<ServerId> from, ServerId to) {
+  connections_.push_back(std::make_unique<Connection>());
+  Connection& made = *connections_.back();
+  made.from = from;
+  made.to = to;
+  made.link.there->most = 2 + draw(6);  // answers have room, as who asks reserves it
+  return made;
+}
+
+void PsWorld::add_worker(std::function<void(Client&, uint32_t)> body) {
+  const auto number = static_cast<uint32_t>(workers_.size());
+  workers_.push_back(std::make_unique<Worker>(*this, number, std::move(body)));
+  for (uint32_t to = 0; to < hosts_.size(); ++to) {
+    Connection& made = connect(std::nullopt, static_cast<ServerId>(to));
+    workers_.back()->client().add_server(static_cast<ServerId>(to), made.link.near);
+    if (is_alive(static_cast<ServerId>(to))) {
+      hosts_[to].server->add(made.link.far);
+    } else {
+      made.link.near->fail();
+    }
+  }
+}
+
+bool PsWorld::run(uint64_t most_steps) {
+  const auto all_done = [this] {
+    return std::ranges::all_of(workers_, [](const auto& one) { return one->fiber().is_done(); });
+  };
+  while (!all_done() && steps_ < most_steps) step();
+  return all_done();
+}
+
+void PsWorld::step() {
+  ++steps_;
+  switch (draw(8)) {
+    case 0:
+    case 1:
+      return turn_server();
+    case 2:
+      return turn_control();
+    case 3: {
+      Worker& worker = *workers_[draw(workers_.size())];
+      if (!worker.fiber().is_done()) worker.fiber().resume();
+      return;
+    }
+    case 4:
+      return clock_.advance(static_cast<int64_t>(draw(4'000'000)));
+    default:
+      return turn_line();
+  }
+}
+
+void PsWorld::turn_server() {
+  Host& host = hosts_[draw(hosts_.size())];
+  if (host.server != nullptr) host.server->turn();
+}
+
+// What a server does beside: it reads the map, hears of it later, and asks for another one.
+void PsWorld::turn_control() {
+  Host& host = hosts_[draw(hosts_.size())];
+  if (host.server == nullptr || host.is_cut_off) return;
+  if (draw(2) == 0) {
+    if (!host.read) {
+      host.read.emplace(map_, clock_.now_ns());
+    } else {
+      host.server->adopt(host.read->first, host.read->second);
+      host.read.reset();
+    }
+    return;
+  }
+  if (!host.wish) {
+    if (auto wish = host.server->wish()) host.wish.emplace(host.server->map().version(), *wish);
+    return;
+  }
+  if (map_.version() == host.wish->first) map_ = host.wish->second;
+  host.wish.reset();
+}
+
+void PsWorld::turn_line() {
+  Connection& one = *connections_[draw(connections_.size())];
+  if (one.near_fails && draw(8) == 0) {
+    one.near_fails = false;
+    one.link.near->fail();
+  }
+  if (one.far_fails && draw(8) == 0) {
+    one.far_fails = false;
+    one.link.far->fail();
+  }
+  (draw(2) == 0 ? one.link.there : one.link.back)->deliver();
+}
+
+// Of what is under way some comes. An end that is lost hears of nothing any more.
+void PsWorld::lose(Connection& connection, bool near_is_lost, bool far_is_lost) {
+  for (Pipe* pipe : {connection.link.there.get(), connection.link.back.get()}) {
+    for (uint64_t left = draw(pipe->under_way.size() + 1); left > 0; --left) pipe->deliver();
+    for (auto& lost : pipe->under_way) pipe->lost.push_back(std::move(lost));
+    pipe->under_way.clear();
+    pipe->is_cut = true;
+  }
+  connection.near_fails = !near_is_lost;
+  connection.far_fails = !far_is_lost;
+}
+
+void PsWorld::kill(ServerId server) {
+  for (const auto& one : connections_) {
+    if (one->from == server) lose(*one, true, false);
+    if (one->to == server) lose(*one, false, true);
+  }
+  hosts_[server].server = nullptr;
+}
+
+void PsWorld::cut_off(ServerId server) {
+  hosts_[server].is_cut_off = true;
+  for (const auto& one : connections_) {
+    const bool between_servers = one->from.has_value();
+    if (between_servers && (one->from == server || one->to == server)) lose(*one, false, false);
+  }
+}
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,107 @@
+// PsWorld: servers and workers of a job, on lines and by a clock that a seed drives: what comes
+// when, who runs when, and who is lost. Floor: tests. Thread: one at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/ps/client/client.h"
+#include "csrc/ps/server/server.h"
+#include "tests/sim/ps/fiber.h"
+#include "tests/sim/ps/sim_line.h"
+
+namespace rdmacoll::ps {
+
+class SimClock final : public Clock {
+ public:
+  int64_t now_ns() const override { return now_ns_; }
+  void advance(int64_t ns) { now_ns_ += ns; }
+
+ private:
+  int64_t now_ns_ = 1'000'000'000;
+};
+
+class SimMemory final : public ShardMemory {
+ public:
+  Result<Taken> take(uint32_t, uint64_t bytes) override {
+    const uint64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
+    all_.push_back(std::make_unique<CacheLine[]>(lines));
+    return Taken{all_.back()[0].bytes, {all_.size() - 1, 0}};
+  }
+
+ private:
+  struct alignas(kLineBytes) CacheLine {
+    std::byte bytes[kLineBytes]{};
+  };
+  std::vector<std::unique_ptr<CacheLine[]>> all_;
+};
+
+class PsWorld {
+ public:
+  struct Plan {
+    uint32_t servers = 3;
+    uint32_t workers = 2;
+    uint32_t replicas = 2;
+  };
+  PsWorld(const Plan& plan, uint64_t seed);
+  ~PsWorld();
+
+  uint64_t draw(uint64_t below) { return random_() % below; }
+  const Clock& clock() const { return clock_; }
+  // What the worker of a number does; it runs until it returns.
+  void add_worker(std::function<void(Client&, uint32_t worker)> body);
+  // Until all workers have returned, or so many steps are done; whether they have.
+  bool run(uint64_t most_steps);
+  // Something happens, whatever a seed draws.
+  void step();
+
+  // The server ends: of what it has sent some comes, and all others hear of it some time.
+  void kill(ServerId server);
+  // The server runs, and hears of nobody but workers: neither of the map nor of other servers.
+  void cut_off(ServerId server);
+  bool is_alive(ServerId server) const { return hosts_[server].server != nullptr; }
+  const BucketMap& map() const { return map_; }
+  uint64_t steps() const { return steps_; }
+
+ private:
+  struct Host {
+    SimMemory memory{};
+    std::unique_ptr<Server> server{};
+    bool is_cut_off = false;
+    // The map that it has read of the Store, and when.
+    std::optional<std::pair<BucketMap, int64_t>> read{};
+    std::optional<std::pair<uint64_t, BucketMap>> wish{};  // of which version it is the next
+  };
+  struct Connection {
+    SimLink link{};
+    std::optional<ServerId> from{};  // nullopt: a worker
+    ServerId to = kNoServer;
+    bool near_fails = false;
+    bool far_fails = false;
+  };
+  class Worker;
+  Connection& connect(std::optional<ServerId> from, ServerId to);
+  void lose(Connection& connection, bool near_is_lost, bool far_is_lost);
+  void turn_server();
+  void turn_control();
+  void turn_line();
+
+  std::mt19937_64 random_;
+  SimClock clock_;
+  BucketMap map_;  // the Store's
+  std::vector<Host> hosts_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  uint64_t steps_ = 0;
+  bool is_over_ = false;  // who waits is interrupted
+};
+
+}  // namespace rdmacoll::ps
