@@ -100,20 +100,22 @@ Status Client::ask(Lock& lock, ServerId server, Errand errand, uint64_t body_byt
                    const WriteBody& write, const Limit& limit) {
   while (!redo_.empty()) RDMACOLL_RETURN_IF_ERROR(go_on(lock, limit));
   ++errand.batch->calls;
-  const auto known = servers_.find(server);
-  if (known == servers_.end() || !known->second.failure().ok()) {
-    std::vector<std::byte> body(body_bytes);
-    write(body.data());
-    redo_.push_back({std::move(errand), std::move(body)});
-    return Status();
-  }
-  while (!try_ask(server, errand, body_bytes, write)) {
+  while (is_reached(server)) {
+    if (try_ask(server, errand, body_bytes, write)) return Status();
     const Status status = go_on(lock, limit);
     if (status.ok()) continue;
     errand.batch->end_call(status);
     return status;
   }
+  std::vector<std::byte> body(body_bytes);
+  write(body.data());
+  redo_.push_back({std::move(errand), std::move(body)});
   return Status();
+}
+
+bool Client::is_reached(ServerId server) const {
+  const auto known = servers_.find(server);
+  return known != servers_.end() && known->second.failure().ok();
 }
 
 // make: one errand after the other.

@@ -66,6 +66,7 @@ class Client {
   // Waits for room, and asks. The lock is given up while it waits.
   Status ask(Lock& lock, ServerId server, Errand errand, uint64_t body_bytes,
              const WriteBody& write, const Limit& limit);
+  bool is_reached(ServerId server) const;
   // False: there is no room now.
   bool try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const WriteBody& write);
   void end(const Errand& errand, const Status& how, std::span<const std::byte> sent);

@@ -66,8 +66,7 @@ Client::Asked Client::redo(Redo& one, ServerId server, bool knows_map, const Lim
     give_up(one, "a part of it is lost with the servers that had it");
     return Asked::Never;
   }
-  const auto known = servers_.find(server);
-  if (known == servers_.end() || !known->second.failure().ok()) {
+  if (!is_reached(server)) {
     auto line = surroundings_.reach(server, limit);
     if (line == nullptr && knows_map && has_one_server(one, map_)) {
       give_up(one, "server " + std::to_string(server) +
