@@ -9,6 +9,7 @@ import sys
 
 def main() -> int:
     """The status of the process."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.sigwait({signal.SIGTERM})
     return 0
 
