@@ -39,6 +39,11 @@ class Asked:
     def job(self) -> Job:
         return job_of(self.pid, self.environ)
 
+    @property
+    def is_server(self) -> bool:
+        """It is of the job, but no rank of it (rdmarun --servers)."""
+        return "RDMACOLL_SERVER" in self.environ
+
 
 def ask_all(pids: set[int] | None, seconds: float) -> list[Asked]:
     """Asks this user's processes that have joined a group; or those of `pids`, whoever's they are.

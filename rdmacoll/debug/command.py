@@ -78,8 +78,9 @@ def _job_lines(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
 def _absent(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
     """Ranks of the job that listen nowhere here."""
     sizes = [number_of(one.environ, "WORLD_SIZE") or 0 for one in asked]
-    found: set[int | None] = {one.dump.rank for one in asked if one.dump is not None}
-    found |= {number_of(one.environ, "RANK") for one in asked}
+    ranks = [one for one in asked if not one.is_server]
+    found: set[int | None] = {one.dump.rank for one in ranks if one.dump is not None}
+    found |= {number_of(one.environ, "RANK") for one in ranks}
     absent = set(range(max(sizes, default=0))) - found
     here = {rank: pids for rank, pids in rank_processes(job).items() if rank in absent}
     for rank, pids in sorted(here.items()):

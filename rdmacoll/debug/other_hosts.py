@@ -24,8 +24,9 @@ class Elsewhere:
 
 
 def ask_elsewhere(here: Sequence[Asked]) -> Elsewhere:
-    """here: ranks of one job. Nothing is asked if it is on this host alone, or has no agent."""
-    environ = here[0].environ
+    """here: ranks and servers of one job. Nothing is asked if none is a rank, or the job is on this
+    host alone, or has no agent."""
+    environ = next((one.environ for one in here if not one.is_server), here[0].environ)
     if (number_of(environ, "GROUP_WORLD_SIZE") or 1) < 2 or "RDMACOLL_AGENT" not in environ:
         return Elsewhere([], [])
     try:
