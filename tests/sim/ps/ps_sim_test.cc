@@ -153,9 +153,9 @@ class Program {
 
 // disturb: is asked before each step.
 void play(uint64_t seed, const PsWorld::Plan& plan, const std::function<void(PsWorld&)>& disturb) {
-  PsWorld world(plan, seed);
   Audit audit;
   uint32_t running = plan.workers;
+  PsWorld world(plan, seed);
   for (uint32_t i = 0; i < plan.workers; ++i) {
     world.add_worker([&](Client& client, uint32_t) {
       Program program(world, audit, client);

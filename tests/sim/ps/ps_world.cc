@@ -162,8 +162,9 @@ void PsWorld::kill(ServerId server) {
 void PsWorld::cut_off(ServerId server) {
   hosts_[server].is_cut_off = true;
   for (const auto& one : connections_) {
-    const bool between_servers = one->from.has_value();
-    if (between_servers && (one->from == server || one->to == server)) lose(*one, false, false);
+    const bool is_its = one->from == server || one->to == server;
+    const bool of_a_worker = !one->from.has_value();
+    if (is_its && (!of_a_worker || draw(2) == 0)) lose(*one, false, false);
   }
 }
 

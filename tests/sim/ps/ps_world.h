@@ -65,7 +65,7 @@ class PsWorld {
 
   // The server ends: of what it has sent some comes, and all others hear of it some time.
   void kill(ServerId server);
-  // The server runs, and hears of nobody but workers: neither of the map nor of other servers.
+  // The server runs, and hears of some workers alone: neither of the map nor of other servers.
   void cut_off(ServerId server);
   bool is_alive(ServerId server) const { return hosts_[server].server != nullptr; }
   const BucketMap& map() const { return map_; }
