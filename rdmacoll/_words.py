@@ -35,6 +35,11 @@ class Words:
         said = self._store.compare_set(key, "", self._signed(key, word))
         return self._verified(key, _text(said))
 
+    def change(self, key: str, word: str, next_word: str) -> str:
+        """Says the next word unless the newest is not this one any more; what the newest is then."""
+        signed = self._signed(key, word), self._signed(key, next_word)
+        return self._verified(key, _text(self._store.compare_set(key, *signed)))
+
     def _signed(self, key: str, word: str) -> str:
         return self._sign(json.dumps([self._start, key, word])).hex() + word
 

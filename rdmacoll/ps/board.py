@@ -28,12 +28,12 @@ class Table:
     shape: tuple[int, ...]  # of a dense table; of rows: the shape of one
 
     def to_word(self) -> str:
-        return json.dumps([self.number, base64.b85encode(self.spec).decode(), list(self.shape)])
+        return json.dumps([self.number, _encoded(self.spec), list(self.shape)])
 
     @staticmethod
     def from_word(word: str) -> Table:
         number, spec, shape = json.loads(word)
-        return Table(number, base64.b85decode(spec), tuple(shape))
+        return Table(number, _decoded(spec), tuple(shape))
 
 
 class Board:
@@ -54,17 +54,34 @@ class Board:
     # --- servers ------------------------------------------------------------------------------
 
     def say_server(self, server: int, start: int, address: bytes) -> None:
-        self._words.say(f"server/{server}", f"{start} {base64.b85encode(address).decode()}")
+        self._words.say(f"server/{server}", f"{start} {_encoded(address)}")
 
-    def server(self, server: int, deadline: float) -> bytes:
-        """Its address; waits until it has said it."""
-        word = self._wait(f"server/{server}", deadline, f"server {server} has not started")
-        return base64.b85decode(word.partition(" ")[2])
+    def wait_server(self, server: int, deadline: float) -> tuple[bytes, int]:
+        """Its address, and how often it was started before; waits until it has said so."""
+        why_not = f"server {server} has not started"
+        return _server_of(self._wait(f"server/{server}", deadline, why_not))
+
+    def find_server(self, server: int) -> tuple[bytes, int] | None:
+        """The same now; None: it has not started yet."""
+        word = self._words.hear(f"server/{server}")
+        return None if word is None else _server_of(word)
 
     def first_map(self, servers: int, replicas: int) -> bytes:
-        """The map of buckets that the first worker has made; all have the same one."""
-        made = base64.b85encode(extension().ps_spread(servers, replicas)).decode()
-        return base64.b85decode(self._words.say_first("map", made))
+        """The map of buckets that whoever was first has made; all have the same one."""
+        return _decoded(self._words.say_first("map", _encoded(
+            extension().ps_spread(servers, replicas)
+        )))
+
+    def newest_map(self) -> bytes:
+        """Raises LookupError where there is none yet."""
+        word = self._words.hear("map")
+        if word is None:
+            raise LookupError("no server has started yet")
+        return _decoded(word)
+
+    def change_map(self, known: bytes, wanted: bytes) -> bytes:
+        """Makes this the map unless another one is known by now; the newest one."""
+        return _decoded(self._words.change("map", _encoded(known), _encoded(wanted)))
 
     # --- tables -------------------------------------------------------------------------------
 
@@ -100,6 +117,19 @@ class Board:
             if time.monotonic() >= deadline:
                 raise TimeoutError(f"{why_not} in time")
             time.sleep(PAUSE_S)
+
+
+def _encoded(word: bytes) -> str:
+    return base64.b85encode(word).decode()
+
+
+def _decoded(word: str) -> bytes:
+    return base64.b85decode(word)
+
+
+def _server_of(word: str) -> tuple[bytes, int]:
+    start, _, address = word.partition(" ")
+    return _decoded(address), int(start)
 
 
 def _from_environment() -> tuple[str, int, str]:

@@ -1,4 +1,8 @@
-"""A server of `rdmarun --servers`: it holds its part of the tables until it is told to end."""
+"""A server of `rdmarun --servers`: it holds its part of the tables until it is told to end.
+
+The main thread answers, in the engine; keeper.py has what is done beside.
+Floor: rdmacoll/ps. Thread: the main one.
+"""
 
 from __future__ import annotations
 
@@ -6,49 +10,60 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
 
 import torch.distributed as dist
 
 from .._extension import extension
 from ..remote.memory.process import backend, face
 from .board import Board
+from .keeper import call_others, hear, keep_map
 
 START_TIMEOUT_S = 300.0
-HEAR_S = 1.0  # between looks whether the server has ended
-MEMORY_SHARE = 0.5  # of the host's memory, for the servers of all jobs on it
+MEMORY_SHARE = 0.5  # of the host's memory
+REPLICAS = 2  # where there are as many servers
 
 
 def main() -> int:
     """The status of the process."""
     number = int(os.environ["RDMACOLL_SERVER"])
+    servers = int(os.environ["RDMACOLL_SERVERS"])
     start = int(os.environ.get("RDMACOLL_SERVER_START", "0"))
     board = Board(START_TIMEOUT_S)
     meets = dist.PrefixStore(f"rdmacoll.ps.group/{number}/{start}", board.store)
     dist.init_process_group("rdma", store=meets, rank=0, world_size=1)
-    server = extension().PsServer(face(None), _memory_bytes())
-    signal.signal(signal.SIGTERM, lambda *_: server.stop())
-    ended = threading.Event()
-    hears = threading.Thread(target=_hear, args=(server, ended), daemon=True)
-    hears.start()
     own = backend(None)._address_of(0)
     assert own is not None
+    buckets = board.first_map(servers, REPLICAS)
+    if start > 0:  # what the one before had is lost with it
+        buckets = _resign(board, number, buckets)
+    server = extension().PsServer(face(None), own, number, buckets, _memory_bytes())
+    signal.signal(signal.SIGTERM, lambda *_: server.stop())
+    ended = threading.Event()
+    others = [other for other in range(servers) if other != number]
+    beside = [
+        threading.Thread(target=hear, args=(server, ended), daemon=True),
+        threading.Thread(target=call_others, args=(server, board, others, ended), daemon=True),
+        threading.Thread(target=keep_map, args=(server, board, ended), daemon=True),
+    ]
+    for thread in beside:
+        thread.start()
     board.say_server(number, start, own)
     try:
         server.serve()
     finally:
         ended.set()
-        hears.join()
+    for thread in beside:
+        thread.join()
     dist.destroy_process_group()
     return 0
 
 
-def _hear(server: Any, ended: threading.Event) -> None:
-    while not ended.is_set():
-        try:
-            server.hear(HEAR_S)
-        except Exception as error:  # one that calls and is wrong, or gone, is no end of the server
-            print(f"rdmacoll.ps: a worker could not be met: {error}", file=sys.stderr)
+def _resign(board: Board, number: int, buckets: bytes) -> bytes:
+    wanted = extension().ps_without(buckets, number)
+    while wanted != buckets:
+        buckets = board.change_map(buckets, wanted)
+        wanted = extension().ps_without(buckets, number)
+    return buckets
 
 
 def _memory_bytes() -> int:

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch.distributed as dist
@@ -58,10 +59,20 @@ def _connect(timeout: float, group: dist.ProcessGroup | None) -> Worker:
     own = backend(group)._address_of(backend_of(group).rank())
     assert own is not None
     board = Board(timeout)
-    addresses = [(board.server(n, deadline), f"server {n}") for n in range(servers)]
-    buckets = board.first_map(servers, 1)
+    for server in range(servers):
+        board.wait_server(server, deadline)
     left = max(deadline - time.monotonic(), 0.0)
-    return Worker(board, extension().PsClient(of_group, own, addresses, buckets, left), servers)
+    client = extension().PsClient(
+        of_group, own, servers, board.newest_map, partial(_found, board), left
+    )
+    return Worker(board, client, servers)
+
+
+def _found(board: Board, server: int) -> tuple[bytes, int]:
+    found = board.find_server(server)
+    if found is None:
+        raise LookupError(f"server {server} has not started")
+    return found
 
 
 def _count_servers() -> int:

@@ -73,8 +73,21 @@ void bind_ps(pybind11::module_& module) {
   module.def("ps_spread", [](uint32_t servers, uint32_t replicas) {
     return py::bytes(ps::BucketMap::spread(servers, replicas).encode());
   });
+  module.def("ps_without", [](const std::string& map, ps::ServerId server) {
+    return py::bytes(take_or_raise(ps::BucketMap::parse(map)).without(server).encode());
+  });
   py::class_<PsServer>(module, "PsServer")
-      .def(py::init<RemoteFacePtr, uint64_t>())
+      .def(
+          py::init<RemoteFacePtr, const std::string&, ps::ServerId, const std::string&, uint64_t>())
+      .def("call", &PsServer::call)
+      .def("wish",
+           [](const PsServer& self) -> std::optional<std::pair<py::bytes, py::bytes>> {
+             const auto wish = self.wish();
+             if (!wish) return std::nullopt;
+             return std::pair(py::bytes(wish->known.encode()), py::bytes(wish->wanted.encode()));
+           })
+      .def("adopt", &PsServer::adopt)
+      .def("now_ns", &PsServer::now_ns)
       .def("hear", &PsServer::hear)
       .def("serve", &PsServer::serve)
       .def("stop", &PsServer::stop)

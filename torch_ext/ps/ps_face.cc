@@ -20,6 +20,42 @@ std::span<const uint64_t> ids_of(const at::Tensor& ids) {
           static_cast<size_t>(ids.numel())};
 }
 
+// What Python knows of the servers. Its functions may raise: then it is not known now.
+class PyDirectory final : public ps::Directory {
+ public:
+  PyDirectory(pybind11::function newest_map, pybind11::function find_server)
+      : newest_map_(std::move(newest_map)), find_server_(std::move(find_server)) {}
+  ~PyDirectory() override {
+    const pybind11::gil_scoped_acquire acquired;
+    newest_map_ = {};
+    find_server_ = {};
+  }
+
+  Result<ps::BucketMap> map() override {
+    return call([&] { return ps::BucketMap::parse(newest_map_().cast<std::string>()); });
+  }
+  Result<Entry> server(ps::ServerId server) override {
+    return call([&]() -> Result<Entry> {
+      const auto [address, start] = find_server_(server).cast<std::pair<std::string, uint64_t>>();
+      return Entry{address, start};
+    });
+  }
+
+ private:
+  template <typename Call>
+  auto call(Call call) -> decltype(call()) {
+    const pybind11::gil_scoped_acquire acquired;
+    try {
+      return call();
+    } catch (const pybind11::error_already_set& error) {
+      return Status(StatusCode::System, std::string("the job's Store: ") + error.what());
+    }
+  }
+
+  pybind11::function newest_map_;
+  pybind11::function find_server_;
+};
+
 ps::PushAs as(bool is_assigned) {
   return is_assigned ? ps::PushAs::Assigned : ps::PushAs::Gradient;
 }
@@ -28,9 +64,22 @@ ps::PushAs as(bool is_assigned) {
 
 // --- the server ----------------------------------------------------------------------------------
 
-PsServer::PsServer(RemoteFacePtr face, uint64_t memory_bytes)
+PsServer::PsServer(RemoteFacePtr face, const std::string& own_address, ps::ServerId number,
+                   const std::string& map, uint64_t memory_bytes)
     : face_(std::move(face)),
-      host_(take_or_raise(ps::ServerHost::make(face_->remote(), memory_bytes))) {}
+      host_(take_or_raise(ps::ServerHost::make(face_->remote(), own_address, number,
+                                               take_or_raise(ps::BucketMap::parse(map)),
+                                               memory_bytes))) {}
+
+void PsServer::call(ps::ServerId server, const std::string& address, double timeout_s) {
+  raise_if_failed(without_gil([&](const InterruptCheck& interrupt) {
+    return host_->call(server, address, milliseconds(timeout_s), interrupt);
+  }));
+}
+
+void PsServer::adopt(const std::string& map, int64_t known_ns) {
+  host_->adopt(take_or_raise(ps::BucketMap::parse(map)), known_ns);
+}
 
 bool PsServer::hear(double timeout_s) {
   const Status status = without_gil([&](const InterruptCheck& interrupt) {
@@ -70,14 +119,12 @@ void PsBatch::wait(double timeout_s) const {
   }));
 }
 
-PsClientPtr PsClient::make(RemoteFacePtr face, const std::string& own_address,
-                           const std::vector<std::pair<std::string, std::string>>& servers,
-                           const std::string& map, double timeout_s) {
-  std::vector<ps::ClientHost::ServerAddress> addresses;
-  for (const auto& [address, who] : servers) addresses.push_back({address, who});
-  ps::BucketMap buckets = take_or_raise(ps::BucketMap::parse(map));
+PsClientPtr PsClient::make(RemoteFacePtr face, const std::string& own_address, uint32_t servers,
+                           pybind11::function newest_map, pybind11::function find_server,
+                           double timeout_s) {
+  auto directory = std::make_unique<PyDirectory>(std::move(newest_map), std::move(find_server));
   auto host = take_or_raise(without_gil([&](const InterruptCheck& interrupt) {
-    return ps::ClientHost::make(face->remote(), own_address, addresses, std::move(buckets),
+    return ps::ClientHost::make(face->remote(), own_address, servers, std::move(directory),
                                 milliseconds(timeout_s), interrupt);
   }));
   return std::make_shared<PsClient>(std::move(face), std::move(host));

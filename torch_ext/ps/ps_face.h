@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,11 +23,19 @@ namespace rdmacoll::torch_ext {
 // A server in this process.
 class PsServer {
  public:
-  // memory_bytes: what its tables may have.
-  PsServer(RemoteFacePtr face, uint64_t memory_bytes);
+  // own_address: of this process; number: of the server; map: an encoded BucketMap; memory_bytes:
+  // what its tables may have.
+  PsServer(RemoteFacePtr face, const std::string& own_address, ps::ServerId number,
+           const std::string& map, uint64_t memory_bytes);
 
-  // Takes the next worker that calls; false: none has in time.
+  // Takes the next process that calls; false: none has in time.
   bool hear(double timeout_s);
+  // Calls another server, for what that one is the backup of.
+  void call(ps::ServerId server, const std::string& address, double timeout_s);
+  std::optional<ps::ServerHost::Wish> wish() const { return host_->wish(); }
+  // known_ns: when the map was asked for, by now_ns().
+  void adopt(const std::string& map, int64_t known_ns);
+  int64_t now_ns() const { return host_->now_ns(); }
   // Answers the workers until stop(), which another thread calls.
   void serve();
   void stop() { host_->stop(); }
@@ -63,10 +72,11 @@ class PsBatch {
 // This process as a worker.
 class PsClient : public std::enable_shared_from_this<PsClient> {
  public:
-  // servers: their addresses, and what people call them. map: an encoded BucketMap.
-  static PsClientPtr make(RemoteFacePtr face, const std::string& own_address,
-                          const std::vector<std::pair<std::string, std::string>>& servers,
-                          const std::string& map, double timeout_s);
+  // Meets so many servers. newest_map: returns an encoded BucketMap; find_server: of a server's
+  // number, its address and how often it was started before. Both may be called in any thread.
+  static PsClientPtr make(RemoteFacePtr face, const std::string& own_address, uint32_t servers,
+                          pybind11::function newest_map, pybind11::function find_server,
+                          double timeout_s);
   PsClient(RemoteFacePtr face, std::unique_ptr<ps::ClientHost> host)
       : face_(std::move(face)), host_(std::move(host)) {}
 

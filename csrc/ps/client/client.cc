@@ -12,7 +12,8 @@
 namespace rdmacoll::ps {
 namespace {
 
-// What is looked at now and then, though nothing comes: whether servers that were lost are replaced.
+// What is looked at now and then, though nothing comes: whether servers that were lost are
+// replaced.
 constexpr int64_t kLookMs = 5;
 constexpr int64_t kIdleLookMs = 1'000;
 
@@ -63,8 +64,7 @@ bool Client::is_done(const BatchPtr& batch) {
 
 // --- asking --------------------------------------------------------------------------------------
 
-bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes,
-                     const WriteBody& write) {
+bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const WriteBody& write) {
   const TableSpec& spec = tables_.at(errand.head.table);
   const uint64_t answer_bytes = errand.answer_bytes(spec);
   Calls& calls = servers_.at(server);
@@ -76,14 +76,14 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes,
   head.worker = number_;
   const RecordKind answer = errand.answer();
   const auto shared = std::make_shared<Errand>(std::move(errand));
-  calls.make(head, {.answer = answer,
-                    .answer_bytes = answer_bytes,
-                    .take = [shared, &spec](std::span<const std::byte> answered) {
-                      return shared->take(answered, spec);
-                    },
-                    .ended = [this, shared](const Status& how, std::span<const std::byte> sent) {
-                      end(*shared, how, sent);
-                    }});
+  calls.make(
+      head,
+      {.answer = answer,
+       .answer_bytes = answer_bytes,
+       .take = [shared, &spec](
+                   std::span<const std::byte> answered) { return shared->take(answered, spec); },
+       .ended = [this, shared](const Status& how,
+                               std::span<const std::byte> sent) { end(*shared, how, sent); }});
   return true;
 }
 
@@ -186,23 +186,23 @@ BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, Cal
 
 BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const float> values,
                             PushAs as, const Limit& limit) {
-  return range_batch(
-      table, first, values.size(),
-      [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
-        const auto piece = values.subspan(at, head.count);
-        head.kind = RecordKind::Push;
-        head.code = static_cast<uint16_t>(as);
-        head.parts = 1;
-        PushPart part{.bucket = bucket_of_shard(table, head.shard)};
-        part.push = next_push(part.bucket);
-        return ask(
-            lock, map_.of(part.bucket).primary, {batch, head}, sizeof(part) + piece.size_bytes(),
-            [&](std::byte* body) {
-              std::memcpy(body, &part, sizeof(part));
-              std::memcpy(body + sizeof(part), piece.data(), piece.size_bytes());
-            },
-            limit);
-      });
+  return range_batch(table, first, values.size(),
+                     [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
+                       const auto piece = values.subspan(at, head.count);
+                       head.kind = RecordKind::Push;
+                       head.code = static_cast<uint16_t>(as);
+                       head.parts = 1;
+                       PushPart part{.bucket = bucket_of_shard(table, head.shard)};
+                       part.push = next_push(part.bucket);
+                       return ask(
+                           lock, map_.of(part.bucket).primary, {batch, head},
+                           sizeof(part) + piece.size_bytes(),
+                           [&](std::byte* body) {
+                             std::memcpy(body, &part, sizeof(part));
+                             std::memcpy(body + sizeof(part), piece.data(), piece.size_bytes());
+                           },
+                           limit);
+                     });
 }
 
 BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> values,
@@ -242,9 +242,9 @@ BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids, const 
                             .table = table,
                             .parts = static_cast<uint32_t>(body->parts.size()),
                             .count = static_cast<uint32_t>(body->rows.size())};
-      RDMACOLL_RETURN_IF_ERROR(
-          ask(lock, body->server, {batch, head}, bodies.bytes(*body),
-              [&](std::byte* to) { bodies.write(*body, values, as, to); }, limit));
+      RDMACOLL_RETURN_IF_ERROR(ask(
+          lock, body->server, {batch, head}, bodies.bytes(*body),
+          [&](std::byte* to) { bodies.write(*body, values, as, to); }, limit));
     }
     return Status();
   });

@@ -1,7 +1,7 @@
 // Client: a worker's side of a parameter server: it finds out which servers have what is pushed or
 // pulled, and asks them. If one is lost, or has given a bucket away, it asks the one that has that
-// now, as long as the caller waits. Nobody works for it in the background: what is answered is taken
-// while somebody calls or waits. Floor: ps/client. Thread: any.
+// now, as long as the caller waits. Nobody works for it in the background: what is answered is
+// taken while somebody calls or waits. Floor: ps/client. Thread: any.
 #pragma once
 
 #include <array>

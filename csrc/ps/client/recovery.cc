@@ -14,9 +14,8 @@ constexpr int64_t kLookAgainNs = 2'000'000;
 
 // Whether some of its buckets have no backup.
 bool has_one_server(const Redo& one, const BucketMap& map) {
-  return std::ranges::any_of(buckets_of(one), [&](uint32_t bucket) {
-    return map.of(bucket).backup == kNoServer;
-  });
+  return std::ranges::any_of(buckets_of(one),
+                             [&](uint32_t bucket) { return map.of(bucket).backup == kNoServer; });
 }
 
 }  // namespace
@@ -78,9 +77,8 @@ Client::Asked Client::redo(Redo& one, ServerId server, bool knows_map, const Lim
     servers_.emplace(server, Calls(std::move(line), "server " + std::to_string(server)));
   }
   const std::vector<std::byte>& body = one.body;
-  const bool is_asked = try_ask(server, one.errand, body.size(), [&](std::byte* to) {
-    std::ranges::copy(body, to);
-  });
+  const bool is_asked =
+      try_ask(server, one.errand, body.size(), [&](std::byte* to) { std::ranges::copy(body, to); });
   return is_asked ? Asked::Yes : Asked::NotYet;
 }
 

@@ -101,8 +101,8 @@ bool Pushes::take_forward(Line& line, ServerId from, const Push& push) {
   for (const PushPart& part : push.parts) {
     const BucketMap::Place& place = state_.map.of(part.bucket);
     if (part.epoch > place.epoch) return false;
-    is_mine = is_mine && part.epoch == place.epoch && place.primary == from &&
-              place.backup == state_.me;
+    is_mine =
+        is_mine && part.epoch == place.epoch && place.primary == from && place.backup == state_.me;
     // They come in the primary's order.
     is_mine = is_mine && state_.applied.turn(part.bucket, push.head.worker, part.push) !=
                              Applied::Turn::TooSoon;
@@ -148,9 +148,9 @@ bool Pushes::turn() {
 void Pushes::adopt() { settle(); }
 
 // A push whose backup is lost, or refuses it, waits until the map says that the bucket has another
-// backup or none. If it still has this primary, the push is done then: another backup has begun with
-// all that this server has. A server that does not hear of the map any more sends its workers to
-// where that is.
+// backup or none. If it still has this primary, the push is done then: another backup has begun
+// with all that this server has. A server that does not hear of the map any more sends its workers
+// to where that is.
 Pushes::Verdict Pushes::verdict(const Waiting& waiting) const {
   const bool is_leased = state_.clock.now_ns() < state_.leased_until_ns;
   bool waits = false;

@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "csrc/ps/wire/push.h"
 #include "csrc/ps/server/state.h"
 #include "csrc/ps/wire/calls.h"
 #include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/push.h"
 
 namespace rdmacoll::ps {
 
@@ -61,7 +61,7 @@ class Pushes {
   Groups by_backup(const Push& push) const;
   bool have_room(const Groups& groups, const Push& push, const TableSpec& spec);
   AnswerPtr hand_on(ServerId backup, const Push& push, std::span<const uint32_t> parts,
-                   const TableSpec& spec);
+                    const TableSpec& spec);
   void apply(ServerTable& table, const Push& push);
   Verdict verdict(const Waiting& waiting) const;
   bool settle();

@@ -71,7 +71,7 @@ ServerStats ServerHost::stats() const {
   return stats_;
 }
 
-std::optional<BucketMap> ServerHost::wish() const {
+std::optional<ServerHost::Wish> ServerHost::wish() const {
   const std::lock_guard lock(mutex_);
   return wish_;
 }
@@ -94,10 +94,11 @@ void ServerHost::tell() {
   if (now_ns < tell_again_ns_) return;
   tell_again_ns_ = now_ns + kTellNs;
   ServerStats stats = server_.stats();
-  std::optional<BucketMap> wish = server_.wish();
+  auto wanted = server_.wish();
   const std::lock_guard lock(mutex_);
   stats_ = stats;
-  wish_ = std::move(wish);
+  wish_.reset();
+  if (wanted) wish_.emplace(server_.map(), *wanted);
 }
 
 Status ServerHost::serve(const InterruptCheck& interrupt) {

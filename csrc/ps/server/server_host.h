@@ -34,8 +34,12 @@ class ServerHost {
   Status serve(const InterruptCheck& interrupt);
   void stop();
   ServerStats stats() const;
-  // As of Server.
-  std::optional<BucketMap> wish() const;
+  // As of Server: the map that it wants, and that which is to be the newest until then.
+  struct Wish {
+    BucketMap known;
+    BucketMap wanted;
+  };
+  std::optional<Wish> wish() const;
   void adopt(const BucketMap& map, int64_t known_ns);
   int64_t now_ns() const { return clock_.now_ns(); }
 
@@ -65,7 +69,7 @@ class ServerHost {
   mutable std::mutex mutex_;                                     // what follows
   std::vector<std::function<void()>> orders_;
   ServerStats stats_;
-  std::optional<BucketMap> wish_;
+  std::optional<Wish> wish_;
 
   RemoteShardMemory memory_;  // serve()'s, and what follows
   Server server_;

@@ -26,6 +26,16 @@ BucketMap BucketMap::spread(uint32_t servers, uint32_t replicas) {
   return map;
 }
 
+BucketMap BucketMap::without(ServerId server) const {
+  BucketMap next = *this;
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    const Place& place = places_[bucket];
+    if (place.primary == server) next.set(bucket, place.backup, kNoServer);
+    if (place.backup == server) next.set(bucket, place.primary, kNoServer);
+  }
+  return next;
+}
+
 void BucketMap::set(uint32_t bucket, ServerId primary, ServerId backup) {
   RDMACOLL_CHECK(primary != backup || primary == kNoServer);
   Place& place = places_[bucket];

@@ -64,7 +64,8 @@ Status Calls::outcome(const Record& answer, const Call& call) const {
     return Status(StatusCode::Aborted, who_ + " has not what was asked for, or not now");
   }
   if (answer.head.kind != call.answer) {
-    return Status(StatusCode::InvalidArgument, who_ + " has answered something else than was asked");
+    return Status(StatusCode::InvalidArgument,
+                  who_ + " has answered something else than was asked");
   }
   return call.take ? call.take(answer.body) : Status();
 }

@@ -53,7 +53,7 @@ class Calls {
 
   const std::shared_ptr<Line> line_;
   const std::string who_;
-  std::byte* body_ = nullptr;  // of the call for which there was room last
+  std::byte* body_ = nullptr;      // of the call for which there was room last
   std::map<uint64_t, Open> open_;  // by number
   uint64_t reserved_ = 0;
   uint64_t numbers_ = 0;

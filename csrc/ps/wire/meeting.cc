@@ -45,7 +45,8 @@ Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting, const Call
   const std::string ring = new_name();
   auto line = RingLine::make(meeting.remote, ring);
   if (!line.ok()) return line.status();
-  const std::string text = rdmacoll::encode(TaggedFields{{kAddress, caller.address}, {kName, ring}, {kServer, std::to_string(caller.server)}});
+  const std::string text = rdmacoll::encode(TaggedFields{
+      {kAddress, caller.address}, {kName, ring}, {kServer, std::to_string(caller.server)}});
   auto letter = meeting.remote.allocate(text.size(), Others::OnlyRead);
   if (!letter.ok()) return letter.status();
   std::memcpy(letter.value()->data(), text.data(), text.size());

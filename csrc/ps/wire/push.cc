@@ -71,8 +71,8 @@ void write_forward(const Push& push, std::span<const uint32_t> parts, const Tabl
   }
   // First the ids of all, then the values: where each part's begin is counted once for both.
   for (const bool of_values : {false, true}) {
-    const auto* const from = of_values ? reinterpret_cast<const std::byte*>(push.values.data())
-                                       : push.ids;
+    const auto* const from =
+        of_values ? reinterpret_cast<const std::byte*>(push.values.data()) : push.ids;
     const uint64_t bytes = of_values ? spec.dim * sizeof(float) : sizeof(uint64_t);
     uint64_t row = 0;
     auto next = parts.begin();

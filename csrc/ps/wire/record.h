@@ -16,18 +16,18 @@
 namespace rdmacoll::ps {
 
 enum class RecordKind : uint16_t {
-  Skip,      // nothing: the rest of the ring is too short for the next one
-  Leave,     // the sender uses the line no more
-  Create,    // a table: its spec -> Done
-  Push,      // parts, and what is pushed (push.h) -> Done
-  Forward,   // the same, of a primary to a backup -> Done
-  PullRange, // a range of a shard -> Values
-  PullRows,  // ids -> Values
-  Locate,    // a shard -> Placed
-  Done,      // it is done; or it failed: the body says why
-  Elsewhere, // it is not done: the server has not the bucket now, or not the pushes before
-  Values,    // floats
-  Placed,    // where a shard can be read
+  Skip,       // nothing: the rest of the ring is too short for the next one
+  Leave,      // the sender uses the line no more
+  Create,     // a table: its spec -> Done
+  Push,       // parts, and what is pushed (push.h) -> Done
+  Forward,    // the same, of a primary to a backup -> Done
+  PullRange,  // a range of a shard -> Values
+  PullRows,   // ids -> Values
+  Locate,     // a shard -> Placed
+  Done,       // it is done; or it failed: the body says why
+  Elsewhere,  // it is not done: the server has not the bucket now, or not the pushes before
+  Values,     // floats
+  Placed,     // where a shard can be read
 };
 inline constexpr auto kLastRecordKind = RecordKind::Placed;
 

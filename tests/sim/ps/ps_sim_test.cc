@@ -66,14 +66,14 @@ class Program {
   void create() {
     const Optimizer descends{.kind = OptimizerKind::Sgd, .lr = 1};
     for (uint32_t table = 0; table < kDenseTables; ++table) {
-      good(client_.create(table, {.name = "dense" + std::to_string(table),
-                                  .elements = kElements,
-                                  .optimizer = descends},
-                          limit()));
+      good(client_.create(
+          table,
+          {.name = "dense" + std::to_string(table), .elements = kElements, .optimizer = descends},
+          limit()));
     }
-    good(client_.create(
-        kRows, {.name = "rows", .kind = TableKind::Rows, .dim = 1, .optimizer = descends},
-        limit()));
+    good(client_.create(kRows,
+                        {.name = "rows", .kind = TableKind::Rows, .dim = 1, .optimizer = descends},
+                        limit()));
   }
 
  private:
@@ -106,7 +106,8 @@ class Program {
                        std::move(pushed));
   }
   void note(const Pushed& pushed) {
-    for (const auto& [place, gradient] : pushed) audit_.of(place.first, place.second).asked += gradient;
+    for (const auto& [place, gradient] : pushed)
+      audit_.of(place.first, place.second).asked += gradient;
   }
   // What is open has ended; only then it is acknowledged.
   void confirm() {

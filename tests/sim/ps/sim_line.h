@@ -24,13 +24,13 @@ struct Pipe {
   };
   std::vector<Sent> under_way{};  // the first is the next
   std::deque<Sent> come{};
-  std::map<uint64_t, Sent> taken{};                     // and not given back, by number
-  std::map<uint64_t, std::vector<std::byte>> kept{};    // given back, and not to be written over
-  std::vector<Sent> lost{};                             // their senders may look at them
-  uint64_t sent = 0;                                    // numbers
-  bool is_cut = false;                                  // nothing comes any more
+  std::map<uint64_t, Sent> taken{};                   // and not given back, by number
+  std::map<uint64_t, std::vector<std::byte>> kept{};  // given back, and not to be written over
+  std::vector<Sent> lost{};                           // their senders may look at them
+  uint64_t sent = 0;                                  // numbers
+  bool is_cut = false;                                // nothing comes any more
   uint64_t taken_ever = 0;
-  uint64_t most = UINT64_MAX;                           // that are not given back, at a time
+  uint64_t most = UINT64_MAX;  // that are not given back, at a time
 
   uint64_t open() const { return under_way.size() + come.size() + taken.size(); }
   bool deliver() {

@@ -35,14 +35,14 @@ class HeapMemory final : public ShardMemory {
 
 class Job final : public Surroundings {
  public:
-  explicit Job(uint32_t servers, uint32_t replicas = 1) : map_(BucketMap::spread(servers, replicas)) {
+  explicit Job(uint32_t servers, uint32_t replicas = 1)
+      : map_(BucketMap::spread(servers, replicas)) {
     client_ = std::make_unique<Client>(1, map_, *this);
     for (uint32_t i = 0; i < servers; ++i) {
       auto [ours, theirs] = near_lines();
       client_->add_server(static_cast<ServerId>(i), ours);
       ours_.push_back(ours);
-      servers_.push_back(
-          std::make_unique<Server>(static_cast<ServerId>(i), map_, memory_, clock_));
+      servers_.push_back(std::make_unique<Server>(static_cast<ServerId>(i), map_, memory_, clock_));
       servers_.back()->add(theirs);
     }
     for (uint32_t i = 0; i < servers; ++i) {

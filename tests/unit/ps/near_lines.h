@@ -22,8 +22,8 @@ struct Way {
     bool is_taken = false;
   };
   std::deque<Sent> sent;
-  uint64_t bytes = 0;  // that are not given back
-  uint64_t first = 0;  // the number of the front
+  uint64_t bytes = 0;                                 // that are not given back
+  uint64_t first = 0;                                 // the number of the front
   std::map<uint64_t, std::vector<std::byte>> kept{};  // given back, and not to be written over
 };
 
