@@ -136,34 +136,56 @@ void update_elements(const OptimizerStep& step, const Gradients& gradients, cons
   return update_range<Stores::Cached>(step, arrays, count);
 }
 
-constexpr size_t kPartialSums = 16;
-constexpr size_t kFloats = kVectorBytes / sizeof(float);
+constexpr size_t kPartialBytes = 16 * sizeof(float);
+constexpr size_t kPartialVectors = kPartialBytes / kVectorBytes;
 
-float sum_of_squares(const OptimizerStep& step, const Arrays& arrays, uint64_t count) {
-  Floats sums[kPartialSums / kFloats] = {};
-  const uint64_t end = count * sizeof(float);
-  for (uint64_t at = 0; at < end;)
-    for (size_t i = 0; i < kPartialSums / kFloats && at < end; ++i, at += kVectorBytes) {
-      // What the last vector lacks is 0, which changes no sum.
-      const size_t bytes = end - at < kVectorBytes ? end - at : kVectorBytes;
-      Floats gradient;
-      fold_gradients<1>(arrays.gradients, at, bytes, &gradient);
-      gradient = gradient_of(step, gradient, load(arrays.value, at, bytes));
-      sums[i] = sums[i] + gradient * gradient;
-    }
-  float partial[kPartialSums];
-  std::memcpy(partial, sums, sizeof(sums));
-  for (size_t half = kPartialSums / 2; half > 0; half /= 2)
-    for (size_t j = 0; j < half; ++j) partial[j] += partial[j + half];
-  return partial[0];
+// Number j of the first half takes number j of the second, until one is left.
+template <size_t bytes>
+RDMACOLL_INLINE float total_of(Vector<float, bytes> sums) {
+  if constexpr (bytes == sizeof(float)) {
+    return sums[0];
+  } else {
+    Vector<float, bytes / 2> halves[2];
+    std::memcpy(halves, &sums, bytes);
+    return total_of<bytes / 2>(halves[0] + halves[1]);
+  }
 }
 
-void update_row(const OptimizerStep& step, const Gradients& gradients, const float* value,
+template <size_t vectors>
+RDMACOLL_INLINE void add_squares(const OptimizerStep& step, const Arrays& arrays, uint64_t offset,
+                                 size_t bytes, Floats* sums) {
+  Floats folded[vectors];
+  fold_gradients<vectors>(arrays.gradients, offset, bytes, folded);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < vectors; ++i) {
+    const Floats value = load(arrays.value, offset + i * kVectorBytes, bytes);
+    const Floats gradient = gradient_of(step, folded[i], value);
+    sums[i] = sums[i] + gradient * gradient;
+  }
+}
+
+RDMACOLL_INLINE float sum_of_squares(const OptimizerStep& step, const Arrays& arrays,
+                                     uint64_t count) {
+  Floats sums[kPartialVectors] = {};
+  const uint64_t end = count * sizeof(float);
+  uint64_t at = 0;
+  for (; end - at >= kPartialBytes; at += kPartialBytes)
+    add_squares<kPartialVectors>(step, arrays, at, kVectorBytes, sums);
+  // What the last vector lacks is 0, which changes no sum.
+  for (size_t i = 0; at < end; ++i, at += kVectorBytes)
+    add_squares<1>(step, arrays, at, end - at < kVectorBytes ? end - at : kVectorBytes, sums + i);
+  Vector<float, kPartialBytes> all;
+  std::memcpy(&all, sums, kPartialBytes);
+  return total_of<kPartialBytes>(all);
+}
+
+void update_row(const OptimizerStep& given, const Gradients& gradients, const float* value,
                 float* next, float* sum, uint64_t count) {
+  const OptimizerStep step = given;  // so that its numbers stay in registers whatever is stored
   const Arrays arrays = {gradients, value, next, nullptr};
   *sum += sum_of_squares(step, arrays, count) / static_cast<float>(count);
   const Rowwise rule = {root_of(Floats{} + *sum) + step.eps};
-  update<Stores::Cached>(OptimizerStep(step), rule, arrays, count);
+  update<Stores::Cached>(step, rule, arrays, count);
 }
 
 constexpr Updates kUpdates = {update_elements, update_row};
