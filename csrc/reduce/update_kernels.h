@@ -31,21 +31,20 @@ RDMACOLL_INLINE void store(Floats vector, void* to, uint64_t offset, size_t byte
   std::memcpy(static_cast<char*>(to) + offset, &vector, bytes);
 }
 
-// A whole vector, past the caches.
-RDMACOLL_INLINE void stream(Floats vector, void* to, uint64_t offset) {
-  char* const at = static_cast<char*>(to) + offset;
+// A whole vector, past the caches where the processor can.
+RDMACOLL_INLINE void stream(Floats vector, float* to) {
 #if RDMACOLL_VECTOR_BYTES == 64
-  _mm512_stream_ps(reinterpret_cast<float*>(at), reinterpret_cast<__m512>(vector));
+  _mm512_stream_ps(to, reinterpret_cast<__m512>(vector));
 #elif RDMACOLL_VECTOR_BYTES == 32
-  _mm256_stream_ps(reinterpret_cast<float*>(at), reinterpret_cast<__m256>(vector));
+  _mm256_stream_ps(to, reinterpret_cast<__m256>(vector));
 #elif defined(__SSE2__)
-  _mm_stream_ps(reinterpret_cast<float*>(at), reinterpret_cast<__m128>(vector));
+  _mm_stream_ps(to, reinterpret_cast<__m128>(vector));
 #else
-  store(vector, to, offset, kVectorBytes);
+  store(vector, to, 0, kVectorBytes);
 #endif
 }
 
-// What the sources give, and what the rule is given.
+// The gradients of `vectors` as the sources give them: not yet negated, nor with a decay.
 template <size_t vectors>
 RDMACOLL_INLINE void fold_gradients(const Gradients& gradients, uint64_t offset, size_t bytes,
                                     Floats* folded) {
@@ -81,7 +80,7 @@ RDMACOLL_INLINE void update_step(const OptimizerStep& step, const Rule& rule, co
     const Floats next = rule.moved(step, value, gradient_of(step, folded[i], value), state);
     for (size_t s = 0; s < Rule::kStates; ++s) store(state[s], arrays.state[s], at, bytes);
     if constexpr (stores == Stores::Streamed) {
-      stream(next, arrays.next, at);
+      stream(next, arrays.next + at / sizeof(float));
     } else {
       store(next, arrays.next, at, bytes);
     }
@@ -112,7 +111,7 @@ RDMACOLL_INLINE void update(const OptimizerStep& step, const Rule& rule, const A
 #endif
 }
 
-// Apart from the loops, so that each holds its numbers in registers whatever it stores.
+// The step is a copy, so that its numbers stay in registers whatever is stored.
 template <Stores stores>
 void update_range(OptimizerStep step, const Arrays& arrays, uint64_t count) {
   switch (step.kind) {
@@ -121,7 +120,7 @@ void update_range(OptimizerStep step, const Arrays& arrays, uint64_t count) {
       return update<stores>(step, Sgd{}, arrays, count);
     case OptimizerKind::Adagrad:
       return update<stores>(step, Adagrad{}, arrays, count);
-    case OptimizerKind::RowwiseAdagrad:
+    case OptimizerKind::RowwiseAdagrad:  // is for update_row()
       return;
     case OptimizerKind::Adam:
     case OptimizerKind::AdamW:
