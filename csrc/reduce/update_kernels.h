@@ -31,21 +31,20 @@ RDMACOLL_INLINE void store(Floats vector, void* to, uint64_t offset, size_t byte
   std::memcpy(static_cast<char*>(to) + offset, &vector, bytes);
 }
 
-// A whole vector, past the caches.
-RDMACOLL_INLINE void stream(Floats vector, void* to, uint64_t offset) {
-  char* const at = static_cast<char*>(to) + offset;
+// A whole vector, past the caches where the processor can.
+RDMACOLL_INLINE void stream(Floats vector, float* to) {
 #if RDMACOLL_VECTOR_BYTES == 64
-  _mm512_stream_ps(reinterpret_cast<float*>(at), reinterpret_cast<__m512>(vector));
+  _mm512_stream_ps(to, reinterpret_cast<__m512>(vector));
 #elif RDMACOLL_VECTOR_BYTES == 32
-  _mm256_stream_ps(reinterpret_cast<float*>(at), reinterpret_cast<__m256>(vector));
+  _mm256_stream_ps(to, reinterpret_cast<__m256>(vector));
 #elif defined(__SSE2__)
-  _mm_stream_ps(reinterpret_cast<float*>(at), reinterpret_cast<__m128>(vector));
+  _mm_stream_ps(to, reinterpret_cast<__m128>(vector));
 #else
-  store(vector, to, offset, kVectorBytes);
+  store(vector, to, 0, kVectorBytes);
 #endif
 }
 
-// What the sources give, and what the rule is given.
+// The gradients of `vectors` as the sources give them: not yet negated, nor with a decay.
 template <size_t vectors>
 RDMACOLL_INLINE void fold_gradients(const Gradients& gradients, uint64_t offset, size_t bytes,
                                     Floats* folded) {
@@ -81,7 +80,7 @@ RDMACOLL_INLINE void update_step(const OptimizerStep& step, const Rule& rule, co
     const Floats next = rule.moved(step, value, gradient_of(step, folded[i], value), state);
     for (size_t s = 0; s < Rule::kStates; ++s) store(state[s], arrays.state[s], at, bytes);
     if constexpr (stores == Stores::Streamed) {
-      stream(next, arrays.next, at);
+      stream(next, arrays.next + at / sizeof(float));
     } else {
       store(next, arrays.next, at, bytes);
     }
@@ -112,7 +111,7 @@ RDMACOLL_INLINE void update(const OptimizerStep& step, const Rule& rule, const A
 #endif
 }
 
-// Apart from the loops, so that each holds its numbers in registers whatever it stores.
+// The step is a copy, so that its numbers stay in registers whatever is stored.
 template <Stores stores>
 void update_range(OptimizerStep step, const Arrays& arrays, uint64_t count) {
   switch (step.kind) {
@@ -121,7 +120,7 @@ void update_range(OptimizerStep step, const Arrays& arrays, uint64_t count) {
       return update<stores>(step, Sgd{}, arrays, count);
     case OptimizerKind::Adagrad:
       return update<stores>(step, Adagrad{}, arrays, count);
-    case OptimizerKind::RowwiseAdagrad:
+    case OptimizerKind::RowwiseAdagrad:  // is for update_row()
       return;
     case OptimizerKind::Adam:
     case OptimizerKind::AdamW:
@@ -136,34 +135,56 @@ void update_elements(const OptimizerStep& step, const Gradients& gradients, cons
   return update_range<Stores::Cached>(step, arrays, count);
 }
 
-constexpr size_t kPartialSums = 16;
-constexpr size_t kFloats = kVectorBytes / sizeof(float);
+constexpr size_t kPartialBytes = 16 * sizeof(float);
+constexpr size_t kPartialVectors = kPartialBytes / kVectorBytes;
 
-float sum_of_squares(const OptimizerStep& step, const Arrays& arrays, uint64_t count) {
-  Floats sums[kPartialSums / kFloats] = {};
-  const uint64_t end = count * sizeof(float);
-  for (uint64_t at = 0; at < end;)
-    for (size_t i = 0; i < kPartialSums / kFloats && at < end; ++i, at += kVectorBytes) {
-      // What the last vector lacks is 0, which changes no sum.
-      const size_t bytes = end - at < kVectorBytes ? end - at : kVectorBytes;
-      Floats gradient;
-      fold_gradients<1>(arrays.gradients, at, bytes, &gradient);
-      gradient = gradient_of(step, gradient, load(arrays.value, at, bytes));
-      sums[i] = sums[i] + gradient * gradient;
-    }
-  float partial[kPartialSums];
-  std::memcpy(partial, sums, sizeof(sums));
-  for (size_t half = kPartialSums / 2; half > 0; half /= 2)
-    for (size_t j = 0; j < half; ++j) partial[j] += partial[j + half];
-  return partial[0];
+// Number j of the first half takes number j of the second, until one is left.
+template <size_t bytes>
+RDMACOLL_INLINE float total_of(Vector<float, bytes> sums) {
+  if constexpr (bytes == sizeof(float)) {
+    return sums[0];
+  } else {
+    Vector<float, bytes / 2> halves[2];
+    std::memcpy(halves, &sums, bytes);
+    return total_of<bytes / 2>(halves[0] + halves[1]);
+  }
 }
 
-void update_row(const OptimizerStep& step, const Gradients& gradients, const float* value,
+template <size_t vectors>
+RDMACOLL_INLINE void add_squares(const OptimizerStep& step, const Arrays& arrays, uint64_t offset,
+                                 size_t bytes, Floats* sums) {
+  Floats folded[vectors];
+  fold_gradients<vectors>(arrays.gradients, offset, bytes, folded);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < vectors; ++i) {
+    const Floats value = load(arrays.value, offset + i * kVectorBytes, bytes);
+    const Floats gradient = gradient_of(step, folded[i], value);
+    sums[i] = sums[i] + gradient * gradient;
+  }
+}
+
+RDMACOLL_INLINE float sum_of_squares(const OptimizerStep& step, const Arrays& arrays,
+                                     uint64_t count) {
+  Floats sums[kPartialVectors] = {};
+  const uint64_t end = count * sizeof(float);
+  uint64_t at = 0;
+  for (; end - at >= kPartialBytes; at += kPartialBytes)
+    add_squares<kPartialVectors>(step, arrays, at, kVectorBytes, sums);
+  // What the last vector lacks is 0, which changes no sum.
+  for (size_t i = 0; at < end; ++i, at += kVectorBytes)
+    add_squares<1>(step, arrays, at, end - at < kVectorBytes ? end - at : kVectorBytes, sums + i);
+  Vector<float, kPartialBytes> all;
+  std::memcpy(&all, sums, kPartialBytes);
+  return total_of<kPartialBytes>(all);
+}
+
+void update_row(const OptimizerStep& given, const Gradients& gradients, const float* value,
                 float* next, float* sum, uint64_t count) {
+  const OptimizerStep step = given;  // so that its numbers stay in registers whatever is stored
   const Arrays arrays = {gradients, value, next, nullptr};
   *sum += sum_of_squares(step, arrays, count) / static_cast<float>(count);
   const Rowwise rule = {root_of(Floats{} + *sum) + step.eps};
-  update<Stores::Cached>(OptimizerStep(step), rule, arrays, count);
+  update<Stores::Cached>(step, rule, arrays, count);
 }
 
 constexpr Updates kUpdates = {update_elements, update_row};

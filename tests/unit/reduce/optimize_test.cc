@@ -17,7 +17,7 @@ using reference::InstructionSet;
 using reference::NamedOptimizer;
 using reference::numbers;
 
-constexpr size_t kSizes[] = {0, 1, 3, 4, 15, 16, 17, 63, 64, 65, 257, 1031};
+constexpr size_t kSizes[] = {0, 1, 3, 4, 15, 16, 17, 63, 64, 65, 131};
 constexpr uint64_t kSteps[] = {1, 2, 3, 1000};  // by number: those between are left out
 constexpr size_t kStatesMax = 2;
 

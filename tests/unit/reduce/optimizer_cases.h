@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ struct NamedOptimizer {
   const char* name;
   Optimizer optimizer;
 };
+
+inline std::ostream& operator<<(std::ostream& out, const NamedOptimizer& named) {
+  return out << named.name;
+}
 
 // Every flag, and both sides of every threshold.
 inline std::vector<NamedOptimizer> elementwise_optimizers() {
