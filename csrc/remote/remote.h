@@ -92,6 +92,8 @@ class Remote final : public Responder {
   Status open_mailbox(const std::string& name);
   // Who has posted what was not taken yet is told so.
   Status close_mailbox(const std::string& name);
+  // Whether there is a mailbox of the name, and something to take there.
+  bool has_letters(const std::string& name) const;
   // The next parcel that was posted there, to be read; closing it tells its sender.
   Result<OpenedPtr> take(const std::string& name, int64_t timeout_ms,
                          const InterruptCheck& interrupt);

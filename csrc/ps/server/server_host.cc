@@ -9,10 +9,11 @@
 namespace rdmacoll::ps {
 namespace {
 
-// How long it sleeps where nothing comes: then it looks for lines that have failed.
+// How often it looks, whether or not something comes, for lines that have failed and for signals,
+// and says how it stands.
 constexpr int64_t kLookMs = 20;
-// What others read of it is no older than that.
-constexpr int64_t kTellNs = 10'000'000;
+constexpr int64_t kLookNs = kLookMs * 1'000'000;
+constexpr int64_t kMeetMs = 10'000;
 
 }  // namespace
 
@@ -35,8 +36,16 @@ void ServerHost::order(std::function<void()> what) {
   remote_.watch([] { return true; }, "", 0);  // so that what serve() waits for is looked at
 }
 
+// It sleeps beside the engine: else it would drive that, and serve() had to wait for it.
 Status ServerHost::hear(int64_t timeout_ms, const InterruptCheck& interrupt) {
-  auto heard = hear_call({remote_, timeout_ms, interrupt});
+  {
+    std::unique_lock lock(mutex_);
+    const auto is_called = [this] { return told_->has_calls.exchange(false); };
+    if (!called_.wait_for(lock, std::chrono::milliseconds(timeout_ms), is_called)) {
+      return Status(StatusCode::Timeout, "nobody has called");
+    }
+  }
+  auto heard = hear_call({remote_, kMeetMs, interrupt});
   if (!heard.ok()) return heard.status();
   order([this, heard = heard.take()] {
     server_.add(heard.line, heard.from);
@@ -90,9 +99,6 @@ bool ServerHost::take_orders() {
 }
 
 void ServerHost::tell() {
-  const int64_t now_ns = clock_.now_ns();
-  if (now_ns < tell_again_ns_) return;
-  tell_again_ns_ = now_ns + kTellNs;
   ServerStats stats = server_.stats();
   auto wanted = server_.wish();
   const std::lock_guard lock(mutex_);
@@ -101,14 +107,28 @@ void ServerHost::tell() {
   if (wanted) wish_.emplace(server_.map(), *wanted);
 }
 
+Status ServerHost::look_about(const InterruptCheck& interrupt) {
+  const int64_t now_ns = clock_.now_ns();
+  if (now_ns < look_again_ns_) return Status();
+  look_again_ns_ = now_ns + kLookNs;
+  tell();
+  std::erase_if(lines_, [](const auto& line) { return !line->failure().ok(); });
+  return interrupt ? interrupt() : Status();
+}
+
 Status ServerHost::serve(const InterruptCheck& interrupt) {
   while (!told_->is_stopped.load()) {
+    if (has_calls(remote_)) {
+      const std::lock_guard lock(mutex_);
+      told_->has_calls.store(true);
+      called_.notify_one();
+    }
     if (take_orders() | server_.turn()) continue;
-    tell();
-    std::erase_if(lines_, [](const auto& line) { return !line->failure().ok(); });
+    RDMACOLL_RETURN_IF_ERROR(look_about(interrupt));
     const WorkPtr news = remote_.watch(
-        [told = told_, lines = lines_] {
+        [remote = &remote_, told = told_, lines = lines_] {
           return told->is_stopped.load() || told->has_orders.load() ||
+                 (has_calls(*remote) && !told->has_calls.load()) ||
                  std::ranges::any_of(lines, [](const auto& line) { return line->has_news(); });
         },
         "", kLookMs);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,7 +26,7 @@ class ServerHost {
                                                   ServerId me, BucketMap map,
                                                   uint64_t memory_bytes);
 
-  // Takes the next who calls; Timeout: nobody has.
+  // Takes the next who calls; Timeout: nobody has. Only while serve() runs: that sees who calls.
   Status hear(int64_t timeout_ms, const InterruptCheck& interrupt);
   // Calls another server, for what that one is the backup of.
   Status call(ServerId server, const std::string& address, int64_t timeout_ms,
@@ -53,12 +54,14 @@ class ServerHost {
         server_(me, std::move(map), memory_, clock_) {}
   bool take_orders();
   void tell();
+  Status look_about(const InterruptCheck& interrupt);
   // serve() does it in its thread.
   void order(std::function<void()> what);
 
   struct Told {
     std::atomic<bool> is_stopped{false};
     std::atomic<bool> has_orders{false};
+    std::atomic<bool> has_calls{false};  // to hear()
   };
 
   Remote& remote_;
@@ -67,6 +70,7 @@ class ServerHost {
   const SteadyClock clock_;
   const std::shared_ptr<Told> told_ = std::make_shared<Told>();  // to serve()
   mutable std::mutex mutex_;                                     // what follows
+  std::condition_variable called_;
   std::vector<std::function<void()>> orders_;
   ServerStats stats_;
   std::optional<Wish> wish_;
@@ -74,7 +78,7 @@ class ServerHost {
   RemoteShardMemory memory_;  // serve()'s, and what follows
   Server server_;
   std::vector<std::shared_ptr<RingLine>> lines_;
-  int64_t tell_again_ns_ = 0;
+  int64_t look_again_ns_ = 0;
 };
 
 }  // namespace rdmacoll::ps

@@ -39,6 +39,8 @@ Result<std::string> read_letter(const Meeting& meeting, const OpenedPtr& letter)
 
 Status begin_to_hear(Remote& remote) { return remote.open_mailbox(kCalls); }
 
+bool has_calls(const Remote& remote) { return remote.has_letters(kCalls); }
+
 Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting, const Caller& caller,
                                               const std::string& address, const std::string& who) {
   const Deadline deadline = Deadline::after_ms(SteadyClock(), meeting.timeout_ms);
@@ -60,7 +62,7 @@ Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting, const Call
 }
 
 Result<Heard> hear_call(const Meeting& meeting) {
-  auto letter = meeting.remote.take(kCalls, meeting.timeout_ms, meeting.interrupt);
+  auto letter = meeting.remote.take(kCalls, 0, meeting.interrupt);
   if (!letter.ok()) return letter.status();
   auto text = read_letter(meeting, letter.value());
   const std::string who = letter.value()->who;

@@ -21,6 +21,8 @@ struct Meeting {
 
 // Calls are heard from now on.
 Status begin_to_hear(Remote& remote);
+// Whether somebody has called, who is not heard yet.
+bool has_calls(const Remote& remote);
 // Who calls.
 struct Caller {
   std::string address;
@@ -33,7 +35,7 @@ struct Heard {
   std::shared_ptr<RingLine> line;
   ServerId from = kNoServer;
 };
-// The next process that calls; Timeout: none has.
+// The next process that has called; Timeout: none has, or it does not answer.
 Result<Heard> hear_call(const Meeting& meeting);
 
 }  // namespace rdmacoll::ps
