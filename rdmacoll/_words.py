@@ -36,7 +36,7 @@ class Words:
         return self._verified(key, _text(said))
 
     def change(self, key: str, word: str, next_word: str) -> str:
-        """Says the next word unless the newest is not this one any more; what the newest is then."""
+        """Says the next word, unless the newest is another one by now; the newest one then."""
         signed = self._signed(key, word), self._signed(key, next_word)
         return self._verified(key, _text(self._store.compare_set(key, *signed)))
 

@@ -1,5 +1,5 @@
-"""What a server does beside answering: it hears who calls, calls the other servers, and keeps to the
-map of buckets. Each is a thread of its own, so that none holds up another one.
+"""What a server does beside answering: it hears who calls, calls the other servers, and keeps to
+the map of buckets. Each is a thread of its own, so that none holds up another one.
 
 The map is read again and again, so that the server knows that it may go on; where others are lost
 it asks for another map. Floor: rdmacoll/ps. Thread: each function in one of its own.
