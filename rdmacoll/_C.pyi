@@ -247,7 +247,13 @@ def ps_without(map: bytes, server: int) -> bytes: ...
 
 class PsServer:
     def __init__(
-        self, remote: Remote, own_address: bytes, number: int, map: bytes, memory_bytes: int
+        self,
+        remote: Remote,
+        own_address: bytes,
+        number: int,
+        replicas: int,
+        map: bytes,
+        memory_bytes: int,
     ) -> None: ...
     def call(self, server: int, address: bytes, timeout_s: float) -> None: ...
     def wish(self) -> tuple[bytes, bytes] | None: ...

@@ -68,9 +68,9 @@ class Board:
 
     def first_map(self, servers: int, replicas: int) -> bytes:
         """The map of buckets that whoever was first has made; all have the same one."""
-        return _decoded(self._words.say_first("map", _encoded(
-            extension().ps_spread(servers, replicas)
-        )))
+        return _decoded(
+            self._words.say_first("map", _encoded(extension().ps_spread(servers, replicas)))
+        )
 
     def newest_map(self) -> bytes:
         """Raises LookupError where there is none yet."""

@@ -20,7 +20,7 @@ from .keeper import call_others, hear, keep_map
 
 START_TIMEOUT_S = 300.0
 MEMORY_SHARE = 0.5  # of the host's memory
-REPLICAS = 2  # where there are as many servers
+REPLICAS = 2  # of each bucket, where there are as many servers
 
 
 def main() -> int:
@@ -36,7 +36,7 @@ def main() -> int:
     buckets = board.first_map(servers, REPLICAS)
     if start > 0:  # what the one before had is lost with it
         buckets = _resign(board, number, buckets)
-    server = extension().PsServer(face(None), own, number, buckets, _memory_bytes())
+    server = extension().PsServer(face(None), own, number, REPLICAS, buckets, _memory_bytes())
     signal.signal(signal.SIGTERM, lambda *_: server.stop())
     ended = threading.Event()
     others = [other for other in range(servers) if other != number]

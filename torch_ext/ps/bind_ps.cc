@@ -77,8 +77,8 @@ void bind_ps(pybind11::module_& module) {
     return py::bytes(take_or_raise(ps::BucketMap::parse(map)).without(server).encode());
   });
   py::class_<PsServer>(module, "PsServer")
-      .def(
-          py::init<RemoteFacePtr, const std::string&, ps::ServerId, const std::string&, uint64_t>())
+      .def(py::init<RemoteFacePtr, const std::string&, ps::ServerId, uint32_t, const std::string&,
+                    uint64_t>())
       .def("call", &PsServer::call)
       .def("wish",
            [](const PsServer& self) -> std::optional<std::pair<py::bytes, py::bytes>> {

@@ -65,9 +65,9 @@ ps::PushAs as(bool is_assigned) {
 // --- the server ----------------------------------------------------------------------------------
 
 PsServer::PsServer(RemoteFacePtr face, const std::string& own_address, ps::ServerId number,
-                   const std::string& map, uint64_t memory_bytes)
+                   uint32_t replicas, const std::string& map, uint64_t memory_bytes)
     : face_(std::move(face)),
-      host_(take_or_raise(ps::ServerHost::make(face_->remote(), own_address, number,
+      host_(take_or_raise(ps::ServerHost::make(face_->remote(), own_address, number, replicas,
                                                take_or_raise(ps::BucketMap::parse(map)),
                                                memory_bytes))) {}
 

@@ -23,10 +23,10 @@ namespace rdmacoll::torch_ext {
 // A server in this process.
 class PsServer {
  public:
-  // own_address: of this process; number: of the server; map: an encoded BucketMap; memory_bytes:
-  // what its tables may have.
+  // own_address: of this process; number: of the server; replicas: 2: tables are kept twice; map:
+  // an encoded BucketMap; memory_bytes: what its tables may have.
   PsServer(RemoteFacePtr face, const std::string& own_address, ps::ServerId number,
-           const std::string& map, uint64_t memory_bytes);
+           uint32_t replicas, const std::string& map, uint64_t memory_bytes);
 
   // Takes the next process that calls; false: none has in time.
   bool hear(double timeout_s);

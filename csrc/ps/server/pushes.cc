@@ -17,31 +17,23 @@ void say_elsewhere(Line& line, uint64_t number) {
   if (line.room(0) != nullptr) line.send({.kind = RecordKind::Elsewhere, .number = number});
 }
 
-void Pushes::add_server(ServerId server, std::shared_ptr<Line> line) {
-  servers_.erase(server);
-  servers_.emplace(server, Calls(std::move(line), "server " + std::to_string(server)));
-}
-
-bool Pushes::is_lost(ServerId server) const {
-  const auto found = servers_.find(server);
-  return found != servers_.end() && !found->second.failure().ok();
-}
-
 Pushes::Groups Pushes::by_backup(const Push& push) const {
   Groups groups;
   for (uint32_t part = 0; part < push.parts.size(); ++part) {
-    const ServerId backup = state_.map.of(push.parts[part].bucket).backup;
+    const uint32_t bucket = push.parts[part].bucket;
+    const ServerId known = state_.map.of(bucket).backup;
+    const ServerId backup = known != kNoServer ? known : installs_.joining(bucket);
     if (backup != kNoServer) groups[backup].push_back(part);
   }
   return groups;
 }
 
+// Of one that is lost none is needed.
 bool Pushes::have_room(const Groups& groups, const Push& push, const TableSpec& spec) {
   return std::ranges::all_of(groups, [&](const auto& group) {
-    if (is_lost(group.first)) return true;
-    const auto found = servers_.find(group.first);
-    return found != servers_.end() &&
-           found->second.room(forward_bytes(push, group.second, spec), 0) != nullptr;
+    if (servers_.is_lost(group.first)) return true;
+    Calls* const calls = servers_.find(group.first);
+    return calls != nullptr && calls->room(forward_bytes(push, group.second, spec), 0) != nullptr;
   });
 }
 
@@ -49,21 +41,21 @@ bool Pushes::have_room(const Groups& groups, const Push& push, const TableSpec& 
 Pushes::AnswerPtr Pushes::hand_on(ServerId backup, const Push& push,
                                   std::span<const uint32_t> parts, const TableSpec& spec) {
   auto answer = std::make_shared<Answer>();
-  if (is_lost(backup)) {
+  Calls* const calls = servers_.find(backup);
+  if (calls == nullptr) {
     *answer = {true, Status(StatusCode::PeerFailed, "the backup is lost")};
     return answer;
   }
   const uint64_t bytes = forward_bytes(push, parts, spec);
-  Calls& calls = servers_.at(backup);
-  write_forward(push, parts, spec, calls.room(bytes, 0));
+  write_forward(push, parts, spec, calls->room(bytes, 0));
   RecordHead head = push.head;
   head.kind = RecordKind::Forward;
   head.bytes = static_cast<uint32_t>(bytes);
   head.parts = static_cast<uint32_t>(parts.size());
   if (spec.kind == TableKind::Rows) head.count = rows_of(push, parts);
-  calls.make(head, {.ended = [answer](const Status& how, std::span<const std::byte>) {
-               *answer = {true, how};
-             }});
+  calls->make(head, {.ended = [answer](const Status& how, std::span<const std::byte>) {
+                *answer = {true, how};
+              }});
   return answer;
 }
 
@@ -77,6 +69,9 @@ bool Pushes::take(const std::shared_ptr<Line>& line, Push push) {
     say_elsewhere(*line, push.head.number);
     return true;
   }
+  const bool must_wait = std::ranges::any_of(
+      push.parts, [&](const PushPart& part) { return installs_.is_being_told(part.bucket); });
+  if (must_wait) return false;
   ServerTable& table = state_.tables.at(push.head.table);
   const Groups groups = by_backup(push);
   if (!have_room(groups, push, table.spec())) return false;
@@ -101,8 +96,9 @@ bool Pushes::take_forward(Line& line, ServerId from, const Push& push) {
   for (const PushPart& part : push.parts) {
     const BucketMap::Place& place = state_.map.of(part.bucket);
     if (part.epoch > place.epoch) return false;
-    is_mine =
-        is_mine && part.epoch == place.epoch && place.primary == from && place.backup == state_.me;
+    const bool is_backup = part.epoch == place.epoch && place.backup == state_.me;
+    is_mine = is_mine && place.primary == from &&
+              (is_backup || installs_.was_told(part.bucket, from, part.epoch));
     // They come in the primary's order.
     is_mine = is_mine && state_.applied.turn(part.bucket, push.head.worker, part.push) !=
                              Applied::Turn::TooSoon;
@@ -138,14 +134,6 @@ void Pushes::apply(ServerTable& table, const Push& push) {
   }
   ++count_;
 }
-
-bool Pushes::turn() {
-  bool had_any = false;
-  for (auto& [server, calls] : servers_) had_any |= calls.take_answers();
-  return settle() || had_any;
-}
-
-void Pushes::adopt() { settle(); }
 
 // A push whose backup is lost, or refuses it, waits until the map says that the bucket has another
 // backup or none. If it still has this primary, the push is done then: another backup has begun

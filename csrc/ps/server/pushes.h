@@ -10,8 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "csrc/ps/server/installs.h"
+#include "csrc/ps/server/server_lines.h"
 #include "csrc/ps/server/state.h"
-#include "csrc/ps/wire/calls.h"
 #include "csrc/ps/wire/line.h"
 #include "csrc/ps/wire/push.h"
 
@@ -19,22 +20,16 @@ namespace rdmacoll::ps {
 
 class Pushes {
  public:
-  explicit Pushes(State& state) : state_(state) {}
-
-  // A line to a server, to which this one hands pushes that it is the backup of.
-  void add_server(ServerId server, std::shared_ptr<Line> line);
-  // Whether there was a line to it, and it has failed.
-  bool is_lost(ServerId server) const;
+  Pushes(State& state, ServerLines& servers, const Installs& installs)
+      : state_(state), servers_(servers), installs_(installs) {}
 
   // A worker's. False: there is no room at a backup yet, and it is to be tried again.
   bool take(const std::shared_ptr<Line>& line, Push push);
   // One that a primary has handed on. False: this server's map is older, and it is to be tried
   // again.
   bool take_forward(Line& line, ServerId from, const Push& push);
-  // Looks for answers of backups; whether there were any.
-  bool turn();
-  // The map is another one: what waited for a backup that is lost may be done.
-  void adopt();
+  // Tells workers of what is done by now; whether there was any.
+  bool settle();
 
   uint64_t count() const { return count_; }
 
@@ -64,10 +59,10 @@ class Pushes {
                     const TableSpec& spec);
   void apply(ServerTable& table, const Push& push);
   Verdict verdict(const Waiting& waiting) const;
-  bool settle();
 
   State& state_;
-  std::map<ServerId, Calls> servers_;
+  ServerLines& servers_;
+  const Installs& installs_;
   std::vector<Waiting> waiting_;
   uint64_t count_ = 0;
 };

@@ -26,20 +26,30 @@ void say_failed(Line& line, const Record& record, const Status& why) {
 
 }  // namespace
 
-Server::Server(ServerId me, BucketMap map, ShardMemory& memory, const Clock& clock)
-    : state_{.me = me, .memory = memory, .clock = clock, .map = std::move(map)}, pushes_(state_) {}
+Server::Server(ServerId me, uint32_t replicas, BucketMap map, ShardMemory& memory,
+               const Clock& clock)
+    : state_{.me = me,
+             .memory = memory,
+             .clock = clock,
+             .keeps_backups = replicas > 1,
+             .map = std::move(map)},
+      installs_(state_, servers_),
+      pushes_(state_, servers_, installs_) {}
 
 void Server::add(std::shared_ptr<Line> line, ServerId from) {
   peers_.push_back({.line = std::move(line), .from = from});
 }
 
 void Server::add_backup(ServerId server, std::shared_ptr<Line> line) {
-  pushes_.add_server(server, std::move(line));
+  servers_.add(server, std::move(line));
+  installs_.begin_anew(server);
 }
 
 bool Server::turn() {
-  bool had_any = pushes_.turn();
+  bool had_any = servers_.take_answers();
+  had_any |= pushes_.settle();
   for (Peer& peer : peers_) had_any |= answer_all(peer);
+  had_any |= installs_.turn();
   std::erase_if(peers_, [](const Peer& peer) { return !peer.line->failure().ok(); });
   return had_any;
 }
@@ -63,9 +73,13 @@ std::optional<BucketMap> Server::wish() const {
   BucketMap next = state_.map;
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
     const BucketMap::Place& place = state_.map.of(bucket);
-    const bool lost_backup = place.primary == state_.me && pushes_.is_lost(place.backup);
-    const bool lost_primary = place.backup == state_.me && pushes_.is_lost(place.primary);
-    if (lost_backup || lost_primary) next.set(bucket, state_.me, kNoServer);
+    const bool lost_backup = place.primary == state_.me && servers_.is_lost(place.backup);
+    const bool lost_primary = place.backup == state_.me && servers_.is_lost(place.primary);
+    if (lost_backup || lost_primary || installs_.has_failed(bucket)) {
+      next.set(bucket, state_.me, kNoServer);
+    } else if (const ServerId ready = installs_.ready(bucket); ready != kNoServer) {
+      next.set(bucket, state_.me, ready);
+    }
   }
   return next == state_.map ? std::nullopt : std::optional(next);
 }
@@ -79,8 +93,9 @@ void Server::adopt(const BucketMap& map, int64_t known_ns) {
     const bool is_new = map.of(bucket).primary == state_.me && !state_.is_primary(bucket);
     if (is_new) state_.serves_from_ns[bucket] = now_ns + kLeaseNs;
   }
-  state_.map = map;
-  pushes_.adopt();
+  const BucketMap before = std::exchange(state_.map, map);
+  installs_.adopt(before);
+  pushes_.settle();
 }
 
 // --- what comes ----------------------------------------------------------------------------------
@@ -119,6 +134,8 @@ Status Server::act(Peer& peer, const Record& record, bool& is_held) {
     case RecordKind::Push:
     case RecordKind::Forward:
       return push(peer, record, is_held);
+    case RecordKind::Install:
+      return install(peer, record, is_held);
     case RecordKind::PullRange:
       return pull_range(*peer.line, record);
     case RecordKind::PullRows:
@@ -160,6 +177,19 @@ Status Server::push(Peer& peer, const Record& record, bool& is_held) {
                                    : pushes_.take(peer.line, *push);
   is_held = !is_taken;
   return Status();
+}
+
+Status Server::install(Peer& peer, const Record& record, bool& is_held) {
+  if (peer.from == kNoServer) return makes_no_sense();
+  Status how;
+  is_held = !installs_.take(record, peer.from, how);
+  if (is_held) return Status();
+  if (how.code() == StatusCode::Aborted) {
+    say_elsewhere(*peer.line, record.head.number);
+    return Status();
+  }
+  if (how.ok()) say_done(*peer.line, record.head.number);
+  return how;
 }
 
 Status Server::pull_range(Line& line, const Record& record) {

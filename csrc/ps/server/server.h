@@ -30,7 +30,8 @@ struct ServerStats {
 class Server {
  public:
   // The memory and the clock outlive it.
-  Server(ServerId me, BucketMap map, ShardMemory& memory, const Clock& clock);
+  // replicas: 2: each bucket is to have a backup.
+  Server(ServerId me, uint32_t replicas, BucketMap map, ShardMemory& memory, const Clock& clock);
 
   // A line that another process has asked for: a worker, or the server of a number, which hands
   // this one what it is the backup of.
@@ -62,12 +63,15 @@ class Server {
   Status act(Peer& peer, const Record& record, bool& is_held);
   Status create(Line& line, const Record& record);
   Status push(Peer& peer, const Record& record, bool& is_held);
+  Status install(Peer& peer, const Record& record, bool& is_held);
   Status pull_range(Line& line, const Record& record);
   Status pull_rows(Line& line, const Record& record);
   Status locate(Line& line, const Record& record);
   Result<ServerTable*> table_of(const Record& record, TableKind kind);
 
   State state_;
+  ServerLines servers_;
+  Installs installs_;
   Pushes pushes_;
   std::vector<Peer> peers_;
   uint64_t pulls_ = 0;

@@ -18,11 +18,11 @@ constexpr int64_t kMeetMs = 10'000;
 }  // namespace
 
 Result<std::unique_ptr<ServerHost>> ServerHost::make(Remote& remote, std::string own_address,
-                                                     ServerId me, BucketMap map,
+                                                     ServerId me, uint32_t replicas, BucketMap map,
                                                      uint64_t memory_bytes) {
   RDMACOLL_RETURN_IF_ERROR(begin_to_hear(remote));
   return std::unique_ptr<ServerHost>(
-      new ServerHost(remote, std::move(own_address), me, std::move(map), memory_bytes));
+      new ServerHost(remote, std::move(own_address), me, replicas, std::move(map), memory_bytes));
 }
 
 // --- any thread ----------------------------------------------------------------------------------

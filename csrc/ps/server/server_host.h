@@ -21,9 +21,9 @@ namespace rdmacoll::ps {
 
 class ServerHost {
  public:
-  // memory_bytes: what its tables may have. The remote memory outlives it.
+  // replicas: as of Server. memory_bytes: what its tables may have. The remote memory outlives it.
   static Result<std::unique_ptr<ServerHost>> make(Remote& remote, std::string own_address,
-                                                  ServerId me, BucketMap map,
+                                                  ServerId me, uint32_t replicas, BucketMap map,
                                                   uint64_t memory_bytes);
 
   // Takes the next who calls; Timeout: nobody has. Only while serve() runs: that sees who calls.
@@ -45,13 +45,13 @@ class ServerHost {
   int64_t now_ns() const { return clock_.now_ns(); }
 
  private:
-  ServerHost(Remote& remote, std::string own_address, ServerId me, BucketMap map,
+  ServerHost(Remote& remote, std::string own_address, ServerId me, uint32_t replicas, BucketMap map,
              uint64_t memory_bytes)
       : remote_(remote),
         own_address_(std::move(own_address)),
         me_(me),
         memory_(remote, memory_bytes),
-        server_(me, std::move(map), memory_, clock_) {}
+        server_(me, replicas, std::move(map), memory_, clock_) {}
   bool take_orders();
   void tell();
   Status look_about(const InterruptCheck& interrupt);

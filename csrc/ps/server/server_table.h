@@ -26,6 +26,7 @@ class ServerTable {
     ShardPlace place;
   };
 
+  uint32_t id() const { return id_; }
   const TableSpec& spec() const { return spec_; }
   // Made when it is first looked for. System: there is no memory for it.
   Result<Dense*> dense(uint64_t shard, ShardMemory& memory) {
@@ -43,6 +44,11 @@ class ServerTable {
     if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, steps_);
     return *shard;
   }
+
+  std::map<uint64_t, Dense>& all_dense() { return dense_; }
+  // nullptr: there are none.
+  const RowShard* find_rows(uint32_t bucket) const { return rows_[bucket].get(); }
+  void forget_rows(uint32_t bucket) { rows_[bucket] = nullptr; }
 
   uint64_t count_rows() const {
     uint64_t rows = 0;

@@ -22,6 +22,7 @@ struct State {
   const ServerId me;
   ShardMemory& memory;
   const Clock& clock;
+  const bool keeps_backups;  // replicas=2
   BucketMap map;
   int64_t leased_until_ns = 0;
   std::array<int64_t, kBuckets> serves_from_ns{};

@@ -17,6 +17,18 @@ DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, std::byte* memory)
   versions_.complete();
 }
 
+void DenseShard::load_values(uint64_t pushes, std::span<const float> values) {
+  RDMACOLL_CHECK(values.size() == elements());
+  std::ranges::copy(values, reinterpret_cast<float*>(versions_.begin()));
+  versions_.complete();
+  pushes_ = pushes;
+}
+
+void DenseShard::load_state(size_t which, std::span<const float> state) {
+  RDMACOLL_CHECK(which < state_.size() && state.size() == elements());
+  std::ranges::copy(state, state_[which].begin());
+}
+
 void DenseShard::push(PushAs as, uint64_t first, std::span<const float> values) {
   RDMACOLL_CHECK(first <= elements() && values.size() <= elements() - first);
   const std::span<const float> now = this->values();

@@ -26,6 +26,12 @@ class DenseShard {
   std::span<const float> values() const {
     return {reinterpret_cast<const float*>(versions_.newest()), elements()};
   }
+  // How many pushes the optimizer has seen, and its state: as much as the values, each.
+  uint64_t pushes() const { return pushes_; }
+  const std::vector<std::vector<float>>& state() const { return state_; }
+  // All of it, as another server had it. As many as elements() each.
+  void load_values(uint64_t pushes, std::span<const float> values);
+  void load_state(size_t which, std::span<const float> state);
   // The range is in the shard.
   void push(PushAs as, uint64_t first, std::span<const float> values);
 

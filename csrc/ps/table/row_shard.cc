@@ -19,8 +19,19 @@ uint64_t RowShard::slot(uint64_t id) {
   if (!is_new) return slot;
   floats_.resize(floats_.size() + stride_, initial_state(steps_.optimizer()));
   pushes_.push_back(0);
+  ids_.push_back(id);
   make_row(spec_.initial, id, {at(slot), spec_.dim});
   return slot;
+}
+
+RowShard::Saved RowShard::save(uint64_t place) const {
+  return {ids_[place], pushes_[place], {floats_.data() + place * stride_, stride_}};
+}
+
+void RowShard::load(const Saved& saved) {
+  const uint64_t place = slot(saved.id);
+  std::ranges::copy(saved.floats, at(place));
+  pushes_[place] = static_cast<uint32_t>(saved.pushes);
 }
 
 void RowShard::push(PushAs as, uint64_t id, const float* values) {

@@ -21,6 +21,17 @@ class RowShard {
   uint64_t rows() const { return index_.size(); }
   // The row's values, until another one is made.
   std::span<const float> row(uint64_t id) { return {at(slot(id)), spec_.dim}; }
+  // Of a row, all that is kept: values, then state.
+  uint64_t stride() const { return stride_; }
+  struct Saved {
+    uint64_t id = 0;
+    uint64_t pushes = 0;
+    std::span<const float> floats{};
+  };
+  // place: below rows().
+  Saved save(uint64_t place) const;
+  // As another server had it.
+  void load(const Saved& saved);
   // values: a row of them.
   void push(PushAs as, uint64_t id, const float* values);
 
@@ -35,6 +46,7 @@ class RowShard {
   RowIndex index_;
   std::vector<float> floats_;
   std::vector<uint32_t> pushes_;  // by slot
+  std::vector<uint64_t> ids_;     // likewise
 };
 
 }  // namespace rdmacoll::ps

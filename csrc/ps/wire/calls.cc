@@ -52,6 +52,12 @@ bool Calls::take_answers() {
   return had_any;
 }
 
+void Calls::give_up() {
+  take_answers();
+  const Status ended(StatusCode::PeerFailed, who_ + " has ended");
+  while (!open_.empty()) end(open_.begin()->first, ended);
+}
+
 Status Calls::outcome(const Record& answer, const Call& call) const {
   const auto code = answer.head.code;
   if (code != 0) {

@@ -40,6 +40,8 @@ class Calls {
   void make(RecordHead head, Call call);
   // Takes the answers that have come; whether any had.
   bool take_answers();
+  // All that is open has failed: the server has ended.
+  void give_up();
 
  private:
   struct Open {

@@ -21,6 +21,7 @@ enum class RecordKind : uint16_t {
   Create,     // a table: its spec -> Done
   Push,       // parts, and what is pushed (push.h) -> Done
   Forward,    // the same, of a primary to a backup -> Done
+  Install,    // a part of a bucket, of a primary to who is to be its backup (install.h) -> Done
   PullRange,  // a range of a shard -> Values
   PullRows,   // ids -> Values
   Locate,     // a shard -> Placed

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ constexpr uint32_t kElements = 8;
 constexpr uint32_t kRows = kDenseTables;  // the table of rows
 constexpr uint64_t kIds = 24;
 constexpr int kOperations = 25;
+constexpr uint32_t kLosses = 3;  // of servers, one after the other
 
 // What was pushed, by table and by element or id.
 class Audit {
@@ -47,9 +49,10 @@ class Program {
   Program(PsWorld& world, Audit& audit, Client& client)
       : world_(world), audit_(audit), client_(client) {}
 
-  void run() {
+  // goes_on: whether there is more to be done than a program's own operations.
+  void run(const std::function<bool()>& goes_on) {
     create();
-    for (int i = 0; i < kOperations; ++i) {
+    for (int i = 0; i < kOperations || goes_on(); ++i) {
       const uint64_t what = world_.draw(6);
       if (what < 2) push_range();
       if (what == 2 || what == 3) push_rows();
@@ -153,14 +156,16 @@ class Program {
 };
 
 // disturb: is asked before each step.
-void play(uint64_t seed, const PsWorld::Plan& plan, const std::function<void(PsWorld&)>& disturb) {
+void play(
+    uint64_t seed, const PsWorld::Plan& plan, const std::function<void(PsWorld&)>& disturb,
+    const std::function<bool()>& goes_on = [] { return false; }) {
   Audit audit;
   uint32_t running = plan.workers;
   PsWorld world(plan, seed);
   for (uint32_t i = 0; i < plan.workers; ++i) {
     world.add_worker([&](Client& client, uint32_t) {
       Program program(world, audit, client);
-      program.run();
+      program.run(goes_on);
       --running;
     });
   }
@@ -192,6 +197,29 @@ TEST(ParameterServer, LosesNothingWithOneServer) {
       is_lost = true;
       world.kill(0);
     });
+  });
+}
+
+// Each after all is kept twice again.
+TEST(ParameterServer, LosesNothingWithOneServerAfterAnother) {
+  for_each_seed(kSeeds / 4, [](uint64_t seed) {
+    const uint32_t servers = 2 + static_cast<uint32_t>(seed % 3);
+    std::optional<ServerId> ended;
+    uint32_t losses = 0;
+    play(
+        seed, {.servers = servers},
+        [&](PsWorld& world) {
+          if (world.steps() < 200 || world.draw(300) != 0) return;
+          if (ended) {
+            if (servers == 2 || world.draw(2) == 0)
+              world.restart(*std::exchange(ended, std::nullopt));
+          } else if (losses < kLosses && world.is_whole()) {
+            ++losses;
+            ended = static_cast<ServerId>(world.draw(servers));
+            world.kill(*ended);
+          }
+        },
+        [&] { return losses < kLosses; });
   });
 }
 

@@ -2,6 +2,7 @@
 #include "tests/sim/ps/ps_world.h"
 
 #include <algorithm>
+#include <set>
 
 namespace rdmacoll::ps {
 
@@ -19,32 +20,68 @@ class PsWorld::Worker final : public Surroundings {
     return world_.is_over_ ? Status(StatusCode::Interrupted, "the world has ended") : Status();
   }
   Result<BucketMap> newest_map() override { return world_.map_; }
-  std::shared_ptr<Line> reach(ServerId, const Limit&) override { return nullptr; }
+  std::shared_ptr<Line> reach(ServerId server, const Limit&) override {
+    if (reached_.contains(server) || !world_.is_alive(server)) return nullptr;
+    return call(server);
+  }
 
+  // It was started again.
+  void forget(ServerId server) { reached_.erase(server); }
+  std::shared_ptr<Line> call(ServerId server) {
+    reached_.insert(server);
+    Connection& made = world_.connect(std::nullopt, server);
+    world_.hosts_[server].server->add(made.link.far);
+    return made.link.near;
+  }
   Client& client() { return client_; }
   Fiber& fiber() { return fiber_; }
 
  private:
   PsWorld& world_;
+  std::set<ServerId> reached_;
   Client client_;
   Fiber fiber_;
 };
 
 PsWorld::PsWorld(const Plan& plan, uint64_t seed)
-    : random_(seed), map_(BucketMap::spread(plan.servers, plan.replicas)), hosts_(plan.servers) {
-  for (uint32_t i = 0; i < plan.servers; ++i) {
-    Host& host = hosts_[i];
-    host.server = std::make_unique<Server>(static_cast<ServerId>(i), map_, host.memory, clock_);
-    host.server->adopt(map_, clock_.now_ns());
+    : plan_(plan),
+      random_(seed),
+      map_(BucketMap::spread(plan.servers, plan.replicas)),
+      hosts_(plan.servers) {
+  for (uint32_t i = 0; i < plan.servers; ++i) start(static_cast<ServerId>(i));
+}
+
+// It calls all the others, and they call it.
+void PsWorld::start(ServerId server) {
+  Host& host = hosts_[server];
+  host = Host{};
+  host.memory = std::make_unique<SimMemory>();
+  host.server = std::make_unique<Server>(server, plan_.replicas, map_, *host.memory, clock_);
+  host.server->adopt(map_, clock_.now_ns());
+  for (ServerId other = 0; other < hosts_.size(); ++other) {
+    if (other == server || !is_alive(other)) continue;
+    connect_servers(server, other);
+    connect_servers(other, server);
   }
-  for (uint32_t from = 0; from < plan.servers; ++from) {
-    for (uint32_t to = 0; to < plan.servers; ++to) {
-      if (from == to) continue;
-      Connection& made = connect(static_cast<ServerId>(from), static_cast<ServerId>(to));
-      hosts_[from].server->add_backup(static_cast<ServerId>(to), made.link.near);
-      hosts_[to].server->add(made.link.far, static_cast<ServerId>(from));
-    }
+  for (const auto& worker : workers_) worker->forget(server);
+}
+
+void PsWorld::connect_servers(ServerId from, ServerId to) {
+  Connection& made = connect(from, to);
+  hosts_[from].server->add_backup(to, made.link.near);
+  hosts_[to].server->add(made.link.far, from);
+}
+
+void PsWorld::restart(ServerId server) {
+  map_ = map_.without(server);
+  start(server);
+}
+
+bool PsWorld::is_whole() const {
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    if (map_.of(bucket).backup == kNoServer) return false;
   }
+  return true;
 }
 
 PsWorld::~PsWorld() { is_over_ = true; }
@@ -61,14 +98,9 @@ PsWorld::Connection& PsWorld::connect(std::optional<ServerId> from, ServerId to)
 void PsWorld::add_worker(std::function<void(Client&, uint32_t)> body) {
   const auto number = static_cast<uint32_t>(workers_.size());
   workers_.push_back(std::make_unique<Worker>(*this, number, std::move(body)));
-  for (uint32_t to = 0; to < hosts_.size(); ++to) {
-    Connection& made = connect(std::nullopt, static_cast<ServerId>(to));
-    workers_.back()->client().add_server(static_cast<ServerId>(to), made.link.near);
-    if (is_alive(static_cast<ServerId>(to))) {
-      hosts_[to].server->add(made.link.far);
-    } else {
-      made.link.near->fail();
-    }
+  Worker& worker = *workers_.back();
+  for (ServerId to = 0; to < hosts_.size(); ++to) {
+    if (is_alive(to)) worker.client().add_server(to, worker.call(to));
   }
 }
 
@@ -136,7 +168,8 @@ void PsWorld::turn_line() {
     one.far_fails = false;
     one.link.far->fail();
   }
-  (draw(2) == 0 ? one.link.there : one.link.back)->deliver();
+  Pipe& pipe = *(draw(2) == 0 ? one.link.there : one.link.back);
+  for (uint64_t left = draw(8) == 0 ? draw(8) : 1; left > 0; --left) pipe.deliver();
 }
 
 // Of what is under way some comes. An end that is lost hears of nothing any more.

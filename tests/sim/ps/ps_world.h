@@ -67,13 +67,17 @@ class PsWorld {
   void kill(ServerId server);
   // The server runs, and hears of some workers alone: neither of the map nor of other servers.
   void cut_off(ServerId server);
+  // One that has ended runs again, with nothing of what it had.
+  void restart(ServerId server);
+  // Whether all buckets have a backup.
+  bool is_whole() const;
   bool is_alive(ServerId server) const { return hosts_[server].server != nullptr; }
   const BucketMap& map() const { return map_; }
   uint64_t steps() const { return steps_; }
 
  private:
   struct Host {
-    SimMemory memory{};
+    std::unique_ptr<SimMemory> memory{};
     std::unique_ptr<Server> server{};
     bool is_cut_off = false;
     // The map that it has read of the Store, and when.
@@ -88,12 +92,15 @@ class PsWorld {
     bool far_fails = false;
   };
   class Worker;
+  void start(ServerId server);
+  void connect_servers(ServerId from, ServerId to);
   Connection& connect(std::optional<ServerId> from, ServerId to);
   void lose(Connection& connection, bool near_is_lost, bool far_is_lost);
   void turn_server();
   void turn_control();
   void turn_line();
 
+  const Plan plan_;
   std::mt19937_64 random_;
   SimClock clock_;
   BucketMap map_;  // the Store's

@@ -42,7 +42,8 @@ class Job final : public Surroundings {
       auto [ours, theirs] = near_lines();
       client_->add_server(static_cast<ServerId>(i), ours);
       ours_.push_back(ours);
-      servers_.push_back(std::make_unique<Server>(static_cast<ServerId>(i), map_, memory_, clock_));
+      servers_.push_back(
+          std::make_unique<Server>(static_cast<ServerId>(i), replicas, map_, memory_, clock_));
       servers_.back()->add(theirs);
     }
     for (uint32_t i = 0; i < servers; ++i) {

@@ -36,8 +36,8 @@ class Rings : public RemoteTest {
 
   // Rank 0 is the server until all others have done theirs.
   void serve(RemoteProcess& p, int workers) {
-    auto made =
-        ServerHost::make(p.remote(), p.address(0), 0, BucketMap::spread(1, 1), uint64_t{1} << 30);
+    auto made = ServerHost::make(p.remote(), p.address(0), 0, 1, BucketMap::spread(1, 1),
+                                 uint64_t{1} << 30);
     ASSERT_TRUE(made.ok()) << made.status().message();
     ServerHost& host = *made.value();
     std::thread hears([&] {

@@ -1,0 +1,262 @@
+// Installs. Floor: ps/server. Thread: the server's.
+#include "csrc/ps/server/installs.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+namespace rdmacoll::ps {
+namespace {
+
+// Of what a server has not answered yet, when it is told more.
+constexpr size_t kMostOpen = 4;
+
+Status makes_no_sense() {
+  return Status(StatusCode::InvalidArgument,
+                "what is told of a bucket makes no sense; install the same rdmacoll everywhere");
+}
+
+std::byte* put(std::byte* to, const void* from, uint64_t bytes) {
+  std::memcpy(to, from, bytes);
+  return to + bytes;
+}
+
+}  // namespace
+
+// --- the primary ---------------------------------------------------------------------------------
+
+ServerId Installs::joining(uint32_t bucket) const {
+  return joining_[bucket] == nullptr ? kNoServer : joining_[bucket]->server;
+}
+
+ServerId Installs::ready(uint32_t bucket) const {
+  const auto& joining = joining_[bucket];
+  const bool is_ready = joining != nullptr && joining->is_told && joining->open == 0 &&
+                        !joining->has_failed && !servers_.is_lost(joining->server);
+  return is_ready ? joining->server : kNoServer;
+}
+
+bool Installs::has_failed(uint32_t bucket) const {
+  const auto& joining = joining_[bucket];
+  return joining != nullptr && (joining->has_failed || servers_.is_lost(joining->server));
+}
+
+bool Installs::turn() {
+  if (!told_) choose();
+  bool was_sent = false;
+  while (told_ && send_next()) was_sent = true;
+  return was_sent;
+}
+
+// The next bucket that has no backup, and one of the servers that could be it.
+void Installs::choose() {
+  const std::vector<ServerId> servers = servers_.reached();
+  if (servers.empty() || !state_.keeps_backups) return;
+  for (uint32_t looked = 0; looked < kBuckets; ++looked) {
+    const uint32_t bucket = next_;
+    next_ = (next_ + 1) % kBuckets;
+    const bool has_none = state_.is_primary(bucket) && joining_[bucket] == nullptr &&
+                          state_.map.of(bucket).backup == kNoServer;
+    if (has_none) return tell(bucket, servers[bucket / servers.size() % servers.size()]);
+  }
+}
+
+void Installs::tell(uint32_t bucket, ServerId to) {
+  joining_[bucket] = std::make_shared<Joining>();
+  joining_[bucket]->server = to;
+  Telling telling{.bucket = bucket};
+  const uint32_t epoch = state_.map.of(bucket).epoch;
+  std::vector<InstallPushes> pushes;
+  for (const auto& [worker, last] : state_.applied.of(bucket)) pushes.push_back({worker, last});
+  const InstallHead begin{.what = InstallHead::What::Begin, .bucket = bucket, .epoch = epoch};
+  const uint64_t bytes = pushes.size() * sizeof(InstallPushes);
+  telling.pieces.push_back({{.kind = RecordKind::Install},
+                            sizeof(begin) + bytes,
+                            [begin, pushes, bytes](std::byte* body) {
+                              put(put(body, &begin, sizeof(begin)), pushes.data(), bytes);
+                            }});
+  for (auto& [number, table] : state_.tables) {
+    if (!tables_of_[to].contains(number)) {
+      const std::string text = encode(table.spec());
+      telling.pieces.push_back({{.kind = RecordKind::Create, .table = number},
+                                text.size(),
+                                [text](std::byte* body) { put(body, text.data(), text.size()); }});
+    }
+    if (table.spec().kind == TableKind::Dense) {
+      add_dense(telling, epoch, table);
+    } else {
+      add_rows(telling, epoch, table);
+    }
+  }
+  told_ = std::move(telling);
+}
+
+// What is written is looked at when it is: nothing is pushed to the bucket before that.
+void Installs::add_dense(Telling& telling, uint32_t epoch, ServerTable& table) const {
+  for (auto& [number, dense] : table.all_dense()) {
+    if (bucket_of_shard(table.id(), number) != telling.bucket) continue;
+    const DenseShard* const shard = &dense.shard;
+    const uint64_t bytes = shard->elements() * sizeof(float);
+    for (size_t part = 0; part <= shard->state().size(); ++part) {
+      const bool is_values = part == 0;
+      const InstallHead head{
+          .what = is_values ? InstallHead::What::Values : InstallHead::What::State,
+          .bucket = telling.bucket,
+          .epoch = epoch,
+          .which = static_cast<uint32_t>(is_values ? 0 : part - 1),
+          .pushes = shard->pushes()};
+      telling.pieces.push_back({{.kind = RecordKind::Install,
+                                 .table = table.id(),
+                                 .shard = static_cast<uint32_t>(number)},
+                                sizeof(head) + bytes,
+                                [head, shard, bytes, is_values](std::byte* body) {
+                                  const float* const from = is_values
+                                                                ? shard->values().data()
+                                                                : shard->state()[head.which].data();
+                                  put(put(body, &head, sizeof(head)), from, bytes);
+                                }});
+    }
+  }
+}
+
+void Installs::add_rows(Telling& telling, uint32_t epoch, ServerTable& table) const {
+  const RowShard* const shard = table.find_rows(telling.bucket);
+  if (shard == nullptr) return;
+  const uint64_t row_bytes = sizeof(InstallRow) + shard->stride() * sizeof(float);
+  const uint64_t most = std::max<uint64_t>((kMostBodyBytes - sizeof(InstallHead)) / row_bytes, 1);
+  const InstallHead head{.what = InstallHead::What::Rows, .bucket = telling.bucket, .epoch = epoch};
+  for (uint64_t first = 0; first < shard->rows(); first += most) {
+    const uint64_t end = std::min(first + most, shard->rows());
+    telling.pieces.push_back({{.kind = RecordKind::Install, .table = table.id()},
+                              sizeof(head) + (end - first) * row_bytes,
+                              [head, shard, first, end](std::byte* body) {
+                                std::byte* to = put(body, &head, sizeof(head));
+                                for (uint64_t place = first; place < end; ++place) {
+                                  const RowShard::Saved row = shard->save(place);
+                                  const InstallRow said{row.id, row.pushes};
+                                  to = put(to, &said, sizeof(said));
+                                  to = put(to, row.floats.data(), row.floats.size_bytes());
+                                }
+                              }});
+  }
+}
+
+// False: there is no room now, or no more to be sent.
+bool Installs::send_next() {
+  const auto joining = joining_[told_->bucket];
+  Calls* const calls = joining == nullptr ? nullptr : servers_.find(joining->server);
+  if (calls == nullptr) {
+    if (joining != nullptr) joining->has_failed = true;
+    told_.reset();
+    return false;
+  }
+  if (calls->open() >= kMostOpen) return false;
+  Piece& piece = told_->pieces.front();
+  std::byte* const body = calls->room(piece.bytes, 0);
+  if (body == nullptr) return false;
+  piece.write(body);
+  RecordHead head = piece.head;
+  head.bytes = static_cast<uint32_t>(piece.bytes);
+  if (head.kind == RecordKind::Create) tables_of_[joining->server].insert(head.table);
+  ++joining->open;
+  calls->make(head, {.ended = [joining](const Status& how, std::span<const std::byte>) {
+                --joining->open;
+                if (!how.ok()) joining->has_failed = true;
+              }});
+  told_->pieces.pop_front();
+  if (!told_->pieces.empty()) return true;
+  joining->is_told = true;
+  told_.reset();
+  return true;
+}
+
+// --- the other server ----------------------------------------------------------------------------
+
+bool Installs::was_told(uint32_t bucket, ServerId from, uint32_t epoch) const {
+  return told_by_[bucket].from == from && told_by_[bucket].epoch == epoch;
+}
+
+bool Installs::take(const Record& record, ServerId from, Status& how) {
+  InstallHead head;
+  how = makes_no_sense();
+  if (record.body.size() < sizeof(head)) return true;
+  std::memcpy(&head, record.body.data(), sizeof(head));
+  if (head.bucket >= kBuckets) return true;
+  const BucketMap::Place& place = state_.map.of(head.bucket);
+  if (head.epoch > place.epoch) return false;
+  if (head.epoch < place.epoch || place.primary != from) {
+    how = Status(StatusCode::Aborted, "the bucket is another server's");
+    return true;
+  }
+  how = load(record, head);
+  if (how.ok() && head.what == InstallHead::What::Begin) told_by_[head.bucket] = {from, head.epoch};
+  return true;
+}
+
+Status Installs::load(const Record& record, const InstallHead& head) {
+  const std::span<const std::byte> rest = record.body.subspan(sizeof(head));
+  if (head.what == InstallHead::What::Begin) {
+    if (rest.size() % sizeof(InstallPushes) != 0) return makes_no_sense();
+    Applied::OfBucket applied;
+    for (uint64_t at = 0; at < rest.size(); at += sizeof(InstallPushes)) {
+      InstallPushes pushes;
+      std::memcpy(&pushes, rest.data() + at, sizeof(pushes));
+      applied[pushes.worker] = pushes.last;
+    }
+    state_.applied.set(head.bucket, std::move(applied));
+    for (auto& [number, table] : state_.tables) table.forget_rows(head.bucket);
+    return Status();
+  }
+  const auto found = state_.tables.find(record.head.table);
+  if (found == state_.tables.end()) return makes_no_sense();
+  ServerTable& table = found->second;
+  const TableSpec& spec = table.spec();
+  if (head.what == InstallHead::What::Rows) {
+    if (spec.kind != TableKind::Rows) return makes_no_sense();
+    RowShard& shard = table.rows(head.bucket);
+    const uint64_t row_bytes = sizeof(InstallRow) + shard.stride() * sizeof(float);
+    if (rest.size() % row_bytes != 0) return makes_no_sense();
+    std::vector<float> floats(shard.stride());
+    for (uint64_t at = 0; at < rest.size(); at += row_bytes) {
+      InstallRow row;
+      std::memcpy(&row, rest.data() + at, sizeof(row));
+      std::memcpy(floats.data(), rest.data() + at + sizeof(row), floats.size() * sizeof(float));
+      shard.load({row.id, row.pushes, floats});
+    }
+    return Status();
+  }
+  const bool is_dense = spec.kind == TableKind::Dense && record.head.shard < spec.shards() &&
+                        bucket_of_shard(table.id(), record.head.shard) == head.bucket;
+  if (!is_dense) return makes_no_sense();
+  auto made = table.dense(record.head.shard, state_.memory);
+  if (!made.ok()) return made.status();
+  DenseShard& shard = made.value()->shard;
+  if (rest.size() != shard.elements() * sizeof(float)) return makes_no_sense();
+  std::vector<float> floats(shard.elements());
+  std::memcpy(floats.data(), rest.data(), rest.size());
+  if (head.what == InstallHead::What::Values) {
+    shard.load_values(head.pushes, floats);
+  } else if (head.which < shard.state().size()) {
+    shard.load_state(head.which, floats);
+  } else {
+    return makes_no_sense();
+  }
+  return Status();
+}
+
+void Installs::adopt(const BucketMap& before) {
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    const BucketMap::Place& place = state_.map.of(bucket);
+    if (place.epoch == before.of(bucket).epoch) continue;
+    joining_[bucket] = nullptr;
+    if (told_ && told_->bucket == bucket) told_.reset();
+    // What was handed on before the map said so is taken as long as nothing else has changed.
+    Told& told = told_by_[bucket];
+    const bool has_joined =
+        place.primary == told.from && place.backup == state_.me && place.epoch == told.epoch + 1;
+    if (!has_joined) told = {};
+  }
+}
+
+}  // namespace rdmacoll::ps

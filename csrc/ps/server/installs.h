@@ -1,0 +1,91 @@
+// Installs: how a bucket that has lost its backup gets another one. Its primary chooses a server,
+// tells it all that is in the bucket, and hands it every push from then on; when that server has
+// all of it, the primary asks for a map that says so. Pushes to a bucket wait while it is told.
+// Floor: ps/server. Thread: the server's.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "csrc/ps/server/server_lines.h"
+#include "csrc/ps/server/state.h"
+#include "csrc/ps/wire/install.h"
+#include "csrc/ps/wire/line.h"
+
+namespace rdmacoll::ps {
+
+class Installs {
+ public:
+  Installs(State& state, ServerLines& servers) : state_(state), servers_(servers) {}
+
+  // --- the primary ------------------------------------------------------------------------------
+  // Begins and goes on; whether anything was sent. It leaves room for pushes.
+  bool turn();
+  // The server was started anew, and has nothing.
+  void begin_anew(ServerId server) { tables_of_.erase(server); }
+  // Who is handed what is pushed to the bucket, though the map does not say so yet.
+  ServerId joining(uint32_t bucket) const;
+  // Pushes to it wait.
+  bool is_being_told(uint32_t bucket) const { return told_ && told_->bucket == bucket; }
+  // Who has all that is in the bucket, and is to be its backup.
+  ServerId ready(uint32_t bucket) const;
+  // Who was chosen is lost: the map has to be another one, so that one which names it is not taken.
+  bool has_failed(uint32_t bucket) const;
+
+  // --- the other server -------------------------------------------------------------------------
+  // False: this server's map is older, and it is to be tried again. Otherwise `how` says what is
+  // wrong with it; Aborted: the bucket is another's by now.
+  bool take(const Record& record, ServerId from, Status& how);
+  // Whether this server has been told what is in the bucket by this primary, of an epoch.
+  bool was_told(uint32_t bucket, ServerId from, uint32_t epoch) const;
+
+  // The map is another one than before.
+  void adopt(const BucketMap& before);
+
+ private:
+  struct Joining {
+    ServerId server = kNoServer;
+    uint64_t open = 0;  // records that are not answered
+    bool is_told = false;
+    bool has_failed = false;
+  };
+  struct Told {  // by another server
+    ServerId from = kNoServer;
+    uint32_t epoch = 0;
+  };
+  // A record to be sent.
+  struct Piece {
+    RecordHead head;
+    uint64_t bytes = 0;
+    std::function<void(std::byte*)> write;
+  };
+  // The bucket that is told now.
+  struct Telling {
+    uint32_t bucket = 0;
+    std::deque<Piece> pieces{};
+  };
+  void choose();
+  void tell(uint32_t bucket, ServerId to);
+  void add_dense(Telling& telling, uint32_t epoch, ServerTable& table) const;
+  void add_rows(Telling& telling, uint32_t epoch, ServerTable& table) const;
+  bool send_next();
+  Status load(const Record& record, const InstallHead& head);
+
+  State& state_;
+  ServerLines& servers_;
+  std::array<std::shared_ptr<Joining>, kBuckets> joining_{};
+  std::array<Told, kBuckets> told_by_{};
+  std::optional<Telling> told_{};
+  std::map<ServerId, std::set<uint32_t>> tables_of_{};  // that the servers were told of
+  uint32_t next_ = 0;                                   // the bucket that is looked at next
+};
+
+}  // namespace rdmacoll::ps

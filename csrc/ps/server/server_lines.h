@@ -1,0 +1,55 @@
+// ServerLines: what a server asks the other servers, by their numbers.
+// Floor: ps/server. Thread: the server's.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/ps/table/bucket_map.h"
+#include "csrc/ps/wire/calls.h"
+
+namespace rdmacoll::ps {
+
+class ServerLines {
+ public:
+  // A new line to a server takes the place of one before: that was to one that has ended.
+  void add(ServerId server, std::shared_ptr<Line> line) {
+    const auto before = lines_.find(server);
+    if (before != lines_.end()) {
+      before->second.give_up();
+      lines_.erase(before);
+    }
+    lines_.emplace(server, Calls(std::move(line), "server " + std::to_string(server)));
+  }
+  // nullptr: there is none that can be used.
+  Calls* find(ServerId server) {
+    const auto found = lines_.find(server);
+    return found != lines_.end() && found->second.failure().ok() ? &found->second : nullptr;
+  }
+  // Whether there was one, and it has failed.
+  bool is_lost(ServerId server) const {
+    const auto found = lines_.find(server);
+    return found != lines_.end() && !found->second.failure().ok();
+  }
+  // Those that can be used.
+  std::vector<ServerId> reached() const {
+    std::vector<ServerId> all;
+    for (const auto& [server, calls] : lines_) {
+      if (calls.failure().ok()) all.push_back(server);
+    }
+    return all;
+  }
+  bool take_answers() {
+    bool had_any = false;
+    for (auto& [server, calls] : lines_) had_any |= calls.take_answers();
+    return had_any;
+  }
+
+ private:
+  std::map<ServerId, Calls> lines_;
+};
+
+}  // namespace rdmacoll::ps
