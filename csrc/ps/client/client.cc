@@ -22,10 +22,10 @@ constexpr int64_t kIdleLookMs = 1'000;
 Client::Client(uint64_t number, BucketMap map, Surroundings& surroundings)
     : number_(number), surroundings_(surroundings), map_(std::move(map)) {}
 
-void Client::add_server(ServerId server, std::shared_ptr<Line> line) {
+void Client::add_server(ServerId server, std::shared_ptr<Connection> connection) {
   const Lock lock(mutex_);
   servers_.erase(server);
-  servers_.emplace(server, Calls(std::move(line), "server " + std::to_string(server)));
+  servers_.emplace(server, Calls(std::move(connection), "server " + std::to_string(server)));
 }
 
 // --- waiting -------------------------------------------------------------------------------------

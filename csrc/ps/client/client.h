@@ -30,7 +30,7 @@ class Client {
   // number: of this worker, which no other has had. The surroundings outlive it.
   Client(uint64_t number, BucketMap map, Surroundings& surroundings);
 
-  void add_server(ServerId server, std::shared_ptr<Line> line);
+  void add_server(ServerId server, std::shared_ptr<Connection> connection);
   // The table, which all servers have once this has returned.
   Status create(uint32_t table, const TableSpec& spec, const Limit& limit);
   // Each returns when its bytes may be changed; the batch ends when all servers have answered. Its

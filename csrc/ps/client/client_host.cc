@@ -32,42 +32,45 @@ Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, std::string
     const auto id = static_cast<ServerId>(server);
     auto entry = host->directory_->server(id);
     if (!entry.ok()) return entry.status();
-    auto line = host->call(id, entry.value(), deadline.left_ms(host->clock_), interrupt);
-    if (!line.ok()) return line.status();
-    host->client_->add_server(id, line.take());
+    auto connection = host->call(id, entry.value(), deadline.left_ms(host->clock_), interrupt);
+    if (!connection.ok()) return connection.status();
+    host->client_->add_server(id, connection.take());
   }
   return host;
 }
 
-Result<std::shared_ptr<RingLine>> ClientHost::call(ServerId server, const Directory::Entry& entry,
-                                                   int64_t timeout_ms,
-                                                   const InterruptCheck& interrupt) {
-  auto line = call_server({remote_, timeout_ms, interrupt}, {own_address_, kNoServer},
-                          entry.address, "server " + std::to_string(server));
-  if (!line.ok()) return line.status();
+Result<std::shared_ptr<RingConnection>> ClientHost::call(ServerId server,
+                                                         const Directory::Entry& entry,
+                                                         int64_t timeout_ms,
+                                                         const InterruptCheck& interrupt) {
+  auto connection = call_server({remote_, timeout_ms, interrupt}, {own_address_, kNoServer},
+                                entry.address, "server " + std::to_string(server));
+  if (!connection.ok()) return connection.status();
   const std::lock_guard lock(mutex_);
-  servers_[server] = {line.value(), entry.start};
-  return line;
+  servers_[server] = {connection.value(), entry.start};
+  return connection;
 }
 
 ClientHost::~ClientHost() {
   for (const auto& [server, known] : servers_) {
-    const auto& line = known.line;
-    if (line->failure().ok() && line->room(0) != nullptr) line->send({.kind = RecordKind::Leave});
+    const auto& connection = known.connection;
+    if (connection->failure().ok() && connection->room(0) != nullptr)
+      connection->send({.kind = RecordKind::Leave});
   }
 }
 
 Status ClientHost::wait(int64_t most_ms, const InterruptCheck& interrupt) {
-  std::vector<std::shared_ptr<RingLine>> lines;
+  std::vector<std::shared_ptr<RingConnection>> connections;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [server, known] : servers_) {
-      if (known.line->failure().ok()) lines.push_back(known.line);
+      if (known.connection->failure().ok()) connections.push_back(known.connection);
     }
   }
   const WorkPtr news = remote_.watch(
-      [lines = std::move(lines)] {
-        return std::ranges::any_of(lines, [](const auto& line) { return line->has_news(); });
+      [connections = std::move(connections)] {
+        return std::ranges::any_of(connections,
+                                   [](const auto& connection) { return connection->has_news(); });
       },
       "", most_ms);
   const Status waited = remote_.wait(*news, -1, interrupt);
@@ -75,7 +78,7 @@ Status ClientHost::wait(int64_t most_ms, const InterruptCheck& interrupt) {
 }
 
 // One that is lost is reached again only after it was started again.
-std::shared_ptr<Line> ClientHost::reach(ServerId server, const Limit& limit) {
+std::shared_ptr<Connection> ClientHost::reach(ServerId server, const Limit& limit) {
   auto entry = directory_->server(server);
   if (!entry.ok()) return nullptr;
   {
@@ -83,8 +86,8 @@ std::shared_ptr<Line> ClientHost::reach(ServerId server, const Limit& limit) {
     const auto known = servers_.find(server);
     if (known != servers_.end() && known->second.start == entry.value().start) return nullptr;
   }
-  auto line = call(server, entry.value(), limit.deadline.left_ms(clock_), limit.interrupt);
-  return line.ok() ? line.take() : nullptr;
+  auto connection = call(server, entry.value(), limit.deadline.left_ms(clock_), limit.interrupt);
+  return connection.ok() ? connection.take() : nullptr;
 }
 
 }  // namespace rdmacoll::ps

@@ -1,4 +1,4 @@
-// ClientHost: a worker in its process: its lines to the servers are rings.
+// ClientHost: a worker in its process: its connections to the servers are rings.
 // Floor: ps/client. Thread: any.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csrc/ps/client/client.h"
-#include "csrc/ps/wire/ring_line.h"
+#include "csrc/ps/wire/ring_connection.h"
 #include "csrc/remote/remote.h"
 
 namespace rdmacoll::ps {
@@ -47,17 +47,17 @@ class ClientHost final : public Surroundings {
   const Clock& clock() const override { return clock_; }
   Status wait(int64_t most_ms, const InterruptCheck& interrupt) override;
   Result<BucketMap> newest_map() override { return directory_->map(); }
-  std::shared_ptr<Line> reach(ServerId server, const Limit& limit) override;
+  std::shared_ptr<Connection> reach(ServerId server, const Limit& limit) override;
 
  private:
   ClientHost(Remote& remote, std::string own_address, std::unique_ptr<Directory> directory)
       : remote_(remote), own_address_(std::move(own_address)), directory_(std::move(directory)) {}
   struct Known {
-    std::shared_ptr<RingLine> line;
+    std::shared_ptr<RingConnection> connection;
     uint64_t start = 0;
   };
-  Result<std::shared_ptr<RingLine>> call(ServerId server, const Directory::Entry& entry,
-                                         int64_t timeout_ms, const InterruptCheck& interrupt);
+  Result<std::shared_ptr<RingConnection>> call(ServerId server, const Directory::Entry& entry,
+                                               int64_t timeout_ms, const InterruptCheck& interrupt);
 
   Remote& remote_;
   const std::string own_address_;

@@ -66,15 +66,15 @@ Client::Asked Client::redo(Redo& one, ServerId server, bool knows_map, const Lim
     return Asked::Never;
   }
   if (!is_reached(server)) {
-    auto line = surroundings_.reach(server, limit);
-    if (line == nullptr && knows_map && has_one_server(one, map_)) {
+    auto connection = surroundings_.reach(server, limit);
+    if (connection == nullptr && knows_map && has_one_server(one, map_)) {
       give_up(one, "server " + std::to_string(server) +
                        " has ended, and no other one has what it had; with replicas=2 one has");
       return Asked::Never;
     }
-    if (line == nullptr) return Asked::NotYet;
+    if (connection == nullptr) return Asked::NotYet;
     servers_.erase(server);
-    servers_.emplace(server, Calls(std::move(line), "server " + std::to_string(server)));
+    servers_.emplace(server, Calls(std::move(connection), "server " + std::to_string(server)));
   }
   const std::vector<std::byte>& body = one.body;
   const bool is_asked =

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/connection.h"
 
 namespace rdmacoll::ps {
 

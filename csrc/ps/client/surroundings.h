@@ -1,6 +1,6 @@
-// Surroundings: what a client has around it: time, news on its lines, the newest map, and lines to
-// servers. ClientHost is the product's; tests put their own in its place.
-// Floor: ps/client. Thread: the client's callers.
+// Surroundings: what a client has around it: time, news on its connections, the newest map, and
+// connections to servers. ClientHost is the product's; tests put their own in its place. Floor:
+// ps/client. Thread: the client's callers.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "csrc/base/status.h"
 #include "csrc/engine/work/work.h"
 #include "csrc/ps/table/bucket_map.h"
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/connection.h"
 
 namespace rdmacoll::ps {
 
@@ -24,11 +24,11 @@ class Surroundings {
  public:
   virtual ~Surroundings() = default;
   virtual const Clock& clock() const = 0;
-  // Until something has come on a line, or so many milliseconds have passed, or more.
+  // Until something has come on a connection, or so many milliseconds have passed, or more.
   virtual Status wait(int64_t most_ms, const InterruptCheck& interrupt) = 0;
   virtual Result<BucketMap> newest_map() = 0;
-  // A new line to a server; nullptr: there is none now.
-  virtual std::shared_ptr<Line> reach(ServerId server, const Limit& limit) = 0;
+  // A new connection to a server; nullptr: there is none now.
+  virtual std::shared_ptr<Connection> reach(ServerId server, const Limit& limit) = 0;
 };
 
 }  // namespace rdmacoll::ps

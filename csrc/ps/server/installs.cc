@@ -12,10 +12,7 @@ namespace {
 // Of what a server has not answered yet, when it is told more.
 constexpr size_t kMostOpen = 4;
 
-Status makes_no_sense() {
-  return Status(StatusCode::InvalidArgument,
-                "what is told of a bucket makes no sense; install the same rdmacoll everywhere");
-}
+constexpr const char* kInstall = "what is told of a bucket";
 
 std::byte* put(std::byte* to, const void* from, uint64_t bytes) {
   std::memcpy(to, from, bytes);
@@ -179,7 +176,7 @@ bool Installs::was_told(uint32_t bucket, ServerId from, uint32_t epoch) const {
 
 bool Installs::take(const Record& record, ServerId from, Status& how) {
   InstallHead head;
-  how = makes_no_sense();
+  how = makes_no_sense(kInstall);
   if (record.body.size() < sizeof(head)) return true;
   std::memcpy(&head, record.body.data(), sizeof(head));
   if (head.bucket >= kBuckets) return true;
@@ -197,7 +194,7 @@ bool Installs::take(const Record& record, ServerId from, Status& how) {
 Status Installs::load(const Record& record, const InstallHead& head) {
   const std::span<const std::byte> rest = record.body.subspan(sizeof(head));
   if (head.what == InstallHead::What::Begin) {
-    if (rest.size() % sizeof(InstallPushes) != 0) return makes_no_sense();
+    if (rest.size() % sizeof(InstallPushes) != 0) return makes_no_sense(kInstall);
     Applied::OfBucket applied;
     for (uint64_t at = 0; at < rest.size(); at += sizeof(InstallPushes)) {
       InstallPushes pushes;
@@ -209,14 +206,14 @@ Status Installs::load(const Record& record, const InstallHead& head) {
     return Status();
   }
   const auto found = state_.tables.find(record.head.table);
-  if (found == state_.tables.end()) return makes_no_sense();
+  if (found == state_.tables.end()) return makes_no_sense(kInstall);
   ServerTable& table = found->second;
   const TableSpec& spec = table.spec();
   if (head.what == InstallHead::What::Rows) {
-    if (spec.kind != TableKind::Rows) return makes_no_sense();
+    if (spec.kind != TableKind::Rows) return makes_no_sense(kInstall);
     RowShard& shard = table.rows(head.bucket);
     const uint64_t row_bytes = sizeof(InstallRow) + shard.stride() * sizeof(float);
-    if (rest.size() % row_bytes != 0) return makes_no_sense();
+    if (rest.size() % row_bytes != 0) return makes_no_sense(kInstall);
     std::vector<float> floats(shard.stride());
     for (uint64_t at = 0; at < rest.size(); at += row_bytes) {
       InstallRow row;
@@ -228,11 +225,11 @@ Status Installs::load(const Record& record, const InstallHead& head) {
   }
   const bool is_dense = spec.kind == TableKind::Dense && record.head.shard < spec.shards() &&
                         bucket_of_shard(table.id(), record.head.shard) == head.bucket;
-  if (!is_dense) return makes_no_sense();
+  if (!is_dense) return makes_no_sense(kInstall);
   auto made = table.dense(record.head.shard, state_.memory);
   if (!made.ok()) return made.status();
   DenseShard& shard = made.value()->shard;
-  if (rest.size() != shard.elements() * sizeof(float)) return makes_no_sense();
+  if (rest.size() != shard.elements() * sizeof(float)) return makes_no_sense(kInstall);
   std::vector<float> floats(shard.elements());
   std::memcpy(floats.data(), rest.data(), rest.size());
   if (head.what == InstallHead::What::Values) {
@@ -240,7 +237,7 @@ Status Installs::load(const Record& record, const InstallHead& head) {
   } else if (head.which < shard.state().size()) {
     shard.load_state(head.which, floats);
   } else {
-    return makes_no_sense();
+    return makes_no_sense(kInstall);
   }
   return Status();
 }

@@ -15,16 +15,16 @@
 #include <set>
 #include <vector>
 
-#include "csrc/ps/server/server_lines.h"
+#include "csrc/ps/server/server_connections.h"
 #include "csrc/ps/server/state.h"
+#include "csrc/ps/wire/connection.h"
 #include "csrc/ps/wire/install.h"
-#include "csrc/ps/wire/line.h"
 
 namespace rdmacoll::ps {
 
 class Installs {
  public:
-  Installs(State& state, ServerLines& servers) : state_(state), servers_(servers) {}
+  Installs(State& state, ServerConnections& servers) : state_(state), servers_(servers) {}
 
   // --- the primary ------------------------------------------------------------------------------
   // Begins and goes on; whether anything was sent. It leaves room for pushes.
@@ -80,7 +80,7 @@ class Installs {
   Status load(const Record& record, const InstallHead& head);
 
   State& state_;
-  ServerLines& servers_;
+  ServerConnections& servers_;
   std::array<std::shared_ptr<Joining>, kBuckets> joining_{};
   std::array<Told, kBuckets> told_by_{};
   std::optional<Telling> told_{};

@@ -9,12 +9,13 @@
 namespace rdmacoll::ps {
 
 // There is room for every answer: who asks has reserved it (wire/calls.h).
-void say_done(Line& line, uint64_t number) {
-  if (line.room(0) != nullptr) line.send({.kind = RecordKind::Done, .number = number});
+void say_done(Connection& connection, uint64_t number) {
+  if (connection.room(0) != nullptr) connection.send({.kind = RecordKind::Done, .number = number});
 }
 
-void say_elsewhere(Line& line, uint64_t number) {
-  if (line.room(0) != nullptr) line.send({.kind = RecordKind::Elsewhere, .number = number});
+void say_elsewhere(Connection& connection, uint64_t number) {
+  if (connection.room(0) != nullptr)
+    connection.send({.kind = RecordKind::Elsewhere, .number = number});
 }
 
 Pushes::Groups Pushes::by_backup(const Push& push) const {
@@ -59,14 +60,14 @@ Pushes::AnswerPtr Pushes::hand_on(ServerId backup, const Push& push,
   return answer;
 }
 
-bool Pushes::take(const std::shared_ptr<Line>& line, Push push) {
+bool Pushes::take(const std::shared_ptr<Connection>& connection, Push push) {
   const int64_t now_ns = state_.clock.now_ns();
   const bool is_here = std::ranges::all_of(push.parts, [&](const PushPart& part) {
     return state_.is_primary(part.bucket) && now_ns >= state_.serves_from_ns[part.bucket] &&
            state_.applied.turn(part.bucket, push.head.worker, part.push) != Applied::Turn::TooSoon;
   });
   if (!is_here) {
-    say_elsewhere(*line, push.head.number);
+    say_elsewhere(*connection, push.head.number);
     return true;
   }
   const bool must_wait = std::ranges::any_of(
@@ -77,21 +78,21 @@ bool Pushes::take(const std::shared_ptr<Line>& line, Push push) {
   if (!have_room(groups, push, table.spec())) return false;
   for (PushPart& part : push.parts) part.epoch = state_.map.of(part.bucket).epoch;
   apply(table, push);
-  Waiting waiting{.line = line, .number = push.head.number};
+  Waiting waiting{.connection = connection, .number = push.head.number};
   for (const auto& [backup, parts] : groups) {
     Waiting::Handed handed{.answer = hand_on(backup, push, parts, table.spec())};
     for (const uint32_t part : parts) handed.parts.push_back(push.parts[part]);
     waiting.handed.push_back(std::move(handed));
   }
   if (waiting.handed.empty()) {
-    say_done(*line, push.head.number);
+    say_done(*connection, push.head.number);
   } else {
     waiting_.push_back(std::move(waiting));
   }
   return true;
 }
 
-bool Pushes::take_forward(Line& line, ServerId from, const Push& push) {
+bool Pushes::take_forward(Connection& connection, ServerId from, const Push& push) {
   bool is_mine = true;
   for (const PushPart& part : push.parts) {
     const BucketMap::Place& place = state_.map.of(part.bucket);
@@ -104,11 +105,11 @@ bool Pushes::take_forward(Line& line, ServerId from, const Push& push) {
                              Applied::Turn::TooSoon;
   }
   if (!is_mine) {
-    say_elsewhere(line, push.head.number);
+    say_elsewhere(connection, push.head.number);
     return true;
   }
   apply(state_.tables.at(push.head.table), push);
-  say_done(line, push.head.number);
+  say_done(connection, push.head.number);
   return true;
 }
 
@@ -158,10 +159,10 @@ Pushes::Verdict Pushes::verdict(const Waiting& waiting) const {
 
 bool Pushes::settle() {
   return std::erase_if(waiting_, [&](const Waiting& waiting) {
-           if (!waiting.line->failure().ok()) return true;
+           if (!waiting.connection->failure().ok()) return true;
            const Verdict how = verdict(waiting);
-           if (how == Verdict::Done) say_done(*waiting.line, waiting.number);
-           if (how == Verdict::Elsewhere) say_elsewhere(*waiting.line, waiting.number);
+           if (how == Verdict::Done) say_done(*waiting.connection, waiting.number);
+           if (how == Verdict::Elsewhere) say_elsewhere(*waiting.connection, waiting.number);
            return how != Verdict::Waits;
          }) > 0;
 }

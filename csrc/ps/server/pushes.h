@@ -11,23 +11,23 @@
 #include <vector>
 
 #include "csrc/ps/server/installs.h"
-#include "csrc/ps/server/server_lines.h"
+#include "csrc/ps/server/server_connections.h"
 #include "csrc/ps/server/state.h"
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/connection.h"
 #include "csrc/ps/wire/push.h"
 
 namespace rdmacoll::ps {
 
 class Pushes {
  public:
-  Pushes(State& state, ServerLines& servers, const Installs& installs)
+  Pushes(State& state, ServerConnections& servers, const Installs& installs)
       : state_(state), servers_(servers), installs_(installs) {}
 
   // A worker's. False: there is no room at a backup yet, and it is to be tried again.
-  bool take(const std::shared_ptr<Line>& line, Push push);
+  bool take(const std::shared_ptr<Connection>& connection, Push push);
   // One that a primary has handed on. False: this server's map is older, and it is to be tried
   // again.
-  bool take_forward(Line& line, ServerId from, const Push& push);
+  bool take_forward(Connection& connection, ServerId from, const Push& push);
   // Tells workers of what is done by now; whether there was any.
   bool settle();
 
@@ -41,7 +41,7 @@ class Pushes {
   using AnswerPtr = std::shared_ptr<Answer>;
   // One that the backups have not confirmed yet.
   struct Waiting {
-    std::shared_ptr<Line> line;
+    std::shared_ptr<Connection> connection;
     uint64_t number = 0;
     // For each backup.
     struct Handed {
@@ -61,14 +61,14 @@ class Pushes {
   Verdict verdict(const Waiting& waiting) const;
 
   State& state_;
-  ServerLines& servers_;
+  ServerConnections& servers_;
   const Installs& installs_;
   std::vector<Waiting> waiting_;
   uint64_t count_ = 0;
 };
 
-void say_done(Line& line, uint64_t number);
+void say_done(Connection& connection, uint64_t number);
 // The server has not the bucket, or not now.
-void say_elsewhere(Line& line, uint64_t number);
+void say_elsewhere(Connection& connection, uint64_t number);
 
 }  // namespace rdmacoll::ps

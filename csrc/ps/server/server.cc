@@ -8,20 +8,17 @@
 namespace rdmacoll::ps {
 namespace {
 
-Status makes_no_sense() {
-  return Status(StatusCode::InvalidArgument,
-                "the request makes no sense; install the same rdmacoll on workers and servers");
-}
+constexpr const char* kRequest = "the request";
 
-void say_failed(Line& line, const Record& record, const Status& why) {
+void say_failed(Connection& connection, const Record& record, const Status& why) {
   const uint64_t bytes = std::min<uint64_t>(why.message().size(), kMostReasonBytes);
-  std::byte* const body = line.room(bytes);
+  std::byte* const body = connection.room(bytes);
   if (body == nullptr) return;
   std::memcpy(body, why.message().data(), bytes);
-  line.send({.bytes = static_cast<uint32_t>(bytes),
-             .kind = RecordKind::Done,
-             .code = static_cast<uint16_t>(why.code()),
-             .number = record.head.number});
+  connection.send({.bytes = static_cast<uint32_t>(bytes),
+                   .kind = RecordKind::Done,
+                   .code = static_cast<uint16_t>(why.code()),
+                   .number = record.head.number});
 }
 
 }  // namespace
@@ -36,12 +33,12 @@ Server::Server(ServerId me, uint32_t replicas, BucketMap map, ShardMemory& memor
       installs_(state_, servers_),
       pushes_(state_, servers_, installs_) {}
 
-void Server::add(std::shared_ptr<Line> line, ServerId from) {
-  peers_.push_back({.line = std::move(line), .from = from});
+void Server::add(std::shared_ptr<Connection> connection, ServerId from) {
+  peers_.push_back({.connection = std::move(connection), .from = from});
 }
 
-void Server::add_backup(ServerId server, std::shared_ptr<Line> line) {
-  servers_.add(server, std::move(line));
+void Server::add_backup(ServerId server, std::shared_ptr<Connection> connection) {
+  servers_.add(server, std::move(connection));
   installs_.begin_anew(server);
 }
 
@@ -50,7 +47,7 @@ bool Server::turn() {
   had_any |= pushes_.settle();
   for (Peer& peer : peers_) had_any |= answer_all(peer);
   had_any |= installs_.turn();
-  std::erase_if(peers_, [](const Peer& peer) { return !peer.line->failure().ok(); });
+  std::erase_if(peers_, [](const Peer& peer) { return !peer.connection->failure().ok(); });
   return had_any;
 }
 
@@ -103,11 +100,11 @@ void Server::adopt(const BucketMap& map, int64_t known_ns) {
 bool Server::answer_all(Peer& peer) {
   bool had_any = false;
   Record record;
-  while (peer.held || peer.line->take(record)) {
+  while (peer.held || peer.connection->take(record)) {
     const bool was_held = peer.held.has_value();
     if (was_held) record = *std::exchange(peer.held, std::nullopt);
     if (record.head.kind == RecordKind::Leave) {
-      peer.line->leave();
+      peer.connection->leave();
       return true;
     }
     if (!answer(peer, record)) {
@@ -115,7 +112,7 @@ bool Server::answer_all(Peer& peer) {
       return had_any || !was_held;
     }
     had_any = true;
-    peer.line->give_back(record);
+    peer.connection->give_back(record);
   }
   return had_any;
 }
@@ -123,111 +120,112 @@ bool Server::answer_all(Peer& peer) {
 bool Server::answer(Peer& peer, const Record& record) {
   bool is_held = false;
   const Status status = act(peer, record, is_held);
-  if (!status.ok()) say_failed(*peer.line, record, status);
+  if (!status.ok()) say_failed(*peer.connection, record, status);
   return !is_held;
 }
 
 Status Server::act(Peer& peer, const Record& record, bool& is_held) {
   switch (record.head.kind) {
     case RecordKind::Create:
-      return create(*peer.line, record);
+      return create(*peer.connection, record);
     case RecordKind::Push:
     case RecordKind::Forward:
       return push(peer, record, is_held);
     case RecordKind::Install:
       return install(peer, record, is_held);
     case RecordKind::PullRange:
-      return pull_range(*peer.line, record);
+      return pull_range(*peer.connection, record);
     case RecordKind::PullRows:
-      return pull_rows(*peer.line, record);
+      return pull_rows(*peer.connection, record);
     case RecordKind::Locate:
-      return locate(*peer.line, record);
+      return locate(*peer.connection, record);
     default:
-      return makes_no_sense();
+      return makes_no_sense(kRequest);
   }
 }
 
-Status Server::create(Line& line, const Record& record) {
+Status Server::create(Connection& connection, const Record& record) {
   const std::string text(reinterpret_cast<const char*>(record.body.data()), record.body.size());
   auto spec = parse_table_spec(text);
   if (!spec.ok()) return spec.status();
   state_.tables.try_emplace(record.head.table, record.head.table, spec.take());
-  say_done(line, record.head.number);
+  say_done(connection, record.head.number);
   return Status();
 }
 
 Result<ServerTable*> Server::table_of(const Record& record, TableKind kind) {
   const auto found = state_.tables.find(record.head.table);
-  if (found == state_.tables.end() || found->second.spec().kind != kind) return makes_no_sense();
+  if (found == state_.tables.end() || found->second.spec().kind != kind)
+    return makes_no_sense(kRequest);
   return &found->second;
 }
 
 Status Server::push(Peer& peer, const Record& record, bool& is_held) {
   const auto found = state_.tables.find(record.head.table);
-  if (found == state_.tables.end()) return makes_no_sense();
+  if (found == state_.tables.end()) return makes_no_sense(kRequest);
   ServerTable& table = found->second;
   const auto push = read_push(record, table.spec());
   const bool is_forward = record.head.kind == RecordKind::Forward;
-  if (!push || is_forward != (peer.from != kNoServer)) return makes_no_sense();
+  if (!push || is_forward != (peer.from != kNoServer)) return makes_no_sense(kRequest);
   if (table.spec().kind == TableKind::Dense) {
     auto made = table.dense(record.head.shard, state_.memory);
     if (!made.ok()) return made.status();
   }
-  const bool is_taken = is_forward ? pushes_.take_forward(*peer.line, peer.from, *push)
-                                   : pushes_.take(peer.line, *push);
+  const bool is_taken = is_forward ? pushes_.take_forward(*peer.connection, peer.from, *push)
+                                   : pushes_.take(peer.connection, *push);
   is_held = !is_taken;
   return Status();
 }
 
 Status Server::install(Peer& peer, const Record& record, bool& is_held) {
-  if (peer.from == kNoServer) return makes_no_sense();
+  if (peer.from == kNoServer) return makes_no_sense(kRequest);
   Status how;
   is_held = !installs_.take(record, peer.from, how);
   if (is_held) return Status();
   if (how.code() == StatusCode::Aborted) {
-    say_elsewhere(*peer.line, record.head.number);
+    say_elsewhere(*peer.connection, record.head.number);
     return Status();
   }
-  if (how.ok()) say_done(*peer.line, record.head.number);
+  if (how.ok()) say_done(*peer.connection, record.head.number);
   return how;
 }
 
-Status Server::pull_range(Line& line, const Record& record) {
+Status Server::pull_range(Connection& connection, const Record& record) {
   auto table = table_of(record, TableKind::Dense);
   if (!table.ok()) return table.status();
   const RecordHead& head = record.head;
-  if (head.shard >= table.value()->spec().shards()) return makes_no_sense();
+  if (head.shard >= table.value()->spec().shards()) return makes_no_sense(kRequest);
   if (!state_.serves(bucket_of_shard(head.table, head.shard), state_.clock.now_ns())) {
-    say_elsewhere(line, head.number);
+    say_elsewhere(connection, head.number);
     return Status();
   }
   auto dense = table.value()->dense(head.shard, state_.memory);
   if (!dense.ok()) return dense.status();
   const auto values = dense.value()->shard.values();
   if (head.first > values.size() || head.count > values.size() - head.first) {
-    return makes_no_sense();
+    return makes_no_sense(kRequest);
   }
   const auto asked = values.subspan(head.first, head.count);
-  std::byte* const body = line.room(asked.size_bytes());
+  std::byte* const body = connection.room(asked.size_bytes());
   if (body == nullptr) return Status();
   std::memcpy(body, asked.data(), asked.size_bytes());
-  line.send({.bytes = static_cast<uint32_t>(asked.size_bytes()),
-             .kind = RecordKind::Values,
-             .number = head.number});
+  connection.send({.bytes = static_cast<uint32_t>(asked.size_bytes()),
+                   .kind = RecordKind::Values,
+                   .number = head.number});
   ++pulls_;
   return Status();
 }
 
-Status Server::pull_rows(Line& line, const Record& record) {
+Status Server::pull_rows(Connection& connection, const Record& record) {
   auto found = table_of(record, TableKind::Rows);
   if (!found.ok()) return found.status();
   ServerTable& table = *found.value();
   const uint64_t row_bytes = table.spec().dim * sizeof(float);
   const uint32_t count = record.head.count;
   if (record.body.size() != count * sizeof(uint64_t) || count * row_bytes > kMostBodyBytes) {
-    return makes_no_sense();
+    return makes_no_sense(kRequest);
   }
-  std::byte* to = line.room(count * row_bytes);
+  std::byte* to = connection.room(count * row_bytes);
   if (to == nullptr) return Status();
   const int64_t now_ns = state_.clock.now_ns();
   for (uint32_t i = 0; i < count; ++i, to += row_bytes) {
@@ -235,29 +233,30 @@ Status Server::pull_rows(Line& line, const Record& record) {
     std::memcpy(&id, record.body.data() + i * sizeof(id), sizeof(id));
     const uint32_t bucket = bucket_of_row(record.head.table, id);
     if (!state_.serves(bucket, now_ns)) {
-      say_elsewhere(line, record.head.number);
+      say_elsewhere(connection, record.head.number);
       return Status();
     }
     std::memcpy(to, table.rows(bucket).row(id).data(), row_bytes);
   }
-  line.send({.bytes = static_cast<uint32_t>(count * row_bytes),
-             .kind = RecordKind::Values,
-             .number = record.head.number});
+  connection.send({.bytes = static_cast<uint32_t>(count * row_bytes),
+                   .kind = RecordKind::Values,
+                   .number = record.head.number});
   ++pulls_;
   return Status();
 }
 
-Status Server::locate(Line& line, const Record& record) {
+Status Server::locate(Connection& connection, const Record& record) {
   auto table = table_of(record, TableKind::Dense);
   if (!table.ok()) return table.status();
-  if (record.head.shard >= table.value()->spec().shards()) return makes_no_sense();
+  if (record.head.shard >= table.value()->spec().shards()) return makes_no_sense(kRequest);
   auto dense = table.value()->dense(record.head.shard, state_.memory);
   if (!dense.ok()) return dense.status();
   const ShardPlace& place = dense.value()->place;
-  std::byte* const body = line.room(sizeof(place));
+  std::byte* const body = connection.room(sizeof(place));
   if (body == nullptr) return Status();
   std::memcpy(body, &place, sizeof(place));
-  line.send({.bytes = sizeof(place), .kind = RecordKind::Placed, .number = record.head.number});
+  connection.send(
+      {.bytes = sizeof(place), .kind = RecordKind::Placed, .number = record.head.number});
   return Status();
 }
 

@@ -1,6 +1,6 @@
 // Server: one server of a parameter server: what it has of the tables, and what workers and other
-// servers ask of it. It knows lines, memory and time as interfaces, so that tests put their own in
-// their place. Floor: ps/server. Thread: one.
+// servers ask of it. It knows connections, memory and time as interfaces, so that tests put their
+// own in their place. Floor: ps/server. Thread: one.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "csrc/ps/server/shard_memory.h"
 #include "csrc/ps/server/state.h"
 #include "csrc/ps/table/bucket_map.h"
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/connection.h"
 
 namespace rdmacoll::ps {
 
@@ -33,11 +33,11 @@ class Server {
   // replicas: 2: each bucket is to have a backup.
   Server(ServerId me, uint32_t replicas, BucketMap map, ShardMemory& memory, const Clock& clock);
 
-  // A line that another process has asked for: a worker, or the server of a number, which hands
-  // this one what it is the backup of.
-  void add(std::shared_ptr<Line> line, ServerId from = kNoServer);
-  // A line that this server has asked another one for, to do likewise.
-  void add_backup(ServerId server, std::shared_ptr<Line> line);
+  // A connection that another process has asked for: a worker, or the server of a number, which
+  // hands this one what it is the backup of.
+  void add(std::shared_ptr<Connection> connection, ServerId from = kNoServer);
+  // A connection that this server has asked another one for, to do likewise.
+  void add_backup(ServerId server, std::shared_ptr<Connection> connection);
   // Answers what has come; whether anything had.
   bool turn();
   ServerStats stats() const;
@@ -52,7 +52,7 @@ class Server {
 
  private:
   struct Peer {
-    std::shared_ptr<Line> line;
+    std::shared_ptr<Connection> connection;
     ServerId from = kNoServer;
     std::optional<Record> held{};  // that could not be answered yet; those behind it wait
   };
@@ -61,16 +61,16 @@ class Server {
   bool answer(Peer& peer, const Record& record);
   // Ok, or what the asker is told instead of an answer.
   Status act(Peer& peer, const Record& record, bool& is_held);
-  Status create(Line& line, const Record& record);
+  Status create(Connection& connection, const Record& record);
   Status push(Peer& peer, const Record& record, bool& is_held);
   Status install(Peer& peer, const Record& record, bool& is_held);
-  Status pull_range(Line& line, const Record& record);
-  Status pull_rows(Line& line, const Record& record);
-  Status locate(Line& line, const Record& record);
+  Status pull_range(Connection& connection, const Record& record);
+  Status pull_rows(Connection& connection, const Record& record);
+  Status locate(Connection& connection, const Record& record);
   Result<ServerTable*> table_of(const Record& record, TableKind kind);
 
   State state_;
-  ServerLines servers_;
+  ServerConnections servers_;
   Installs installs_;
   Pushes pushes_;
   std::vector<Peer> peers_;

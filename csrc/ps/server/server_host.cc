@@ -9,8 +9,8 @@
 namespace rdmacoll::ps {
 namespace {
 
-// How often it looks, whether or not something comes, for lines that have failed and for signals,
-// and says how it stands.
+// How often it looks, whether or not something comes, for connections that have failed and for
+// signals, and says how it stands.
 constexpr int64_t kLookMs = 20;
 constexpr int64_t kLookNs = kLookMs * 1'000'000;
 constexpr int64_t kMeetMs = 10'000;
@@ -48,20 +48,20 @@ Status ServerHost::hear(int64_t timeout_ms, const InterruptCheck& interrupt) {
   auto heard = hear_call({remote_, kMeetMs, interrupt});
   if (!heard.ok()) return heard.status();
   order([this, heard = heard.take()] {
-    server_.add(heard.line, heard.from);
-    lines_.push_back(heard.line);
+    server_.add(heard.connection, heard.from);
+    connections_.push_back(heard.connection);
   });
   return Status();
 }
 
 Status ServerHost::call(ServerId server, const std::string& address, int64_t timeout_ms,
                         const InterruptCheck& interrupt) {
-  auto line = call_server({remote_, timeout_ms, interrupt}, {own_address_, me_}, address,
-                          "server " + std::to_string(server));
-  if (!line.ok()) return line.status();
-  order([this, server, line = line.take()] {
-    server_.add_backup(server, line);
-    lines_.push_back(line);
+  auto connection = call_server({remote_, timeout_ms, interrupt}, {own_address_, me_}, address,
+                                "server " + std::to_string(server));
+  if (!connection.ok()) return connection.status();
+  order([this, server, connection = connection.take()] {
+    server_.add_backup(server, connection);
+    connections_.push_back(connection);
   });
   return Status();
 }
@@ -112,7 +112,7 @@ Status ServerHost::look_about(const InterruptCheck& interrupt) {
   if (now_ns < look_again_ns_) return Status();
   look_again_ns_ = now_ns + kLookNs;
   tell();
-  std::erase_if(lines_, [](const auto& line) { return !line->failure().ok(); });
+  std::erase_if(connections_, [](const auto& connection) { return !connection->failure().ok(); });
   return interrupt ? interrupt() : Status();
 }
 
@@ -126,10 +126,11 @@ Status ServerHost::serve(const InterruptCheck& interrupt) {
     if (take_orders() | server_.turn()) continue;
     RDMACOLL_RETURN_IF_ERROR(look_about(interrupt));
     const WorkPtr news = remote_.watch(
-        [remote = &remote_, told = told_, lines = lines_] {
+        [remote = &remote_, told = told_, connections = connections_] {
           return told->is_stopped.load() || told->has_orders.load() ||
                  (has_calls(*remote) && !told->has_calls.load()) ||
-                 std::ranges::any_of(lines, [](const auto& line) { return line->has_news(); });
+                 std::ranges::any_of(connections,
+                                     [](const auto& connection) { return connection->has_news(); });
         },
         "", kLookMs);
     const Status waited = remote_.wait(*news, -1, interrupt);

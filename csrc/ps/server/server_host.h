@@ -14,7 +14,7 @@
 
 #include "csrc/ps/server/remote_shard_memory.h"
 #include "csrc/ps/server/server.h"
-#include "csrc/ps/wire/ring_line.h"
+#include "csrc/ps/wire/ring_connection.h"
 #include "csrc/remote/remote.h"
 
 namespace rdmacoll::ps {
@@ -77,7 +77,7 @@ class ServerHost {
 
   RemoteShardMemory memory_;  // serve()'s, and what follows
   Server server_;
-  std::vector<std::shared_ptr<RingLine>> lines_;
+  std::vector<std::shared_ptr<RingConnection>> connections_;
   int64_t look_again_ns_ = 0;
 };
 

@@ -21,7 +21,7 @@ uint64_t reserved_for(uint64_t answer_bytes) {
 
 std::byte* Calls::room(uint64_t body_bytes, uint64_t answer_bytes) {
   if (reserved_ + reserved_for(answer_bytes) > kMostAnswerBytes) return nullptr;
-  return body_ = line_->room(body_bytes);
+  return body_ = connection_->room(body_bytes);
 }
 
 void Calls::make(RecordHead head, Call call) {
@@ -29,22 +29,22 @@ void Calls::make(RecordHead head, Call call) {
   Open open{std::move(call)};
   open.reserved = reserved_for(open.call.answer_bytes);
   open.body = {body_, head.bytes};
-  open.record = line_->send(head);
+  open.record = connection_->send(head);
   reserved_ += open.reserved;
   open_.emplace(head.number, std::move(open));
-  line_->keep(open_.begin()->second.record);
+  connection_->keep(open_.begin()->second.record);
 }
 
 bool Calls::take_answers() {
   Record record;
   bool had_any = false;
-  while (line_->take(record)) {
+  while (connection_->take(record)) {
     had_any = true;
     const auto found = open_.find(record.head.number);
     if (found != open_.end()) end(record.head.number, outcome(record, found->second.call));
-    line_->give_back(record);
+    connection_->give_back(record);
   }
-  const Status failure = line_->failure();
+  const Status failure = connection_->failure();
   while (!failure.ok() && !open_.empty()) {
     had_any = true;
     end(open_.begin()->first, failure);
@@ -82,7 +82,7 @@ void Calls::end(uint64_t number, const Status& how) {
   const Open& open = node.mapped();
   reserved_ -= open.reserved;
   open.call.ended(how, open.body);
-  line_->keep(open_.empty() ? UINT64_MAX : open_.begin()->second.record);
+  connection_->keep(open_.empty() ? UINT64_MAX : open_.begin()->second.record);
 }
 
 }  // namespace rdmacoll::ps

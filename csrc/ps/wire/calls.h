@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/connection.h"
 
 namespace rdmacoll::ps {
 
@@ -29,11 +29,11 @@ class Calls {
   };
 
   // who: the server, for people.
-  Calls(std::shared_ptr<Line> line, std::string who)
-      : line_(std::move(line)), who_(std::move(who)) {}
+  Calls(std::shared_ptr<Connection> connection, std::string who)
+      : connection_(std::move(connection)), who_(std::move(who)) {}
 
   const std::string& who() const { return who_; }
-  Status failure() const { return line_->failure(); }
+  Status failure() const { return connection_->failure(); }
   size_t open() const { return open_.size(); }
   // Where the body of a call is to be written, which is then made; nullptr: not now.
   std::byte* room(uint64_t body_bytes, uint64_t answer_bytes);
@@ -47,13 +47,13 @@ class Calls {
   struct Open {
     Call call;
     uint64_t reserved = 0;  // bytes
-    uint64_t record = 0;    // the line's
+    uint64_t record = 0;    // the connection's
     std::span<const std::byte> body{};
   };
   Status outcome(const Record& answer, const Call& call) const;
   void end(uint64_t number, const Status& how);
 
-  const std::shared_ptr<Line> line_;
+  const std::shared_ptr<Connection> connection_;
   const std::string who_;
   std::byte* body_ = nullptr;      // of the call for which there was room last
   std::map<uint64_t, Open> open_;  // by number

@@ -41,12 +41,13 @@ Status begin_to_hear(Remote& remote) { return remote.open_mailbox(kCalls); }
 
 bool has_calls(const Remote& remote) { return remote.has_letters(kCalls); }
 
-Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting, const Caller& caller,
-                                              const std::string& address, const std::string& who) {
+Result<std::shared_ptr<RingConnection>> call_server(const Meeting& meeting, const Caller& caller,
+                                                    const std::string& address,
+                                                    const std::string& who) {
   const Deadline deadline = Deadline::after_ms(SteadyClock(), meeting.timeout_ms);
   const std::string ring = new_name();
-  auto line = RingLine::make(meeting.remote, ring);
-  if (!line.ok()) return line.status();
+  auto connection = RingConnection::make(meeting.remote, ring);
+  if (!connection.ok()) return connection.status();
   const std::string text = rdmacoll::encode(TaggedFields{
       {kAddress, caller.address}, {kName, ring}, {kServer, std::to_string(caller.server)}});
   auto letter = meeting.remote.allocate(text.size(), Others::OnlyRead);
@@ -56,9 +57,9 @@ Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting, const Call
                                     meeting.timeout_ms, meeting.interrupt);
   if (!posted.ok()) return posted.status();
   RDMACOLL_RETURN_IF_ERROR(meeting.remote.wait(*posted.value(), -1, meeting.interrupt));
-  RDMACOLL_RETURN_IF_ERROR(
-      line.value()->open(address, who, ring, deadline.left_ms(SteadyClock()), meeting.interrupt));
-  return std::shared_ptr<RingLine>(line.take());
+  RDMACOLL_RETURN_IF_ERROR(connection.value()->open(
+      address, who, ring, deadline.left_ms(SteadyClock()), meeting.interrupt));
+  return std::shared_ptr<RingConnection>(connection.take());
 }
 
 Result<Heard> hear_call(const Meeting& meeting) {
@@ -75,11 +76,11 @@ Result<Heard> hear_call(const Meeting& meeting) {
   if (!server || *server > kNoServer) {
     return Status(StatusCode::InvalidArgument, who + " has called with what makes no sense");
   }
-  auto line = RingLine::make(meeting.remote, ring);
-  if (!line.ok()) return line.status();
-  RDMACOLL_RETURN_IF_ERROR(line.value()->open(field_of(told.value(), kAddress), who, ring,
-                                              meeting.timeout_ms, meeting.interrupt));
-  return Heard{line.take(), static_cast<ServerId>(*server)};
+  auto connection = RingConnection::make(meeting.remote, ring);
+  if (!connection.ok()) return connection.status();
+  RDMACOLL_RETURN_IF_ERROR(connection.value()->open(field_of(told.value(), kAddress), who, ring,
+                                                    meeting.timeout_ms, meeting.interrupt));
+  return Heard{connection.take(), static_cast<ServerId>(*server)};
 }
 
 }  // namespace rdmacoll::ps

@@ -1,6 +1,6 @@
-// meeting: how a worker and a server come to have a line. The worker posts a letter with a name
-// that nobody else has; both expose a ring under that name, and open the other's.
-// Floor: ps/wire. Thread: any.
+// meeting: how a worker and a server come to have a connection. The worker posts a letter with a
+// name that nobody else has; both expose a ring under that name, and open the other's. Floor:
+// ps/wire. Thread: any.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "csrc/ps/table/bucket_map.h"
-#include "csrc/ps/wire/ring_line.h"
+#include "csrc/ps/wire/ring_connection.h"
 
 namespace rdmacoll::ps {
 
@@ -28,11 +28,12 @@ struct Caller {
   std::string address;
   ServerId server = kNoServer;  // kNoServer: a worker
 };
-// A line to the server of an address, which `who` names to people.
-Result<std::shared_ptr<RingLine>> call_server(const Meeting& meeting, const Caller& caller,
-                                              const std::string& address, const std::string& who);
+// A connection to the server of an address, which `who` names to people.
+Result<std::shared_ptr<RingConnection>> call_server(const Meeting& meeting, const Caller& caller,
+                                                    const std::string& address,
+                                                    const std::string& who);
 struct Heard {
-  std::shared_ptr<RingLine> line;
+  std::shared_ptr<RingConnection> connection;
   ServerId from = kNoServer;
 };
 // The next process that has called; Timeout: none has, or it does not answer.

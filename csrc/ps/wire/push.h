@@ -12,7 +12,7 @@
 
 #include "csrc/ps/table/push_as.h"
 #include "csrc/ps/table/table_spec.h"
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/connection.h"
 
 namespace rdmacoll::ps {
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "csrc/base/limits.h"
 #include "csrc/base/status.h"
@@ -17,7 +18,7 @@ namespace rdmacoll::ps {
 
 enum class RecordKind : uint16_t {
   Skip,       // nothing: the rest of the ring is too short for the next one
-  Leave,      // the sender uses the line no more
+  Leave,      // the sender uses the connection no more
   Create,     // a table: its spec -> Done
   Push,       // parts, and what is pushed (push.h) -> Done
   Forward,    // the same, of a primary to a backup -> Done
@@ -50,6 +51,12 @@ struct alignas(kLineBytes) RecordHead {
   uint64_t unused = 0;
 };
 static_assert(sizeof(RecordHead) == kLineBytes);
+
+// What who has sent a record is told that no version of rdmacoll sends.
+inline Status makes_no_sense(const char* what) {
+  return Status(StatusCode::InvalidArgument,
+                std::string(what) + " makes no sense; install the same rdmacoll everywhere");
+}
 
 // What it takes in a ring.
 constexpr uint64_t padded(uint64_t bytes) {

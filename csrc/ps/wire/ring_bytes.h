@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/connection.h"
 
 namespace rdmacoll::ps {
 

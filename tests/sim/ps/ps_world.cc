@@ -20,16 +20,16 @@ class PsWorld::Worker final : public Surroundings {
     return world_.is_over_ ? Status(StatusCode::Interrupted, "the world has ended") : Status();
   }
   Result<BucketMap> newest_map() override { return world_.map_; }
-  std::shared_ptr<Line> reach(ServerId server, const Limit&) override {
+  std::shared_ptr<Connection> reach(ServerId server, const Limit&) override {
     if (reached_.contains(server) || !world_.is_alive(server)) return nullptr;
     return call(server);
   }
 
   // It was started again.
   void forget(ServerId server) { reached_.erase(server); }
-  std::shared_ptr<Line> call(ServerId server) {
+  std::shared_ptr<Connection> call(ServerId server) {
     reached_.insert(server);
-    Connection& made = world_.connect(std::nullopt, server);
+    Wire& made = world_.connect(std::nullopt, server);
     world_.hosts_[server].server->add(made.link.far);
     return made.link.near;
   }
@@ -67,7 +67,7 @@ void PsWorld::start(ServerId server) {
 }
 
 void PsWorld::connect_servers(ServerId from, ServerId to) {
-  Connection& made = connect(from, to);
+  Wire& made = connect(from, to);
   hosts_[from].server->add_backup(to, made.link.near);
   hosts_[to].server->add(made.link.far, from);
 }
@@ -86,9 +86,9 @@ bool PsWorld::is_whole() const {
 
 PsWorld::~PsWorld() { is_over_ = true; }
 
-PsWorld::Connection& PsWorld::connect(std::optional<ServerId> from, ServerId to) {
-  connections_.push_back(std::make_unique<Connection>());
-  Connection& made = *connections_.back();
+PsWorld::Wire& PsWorld::connect(std::optional<ServerId> from, ServerId to) {
+  links_.push_back(std::make_unique<Wire>());
+  Wire& made = *links_.back();
   made.from = from;
   made.to = to;
   made.link.there->most = 2 + draw(6);  // answers have room, as who asks reserves it
@@ -128,7 +128,7 @@ void PsWorld::step() {
     case 4:
       return clock_.advance(static_cast<int64_t>(draw(4'000'000)));
     default:
-      return turn_line();
+      return turn_link();
   }
 }
 
@@ -158,8 +158,8 @@ void PsWorld::turn_control() {
   host.wish.reset();
 }
 
-void PsWorld::turn_line() {
-  Connection& one = *connections_[draw(connections_.size())];
+void PsWorld::turn_link() {
+  Wire& one = *links_[draw(links_.size())];
   if (one.near_fails && draw(8) == 0) {
     one.near_fails = false;
     one.link.near->fail();
@@ -173,7 +173,7 @@ void PsWorld::turn_line() {
 }
 
 // Of what is under way some comes. An end that is lost hears of nothing any more.
-void PsWorld::lose(Connection& connection, bool near_is_lost, bool far_is_lost) {
+void PsWorld::lose(Wire& connection, bool near_is_lost, bool far_is_lost) {
   for (Pipe* pipe : {connection.link.there.get(), connection.link.back.get()}) {
     for (uint64_t left = draw(pipe->under_way.size() + 1); left > 0; --left) pipe->deliver();
     for (auto& lost : pipe->under_way) pipe->lost.push_back(std::move(lost));
@@ -185,7 +185,7 @@ void PsWorld::lose(Connection& connection, bool near_is_lost, bool far_is_lost) 
 }
 
 void PsWorld::kill(ServerId server) {
-  for (const auto& one : connections_) {
+  for (const auto& one : links_) {
     if (one->from == server) lose(*one, true, false);
     if (one->to == server) lose(*one, false, true);
   }
@@ -194,7 +194,7 @@ void PsWorld::kill(ServerId server) {
 
 void PsWorld::cut_off(ServerId server) {
   hosts_[server].is_cut_off = true;
-  for (const auto& one : connections_) {
+  for (const auto& one : links_) {
     const bool is_its = one->from == server || one->to == server;
     const bool of_a_worker = !one->from.has_value();
     if (is_its && (!of_a_worker || draw(2) == 0)) lose(*one, false, false);

@@ -1,5 +1,5 @@
-// PsWorld: servers and workers of a job, on lines and by a clock that a seed drives: what comes
-// when, who runs when, and who is lost. Floor: tests. Thread: one at a time.
+// PsWorld: servers and workers of a job, on connections and by a clock that a seed drives: what
+// comes when, who runs when, and who is lost. Floor: tests. Thread: one at a time.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 #include "csrc/ps/client/client.h"
 #include "csrc/ps/server/server.h"
 #include "tests/sim/ps/fiber.h"
-#include "tests/sim/ps/sim_line.h"
+#include "tests/sim/ps/sim_connection.h"
 
 namespace rdmacoll::ps {
 
@@ -84,7 +84,7 @@ class PsWorld {
     std::optional<std::pair<BucketMap, int64_t>> read{};
     std::optional<std::pair<uint64_t, BucketMap>> wish{};  // of which version it is the next
   };
-  struct Connection {
+  struct Wire {
     SimLink link{};
     std::optional<ServerId> from{};  // nullopt: a worker
     ServerId to = kNoServer;
@@ -94,18 +94,18 @@ class PsWorld {
   class Worker;
   void start(ServerId server);
   void connect_servers(ServerId from, ServerId to);
-  Connection& connect(std::optional<ServerId> from, ServerId to);
-  void lose(Connection& connection, bool near_is_lost, bool far_is_lost);
+  Wire& connect(std::optional<ServerId> from, ServerId to);
+  void lose(Wire& connection, bool near_is_lost, bool far_is_lost);
   void turn_server();
   void turn_control();
-  void turn_line();
+  void turn_link();
 
   const Plan plan_;
   std::mt19937_64 random_;
   SimClock clock_;
   BucketMap map_;  // the Store's
   std::vector<Host> hosts_;
-  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<Wire>> links_;
   std::vector<std::unique_ptr<Worker>> workers_;
   uint64_t steps_ = 0;
   bool is_over_ = false;  // who waits is interrupted

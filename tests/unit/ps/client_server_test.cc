@@ -11,7 +11,7 @@
 #include "csrc/ps/client/client.h"
 #include "csrc/ps/server/server.h"
 #include "csrc/ps/table/initial_values.h"
-#include "tests/unit/ps/near_lines.h"
+#include "tests/unit/ps/near_connections.h"
 
 namespace rdmacoll::ps {
 namespace {
@@ -39,7 +39,7 @@ class Job final : public Surroundings {
       : map_(BucketMap::spread(servers, replicas)) {
     client_ = std::make_unique<Client>(1, map_, *this);
     for (uint32_t i = 0; i < servers; ++i) {
-      auto [ours, theirs] = near_lines();
+      auto [ours, theirs] = near_connections();
       client_->add_server(static_cast<ServerId>(i), ours);
       ours_.push_back(ours);
       servers_.push_back(
@@ -49,7 +49,7 @@ class Job final : public Surroundings {
     for (uint32_t i = 0; i < servers; ++i) {
       for (uint32_t j = 0; j < servers; ++j) {
         if (i == j) continue;
-        auto [from, to] = near_lines();
+        auto [from, to] = near_connections();
         servers_[i]->add_backup(static_cast<ServerId>(j), from);
         servers_[j]->add(to, static_cast<ServerId>(i));
         between_.push_back({{i, j}, {from, to}});
@@ -68,15 +68,15 @@ class Job final : public Surroundings {
     return Status();
   }
   Result<BucketMap> newest_map() override { return map_; }
-  std::shared_ptr<Line> reach(ServerId, const Limit&) override { return nullptr; }
+  std::shared_ptr<Connection> reach(ServerId, const Limit&) override { return nullptr; }
 
   void kill(uint32_t server) {
     servers_[server] = nullptr;
     ours_[server]->fail();
-    for (const auto& [who, lines] : between_) {
+    for (const auto& [who, connections] : between_) {
       if (who.first != server && who.second != server) continue;
-      lines.first->fail();
-      lines.second->fail();
+      connections.first->fail();
+      connections.second->fail();
     }
   }
   Client& client() { return *client_; }
@@ -92,8 +92,8 @@ class Job final : public Surroundings {
   HeapMemory memory_;
   BucketMap map_;
   std::vector<std::unique_ptr<Server>> servers_;
-  std::vector<std::shared_ptr<NearLine>> ours_;
-  using Pair = std::pair<std::shared_ptr<NearLine>, std::shared_ptr<NearLine>>;
+  std::vector<std::shared_ptr<NearConnection>> ours_;
+  using Pair = std::pair<std::shared_ptr<NearConnection>, std::shared_ptr<NearConnection>>;
   std::vector<std::pair<std::pair<uint32_t, uint32_t>, Pair>> between_;
   std::unique_ptr<Client> client_;
 };

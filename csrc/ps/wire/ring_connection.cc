@@ -1,5 +1,5 @@
-// RingLine. Floor: ps/wire. Thread: one.
-#include "csrc/ps/wire/ring_line.h"
+// RingConnection. Floor: ps/wire. Thread: one.
+#include "csrc/ps/wire/ring_connection.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,34 +9,36 @@
 namespace rdmacoll::ps {
 namespace {
 
-// Nobody waits for what is written as long as that; but a write that fails ends the line.
+// Nobody waits for what is written as long as that; but a write that fails ends the connection.
 constexpr int64_t kWriteMs = 600'000;
 constexpr int64_t kRevokeMs = 1'000;
 
 }  // namespace
 
-Result<std::unique_ptr<RingLine>> RingLine::make(Remote& remote, const std::string& name) {
+Result<std::unique_ptr<RingConnection>> RingConnection::make(Remote& remote,
+                                                             const std::string& name) {
   auto ring = remote.allocate(kRingBytes, Others::Write);
   if (!ring.ok()) return ring.status();
   RDMACOLL_RETURN_IF_ERROR(
       remote.expose({.name = name, .bytes = kRingBytes, .is_writable = true}, ring.value(), 0));
-  return std::unique_ptr<RingLine>(new RingLine(remote, name, ring.take()));
+  return std::unique_ptr<RingConnection>(new RingConnection(remote, name, ring.take()));
 }
 
-RingLine::RingLine(Remote& remote, std::string name, RemoteMemoryPtr ring)
+RingConnection::RingConnection(Remote& remote, std::string name, RemoteMemoryPtr ring)
     : remote_(remote),
       name_(std::move(name)),
       ring_(std::move(ring)),
       exposed_(remote.exposed(name_)) {}
 
-RingLine::~RingLine() {
+RingConnection::~RingConnection() {
   use_.reset();
   if (theirs_ != nullptr) remote_.close(theirs_);
   static_cast<void>(remote_.revoke(name_, kRevokeMs, {}));
 }
 
-Status RingLine::open(const std::string& address, const std::string& who, const std::string& ring,
-                      int64_t timeout_ms, const InterruptCheck& interrupt) {
+Status RingConnection::open(const std::string& address, const std::string& who,
+                            const std::string& ring, int64_t timeout_ms,
+                            const InterruptCheck& interrupt) {
   auto theirs = remote_.open(address, who, ring, timeout_ms, interrupt);
   if (!theirs.ok()) return theirs.status();
   theirs_ = theirs.take();
@@ -53,21 +55,21 @@ Status RingLine::open(const std::string& address, const std::string& who, const 
   return Status();
 }
 
-void RingLine::fail(const std::string& why) {
+void RingConnection::fail(const std::string& why) {
   if (!failed_.ok()) return;
   failed_ = Status(StatusCode::PeerFailed, theirs_->who + " " + why);
 }
 
-Status RingLine::failure() const { return failed_.ok() ? theirs_->failure() : failed_; }
+Status RingConnection::failure() const { return failed_.ok() ? theirs_->failure() : failed_; }
 
 // --- what comes ----------------------------------------------------------------------------------
 
-bool RingLine::has_news() const {
+bool RingConnection::has_news() const {
   return exposed_->notified() * kLineBytes > read_.load(std::memory_order_relaxed) ||
          !theirs_->failure().ok();
 }
 
-bool RingLine::take(Record& record) {
+bool RingConnection::take(Record& record) {
   const uint64_t come = exposed_->notified() * kLineBytes;
   uint64_t read = read_.load(std::memory_order_relaxed);
   while (read < come && failed_.ok()) {
@@ -96,7 +98,7 @@ bool RingLine::take(Record& record) {
   return false;
 }
 
-void RingLine::give_back(const Record& record) {
+void RingConnection::give_back(const Record& record) {
   for (Taken& taken : taken_) {
     if (taken.end == record.end) taken.is_given_back = true;
   }
@@ -108,14 +110,14 @@ void RingLine::give_back(const Record& record) {
 
 // --- what goes -----------------------------------------------------------------------------------
 
-std::byte* RingLine::at(uint64_t position) const {
+std::byte* RingConnection::at(uint64_t position) const {
   std::byte* const ring =
       stage_ != nullptr ? stage_->data() : use_->memory->region.base + theirs_->as.offset;
   return ring + position % kRingBytes;
 }
 
 // A record lies in one piece: where the end of the ring is too near it begins at the beginning.
-std::byte* RingLine::room(uint64_t body_bytes) {
+std::byte* RingConnection::room(uint64_t body_bytes) {
   while (!writes_.empty() && writes_.front()->done()) {
     const Status status = writes_.front()->status();
     writes_.pop_front();
@@ -135,7 +137,7 @@ std::byte* RingLine::room(uint64_t body_bytes) {
   return at(written_) + kLineBytes;
 }
 
-uint64_t RingLine::send(const RecordHead& head) {
+uint64_t RingConnection::send(const RecordHead& head) {
   const uint64_t from = written_;
   RecordHead said = head;
   said.freed = freed_;
@@ -145,7 +147,7 @@ uint64_t RingLine::send(const RecordHead& head) {
 }
 
 // So many bytes more can be read there.
-void RingLine::publish(uint64_t bytes) {
+void RingConnection::publish(uint64_t bytes) {
   const uint64_t from = written_;
   written_ += bytes;
   const uint64_t notify = written_ / kLineBytes;

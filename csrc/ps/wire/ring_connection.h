@@ -1,7 +1,7 @@
-// RingLine: a line of two rings of memory. Each process has one, which the other writes: a record,
-// then a notification of how far it has written; nobody answers that. The reader says in its own
-// records how far it has read. Where the other's memory is mapped, a record is written right there.
-// Floor: ps/wire. Thread: one; what makes it, any.
+// RingConnection: a connection of two rings of memory. Each process has one, which the other
+// writes: a record, then a notification of how far it has written; nobody answers that. The reader
+// says in its own records how far it has read. Where the other's memory is mapped, a record is
+// written right there. Floor: ps/wire. Thread: one; what makes it, any.
 #pragma once
 
 #include <atomic>
@@ -10,19 +10,20 @@
 #include <memory>
 #include <string>
 
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/connection.h"
 #include "csrc/ps/wire/ring_bytes.h"
 #include "csrc/remote/remote.h"
 
 namespace rdmacoll::ps {
 
-class RingLine final : public Line {
+class RingConnection final : public Connection {
  public:
   // This process's side, which the other has not opened yet. name: of the ring, in all the process.
-  static Result<std::unique_ptr<RingLine>> make(Remote& remote, const std::string& name);
-  ~RingLine() override;
+  static Result<std::unique_ptr<RingConnection>> make(Remote& remote, const std::string& name);
+  ~RingConnection() override;
 
-  // Opens the ring of the process of an address, of this name there. Then the line can be used.
+  // Opens the ring of the process of an address, of this name there. Then the connection can be
+  // used.
   Status open(const std::string& address, const std::string& who, const std::string& ring,
               int64_t timeout_ms, const InterruptCheck& interrupt);
 
@@ -41,7 +42,7 @@ class RingLine final : public Line {
     uint64_t end = 0;
     bool is_given_back = false;
   };
-  RingLine(Remote& remote, std::string name, RemoteMemoryPtr ring);
+  RingConnection(Remote& remote, std::string name, RemoteMemoryPtr ring);
   std::byte* at(uint64_t position) const;
   void publish(uint64_t bytes);
   void fail(const std::string& why);

@@ -1,6 +1,6 @@
-// Line: records to and from one other process, each way in order, as workers and servers see it.
-// RingLine is the product's; tests put their own in its place.
-// Floor: ps/wire. Thread: one.
+// Connection: records to and from one other process, each way in order, as workers and servers see
+// it. RingConnection is the product's; tests put their own in its place. Floor: ps/wire. Thread:
+// one.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@ inline constexpr uint64_t kMostBodyBytes = kShardElements * sizeof(float) + 64 *
 struct Record {
   RecordHead head;
   std::span<const std::byte> body;  // until it is given back
-  uint64_t end = 0;                 // the line's
+  uint64_t end = 0;                 // the connection's
 };
 
 // Of why something failed, as its body says.
 inline constexpr uint64_t kMostReasonBytes = 512;
 
-class Line {
+class Connection {
  public:
-  virtual ~Line() = default;
+  virtual ~Connection() = default;
 
   // Ok, or why nothing comes and goes any more: the other has ended, or said what makes no sense.
   virtual Status failure() const = 0;

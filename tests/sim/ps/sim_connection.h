@@ -1,5 +1,5 @@
-// SimLine: a line whose records come when a seed says so, and of which a process that ends takes
-// some with it. Floor: tests. Thread: one at a time.
+// SimConnection: a connection whose records come when a seed says so, and of which a process that
+// ends takes some with it. Floor: tests. Thread: one at a time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/connection.h"
 
 namespace rdmacoll::ps {
 
@@ -41,9 +41,9 @@ struct Pipe {
   }
 };
 
-class SimLine final : public Line {
+class SimConnection final : public Connection {
  public:
-  SimLine(std::shared_ptr<Pipe> in, std::shared_ptr<Pipe> out)
+  SimConnection(std::shared_ptr<Pipe> in, std::shared_ptr<Pipe> out)
       : in_(std::move(in)), out_(std::move(out)) {}
 
   // This end hears that the other has ended, or cannot be reached.
@@ -89,8 +89,8 @@ class SimLine final : public Line {
 struct SimLink {
   std::shared_ptr<Pipe> there = std::make_shared<Pipe>();
   std::shared_ptr<Pipe> back = std::make_shared<Pipe>();
-  std::shared_ptr<SimLine> near = std::make_shared<SimLine>(back, there);
-  std::shared_ptr<SimLine> far = std::make_shared<SimLine>(there, back);
+  std::shared_ptr<SimConnection> near = std::make_shared<SimConnection>(back, there);
+  std::shared_ptr<SimConnection> far = std::make_shared<SimConnection>(there, back);
 };
 
 }  // namespace rdmacoll::ps

@@ -1,4 +1,4 @@
-// Lines between workers and servers of one thread: what one sends the other takes at once.
+// Connections between workers and servers of one thread: what one sends the other takes at once.
 // Floor: tests. Thread: one.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "csrc/ps/wire/line.h"
+#include "csrc/ps/wire/connection.h"
 #include "csrc/ps/wire/ring_bytes.h"
 
 namespace rdmacoll::ps {
@@ -27,9 +27,9 @@ struct Way {
   std::map<uint64_t, std::vector<std::byte>> kept{};  // given back, and not to be written over
 };
 
-class NearLine final : public Line {
+class NearConnection final : public Connection {
  public:
-  NearLine(std::shared_ptr<Way> in, std::shared_ptr<Way> out)
+  NearConnection(std::shared_ptr<Way> in, std::shared_ptr<Way> out)
       : in_(std::move(in)), out_(std::move(out)) {}
 
   void fail() { failed_ = Status(StatusCode::PeerFailed, "the other has ended"); }
@@ -46,7 +46,8 @@ class NearLine final : public Line {
     return false;
   }
   void give_back(const Record& record) override {
-    ASSERT_EQ(record.end, in_->first) << "given back out of turn, which these lines do not take";
+    ASSERT_EQ(record.end, in_->first)
+        << "given back out of turn, which these connections do not take";
     in_->bytes -= kLineBytes + padded(record.body.size());
     in_->kept.emplace(in_->first, std::move(in_->sent.front().body));
     in_->sent.pop_front();
@@ -76,10 +77,12 @@ class NearLine final : public Line {
   Status failed_;
 };
 
-inline std::pair<std::shared_ptr<NearLine>, std::shared_ptr<NearLine>> near_lines() {
+inline std::pair<std::shared_ptr<NearConnection>, std::shared_ptr<NearConnection>>
+near_connections() {
   const auto there = std::make_shared<Way>();
   const auto back = std::make_shared<Way>();
-  return {std::make_shared<NearLine>(back, there), std::make_shared<NearLine>(there, back)};
+  return {std::make_shared<NearConnection>(back, there),
+          std::make_shared<NearConnection>(there, back)};
 }
 
 }  // namespace rdmacoll::ps
