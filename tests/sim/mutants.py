@@ -33,6 +33,7 @@ RUNS = (
     ("NotifiedWrites.*", 200),
     ("Updates.*", 200),
     ("Sessions.*", 200),
+    ("ParameterServer.*", 300),
     ("Simulation.Random*", 400),
     ("Hosts.*", 400),
     ("DirectPlacement.*", 2000),

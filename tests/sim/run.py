@@ -25,11 +25,13 @@ from parts import Part, part
 CHUNK_SEEDS = 250
 CHUNK_LIMIT_S = 900  # of one process; its own bounds are in virtual time
 SUMMARY = re.compile(
-    r"^((?:scripts|soaks|streams|faults|placements|mismatches|shrinkings|standstills)"
+    r"^((?:scripts|soaks|streams|faults|placements|mismatches|shrinkings|standstills|servers)"
     r"(?: on hosts)?): (.*)$",
     re.MULTILINE,
 )
-TESTS = "Simulation.*:Streams.*:DirectPlacement.*:Shrinking.*:Standstills.*:Hosts.*"
+TESTS = (
+    "Simulation.*:Streams.*:DirectPlacement.*:Shrinking.*:Standstills.*:Hosts.*:ParameterServer.*"
+)
 
 
 def run(program: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -15,7 +15,7 @@ constexpr size_t kMostOpen = 4;
 constexpr const char* kInstall = "what is told of a bucket";
 
 std::byte* put(std::byte* to, const void* from, uint64_t bytes) {
-  std::memcpy(to, from, bytes);
+  if (bytes > 0) std::memcpy(to, from, bytes);
   return to + bytes;
 }
 

@@ -33,7 +33,8 @@ bool are_rows(const Push& push) {
 std::optional<Push> read_push(const Record& record, const TableSpec& spec) {
   Push push{.head = record.head};
   const uint64_t parts_bytes = record.head.parts * sizeof(PushPart);
-  if (record.body.size() != parts_bytes + record.head.count * row_bytes(spec) ||
+  if (record.head.parts == 0 ||
+      record.body.size() != parts_bytes + record.head.count * row_bytes(spec) ||
       record.head.code > static_cast<uint16_t>(PushAs::Assigned)) {
     return std::nullopt;
   }

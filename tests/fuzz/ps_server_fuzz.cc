@@ -1,0 +1,151 @@
+// What a worker or another server says to a server of the parameter server: any head and any body,
+// one after the other. It is answered, or refused, or held; nothing else is touched.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/ps/server/server.h"
+#include "csrc/ps/wire/install.h"
+#include "tests/fuzz/target.h"
+
+namespace rdmacoll::fuzz {
+namespace {
+
+using namespace ps;
+
+constexpr uint64_t kMemoryBytes = 64 * 1024;  // of all shards
+
+class Memory final : public ShardMemory {
+ public:
+  Result<Taken> take(uint32_t, uint64_t bytes) override {
+    if (bytes > kMemoryBytes - taken_) return Status(StatusCode::System, "there is no room");
+    std::byte* const data = all_[0].bytes + taken_;
+    taken_ += padded(bytes);
+    return Taken{data, {1, taken_}};
+  }
+
+ private:
+  struct alignas(kLineBytes) CacheLine {
+    std::byte bytes[kLineBytes]{};
+  };
+  std::vector<CacheLine> all_ = std::vector<CacheLine>(kMemoryBytes / kLineBytes);
+  uint64_t taken_ = 0;
+};
+
+// What is said comes at once; what is answered is only looked at.
+class Said final : public Connection {
+ public:
+  void say(const RecordHead& head, std::string body) {
+    head_ = head;
+    body_ = std::move(body);
+  }
+  Status failure() const override { return left_; }
+  bool take(Record& record) override {
+    if (!head_) return false;
+    record = {*std::exchange(head_, std::nullopt),
+              std::as_bytes(std::span(body_.data(), body_.size()))};
+    return true;
+  }
+  void give_back(const Record&) override {}
+  std::byte* room(uint64_t body_bytes) override {
+    RDMACOLL_CHECK(body_bytes <= kMostBodyBytes);
+    answer_.assign(body_bytes + 1, std::byte());
+    return answer_.data();
+  }
+  uint64_t send(const RecordHead& head) override {
+    RDMACOLL_CHECK(head.bytes < answer_.size());
+    if (head.code != 0) {
+      const auto* const text = reinterpret_cast<const char*>(answer_.data());
+      check_error(Status(static_cast<StatusCode>(head.code), std::string(text, head.bytes)));
+    }
+    return 0;
+  }
+  void keep(uint64_t) override {}
+  void leave() override { left_ = Status(StatusCode::PeerFailed, "has left"); }
+
+ private:
+  std::optional<RecordHead> head_;
+  std::string body_;
+  std::vector<std::byte> answer_;
+  Status left_;
+};
+
+std::string record(RecordHead head, const std::string& body) {
+  head.bytes = static_cast<uint32_t>(body.size());
+  return bytes_of(head) + body;
+}
+
+const TableSpec kDense{.name = "dense",
+                       .elements = 64,
+                       .optimizer = Optimizer{.kind = OptimizerKind::Adam, .lr = 1, .eps = 1}};
+const TableSpec kRows{.name = "rows", .kind = TableKind::Rows, .dim = 2};
+
+std::string push_of(uint32_t bucket, uint32_t rows, const std::string& rest) {
+  return bytes_of(PushPart{.bucket = bucket, .rows = rows, .push = 1}) + rest;
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+  const uint32_t shard_bucket = bucket_of_shard(1, 0);
+  const std::string floats(64 * sizeof(float), '\0');
+  const std::string rows =
+      push_of(bucket_of_row(2, 7), 1, bytes_of(uint64_t{7}) + floats.substr(0, 8));
+  const InstallHead begin{.bucket = shard_bucket};
+  const InstallHead values{.what = InstallHead::What::Values, .bucket = shard_bucket};
+  const InstallHead of_rows{.what = InstallHead::What::Rows, .bucket = 3};
+  return {
+      record({.kind = RecordKind::Create, .table = 3}, encode(kDense)),
+      record({.kind = RecordKind::Push, .table = 1, .parts = 1, .count = 64, .worker = 1},
+             push_of(shard_bucket, 0, floats)),
+      record({.kind = RecordKind::Push, .table = 2, .parts = 1, .count = 1, .worker = 1}, rows),
+      record({.kind = RecordKind::Forward, .table = 2, .parts = 1, .count = 1, .worker = 1}, rows),
+      record({.kind = RecordKind::PullRange, .table = 1, .count = 64}, ""),
+      record({.kind = RecordKind::PullRows, .table = 2, .count = 1}, bytes_of(uint64_t{7})),
+      record({.kind = RecordKind::Locate, .table = 1}, ""),
+      record({.kind = RecordKind::Install}, bytes_of(begin) + bytes_of(InstallPushes{1, 5})),
+      record({.kind = RecordKind::Install, .table = 1}, bytes_of(values) + floats),
+      record({.kind = RecordKind::Install, .table = 2},
+             bytes_of(of_rows) + bytes_of(InstallRow{7, 1}) + floats.substr(0, 8)),
+      record({.kind = RecordKind::Leave}, ""),
+      encode(kDense),
+      encode(kRows),
+      BucketMap::spread(3, 2).encode(),
+  };
+}
+
+void run(const std::string& bytes) {
+  auto spec = parse_table_spec(bytes);
+  if (spec.ok()) {
+    RDMACOLL_CHECK(check(spec.value()).ok());
+  } else {
+    check_error(spec.status());
+  }
+  auto map = BucketMap::parse(bytes);
+  RDMACOLL_CHECK(!map.ok() || map.value().encode() == bytes);
+  if (bytes.size() < sizeof(RecordHead)) return;
+  RecordHead head;
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  if (head.kind > kLastRecordKind) return;  // the ring refuses it
+  const std::string body = bytes.substr(sizeof(head));
+  for (const ServerId from : {kNoServer, ServerId{1}}) {
+    const SteadyClock clock;
+    Memory memory;
+    Server server(0, 2, BucketMap::spread(2, 2), memory, clock);
+    server.adopt(server.map(), clock.now_ns());
+    const auto said = std::make_shared<Said>();
+    server.add(said, from);
+    said->say({.kind = RecordKind::Create, .table = 1}, encode(kDense));
+    server.turn();
+    said->say({.kind = RecordKind::Create, .table = 2}, encode(kRows));
+    server.turn();
+    said->say(head, body);
+    server.turn();
+  }
+}
+
+}  // namespace rdmacoll::fuzz
