@@ -21,18 +21,36 @@ HEAR_S = 0.5  # between looks whether the server has ended
 CALL_TIMEOUT_S = 10.0
 
 
+class Words:
+    """What goes wrong, said once until it goes well again: it is tried again and again."""
+
+    def __init__(self, ended: threading.Event) -> None:
+        self._ended = ended
+        self._said = ""
+
+    def went_well(self) -> None:
+        self._said = ""
+
+    def say(self, text: str) -> None:
+        if text != self._said and not self._ended.is_set():
+            print(f"rdmacoll.ps: {text}", file=sys.stderr)
+        self._said = text
+
+
 def hear(server: _C.PsServer, ended: threading.Event) -> None:
+    words = Words(ended)
     while not ended.is_set():
         try:
             server.hear(HEAR_S)
         except Exception as error:  # one that calls and is wrong, or gone, is no end of the server
-            _say(f"a process that has called could not be met: {error}", ended)
+            words.say(f"a process that has called could not be met: {error}")
 
 
 def call_others(
     server: _C.PsServer, board: Board, others: list[int], ended: threading.Event
 ) -> None:
     """Calls each once for each of its starts."""
+    words = Words(ended)
     called: dict[int, int] = {}
     while not ended.wait(LOOK_S):
         for other in others:
@@ -43,10 +61,11 @@ def call_others(
                 called[other] = found[1]
                 server.call(other, found[0], CALL_TIMEOUT_S)
             except Exception as error:
-                _say(f"server {other} could not be met: {error}", ended)
+                words.say(f"server {other} could not be met: {error}")
 
 
 def keep_map(server: _C.PsServer, board: Board, ended: threading.Event) -> None:
+    words = Words(ended)
     while not ended.wait(LOOK_S):
         try:
             known_ns = server.now_ns()
@@ -54,10 +73,6 @@ def keep_map(server: _C.PsServer, board: Board, ended: threading.Event) -> None:
             wish = server.wish()
             if wish is not None:
                 server.adopt(board.change_map(*wish), known_ns)
+            words.went_well()
         except Exception as error:  # the Store may be gone, and the job with it
-            _say(f"the map of buckets is not to be had: {error}", ended)
-
-
-def _say(text: str, ended: threading.Event) -> None:
-    if not ended.is_set():
-        print(f"rdmacoll.ps: {text}", file=sys.stderr)
+            words.say(f"the map of buckets is not to be had: {error}")

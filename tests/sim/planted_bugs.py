@@ -315,8 +315,14 @@ MUTANTS = (
     Mutant(
         "a push is done although its backup is lost and the map does not know",
         PUSHES,
-        "if (state_.map.of(part.bucket).epoch == part.epoch) waits = true;",
-        "if (state_.map.of(part.bucket).epoch == part.epoch) waits = false;",
+        "if (place.epoch == part.epoch || names_it) waits = true;",
+        "if (names_it) waits = true;",
+    ),
+    Mutant(
+        "a push is done although the map names a backup that lacks it",
+        PUSHES,
+        "if (place.epoch == part.epoch || names_it) waits = true;",
+        "if (place.epoch == part.epoch) waits = true;",
     ),
     Mutant(
         "a server that is being told of a bucket is not handed what is pushed to it",

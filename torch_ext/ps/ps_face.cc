@@ -130,6 +130,10 @@ PsClientPtr PsClient::make(RemoteFacePtr face, const std::string& own_address, u
   return std::make_shared<PsClient>(std::move(face), std::move(host));
 }
 
+PsClient::~PsClient() {
+  if (face_->inherited()) static_cast<void>(host_.release());
+}
+
 ps::ClientHost& PsClient::host() const {
   face_->remote();  // throws in a forked child
   return *host_;

@@ -79,6 +79,10 @@ class PsClient : public std::enable_shared_from_this<PsClient> {
                           double timeout_s);
   PsClient(RemoteFacePtr face, std::unique_ptr<ps::ClientHost> host)
       : face_(std::move(face)), host_(std::move(host)) {}
+  // In a forked child the connections are its parent's, and stay as they are.
+  ~PsClient();
+  PsClient(const PsClient&) = delete;
+  PsClient& operator=(const PsClient&) = delete;
 
   // spec: an encoded TableSpec.
   void create(uint32_t table, const std::string& spec, double timeout_s) const;
@@ -102,7 +106,7 @@ class PsClient : public std::enable_shared_from_this<PsClient> {
   std::unique_ptr<PsBatch> start(const at::Tensor& tensor, double timeout_s, Begin begin);
 
   const RemoteFacePtr face_;
-  const std::unique_ptr<ps::ClientHost> host_;
+  std::unique_ptr<ps::ClientHost> host_;
   std::vector<std::pair<ps::BatchPtr, at::Tensor>> kept_;
 };
 

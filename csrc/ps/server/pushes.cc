@@ -80,7 +80,7 @@ bool Pushes::take(const std::shared_ptr<Connection>& connection, Push push) {
   apply(table, push);
   Waiting waiting{.connection = connection, .number = push.head.number};
   for (const auto& [backup, parts] : groups) {
-    Waiting::Handed handed{.answer = hand_on(backup, push, parts, table.spec())};
+    Waiting::Handed handed{.to = backup, .answer = hand_on(backup, push, parts, table.spec())};
     for (const uint32_t part : parts) handed.parts.push_back(push.parts[part]);
     waiting.handed.push_back(std::move(handed));
   }
@@ -137,9 +137,10 @@ void Pushes::apply(ServerTable& table, const Push& push) {
 }
 
 // A push whose backup is lost, or refuses it, waits until the map says that the bucket has another
-// backup or none. If it still has this primary, the push is done then: another backup has begun
-// with all that this server has. A server that does not hear of the map any more sends its workers
-// to where that is.
+// backup or none. If it still has this primary, the push is done then: another backup begins with
+// all that this server has. Who was told of the bucket, and is lost, may be named by the next map
+// all the same, and lacks the push. A server that does not hear of the map any more sends its
+// workers to where that is.
 Pushes::Verdict Pushes::verdict(const Waiting& waiting) const {
   const bool is_leased = state_.clock.now_ns() < state_.leased_until_ns;
   bool waits = false;
@@ -151,7 +152,9 @@ Pushes::Verdict Pushes::verdict(const Waiting& waiting) const {
     if (handed.answer->status.ok()) continue;
     for (const PushPart& part : handed.parts) {
       if (!state_.is_primary(part.bucket) || !is_leased) return Verdict::Elsewhere;
-      if (state_.map.of(part.bucket).epoch == part.epoch) waits = true;
+      const BucketMap::Place& place = state_.map.of(part.bucket);
+      const bool names_it = place.backup == handed.to && place.epoch == part.epoch + 1;
+      if (place.epoch == part.epoch || names_it) waits = true;
     }
   }
   return waits ? Verdict::Waits : Verdict::Done;

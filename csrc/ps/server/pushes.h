@@ -43,8 +43,9 @@ class Pushes {
   struct Waiting {
     std::shared_ptr<Connection> connection;
     uint64_t number = 0;
-    // For each backup.
+    // For each backup, or who is to be it.
     struct Handed {
+      ServerId to = kNoServer;
       std::vector<PushPart> parts{};
       AnswerPtr answer{};
     };

@@ -223,6 +223,24 @@ TEST(ParameterServer, ReadsNothingOldOfAServerThatIsCutOff) {
           true);
 }
 
+// Of two servers that do not hear of each other one gives way, or both find another backup; later
+// one more link is lost, of those that have begun anew.
+TEST(ParameterServer, LosesNothingWhereServersDoNotHearOfEachOther) {
+  for_all(
+      [](uint64_t seed) {
+        constexpr uint32_t kServers = 4;
+        uint32_t losses = 0;
+        const auto disturb = [&](PsWorld& world) {
+          if (losses == 2 || world.steps() < 200 || world.draw(600) != 0) return;
+          ++losses;
+          world.cut_link(0, static_cast<ServerId>(losses));
+        };
+        play(seed, {.servers = kServers}, disturb, [&] { return losses < 2; });
+        return losses;
+      },
+      true);
+}
+
 // Each after all is kept twice again. It takes longer than the others.
 TEST(ParameterServer, LosesNothingWithOneServerAfterAnother) {
   for_all(

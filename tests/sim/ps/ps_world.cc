@@ -192,6 +192,14 @@ void PsWorld::kill(ServerId server) {
   hosts_[server].server = nullptr;
 }
 
+void PsWorld::cut_link(ServerId one, ServerId other) {
+  for (const auto& link : links_) {
+    const bool is_theirs =
+        (link->from == one && link->to == other) || (link->from == other && link->to == one);
+    if (is_theirs) lose(*link, false, false);
+  }
+}
+
 void PsWorld::cut_off(ServerId server) {
   hosts_[server].is_cut_off = true;
   for (const auto& one : links_) {

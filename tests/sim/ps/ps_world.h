@@ -67,6 +67,8 @@ class PsWorld {
   void kill(ServerId server);
   // The server runs, and hears of some workers alone: neither of the map nor of other servers.
   void cut_off(ServerId server);
+  // These two servers run, and do not hear of each other any more.
+  void cut_link(ServerId one, ServerId other);
   // One that has ended runs again, with nothing of what it had.
   void restart(ServerId server);
   // Whether all buckets have a backup.
