@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from parts import Part, part
 
-CHUNK_SEEDS = 250
+CHUNK_SEEDS = 125
 CHUNK_LIMIT_S = 900  # of one process; its own bounds are in virtual time
 SUMMARY = re.compile(
     r"^((?:scripts|soaks|streams|faults|placements|mismatches|shrinkings|standstills|servers)"

@@ -80,6 +80,7 @@ void bind_ps(pybind11::module_& module) {
       .def(py::init<RemoteFacePtr, const std::string&, ps::ServerId, uint32_t, const std::string&,
                     uint64_t>())
       .def("call", &PsServer::call)
+      .def("give_up", &PsServer::give_up)
       .def("wish",
            [](const PsServer& self) -> std::optional<std::pair<py::bytes, py::bytes>> {
              const auto wish = self.wish();

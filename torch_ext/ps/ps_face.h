@@ -32,6 +32,7 @@ class PsServer {
   bool hear(double timeout_s);
   // Calls another server, for what that one is the backup of.
   void call(ps::ServerId server, const std::string& address, double timeout_s);
+  void give_up(ps::ServerId server) { host_->give_up(server); }
   std::optional<ps::ServerHost::Wish> wish() const { return host_->wish(); }
   // known_ns: when the map was asked for, by now_ns().
   void adopt(const std::string& map, int64_t known_ns);

@@ -15,7 +15,9 @@ namespace {
 // What is looked at now and then, though nothing comes: whether servers that were lost are
 // replaced.
 constexpr int64_t kLookMs = 5;
-constexpr int64_t kIdleLookMs = 1'000;
+constexpr int64_t kIdleLookMs = 200;
+// A server that has answered nothing for so long may be stopped.
+constexpr int64_t kSuspectNs = 1'000'000'000;
 
 }  // namespace
 
@@ -33,6 +35,7 @@ void Client::add_server(ServerId server, std::shared_ptr<Connection> connection)
 bool Client::take_answers() {
   bool had_any = false;
   for (auto& [number, server] : servers_) had_any |= server.take_answers();
+  if (had_any) suspect_ns_ = surroundings_.clock().now_ns() + kSuspectNs;
   return had_any;
 }
 
@@ -42,6 +45,7 @@ Status Client::go_on(Lock& lock, const Limit& limit) {
   if (limit.deadline.passed(clock)) {
     return Status(StatusCode::Timeout, "the servers have not answered in time");
   }
+  suspect();
   const int64_t most_ms = redo_.empty() ? kIdleLookMs : kLookMs;
   lock.unlock();
   const Status waited =

@@ -79,6 +79,8 @@ class Client {
   enum class Asked : uint8_t { Yes, NotYet, Never };
   Asked redo(Redo& one, ServerId server, bool knows_map, const Limit& limit);
   bool look_for_map();
+  // Servers that do not answer, and have nothing any more by the newest map, are asked no more.
+  void suspect();
   void give_up(const Redo& one, const std::string& why);
 
   const uint64_t number_;
@@ -90,6 +92,7 @@ class Client {
   std::array<uint64_t, kBuckets> pushes_{};
   std::deque<Redo> redo_;  // those of one bucket in their order
   int64_t look_again_ns_ = 0;
+  int64_t suspect_ns_ = 0;  // when, if nothing is answered until then
 };
 
 }  // namespace rdmacoll::ps

@@ -10,6 +10,9 @@
 namespace rdmacoll::ps {
 namespace {
 
+constexpr int64_t kCallAgainNs = 2'000'000'000;
+constexpr int64_t kCallMs = 2'000;
+
 uint64_t new_worker_number() {
   std::random_device random;
   return (uint64_t{random()} << 32) | random();
@@ -77,17 +80,27 @@ Status ClientHost::wait(int64_t most_ms, const InterruptCheck& interrupt) {
   return waited.code() == StatusCode::Timeout ? Status() : waited;
 }
 
-// One that is lost is reached again only after it was started again.
-std::shared_ptr<Connection> ClientHost::reach(ServerId server, const Limit& limit) {
+// One that was not started again, and whose session has ended, has most likely ended, too. It is
+// called all the same now and then: the network between may be well again.
+Result<std::shared_ptr<Connection>> ClientHost::reach(ServerId server, const Limit& limit) {
   auto entry = directory_->server(server);
-  if (!entry.ok()) return nullptr;
+  if (!entry.ok()) return entry.status();
   {
     const std::lock_guard lock(mutex_);
     const auto known = servers_.find(server);
-    if (known != servers_.end() && known->second.start == entry.value().start) return nullptr;
+    if (known != servers_.end() && known->second.start == entry.value().start) {
+      const int64_t now_ns = clock_.now_ns();
+      int64_t& call_again_ns = known->second.call_again_ns;
+      if (call_again_ns == 0) call_again_ns = now_ns + kCallAgainNs;
+      const Status failure = known->second.connection->failure();
+      if (!failure.ok() && now_ns < call_again_ns) return failure;
+      call_again_ns = now_ns + kCallAgainNs;
+    }
   }
-  auto connection = call(server, entry.value(), limit.deadline.left_ms(clock_), limit.interrupt);
-  return connection.ok() ? connection.take() : nullptr;
+  const int64_t most_ms = std::min(kCallMs, limit.deadline.left_ms(clock_));
+  auto connection = call(server, entry.value(), most_ms, limit.interrupt);
+  if (!connection.ok()) return connection.status();
+  return std::shared_ptr<Connection>(connection.take());
 }
 
 }  // namespace rdmacoll::ps

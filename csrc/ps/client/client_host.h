@@ -47,7 +47,7 @@ class ClientHost final : public Surroundings {
   const Clock& clock() const override { return clock_; }
   Status wait(int64_t most_ms, const InterruptCheck& interrupt) override;
   Result<BucketMap> newest_map() override { return directory_->map(); }
-  std::shared_ptr<Connection> reach(ServerId server, const Limit& limit) override;
+  Result<std::shared_ptr<Connection>> reach(ServerId server, const Limit& limit) override;
 
  private:
   ClientHost(Remote& remote, std::string own_address, std::unique_ptr<Directory> directory)
@@ -55,6 +55,7 @@ class ClientHost final : public Surroundings {
   struct Known {
     std::shared_ptr<RingConnection> connection;
     uint64_t start = 0;
+    int64_t call_again_ns = 0;  // not before, if it is lost
   };
   Result<std::shared_ptr<RingConnection>> call(ServerId server, const Directory::Entry& entry,
                                                int64_t timeout_ms, const InterruptCheck& interrupt);

@@ -11,6 +11,7 @@ namespace rdmacoll::ps {
 namespace {
 
 constexpr int64_t kLookAgainNs = 2'000'000;
+constexpr int64_t kSuspectAgainNs = 200'000'000;
 
 // Whether some of its buckets have no backup.
 bool has_one_server(const Redo& one, const BucketMap& map) {
@@ -32,6 +33,16 @@ void Client::give_up(const Redo& one, const std::string& why) {
   const std::string& table = tables_.at(one.errand.head.table).name;
   one.errand.batch->end_call(
       Status(StatusCode::PeerFailed, "table '" + printable(table) + "': " + why));
+}
+
+void Client::suspect() {
+  const int64_t now_ns = surroundings_.clock().now_ns();
+  if (now_ns < suspect_ns_ || !redo_.empty()) return;
+  suspect_ns_ = now_ns + kSuspectAgainNs;
+  if (!look_for_map()) return;
+  for (auto& [server, calls] : servers_) {
+    if (calls.open() > 0 && !map_.has_primary(server)) calls.give_up();
+  }
 }
 
 bool Client::redo(const Limit& limit) {
@@ -67,14 +78,15 @@ Client::Asked Client::redo(Redo& one, ServerId server, bool knows_map, const Lim
   }
   if (!is_reached(server)) {
     auto connection = surroundings_.reach(server, limit);
-    if (connection == nullptr && knows_map && has_one_server(one, map_)) {
+    const bool has_ended = connection.status().code() == StatusCode::PeerFailed;
+    if (has_ended && knows_map && has_one_server(one, map_)) {
       give_up(one, "server " + std::to_string(server) +
                        " has ended, and no other one has what it had; with replicas=2 one has");
       return Asked::Never;
     }
-    if (connection == nullptr) return Asked::NotYet;
+    if (!connection.ok()) return Asked::NotYet;
     servers_.erase(server);
-    servers_.emplace(server, Calls(std::move(connection), "server " + std::to_string(server)));
+    servers_.emplace(server, Calls(connection.take(), "server " + std::to_string(server)));
   }
   const std::vector<std::byte>& body = one.body;
   const bool is_asked =

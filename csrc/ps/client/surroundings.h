@@ -27,8 +27,9 @@ class Surroundings {
   // Until something has come on a connection, or so many milliseconds have passed, or more.
   virtual Status wait(int64_t most_ms, const InterruptCheck& interrupt) = 0;
   virtual Result<BucketMap> newest_map() = 0;
-  // A new connection to a server; nullptr: there is none now.
-  virtual std::shared_ptr<Connection> reach(ServerId server, const Limit& limit) = 0;
+  // A new connection to a server. PeerFailed: it has ended, as far as is known; another status:
+  // there is none now.
+  virtual Result<std::shared_ptr<Connection>> reach(ServerId server, const Limit& limit) = 0;
 };
 
 }  // namespace rdmacoll::ps

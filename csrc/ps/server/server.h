@@ -38,6 +38,8 @@ class Server {
   void add(std::shared_ptr<Connection> connection, ServerId from = kNoServer);
   // A connection that this server has asked another one for, to do likewise.
   void add_backup(ServerId server, std::shared_ptr<Connection> connection);
+  // The server does not answer: it is as if it had ended, until there is a new connection to it.
+  void give_up(ServerId server) { servers_.give_up(server); }
   // Answers what has come; whether anything had.
   bool turn();
   ServerStats stats() const;

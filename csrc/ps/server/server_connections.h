@@ -24,6 +24,11 @@ class ServerConnections {
     }
     connections_.emplace(server, Calls(std::move(connection), "server " + std::to_string(server)));
   }
+  // It is as if it had ended, until there is a new connection.
+  void give_up(ServerId server) {
+    const auto found = connections_.find(server);
+    if (found != connections_.end()) found->second.give_up();
+  }
   // nullptr: there is none that can be used.
   Calls* find(ServerId server) {
     const auto found = connections_.find(server);

@@ -70,6 +70,10 @@ void ServerHost::adopt(const BucketMap& map, int64_t known_ns) {
   order([this, map, known_ns] { server_.adopt(map, known_ns); });
 }
 
+void ServerHost::give_up(ServerId server) {
+  order([this, server] { server_.give_up(server); });
+}
+
 void ServerHost::stop() {
   told_->is_stopped.store(true);
   order([] {});

@@ -31,6 +31,8 @@ class ServerHost {
   // Calls another server, for what that one is the backup of.
   Status call(ServerId server, const std::string& address, int64_t timeout_ms,
               const InterruptCheck& interrupt);
+  // As of Server.
+  void give_up(ServerId server);
   // Answers all who have called, until stop().
   Status serve(const InterruptCheck& interrupt);
   void stop();

@@ -1,6 +1,7 @@
 // BucketMap. Floor: ps/table. Thread: values.
 #include "csrc/ps/table/bucket_map.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "csrc/base/check.h"
@@ -24,6 +25,10 @@ BucketMap BucketMap::spread(uint32_t servers, uint32_t replicas) {
     place.backup = static_cast<ServerId>((bucket + away) % servers);
   }
   return map;
+}
+
+bool BucketMap::has_primary(ServerId server) const {
+  return std::ranges::any_of(places_, [&](const Place& place) { return place.primary == server; });
 }
 
 BucketMap BucketMap::without(ServerId server) const {

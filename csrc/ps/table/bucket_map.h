@@ -32,6 +32,8 @@ class BucketMap {
 
   uint64_t version() const { return version_; }
   const Place& of(uint32_t bucket) const { return places_[bucket]; }
+  // Whether the server is the primary of a bucket.
+  bool has_primary(ServerId server) const;
   // The map without a server: its backups have what it had, and it backs nobody up.
   BucketMap without(ServerId server) const;
   // Counts the version up.

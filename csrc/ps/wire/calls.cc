@@ -44,7 +44,7 @@ bool Calls::take_answers() {
     if (found != open_.end()) end(record.head.number, outcome(record, found->second.call));
     connection_->give_back(record);
   }
-  const Status failure = connection_->failure();
+  const Status failure = this->failure();
   while (!failure.ok() && !open_.empty()) {
     had_any = true;
     end(open_.begin()->first, failure);
@@ -54,8 +54,8 @@ bool Calls::take_answers() {
 
 void Calls::give_up() {
   take_answers();
-  const Status ended(StatusCode::PeerFailed, who_ + " has ended");
-  while (!open_.empty()) end(open_.begin()->first, ended);
+  given_up_ = Status(StatusCode::PeerFailed, who_ + " does not answer");
+  while (!open_.empty()) end(open_.begin()->first, given_up_);
 }
 
 Status Calls::outcome(const Record& answer, const Call& call) const {

@@ -33,14 +33,15 @@ class Calls {
       : connection_(std::move(connection)), who_(std::move(who)) {}
 
   const std::string& who() const { return who_; }
-  Status failure() const { return connection_->failure(); }
+  // Ok, or why nothing is answered any more.
+  Status failure() const { return given_up_.ok() ? connection_->failure() : given_up_; }
   size_t open() const { return open_.size(); }
   // Where the body of a call is to be written, which is then made; nullptr: not now.
   std::byte* room(uint64_t body_bytes, uint64_t answer_bytes);
   void make(RecordHead head, Call call);
   // Takes the answers that have come; whether any had.
   bool take_answers();
-  // All that is open has failed: the server has ended.
+  // It is not used any more: what is open has failed, as if the server had ended.
   void give_up();
 
  private:
@@ -55,6 +56,7 @@ class Calls {
 
   const std::shared_ptr<Connection> connection_;
   const std::string who_;
+  Status given_up_;
   std::byte* body_ = nullptr;      // of the call for which there was room last
   std::map<uint64_t, Open> open_;  // by number
   uint64_t reserved_ = 0;

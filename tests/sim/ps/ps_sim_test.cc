@@ -241,6 +241,29 @@ TEST(ParameterServer, LosesNothingWhereServersDoNotHearOfEachOther) {
       true);
 }
 
+// A server does nothing for a while, and goes on as if nothing had been.
+TEST(ParameterServer, LosesNothingWithAServerThatIsStopped) {
+  for_all(
+      [](uint64_t seed) -> uint32_t {
+        if (seed % kFewer != 0 && !replays_one_seed()) return 0;
+        std::optional<ServerId> stopped;
+        uint32_t losses = 0;
+        const auto disturb = [&](PsWorld& world) {
+          if (world.steps() < 200 || world.draw(3000) != 0) return;
+          if (stopped) {
+            world.go_on(*std::exchange(stopped, std::nullopt));
+          } else if (losses < kLosses && world.is_whole()) {
+            ++losses;
+            stopped = static_cast<ServerId>(world.draw(3));
+            world.stop(*stopped);
+          }
+        };
+        play(seed, {.servers = 3}, disturb, [&] { return losses < kLosses || stopped; });
+        return losses;
+      },
+      true);
+}
+
 // Each after all is kept twice again. It takes longer than the others.
 TEST(ParameterServer, LosesNothingWithOneServerAfterAnother) {
   for_all(

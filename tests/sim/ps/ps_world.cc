@@ -2,7 +2,6 @@
 #include "tests/sim/ps/ps_world.h"
 
 #include <algorithm>
-#include <set>
 
 namespace rdmacoll::ps {
 
@@ -20,25 +19,26 @@ class PsWorld::Worker final : public Surroundings {
     return world_.is_over_ ? Status(StatusCode::Interrupted, "the world has ended") : Status();
   }
   Result<BucketMap> newest_map() override { return world_.map_; }
-  std::shared_ptr<Connection> reach(ServerId server, const Limit&) override {
-    if (reached_.contains(server) || !world_.is_alive(server)) return nullptr;
+  Result<std::shared_ptr<Connection>> reach(ServerId server, const Limit&) override {
+    const auto known = reached_.find(server);
+    if (known != reached_.end() && !known->second->failure().ok()) return known->second->failure();
+    if (!world_.is_alive(server)) return Status(StatusCode::PeerFailed, "it has ended");
     return call(server);
   }
 
   // It was started again.
   void forget(ServerId server) { reached_.erase(server); }
   std::shared_ptr<Connection> call(ServerId server) {
-    reached_.insert(server);
     Wire& made = world_.connect(std::nullopt, server);
     world_.hosts_[server].server->add(made.link.far);
-    return made.link.near;
+    return reached_[server] = made.link.near;
   }
   Client& client() { return client_; }
   Fiber& fiber() { return fiber_; }
 
  private:
   PsWorld& world_;
-  std::set<ServerId> reached_;
+  std::map<ServerId, std::shared_ptr<Connection>> reached_;
   Client client_;
   Fiber fiber_;
 };
@@ -134,13 +134,16 @@ void PsWorld::step() {
 
 void PsWorld::turn_server() {
   Host& host = hosts_[draw(hosts_.size())];
-  if (host.server != nullptr) host.server->turn();
+  if (host.server != nullptr && !host.is_stopped) host.server->turn();
 }
 
 // What a server does beside: it reads the map, hears of it later, and asks for another one.
 void PsWorld::turn_control() {
   Host& host = hosts_[draw(hosts_.size())];
-  if (host.server == nullptr || host.is_cut_off) return;
+  if (host.server == nullptr || host.is_cut_off || host.is_stopped) return;
+  for (ServerId other = 0; other < hosts_.size(); ++other) {
+    if (hosts_[other].is_stopped && draw(50) == 0) host.server->give_up(other);
+  }
   if (draw(2) == 0) {
     if (!host.read) {
       host.read.emplace(map_, clock_.now_ns());
@@ -190,6 +193,17 @@ void PsWorld::kill(ServerId server) {
     if (one->to == server) lose(*one, false, true);
   }
   hosts_[server].server = nullptr;
+}
+
+void PsWorld::stop(ServerId server) { hosts_[server].is_stopped = true; }
+
+// Others call it again, as they do when they hear of it.
+void PsWorld::go_on(ServerId server) {
+  hosts_[server].is_stopped = false;
+  for (ServerId other = 0; other < hosts_.size(); ++other) {
+    if (other != server && is_alive(other)) connect_servers(other, server);
+  }
+  for (const auto& worker : workers_) worker->forget(server);
 }
 
 void PsWorld::cut_link(ServerId one, ServerId other) {

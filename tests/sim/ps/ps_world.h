@@ -69,6 +69,9 @@ class PsWorld {
   void cut_off(ServerId server);
   // These two servers run, and do not hear of each other any more.
   void cut_link(ServerId one, ServerId other);
+  // The server does nothing for a while, after which the others give it up.
+  void stop(ServerId server);
+  void go_on(ServerId server);
   // One that has ended runs again, with nothing of what it had.
   void restart(ServerId server);
   // Whether all buckets have a backup.
@@ -82,6 +85,7 @@ class PsWorld {
     std::unique_ptr<SimMemory> memory{};
     std::unique_ptr<Server> server{};
     bool is_cut_off = false;
+    bool is_stopped = false;
     // The map that it has read of the Store, and when.
     std::optional<std::pair<BucketMap, int64_t>> read{};
     std::optional<std::pair<uint64_t, BucketMap>> wish{};  // of which version it is the next

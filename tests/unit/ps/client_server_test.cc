@@ -68,7 +68,9 @@ class Job final : public Surroundings {
     return Status();
   }
   Result<BucketMap> newest_map() override { return map_; }
-  std::shared_ptr<Connection> reach(ServerId, const Limit&) override { return nullptr; }
+  Result<std::shared_ptr<Connection>> reach(ServerId, const Limit&) override {
+    return Status(StatusCode::PeerFailed, "it has ended");
+  }
 
   void kill(uint32_t server) {
     servers_[server] = nullptr;
