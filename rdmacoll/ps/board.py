@@ -66,6 +66,12 @@ class Board:
         word = self._words.hear(f"server/{server}")
         return None if word is None else _server_of(word)
 
+    def beat(self, server: int) -> None:
+        self._store.add(f"beats/{server}", 1)
+
+    def beats_of(self, server: int) -> int:
+        return int(self._store.add(f"beats/{server}", 0))
+
     def first_map(self, servers: int, replicas: int) -> bytes:
         """The map of buckets that whoever was first has made; all have the same one."""
         return _decoded(

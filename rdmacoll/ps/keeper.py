@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 LOOK_S = 0.05  # a few looks in a lease (kLeaseNs in csrc/ps/server/state.h)
 HEAR_S = 0.5  # between looks whether the server has ended
 CALL_TIMEOUT_S = 10.0
+BEAT_S = 0.2
+MOST_SILENT = 15  # beats of this server's in which another one shows none
 
 
-class Words:
+class Complaints:
     """What goes wrong, said once until it goes well again: it is tried again and again."""
 
     def __init__(self, ended: threading.Event) -> None:
@@ -38,34 +40,84 @@ class Words:
 
 
 def hear(server: _C.PsServer, ended: threading.Event) -> None:
-    words = Words(ended)
+    complaints = Complaints(ended)
     while not ended.is_set():
         try:
             server.hear(HEAR_S)
         except Exception as error:  # one that calls and is wrong, or gone, is no end of the server
-            words.say(f"a process that has called could not be met: {error}")
+            complaints.say(f"a process that has called could not be met: {error}")
+
+
+class Called:
+    """Which start of each other server was called. What was given up is called again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._starts: dict[int, int] = {}
+
+    def note(self, other: int, start: int) -> bool:
+        """Whether it is to be called."""
+        with self._lock:
+            is_new = self._starts.get(other) != start
+            self._starts[other] = start
+            return is_new
+
+    def forget(self, other: int) -> None:
+        with self._lock:
+            self._starts.pop(other, None)
 
 
 def call_others(
-    server: _C.PsServer, board: Board, others: list[int], ended: threading.Event
+    server: _C.PsServer, board: Board, others: list[int], called: Called, ended: threading.Event
 ) -> None:
     """Calls each once for each of its starts."""
-    words = Words(ended)
-    called: dict[int, int] = {}
+    complaints = Complaints(ended)
     while not ended.wait(LOOK_S):
         for other in others:
             try:
                 found = board.find_server(other)
-                if found is None or called.get(other) == found[1]:
-                    continue
-                called[other] = found[1]
-                server.call(other, found[0], CALL_TIMEOUT_S)
+                if found is not None and called.note(other, found[1]):
+                    server.call(other, found[0], CALL_TIMEOUT_S)
             except Exception as error:
-                words.say(f"server {other} could not be met: {error}")
+                complaints.say(f"server {other} could not be met: {error}")
+
+
+def watch_others(
+    server: _C.PsServer,
+    board: Board,
+    number: int,
+    others: list[int],
+    called: Called,
+    ended: threading.Event,
+) -> None:
+    """Shows that this server runs, and gives up others that do not, until they do again.
+
+    What counts is looks of this server's own: if the Store has stood still, all have.
+    """
+    complaints = Complaints(ended)
+    beats = dict.fromkeys(others, 0)
+    silent = dict.fromkeys(others, 0)
+    while not ended.wait(BEAT_S):
+        try:
+            board.beat(number)
+            for other in others:
+                beat = board.beats_of(other)
+                if beat != beats[other]:
+                    if silent[other] >= MOST_SILENT:
+                        called.forget(other)
+                    beats[other], silent[other] = beat, 0
+                elif beat > 0:
+                    silent[other] += 1
+                    if silent[other] == MOST_SILENT:
+                        complaints.say(f"server {other} does not answer; the others take over from it")
+                        server.give_up(other)
+            complaints.went_well()
+        except Exception as error:
+            complaints.say(f"the job's Store does not answer: {error}")
 
 
 def keep_map(server: _C.PsServer, board: Board, ended: threading.Event) -> None:
-    words = Words(ended)
+    complaints = Complaints(ended)
     while not ended.wait(LOOK_S):
         try:
             known_ns = server.now_ns()
@@ -73,6 +125,6 @@ def keep_map(server: _C.PsServer, board: Board, ended: threading.Event) -> None:
             wish = server.wish()
             if wish is not None:
                 server.adopt(board.change_map(*wish), known_ns)
-            words.went_well()
+            complaints.went_well()
         except Exception as error:  # the Store may be gone, and the job with it
-            words.say(f"the map of buckets is not to be had: {error}")
+            complaints.say(f"the map of buckets is not to be had: {error}")

@@ -16,7 +16,7 @@ import torch.distributed as dist
 from .._extension import extension
 from ..remote.memory.process import backend, face
 from .board import Board
-from .keeper import call_others, hear, keep_map
+from .keeper import Called, call_others, hear, keep_map, watch_others
 
 START_TIMEOUT_S = 300.0
 MEMORY_SHARE = 0.5  # of the host's memory
@@ -40,10 +40,15 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: server.stop())
     ended = threading.Event()
     others = [other for other in range(servers) if other != number]
+    called = Called()
     beside = [
-        threading.Thread(target=hear, args=(server, ended), daemon=True),
-        threading.Thread(target=call_others, args=(server, board, others, ended), daemon=True),
-        threading.Thread(target=keep_map, args=(server, board, ended), daemon=True),
+        threading.Thread(target=function, args=arguments, daemon=True)
+        for function, arguments in (
+            (hear, (server, ended)),
+            (call_others, (server, board, others, called, ended)),
+            (watch_others, (server, board, number, others, called, ended)),
+            (keep_map, (server, board, ended)),
+        )
     ]
     for thread in beside:
         thread.start()

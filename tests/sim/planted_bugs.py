@@ -315,14 +315,14 @@ MUTANTS = (
     Mutant(
         "a push is done although its backup is lost and the map does not know",
         PUSHES,
-        "if (place.epoch == part.epoch || names_it) waits = true;",
-        "if (names_it) waits = true;",
+        "if (place.epoch != part.epoch && !names_it) continue;",
+        "if (!names_it) continue;",
     ),
     Mutant(
         "a push is done although the map names a backup that lacks it",
         PUSHES,
-        "if (place.epoch == part.epoch || names_it) waits = true;",
-        "if (place.epoch == part.epoch) waits = true;",
+        "if (place.epoch != part.epoch && !names_it) continue;",
+        "if (place.epoch != part.epoch) continue;",
     ),
     Mutant(
         "a server that is being told of a bucket is not handed what is pushed to it",

@@ -141,7 +141,7 @@ void Pushes::apply(ServerTable& table, const Push& push) {
 // all that this server has. Who was told of the bucket, and is lost, may be named by the next map
 // all the same, and lacks the push. A server that does not hear of the map any more sends its
 // workers to where that is.
-Pushes::Verdict Pushes::verdict(const Waiting& waiting) const {
+Pushes::Verdict Pushes::verdict(const Waiting& waiting) {
   const bool is_leased = state_.clock.now_ns() < state_.leased_until_ns;
   bool waits = false;
   for (const Waiting::Handed& handed : waiting.handed) {
@@ -154,7 +154,9 @@ Pushes::Verdict Pushes::verdict(const Waiting& waiting) const {
       if (!state_.is_primary(part.bucket) || !is_leased) return Verdict::Elsewhere;
       const BucketMap::Place& place = state_.map.of(part.bucket);
       const bool names_it = place.backup == handed.to && place.epoch == part.epoch + 1;
-      if (place.epoch == part.epoch || names_it) waits = true;
+      if (place.epoch != part.epoch && !names_it) continue;
+      failed_[part.bucket] = place.epoch;
+      waits = true;
     }
   }
   return waits ? Verdict::Waits : Verdict::Done;

@@ -4,9 +4,11 @@
 // Floor: ps/server. Thread: the server's.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,6 +33,11 @@ class Pushes {
   // Tells workers of what is done by now; whether there was any.
   bool settle();
 
+  // Whether who is the bucket's backup, or is to be it, may lack a push: the map has to be another
+  // one, though that server may answer again by now.
+  bool has_failed(uint32_t bucket) const {
+    return failed_[bucket] && *failed_[bucket] == state_.map.of(bucket).epoch;
+  }
   uint64_t count() const { return count_; }
 
  private:
@@ -59,12 +66,13 @@ class Pushes {
   AnswerPtr hand_on(ServerId backup, const Push& push, std::span<const uint32_t> parts,
                     const TableSpec& spec);
   void apply(ServerTable& table, const Push& push);
-  Verdict verdict(const Waiting& waiting) const;
+  Verdict verdict(const Waiting& waiting);
 
   State& state_;
   ServerConnections& servers_;
   const Installs& installs_;
   std::vector<Waiting> waiting_;
+  std::array<std::optional<uint32_t>, kBuckets> failed_{};  // at which epoch
   uint64_t count_ = 0;
 };
 

@@ -72,7 +72,8 @@ std::optional<BucketMap> Server::wish() const {
     const BucketMap::Place& place = state_.map.of(bucket);
     const bool lost_backup = place.primary == state_.me && servers_.is_lost(place.backup);
     const bool lost_primary = place.backup == state_.me && servers_.is_lost(place.primary);
-    if (lost_backup || lost_primary || installs_.has_failed(bucket)) {
+    const bool lacks_a_push = place.primary == state_.me && pushes_.has_failed(bucket);
+    if (lost_backup || lost_primary || lacks_a_push || installs_.has_failed(bucket)) {
       next.set(bucket, state_.me, kNoServer);
     } else if (const ServerId ready = installs_.ready(bucket); ready != kNoServer) {
       next.set(bucket, state_.me, ready);
