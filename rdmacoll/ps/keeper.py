@@ -109,7 +109,7 @@ def watch_others(
                 elif beat > 0:
                     silent[other] += 1
                     if silent[other] == MOST_SILENT:
-                        complaints.say(f"server {other} does not answer; the others take over from it")
+                        complaints.say(f"server {other} does not answer; others take over from it")
                         server.give_up(other)
             complaints.went_well()
         except Exception as error:
