@@ -99,6 +99,7 @@ class KV:
         self._add(name, spec, (dim,))
 
     def _add(self, name: str, spec: _C.PsTableSpec, shape: tuple[int, ...]) -> tuple[Table, bool]:
+        self._worker.check_process()
         encoded = spec.encode()
         table, is_first = self._worker.board.add_table(name, encoded, shape)
         if (table.spec, table.shape) != (encoded, shape):
@@ -130,17 +131,17 @@ class KV:
 
     def pull_async(self, name: str, out: torch.Tensor | None = None) -> Pending:
         """The same; its wait() returns the tensor, which is written until then."""
-        table = self._table(name)
-        into = torch.empty(table.shape) if out is None else out
-        _check_out(into, table.shape, name)
-        return self._pending(self._client.pull(table.number, 0, into, self._timeout), into)
+        into = self._out(name, out)
+        number = self._table(name).number
+        return self._pending(self._client.pull(number, 0, into, self._timeout), into)
 
     def push_pull(
         self, name: str, values: torch.Tensor, out: torch.Tensor | None = None
     ) -> torch.Tensor:
         """push(), then pull()."""
+        into = self._out(name, out)
         pushed = self.push(name, values)
-        pulled = self.pull(name, out)
+        pulled = self.pull(name, into)
         pushed.wait()
         return pulled
 
@@ -191,8 +192,18 @@ class KV:
             raise ValueError(f"name={name!r} is no table of this KV; make it with init() first")
         return self._tables[name]
 
+    def _out(self, name: str, out: torch.Tensor | None) -> torch.Tensor:
+        """Where the whole table goes."""
+        table = self._table(name)
+        into = torch.empty(table.shape) if out is None else out
+        _check_out(into, table.shape, name)
+        return into
+
     def _rows(self, name: str, ids: torch.Tensor | list[int]) -> tuple[Table, torch.Tensor]:
-        given = torch.as_tensor(ids).flatten()
+        try:
+            given = torch.as_tensor(ids).flatten()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"ids make no tensor of int64: {error}; give integers") from None
         is_integer = not given.is_floating_point() and not given.is_complex()
         if len(given) > 0 and (not is_integer or given.dtype is torch.bool):
             raise TypeError(f"ids has dtype {given.dtype}; give integers")
