@@ -68,9 +68,9 @@ class Board:
 
     def first_map(self, servers: int, replicas: int) -> bytes:
         """The map of buckets that whoever was first has made; all have the same one."""
-        return _decoded(self._words.say_first("map", _encoded(
-            extension().ps_spread(servers, replicas)
-        )))
+        return _decoded(
+            self._words.say_first("map", _encoded(extension().ps_spread(servers, replicas)))
+        )
 
     def newest_map(self) -> bytes:
         """Raises LookupError where there is none yet."""
@@ -98,6 +98,10 @@ class Board:
     def table(self, name: str) -> Table | None:
         known = self._words.hear(f"table/{name}")
         return None if known is None else Table.from_word(known)
+
+    def first_word(self, key: str, word: str) -> str:
+        """What the first one that came here with this key has said, the same for all."""
+        return self._words.say_first(f"word/{key}", word)
 
     def say_ready(self, name: str) -> None:
         self._words.say(f"ready/{name}", "")

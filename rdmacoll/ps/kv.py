@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -122,6 +123,22 @@ class KV:
         check_tensor("values", values)
         _check_shape("values", values, table.shape, name)
         return self._pending(self._client.push(table.number, 0, values, False, self._timeout))
+
+    def push_range(self, name: str, first: int, values: torch.Tensor) -> Pending:
+        """The same for the elements from `first` on of the flattened table; values: of one
+        dimension."""
+        table = self._table(name)
+        check_float32("values", values)
+        check_tensor("values", values)
+        if isinstance(first, bool) or not isinstance(first, int):
+            raise TypeError(f"first is a {type(first).__name__}; give an integer")
+        elements = math.prod(table.shape)
+        if values.dim() != 1 or not 0 <= first <= elements - len(values):
+            raise ValueError(
+                f"values has shape {tuple(values.shape)}, and first={first}; give one dimension "
+                f"that ends within the {elements} elements of {name!r}"
+            )
+        return self._pending(self._client.push(table.number, first, values, False, self._timeout))
 
     def pull(self, name: str, out: torch.Tensor | None = None) -> torch.Tensor:
         """The table's values, in `out` (float32, of its shape), or in a new tensor."""

@@ -26,7 +26,7 @@ def main() -> None:
     dist.init_process_group("rdma", timeout=datetime.timedelta(seconds=TIMEOUT_S))
     module = importlib.import_module(sys.argv[1])
     ends: dict[str, str] = {}
-    for name, case in vars(module).items():
+    for name, case in list(vars(module).items()):
         if not name.startswith("case_"):
             continue
         dist.barrier()
