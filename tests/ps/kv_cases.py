@@ -73,6 +73,22 @@ def case_a_worker_pulls_what_it_has_pushed(kv: ps.KV) -> None:
     assert torch.equal(kv.push_pull(own, torch.ones(2, SHARD)), -torch.ones(2, SHARD))
 
 
+def case_ranges(kv: ps.KV) -> None:
+    own, shape = f"ranges {dist.get_rank()}", (2, SHARD)
+    kv.init(own, torch.zeros(shape), optimizer=ps.SGD(lr=1.0))
+    wanted = torch.zeros(2 * SHARD)
+    for first, end in (
+        (0, 3),
+        (SHARD - 2, SHARD + 2),
+        (7, 7),
+        (5, 2 * SHARD),
+        (2 * SHARD, 2 * SHARD),
+    ):
+        kv.push_range(own, first, torch.full((end - first,), float(end)))
+        wanted[first:end] -= end
+    assert torch.equal(kv.pull(own).flatten(), wanted)
+
+
 def case_pulls_side_by_side(kv: ps.KV) -> None:
     shapes = [(SHARD + 1,), (5,), (2, SHARD)]
     for number, shape in enumerate(shapes):

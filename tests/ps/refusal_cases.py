@@ -46,6 +46,16 @@ def case_values(kv: ps.KV) -> None:
             (ValueError, "meta", partial(call, torch.ones(2, 3, device="meta"))),
             (ValueError, "sparse", partial(call, torch.ones(2, 3).to_sparse())),
         )
+    two = torch.ones(2)
+    not_a_number: Any = 1.0
+    check(
+        (ValueError, r"first=5; .* the 6 elements of 'w'", lambda: kv.push_range("w", 5, two)),
+        (ValueError, "first=-1", lambda: kv.push_range("w", -1, two)),
+        (ValueError, r"shape \(1, 2\)", lambda: kv.push_range("w", 0, two[None])),
+        (TypeError, "first is a float", lambda: kv.push_range("w", not_a_number, two)),
+        (TypeError, "float64", lambda: kv.push_range("w", 0, two.double())),
+        (ValueError, "is no table", lambda: kv.push_range("no", 0, two)),
+    )
     dist.barrier()
     assert torch.equal(kv.pull("w"), torch.zeros(2, 3))
 
