@@ -112,6 +112,11 @@ def parameter_server(output: str, ranks: int, _folder: Path) -> None:
     assert float(accuracies[0]) > 90
 
 
+def recommender(output: str, ranks: int, _folder: Path) -> None:
+    assert "killed server 0" in output
+    assert len(re.findall(r"rank \d finds \d+\.\d+% of what users like", output)) == ranks
+
+
 CHECKS = {
     "01_train_digits.py": train_digits,
     "02_collectives.py": collectives,
@@ -123,6 +128,7 @@ CHECKS = {
     "08_elastic.py": elastic,
     "09_weight_sync.py": weight_sync,
     "10_parameter_server.py": parameter_server,
+    "11_recommender.py": recommender,
 }
 
 
