@@ -10,7 +10,9 @@
 docs/PARAMETER_SERVER.md says what holds for order, failures and memory.
 """
 
+from .embedding import Embedding, EmbeddingBag
 from .kv import KV, Pending
+from .optimizer import Async, Optimizer
 from .optimizers import (
     SGD,
     Adagrad,
@@ -29,8 +31,12 @@ __all__ = [
     "Adagrad",
     "Adam",
     "AdamW",
+    "Async",
     "Constant",
+    "Embedding",
+    "EmbeddingBag",
     "Normal",
+    "Optimizer",
     "Pending",
     "RowwiseAdagrad",
     "Uniform",

@@ -105,6 +105,10 @@ class Board:
         known = self._words.hear(f"table/{name}")
         return None if known is None else Table.from_word(known)
 
+    def first_word(self, key: str, word: str) -> str:
+        """What the first one that came here with this key has said, the same for all."""
+        return self._words.say_first(f"word/{key}", word)
+
     def say_ready(self, name: str) -> None:
         self._words.say(f"ready/{name}", "")
 

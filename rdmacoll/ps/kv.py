@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,7 @@ class KV:
         self._add(name, spec, (dim,))
 
     def _add(self, name: str, spec: _C.PsTableSpec, shape: tuple[int, ...]) -> tuple[Table, bool]:
+        self._worker.check_process()
         encoded = spec.encode()
         table, is_first = self._worker.board.add_table(name, encoded, shape)
         if (table.spec, table.shape) != (encoded, shape):
@@ -122,6 +124,22 @@ class KV:
         _check_shape("values", values, table.shape, name)
         return self._pending(self._client.push(table.number, 0, values, False, self._timeout))
 
+    def push_range(self, name: str, first: int, values: torch.Tensor) -> Pending:
+        """The same for the elements from `first` on of the flattened table; values: of one
+        dimension."""
+        table = self._table(name)
+        check_float32("values", values)
+        check_tensor("values", values)
+        if isinstance(first, bool) or not isinstance(first, int):
+            raise TypeError(f"first is a {type(first).__name__}; give an integer")
+        elements = math.prod(table.shape)
+        if values.dim() != 1 or not 0 <= first <= elements - len(values):
+            raise ValueError(
+                f"values has shape {tuple(values.shape)}, and first={first}; give one dimension "
+                f"that ends within the {elements} elements of {name!r}"
+            )
+        return self._pending(self._client.push(table.number, first, values, False, self._timeout))
+
     def pull(self, name: str, out: torch.Tensor | None = None) -> torch.Tensor:
         """The table's values, in `out` (float32, of its shape), or in a new tensor."""
         pulled = self.pull_async(name, out).wait()
@@ -130,17 +148,17 @@ class KV:
 
     def pull_async(self, name: str, out: torch.Tensor | None = None) -> Pending:
         """The same; its wait() returns the tensor, which is written until then."""
-        table = self._table(name)
-        into = torch.empty(table.shape) if out is None else out
-        _check_out(into, table.shape, name)
-        return self._pending(self._client.pull(table.number, 0, into, self._timeout), into)
+        into = self._out(name, out)
+        number = self._table(name).number
+        return self._pending(self._client.pull(number, 0, into, self._timeout), into)
 
     def push_pull(
         self, name: str, values: torch.Tensor, out: torch.Tensor | None = None
     ) -> torch.Tensor:
         """push(), then pull()."""
+        into = self._out(name, out)
         pushed = self.push(name, values)
-        pulled = self.pull(name, out)
+        pulled = self.pull(name, into)
         pushed.wait()
         return pulled
 
@@ -191,8 +209,18 @@ class KV:
             raise ValueError(f"name={name!r} is no table of this KV; make it with init() first")
         return self._tables[name]
 
+    def _out(self, name: str, out: torch.Tensor | None) -> torch.Tensor:
+        """Where the whole table goes."""
+        table = self._table(name)
+        into = torch.empty(table.shape) if out is None else out
+        _check_out(into, table.shape, name)
+        return into
+
     def _rows(self, name: str, ids: torch.Tensor | list[int]) -> tuple[Table, torch.Tensor]:
-        given = torch.as_tensor(ids).flatten()
+        try:
+            given = torch.as_tensor(ids).flatten()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"ids make no tensor of int64: {error}; give integers") from None
         is_integer = not given.is_floating_point() and not given.is_complex()
         if len(given) > 0 and (not is_integer or given.dtype is torch.bool):
             raise TypeError(f"ids has dtype {given.dtype}; give integers")

@@ -31,6 +31,15 @@ class Worker:
     board: Board
     client: _C.PsClient
     servers: int
+    pid: int
+
+    def check_process(self) -> None:
+        """Raises RuntimeError in a forked child, which has its parent's connection to the Store."""
+        if os.getpid() != self.pid:
+            raise RuntimeError(
+                "this process was forked from the one that has met the servers; use them there, or "
+                "start processes with the method 'spawn'"
+            )
 
 
 def connect(timeout: float = DEFAULT_TIMEOUT_S, group: dist.ProcessGroup | None = None) -> None:
@@ -49,6 +58,7 @@ def worker(timeout: float, group: dist.ProcessGroup | None) -> Worker:
     with _lock:
         if _connected is None:
             _connected = _connect(timeout, group)
+        _connected.check_process()
         return _connected
 
 
@@ -65,7 +75,7 @@ def _connect(timeout: float, group: dist.ProcessGroup | None) -> Worker:
     client = extension().PsClient(
         of_group, own, servers, board.newest_map, partial(_found, board), left
     )
-    return Worker(board, client, servers)
+    return Worker(board, client, servers, os.getpid())
 
 
 def _found(board: Board, server: int) -> tuple[bytes, int]:

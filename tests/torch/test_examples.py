@@ -106,6 +106,17 @@ def weight_sync(output: str, ranks: int, _folder: Path) -> None:
         assert len(re.findall(rf"rank {rank} saw \d+ versions", output)) == 1
 
 
+def parameter_server(output: str, ranks: int, _folder: Path) -> None:
+    accuracies = re.findall(r"worker \d has a test accuracy of (\d+\.\d+)%", output)
+    assert len(accuracies) == ranks and len(set(accuracies)) == 1
+    assert float(accuracies[0]) > 90
+
+
+def recommender(output: str, ranks: int, _folder: Path) -> None:
+    assert "killed server 0" in output
+    assert len(re.findall(r"rank \d finds \d+\.\d+% of what users like", output)) == ranks
+
+
 CHECKS = {
     "01_train_digits.py": train_digits,
     "02_collectives.py": collectives,
@@ -116,6 +127,8 @@ CHECKS = {
     "07_restart.py": restart,
     "08_elastic.py": elastic,
     "09_weight_sync.py": weight_sync,
+    "10_parameter_server.py": parameter_server,
+    "11_recommender.py": recommender,
 }
 
 

@@ -1,4 +1,4 @@
-"""Runs rdmarun as a user does, on scripts that import no torch, and finds what it leaves behind.
+"""Runs rdmarun as a user does, on scripts of tests, and finds what it leaves behind.
 
 Floor: tests.
 """
@@ -9,8 +9,8 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -91,6 +91,19 @@ class Jobs:
 
     def files(self, pattern: str) -> list[Path]:
         return sorted(self.folder.glob(pattern))
+
+
+@contextmanager
+def clean_jobs(folder: Path) -> Iterator[Jobs]:
+    """No job of a test may leave a process or a shared-memory file behind."""
+    shm_before = set(SHM.iterdir())
+    jobs = Jobs(folder)
+    try:
+        yield jobs
+        jobs.assert_none_left()
+    finally:
+        jobs.kill_all()
+    wait_for(lambda: not shm_files_of_nobody(shm_before), "the end of files in /dev/shm")
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:

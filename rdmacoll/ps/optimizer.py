@@ -1,0 +1,192 @@
+"""Optimizer: in the place of a torch optimizer, for parameters that lie at the servers.
+
+Floor: rdmacoll/ps. Thread: the one that trains.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from .flat import Flat
+from .kv import KV, Pending
+from .optimizers import SGD, Adagrad, Adam, AdamW, to_engine
+from .optimizers import Optimizer as Rule
+from .worker import DEFAULT_TIMEOUT_S
+
+
+@dataclasses.dataclass(frozen=True)
+class Async:
+    """A step waits for no other worker. At the servers each push is a step of its own."""
+
+
+ASYNC = Async()
+RULES: dict[type, type[SGD] | type[Adagrad] | type[Adam] | type[AdamW]] = {
+    torch.optim.SGD: SGD,
+    torch.optim.Adagrad: Adagrad,
+    torch.optim.Adam: Adam,
+    torch.optim.AdamW: AdamW,
+}
+HOW = ("foreach", "fused", "capturable")  # torch computes it; the result is the same
+REFUSED = {
+    "amsgrad": "leave it out",
+    "decoupled_weight_decay": "take AdamW",
+    "differentiable": "leave it out",
+}
+
+
+class Optimizer(torch.optim.Optimizer):
+    """Trains parameters that lie at the servers, with a torch optimizer's face.
+
+        optimizer = ps.Optimizer(model.parameters(), torch.optim.Adam, lr=1e-3)
+
+    `step` pushes the gradients, which servers apply, and pulls the parameters. Each group of
+    parameters is one dense table, of the name "{name}/{number of the group}"; all workers begin
+    with the values of the first one that made it.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        optimizer: Rule | type[torch.optim.Optimizer],
+        mode: Async = ASYNC,
+        name: str = "model",
+        *,
+        timeout: float = DEFAULT_TIMEOUT_S,
+        group: dist.ProcessGroup | None = None,
+        **options: Any,
+    ) -> None:
+        """params: as torch takes them: float32, on the CPU; a group may have hyperparameters.
+
+        optimizer: ps.SGD, Adagrad, Adam or AdamW; or torch.optim's class of one of these, with its
+        arguments as options. Of these foreach, fused and capturable change nothing. timeout: of
+        each step, in seconds. group, errors: as of ps.connect(). Besides raises TypeError for a
+        parameter that servers cannot hold, NotImplementedError for what they do not do, and
+        ValueError where the first worker had other parameters.
+        """
+        if not isinstance(mode, Async):
+            raise TypeError(f"mode is a {type(mode).__name__}; give ps.Async()")
+        rule = rule_of(optimizer, options)
+        self._tables: list[Flat] = []
+        super().__init__(params, dataclasses.asdict(rule))
+        tables = []
+        for number, of_group in enumerate(self.param_groups):
+            refuse(of_group)
+            to_engine(_with(rule, of_group))
+            table = f"{name}/{number}"
+            tables.append(Flat(table, of_group, _with(rule, of_group)))
+        self._kv = KV(timeout, group)
+        layout = repr([flat.layout for flat in tables])
+        if self._kv._worker.board.first_word(f"layout/{name}", layout) != layout:
+            raise ValueError(
+                f"the worker that was first to make the optimizer {name!r} has other parameters: "
+                "make it of the same model on all, or give it another name"
+            )
+        for flat in tables:
+            self._kv.init(flat.table, flat.gather(), optimizer=flat.rule)
+        self._tables = tables
+        self._pull([])
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Pushes the gradients, and gives the parameters the values that servers have then.
+
+        A parameter without a gradient is not pushed, as torch does; but for what counts steps
+        (docs/PARAMETER_SERVER.md) all of a group have one, or none has. closure: as torch has it;
+        what it returns is returned. Raises ValueError, before anything moves, also where a
+        hyperparameter was changed; TimeoutError, remote.PeerError.
+        """
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for flat, of_group in zip(self._tables, self.param_groups, strict=True):
+            _check_unchanged(flat, _with(flat.rule, of_group))
+        ranges = [(flat, *run) for flat in self._tables for run in flat.gather_gradients()]
+        self._pull(
+            [
+                self._kv.push_range(flat.table, first, flat.gradients[first:end])
+                for flat, first, end in ranges
+            ]
+        )
+        return loss
+
+    def _pull(self, pushed: list[Pending]) -> None:
+        pulled = [self._kv.pull_async(flat.table, out=flat.values) for flat in self._tables]
+        self._kv.wait(*pushed, *pulled)
+        for flat in self._tables:
+            flat.scatter()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Raises NotImplementedError: the state is at the servers."""
+        raise NotImplementedError(
+            "this optimizer's state is at the servers; save the model's state_dict()"
+        )
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Raises NotImplementedError: the state is at the servers."""
+        raise NotImplementedError(
+            "this optimizer's state is at the servers; load the model's state_dict() before the "
+            "optimizer is made"
+        )
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Raises NotImplementedError once the optimizer is made: all workers share its tables."""
+        if self._tables:
+            raise NotImplementedError(
+                "all workers share the tables that this optimizer was made with; make another "
+                "ps.Optimizer, of another name, for more parameters"
+            )
+        super().add_param_group(param_group)
+
+
+def rule_of(optimizer: Any, options: dict[str, Any]) -> Rule:
+    """What servers apply. Raises TypeError, NotImplementedError."""
+    if isinstance(optimizer, Rule):
+        if options:
+            raise TypeError(
+                f"{', '.join(options)}: give them to {type(optimizer).__name__}() itself"
+            )
+        return optimizer
+    if optimizer not in RULES:
+        what = optimizer.__name__ if isinstance(optimizer, type) else type(optimizer).__name__
+        raise TypeError(
+            f"optimizer is {what}; give one of rdmacoll.ps, as ps.Adam(lr=1e-3), or the class "
+            "torch.optim.SGD, Adagrad, Adam or AdamW with its arguments"
+        )
+    refuse(options)
+    known = inspect.signature(optimizer).parameters
+    taken = {}
+    for key, value in options.items():
+        if key not in known:
+            raise TypeError(f"{key} is no argument of torch.optim.{optimizer.__name__}")
+        if isinstance(value, torch.Tensor):
+            raise TypeError(f"{key} is a tensor; servers take numbers: give its item()")
+        if key not in HOW and key not in REFUSED:
+            taken[key] = value
+    return RULES[optimizer](**taken)
+
+
+def refuse(options: dict[str, Any]) -> None:
+    for key, remedy in REFUSED.items():
+        if options.get(key):
+            raise NotImplementedError(f"servers do not do {key}={options[key]!r}; {remedy}")
+
+
+def _with(rule: Rule, group: dict[str, Any]) -> Rule:
+    return dataclasses.replace(rule, **{name: group[name] for name in vars(rule)})
+
+
+def _check_unchanged(flat: Flat, now: Rule) -> None:
+    for name, value in vars(now).items():
+        at_servers = getattr(flat.rule, name)
+        if value != at_servers:
+            raise ValueError(
+                f"{name} is {value} now, and {at_servers} at the servers, which keep what the "
+                f"table {flat.table!r} was made with; change it back"
+            )

@@ -1,0 +1,35 @@
+"""Jobs whose workers run all the functions `case_...` of a module, as a job takes seconds to start.
+
+Floor: tests.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import ModuleType
+
+from job_runner import Jobs
+
+
+def cases_of(module: ModuleType) -> list[str]:
+    return [name for name in vars(module) if name.startswith("case_")]
+
+
+class Outcomes:
+    """How each of the cases has ended."""
+
+    def __init__(
+        self, jobs: Jobs, module: ModuleType, workers: int, servers: int, **env: str
+    ) -> None:
+        worker = str(Path(__file__).with_name("case_worker.py"))
+        options = ["-np", str(workers), "--servers", str(servers)]
+        self._done = jobs.run(*options, jobs.python, worker, module.__name__, **env)
+        files = [jobs.folder / f"ends.{rank}" for rank in range(workers)]
+        self._ends = [json.loads(file.read_text()) if file.exists() else {} for file in files]
+
+    def check(self, case: str) -> None:
+        said = [ends.get(case, "it did not come to that") for ends in self._ends]
+        bad = "\n".join(f"worker {rank}: {text}" for rank, text in enumerate(said) if text)
+        assert not bad, f"{bad}\n{self._done.stdout}\n{self._done.stderr}"
+        assert self._done.returncode == 0, self._done.stderr

@@ -1,0 +1,36 @@
+"""Modules and optimizers with what servers hold: training_cases.py, embedding_cases.py.
+
+Floor: tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import embedding_cases
+import pytest
+import training_cases
+from case_job import Outcomes, cases_of
+from job_runner import clean_jobs
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
+        yield Outcomes(jobs, training_cases, workers=2, servers=2)
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
+        yield Outcomes(jobs, embedding_cases, workers=2, servers=2)
+
+
+@pytest.mark.parametrize("case", cases_of(training_cases))
+def test_training(trained: Outcomes, case: str) -> None:
+    trained.check(case)
+
+
+@pytest.mark.parametrize("case", cases_of(embedding_cases))
+def test_embedding(embedded: Outcomes, case: str) -> None:
+    embedded.check(case)
