@@ -31,6 +31,12 @@ def main() -> int:
     board = Board(START_TIMEOUT_S)
     meets = dist.PrefixStore(f"rdmacoll.ps.group/{number}/{start}", board.store)
     dist.init_process_group("rdma", store=meets, rank=0, world_size=1)
+    _serve(board, number, servers, start)
+    dist.destroy_process_group()
+    return 0
+
+
+def _serve(board: Board, number: int, servers: int, start: int) -> None:
     own = backend(None)._address_of(0)
     assert own is not None
     buckets = board.first_map(servers, REPLICAS)
@@ -56,11 +62,10 @@ def main() -> int:
     try:
         server.serve()
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the handler holds the server
         ended.set()
     for thread in beside:
         thread.join()
-    dist.destroy_process_group()
-    return 0
 
 
 def _resign(board: Board, number: int, buckets: bytes) -> bytes:

@@ -7,6 +7,7 @@ Floor: tests. Thread: the workers'.
 from __future__ import annotations
 
 import os
+import threading
 import time
 
 import torch
@@ -220,3 +221,37 @@ def case_a_forked_child_is_told(kv: ps.KV) -> None:
         assert os.waitstatus_to_exitcode(ended[1]) == 0, (number, ended)
     pushed.wait()
     assert torch.equal(kv.pull(own), torch.ones(10))
+
+
+def case_several_threads(kv: ps.KV) -> None:
+    """Each pulls what it has pushed to a table of its own, and all push to one."""
+    threads, rank = 4, dist.get_rank()
+    kv.init("all threads", torch.zeros(SHARD + 1))
+    kv.init_rows("all threads' rows", dim=2)
+    failed: list[BaseException] = []
+
+    def work(thread: int) -> None:
+        try:
+            own = ps.KV(timeout=30.0)
+            own.init(f"thread {rank} {thread}", torch.zeros(1000))
+            for step in range(1, 11):
+                kv.push("all threads", torch.ones(SHARD + 1))
+                kv.row_push("all threads' rows", [thread, -7], torch.ones(2, 2))
+                own.push(f"thread {rank} {thread}", torch.ones(1000))
+                pulled = own.pull(f"thread {rank} {thread}")
+                assert bool((pulled == step).all())
+            assert kv.pull("all threads").min() >= 10
+        except BaseException as error:
+            failed.append(error)
+
+    all_threads = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+    for thread in all_threads:
+        thread.start()
+    for thread in all_threads:
+        thread.join()
+    assert not failed, failed
+    dist.barrier()
+    workers = dist.get_world_size()
+    assert bool((kv.pull("all threads") == 10 * threads * workers).all())
+    wanted = [10.0 * workers] * threads + [10.0 * threads * workers]
+    assert kv.row_pull("all threads' rows", [*range(threads), -7])[:, 0].tolist() == wanted

@@ -107,10 +107,15 @@ std::map<std::string, uint64_t> PsServer::stats() const {
 // --- the worker ----------------------------------------------------------------------------------
 
 PsBatch::~PsBatch() {
-  if (!done()) client_->keep(batch_, std::move(tensor_));
+  if (!batch_->is_done()) client_->keep(batch_, std::move(tensor_));
 }
 
-bool PsBatch::done() const { return client_->host().client().is_done(batch_); }
+// Who has the client's lock may wait for the GIL.
+bool PsBatch::done() const {
+  ps::Client& client = client_->host().client();
+  const WithoutGil without;
+  return client.is_done(batch_);
+}
 
 void PsBatch::wait(double timeout_s) const {
   raise_if_failed(without_gil([&](const InterruptCheck& interrupt) {
@@ -152,11 +157,11 @@ void PsClient::create(uint32_t table, const std::string& spec, double timeout_s)
 
 template <typename Begin>
 std::unique_ptr<PsBatch> PsClient::start(const at::Tensor& tensor, double timeout_s, Begin begin) {
-  std::erase_if(kept_, [&](const auto& kept) { return host().client().is_done(kept.first); });
+  std::erase_if(kept_, [](const auto& kept) { return kept.first->is_done(); });
   ps::BatchPtr batch;
   const Status begun = without_gil([&](const InterruptCheck& interrupt) {
     batch = begin(host().client(), host().limit(milliseconds(timeout_s), interrupt));
-    return batch->status;
+    return batch->is_done() ? batch->status() : Status();
   });
   auto made = std::make_unique<PsBatch>(shared_from_this(), std::move(batch), tensor);
   raise_if_failed(begun);

@@ -1,7 +1,8 @@
-// Batch: calls that are one operation of who makes them. It has ended when all of them
-// have. Floor: ps/client. Thread: under the client's lock.
+// Batch: calls that are one operation of who makes them. It has ended when all of them have.
+// Floor: ps/client. Thread: is_done() any; the rest under the client's lock.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -9,16 +10,21 @@
 
 namespace rdmacoll::ps {
 
-struct Batch {
-  uint64_t calls = 0;     // that have not ended
-  bool is_begun = false;  // no more are made
-  Status status{};        // the first that went wrong
+class Batch {
+ public:
+  // The status is looked at after that.
+  bool is_done() const { return open_.load(std::memory_order_acquire) == 0; }
+  const Status& status() const { return status_; }  // the first that went wrong
 
-  bool is_done() const { return is_begun && calls == 0; }
+  void add_calls(uint64_t calls) { open_.fetch_add(calls, std::memory_order_relaxed); }
   void end_call(const Status& how) {
-    --calls;
-    if (status.ok()) status = how;
+    if (status_.ok()) status_ = how;
+    open_.fetch_sub(1, std::memory_order_release);
   }
+
+ private:
+  std::atomic<uint64_t> open_{1};  // calls; the first is that to make the others
+  Status status_;
 };
 using BatchPtr = std::shared_ptr<Batch>;
 

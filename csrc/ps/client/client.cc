@@ -57,7 +57,7 @@ Status Client::go_on(Lock& lock, const Limit& limit) {
 Status Client::wait(const BatchPtr& batch, const Limit& limit) {
   Lock lock(mutex_);
   while (!batch->is_done()) RDMACOLL_RETURN_IF_ERROR(go_on(lock, limit));
-  return batch->status;
+  return batch->status();
 }
 
 bool Client::is_done(const BatchPtr& batch) {
@@ -103,7 +103,7 @@ void Client::end(const Errand& errand, const Status& how, std::span<const std::b
 Status Client::ask(Lock& lock, ServerId server, Errand errand, uint64_t body_bytes,
                    const WriteBody& write, const Limit& limit) {
   while (!redo_.empty()) RDMACOLL_RETURN_IF_ERROR(go_on(lock, limit));
-  ++errand.batch->calls;
+  errand.batch->add_calls(1);
   while (is_reached(server)) {
     if (try_ask(server, errand, body_bytes, write)) return Status();
     const Status status = go_on(lock, limit);
@@ -127,9 +127,7 @@ template <typename Make>
 BatchPtr Client::as_batch(Make make) {
   auto batch = std::make_shared<Batch>();
   Lock lock(mutex_);
-  const Status made = make(lock, batch);
-  batch->is_begun = true;
-  if (batch->status.ok()) batch->status = made;
+  batch->end_call(make(lock, batch));
   return batch;
 }
 

@@ -33,9 +33,9 @@ class Client {
   void add_server(ServerId server, std::shared_ptr<Connection> connection);
   // The table, which all servers have once this has returned.
   Status create(uint32_t table, const TableSpec& spec, const Limit& limit);
-  // Each returns when its bytes may be changed; the batch ends when all servers have answered. Its
-  // status may say at once that it has failed: InvalidArgument: what is named is not in the table,
-  // and nothing is done; another one: it is done in part.
+  // Each returns when its bytes may be changed; the batch ends when all servers have answered. It
+  // may have ended at once: InvalidArgument: what is named is not in the table, and nothing is
+  // done.
   BatchPtr push_range(uint32_t table, uint64_t first, std::span<const float> values, PushAs as,
                       const Limit& limit);
   // values: a row for each id, one after the other. Those of one id are added up first, in their

@@ -179,17 +179,17 @@ TEST_P(ClientServer, SaysWhatIsWrong) {
   Job job(GetParam());
   std::vector<float> values(10);
   const auto unknown = job.client().push_range(9, 0, values, PushAs::Gradient, job.limit());
-  EXPECT_EQ(unknown->status.code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(unknown->status().code(), StatusCode::InvalidArgument);
   const Status empty = job.client().create(1, {.name = "w", .elements = 0}, job.limit());
   EXPECT_EQ(empty.code(), StatusCode::InvalidArgument);
   ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}, job.limit()).ok());
   const auto outside = job.client().push_range(1, 3, values, PushAs::Gradient, job.limit());
-  EXPECT_NE(outside->status.message().find("'w', which has 12"), std::string::npos);
+  EXPECT_NE(outside->status().message().find("'w', which has 12"), std::string::npos);
   TableSpec spec{.name = "r", .kind = TableKind::Rows, .dim = 2, .rows = 4};
   ASSERT_TRUE(job.client().create(2, spec, job.limit()).ok());
   const std::vector<uint64_t> ids{1, 4};
   const auto no_row = job.client().pull_rows(2, ids, values.data(), job.limit());
-  EXPECT_NE(no_row->status.message().find("id 4"), std::string::npos);
+  EXPECT_NE(no_row->status().message().find("id 4"), std::string::npos);
 }
 
 TEST_P(ClientServer, FailsWhatNoServerHasAnyMore) {
@@ -197,7 +197,7 @@ TEST_P(ClientServer, FailsWhatNoServerHasAnyMore) {
   ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}, job.limit()).ok());
   std::vector<float> values(12);
   const BatchPtr pull = job.client().pull_range(1, 0, values, job.limit());
-  ASSERT_TRUE(pull->status.ok());
+  ASSERT_TRUE(pull->status().ok());
   for (uint32_t server = 0; server < GetParam(); ++server) job.kill(server);
   const Status lost = job.client().wait(pull, job.limit());
   EXPECT_EQ(lost.code(), StatusCode::PeerFailed);
