@@ -5,6 +5,7 @@
 
 #include "torch_ext/base/interrupt.h"
 #include "torch_ext/base/milliseconds.h"
+#include "torch_ext/base/take_out.h"
 #include "torch_ext/remote/remote_errors.h"
 #include "torch_ext/tensors/validate.h"
 
@@ -157,7 +158,7 @@ void PsClient::create(uint32_t table, const std::string& spec, double timeout_s)
 
 template <typename Begin>
 std::unique_ptr<PsBatch> PsClient::start(const at::Tensor& tensor, double timeout_s, Begin begin) {
-  std::erase_if(kept_, [](const auto& kept) { return kept.first->is_done(); });
+  take_out(kept_, [](const auto& kept) { return kept.first->is_done(); });
   ps::BatchPtr batch;
   const Status begun = without_gil([&](const InterruptCheck& interrupt) {
     batch = begin(host().client(), host().limit(milliseconds(timeout_s), interrupt));

@@ -13,6 +13,7 @@
 #include "torch_ext/base/interrupt.h"
 #include "torch_ext/base/milliseconds.h"
 #include "torch_ext/base/process_life.h"
+#include "torch_ext/base/take_out.h"
 #include "torch_ext/remote/remote_errors.h"
 #include "torch_ext/tensors/validate.h"
 
@@ -219,7 +220,7 @@ void RemoteFace::keep(WorkPtr work, UsedByWork used) {
 }
 
 void RemoteFace::free_unused() {
-  std::erase_if(kept_, [](const auto& kept) { return kept.first->done(); });
+  take_out(kept_, [](const auto& kept) { return kept.first->done(); });
 }
 
 uint64_t RemoteFace::endpoint_of(const RdmaBackend& backend) {

@@ -195,7 +195,6 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
                        head.code = static_cast<uint16_t>(as);
                        head.parts = 1;
                        PushPart part{.bucket = bucket_of_shard(table, head.shard)};
-                       part.push = next_push(part.bucket);
                        return ask(
                            lock, map_.of(part.bucket).primary, {batch, head},
                            sizeof(part) + piece.size_bytes(),
@@ -238,7 +237,6 @@ BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids, const 
     const RowOrder order(table, ids, map_);
     RowBodies bodies(order, ids, spec.value()->dim);
     while (auto body = bodies.next()) {
-      for (PushPart& part : body->parts) part.push = next_push(part.bucket);
       const RecordHead head{.kind = RecordKind::Push,
                             .code = static_cast<uint16_t>(as),
                             .table = table,
@@ -246,7 +244,11 @@ BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids, const 
                             .count = static_cast<uint32_t>(body->rows.size())};
       RDMACOLL_RETURN_IF_ERROR(ask(
           lock, body->server, {batch, head}, bodies.bytes(*body),
-          [&](std::byte* to) { bodies.write(*body, values, as, to); }, limit));
+          [&](std::byte* to) {
+            for (PushPart& part : body->parts) part.push = next_push(part.bucket);
+            bodies.write(*body, values, as, to);
+          },
+          limit));
     }
     return Status();
   });

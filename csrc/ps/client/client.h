@@ -60,7 +60,8 @@ class Client {
   // call_piece: for each shard of the range.
   template <typename CallPiece>
   BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count, CallPiece call_piece);
-  // The number of a push to the bucket.
+  // The number of a push to the bucket. It is taken when the push is sent: another thread may be
+  // first while one waits for room.
   uint64_t next_push(uint32_t bucket) { return ++pushes_[bucket]; }
 
   // Waits for room, and asks. The lock is given up while it waits.
