@@ -199,6 +199,7 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
                            lock, map_.of(part.bucket).primary, {batch, head},
                            sizeof(part) + piece.size_bytes(),
                            [&](std::byte* body) {
+                             part.push = next_push(part.bucket);
                              std::memcpy(body, &part, sizeof(part));
                              std::memcpy(body + sizeof(part), piece.data(), piece.size_bytes());
                            },
