@@ -92,8 +92,8 @@ class Remote final : public Responder {
   Status open_mailbox(const std::string& name);
   // Who has posted what was not taken yet is told so.
   Status close_mailbox(const std::string& name);
-  // Whether there is a mailbox of the name, and something to take there.
-  bool has_letters(const std::string& name) const;
+  // nullptr: there is none of the name.
+  MailboxPtr mailbox(const std::string& name) const { return mailboxes_.find(name); }
   // The next parcel that was posted there, to be read; closing it tells its sender.
   Result<OpenedPtr> take(const std::string& name, int64_t timeout_ms,
                          const InterruptCheck& interrupt);

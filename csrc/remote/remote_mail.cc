@@ -37,11 +37,6 @@ Status Remote::close_mailbox(const std::string& name) {
   return Status();
 }
 
-bool Remote::has_letters(const std::string& name) const {
-  const MailboxPtr box = mailboxes_.find(name);
-  return box != nullptr && !box->is_empty();
-}
-
 void Remote::refuse(const Letter& letter) {
   tell_closed(*letter.from,
               {{fields::kDo, fields::kRefused}, {fields::kNumber, std::to_string(letter.number)}});

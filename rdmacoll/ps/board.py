@@ -101,10 +101,6 @@ class Board:
         said = Table.from_word(self._words.say_first(key, mine.to_word()))
         return said, said == mine
 
-    def table(self, name: str) -> Table | None:
-        known = self._words.hear(f"table/{name}")
-        return None if known is None else Table.from_word(known)
-
     def first_word(self, key: str, word: str) -> str:
         """What the first one that came here with this key has said, the same for all."""
         return self._words.say_first(f"word/{key}", word)
@@ -130,11 +126,11 @@ class Board:
 
 
 def _encoded(word: bytes) -> str:
-    return base64.b85encode(word).decode()
+    return base64.b64encode(word).decode()
 
 
 def _decoded(word: str) -> bytes:
-    return base64.b85decode(word)
+    return base64.b64decode(word)
 
 
 def _server_of(word: str) -> tuple[bytes, int]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LOOK_S = 0.05  # a few looks in a lease (kLeaseNs in csrc/ps/server/state.h)
 HEAR_S = 0.5  # between looks whether the server has ended
 CALL_TIMEOUT_S = 10.0
+MOST_ALONE = 200  # looks: about 10 s, in which a backup that is lost is replaced
 BEAT_S = 0.2
 MOST_SILENT = 15  # beats of this server's in which another one shows none
 
@@ -117,7 +118,8 @@ def watch_others(
 
 
 def keep_map(server: _C.PsServer, board: Board, ended: threading.Event) -> None:
-    complaints = Complaints(ended)
+    complaints, kept_once = Complaints(ended), Complaints(ended)
+    looks_alone = 0
     while not ended.wait(LOOK_S):
         try:
             known_ns = server.now_ns()
@@ -125,6 +127,14 @@ def keep_map(server: _C.PsServer, board: Board, ended: threading.Event) -> None:
             wish = server.wish()
             if wish is not None:
                 server.adopt(board.change_map(*wish), known_ns)
+            looks_alone = looks_alone + 1 if server.stats()["alone"] > 0 else 0
+            if looks_alone == 0:
+                kept_once.went_well()
+            elif looks_alone >= MOST_ALONE:
+                kept_once.say(
+                    "parts of tables are at this server alone, and are lost with it: start two "
+                    "servers or more, or raise --server-memory"
+                )
             complaints.went_well()
         except Exception as error:  # the Store may be gone, and the job with it
             complaints.say(f"the map of buckets is not to be had: {error}")

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from .._extension import extension
-from ..remote.memory.checks import check_name, check_tensor, check_timeout
+from ..remote.memory.checks import as_indices, check_name, check_tensor, check_timeout
 from .board import Table
 from .optimizers import Constant, Initial, Optimizer, check_float32, initial_to_engine, to_engine
 from .worker import DEFAULT_TIMEOUT_S, worker
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 ZEROS = Constant()
+MOST_DIM = 64 * 1024  # as csrc/ps/table/table_spec.h has it
+MOST_ROWS = (1 << 63) - 1  # ids are int64
 
 
 class Pending:
@@ -89,11 +91,14 @@ class KV:
         init().
         """
         check_name(name)
-        for argument, value in ("dim", dim), ("rows", 1 if rows is None else rows):
+        for argument, value, most in (
+            ("dim", dim, MOST_DIM),
+            ("rows", 1 if rows is None else rows, MOST_ROWS),
+        ):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{argument} is a {type(value).__name__}; give an integer")
-            if value < 1:
-                raise ValueError(f"{argument}={value}; give 1 or more")
+            if not 1 <= value <= most:
+                raise ValueError(f"{argument}={value}; give 1 to {most}")
         spec = extension().PsTableSpec.rows(
             name, dim, rows or 0, to_engine(optimizer), *initial_to_engine(initial)
         )
@@ -115,8 +120,9 @@ class KV:
     def push(self, name: str, values: torch.Tensor) -> Pending:
         """Hands a gradient for the whole table to the servers; returns when it may be changed.
 
-        What a worker pulls after it has called push() has that push in it. values: float32, of the
-        table's shape. Raises ValueError, TypeError, TimeoutError, remote.PeerError. Any thread.
+        What a worker pulls after it has called push() has that push in it; while a server is being
+        replaced, after it has waited for it. values: float32, of the table's shape.
+        Raises ValueError, TypeError, TimeoutError, remote.PeerError. Any thread.
         """
         table = self._table(name)
         check_float32("values", values)
@@ -217,14 +223,7 @@ class KV:
         return into
 
     def _rows(self, name: str, ids: torch.Tensor | list[int]) -> tuple[Table, torch.Tensor]:
-        try:
-            given = torch.as_tensor(ids).flatten()
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise TypeError(f"ids make no tensor of int64: {error}; give integers") from None
-        is_integer = not given.is_floating_point() and not given.is_complex()
-        if len(given) > 0 and (not is_integer or given.dtype is torch.bool):
-            raise TypeError(f"ids has dtype {given.dtype}; give integers")
-        return self._table(name), given.to(torch.int64).contiguous()
+        return self._table(name), as_indices("ids", ids)
 
 
 def _check_shape(argument: str, tensor: torch.Tensor, shape: tuple[int, ...], name: str) -> None:

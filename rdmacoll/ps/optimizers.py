@@ -41,18 +41,11 @@ class Adagrad:
 
 
 @dataclass(frozen=True)
-class RowwiseAdagrad:
+class RowwiseAdagrad(Adagrad):
     """Adagrad with one sum for all elements of a row: the mean of the gradient's squares is added.
 
     It is for tables of rows, whose state is then a float a row and not as large as the table.
     """
-
-    lr: float = 1e-2
-    lr_decay: float = 0.0
-    weight_decay: float = 0.0
-    initial_accumulator_value: float = 0.0
-    eps: float = 1e-10
-    maximize: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,14 +60,10 @@ class Adam:
 
 
 @dataclass(frozen=True)
-class AdamW:
+class AdamW(Adam):
     """torch.optim.AdamW. A row counts the steps that it has had itself."""
 
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
     weight_decay: float = 1e-2
-    maximize: bool = False
 
 
 Optimizer = SGD | Adagrad | RowwiseAdagrad | Adam | AdamW

@@ -30,7 +30,6 @@ _connected: Worker | None = None
 class Worker:
     board: Board
     client: _C.PsClient
-    servers: int
     pid: int
 
     def check_process(self) -> None:
@@ -75,7 +74,7 @@ def _connect(timeout: float, group: dist.ProcessGroup | None) -> Worker:
     client = extension().PsClient(
         of_group, own, servers, board.newest_map, partial(_found, board), left
     )
-    return Worker(board, client, servers, os.getpid())
+    return Worker(board, client, os.getpid())
 
 
 def _found(board: Board, server: int) -> tuple[bytes, int]:

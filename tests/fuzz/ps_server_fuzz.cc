@@ -21,11 +21,11 @@ constexpr uint64_t kMemoryBytes = 64 * 1024;  // of all shards
 
 class Memory final : public ShardMemory {
  public:
-  Result<Taken> take(uint32_t, uint64_t bytes) override {
+  Result<std::byte*> take(uint32_t, uint64_t bytes) override {
     if (bytes > kMemoryBytes - taken_) return Status(StatusCode::System, "there is no room");
     std::byte* const data = all_[0].bytes + taken_;
     taken_ += padded(bytes);
-    return Taken{data, {1, taken_}};
+    return data;
   }
 
  private:
@@ -106,7 +106,6 @@ std::vector<std::string> seeds() {
       record({.kind = RecordKind::Forward, .table = 2, .parts = 1, .count = 1, .worker = 1}, rows),
       record({.kind = RecordKind::PullRange, .table = 1, .count = 64}, ""),
       record({.kind = RecordKind::PullRows, .table = 2, .count = 1}, bytes_of(uint64_t{7})),
-      record({.kind = RecordKind::Locate, .table = 1}, ""),
       record({.kind = RecordKind::Install}, bytes_of(begin) + bytes_of(InstallPushes{1, 5})),
       record({.kind = RecordKind::Install, .table = 1}, bytes_of(values) + floats),
       record({.kind = RecordKind::Install, .table = 2},

@@ -147,8 +147,10 @@ Status Client::create(uint32_t table, const TableSpec& spec, const Limit& limit)
   const std::string text = encode(spec);
   const BatchPtr batch = as_batch([&](Lock& lock, const BatchPtr& of) {
     tables_.try_emplace(table, spec);
-    for (auto& [server, calls] : servers_) {
-      if (!calls.failure().ok()) continue;
+    std::vector<ServerId> servers;  // the lock is given up, and others may be reached meanwhile
+    for (const auto& [server, calls] : servers_) servers.push_back(server);
+    for (const ServerId server : servers) {
+      if (!is_reached(server)) continue;  // it is told when it is (recovery.cc)
       RDMACOLL_RETURN_IF_ERROR(ask(
           lock, server, {of, {.kind = RecordKind::Create, .table = table}}, text.size(),
           [&](std::byte* body) { std::memcpy(body, text.data(), text.size()); }, limit));

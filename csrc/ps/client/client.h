@@ -80,6 +80,7 @@ class Client {
   enum class Asked : uint8_t { Yes, NotYet, Never };
   Asked redo(Redo& one, ServerId server, bool knows_map, const Limit& limit);
   bool look_for_map();
+  void tell_tables(ServerId server);
   // Servers that do not answer, and have nothing any more by the newest map, are asked no more.
   void suspect();
   void give_up(const Redo& one, const std::string& why);

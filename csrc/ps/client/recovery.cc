@@ -1,7 +1,8 @@
 // Client: what is asked again, as the server that was asked is lost, or has not what was asked for.
-// Pushes go first, and pulls when these are answered: so a worker pulls what it has pushed.
+// Pushes go first, and pulls behind them.
 // Floor: ps/client. Thread: under the client's lock.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "csrc/base/printable.h"
@@ -20,6 +21,16 @@ bool has_one_server(const Redo& one, const BucketMap& map) {
 }
 
 }  // namespace
+
+// One that was started again may not know those that were made since. There is room for thousands.
+void Client::tell_tables(ServerId server) {
+  for (const auto& [table, spec] : tables_) {
+    const std::string text = encode(spec);
+    Errand errand{std::make_shared<Batch>(), {.kind = RecordKind::Create, .table = table}};
+    try_ask(server, errand, text.size(),
+            [&](std::byte* body) { std::memcpy(body, text.data(), text.size()); });
+  }
+}
 
 // Whether it could be asked for.
 bool Client::look_for_map() {
@@ -87,6 +98,7 @@ Client::Asked Client::redo(Redo& one, ServerId server, bool knows_map, const Lim
     if (!connection.ok()) return Asked::NotYet;
     servers_.erase(server);
     servers_.emplace(server, Calls(connection.take(), "server " + std::to_string(server)));
+    tell_tables(server);
   }
   const std::vector<std::byte>& body = one.body;
   const bool is_asked =

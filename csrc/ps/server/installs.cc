@@ -11,6 +11,8 @@ namespace {
 
 // Of what a server has not answered yet, when it is told more.
 constexpr size_t kMostOpen = 4;
+// Until a bucket that nobody could take is offered again: there may be no memory for it.
+constexpr int64_t kAgainNs = 1'000'000'000;
 
 constexpr const char* kInstall = "what is told of a bucket";
 
@@ -40,9 +42,9 @@ bool Installs::has_failed(uint32_t bucket) const {
 }
 
 bool Installs::turn() {
-  if (!told_) choose();
+  if (!telling_) choose();
   bool was_sent = false;
-  while (told_ && send_next()) was_sent = true;
+  while (telling_ && send_next()) was_sent = true;
   return was_sent;
 }
 
@@ -50,10 +52,12 @@ bool Installs::turn() {
 void Installs::choose() {
   const std::vector<ServerId> servers = servers_.reached();
   if (servers.empty() || !state_.keeps_backups) return;
+  const int64_t now_ns = state_.clock.now_ns();
   for (uint32_t looked = 0; looked < kBuckets; ++looked) {
     const uint32_t bucket = next_;
     next_ = (next_ + 1) % kBuckets;
     const bool has_none = state_.is_primary(bucket) && joining_[bucket] == nullptr &&
+                          now_ns >= not_before_ns_[bucket] &&
                           state_.map.of(bucket).backup == kNoServer;
     if (has_none) return tell(bucket, servers[bucket / servers.size() % servers.size()]);
   }
@@ -86,14 +90,14 @@ void Installs::tell(uint32_t bucket, ServerId to) {
       add_rows(telling, epoch, table);
     }
   }
-  told_ = std::move(telling);
+  telling_ = std::move(telling);
 }
 
 // What is written is looked at when it is: nothing is pushed to the bucket before that.
 void Installs::add_dense(Telling& telling, uint32_t epoch, ServerTable& table) const {
-  for (auto& [number, dense] : table.all_dense()) {
+  for (const auto& [number, shard_here] : table.all_dense()) {
     if (bucket_of_shard(table.id(), number) != telling.bucket) continue;
-    const DenseShard* const shard = &dense.shard;
+    const DenseShard* const shard = &shard_here;
     const uint64_t bytes = shard->elements() * sizeof(float);
     for (size_t part = 0; part <= shard->state().size(); ++part) {
       const bool is_values = part == 0;
@@ -141,15 +145,15 @@ void Installs::add_rows(Telling& telling, uint32_t epoch, ServerTable& table) co
 
 // False: there is no room now, or no more to be sent.
 bool Installs::send_next() {
-  const auto joining = joining_[told_->bucket];
+  const auto joining = joining_[telling_->bucket];
   Calls* const calls = joining == nullptr ? nullptr : servers_.find(joining->server);
   if (calls == nullptr) {
     if (joining != nullptr) joining->has_failed = true;
-    told_.reset();
+    telling_.reset();
     return false;
   }
   if (calls->open() >= kMostOpen) return false;
-  Piece& piece = told_->pieces.front();
+  Piece& piece = telling_->pieces.front();
   std::byte* const body = calls->room(piece.bytes, 0);
   if (body == nullptr) return false;
   piece.write(body);
@@ -161,10 +165,10 @@ bool Installs::send_next() {
                 --joining->open;
                 if (!how.ok()) joining->has_failed = true;
               }});
-  told_->pieces.pop_front();
-  if (!told_->pieces.empty()) return true;
+  telling_->pieces.pop_front();
+  if (!telling_->pieces.empty()) return true;
   joining->is_told = true;
-  told_.reset();
+  telling_.reset();
   return true;
 }
 
@@ -228,7 +232,7 @@ Status Installs::load(const Record& record, const InstallHead& head) {
   if (!is_dense) return makes_no_sense(kInstall);
   auto made = table.dense(record.head.shard, state_.memory);
   if (!made.ok()) return made.status();
-  DenseShard& shard = made.value()->shard;
+  DenseShard& shard = *made.value();
   if (rest.size() != shard.elements() * sizeof(float)) return makes_no_sense(kInstall);
   std::vector<float> floats(shard.elements());
   std::memcpy(floats.data(), rest.data(), rest.size());
@@ -246,8 +250,9 @@ void Installs::adopt(const BucketMap& before) {
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
     const BucketMap::Place& place = state_.map.of(bucket);
     if (place.epoch == before.of(bucket).epoch) continue;
+    if (has_failed(bucket)) not_before_ns_[bucket] = state_.clock.now_ns() + kAgainNs;
     joining_[bucket] = nullptr;
-    if (told_ && told_->bucket == bucket) told_.reset();
+    if (telling_ && telling_->bucket == bucket) telling_.reset();
     // What was handed on before the map said so is taken as long as nothing else has changed.
     Told& told = told_by_[bucket];
     const bool has_joined =

@@ -34,7 +34,7 @@ class Installs {
   // Who is handed what is pushed to the bucket, though the map does not say so yet.
   ServerId joining(uint32_t bucket) const;
   // Pushes to it wait.
-  bool is_being_told(uint32_t bucket) const { return told_ && told_->bucket == bucket; }
+  bool is_being_told(uint32_t bucket) const { return telling_ && telling_->bucket == bucket; }
   // Who has all that is in the bucket, and is to be its backup.
   ServerId ready(uint32_t bucket) const;
   // Who was chosen is lost: the map has to be another one, so that one which names it is not taken.
@@ -83,8 +83,9 @@ class Installs {
   ServerConnections& servers_;
   std::array<std::shared_ptr<Joining>, kBuckets> joining_{};
   std::array<Told, kBuckets> told_by_{};
-  std::optional<Telling> told_{};
+  std::optional<Telling> telling_{};
   std::map<ServerId, std::set<uint32_t>> tables_of_{};  // that the servers were told of
+  std::array<int64_t, kBuckets> not_before_ns_{};       // another server is chosen
   uint32_t next_ = 0;                                   // the bucket that is looked at next
 };
 

@@ -59,7 +59,9 @@ ServerStats Server::stats() const {
     stats.elements += table.count_elements();
   }
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
-    stats.buckets += state_.is_primary(bucket) ? 1 : 0;
+    if (!state_.is_primary(bucket)) continue;
+    ++stats.buckets;
+    if (state_.keeps_backups && state_.map.of(bucket).backup == kNoServer) ++stats.alone;
   }
   return stats;
 }
@@ -138,8 +140,6 @@ Status Server::act(Peer& peer, const Record& record, bool& is_held) {
       return pull_range(*peer.connection, record);
     case RecordKind::PullRows:
       return pull_rows(*peer.connection, record);
-    case RecordKind::Locate:
-      return locate(*peer.connection, record);
     default:
       return makes_no_sense(kRequest);
   }
@@ -165,7 +165,7 @@ Status Server::push(Peer& peer, const Record& record, bool& is_held) {
   const auto found = state_.tables.find(record.head.table);
   if (found == state_.tables.end()) return makes_no_sense(kRequest);
   ServerTable& table = found->second;
-  const auto push = read_push(record, table.spec());
+  auto push = read_push(record, table.spec());
   const bool is_forward = record.head.kind == RecordKind::Forward;
   if (!push || is_forward != (peer.from != kNoServer)) return makes_no_sense(kRequest);
   if (table.spec().kind == TableKind::Dense) {
@@ -173,7 +173,7 @@ Status Server::push(Peer& peer, const Record& record, bool& is_held) {
     if (!made.ok()) return made.status();
   }
   const bool is_taken = is_forward ? pushes_.take_forward(*peer.connection, peer.from, *push)
-                                   : pushes_.take(peer.connection, *push);
+                                   : pushes_.take(peer.connection, *std::move(push));
   is_held = !is_taken;
   return Status();
 }
@@ -202,7 +202,7 @@ Status Server::pull_range(Connection& connection, const Record& record) {
   }
   auto dense = table.value()->dense(head.shard, state_.memory);
   if (!dense.ok()) return dense.status();
-  const auto values = dense.value()->shard.values();
+  const auto values = dense.value()->values();
   if (head.first > values.size() || head.count > values.size() - head.first) {
     return makes_no_sense(kRequest);
   }
@@ -243,21 +243,6 @@ Status Server::pull_rows(Connection& connection, const Record& record) {
                    .kind = RecordKind::Values,
                    .number = record.head.number});
   ++pulls_;
-  return Status();
-}
-
-Status Server::locate(Connection& connection, const Record& record) {
-  auto table = table_of(record, TableKind::Dense);
-  if (!table.ok()) return table.status();
-  if (record.head.shard >= table.value()->spec().shards()) return makes_no_sense(kRequest);
-  auto dense = table.value()->dense(record.head.shard, state_.memory);
-  if (!dense.ok()) return dense.status();
-  const ShardPlace& place = dense.value()->place;
-  std::byte* const body = connection.room(sizeof(place));
-  if (body == nullptr) return Status();
-  std::memcpy(body, &place, sizeof(place));
-  connection.send(
-      {.bytes = sizeof(place), .kind = RecordKind::Placed, .number = record.head.number});
   return Status();
 }
 

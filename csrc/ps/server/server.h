@@ -23,6 +23,7 @@ struct ServerStats {
   uint64_t rows = 0;
   uint64_t elements = 0;  // of dense tables, as far as they are here
   uint64_t buckets = 0;   // of which it is the primary
+  uint64_t alone = 0;     // of these, that have no backup, though they are to have one
   uint64_t pushes = 0;    // records that it has applied
   uint64_t pulls = 0;
 };
@@ -68,7 +69,6 @@ class Server {
   Status install(Peer& peer, const Record& record, bool& is_held);
   Status pull_range(Connection& connection, const Record& record);
   Status pull_rows(Connection& connection, const Record& record);
-  Status locate(Connection& connection, const Record& record);
   Result<ServerTable*> table_of(const Record& record, TableKind kind);
 
   State state_;

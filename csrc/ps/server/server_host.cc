@@ -20,9 +20,10 @@ constexpr int64_t kMeetMs = 10'000;
 Result<std::unique_ptr<ServerHost>> ServerHost::make(Remote& remote, std::string own_address,
                                                      ServerId me, uint32_t replicas, BucketMap map,
                                                      uint64_t memory_bytes) {
-  RDMACOLL_RETURN_IF_ERROR(begin_to_hear(remote));
-  return std::unique_ptr<ServerHost>(
-      new ServerHost(remote, std::move(own_address), me, replicas, std::move(map), memory_bytes));
+  auto calls = begin_to_hear(remote);
+  if (!calls.ok()) return calls.status();
+  return std::unique_ptr<ServerHost>(new ServerHost(remote, calls.take(), std::move(own_address),
+                                                    me, replicas, std::move(map), memory_bytes));
 }
 
 // --- any thread ----------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ Status ServerHost::hear(int64_t timeout_ms, const InterruptCheck& interrupt) {
   if (!heard.ok()) return heard.status();
   order([this, heard = heard.take()] {
     server_.add(heard.connection, heard.from);
-    connections_.push_back(heard.connection);
+    add(heard.connection);
   });
   return Status();
 }
@@ -61,7 +62,7 @@ Status ServerHost::call(ServerId server, const std::string& address, int64_t tim
   if (!connection.ok()) return connection.status();
   order([this, server, connection = connection.take()] {
     server_.add_backup(server, connection);
-    connections_.push_back(connection);
+    add(connection);
   });
   return Status();
 }
@@ -102,6 +103,20 @@ bool ServerHost::take_orders() {
   return true;
 }
 
+void ServerHost::add(std::shared_ptr<RingConnection> connection) {
+  auto all = std::make_shared<RingConnections>(*connections_);
+  all->push_back(std::move(connection));
+  connections_ = std::move(all);
+}
+
+void ServerHost::drop_failed() {
+  const auto has_failed = [](const auto& connection) { return !connection->failure().ok(); };
+  if (std::ranges::none_of(*connections_, has_failed)) return;
+  auto all = std::make_shared<RingConnections>(*connections_);
+  std::erase_if(*all, has_failed);
+  connections_ = std::move(all);
+}
+
 void ServerHost::tell() {
   ServerStats stats = server_.stats();
   auto wanted = server_.wish();
@@ -116,13 +131,13 @@ Status ServerHost::look_about(const InterruptCheck& interrupt) {
   if (now_ns < look_again_ns_) return Status();
   look_again_ns_ = now_ns + kLookNs;
   tell();
-  std::erase_if(connections_, [](const auto& connection) { return !connection->failure().ok(); });
+  drop_failed();
   return interrupt ? interrupt() : Status();
 }
 
 Status ServerHost::serve(const InterruptCheck& interrupt) {
   while (!told_->is_stopped.load()) {
-    if (has_calls(remote_)) {
+    if (!calls_->is_empty()) {
       const std::lock_guard lock(mutex_);
       told_->has_calls.store(true);
       called_.notify_one();
@@ -130,10 +145,10 @@ Status ServerHost::serve(const InterruptCheck& interrupt) {
     if (take_orders() | server_.turn()) continue;
     RDMACOLL_RETURN_IF_ERROR(look_about(interrupt));
     const WorkPtr news = remote_.watch(
-        [remote = &remote_, told = told_, connections = connections_] {
+        [calls = calls_, told = told_, connections = connections_] {
           return told->is_stopped.load() || told->has_orders.load() ||
-                 (has_calls(*remote) && !told->has_calls.load()) ||
-                 std::ranges::any_of(connections,
+                 (!calls->is_empty() && !told->has_calls.load()) ||
+                 std::ranges::any_of(*connections,
                                      [](const auto& connection) { return connection->has_news(); });
         },
         "", kLookMs);

@@ -47,14 +47,18 @@ class ServerHost {
   int64_t now_ns() const { return clock_.now_ns(); }
 
  private:
-  ServerHost(Remote& remote, std::string own_address, ServerId me, uint32_t replicas, BucketMap map,
-             uint64_t memory_bytes)
+  ServerHost(Remote& remote, MailboxPtr calls, std::string own_address, ServerId me,
+             uint32_t replicas, BucketMap map, uint64_t memory_bytes)
       : remote_(remote),
+        calls_(std::move(calls)),
         own_address_(std::move(own_address)),
         me_(me),
         memory_(remote, memory_bytes),
         server_(me, replicas, std::move(map), memory_, clock_) {}
+  using RingConnections = std::vector<std::shared_ptr<RingConnection>>;
   bool take_orders();
+  void add(std::shared_ptr<RingConnection> connection);
+  void drop_failed();
   void tell();
   Status look_about(const InterruptCheck& interrupt);
   // serve() does it in its thread.
@@ -67,6 +71,7 @@ class ServerHost {
   };
 
   Remote& remote_;
+  const MailboxPtr calls_;
   const std::string own_address_;
   const ServerId me_;
   const SteadyClock clock_;
@@ -79,7 +84,8 @@ class ServerHost {
 
   RemoteShardMemory memory_;  // serve()'s, and what follows
   Server server_;
-  std::vector<std::shared_ptr<RingConnection>> connections_;
+  // What waits looks at them, too, so they are replaced as a whole.
+  std::shared_ptr<const RingConnections> connections_ = std::make_shared<RingConnections>();
   int64_t look_again_ns_ = 0;
 };
 

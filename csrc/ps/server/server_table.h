@@ -21,31 +21,25 @@ class ServerTable {
   ServerTable(const ServerTable&) = delete;
   ServerTable& operator=(const ServerTable&) = delete;
 
-  struct Dense {
-    DenseShard shard;
-    ShardPlace place;
-  };
-
   uint32_t id() const { return id_; }
   const TableSpec& spec() const { return spec_; }
   // Made when it is first looked for. System: there is no memory for it.
-  Result<Dense*> dense(uint64_t shard, ShardMemory& memory) {
+  Result<DenseShard*> dense(uint64_t shard, ShardMemory& memory) {
     const auto known = dense_.find(shard);
     if (known != dense_.end()) return &known->second;
     auto taken = memory.take(id_, DenseShard::memory_bytes(spec_, shard));
     if (!taken.ok()) return taken.status();
-    Dense made{DenseShard(spec_, shard, taken.value().data), taken.value().place};
-    return &dense_.emplace(shard, std::move(made)).first->second;
+    return &dense_.emplace(shard, DenseShard(spec_, shard, taken.value())).first->second;
   }
   // It is made.
-  DenseShard& known_dense(uint64_t shard) { return dense_.at(shard).shard; }
+  DenseShard& known_dense(uint64_t shard) { return dense_.at(shard); }
   RowShard& rows(uint32_t bucket) {
     auto& shard = rows_[bucket];
     if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, steps_);
     return *shard;
   }
 
-  std::map<uint64_t, Dense>& all_dense() { return dense_; }
+  std::map<uint64_t, DenseShard>& all_dense() { return dense_; }
   // nullptr: there are none.
   const RowShard* find_rows(uint32_t bucket) const { return rows_[bucket].get(); }
   void forget_rows(uint32_t bucket) { rows_[bucket] = nullptr; }
@@ -57,7 +51,7 @@ class ServerTable {
   }
   uint64_t count_elements() const {
     uint64_t elements = 0;
-    for (const auto& [shard, dense] : dense_) elements += dense.shard.elements();
+    for (const auto& [number, shard] : dense_) elements += shard.elements();
     return elements;
   }
 
@@ -65,7 +59,7 @@ class ServerTable {
   const uint32_t id_;
   const TableSpec spec_;
   Steps steps_;  // of rows
-  std::map<uint64_t, Dense> dense_;
+  std::map<uint64_t, DenseShard> dense_;
   std::array<std::unique_ptr<RowShard>, kBuckets> rows_{};
 };
 

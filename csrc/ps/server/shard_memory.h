@@ -1,4 +1,4 @@
-// ShardMemory: where a server gets the memory of dense shards, which workers read one-sidedly.
+// ShardMemory: where a server gets the memory of dense shards.
 // Floor: ps/server. Thread: the server's.
 #pragma once
 
@@ -6,20 +6,14 @@
 #include <cstdint>
 
 #include "csrc/base/status.h"
-#include "csrc/ps/wire/record.h"
 
 namespace rdmacoll::ps {
 
 class ShardMemory {
  public:
-  struct Taken {
-    std::byte* data = nullptr;  // zeroed
-    ShardPlace place{};
-  };
-
   virtual ~ShardMemory() = default;
-  // System: there is no room for so much.
-  virtual Result<Taken> take(uint32_t table, uint64_t bytes) = 0;
+  // Zeroed, and there as long as this. System: there is no room for so much.
+  virtual Result<std::byte*> take(uint32_t table, uint64_t bytes) = 0;
 };
 
 }  // namespace rdmacoll::ps

@@ -1,6 +1,6 @@
-// DenseShard: a range of a dense table at a server: its values, in versions that others read
-// without this process's help, and the optimizer's state beside them. Each push makes a version.
-// Floor: ps/table. Thread: one at a time.
+// DenseShard: a range of a dense table at a server: its values, in versions that can be read
+// without the server (statement.h), and the optimizer's state beside them. Each push makes a
+// version. Floor: ps/table. Thread: one at a time.
 #pragma once
 
 #include <cstdint>

@@ -37,9 +37,10 @@ Result<std::string> read_letter(const Meeting& meeting, const OpenedPtr& letter)
 
 }  // namespace
 
-Status begin_to_hear(Remote& remote) { return remote.open_mailbox(kCalls); }
-
-bool has_calls(const Remote& remote) { return remote.has_letters(kCalls); }
+Result<MailboxPtr> begin_to_hear(Remote& remote) {
+  RDMACOLL_RETURN_IF_ERROR(remote.open_mailbox(kCalls));
+  return remote.mailbox(kCalls);
+}
 
 Result<std::shared_ptr<RingConnection>> call_server(const Meeting& meeting, const Caller& caller,
                                                     const std::string& address,

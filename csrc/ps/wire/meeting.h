@@ -19,10 +19,8 @@ struct Meeting {
   const InterruptCheck& interrupt;
 };
 
-// Calls are heard from now on.
-Status begin_to_hear(Remote& remote);
-// Whether somebody has called, who is not heard yet.
-bool has_calls(const Remote& remote);
+// Calls come from now on, and are there until they are heard.
+Result<MailboxPtr> begin_to_hear(Remote& remote);
 // Who calls.
 struct Caller {
   std::string address;

@@ -25,13 +25,11 @@ enum class RecordKind : uint16_t {
   Install,    // a part of a bucket, of a primary to who is to be its backup (install.h) -> Done
   PullRange,  // a range of a shard -> Values
   PullRows,   // ids -> Values
-  Locate,     // a shard -> Placed
   Done,       // it is done; or it failed: the body says why
   Elsewhere,  // it is not done: the server has not the bucket now, or not the pushes before
   Values,     // floats
-  Placed,     // where a shard can be read
 };
-inline constexpr auto kLastRecordKind = RecordKind::Placed;
+inline constexpr auto kLastRecordKind = RecordKind::Values;
 
 struct alignas(kLineBytes) RecordHead {
   uint32_t bytes = 0;  // of the body
@@ -73,11 +71,5 @@ struct PushPart {
   uint32_t unused = 0;
 };
 static_assert(sizeof(PushPart) == 24);
-
-// What Placed says.
-struct ShardPlace {
-  uint64_t extent = 0;  // of the table at that server
-  uint64_t offset = 0;  // there, of the shard's statement
-};
 
 }  // namespace rdmacoll::ps

@@ -57,11 +57,14 @@ Status RingConnection::open(const std::string& address, const std::string& who,
 }
 
 void RingConnection::fail(const std::string& why) {
-  if (!failed_.ok()) return;
+  if (has_failed_.load(std::memory_order_relaxed)) return;
   failed_ = Status(StatusCode::PeerFailed, theirs_->who + " " + why);
+  has_failed_.store(true, std::memory_order_release);
 }
 
-Status RingConnection::failure() const { return failed_.ok() ? theirs_->failure() : failed_; }
+Status RingConnection::failure() const {
+  return has_failed_.load(std::memory_order_acquire) ? failed_ : theirs_->failure();
+}
 
 // --- what comes ----------------------------------------------------------------------------------
 
@@ -73,7 +76,7 @@ bool RingConnection::has_news() const {
 bool RingConnection::take(Record& record) {
   const uint64_t come = exposed_->notified() * kLineBytes;
   uint64_t read = read_.load(std::memory_order_relaxed);
-  while (read < come && failed_.ok()) {
+  while (read < come && !has_failed_.load(std::memory_order_relaxed)) {
     const std::byte* const place = ring_->data() + read % kRingBytes;
     std::memcpy(&record.head, place, sizeof(record.head));
     const RecordHead& head = record.head;

@@ -27,6 +27,7 @@ class RingConnection final : public Connection {
   Status open(const std::string& address, const std::string& who, const std::string& ring,
               int64_t timeout_ms, const InterruptCheck& interrupt);
 
+  // Any thread.
   Status failure() const override;
   bool take(Record& record) override;
   void give_back(const Record& record) override;
@@ -54,7 +55,8 @@ class RingConnection final : public Connection {
   OpenedPtr theirs_;
   std::shared_ptr<Opened::Use> use_;
   RemoteMemoryPtr stage_;  // what is written, on its way; nullptr: the other's ring is mapped
-  Status failed_;
+  Status failed_;          // set before has_failed_, once
+  std::atomic<bool> has_failed_{false};
 
   std::atomic<uint64_t> read_{0};  // bytes
   uint64_t freed_ = 0;             // of them

@@ -45,3 +45,17 @@ def check_tensor(argument: str, tensor: torch.Tensor) -> None:
             f"{argument} has shape {tuple(tensor.shape)} and strides {tensor.stride()}, which are "
             "not contiguous; give a slice of rows, or call contiguous() first"
         )
+
+
+def as_indices(argument: str, given: torch.Tensor | list[int]) -> torch.Tensor:
+    """Integers as a dense int64 tensor of one dimension."""
+    try:
+        numbers = torch.as_tensor(given).flatten()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{argument} make no tensor of int64: {error}; give integers") from None
+    is_integer = numbers.dtype is not torch.bool and not (
+        numbers.dtype.is_floating_point or numbers.dtype.is_complex
+    )
+    if len(numbers) > 0 and not is_integer:  # an empty list has torch's default dtype
+        raise TypeError(f"{argument} has dtype {numbers.dtype}; give integers")
+    return numbers.to(torch.int64).contiguous()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as dist
 
-from .checks import check_name, check_tensor, check_timeout
+from .checks import as_indices, check_name, check_tensor, check_timeout
 from .kind import Kind, decode, kind_of
 from .process import backend, face
 from .words import check_word, from_word, to_word
@@ -231,7 +231,7 @@ class RemoteTensor:
 
     def _rows(self, rows: torch.Tensor | list[int]) -> tuple[torch.Tensor, Kind]:
         """Their indices, all of which are here, and what they are together."""
-        indices = _indices(rows)
+        indices = as_indices("rows", rows)
         if not self._kind.shape:
             raise IndexError("a tensor without dimensions has no rows")
         outside = indices[(indices < 0) | (indices >= len(self))]
@@ -251,16 +251,6 @@ class RemoteTensor:
 def _check_notify(notify: int | None) -> None:
     if notify is not None and notify < 1:
         raise ValueError(f"notify={notify}; give 1 or more")
-
-
-def _indices(rows: torch.Tensor | list[int]) -> torch.Tensor:
-    given = torch.as_tensor(rows).flatten()
-    is_integer = given.dtype is not torch.bool and not (
-        given.dtype.is_floating_point or given.dtype.is_complex
-    )
-    if len(given) > 0 and not is_integer:  # an empty list has torch's default dtype
-        raise TypeError(f"rows has dtype {given.dtype}; give integers")
-    return given.to(torch.int64).contiguous()
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ class Program {
       if (what == 4) pull_range();
       if (what == 5) pull_rows();
       if (world_.draw(3) == 0) confirm();
+      if (world_.draw(100) == 0) use_new_table();
     }
     confirm();
   }
@@ -85,6 +86,17 @@ class Program {
   Limit limit() const { return {Deadline::after_ms(world_.clock(), kLimitMs), {}}; }
   void good(const Status& status) { ASSERT_TRUE(status.ok()) << status.message(); }
 
+  // Servers that were started again have to learn of it.
+  void use_new_table() {
+    const uint32_t table = world_.new_table();
+    good(client_.create(table, {.name = "new" + std::to_string(table), .elements = kElements},
+                        limit()));
+    const std::vector<float> ones(kElements, 1.0f);
+    good(client_.wait(client_.push_range(table, 0, ones, PushAs::Gradient, limit()), limit()));
+    std::vector<float> values(kElements);
+    good(client_.wait(client_.pull_range(table, 0, values, limit()), limit()));
+    EXPECT_EQ(values, ones);
+  }
   void push_range() {
     const auto table = static_cast<uint32_t>(world_.draw(kDenseTables));
     const uint64_t first = world_.draw(kElements);

@@ -55,7 +55,7 @@ PsWorld::PsWorld(const Plan& plan, uint64_t seed)
 void PsWorld::start(ServerId server) {
   Host& host = hosts_[server];
   host = Host{};
-  host.memory = std::make_unique<SimMemory>();
+  host.memory = std::make_unique<HeapMemory>();
   host.server = std::make_unique<Server>(server, plan_.replicas, map_, *host.memory, clock_);
   host.server->adopt(map_, clock_.now_ns());
   for (ServerId other = 0; other < hosts_.size(); ++other) {

@@ -17,6 +17,7 @@
 #include "csrc/ps/server/server.h"
 #include "tests/sim/ps/fiber.h"
 #include "tests/sim/ps/sim_connection.h"
+#include "tests/unit/ps/heap_memory.h"
 
 namespace rdmacoll::ps {
 
@@ -27,21 +28,6 @@ class SimClock final : public Clock {
 
  private:
   int64_t now_ns_ = 1'000'000'000;
-};
-
-class SimMemory final : public ShardMemory {
- public:
-  Result<Taken> take(uint32_t, uint64_t bytes) override {
-    const uint64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
-    all_.push_back(std::make_unique<CacheLine[]>(lines));
-    return Taken{all_.back()[0].bytes, {all_.size() - 1, 0}};
-  }
-
- private:
-  struct alignas(kLineBytes) CacheLine {
-    std::byte bytes[kLineBytes]{};
-  };
-  std::vector<std::unique_ptr<CacheLine[]>> all_;
 };
 
 class PsWorld {
@@ -79,10 +65,12 @@ class PsWorld {
   bool is_alive(ServerId server) const { return hosts_[server].server != nullptr; }
   const BucketMap& map() const { return map_; }
   uint64_t steps() const { return steps_; }
+  // A number that no table has had.
+  uint32_t new_table() { return ++tables_; }
 
  private:
   struct Host {
-    std::unique_ptr<SimMemory> memory{};
+    std::unique_ptr<HeapMemory> memory{};
     std::unique_ptr<Server> server{};
     bool is_cut_off = false;
     bool is_stopped = false;
@@ -114,6 +102,7 @@ class PsWorld {
   std::vector<std::unique_ptr<Wire>> links_;
   std::vector<std::unique_ptr<Worker>> workers_;
   uint64_t steps_ = 0;
+  uint32_t tables_ = 100;
   bool is_over_ = false;  // who waits is interrupted
 };
 

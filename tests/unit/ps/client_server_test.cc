@@ -11,27 +11,13 @@
 #include "csrc/ps/client/client.h"
 #include "csrc/ps/server/server.h"
 #include "csrc/ps/table/initial_values.h"
+#include "tests/unit/ps/heap_memory.h"
 #include "tests/unit/ps/near_connections.h"
 
 namespace rdmacoll::ps {
 namespace {
 
 constexpr int64_t kSoonMs = 20'000;
-
-class HeapMemory final : public ShardMemory {
- public:
-  Result<Taken> take(uint32_t, uint64_t bytes) override {
-    const uint64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
-    all_.push_back(std::make_unique<CacheLine[]>(lines));
-    return Taken{all_.back()[0].bytes, {all_.size() - 1, 0}};
-  }
-
- private:
-  struct alignas(kLineBytes) CacheLine {
-    std::byte bytes[kLineBytes]{};
-  };
-  std::vector<std::unique_ptr<CacheLine[]>> all_;
-};
 
 class Job final : public Surroundings {
  public:
