@@ -113,7 +113,7 @@ class KV:
                 f"table {name!r} is another one for the worker that was first to make it: give all "
                 "workers the same shape, optimizer and initial values"
             )
-        self._client.create(table.number, table.spec, self._timeout)
+        self._client.create(table.number, table.spec)
         self._tables[name] = table
         return table, is_first
 

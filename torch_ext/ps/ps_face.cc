@@ -146,11 +146,10 @@ void PsClient::keep(ps::BatchPtr batch, at::Tensor tensor) {
   kept_.emplace_back(std::move(batch), std::move(tensor));
 }
 
-void PsClient::create(uint32_t table, const std::string& spec, double timeout_s) const {
+void PsClient::create(uint32_t table, const std::string& spec) const {
   const ps::TableSpec parsed = take_or_raise(ps::parse_table_spec(spec));
-  raise_if_failed(without_gil([&](const InterruptCheck& interrupt) {
-    return host().client().create(table, parsed, host().limit(milliseconds(timeout_s), interrupt));
-  }));
+  raise_if_failed(
+      without_gil([&](const InterruptCheck&) { return host().client().create(table, parsed); }));
 }
 
 template <typename Begin>

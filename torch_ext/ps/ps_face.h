@@ -86,7 +86,7 @@ class PsClient : public std::enable_shared_from_this<PsClient> {
   PsClient& operator=(const PsClient&) = delete;
 
   // spec: an encoded TableSpec.
-  void create(uint32_t table, const std::string& spec, double timeout_s) const;
+  void create(uint32_t table, const std::string& spec) const;
   // Tensors are dense, and float32; ids int64. is_assigned: else they are gradients.
   std::unique_ptr<PsBatch> push(uint32_t table, uint64_t first, const at::Tensor& values,
                                 bool is_assigned, double timeout_s);

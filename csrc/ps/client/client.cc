@@ -72,6 +72,7 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const
   const TableSpec& spec = tables_.at(errand.head.table);
   const uint64_t answer_bytes = errand.answer_bytes(spec);
   Calls& calls = servers_.at(server);
+  if (!calls.tell(errand.head.table, spec)) return false;
   std::byte* const body = calls.room(body_bytes, answer_bytes);
   if (body == nullptr) return false;
   write(body);
@@ -91,12 +92,10 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const
   return true;
 }
 
-// A server that is lost, or has not what was asked for, is not the last word; but it needs no table
-// any more.
+// A server that is lost, or has not what was asked for, is not the last word.
 void Client::end(const Errand& errand, const Status& how, std::span<const std::byte> sent) {
   const bool is_lost = how.code() == StatusCode::PeerFailed || how.code() == StatusCode::Aborted;
   if (!is_lost) return errand.batch->end_call(how);
-  if (errand.head.kind == RecordKind::Create) return errand.batch->end_call(Status());
   redo_.push_back({errand, {sent.begin(), sent.end()}});
 }
 
@@ -142,22 +141,12 @@ Result<const TableSpec*> Client::spec_of(uint32_t table, TableKind kind) const {
   return &found->second;
 }
 
-Status Client::create(uint32_t table, const TableSpec& spec, const Limit& limit) {
+// Servers are told of it before what is first asked of them about it.
+Status Client::create(uint32_t table, const TableSpec& spec) {
   RDMACOLL_RETURN_IF_ERROR(check(spec));
-  const std::string text = encode(spec);
-  const BatchPtr batch = as_batch([&](Lock& lock, const BatchPtr& of) {
-    tables_.try_emplace(table, spec);
-    std::vector<ServerId> servers;  // the lock is given up, and others may be reached meanwhile
-    for (const auto& [server, calls] : servers_) servers.push_back(server);
-    for (const ServerId server : servers) {
-      if (!is_reached(server)) continue;  // it is told when it is (recovery.cc)
-      RDMACOLL_RETURN_IF_ERROR(ask(
-          lock, server, {of, {.kind = RecordKind::Create, .table = table}}, text.size(),
-          [&](std::byte* body) { std::memcpy(body, text.data(), text.size()); }, limit));
-    }
-    return Status();
-  });
-  return wait(batch, limit);
+  const Lock lock(mutex_);
+  tables_.try_emplace(table, spec);
+  return Status();
 }
 
 // --- ranges --------------------------------------------------------------------------------------

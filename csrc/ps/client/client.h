@@ -31,8 +31,8 @@ class Client {
   Client(uint64_t number, BucketMap map, Surroundings& surroundings);
 
   void add_server(ServerId server, std::shared_ptr<Connection> connection);
-  // The table, which all servers have once this has returned.
-  Status create(uint32_t table, const TableSpec& spec, const Limit& limit);
+  // The table, of which servers hear when they are first asked for something of it.
+  Status create(uint32_t table, const TableSpec& spec);
   // Each returns when its bytes may be changed; the batch ends when all servers have answered. It
   // may have ended at once: InvalidArgument: what is named is not in the table, and nothing is
   // done.
@@ -80,7 +80,6 @@ class Client {
   enum class Asked : uint8_t { Yes, NotYet, Never };
   Asked redo(Redo& one, ServerId server, bool knows_map, const Limit& limit);
   bool look_for_map();
-  void tell_tables(ServerId server);
   // Servers that do not answer, and have nothing any more by the newest map, are asked no more.
   void suspect();
   void give_up(const Redo& one, const std::string& why);

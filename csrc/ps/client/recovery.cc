@@ -22,16 +22,6 @@ bool has_one_server(const Redo& one, const BucketMap& map) {
 
 }  // namespace
 
-// One that was started again may not know those that were made since. There is room for thousands.
-void Client::tell_tables(ServerId server) {
-  for (const auto& [table, spec] : tables_) {
-    const std::string text = encode(spec);
-    Errand errand{std::make_shared<Batch>(), {.kind = RecordKind::Create, .table = table}};
-    try_ask(server, errand, text.size(),
-            [&](std::byte* body) { std::memcpy(body, text.data(), text.size()); });
-  }
-}
-
 // Whether it could be asked for.
 bool Client::look_for_map() {
   auto newest = surroundings_.newest_map();
@@ -98,7 +88,6 @@ Client::Asked Client::redo(Redo& one, ServerId server, bool knows_map, const Lim
     if (!connection.ok()) return Asked::NotYet;
     servers_.erase(server);
     servers_.emplace(server, Calls(connection.take(), "server " + std::to_string(server)));
-    tell_tables(server);
   }
   const std::vector<std::byte>& body = one.body;
   const bool is_asked =

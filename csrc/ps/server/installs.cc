@@ -78,12 +78,6 @@ void Installs::tell(uint32_t bucket, ServerId to) {
                               put(put(body, &begin, sizeof(begin)), pushes.data(), bytes);
                             }});
   for (auto& [number, table] : state_.tables) {
-    if (!tables_of_[to].contains(number)) {
-      const std::string text = encode(table.spec());
-      telling.pieces.push_back({{.kind = RecordKind::Create, .table = number},
-                                text.size(),
-                                [text](std::byte* body) { put(body, text.data(), text.size()); }});
-    }
     if (table.spec().kind == TableKind::Dense) {
       add_dense(telling, epoch, table);
     } else {
@@ -154,12 +148,13 @@ bool Installs::send_next() {
   }
   if (calls->open() >= kMostOpen) return false;
   Piece& piece = telling_->pieces.front();
+  const auto table = state_.tables.find(piece.head.table);
+  if (table != state_.tables.end() && !calls->tell(table->first, table->second.spec())) return false;
   std::byte* const body = calls->room(piece.bytes, 0);
   if (body == nullptr) return false;
   piece.write(body);
   RecordHead head = piece.head;
   head.bytes = static_cast<uint32_t>(piece.bytes);
-  if (head.kind == RecordKind::Create) tables_of_[joining->server].insert(head.table);
   ++joining->open;
   calls->make(head, {.ended = [joining](const Status& how, std::span<const std::byte>) {
                 --joining->open;

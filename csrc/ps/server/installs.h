@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "csrc/ps/server/server_connections.h"
@@ -29,8 +28,6 @@ class Installs {
   // --- the primary ------------------------------------------------------------------------------
   // Begins and goes on; whether anything was sent. It leaves room for pushes.
   bool turn();
-  // The server was started anew, and has nothing.
-  void begin_anew(ServerId server) { tables_of_.erase(server); }
   // Who is handed what is pushed to the bucket, though the map does not say so yet.
   ServerId joining(uint32_t bucket) const;
   // Pushes to it wait.
@@ -84,7 +81,6 @@ class Installs {
   std::array<std::shared_ptr<Joining>, kBuckets> joining_{};
   std::array<Told, kBuckets> told_by_{};
   std::optional<Telling> telling_{};
-  std::map<ServerId, std::set<uint32_t>> tables_of_{};  // that the servers were told of
   std::array<int64_t, kBuckets> not_before_ns_{};       // another server is chosen
   uint32_t next_ = 0;                                   // the bucket that is looked at next
 };

@@ -34,7 +34,8 @@ bool Pushes::have_room(const Groups& groups, const Push& push, const TableSpec& 
   return std::ranges::all_of(groups, [&](const auto& group) {
     if (servers_.is_lost(group.first)) return true;
     Calls* const calls = servers_.find(group.first);
-    return calls != nullptr && calls->room(forward_bytes(push, group.second, spec), 0) != nullptr;
+    return calls != nullptr && calls->tell(push.head.table, spec) &&
+           calls->room(forward_bytes(push, group.second, spec), 0) != nullptr;
   });
 }
 

@@ -39,7 +39,6 @@ void Server::add(std::shared_ptr<Connection> connection, ServerId from) {
 
 void Server::add_backup(ServerId server, std::shared_ptr<Connection> connection) {
   servers_.add(server, std::move(connection));
-  installs_.begin_anew(server);
 }
 
 bool Server::turn() {

@@ -2,6 +2,7 @@
 #include "csrc/ps/wire/calls.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "csrc/base/printable.h"
 #include "csrc/ps/wire/ring_bytes.h"
@@ -18,6 +19,18 @@ uint64_t reserved_for(uint64_t answer_bytes) {
 }
 
 }  // namespace
+
+bool Calls::tell(uint32_t table, const TableSpec& spec) {
+  if (told_.contains(table)) return true;
+  const std::string text = encode(spec);
+  std::byte* const body = room(text.size(), 0);
+  if (body == nullptr) return false;
+  std::memcpy(body, text.data(), text.size());
+  make({.bytes = static_cast<uint32_t>(text.size()), .kind = RecordKind::Create, .table = table},
+       {.ended = [](const Status&, std::span<const std::byte>) {}});
+  told_.insert(table);
+  return true;
+}
 
 std::byte* Calls::room(uint64_t body_bytes, uint64_t answer_bytes) {
   if (reserved_ + reserved_for(answer_bytes) > kMostAnswerBytes) return nullptr;

@@ -8,10 +8,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "csrc/ps/table/table_spec.h"
 #include "csrc/ps/wire/connection.h"
 
 namespace rdmacoll::ps {
@@ -36,6 +38,9 @@ class Calls {
   // Ok, or why nothing is answered any more.
   Status failure() const { return given_up_.ok() ? connection_->failure() : given_up_; }
   size_t open() const { return open_.size(); }
+  // The server knows the table when it reads what is called next: it is told, once. False: there is
+  // no room for it now.
+  bool tell(uint32_t table, const TableSpec& spec);
   // Where the body of a call is to be written, which is then made; nullptr: not now.
   std::byte* room(uint64_t body_bytes, uint64_t answer_bytes);
   void make(RecordHead head, Call call);
@@ -57,6 +62,7 @@ class Calls {
   const std::shared_ptr<Connection> connection_;
   const std::string who_;
   Status given_up_;
+  std::set<uint32_t> told_;        // tables
   std::byte* body_ = nullptr;      // of the call for which there was room last
   std::map<uint64_t, Open> open_;  // by number
   uint64_t reserved_ = 0;

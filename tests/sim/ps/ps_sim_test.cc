@@ -53,7 +53,7 @@ class Program {
   // goes_on: whether there is more to be done than a program's own operations.
   void run(const std::function<bool()>& goes_on) {
     create();
-    for (int i = 0; i < kOperations || goes_on(); ++i) {
+    for (int i = 0; (i < kOperations || goes_on()) && !testing::Test::HasFailure(); ++i) {
       const uint64_t what = world_.draw(6);
       if (what < 2) push_range();
       if (what == 2 || what == 3) push_rows();
@@ -73,12 +73,10 @@ class Program {
     for (uint32_t table = 0; table < kDenseTables; ++table) {
       good(client_.create(
           table,
-          {.name = "dense" + std::to_string(table), .elements = kElements, .optimizer = descends},
-          limit()));
+          {.name = "dense" + std::to_string(table), .elements = kElements, .optimizer = descends}));
     }
     good(client_.create(kRows,
-                        {.name = "rows", .kind = TableKind::Rows, .dim = 1, .optimizer = descends},
-                        limit()));
+                        {.name = "rows", .kind = TableKind::Rows, .dim = 1, .optimizer = descends}));
   }
 
  private:
@@ -89,8 +87,7 @@ class Program {
   // Servers that were started again have to learn of it.
   void use_new_table() {
     const uint32_t table = world_.new_table();
-    good(client_.create(table, {.name = "new" + std::to_string(table), .elements = kElements},
-                        limit()));
+    good(client_.create(table, {.name = "new" + std::to_string(table), .elements = kElements}));
     const std::vector<float> ones(kElements, 1.0f);
     good(client_.wait(client_.push_range(table, 0, ones, PushAs::Gradient, limit()), limit()));
     std::vector<float> values(kElements);

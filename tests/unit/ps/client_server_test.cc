@@ -97,7 +97,7 @@ std::vector<float> counting(uint64_t count, float from) {
 TEST_P(ClientServer, PullsWhatWasPushed) {
   Job job(GetParam());
   constexpr uint64_t kElements = 5 * kShardElements + 17;
-  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = kElements}, job.limit()).ok());
+  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = kElements}).ok());
   std::vector<float> expected(kElements);
   std::vector<float> pulled(kElements, -1);
   job.good(job.client().pull_range(1, 0, pulled, job.limit()));
@@ -123,7 +123,7 @@ TEST_P(ClientServer, AddsUpRowsOfOneIdAndKeepsOthers) {
   constexpr uint64_t kDim = 24;
   TableSpec spec{.name = "rows", .kind = TableKind::Rows, .dim = kDim};
   spec.initial = {Initial::Kind::Uniform, -1, 1, 5};
-  ASSERT_TRUE(job.client().create(2, spec, job.limit()).ok());
+  ASSERT_TRUE(job.client().create(2, spec).ok());
   std::mt19937_64 draw(1);
   std::map<uint64_t, std::vector<float>> expected;
   for (int round = 0; round < 4; ++round) {
@@ -166,13 +166,13 @@ TEST_P(ClientServer, SaysWhatIsWrong) {
   std::vector<float> values(10);
   const auto unknown = job.client().push_range(9, 0, values, PushAs::Gradient, job.limit());
   EXPECT_EQ(unknown->status().code(), StatusCode::InvalidArgument);
-  const Status empty = job.client().create(1, {.name = "w", .elements = 0}, job.limit());
+  const Status empty = job.client().create(1, {.name = "w", .elements = 0});
   EXPECT_EQ(empty.code(), StatusCode::InvalidArgument);
-  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}, job.limit()).ok());
+  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}).ok());
   const auto outside = job.client().push_range(1, 3, values, PushAs::Gradient, job.limit());
   EXPECT_NE(outside->status().message().find("'w', which has 12"), std::string::npos);
   TableSpec spec{.name = "r", .kind = TableKind::Rows, .dim = 2, .rows = 4};
-  ASSERT_TRUE(job.client().create(2, spec, job.limit()).ok());
+  ASSERT_TRUE(job.client().create(2, spec).ok());
   const std::vector<uint64_t> ids{1, 4};
   const auto no_row = job.client().pull_rows(2, ids, values.data(), job.limit());
   EXPECT_NE(no_row->status().message().find("id 4"), std::string::npos);
@@ -180,7 +180,7 @@ TEST_P(ClientServer, SaysWhatIsWrong) {
 
 TEST_P(ClientServer, FailsWhatNoServerHasAnyMore) {
   Job job(GetParam());
-  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}, job.limit()).ok());
+  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}).ok());
   std::vector<float> values(12);
   const BatchPtr pull = job.client().pull_range(1, 0, values, job.limit());
   ASSERT_TRUE(pull->status().ok());
@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(Servers, ClientServer, testing::Values(1, 2, 3, 7));
 TEST(Backups, HaveWhatWasPushedWhenTheirPrimaryIsLost) {
   constexpr uint64_t kElements = 9 * kShardElements;
   Job job(3, 2);
-  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = kElements}, job.limit()).ok());
+  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = kElements}).ok());
   const auto all = counting(kElements, 1);
   job.good(job.client().push_range(1, 0, all, PushAs::Assigned, job.limit()));
   const BatchPtr open = job.client().push_range(1, 0, all, PushAs::Gradient, job.limit());

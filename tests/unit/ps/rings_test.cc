@@ -80,7 +80,7 @@ TEST_P(Rings, AddUpWhatAllWorkersPush) {
     if (p.rank() == 0) return serve(p, kWorkers);
     auto host = call(p);
     const Limit limit = host->limit(kSoonMs, {});
-    ASSERT_TRUE(host->client().create(1, {.name = "w", .elements = kElements}, limit).ok());
+    ASSERT_TRUE(host->client().create(1, {.name = "w", .elements = kElements}).ok());
     std::vector<float> values(kElements);
     std::iota(values.begin(), values.end(), static_cast<float>(p.rank()));
     std::vector<BatchPtr> batches;
@@ -110,7 +110,7 @@ TEST_P(Rings, HaveRoomForManyRows) {
     auto host = call(p);
     const Limit limit = host->limit(kSoonMs, {});
     const TableSpec spec{.name = "rows", .kind = TableKind::Rows, .dim = kDim, .rows = kRows};
-    ASSERT_TRUE(host->client().create(1, spec, limit).ok());
+    ASSERT_TRUE(host->client().create(1, spec).ok());
     std::vector<uint64_t> ids(kRows);
     std::iota(ids.begin(), ids.end(), 0);
     std::vector<float> values(kRows * kDim);
