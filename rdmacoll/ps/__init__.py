@@ -12,7 +12,8 @@ docs/PARAMETER_SERVER.md says what holds for order, failures and memory.
 
 from .embedding import Embedding, EmbeddingBag
 from .kv import KV, Pending
-from .optimizer import Async, Optimizer
+from .modes import Async, Stale, Sync
+from .optimizer import Optimizer
 from .optimizers import (
     SGD,
     Adagrad,
@@ -39,6 +40,8 @@ __all__ = [
     "Optimizer",
     "Pending",
     "RowwiseAdagrad",
+    "Stale",
+    "Sync",
     "Uniform",
     "connect",
 ]

@@ -30,9 +30,20 @@ class Flat:
         self.rule = rule
         self._named = named
         self._trained = [name for name, parameter in named if parameter.requires_grad]
+        self.trained = sum(
+            p.numel() for _, p in named if p.requires_grad
+        )  # elements, the first ones
         self._ends = torch.tensor([p.numel() for _, p in named]).cumsum(0).tolist()
         self.values = torch.empty(self._ends[-1] if named else 0)
         self.gradients = torch.empty_like(self.values)
+
+    @property
+    def trained_values(self) -> torch.Tensor:
+        return self.values[: self.trained]
+
+    @property
+    def trained_gradients(self) -> torch.Tensor:
+        return self.gradients[: self.trained]
 
     @property
     def layout(self) -> list[Any]:
@@ -56,6 +67,18 @@ class Flat:
     def scatter(self) -> None:
         for _, parameter, place in self._places(self.values):
             parameter.copy_(place)
+
+    def gather_all_gradients(self) -> None:
+        """Raises ValueError where one that needs a gradient has none, or another one has."""
+        for name, parameter in self._named:
+            if (parameter.grad is not None) != (name in self._trained):
+                has = "a" if parameter.grad is not None else "no"
+                raise ValueError(
+                    f"{name} has {has} gradient, unlike when the optimizer was made; where workers "
+                    "wait for each other all have one in each step: give it one, of zeros, or make "
+                    "the optimizer without it"
+                )
+        self.gather_gradients()
 
     def gather_gradients(self) -> list[tuple[int, int]]:
         """Which elements there are gradients for, from and to. Raises ValueError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from typing import TYPE_CHECKING
@@ -47,6 +48,15 @@ class Pending:
         return self._out
 
 
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """Of a table whose workers go in step: each pushes its first elements once in each step."""
+
+    workers: int
+    elements: int
+    is_sync: bool
+
+
 class KV:
     """The tables of the job's servers. All KVs of a job see the same ones."""
 
@@ -67,10 +77,18 @@ class KV:
         None: what is pushed is added.
         Raises ValueError where the table is another one for who was first, TypeError, TimeoutError.
         """
+        self._init_paced(name, values, optimizer, None)
+
+    def _init_paced(
+        self, name: str, values: torch.Tensor, optimizer: Optimizer | None, pace: Pace | None
+    ) -> None:
+        """init(); of a table whose workers go in step where there is a pace."""
         check_name(name)
         check_float32("values", values)
         check_tensor("values", values)
         spec = extension().PsTableSpec.dense(name, values.numel(), to_engine(optimizer))
+        if pace is not None:
+            spec = spec.paced(pace.workers, pace.elements, pace.is_sync)
         table, is_first = self._add(name, spec, tuple(values.shape))
         if is_first:
             self._client.push(table.number, 0, values, True, self._timeout).wait(self._timeout)
@@ -111,7 +129,8 @@ class KV:
         if (table.spec, table.shape) != (encoded, shape):
             raise ValueError(
                 f"table {name!r} is another one for the worker that was first to make it: give all "
-                "workers the same shape, optimizer and initial values"
+                "workers the same shape, optimizer, initial values and mode, and let as many of "
+                "them take part as at first"
             )
         self._client.create(table.number, table.spec)
         self._tables[name] = table
@@ -156,7 +175,7 @@ class KV:
         """The same; its wait() returns the tensor, which is written until then."""
         into = self._out(name, out)
         number = self._table(name).number
-        return self._pending(self._client.pull(number, 0, into, self._timeout), into)
+        return self._pending(self._client.pull(number, 0, into, 0, self._timeout), into)
 
     def push_pull(
         self, name: str, values: torch.Tensor, out: torch.Tensor | None = None
@@ -200,6 +219,25 @@ class KV:
         return self._pending(
             self._client.pull_rows(table.number, numbers, into, self._timeout), into
         )
+
+    # --- tables with a pace, for ps.Optimizer -------------------------------------------------
+
+    def _push_step(self, name: str, gradient: torch.Tensor, rank: int, step: int) -> Pending:
+        """This worker's gradient of a step; steps count from 1."""
+        number = self._table(name).number
+        return self._pending(
+            self._client.push_step(number, gradient, rank, step, self._timeout), None
+        )
+
+    def _pull_step(self, name: str, out: torch.Tensor, step: int) -> Pending:
+        """The first elements, once all workers have pushed that step."""
+        number = self._table(name).number
+        return self._pending(self._client.pull(number, 0, out, step, self._timeout), out)
+
+    def _steps_of(self, name: str, timeout: float | None = None) -> list[int]:
+        """Of each worker, by its rank, the last step that it has pushed."""
+        limit = self._timeout if timeout is None else timeout
+        return self._client.pull_steps(self._table(name).number, limit)
 
     def wait(self, *pending: Pending) -> None:
         """Waits for all of these."""

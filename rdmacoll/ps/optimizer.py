@@ -14,16 +14,12 @@ import torch
 import torch.distributed as dist
 
 from .flat import Flat
-from .kv import KV, Pending
+from .in_step import InStep
+from .kv import KV, Pace, Pending
+from .modes import Async, Mode, Sync
 from .optimizers import SGD, Adagrad, Adam, AdamW, to_engine
 from .optimizers import Optimizer as Rule
 from .worker import DEFAULT_TIMEOUT_S
-
-
-@dataclasses.dataclass(frozen=True)
-class Async:
-    """A step waits for no other worker. At the servers each push is a step of its own."""
-
 
 ASYNC = Async()
 RULES: dict[type, type[SGD] | type[Adagrad] | type[Adam] | type[AdamW]] = {
@@ -54,7 +50,7 @@ class Optimizer(torch.optim.Optimizer):
         self,
         params: Iterable[Any],
         optimizer: Rule | type[torch.optim.Optimizer],
-        mode: Async = ASYNC,
+        mode: Mode = ASYNC,
         name: str = "model",
         *,
         timeout: float = DEFAULT_TIMEOUT_S,
@@ -64,13 +60,15 @@ class Optimizer(torch.optim.Optimizer):
         """params: as torch takes them: float32, on the CPU; a group may have hyperparameters.
 
         optimizer: ps.SGD, Adagrad, Adam or AdamW; or torch.optim's class of one of these, with its
-        arguments as options. Of these foreach, fused and capturable change nothing. timeout: of
-        each step, in seconds. group, errors: as of ps.connect(). Besides raises TypeError for a
-        parameter that servers cannot hold, NotImplementedError for what they do not do, and
-        ValueError where the first worker had other parameters.
+        arguments as options. Of these foreach, fused and capturable change nothing. mode: Async(),
+        Sync() or Stale(n) of rdmacoll.ps; in the last two all ranks of the group take part.
+        timeout: of each step, in seconds. group, errors: as of ps.connect(). Besides raises
+        TypeError for a parameter that servers cannot hold, NotImplementedError for what they do not
+        do, and ValueError where the first worker had other parameters.
         """
-        if not isinstance(mode, Async):
-            raise TypeError(f"mode is a {type(mode).__name__}; give ps.Async()")
+        if not isinstance(mode, Mode):
+            what = mode.__name__ if isinstance(mode, type) else type(mode).__name__
+            raise TypeError(f"mode is {what}; give ps.Async(), ps.Sync() or ps.Stale(n)")
         rule = rule_of(optimizer, options)
         self._tables: list[Flat] = []
         super().__init__(params, dataclasses.asdict(rule))
@@ -88,16 +86,24 @@ class Optimizer(torch.optim.Optimizer):
                 "make it of the same model on all, or give it another name"
             )
         for flat in tables:
-            self._kv.init(flat.table, flat.gather(), optimizer=flat.rule)
+            pace = None
+            if not isinstance(mode, Async) and flat.trained > 0:
+                pace = Pace(dist.get_world_size(group), flat.trained, isinstance(mode, Sync))
+            self._kv._init_paced(flat.table, flat.gather(), flat.rule, pace)
         self._tables = tables
         self._pull([])
+        self._in_step = None
+        if not isinstance(mode, Async):
+            trained = [flat for flat in tables if flat.trained > 0]
+            self._in_step = InStep(self._kv, name, trained, mode, dist.get_rank(group))
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Pushes the gradients, and gives the parameters the values that servers have then.
 
         A parameter without a gradient is not pushed, as torch does; but for what counts steps
-        (docs/PARAMETER_SERVER.md) all of a group have one, or none has. closure: as torch has it;
+        (docs/PARAMETER_SERVER.md) all of a group have one, or none has, and where workers wait for
+        each other all have one. closure: as torch has it;
         what it returns is returned. Raises ValueError, before anything moves, also where a
         hyperparameter was changed; TimeoutError, remote.PeerError.
         """
@@ -107,6 +113,9 @@ class Optimizer(torch.optim.Optimizer):
                 loss = closure()
         for flat, of_group in zip(self._tables, self.param_groups, strict=True):
             _check_unchanged(flat, _with(flat.rule, of_group))
+        if self._in_step is not None:
+            self._in_step.step()
+            return loss
         ranges = [(flat, *run) for flat in self._tables for run in flat.gather_gradients()]
         self._pull(
             [

@@ -82,6 +82,10 @@ std::string record(RecordHead head, const std::string& body) {
 const TableSpec kDense{.name = "dense",
                        .elements = 64,
                        .optimizer = Optimizer{.kind = OptimizerKind::Adam, .lr = 1, .eps = 1}};
+const TableSpec kPaced{.name = "paced",
+                       .elements = 64,
+                       .optimizer = Optimizer{.kind = OptimizerKind::Sgd, .lr = 1},
+                       .pace = Pace{.workers = 2, .elements = 64, .is_sync = true}};
 const TableSpec kRows{.name = "rows", .kind = TableKind::Rows, .dim = 2};
 
 std::string push_of(uint32_t bucket, uint32_t rows, const std::string& rest) {
@@ -97,6 +101,10 @@ std::vector<std::string> seeds() {
       push_of(bucket_of_row(2, 7), 1, bytes_of(uint64_t{7}) + floats.substr(0, 8));
   const InstallHead begin{.bucket = shard_bucket};
   const InstallHead values{.what = InstallHead::What::Values, .bucket = shard_bucket};
+  const uint32_t paced_bucket = bucket_of_shard(4, 0);
+  const InstallHead steps{.what = InstallHead::What::Steps, .bucket = paced_bucket};
+  const InstallHead gathered{
+      .what = InstallHead::What::Gathered, .bucket = paced_bucket, .which = 1, .number = 1};
   const InstallHead of_rows{.what = InstallHead::What::Rows, .bucket = 3};
   return {
       record({.kind = RecordKind::Create, .table = 3}, encode(kDense)),
@@ -110,8 +118,21 @@ std::vector<std::string> seeds() {
       record({.kind = RecordKind::Install, .table = 1}, bytes_of(values) + floats),
       record({.kind = RecordKind::Install, .table = 2},
              bytes_of(of_rows) + bytes_of(InstallRow{7, 1}) + floats.substr(0, 8)),
+      record({.kind = RecordKind::Push,
+              .table = 4,
+              .parts = 1,
+              .count = 64,
+              .worker = 1,
+              .rank = 1,
+              .step = 1},
+             push_of(paced_bucket, 0, floats)),
+      record({.kind = RecordKind::PullRange, .table = 4, .count = 64, .step = 1}, ""),
+      record({.kind = RecordKind::PullSteps, .table = 4}, ""),
+      record({.kind = RecordKind::Install, .table = 4}, bytes_of(steps) + floats.substr(0, 8)),
+      record({.kind = RecordKind::Install, .table = 4}, bytes_of(gathered) + floats),
       record({.kind = RecordKind::Leave}, ""),
       encode(kDense),
+      encode(kPaced),
       encode(kRows),
       BucketMap::spread(3, 2).encode(),
   };
@@ -142,8 +163,11 @@ void run(const std::string& bytes) {
     server.turn();
     said->say({.kind = RecordKind::Create, .table = 2}, encode(kRows));
     server.turn();
+    said->say({.kind = RecordKind::Create, .table = 4}, encode(kPaced));
+    server.turn();
     said->say(head, body);
     server.turn();
+    server.turn();  // what waits is looked at again
   }
 }
 

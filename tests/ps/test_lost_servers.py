@@ -81,6 +81,36 @@ def test_no_push_is_lost_or_done_twice(jobs: Jobs, happens: str, options: list[s
     assert ("server 1" in done.stderr) == (happens == KILLED)
 
 
+@pytest.mark.parametrize(
+    ("mode", "workers"), [("ps.Sync()", "WORLD"), ("ps.Stale(1)", "1")], ids=["sync", "stale"]
+)
+def test_workers_that_go_in_step(jobs: Jobs, mode: str, workers: str) -> None:
+    text = f"""
+        net = torch.nn.ParameterList([torch.zeros(SIZE)])
+        optimizer = ps.Optimizer(net.parameters(), ps.SGD(lr=1.0), {mode}, timeout=30.0)
+        for step in range(STEPS):
+            if RANK == 0 and step == 20:
+                lost.kill(1)
+            net[0].grad = torch.full((SIZE,), float(2 * (step % 7 + RANK)))
+            optimizer.step()
+            time.sleep(0.05)
+        lost.say("pushed")
+        lost.wait_for_word("pushed", *range(WORLD))
+        found = torch.empty(SIZE)
+        optimizer._kv._pull_step("model/0", found, STEPS).wait()
+        total = -float(sum(2 * (step % 7 + rank) for step in range(STEPS) for rank in range(WORLD)))
+        assert found.unique().tolist() == [total / {workers}], (found.unique(), total)
+        print("exact", flush=True)
+        lost.say("checked")
+        lost.wait_for_word("checked", *range(WORLD))
+        dist.destroy_process_group()
+    """
+    done = run(jobs, text, "-np", "2", "--servers", "2", "--server-restarts", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("exact") == 2
+    assert "server 1" in done.stderr
+
+
 def test_the_only_server(jobs: Jobs) -> None:
     """It is waited for as long as a call may take, and named once it is gone."""
     text = """

@@ -1,4 +1,5 @@
-"""Modules and optimizers with what servers hold: training_cases.py, embedding_cases.py.
+"""Modules and optimizers with what servers hold: training_cases.py, pace_cases.py and
+embedding_cases.py.
 
 Floor: tests.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import embedding_cases
+import pace_cases
 import pytest
 import training_cases
 from case_job import Outcomes, cases_of
@@ -21,6 +23,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
 
 
 @pytest.fixture(scope="module")
+def paced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
+        yield Outcomes(jobs, pace_cases, workers=3, servers=2)
+
+
+@pytest.fixture(scope="module")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
     with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
         yield Outcomes(jobs, embedding_cases, workers=2, servers=2)
@@ -29,6 +37,11 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
 @pytest.mark.parametrize("case", cases_of(training_cases))
 def test_training(trained: Outcomes, case: str) -> None:
     trained.check(case)
+
+
+@pytest.mark.parametrize("case", cases_of(pace_cases))
+def test_in_step(paced: Outcomes, case: str) -> None:
+    paced.check(case)
 
 
 @pytest.mark.parametrize("case", cases_of(embedding_cases))

@@ -208,7 +208,7 @@ def case_refusals(_kv: ps.KV) -> None:
         (TypeError, "lr: give them to SGD", make(ps.SGD(), lr=1.0)),
         (TypeError, "momentum is no argument of torch.optim.Adam", make(adam, momentum=0.9)),
         (TypeError, "lr is a tensor", make(adam, lr=torch.tensor(0.1))),
-        (TypeError, "mode is a str; give ps.Async", make(adam, mode="async")),
+        (TypeError, "mode is str; give ps.Async", make(adam, mode="async")),
         (ValueError, "lr is -1", make(adam, lr=-1.0)),
         (ValueError, "momentum is -2", make(ps.SGD(), [
             {"params": [net[0].bias]}, {"params": [net[0].weight], "momentum": -2.0}])),

@@ -2,9 +2,9 @@
 
     python tests/sim/mutants.py [--build build/cpp] [--part K/N] [NAME ...]
 
-A mutant is one line of the engine altered in a copy; the copy is compiled as the build does it and
-linked in front of the engine, so that the sources know nothing of it. A line that is not found, or
-found twice, is an error: the list follows the code.
+A mutant is one line of the engine altered in a copy; the copy is compiled as the build does it,
+with the other files of its unit, and linked in front of the engine, so that the sources know
+nothing of it. A line that is not found, or found twice, is an error: the list follows the code.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -49,13 +50,24 @@ def run(command: list[str] | str, **options: object) -> subprocess.CompletedProc
     )
 
 
+def included_by(unit: Path) -> list[Path]:
+    """The sources that the build compiles as one."""
+    if not unit.name.startswith("unity_"):
+        return []
+    return [Path(name) for name in re.findall(r'^#include "(.*)"$', unit.read_text(), re.MULTILINE)]
+
+
 class Build:
     """How the build compiles a source and links the simulation."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         entries = json.loads((folder / "compile_commands.json").read_text())
-        self.compile = {str(Path(entry["file"]).resolve()): entry["command"] for entry in entries}
+        self.compile = {}  # of each source: the unit that is compiled, and how
+        for entry in entries:
+            unit = Path(entry["file"]).resolve()
+            for source in (unit, *included_by(unit)):
+                self.compile[source] = (unit, entry["command"])
         ninja = Path(sys.executable).with_name("ninja")
         steps = run([str(ninja), "-C", str(folder), "-t", "commands", "sim_test"]).stdout
         self.link = steps.strip().splitlines()[-1]
@@ -70,7 +82,12 @@ class Build:
             raise SystemExit(f"{mutant.name}: {mutant.file} does not have once: {mutant.line}")
         altered, compiled = scratch / source.name, scratch / "mutant.o"
         altered.write_text(text.replace(mutant.line, mutant.altered))
-        words = shlex.split(self.compile[str(source)])
+        unit, command = self.compile[source]
+        if unit != source:
+            altered_unit = scratch / "unit.cc"
+            altered_unit.write_text(unit.read_text().replace(str(source), str(altered)))
+            altered = altered_unit
+        words = shlex.split(command)
         for option, value in (("-o", compiled), ("-MF", scratch / "mutant.d"), ("-c", altered)):
             if option in words:
                 words[words.index(option) + 1] = str(value)

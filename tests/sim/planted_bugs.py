@@ -28,6 +28,7 @@ INSTALLS = "csrc/ps/server/installs.cc"
 SERVER = "csrc/ps/server/server.cc"
 CALLS = "csrc/ps/wire/calls.cc"
 CLIENT = "csrc/ps/client/client.cc"
+SHARD = "csrc/ps/table/dense_shard.cc"
 
 
 @dataclass(frozen=True)
@@ -371,5 +372,23 @@ MUTANTS = (
         CLIENT,
         "if (!is_lost) return errand.batch->end_call(how);",
         "if (how.code() != StatusCode::PeerFailed) return errand.batch->end_call(Status());",
+    ),
+    Mutant(
+        "a worker's step counts again when the worker is started again",
+        SHARD,
+        "if (!pace_->note(step)) return;",
+        "pace_->note(step);",
+    ),
+    Mutant(
+        "a pull waits for no other worker",
+        SERVER,
+        "if (head.step > 0 && shard->pace()->slowest() < head.step) {",
+        "if (false) {",
+    ),
+    Mutant(
+        "a bucket's next backup is not told of steps that are not whole",
+        INSTALLS,
+        "if (shard->pace() != nullptr) add_pace(telling, epoch, table.id(), number, *shard);",
+        "",
     ),
 )

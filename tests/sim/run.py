@@ -25,7 +25,7 @@ from parts import Part, part
 CHUNK_SEEDS = 125
 CHUNK_LIMIT_S = 900  # of one process; its own bounds are in virtual time
 SUMMARY = re.compile(
-    r"^((?:scripts|soaks|streams|faults|placements|mismatches|shrinkings|standstills|servers)"
+    r"^((?:scripts|soaks|streams|faults|placements|mismatches|shrinkings|standstills|servers|paces)"
     r"(?: on hosts)?): (.*)$",
     re.MULTILINE,
 )

@@ -48,6 +48,12 @@ void bind_tables(pybind11::module_& module) {
                                      .elements = elements,
                                      .optimizer = optimizer};
                   })
+      // The same, whose workers go in step.
+      .def("paced",
+           [](TableSpec self, uint32_t workers, uint64_t elements, bool is_sync) {
+             self.pace = ps::Pace{workers, elements, is_sync};
+             return self;
+           })
       .def_static(
           "rows",
           [](std::string name, uint32_t dim, uint64_t rows, std::optional<Optimizer> optimizer,
@@ -98,6 +104,8 @@ void bind_ps(pybind11::module_& module) {
       .def(py::init(&PsClient::make))
       .def("create", &PsClient::create)
       .def("push", &PsClient::push)
+      .def("push_step", &PsClient::push_step)
+      .def("pull_steps", &PsClient::pull_steps)
       .def("push_rows", &PsClient::push_rows)
       .def("pull", &PsClient::pull)
       .def("pull_rows", &PsClient::pull_rows);

@@ -173,6 +173,14 @@ std::unique_ptr<PsBatch> PsClient::push(uint32_t table, uint64_t first, const at
   });
 }
 
+std::unique_ptr<PsBatch> PsClient::push_step(uint32_t table, const at::Tensor& gradient,
+                                             uint32_t rank, uint32_t step, double timeout_s) {
+  Check("push").dense(gradient, "gradient");
+  return start(gradient, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.push_range(table, 0, floats(gradient), ps::PushAs::Gradient, limit, {rank, step});
+  });
+}
+
 std::unique_ptr<PsBatch> PsClient::push_rows(uint32_t table, const at::Tensor& ids,
                                              const at::Tensor& values, bool is_assigned,
                                              double timeout_s) {
@@ -184,12 +192,18 @@ std::unique_ptr<PsBatch> PsClient::push_rows(uint32_t table, const at::Tensor& i
 }
 
 std::unique_ptr<PsBatch> PsClient::pull(uint32_t table, uint64_t first, const at::Tensor& out,
-                                        double timeout_s) {
+                                        uint32_t step, double timeout_s) {
   Check("pull").written(out, "out");
   return start(out, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
-    return client.pull_range(table, first,
-                             {out.data_ptr<float>(), static_cast<size_t>(out.numel())}, limit);
+    return client.pull_range(
+        table, first, {out.data_ptr<float>(), static_cast<size_t>(out.numel())}, limit, step);
   });
+}
+
+std::vector<uint32_t> PsClient::pull_steps(uint32_t table, double timeout_s) const {
+  return take_or_raise(without_gil([&](const InterruptCheck& interrupt) {
+    return host().client().pull_steps(table, host().limit(milliseconds(timeout_s), interrupt));
+  }));
 }
 
 std::unique_ptr<PsBatch> PsClient::pull_rows(uint32_t table, const at::Tensor& ids,

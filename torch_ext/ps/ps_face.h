@@ -90,10 +90,15 @@ class PsClient : public std::enable_shared_from_this<PsClient> {
   // Tensors are dense, and float32; ids int64. is_assigned: else they are gradients.
   std::unique_ptr<PsBatch> push(uint32_t table, uint64_t first, const at::Tensor& values,
                                 bool is_assigned, double timeout_s);
+  // A gradient of a table whose workers go in step.
+  std::unique_ptr<PsBatch> push_step(uint32_t table, const at::Tensor& gradient, uint32_t rank,
+                                     uint32_t step, double timeout_s);
   std::unique_ptr<PsBatch> push_rows(uint32_t table, const at::Tensor& ids,
                                      const at::Tensor& values, bool is_assigned, double timeout_s);
+  // step: that all workers have pushed; 0: whatever there is.
   std::unique_ptr<PsBatch> pull(uint32_t table, uint64_t first, const at::Tensor& out,
-                                double timeout_s);
+                                uint32_t step, double timeout_s);
+  std::vector<uint32_t> pull_steps(uint32_t table, double timeout_s) const;
   std::unique_ptr<PsBatch> pull_rows(uint32_t table, const at::Tensor& ids, const at::Tensor& out,
                                      double timeout_s);
 

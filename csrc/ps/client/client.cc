@@ -19,6 +19,23 @@ constexpr int64_t kIdleLookMs = 200;
 // A server that has answered nothing for so long may be stopped.
 constexpr int64_t kSuspectNs = 1'000'000'000;
 
+Status no_pace(const TableSpec& spec) {
+  return Status(StatusCode::InvalidArgument, "the workers of table '" + printable(spec.name) +
+                                                 "' do not go in step; push and pull without one");
+}
+
+Status check_step(const TableSpec& spec, uint64_t first, uint64_t count, WorkerStep step) {
+  if (!spec.pace) return step.number == 0 ? Status() : no_pace(spec);
+  const Pace& pace = *spec.pace;
+  if (step.number > 0 && step.rank < pace.workers && first == 0 && count == pace.elements)
+    return Status();
+  return Status(StatusCode::InvalidArgument,
+                "the " + std::to_string(pace.workers) + " workers of table '" +
+                    printable(spec.name) + "' go in step: each pushes its first " +
+                    std::to_string(pace.elements) +
+                    " elements once in each; leave that to the optimizer that made the table");
+}
+
 }  // namespace
 
 Client::Client(uint64_t number, BucketMap map, Surroundings& surroundings)
@@ -151,8 +168,9 @@ Status Client::create(uint32_t table, const TableSpec& spec) {
 
 // --- ranges --------------------------------------------------------------------------------------
 
-template <typename CallPiece>
-BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, CallPiece call_piece) {
+template <typename Check, typename CallPiece>
+BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, Check check,
+                             CallPiece call_piece) {
   return as_batch([&](Lock& lock, const BatchPtr& batch) {
     auto spec = spec_of(table, TableKind::Dense);
     if (!spec.ok()) return spec.status();
@@ -163,6 +181,7 @@ BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, Cal
                         " are not in table '" + printable(spec.value()->name) + "', which has " +
                         std::to_string(elements));
     }
+    RDMACOLL_RETURN_IF_ERROR(check(*spec.value()));
     for (uint64_t at = first; at < first + count;) {
       const uint64_t shard = at / kShardElements;
       const uint64_t end = std::min(first + count, (shard + 1) * kShardElements);
@@ -178,13 +197,18 @@ BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, Cal
 }
 
 BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const float> values,
-                            PushAs as, const Limit& limit) {
-  return range_batch(table, first, values.size(),
+                            PushAs as, const Limit& limit, WorkerStep step) {
+  const auto check = [&](const TableSpec& spec) {
+    return as == PushAs::Gradient ? check_step(spec, first, values.size(), step) : Status();
+  };
+  return range_batch(table, first, values.size(), check,
                      [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
                        const auto piece = values.subspan(at, head.count);
                        head.kind = RecordKind::Push;
                        head.code = static_cast<uint16_t>(as);
                        head.parts = 1;
+                       head.rank = step.rank;
+                       head.step = step.number;
                        PushPart part{.bucket = bucket_of_shard(table, head.shard)};
                        return ask(
                            lock, map_.of(part.bucket).primary, {batch, head},
@@ -199,14 +223,46 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
 }
 
 BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> values,
-                            const Limit& limit) {
-  return range_batch(
-      table, first, values.size(),
-      [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
-        head.kind = RecordKind::PullRange;
-        const ServerId server = map_.of(bucket_of_shard(table, head.shard)).primary;
-        return ask(lock, server, {batch, head, values.data() + at}, 0, [](std::byte*) {}, limit);
-      });
+                            const Limit& limit, uint32_t step) {
+  const auto check = [&](const TableSpec& spec) {
+    return step == 0 || spec.pace ? Status() : no_pace(spec);
+  };
+  return range_batch(table, first, values.size(), check,
+                     [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
+                       head.kind = RecordKind::PullRange;
+                       head.step = step;
+                       const ServerId server = map_.of(bucket_of_shard(table, head.shard)).primary;
+                       auto* const into = reinterpret_cast<std::byte*>(values.data() + at);
+                       return ask(lock, server, {batch, head, into}, 0, [](std::byte*) {}, limit);
+                     });
+}
+
+Result<std::vector<uint32_t>> Client::pull_steps(uint32_t table, const Limit& limit) {
+  const auto of_shards = std::make_shared<std::vector<uint32_t>>();
+  uint32_t workers = 0;
+  const BatchPtr batch = as_batch([&](Lock& lock, const BatchPtr& of) {
+    auto spec = spec_of(table, TableKind::Dense);
+    if (!spec.ok()) return spec.status();
+    const auto& pace = spec.value()->pace;
+    if (!pace) return no_pace(*spec.value());
+    workers = pace->workers;
+    const uint64_t shards = (pace->elements + kShardElements - 1) / kShardElements;
+    of_shards->resize(shards * workers);
+    for (uint32_t shard = 0; shard < shards; ++shard) {
+      auto* const into = reinterpret_cast<std::byte*>(&(*of_shards)[uint64_t{shard} * workers]);
+      const RecordHead head{.kind = RecordKind::PullSteps, .table = table, .shard = shard};
+      const ServerId server = map_.of(bucket_of_shard(table, shard)).primary;
+      RDMACOLL_RETURN_IF_ERROR(
+          ask(lock, server, {of, head, into, {}, of_shards}, 0, [](std::byte*) {}, limit));
+    }
+    return Status();
+  });
+  RDMACOLL_RETURN_IF_ERROR(wait(batch, limit));
+  std::vector<uint32_t> reached(of_shards->begin(), of_shards->begin() + workers);
+  for (size_t i = workers; i < of_shards->size(); ++i) {
+    reached[i % workers] = std::min(reached[i % workers], (*of_shards)[i]);
+  }
+  return reached;
 }
 
 // --- rows ----------------------------------------------------------------------------------------
@@ -266,7 +322,8 @@ BatchPtr Client::pull_rows(uint32_t table, std::span<const uint64_t> ids, float*
         }
       };
       const uint64_t bytes = rows.size() * sizeof(uint64_t);
-      return ask(lock, server, {batch, head, values, std::move(rows)}, bytes, write, limit);
+      return ask(lock, server, {batch, head, reinterpret_cast<std::byte*>(values), std::move(rows)},
+                 bytes, write, limit);
     };
     for (uint32_t i = 0; i < ids.size(); ++i) {
       const ServerId server = map_.of(bucket_of_row(table, ids[i])).primary;

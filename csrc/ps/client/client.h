@@ -19,6 +19,7 @@
 #include "csrc/ps/client/errand.h"
 #include "csrc/ps/client/surroundings.h"
 #include "csrc/ps/table/bucket_map.h"
+#include "csrc/ps/table/pace_steps.h"
 #include "csrc/ps/table/push_as.h"
 #include "csrc/ps/table/table_spec.h"
 #include "csrc/ps/wire/calls.h"
@@ -36,16 +37,21 @@ class Client {
   // Each returns when its bytes may be changed; the batch ends when all servers have answered. It
   // may have ended at once: InvalidArgument: what is named is not in the table, and nothing is
   // done.
+  // step: of a gradient for a table with a pace, whose workers push all that the pace says.
   BatchPtr push_range(uint32_t table, uint64_t first, std::span<const float> values, PushAs as,
-                      const Limit& limit);
+                      const Limit& limit, WorkerStep step = {});
   // values: a row for each id, one after the other. Those of one id are added up first, in their
   // order; of assigned ones the last counts.
   BatchPtr push_rows(uint32_t table, std::span<const uint64_t> ids, const float* values, PushAs as,
                      const Limit& limit);
   // The values are written until the batch has ended, failed or not.
-  BatchPtr pull_range(uint32_t table, uint64_t first, std::span<float> values, const Limit& limit);
+  // step: that all workers have pushed, for as long as it waits for the slowest one.
+  BatchPtr pull_range(uint32_t table, uint64_t first, std::span<float> values, const Limit& limit,
+                      uint32_t step = 0);
   BatchPtr pull_rows(uint32_t table, std::span<const uint64_t> ids, float* values,
                      const Limit& limit);
+  // Of a table with a pace: the last step that each worker, by its rank, has pushed all of.
+  Result<std::vector<uint32_t>> pull_steps(uint32_t table, const Limit& limit);
   // Ok, or what went wrong with it; Timeout: it goes on.
   Status wait(const BatchPtr& batch, const Limit& limit);
   bool is_done(const BatchPtr& batch);
@@ -57,9 +63,10 @@ class Client {
   static Status check_ids(const TableSpec& spec, std::span<const uint64_t> ids);
   template <typename Make>
   BatchPtr as_batch(Make make);
-  // call_piece: for each shard of the range.
-  template <typename CallPiece>
-  BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count, CallPiece call_piece);
+  // check: of the table's spec; call_piece: for each shard of the range.
+  template <typename Check, typename CallPiece>
+  BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count, Check check,
+                       CallPiece call_piece);
   // The number of a push to the bucket. It is taken when the push is sent: another thread may be
   // first while one waits for room.
   uint64_t next_push(uint32_t bucket) { return ++pushes_[bucket]; }

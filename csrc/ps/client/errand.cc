@@ -57,12 +57,14 @@ std::map<ServerId, Redo> split_rows(const Redo& redo, const BucketMap& map) {
 }  // namespace
 
 RecordKind Errand::answer() const {
-  const bool pulls = head.kind == RecordKind::PullRange || head.kind == RecordKind::PullRows;
+  const bool pulls = head.kind == RecordKind::PullRange || head.kind == RecordKind::PullRows ||
+                     head.kind == RecordKind::PullSteps;
   return pulls ? RecordKind::Values : RecordKind::Done;
 }
 
 uint64_t Errand::answer_bytes(const TableSpec& spec) const {
   if (head.kind == RecordKind::PullRange) return head.count * sizeof(float);
+  if (head.kind == RecordKind::PullSteps) return spec.pace->workers * sizeof(uint32_t);
   return head.kind == RecordKind::PullRows ? head.count * spec.dim * sizeof(float) : 0;
 }
 
@@ -73,14 +75,14 @@ Status Errand::take(std::span<const std::byte> answered, const TableSpec& spec) 
                   "an answer has another size than what was asked for; install the same rdmacoll "
                   "on workers and servers");
   }
-  if (head.kind == RecordKind::PullRange) {
+  if (head.kind != RecordKind::PullRows) {
     std::memcpy(into, answered.data(), answered.size());
     return Status();
   }
   const uint64_t row_bytes = spec.dim * sizeof(float);
   const std::byte* from = answered.data();
   for (const uint32_t row : rows) {
-    std::memcpy(into + uint64_t{row} * spec.dim, from, row_bytes);
+    std::memcpy(into + row * row_bytes, from, row_bytes);
     from += row_bytes;
   }
   return Status();
@@ -88,7 +90,9 @@ Status Errand::take(std::span<const std::byte> answered, const TableSpec& spec) 
 
 std::vector<uint32_t> buckets_of(const Redo& redo) {
   const RecordHead& head = redo.errand.head;
-  if (head.kind == RecordKind::PullRange) return {bucket_of_shard(head.table, head.shard)};
+  if (head.kind == RecordKind::PullRange || head.kind == RecordKind::PullSteps) {
+    return {bucket_of_shard(head.table, head.shard)};
+  }
   std::vector<uint32_t> buckets;
   for (size_t i = 0; i < redo.errand.rows.size(); ++i) {
     buckets.push_back(bucket_of_row(head.table, id_at(redo.body, i)));

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct Errand {
   BatchPtr batch;
   RecordHead head;
   // Of a pull: where the first element, or each of the rows, goes.
-  float* into = nullptr;
+  std::byte* into = nullptr;
   std::vector<uint32_t> rows{};
+  std::shared_ptr<const void> keeps{};  // what that is in, if nobody else keeps it
 
   // What is answered, and how many bytes that are at most.
   RecordKind answer() const;

@@ -100,7 +100,7 @@ void Installs::add_dense(Telling& telling, uint32_t epoch, ServerTable& table) c
           .bucket = telling.bucket,
           .epoch = epoch,
           .which = static_cast<uint32_t>(is_values ? 0 : part - 1),
-          .pushes = shard->pushes()};
+          .number = shard->pushes()};
       telling.pieces.push_back({{.kind = RecordKind::Install,
                                  .table = table.id(),
                                  .shard = static_cast<uint32_t>(number)},
@@ -112,6 +112,30 @@ void Installs::add_dense(Telling& telling, uint32_t epoch, ServerTable& table) c
                                   put(put(body, &head, sizeof(head)), from, bytes);
                                 }});
     }
+    if (shard->pace() != nullptr) add_pace(telling, epoch, table.id(), number, *shard);
+  }
+}
+
+void Installs::add_pace(Telling& telling, uint32_t epoch, uint32_t table, uint64_t shard,
+                        const DenseShard& from) {
+  const auto add = [&](const InstallHead& head, const void* data, uint64_t bytes) {
+    telling.pieces.push_back(
+        {{.kind = RecordKind::Install, .table = table, .shard = static_cast<uint32_t>(shard)},
+         sizeof(head) + bytes,
+         [head, data, bytes](std::byte* body) {
+           put(put(body, &head, sizeof(head)), data, bytes);
+         }});
+  };
+  const auto& reached = from.pace()->reached();
+  add({.what = InstallHead::What::Steps, .bucket = telling.bucket, .epoch = epoch}, reached.data(),
+      reached.size() * sizeof(reached[0]));
+  for (const auto& [step, gradient] : from.pace()->gathered()) {
+    add({.what = InstallHead::What::Gathered,
+         .bucket = telling.bucket,
+         .epoch = epoch,
+         .which = step.second,
+         .number = step.first},
+        gradient.data(), gradient.size() * sizeof(float));
   }
 }
 
@@ -149,7 +173,8 @@ bool Installs::send_next() {
   if (calls->open() >= kMostOpen) return false;
   Piece& piece = telling_->pieces.front();
   const auto table = state_.tables.find(piece.head.table);
-  if (table != state_.tables.end() && !calls->tell(table->first, table->second.spec())) return false;
+  if (table != state_.tables.end() && !calls->tell(table->first, table->second.spec()))
+    return false;
   std::byte* const body = calls->room(piece.bytes, 0);
   if (body == nullptr) return false;
   piece.write(body);
@@ -227,18 +252,37 @@ Status Installs::load(const Record& record, const InstallHead& head) {
   if (!is_dense) return makes_no_sense(kInstall);
   auto made = table.dense(record.head.shard, state_.memory);
   if (!made.ok()) return made.status();
-  DenseShard& shard = *made.value();
-  if (rest.size() != shard.elements() * sizeof(float)) return makes_no_sense(kInstall);
-  std::vector<float> floats(shard.elements());
-  std::memcpy(floats.data(), rest.data(), rest.size());
-  if (head.what == InstallHead::What::Values) {
-    shard.load_values(head.pushes, floats);
-  } else if (head.which < shard.state().size()) {
-    shard.load_state(head.which, floats);
-  } else {
-    return makes_no_sense(kInstall);
+  return load_dense(head, rest, *made.value()) ? Status() : makes_no_sense(kInstall);
+}
+
+// False: it makes no sense.
+bool Installs::load_dense(const InstallHead& head, std::span<const std::byte> rest,
+                          DenseShard& shard) {
+  if (rest.size() % sizeof(float) != 0) return false;
+  if (head.what == InstallHead::What::Steps) {
+    std::vector<uint32_t> reached(rest.size() / sizeof(uint32_t));
+    if (!reached.empty()) std::memcpy(reached.data(), rest.data(), rest.size());
+    if (shard.pace() == nullptr || reached.size() != shard.pace()->reached().size()) return false;
+    shard.pace()->load(reached);
+    return true;
   }
-  return Status();
+  std::vector<float> floats(rest.size() / sizeof(float));
+  if (!floats.empty()) std::memcpy(floats.data(), rest.data(), rest.size());
+  if (head.what == InstallHead::What::Gathered) {
+    const uint64_t step = head.number;
+    if (step == 0 || step > UINT32_MAX || !shard.can_gather(head.which, floats.size()))
+      return false;
+    shard.pace()->keep({head.which, static_cast<uint32_t>(step)}, floats);
+    return true;
+  }
+  if (floats.size() != shard.elements()) return false;
+  if (head.what == InstallHead::What::Values) {
+    shard.load_values(head.number, floats);
+    return true;
+  }
+  if (head.what != InstallHead::What::State || head.which >= shard.state().size()) return false;
+  shard.load_state(head.which, floats);
+  return true;
 }
 
 void Installs::adopt(const BucketMap& before) {

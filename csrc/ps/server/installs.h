@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "csrc/ps/server/server_connections.h"
@@ -72,17 +73,21 @@ class Installs {
   void choose();
   void tell(uint32_t bucket, ServerId to);
   void add_dense(Telling& telling, uint32_t epoch, ServerTable& table) const;
+  static void add_pace(Telling& telling, uint32_t epoch, uint32_t table, uint64_t shard,
+                       const DenseShard& from);
   void add_rows(Telling& telling, uint32_t epoch, ServerTable& table) const;
   bool send_next();
   Status load(const Record& record, const InstallHead& head);
+  static bool load_dense(const InstallHead& head, std::span<const std::byte> rest,
+                         DenseShard& shard);
 
   State& state_;
   ServerConnections& servers_;
   std::array<std::shared_ptr<Joining>, kBuckets> joining_{};
   std::array<Told, kBuckets> told_by_{};
   std::optional<Telling> telling_{};
-  std::array<int64_t, kBuckets> not_before_ns_{};       // another server is chosen
-  uint32_t next_ = 0;                                   // the bucket that is looked at next
+  std::array<int64_t, kBuckets> not_before_ns_{};  // another server is chosen
+  uint32_t next_ = 0;                              // the bucket that is looked at next
 };
 
 }  // namespace rdmacoll::ps

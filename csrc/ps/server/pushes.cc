@@ -7,6 +7,17 @@
 #include "csrc/base/check.h"
 
 namespace rdmacoll::ps {
+namespace {
+
+void apply_range(DenseShard& shard, const Push& push) {
+  if (push.head.step > 0) {
+    shard.push_step(push.step(), push.values);
+  } else {
+    shard.push(push.as(), push.head.first, push.values);
+  }
+}
+
+}  // namespace
 
 // There is room for every answer: who asks has reserved it (wire/calls.h).
 void say_done(Connection& connection, uint64_t number) {
@@ -124,7 +135,7 @@ void Pushes::apply(ServerTable& table, const Push& push) {
     if (turn == Applied::Turn::Next) {
       state_.applied.note(part.bucket, push.head.worker, part.push);
       if (spec.kind == TableKind::Dense) {
-        table.known_dense(push.head.shard).push(push.as(), push.head.first, push.values);
+        apply_range(table.known_dense(push.head.shard), push);
       } else {
         RowShard& shard = table.rows(part.bucket);
         for (uint64_t i = row; i < end; ++i) {

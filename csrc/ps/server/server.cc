@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kRequest = "the request";
 
-void say_failed(Connection& connection, const Record& record, const Status& why) {
+void say_failed(Connection& connection, const RecordHead& head, const Status& why) {
   const uint64_t bytes = std::min<uint64_t>(why.message().size(), kMostReasonBytes);
   std::byte* const body = connection.room(bytes);
   if (body == nullptr) return;
@@ -18,7 +18,7 @@ void say_failed(Connection& connection, const Record& record, const Status& why)
   connection.send({.bytes = static_cast<uint32_t>(bytes),
                    .kind = RecordKind::Done,
                    .code = static_cast<uint16_t>(why.code()),
-                   .number = record.head.number});
+                   .number = head.number});
 }
 
 }  // namespace
@@ -45,6 +45,7 @@ bool Server::turn() {
   bool had_any = servers_.take_answers();
   had_any |= pushes_.settle();
   for (Peer& peer : peers_) had_any |= answer_all(peer);
+  had_any |= answer_waiting();
   had_any |= installs_.turn();
   std::erase_if(peers_, [](const Peer& peer) { return !peer.connection->failure().ok(); });
   return had_any;
@@ -122,7 +123,7 @@ bool Server::answer_all(Peer& peer) {
 bool Server::answer(Peer& peer, const Record& record) {
   bool is_held = false;
   const Status status = act(peer, record, is_held);
-  if (!status.ok()) say_failed(*peer.connection, record, status);
+  if (!status.ok()) say_failed(*peer.connection, record.head, status);
   return !is_held;
 }
 
@@ -136,7 +137,9 @@ Status Server::act(Peer& peer, const Record& record, bool& is_held) {
     case RecordKind::Install:
       return install(peer, record, is_held);
     case RecordKind::PullRange:
-      return pull_range(*peer.connection, record);
+      return pull_range(peer.connection, record.head);
+    case RecordKind::PullSteps:
+      return pull_steps(*peer.connection, record.head);
     case RecordKind::PullRows:
       return pull_rows(*peer.connection, record);
     default:
@@ -153,8 +156,8 @@ Status Server::create(Connection& connection, const Record& record) {
   return Status();
 }
 
-Result<ServerTable*> Server::table_of(const Record& record, TableKind kind) {
-  const auto found = state_.tables.find(record.head.table);
+Result<ServerTable*> Server::table_of(const RecordHead& head, TableKind kind) {
+  const auto found = state_.tables.find(head.table);
   if (found == state_.tables.end() || found->second.spec().kind != kind)
     return makes_no_sense(kRequest);
   return &found->second;
@@ -190,34 +193,71 @@ Status Server::install(Peer& peer, const Record& record, bool& is_held) {
   return how;
 }
 
-Status Server::pull_range(Connection& connection, const Record& record) {
-  auto table = table_of(record, TableKind::Dense);
+Result<DenseShard*> Server::shard_of(Connection& connection, const RecordHead& head) {
+  auto table = table_of(head, TableKind::Dense);
   if (!table.ok()) return table.status();
-  const RecordHead& head = record.head;
   if (head.shard >= table.value()->spec().shards()) return makes_no_sense(kRequest);
   if (!state_.serves(bucket_of_shard(head.table, head.shard), state_.clock.now_ns())) {
     say_elsewhere(connection, head.number);
-    return Status();
+    return nullptr;
   }
-  auto dense = table.value()->dense(head.shard, state_.memory);
-  if (!dense.ok()) return dense.status();
-  const auto values = dense.value()->values();
+  return table.value()->dense(head.shard, state_.memory);
+}
+
+Status Server::pull_range(const std::shared_ptr<Connection>& connection, const RecordHead& head) {
+  auto found = shard_of(*connection, head);
+  if (!found.ok()) return found.status();
+  const DenseShard* const shard = found.value();
+  if (shard == nullptr) return Status();
+  if (head.step > 0 && shard->pace() == nullptr) return makes_no_sense(kRequest);
+  const auto values = shard->values();
   if (head.first > values.size() || head.count > values.size() - head.first) {
     return makes_no_sense(kRequest);
   }
+  if (head.step > 0 && shard->pace()->slowest() < head.step) {
+    waiting_.push_back({connection, head});
+    return Status();
+  }
   const auto asked = values.subspan(head.first, head.count);
-  std::byte* const body = connection.room(asked.size_bytes());
+  std::byte* const body = connection->room(asked.size_bytes());
   if (body == nullptr) return Status();
   std::memcpy(body, asked.data(), asked.size_bytes());
-  connection.send({.bytes = static_cast<uint32_t>(asked.size_bytes()),
-                   .kind = RecordKind::Values,
-                   .number = head.number});
+  connection->send({.bytes = static_cast<uint32_t>(asked.size_bytes()),
+                    .kind = RecordKind::Values,
+                    .number = head.number});
   ++pulls_;
   return Status();
 }
 
+// Whether any was.
+bool Server::answer_waiting() {
+  const size_t before = waiting_.size();
+  for (const Waiting& one : std::exchange(waiting_, {})) {
+    if (!one.connection->failure().ok()) continue;
+    const Status status = pull_range(one.connection, one.head);
+    if (!status.ok()) say_failed(*one.connection, one.head, status);
+  }
+  return waiting_.size() != before;
+}
+
+Status Server::pull_steps(Connection& connection, const RecordHead& head) {
+  auto found = shard_of(connection, head);
+  if (!found.ok()) return found.status();
+  const DenseShard* const shard = found.value();
+  if (shard == nullptr) return Status();
+  if (shard->pace() == nullptr) return makes_no_sense(kRequest);
+  const auto& reached = shard->pace()->reached();
+  const uint64_t bytes = reached.size() * sizeof(reached[0]);
+  std::byte* const body = connection.room(bytes);
+  if (body == nullptr) return Status();
+  std::memcpy(body, reached.data(), bytes);
+  connection.send(
+      {.bytes = static_cast<uint32_t>(bytes), .kind = RecordKind::Values, .number = head.number});
+  return Status();
+}
+
 Status Server::pull_rows(Connection& connection, const Record& record) {
-  auto found = table_of(record, TableKind::Rows);
+  auto found = table_of(record.head, TableKind::Rows);
   if (!found.ok()) return found.status();
   ServerTable& table = *found.value();
   const uint64_t row_bytes = table.spec().dim * sizeof(float);

@@ -12,7 +12,10 @@ DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, std::byte* memory)
     : versions_(memory, spec.shard_elements(shard) * sizeof(float)),
       steps_(spec),
       state_(states_per_element(steps_.optimizer()),
-             std::vector<float>(elements(), initial_state(steps_.optimizer()))) {
+             std::vector<float>(elements(), initial_state(steps_.optimizer()))),
+      is_sync_(spec.pace && spec.pace->is_sync),
+      paced_elements_(spec.pace ? spec.paced_elements(shard) : 0) {
+  if (spec.pace) pace_.emplace(spec.pace->workers);
   versions_.begin();  // zeros
   versions_.complete();
 }
@@ -29,27 +32,47 @@ void DenseShard::load_state(size_t which, std::span<const float> state) {
   std::ranges::copy(state, state_[which].begin());
 }
 
-void DenseShard::push(PushAs as, uint64_t first, std::span<const float> values) {
-  RDMACOLL_CHECK(first <= elements() && values.size() <= elements() - first);
-  const std::span<const float> now = this->values();
+// The next version, with all but the range as it is now.
+float* DenseShard::begin_change(uint64_t first, uint64_t end) {
+  const std::span<const float> now = values();
   auto* const next = reinterpret_cast<float*>(versions_.begin());
-  const uint64_t end = first + values.size();
   std::copy(now.begin(), now.begin() + first, next);
   std::copy(now.begin() + end, now.end(), next + end);
-  if (as == PushAs::Assigned) {
-    std::ranges::copy(values, next + first);
-    for (auto& state : state_) {
-      std::fill_n(state.begin() + first, values.size(), initial_state(steps_.optimizer()));
-    }
-    if (values.size() == elements()) pushes_ = 0;
-  } else {
-    std::array<float*, 2> state{};
-    for (size_t i = 0; i < state_.size(); ++i) state[i] = state_[i].data() + first;
-    const void* const source = values.data();
-    optimize(steps_.of(++pushes_), {&source, 1}, now.data() + first, next + first, state.data(),
-             values.size());
-  }
+  return next + first;
+}
+
+void DenseShard::apply(const Gradients& gradients, uint64_t first, uint64_t count) {
+  const float* const now = values().data() + first;
+  float* const next = begin_change(first, first + count);
+  std::array<float*, 2> state{};
+  for (size_t i = 0; i < state_.size(); ++i) state[i] = state_[i].data() + first;
+  optimize(steps_.of(++pushes_), gradients, now, next, state.data(), count);
   versions_.complete();
+}
+
+void DenseShard::push(PushAs as, uint64_t first, std::span<const float> values) {
+  RDMACOLL_CHECK(first <= elements() && values.size() <= elements() - first);
+  if (as == PushAs::Gradient) {
+    const void* const source = values.data();
+    return apply({&source, 1}, first, values.size());
+  }
+  std::ranges::copy(values, begin_change(first, first + values.size()));
+  for (auto& state : state_) {
+    std::fill_n(state.begin() + first, values.size(), initial_state(steps_.optimizer()));
+  }
+  if (values.size() == elements()) pushes_ = 0;
+  versions_.complete();
+}
+
+void DenseShard::push_step(WorkerStep step, std::span<const float> gradient) {
+  RDMACOLL_CHECK(pace_.has_value() && gradient.size() == paced_elements_);
+  if (!pace_->note(step)) return;
+  if (!is_sync_) return push(PushAs::Gradient, 0, gradient);
+  if (!pace_->is_last(step.number)) return pace_->keep(step, gradient);
+  const auto sources = pace_->sources(step, gradient);
+  apply({sources.data(), sources.size(), static_cast<uint32_t>(sources.size())}, 0,
+        gradient.size());
+  pace_->forget(step.number);
 }
 
 }  // namespace rdmacoll::ps

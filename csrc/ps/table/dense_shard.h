@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "csrc/ps/table/pace_steps.h"
 #include "csrc/ps/table/push_as.h"
 #include "csrc/ps/table/steps.h"
 #include "csrc/ps/table/table_spec.h"
@@ -35,11 +37,27 @@ class DenseShard {
   // The range is in the shard.
   void push(PushAs as, uint64_t first, std::span<const float> values);
 
+  // --- of a table with a pace; null: it has none
+  PaceSteps* pace() { return pace_ ? &*pace_ : nullptr; }
+  const PaceSteps* pace() const { return pace_ ? &*pace_ : nullptr; }
+  // Whether it may be kept as a gradient of a step that is not whole.
+  bool can_gather(uint32_t rank, uint64_t elements) const {
+    return is_sync_ && rank < pace_->reached().size() && elements == paced_elements_;
+  }
+  // A worker's gradient of the shard's paced_elements().
+  void push_step(WorkerStep step, std::span<const float> gradient);
+
  private:
+  float* begin_change(uint64_t first, uint64_t end);
+  void apply(const Gradients& gradients, uint64_t first, uint64_t count);
+
   Versions versions_;
   Steps steps_;
   uint64_t pushes_ = 0;
   std::vector<std::vector<float>> state_;
+  const bool is_sync_;
+  const uint64_t paced_elements_;
+  std::optional<PaceSteps> pace_{};
 };
 
 }  // namespace rdmacoll::ps

@@ -96,6 +96,19 @@ Status wrong(const TableSpec& spec, const std::string& what) {
   return Status(StatusCode::InvalidArgument, "table '" + printable(spec.name) + "': " + what);
 }
 
+Status check(const TableSpec& spec, const Pace& pace) {
+  if (spec.kind != TableKind::Dense) return wrong(spec, "workers go in step in dense tables alone");
+  if (pace.workers == 0 || pace.workers > kMostPaced) {
+    return wrong(spec, std::to_string(pace.workers) + " workers that go in step; give 1 to " +
+                           std::to_string(kMostPaced));
+  }
+  if (pace.elements == 0 || pace.elements > spec.elements) {
+    return wrong(spec, std::to_string(pace.elements) + " of its elements are pushed; give 1 to " +
+                           std::to_string(spec.elements));
+  }
+  return Status();
+}
+
 }  // namespace
 
 Status check(const TableSpec& spec) {
@@ -118,6 +131,7 @@ Status check(const TableSpec& spec) {
       spec.optimizer->kind == OptimizerKind::RowwiseAdagrad) {
     return wrong(spec, "row-wise Adagrad is for tables of rows; take Adagrad for a dense one");
   }
+  if (spec.pace) RDMACOLL_RETURN_IF_ERROR(check(spec, *spec.pace));
   return spec.optimizer ? check(*spec.optimizer) : Status();
 }
 
@@ -132,6 +146,11 @@ std::string encode(const TableSpec& spec) {
                       {"second", text_of(spec.initial.second)},
                       {"seed", text_of(spec.initial.seed)}};
   if (spec.optimizer) encode(*spec.optimizer, fields);
+  if (spec.pace) {
+    fields["workers"] = text_of(uint64_t{spec.pace->workers});
+    fields["paced"] = text_of(spec.pace->elements);
+    fields["sync"] = text_of(spec.pace->is_sync);
+  }
   return rdmacoll::encode(fields);
 }
 
@@ -150,6 +169,10 @@ Result<TableSpec> parse_table_spec(const std::string& bytes) {
   spec.initial.second = from.take<double>("second");
   spec.initial.seed = from.take<uint64_t>("seed");
   if (fields.value().contains("optimizer")) spec.optimizer = take_optimizer(from);
+  if (fields.value().contains("workers")) {
+    spec.pace = {from.take<uint32_t>("workers"), from.take<uint64_t>("paced"),
+                 from.take_flag("sync")};
+  }
   if (!from.all_good()) {
     return Status(StatusCode::InvalidArgument,
                   "what describes a table makes no sense; install the same rdmacoll everywhere");

@@ -4,6 +4,7 @@
 // Floor: ps/table. Thread: values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ inline constexpr uint64_t kShardElements = 256 * 1024;
 inline constexpr uint64_t kMostElements = uint64_t{1} << 44;
 inline constexpr uint32_t kMostDim = 64 * 1024;  // elements of a row
 inline constexpr size_t kTableNameBytesMax = 200;
+inline constexpr uint32_t kMostPaced = 4096;  // workers
 
 enum class TableKind : uint8_t {
   Dense,  // elements that are pulled and pushed in ranges
@@ -37,6 +39,16 @@ struct Initial {
   uint64_t seed = 0;
 };
 
+// How the workers of a dense table wait for each other: each of them pushes the first `elements` of
+// it once in each step, and nothing else.
+struct Pace {
+  uint32_t workers = 0;
+  uint64_t elements = 0;
+  // Bulk-synchronous: the optimizer steps once for all workers, with the mean of their gradients,
+  // added in the order of ranks. Else it steps for each worker, when its gradient comes.
+  bool is_sync = false;
+};
+
 struct TableSpec {
   std::string name;
   TableKind kind = TableKind::Dense;
@@ -45,12 +57,18 @@ struct TableSpec {
   uint64_t rows = 0;                     // ids are 0 to rows - 1; 0: any
   std::optional<Optimizer> optimizer{};  // nullopt: what is pushed is added
   Initial initial{};                     // of rows
+  std::optional<Pace> pace{};            // of a dense table; nullopt: nobody waits for anybody
 
   // Of a dense table.
   uint64_t shards() const { return (elements + kShardElements - 1) / kShardElements; }
   uint64_t shard_elements(uint64_t shard) const {
     const uint64_t before = shard * kShardElements;
     return elements - before < kShardElements ? elements - before : kShardElements;
+  }
+  // Those that are pushed in each step. With a pace.
+  uint64_t paced_elements(uint64_t shard) const {
+    const uint64_t before = shard * kShardElements;
+    return pace->elements <= before ? 0 : std::min(pace->elements - before, kShardElements);
   }
 };
 

@@ -14,12 +14,17 @@ struct InstallHead {
     Values,  // of a dense shard: all floats follow
     State,   // of its optimizer, the `which`: all floats follow
     Rows,    // rows follow, each of an InstallRow and its floats
+    // Of a dense shard of a table with a pace: what step each worker has reached (uint32_t)
+    // follows; what has come of steps that are not whole is forgotten.
+    Steps,
+    Gathered,  // a gradient of such a step, of the worker of rank `which`: all floats follow
   };
   What what = What::Begin;
   uint32_t bucket = 0;
   uint32_t epoch = 0;  // of the bucket, as the primary knows it
   uint32_t which = 0;
-  uint64_t pushes = 0;  // of Values: those that the optimizer has seen
+  // Of Values: the pushes that the optimizer has seen; of Gathered: the step.
+  uint64_t number = 0;
 };
 static_assert(sizeof(InstallHead) == 24);
 

@@ -20,6 +20,14 @@ bool is_range(const Push& push, const TableSpec& spec) {
          head.first <= elements && head.count <= elements - head.first;
 }
 
+// With a pace all workers push the same of a shard in each step.
+bool keeps_pace(const Push& push, const TableSpec& spec) {
+  const RecordHead& head = push.head;
+  if (!spec.pace || push.as() != PushAs::Gradient) return head.step == 0;
+  return head.step > 0 && head.rank < spec.pace->workers && head.first == 0 && head.count > 0 &&
+         head.count == spec.paced_elements(head.shard);
+}
+
 bool are_rows(const Push& push) {
   uint64_t rows = 0;
   for (const PushPart& part : push.parts) rows += part.rows;
@@ -42,6 +50,7 @@ std::optional<Push> read_push(const Record& record, const TableSpec& spec) {
   std::memcpy(push.parts.data(), record.body.data(), parts_bytes);
   const bool has_rows = spec.kind == TableKind::Rows;
   if (has_rows ? !are_rows(push) : !is_range(push, spec)) return std::nullopt;
+  if (!keeps_pace(push, spec)) return std::nullopt;
   push.ids = record.body.data() + parts_bytes;
   const uint64_t ids_bytes = has_rows ? record.head.count * sizeof(uint64_t) : 0;
   push.values = {reinterpret_cast<const float*>(push.ids + ids_bytes),

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "csrc/ps/table/pace_steps.h"
 #include "csrc/ps/table/push_as.h"
 #include "csrc/ps/table/table_spec.h"
 #include "csrc/ps/wire/connection.h"
@@ -24,6 +25,7 @@ struct Push {
   std::span<const float> values{};
 
   PushAs as() const { return static_cast<PushAs>(head.code); }
+  WorkerStep step() const { return {head.rank, head.step}; }
   uint64_t id(uint64_t row) const {
     uint64_t id = 0;
     std::memcpy(&id, ids + row * sizeof(id), sizeof(id));

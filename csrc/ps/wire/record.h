@@ -25,9 +25,10 @@ enum class RecordKind : uint16_t {
   Install,    // a part of a bucket, of a primary to who is to be its backup (install.h) -> Done
   PullRange,  // a range of a shard -> Values
   PullRows,   // ids -> Values
+  PullSteps,  // of a shard of a table with a pace -> Values: what step each worker has reached
   Done,       // it is done; or it failed: the body says why
   Elsewhere,  // it is not done: the server has not the bucket now, or not the pushes before
-  Values,     // floats
+  Values,     // what was asked for
 };
 inline constexpr auto kLastRecordKind = RecordKind::Values;
 
@@ -46,7 +47,10 @@ struct alignas(kLineBytes) RecordHead {
   uint32_t first = 0;
   uint32_t count = 0;   // of rows, or of the elements of a range
   uint64_t worker = 0;  // of a push: whose it is
-  uint64_t unused = 0;
+  // Of a push to a table with a pace: whose step it is. Of a pull: it waits until all have pushed
+  // it.
+  uint32_t rank = 0;
+  uint32_t step = 0;
 };
 static_assert(sizeof(RecordHead) == kLineBytes);
 

@@ -75,8 +75,8 @@ class Program {
           table,
           {.name = "dense" + std::to_string(table), .elements = kElements, .optimizer = descends}));
     }
-    good(client_.create(kRows,
-                        {.name = "rows", .kind = TableKind::Rows, .dim = 1, .optimizer = descends}));
+    good(client_.create(
+        kRows, {.name = "rows", .kind = TableKind::Rows, .dim = 1, .optimizer = descends}));
   }
 
  private:

@@ -1,0 +1,74 @@
+// PaceSteps: how far each worker of a table with a pace has come at a shard, and what of the steps
+// that are not whole has come. Floor: ps/table. Thread: one at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace rdmacoll::ps {
+
+// A worker's step: its first one has number 1; 0: of a push to a table without a pace.
+struct WorkerStep {
+  uint32_t rank = 0;
+  uint32_t number = 0;
+};
+
+class PaceSteps {
+ public:
+  using Gradient = std::vector<float>;
+  using Gathered = std::map<std::pair<uint32_t, uint32_t>, Gradient>;  // by step and rank
+
+  explicit PaceSteps(uint32_t workers) : reached_(workers) {}
+
+  // The step that each worker has pushed last, by ranks.
+  const std::vector<uint32_t>& reached() const { return reached_; }
+  // The last step that all have pushed.
+  uint32_t slowest() const { return *std::ranges::min_element(reached_); }
+  // False: the worker has pushed it before. A worker that was started again may do so once more.
+  bool note(WorkerStep step) {
+    if (step.number <= reached_[step.rank]) return false;
+    reached_[step.rank] = step.number;
+    return true;
+  }
+  void load(std::span<const uint32_t> reached) {
+    std::ranges::copy(reached, reached_.begin());
+    gathered_.clear();
+  }
+
+  // --- of a bulk-synchronous table
+  const Gathered& gathered() const { return gathered_; }
+  // Whether all others have pushed it.
+  bool is_last(uint32_t step) const {
+    return count(step) + 1 == static_cast<ptrdiff_t>(reached_.size());
+  }
+  void keep(WorkerStep step, std::span<const float> gradient) {
+    gathered_.emplace(std::pair(step.number, step.rank),
+                      Gradient(gradient.begin(), gradient.end()));
+  }
+  // Where the gradients of all are, by ranks; `last` is of the one that was not kept.
+  std::vector<const void*> sources(WorkerStep last, std::span<const float> gradient) const {
+    std::vector<const void*> all(reached_.size(), gradient.data());
+    for (auto at = gathered_.lower_bound({last.number, 0}); at != end_of(last.number); ++at) {
+      all[at->first.second] = at->second.data();
+    }
+    return all;
+  }
+  void forget(uint32_t step) { gathered_.erase(gathered_.lower_bound({step, 0}), end_of(step)); }
+
+ private:
+  Gathered::const_iterator end_of(uint32_t step) const {
+    return gathered_.upper_bound({step, UINT32_MAX});
+  }
+  ptrdiff_t count(uint32_t step) const {
+    return std::distance(gathered_.lower_bound({step, 0}), end_of(step));
+  }
+
+  std::vector<uint32_t> reached_;
+  Gathered gathered_;
+};
+
+}  // namespace rdmacoll::ps
