@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterable
 from glob import glob
+from itertools import groupby
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -34,6 +36,8 @@ SOURCES = [
     ),
 ]
 TORCH_UNITS = 2
+UNIT_FILES = 8  # of a folder, included by one unit: most of the time goes into headers
+ALONE = "csrc/reduce"  # a file for each set of instructions
 
 
 class Build(BuildExtension):
@@ -45,17 +49,33 @@ class Build(BuildExtension):
         self.force = True  # to link: what is linked depends on a variable, too
 
 
+def unit(name: str, sources: Iterable[str]) -> str:
+    """A file that includes all of these."""
+    path = Path("build/units") / f"{name}.cc"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(f'#include "{source}"\n' for source in sources)
+    if not path.exists() or path.read_text() != text:  # else it would be compiled again
+        path.write_text(text)
+    return str(path)
+
+
 def torch_units() -> list[str]:
-    """Few units that include all of torch_ext/: to parse torch's headers takes ten times as long as
-    what one file adds to them."""
-    Path("build/units").mkdir(parents=True, exist_ok=True)
+    """To parse torch's headers takes ten times as long as what one file adds to them."""
     sources = sorted(glob("torch_ext/**/*.cc", recursive=True))
-    units = [Path(f"build/units/torch_ext_{i}.cc") for i in range(TORCH_UNITS)]
-    for i, unit in enumerate(units):
-        text = "".join(f'#include "{source}"\n' for source in sources[i::TORCH_UNITS])
-        if not unit.exists() or unit.read_text() != text:  # else it would be compiled again
-            unit.write_text(text)
-    return [str(unit) for unit in units]
+    return [unit(f"torch_ext_{i}", sources[i::TORCH_UNITS]) for i in range(TORCH_UNITS)]
+
+
+def engine_units() -> list[str]:
+    units = []
+    for folder, of_folder in groupby(sorted(SOURCES, key=os.path.split), key=os.path.dirname):
+        sources = list(of_folder)
+        if folder == ALONE:
+            units += sources
+            continue
+        for first in range(0, len(sources), UNIT_FILES):
+            name = f"{folder.replace('/', '_')}_{first // UNIT_FILES}"
+            units.append(unit(name, sources[first : first + UNIT_FILES]))
+    return units
 
 
 def compilers_at_once() -> int:
@@ -78,15 +98,17 @@ def extension() -> Extension:
     # Named again as system folders, the headers of others lose their -I and so their warnings.
     others = [*include_paths(), sysconfig.get_path("include")]
     flags = ["-std=c++20", "-O2", "-g1", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
+    # A unit is one file that includes others: what is of one of them seems to be of several.
+    flags += ["-Wno-psabi", "-Wno-subobject-linkage"]
     return CppExtension(
         "rdmacoll._C",
-        [*torch_units(), *sorted(SOURCES)],  # the longest first
+        [*torch_units(), *engine_units()],  # the longest first
         include_dirs=[os.getcwd()],  # an absolute path: ninja runs elsewhere
         depends=sorted(
             glob("csrc/**/*.h", recursive=True) + glob("torch_ext/**/*.h", recursive=True)
         ),
         libraries=["dl"],
-        extra_compile_args=[*flags, "-Wno-psabi", *(f"-isystem{path}" for path in others)],
+        extra_compile_args=[*flags, *(f"-isystem{path}" for path in others)],
     )
 
 
