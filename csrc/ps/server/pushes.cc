@@ -78,13 +78,16 @@ bool Pushes::take(const std::shared_ptr<Connection>& connection, Push push) {
     return state_.is_primary(part.bucket) && now_ns >= state_.serves_from_ns[part.bucket] &&
            state_.applied.turn(part.bucket, push.head.worker, part.push) != Applied::Turn::TooSoon;
   });
-  if (!is_here) {
+  const bool is_handed_over = std::ranges::any_of(
+      push.parts, [&](const PushPart& part) { return state_.hands_over[part.bucket]; });
+  // A server that does not hear of the map any more would wait for it for ever.
+  if (!is_here || (is_handed_over && now_ns >= state_.leased_until_ns)) {
     say_elsewhere(*connection, push.head.number);
     return true;
   }
-  const bool must_wait = std::ranges::any_of(
+  const bool is_being_told = std::ranges::any_of(
       push.parts, [&](const PushPart& part) { return installs_.is_being_told(part.bucket); });
-  if (must_wait) return false;
+  if (is_handed_over || is_being_told) return false;
   ServerTable& table = state_.tables.at(push.head.table);
   const Groups groups = by_backup(push);
   if (!have_room(groups, push, table.spec())) return false;
@@ -102,6 +105,15 @@ bool Pushes::take(const std::shared_ptr<Connection>& connection, Push push) {
     waiting_.push_back(std::move(waiting));
   }
   return true;
+}
+
+bool Pushes::is_quiet(uint32_t bucket) const {
+  return std::ranges::none_of(waiting_, [&](const Waiting& waiting) {
+    return std::ranges::any_of(waiting.handed, [&](const Waiting::Handed& handed) {
+      return std::ranges::any_of(handed.parts,
+                                 [&](const PushPart& part) { return part.bucket == bucket; });
+    });
+  });
 }
 
 bool Pushes::take_forward(Connection& connection, ServerId from, const Push& push) {

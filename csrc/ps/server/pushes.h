@@ -38,6 +38,8 @@ class Pushes {
   bool has_failed(uint32_t bucket) const {
     return failed_[bucket] && *failed_[bucket] == state_.map.of(bucket).epoch;
   }
+  // Whether all pushes to the bucket are confirmed.
+  bool is_quiet(uint32_t bucket) const;
   uint64_t count() const { return count_; }
 
  private:

@@ -77,6 +77,8 @@ std::optional<BucketMap> Server::wish() const {
     const bool lacks_a_push = place.primary == state_.me && pushes_.has_failed(bucket);
     if (lost_backup || lost_primary || lacks_a_push || installs_.has_failed(bucket)) {
       next.set(bucket, state_.me, kNoServer);
+    } else if (state_.hands_over[bucket] && pushes_.is_quiet(bucket)) {
+      next.set(bucket, place.backup, state_.me);
     } else if (const ServerId ready = installs_.ready(bucket); ready != kNoServer) {
       next.set(bucket, state_.me, ready);
     }
@@ -84,14 +86,26 @@ std::optional<BucketMap> Server::wish() const {
   return next == state_.map ? std::nullopt : std::optional(next);
 }
 
+void Server::hand_over(std::span<const uint32_t> buckets) {
+  for (const uint32_t bucket : buckets) {
+    const bool has_backup = state_.map.of(bucket).backup != kNoServer;
+    if (state_.is_primary(bucket) && has_backup) state_.hands_over[bucket] = true;
+  }
+}
+
+// Who becomes primary and has a backup at once was handed the bucket over: the one before answers
+// nothing of it any more. Else that one may answer for as long as its lease is.
 void Server::adopt(const BucketMap& map, int64_t known_ns) {
   if (map.version() < state_.map.version()) return;
   state_.leased_until_ns = std::max(state_.leased_until_ns, known_ns + kLeaseNs);
   if (map.version() == state_.map.version()) return;
   const int64_t now_ns = state_.clock.now_ns();
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
-    const bool is_new = map.of(bucket).primary == state_.me && !state_.is_primary(bucket);
-    if (is_new) state_.serves_from_ns[bucket] = now_ns + kLeaseNs;
+    const BucketMap::Place& place = map.of(bucket);
+    if (place.epoch != state_.map.of(bucket).epoch) state_.hands_over[bucket] = false;
+    const bool is_new = place.primary == state_.me && !state_.is_primary(bucket);
+    const bool was_handed_over = place.backup != kNoServer;
+    if (is_new) state_.serves_from_ns[bucket] = was_handed_over ? now_ns : now_ns + kLeaseNs;
   }
   const BucketMap before = std::exchange(state_.map, map);
   installs_.adopt(before);

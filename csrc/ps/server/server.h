@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,9 @@ class Server {
   const BucketMap& map() const { return state_.map; }
   // The map that this server wants to be the next one, as others are lost; nullopt: it is content.
   std::optional<BucketMap> wish() const;
+  // The backups of these buckets are to be their primaries, and this server the backup. Pushes wait
+  // until those before them are confirmed, so that both have the same.
+  void hand_over(std::span<const uint32_t> buckets);
   // The map is this one, as was known at the time: until a lease after it, nobody else believes
   // that he has what this server has. Older ones than the newest are passed over.
   void adopt(const BucketMap& map, int64_t known_ns);

@@ -71,6 +71,10 @@ void ServerHost::adopt(const BucketMap& map, int64_t known_ns) {
   order([this, map, known_ns] { server_.adopt(map, known_ns); });
 }
 
+void ServerHost::hand_over(std::vector<uint32_t> buckets) {
+  order([this, buckets = std::move(buckets)] { server_.hand_over(buckets); });
+}
+
 void ServerHost::give_up(ServerId server) {
   order([this, server] { server_.give_up(server); });
 }
@@ -142,8 +146,9 @@ Status ServerHost::serve(const InterruptCheck& interrupt) {
       told_->has_calls.store(true);
       called_.notify_one();
     }
-    if (take_orders() | server_.turn()) continue;
+    const bool had_any = take_orders() | server_.turn();
     RDMACOLL_RETURN_IF_ERROR(look_about(interrupt));
+    if (had_any) continue;
     const WorkPtr news = remote_.watch(
         [calls = calls_, told = told_, connections = connections_] {
           return told->is_stopped.load() || told->has_orders.load() ||

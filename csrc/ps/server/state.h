@@ -26,13 +26,16 @@ struct State {
   BucketMap map;
   int64_t leased_until_ns = 0;
   std::array<int64_t, kBuckets> serves_from_ns{};
+  // Their backups are to be their primaries: until the map says so nothing of them is answered.
+  std::array<bool, kBuckets> hands_over{};
   std::map<uint32_t, ServerTable> tables{};
   Applied applied{};
 
   bool is_primary(uint32_t bucket) const { return map.of(bucket).primary == me; }
   // Whether it may say what is in the bucket.
   bool serves(uint32_t bucket, int64_t now_ns) const {
-    return is_primary(bucket) && now_ns < leased_until_ns && now_ns >= serves_from_ns[bucket];
+    return is_primary(bucket) && now_ns < leased_until_ns && now_ns >= serves_from_ns[bucket] &&
+           !hands_over[bucket];
   }
 };
 

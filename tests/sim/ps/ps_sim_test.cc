@@ -250,6 +250,27 @@ TEST(ParameterServer, LosesNothingWhereServersDoNotHearOfEachOther) {
       true);
 }
 
+// Primaries and backups change places all the time, and one server is lost.
+TEST(ParameterServer, LosesNothingWhereBucketsAreHandedOver) {
+  for_all(
+      [](uint64_t seed) {
+        const uint32_t servers = 2 + static_cast<uint32_t>(seed % 3);
+        uint32_t losses = 0;
+        play(seed, {.servers = servers}, [&](PsWorld& world) {
+          if (world.draw(200) == 0) world.hand_over(static_cast<ServerId>(world.draw(servers)));
+          if (losses > 0 || world.steps() < 200 || world.draw(800) != 0) return;
+          ++losses;
+          if (world.draw(2) == 0) {
+            world.kill(0);
+          } else {
+            world.cut_off(0);
+          }
+        });
+        return losses;
+      },
+      true);
+}
+
 // A server does nothing for a while, and goes on as if nothing had been.
 TEST(ParameterServer, LosesNothingWithAServerThatIsStopped) {
   for_all(

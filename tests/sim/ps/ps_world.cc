@@ -77,6 +77,15 @@ void PsWorld::restart(ServerId server) {
   start(server);
 }
 
+void PsWorld::hand_over(ServerId server) {
+  if (!is_alive(server)) return;
+  std::vector<uint32_t> buckets;
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    if (draw(3) == 0) buckets.push_back(bucket);
+  }
+  hosts_[server].server->hand_over(buckets);
+}
+
 bool PsWorld::is_whole() const {
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
     if (map_.of(bucket).backup == kNoServer) return false;
