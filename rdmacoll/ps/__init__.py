@@ -10,6 +10,7 @@
 docs/PARAMETER_SERVER.md says what holds for order, failures and memory.
 """
 
+from .balance import Rebalanced, rebalance
 from .embedding import Embedding, EmbeddingBag
 from .kv import KV, Pending
 from .modes import Async, Stale, Sync
@@ -39,9 +40,11 @@ __all__ = [
     "Normal",
     "Optimizer",
     "Pending",
+    "Rebalanced",
     "RowwiseAdagrad",
     "Stale",
     "Sync",
     "Uniform",
     "connect",
+    "rebalance",
 ]

@@ -130,6 +130,8 @@ std::vector<std::string> seeds() {
       record({.kind = RecordKind::PullSteps, .table = 4}, ""),
       record({.kind = RecordKind::Install, .table = 4}, bytes_of(steps) + floats.substr(0, 8)),
       record({.kind = RecordKind::Install, .table = 4}, bytes_of(gathered) + floats),
+      record({.kind = RecordKind::PullLoads}, ""),
+      record({.kind = RecordKind::HandOver}, bytes_of(paced_bucket) + bytes_of(shard_bucket)),
       record({.kind = RecordKind::Leave}, ""),
       encode(kDense),
       encode(kPaced),

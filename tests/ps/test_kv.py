@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import balance_cases
 import kv_cases
 import pytest
 from case_job import Outcomes, cases_of
@@ -28,3 +29,14 @@ def outcomes(
 @pytest.mark.parametrize("case", cases_of(kv_cases))
 def test_kv(outcomes: Outcomes, case: str) -> None:
     outcomes.check(case)
+
+
+@pytest.fixture(scope="module")
+def balanced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
+        yield Outcomes(jobs, balance_cases, workers=2, servers=2)
+
+
+@pytest.mark.parametrize("case", cases_of(balance_cases))
+def test_balance(balanced: Outcomes, case: str) -> None:
+    balanced.check(case)

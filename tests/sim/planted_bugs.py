@@ -340,7 +340,7 @@ MUTANTS = (
     Mutant(
         "a new primary does not wait for the lease of the one before it",
         SERVER,
-        "if (is_new) state_.serves_from_ns[bucket] = now_ns + kLeaseNs;",
+        "if (is_new) state_.serves_from_ns[bucket] = was_handed_over ? now_ns : now_ns + kLeaseNs;",
         "if (is_new) state_.serves_from_ns[bucket] = now_ns;",
     ),
     Mutant(

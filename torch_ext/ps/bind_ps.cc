@@ -106,6 +106,11 @@ void bind_ps(pybind11::module_& module) {
       .def("push", &PsClient::push)
       .def("push_step", &PsClient::push_step)
       .def("pull_steps", &PsClient::pull_steps)
+      .def("rebalance",
+           [](const PsClient& self, double over_s, double timeout_s) {
+             const auto done = self.rebalance(over_s, timeout_s);
+             return std::tuple(done.before, done.after, done.buckets);
+           })
       .def("push_rows", &PsClient::push_rows)
       .def("pull", &PsClient::pull)
       .def("pull_rows", &PsClient::pull_rows);

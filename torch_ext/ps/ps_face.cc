@@ -206,6 +206,13 @@ std::vector<uint32_t> PsClient::pull_steps(uint32_t table, double timeout_s) con
   }));
 }
 
+ps::Rebalanced PsClient::rebalance(double over_s, double timeout_s) const {
+  return take_or_raise(without_gil([&](const InterruptCheck& interrupt) {
+    return host().client().rebalance(milliseconds(over_s),
+                                     host().limit(milliseconds(timeout_s), interrupt));
+  }));
+}
+
 std::unique_ptr<PsBatch> PsClient::pull_rows(uint32_t table, const at::Tensor& ids,
                                              const at::Tensor& out, double timeout_s) {
   Check("pull").written(out, "out");

@@ -102,6 +102,8 @@ class PsClient : public std::enable_shared_from_this<PsClient> {
   std::unique_ptr<PsBatch> pull_rows(uint32_t table, const at::Tensor& ids, const at::Tensor& out,
                                      double timeout_s);
 
+  ps::Rebalanced rebalance(double over_s, double timeout_s) const;
+
   ps::ClientHost& host() const;
   // Until the batch has ended, which writes to it.
   void keep(ps::BatchPtr batch, at::Tensor tensor);

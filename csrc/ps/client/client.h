@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/ps/client/balance.h"
 #include "csrc/ps/client/batch.h"
 #include "csrc/ps/client/errand.h"
 #include "csrc/ps/client/surroundings.h"
@@ -25,6 +26,12 @@
 #include "csrc/ps/wire/calls.h"
 
 namespace rdmacoll::ps {
+
+struct Rebalanced {
+  double before = 1;  // what the busiest server had, of what all had on the average
+  double after = 1;
+  uint32_t buckets = 0;  // that were handed over
+};
 
 class Client {
  public:
@@ -52,6 +59,10 @@ class Client {
                      const Limit& limit);
   // Of a table with a pace: the last step that each worker, by its rank, has pushed all of.
   Result<std::vector<uint32_t>> pull_steps(uint32_t table, const Limit& limit);
+  // Looks for so long how much is pushed to and pulled of each bucket, has servers hand some over
+  // to their backups, and returns when these are primaries. PeerFailed: a server was lost
+  // meanwhile.
+  Result<Rebalanced> rebalance(int64_t over_ms, const Limit& limit);
   // Ok, or what went wrong with it; Timeout: it goes on.
   Status wait(const BatchPtr& batch, const Limit& limit);
   bool is_done(const BatchPtr& batch);
@@ -81,6 +92,12 @@ class Client {
   bool take_answers();
   // One round. Ok: look again.
   Status go_on(Lock& lock, const Limit& limit);
+
+  // rebalance.cc
+  Status ask_server(Lock& lock, ServerId server, RecordKind kind, std::span<const std::byte> body,
+                    Calls::Call call, const Limit& limit);
+  Result<Loads> pull_loads(Lock& lock, const Limit& limit);
+  Status pause(Lock& lock, int64_t ms, const Limit& limit);
 
   // recovery.cc: what is to be asked again.
   bool redo(const Limit& limit);

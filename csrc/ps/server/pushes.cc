@@ -146,6 +146,9 @@ void Pushes::apply(ServerTable& table, const Push& push) {
     const auto turn = state_.applied.turn(part.bucket, push.head.worker, part.push);
     if (turn == Applied::Turn::Next) {
       state_.applied.note(part.bucket, push.head.worker, part.push);
+      const uint64_t elements =
+          spec.kind == TableKind::Dense ? push.head.count : part.rows * spec.dim;
+      state_.add_load(part.bucket, elements * sizeof(float));
       if (spec.kind == TableKind::Dense) {
         apply_range(table.known_dense(push.head.shard), push);
       } else {

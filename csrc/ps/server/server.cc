@@ -156,6 +156,10 @@ Status Server::act(Peer& peer, const Record& record, bool& is_held) {
       return pull_steps(*peer.connection, record.head);
     case RecordKind::PullRows:
       return pull_rows(*peer.connection, record);
+    case RecordKind::PullLoads:
+      return pull_loads(*peer.connection, record.head);
+    case RecordKind::HandOver:
+      return hand_over(*peer.connection, record);
     default:
       return makes_no_sense(kRequest);
   }
@@ -236,6 +240,7 @@ Status Server::pull_range(const std::shared_ptr<Connection>& connection, const R
   std::byte* const body = connection->room(asked.size_bytes());
   if (body == nullptr) return Status();
   std::memcpy(body, asked.data(), asked.size_bytes());
+  state_.add_load(bucket_of_shard(head.table, head.shard), asked.size_bytes());
   connection->send({.bytes = static_cast<uint32_t>(asked.size_bytes()),
                     .kind = RecordKind::Values,
                     .number = head.number});
@@ -291,11 +296,38 @@ Status Server::pull_rows(Connection& connection, const Record& record) {
       return Status();
     }
     std::memcpy(to, table.rows(bucket).row(id).data(), row_bytes);
+    state_.add_load(bucket, row_bytes);
   }
   connection.send({.bytes = static_cast<uint32_t>(count * row_bytes),
                    .kind = RecordKind::Values,
                    .number = record.head.number});
   ++pulls_;
+  return Status();
+}
+
+// --- balance
+// --------------------------------------------------------------------------------------
+
+Status Server::pull_loads(Connection& connection, const RecordHead& head) const {
+  auto loads = state_.loads;
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    if (!state_.is_primary(bucket)) loads[bucket] = 0;
+  }
+  std::byte* const body = connection.room(sizeof(loads));
+  if (body == nullptr) return Status();
+  std::memcpy(body, loads.data(), sizeof(loads));
+  connection.send({.bytes = sizeof(loads), .kind = RecordKind::Values, .number = head.number});
+  return Status();
+}
+
+Status Server::hand_over(Connection& connection, const Record& record) {
+  std::vector<uint32_t> buckets(record.body.size() / sizeof(uint32_t));
+  if (record.body.size() % sizeof(uint32_t) != 0) return makes_no_sense(kRequest);
+  if (!buckets.empty()) std::memcpy(buckets.data(), record.body.data(), record.body.size());
+  if (std::ranges::any_of(buckets, [](uint32_t bucket) { return bucket >= kBuckets; }))
+    return makes_no_sense(kRequest);
+  hand_over(buckets);
+  say_done(connection, record.head.number);
   return Status();
 }
 

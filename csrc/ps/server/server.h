@@ -74,6 +74,8 @@ class Server {
   Status pull_range(const std::shared_ptr<Connection>& connection, const RecordHead& head);
   Status pull_steps(Connection& connection, const RecordHead& head);
   Status pull_rows(Connection& connection, const Record& record);
+  Status pull_loads(Connection& connection, const RecordHead& head) const;
+  Status hand_over(Connection& connection, const Record& record);
   Result<ServerTable*> table_of(const RecordHead& head, TableKind kind);
   // nullptr: it is not here, and the asker is told.
   Result<DenseShard*> shard_of(Connection& connection, const RecordHead& head);

@@ -71,10 +71,6 @@ void ServerHost::adopt(const BucketMap& map, int64_t known_ns) {
   order([this, map, known_ns] { server_.adopt(map, known_ns); });
 }
 
-void ServerHost::hand_over(std::vector<uint32_t> buckets) {
-  order([this, buckets = std::move(buckets)] { server_.hand_over(buckets); });
-}
-
 void ServerHost::give_up(ServerId server) {
   order([this, server] { server_.give_up(server); });
 }

@@ -43,7 +43,6 @@ class ServerHost {
     BucketMap wanted;
   };
   std::optional<Wish> wish() const;
-  void hand_over(std::vector<uint32_t> buckets);
   void adopt(const BucketMap& map, int64_t known_ns);
   int64_t now_ns() const { return clock_.now_ns(); }
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "csrc/base/clock.h"
+#include "csrc/base/limits.h"
 #include "csrc/ps/server/applied.h"
 #include "csrc/ps/server/server_table.h"
 #include "csrc/ps/server/shard_memory.h"
@@ -28,9 +29,12 @@ struct State {
   std::array<int64_t, kBuckets> serves_from_ns{};
   // Their backups are to be their primaries: until the map says so nothing of them is answered.
   std::array<bool, kBuckets> hands_over{};
+  // What was pushed to and pulled of each, in bytes with what is around them.
+  std::array<uint64_t, kBuckets> loads{};
   std::map<uint32_t, ServerTable> tables{};
   Applied applied{};
 
+  void add_load(uint32_t bucket, uint64_t bytes) { loads[bucket] += kLineBytes + bytes; }
   bool is_primary(uint32_t bucket) const { return map.of(bucket).primary == me; }
   // Whether it may say what is in the bucket.
   bool serves(uint32_t bucket, int64_t now_ns) const {

@@ -26,6 +26,8 @@ enum class RecordKind : uint16_t {
   PullRange,  // a range of a shard -> Values
   PullRows,   // ids -> Values
   PullSteps,  // of a shard of a table with a pace -> Values: what step each worker has reached
+  PullLoads,  // of a server -> Values: of each bucket that it is the primary of, its load
+  HandOver,   // buckets -> Done: their backups will be their primaries
   Done,       // it is done; or it failed: the body says why
   Elsewhere,  // it is not done: the server has not the bucket now, or not the pushes before
   Values,     // what was asked for
