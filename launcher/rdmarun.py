@@ -137,6 +137,7 @@ def _job(options: Options, argv: list[str]) -> Job:
         servers=options.servers,
         server_restarts=options.server_restarts,
         server_memory_bytes=options.server_memory_bytes,
+        server_replicas=options.server_replicas,
         tag_output=options.tag_output,
         output_dir=options.output_dir,
         verbose=options.verbose,

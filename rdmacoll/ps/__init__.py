@@ -10,6 +10,7 @@
 docs/PARAMETER_SERVER.md says what holds for order, failures and memory.
 """
 
+from ..servers.status import JobStatus, ServerStatus, TableStatus
 from .embedding import Embedding, EmbeddingBag
 from .kv import KV, Pending
 from .optimizer import Async, Optimizer
@@ -23,11 +24,14 @@ from .optimizers import (
     RowwiseAdagrad,
     Uniform,
 )
-from .worker import connect
+from .worker import connect, stats
 
 __all__ = [
     "KV",
     "SGD",
+    "JobStatus",
+    "ServerStatus",
+    "TableStatus",
     "Adagrad",
     "Adam",
     "AdamW",
@@ -41,4 +45,5 @@ __all__ = [
     "RowwiseAdagrad",
     "Uniform",
     "connect",
+    "stats",
 ]
