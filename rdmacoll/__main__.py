@@ -161,19 +161,13 @@ def _ps(arguments: argparse.Namespace) -> int:
         from .servers.by_hand import serve
 
         return serve(arguments)
-    from .servers.command import show, status_of_host
-
     if arguments.store is None:
-        return status_of_host(arguments)
-    from .ps.looking import status_at
+        from .servers.command import status_of_host
 
-    try:
-        job = status_at(arguments.store, arguments.rdzv_id, arguments.timeout)
-    except (LookupError, RuntimeError) as error:
-        print(f"rdmacoll ps status: the Store at {arguments.store}: {error}", file=sys.stderr)
-        return 1
-    show([job], arguments.json)
-    return 0
+        return status_of_host(arguments)
+    from .ps.looking import look
+
+    return look(arguments)
 
 
 def _peers(as_json: bool) -> int:

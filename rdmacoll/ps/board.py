@@ -7,10 +7,14 @@ import base64
 import datetime
 import json
 import os
+import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import torch.distributed as dist
 
@@ -204,6 +208,39 @@ class Board:
             if time.monotonic() >= deadline:
                 raise TimeoutError(f"{why_not} in time")
             time.sleep(PAUSE_S)
+
+
+class NotAStore(Exception):
+    """Who listens there does not answer. A thread still waits for it: leave_at_once()."""
+
+
+def leave_at_once(status: int) -> NoReturn:
+    """Ends the process where threads may wait in torch: one that got its answer while Python ends
+    would abort the process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def reach(timeout: float, answers_within: float) -> Board:
+    """The Board of a Store that is there. Raises NotAStore: TCPStore itself waits for ever for
+    somebody who listens and says nothing. Both in seconds."""
+    made: Future[Board] = Future()
+
+    def make() -> None:
+        try:
+            made.set_result(Board(timeout))
+        except BaseException as error:
+            made.set_exception(error)
+
+    threading.Thread(target=make, daemon=True).start()
+    try:
+        return made.result(answers_within)
+    except FutureTimeout:
+        raise NotAStore(
+            f"what listens at the address of the job's Store has not answered as a Store in "
+            f"{answers_within:g} s"
+        ) from None
 
 
 def _encoded(word: bytes) -> str:

@@ -19,6 +19,7 @@ class Ending:
         self._stop = stop
         self.why = ""
         self.is_failure = False
+        self.leaves_threads = False  # that still wait for the Store
 
     def end(self, why: str, is_failure: bool = False) -> None:
         if not self.why:

@@ -23,7 +23,7 @@ from .._extension import extension
 from ..remote.memory.process import backend, face
 from ..servers.listener import answer_who_asks
 from ..servers.status import ENDED, SERVES, ServerStatus
-from .board import Board, Servers
+from .board import Board, NotAStore, Servers, leave_at_once, reach
 from .ending import Ending, StoreLife
 from .keeper import (
     BEAT_S,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .. import _C
 
 START_TIMEOUT_S = 300.0
+ANSWER_TIMEOUT_S = 30.0  # of a Store that listens; rdmarun's may do so before it is one
 JOIN_S = 5.0  # for threads that wait for a Store which is gone
 MEMORY_SHARE = 0.5  # of the host's memory
 
@@ -68,7 +69,10 @@ def main() -> int:
     except Told:
         if own_agent() is None:
             say(number, "was told to end before it has served")
-        return 0
+        leave_at_once(0)
+    except NotAStore as error:
+        say(number, f"cannot serve: {error}")
+        leave_at_once(1)
     except (ValueError, RuntimeError) as error:  # torch's errors about Stores are RuntimeErrors
         say(number, f"cannot serve: {error}")
         return 1
@@ -87,7 +91,8 @@ def say(number: int, text: str) -> None:
 
 
 def _run(number: int) -> int:
-    board = Board(START_TIMEOUT_S)
+    is_by_hand = own_agent() is None
+    board = reach(START_TIMEOUT_S, ANSWER_TIMEOUT_S if is_by_hand else START_TIMEOUT_S)
     said_start = os.environ.get("RDMACOLL_SERVER_START")
     start = board.next_start(number) if said_start is None else int(said_start)
     meets = dist.PrefixStore(f"rdmacoll.ps.group/{number}/{start}", board.store)
@@ -95,15 +100,18 @@ def _run(number: int) -> int:
     job = Servers(
         int(os.environ["RDMACOLL_SERVERS"]), int(os.environ.get("RDMACOLL_SERVER_REPLICAS", "2"))
     )
-    own = Own(number, start, job, _memory_bytes(), is_by_hand=own_agent() is None)
+    own = Own(number, start, job, _memory_bytes(), is_by_hand)
     _agree(board, job)
     if start > 0 and own.is_by_hand:
         _refuse_second(board, number)
     ending = _serve(board, own)
     if own.is_by_hand or ending.is_failure:
         say(number, f"ends: {ending.why}")
+    status = 1 if ending.is_failure else 0
+    if ending.leaves_threads:
+        leave_at_once(status)
     dist.destroy_process_group()
-    return 1 if ending.is_failure else 0
+    return status
 
 
 def _agree(board: Board, job: Servers) -> None:
@@ -168,6 +176,7 @@ def _serve(board: Board, own: Own) -> Ending:
     deadline = time.monotonic() + JOIN_S
     for thread in beside:
         thread.join(max(deadline - time.monotonic(), 0.0))
+    ending.leaves_threads = any(thread.is_alive() for thread in beside)
     return ending
 
 

@@ -2,5 +2,5 @@
 
 status.py: what is known of a job's servers, as values · listener.py: a server answers who asks ·
 ask.py: asks the servers of this host · text.py: a status for people · by_hand.py: starts a server ·
-options.py, command.py: the command.
+reaching.py: waits for a Store · options.py, command.py: the command.
 """

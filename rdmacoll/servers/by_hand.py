@@ -6,17 +6,14 @@ Floor: rdmacoll/servers. Thread: the main one.
 
 import argparse
 import os
-import socket
 import sys
-import time
 
 from rdmacoll.base.own_module import own_module
 
 from .options import NO_RUN_ID, Address, address
+from .reaching import NoStore, wait_for_store
 
 SERVER = "rdmacoll.ps.serve"
-LOOK_S = 0.2  # between attempts to reach the Store
-DIAL_S = 2.0  # of an attempt
 # Of a rank or a server that this process is not.
 OTHERS = ("RANK", "LOCAL_RANK", "RDMACOLL_AGENT", "RDMACOLL_SERVER_START")
 
@@ -34,8 +31,8 @@ def serve(arguments: argparse.Namespace) -> int:
                 f"{arguments.servers - 1}"
             )
         store = arguments.store or _store_of_ranks(os.environ)
-        _wait_for(store, arguments.timeout)
-    except Refused as error:
+        wait_for_store(store, arguments.timeout)
+    except (Refused, NoStore) as error:
         print(f"rdmacoll ps serve: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -53,23 +50,6 @@ def _store_of_ranks(environ: "os._Environ[str]") -> Address:
         raise Refused(
             f"MASTER_ADDR={host!r} and MASTER_PORT={port!r} name no Store: give --store HOST:PORT"
         ) from None
-
-
-def _wait_for(store: Address, timeout_s: float) -> None:
-    """Until somebody listens there."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            socket.create_connection((store.host, store.port), DIAL_S).close()
-            return
-        except OSError as error:
-            if time.monotonic() >= deadline:
-                raise Refused(
-                    f"no Store has answered at {store} in {timeout_s:g} s ({error}): start the "
-                    "ranks, see that --store names what is their MASTER_ADDR and MASTER_PORT, or "
-                    "raise --timeout"
-                ) from None
-            time.sleep(LOOK_S)
 
 
 def _environment(arguments: argparse.Namespace, store: Address) -> dict[str, str]:

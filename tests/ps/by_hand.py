@@ -58,12 +58,12 @@ class ByHand:
 
     def __init__(self, jobs: Jobs, port: int) -> None:
         self._jobs = jobs
-        self._port = port
+        self.port = port
         self._count = 0
 
     @property
     def store(self) -> str:
-        return f"{HOST}:{self._port}"
+        return f"{HOST}:{self.port}"
 
     def rdmacoll(self, *args: str, **env: str) -> Process:
         self._count += 1
@@ -84,4 +84,4 @@ class ByHand:
         script = self._jobs.script(text)
         options = ["--nproc-per-node", str(workers), "--master-addr", HOST]
         command = [self._jobs.python, "-m", "torch.distributed.run", *options]
-        return Process(self._jobs, "torchrun", [*command, "--master-port", str(self._port), script])
+        return Process(self._jobs, "torchrun", [*command, "--master-port", str(self.port), script])

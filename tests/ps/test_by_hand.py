@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 import torch.distributed as dist
-from by_hand import HOST, ByHand
+from by_hand import HOST, ByHand, free_port
 from job_runner import Jobs
+
+from rdmacoll.ps.board import NotAStore, reach
 
 TIMEOUT = timedelta(seconds=30)
 
@@ -120,6 +123,27 @@ def test_the_store_is_gone(by_hand: ByHand, store: StoreOfTest) -> None:
     assert "Traceback" not in said
 
 
+def test_somebody_else_listens_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as mute:
+        mute.bind((HOST, 0))
+        mute.listen()
+        monkeypatch.setenv("MASTER_ADDR", HOST)
+        monkeypatch.setenv("MASTER_PORT", str(mute.getsockname()[1]))
+        with pytest.raises(NotAStore, match="has not answered as a Store in 0.5 s"):
+            reach(30.0, answers_within=0.5)
+
+
+def test_the_store_comes_later(jobs: Jobs) -> None:
+    by_hand = ByHand(jobs, free_port())
+    server = by_hand.start(0, 1)
+    server.wait_for_word(f"waiting for the Store at {by_hand.store}")
+    later = dist.TCPStore(HOST, by_hand.port, is_master=True, wait_for_workers=False)
+    server.wait_for_word("serves")
+    server.process.terminate()
+    assert server.end()[0] == 0
+    del later
+
+
 def test_status(by_hand: ByHand) -> None:
     first = by_hand.serving(0, 3, "--memory", "64M", "--replicas", "1")
     _, said = by_hand.rdmacoll("ps", "status").end()
@@ -153,7 +177,10 @@ def test_status(by_hand: ByHand) -> None:
     ("options", "says"),
     [
         (["--store", "{store}"], "no server of this job has started yet"),
-        (["--store", "127.0.0.1:1", "--timeout", "1"], "rdmacoll ps status: the Store at 127."),
+        (
+            ["--store", "127.0.0.1:1", "--timeout", "1"],
+            "status: no Store has answered at 127.0.0.1:1",
+        ),
         (["--store", "x"], "'x' is no HOST:PORT"),
     ],
 )
