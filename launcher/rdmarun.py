@@ -15,7 +15,6 @@ from contextlib import closing
 from rdmacoll.launcher.agent.rank_env import sets_one_thread
 from rdmacoll.launcher.base.job import Job
 from rdmacoll.launcher.base.limits import make_room
-from rdmacoll.launcher.base.processes import own_module
 from rdmacoll.launcher.command.agents import Agents
 from rdmacoll.launcher.command.launch import Launch, say
 from rdmacoll.launcher.command.mpi_find import Mpi, MpiError, find_mpi
@@ -25,6 +24,8 @@ from rdmacoll.launcher.command.starter import Command
 from rdmacoll.launcher.keys.key import Key
 from rdmacoll.launcher.keys.key_sharing import KeyNotShared, KeySharing
 from rdmacoll.launcher.keys.secret_file import SecretFileError, read_secret_file
+
+from rdmacoll.base.own_module import own_module
 
 KEY_BYTES = 32
 
@@ -136,6 +137,7 @@ def _job(options: Options, argv: list[str]) -> Job:
         servers=options.servers,
         server_restarts=options.server_restarts,
         server_memory_bytes=options.server_memory_bytes,
+        server_replicas=options.server_replicas,
         tag_output=options.tag_output,
         output_dir=options.output_dir,
         verbose=options.verbose,

@@ -14,6 +14,7 @@ from .bench.options import BadArgument, checked, describe
 from .debug.command import debug
 from .debug.options import describe as describe_debug
 from .plan import options as plan_options
+from .servers import options as ps_options
 from .tune import options as tune_options
 
 DESCRIPTION = 'A torch.distributed backend named "rdma" for CPU tensors.'
@@ -72,7 +73,10 @@ def _command() -> int:
     )
     plan_options.describe(plan)
     describe_debug(commands.add_parser("debug", help="what the ranks of a job are doing"))
+    ps_options.describe(commands.add_parser("ps", help="parameter servers", allow_abbrev=False))
     arguments = parser.parse_args()
+    if arguments.command == "ps":
+        return _ps(arguments)
     if arguments.command == "bench":
         return _bench(bench, arguments)
     if arguments.command == "tune":
@@ -150,6 +154,20 @@ def _plan(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int
     except BadArgument as error:
         parser.error(str(error))
     return 0
+
+
+def _ps(arguments: argparse.Namespace) -> int:
+    if arguments.what == "serve":
+        from .servers.by_hand import serve
+
+        return serve(arguments)
+    if arguments.store is None:
+        from .servers.command import status_of_host
+
+        return status_of_host(arguments)
+    from .ps.looking import look
+
+    return look(arguments)
 
 
 def _peers(as_json: bool) -> int:

@@ -36,6 +36,7 @@ OWN: Final = {
     "RDMACOLL_SERVER",
     "RDMACOLL_SERVER_START",
     "RDMACOLL_SERVER_MEMORY",
+    "RDMACOLL_SERVER_REPLICAS",
 }
 
 
@@ -123,6 +124,7 @@ def server_env(
         "RDMACOLL_SERVERS": len(job.servers),
         "RDMACOLL_SERVER": server,
         "RDMACOLL_SERVER_START": start,
+        "RDMACOLL_SERVER_REPLICAS": job.server_replicas,
     }
     if job.server_memory_bytes is not None:
         own["RDMACOLL_SERVER_MEMORY"] = job.server_memory_bytes

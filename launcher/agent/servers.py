@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from rdmacoll.launcher.base.job import Job
-from rdmacoll.launcher.base.processes import kill_group, own_module
+from rdmacoll.launcher.base.processes import kill_group
 from rdmacoll.launcher.base.report import server_lines
+
+from rdmacoll.base.own_module import own_module
 
 from .outlets import Outlets
 from .output import Stream

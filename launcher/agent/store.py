@@ -12,7 +12,9 @@ import subprocess
 import sys
 
 from rdmacoll.launcher.base.limits import make_most_room
-from rdmacoll.launcher.base.processes import die_with_parent, own_module
+from rdmacoll.launcher.base.processes import die_with_parent
+
+from rdmacoll.base.own_module import own_module
 
 from .rank_env import Master
 

@@ -35,6 +35,7 @@ class Job:
     servers: list[int] = field(default_factory=list)  # the agent of each, by its number
     server_restarts: int = 0  # so often each may be started again
     server_memory_bytes: int | None = None
+    server_replicas: int = 2  # so many servers keep each part of the tables
 
     @property
     def fewest(self) -> int:

@@ -7,7 +7,6 @@ import ctypes
 import os
 import select
 import signal
-import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -38,16 +37,6 @@ def wait_until_gone(pid: int) -> None:
 def become_subreaper() -> None:
     """Orphans among our descendants become our children, not init's: none gets away."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
-
-
-def own_module(name: str) -> list[str]:
-    """The command that runs main() of a module, named in full.
-
-    Not `python -m`: that looks in the current folder first, where a checkout may lie.
-    """
-    path = "sys.path = [folder for folder in sys.path if folder]"
-    run = f"from {name} import main; sys.exit(main())"
-    return [sys.executable, "-c", f"import sys; {path}; {run}"]
 
 
 def reap(leaders: Collection[int]) -> Iterator[tuple[int, int]]:

@@ -53,6 +53,7 @@ class Options:
     servers: list[int]  # the host of each, by its index
     server_restarts: int
     server_memory_bytes: int | None
+    server_replicas: int
     output_dir: str | None
     tag_output: bool
     verbose: bool
@@ -100,6 +101,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
         servers=servers,
         server_restarts=args.server_restarts or 0,
         server_memory_bytes=args.server_memory,
+        server_replicas=args.server_replicas or 2,
         output_dir=args.output_filename,
         tag_output=args.tag_output,
         verbose=args.verbose,

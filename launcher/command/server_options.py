@@ -43,6 +43,13 @@ def add_server_options(
         help="how much memory the tables of each server may take, 8G or 512M (default: the "
         "server's own); sets RDMACOLL_SERVER_MEMORY",
     )
+    add(
+        "--server-replicas",
+        type=int,
+        choices=(1, 2),
+        help="how many servers keep each part of the tables; with 1 a lost server takes its part "
+        "along (default: 2)",
+    )
 
 
 def place_servers(args: argparse.Namespace, hosts: Sequence[Host]) -> list[int]:
@@ -50,7 +57,7 @@ def place_servers(args: argparse.Namespace, hosts: Sequence[Host]) -> list[int]:
     if args.servers > MOST_SERVERS:
         raise ValueError(f"--servers {args.servers}: a job can have {MOST_SERVERS} servers at most")
     if args.servers == 0:
-        for option in "servers_on", "server_restarts", "server_memory":
+        for option in "servers_on", "server_restarts", "server_memory", "server_replicas":
             if getattr(args, option) is not None:
                 raise ValueError(
                     f"--{option.replace('_', '-')} without servers: say how many, with --servers N"

@@ -17,7 +17,8 @@ from contextlib import suppress
 from rdmacoll.launcher.base.hosts import Host
 from rdmacoll.launcher.base.job import Job
 from rdmacoll.launcher.base.limits import give_users_descriptors
-from rdmacoll.launcher.base.processes import own_module
+
+from rdmacoll.base.own_module import own_module
 
 from .key import Key
 from .key_holder import READY

@@ -6,6 +6,8 @@ taken for numbers.
 
 from pathlib import Path
 
+from rdmacoll.base.listeners import stat_of
+
 JOB_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "RDMACOLL_AGENT")
 DIGITS = 6  # of a rank or of a number of ranks; a job has far fewer
 
@@ -56,11 +58,6 @@ def number_of(environ: dict[str, str], name: str) -> int | None:
     text = environ.get(name, "")
     plain = text.isascii() and text.isdigit() and len(text) <= DIGITS
     return int(text) if plain else None
-
-
-def stat_of(pid: int) -> list[str]:
-    """Its state, its parent and more. The name before them may hold anything, also a )."""
-    return _read(f"/proc/{pid}/stat").rpartition(")")[2].split() or ["X", "0"]
 
 
 def _processes() -> list[int]:

@@ -10,6 +10,7 @@
 docs/PARAMETER_SERVER.md says what holds for order, failures and memory.
 """
 
+from ..servers.status import JobStatus, ServerStatus, TableStatus
 from .balance import Rebalanced, rebalance
 from .embedding import Embedding, EmbeddingBag
 from .kv import KV, Pending
@@ -25,11 +26,14 @@ from .optimizers import (
     RowwiseAdagrad,
     Uniform,
 )
-from .worker import connect
+from .worker import connect, stats
 
 __all__ = [
     "KV",
     "SGD",
+    "JobStatus",
+    "ServerStatus",
+    "TableStatus",
     "Adagrad",
     "Adam",
     "AdamW",
@@ -47,4 +51,5 @@ __all__ = [
     "Uniform",
     "connect",
     "rebalance",
+    "stats",
 ]

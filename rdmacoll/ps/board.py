@@ -7,14 +7,22 @@ import base64
 import datetime
 import json
 import os
+import sys
+import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import torch.distributed as dist
 
 from .._agent import own_agent
 from .._extension import extension
 from .._words import Words
+from ..servers.options import NO_RUN_ID
+from ..servers.status import ServerStatus
 
 PAUSE_S = 0.005  # between looks: the Store's own wait cannot be interrupted
 
@@ -36,6 +44,22 @@ class Table:
         return Table(number, _decoded(spec), tuple(shape))
 
 
+@dataclass(frozen=True)
+class Servers:
+    """What all servers of a job must say alike."""
+
+    count: int
+    replicas: int  # of each bucket, where there are as many servers
+
+    def to_word(self) -> str:
+        return f"{self.count} {self.replicas}"
+
+    @staticmethod
+    def from_word(word: str) -> Servers:
+        count, _, replicas = word.partition(" ")
+        return Servers(int(count), int(replicas))
+
+
 class Board:
     def __init__(self, timeout: float) -> None:
         """timeout: in seconds, of a single look at the Store."""
@@ -45,16 +69,63 @@ class Board:
             start = agent.identity.start
         else:
             address, port, start = _from_environment()
+        self.address = f"{address}:{port}"
         self.store = dist.TCPStore(
             address, port, is_master=False, timeout=datetime.timedelta(seconds=timeout)
         )
         self._store = dist.PrefixStore("rdmacoll.ps", self.store)
         self._words = Words(self._store, start, lambda text: extension().sign(text))
 
+    # --- the job ------------------------------------------------------------------------------
+
+    def agree(self, job: Servers) -> Servers:
+        """What the first server has said of all of them, the same for all."""
+        return Servers.from_word(self._words.say_first("job", job.to_word()))
+
+    def servers(self) -> Servers | None:
+        """None: no server has come yet."""
+        word = self._words.hear("job")
+        return None if word is None else Servers.from_word(word)
+
+    def wait_servers(self, deadline: float) -> Servers:
+        return Servers.from_word(self._wait("job", deadline, "no server of this job has started"))
+
     # --- servers ------------------------------------------------------------------------------
 
+    def next_start(self, server: int) -> int:
+        """How often this was asked for this server before."""
+        return int(self._store.add(f"starts/{server}", 1)) - 1
+
+    def is_claimed(self, server: int) -> bool:
+        return self._words.hear(f"claim/{server}") is not None
+
+    def claim(self, server: int, start: int) -> bool:
+        """From now on no earlier start is this server; False: a later one is."""
+        return self._say_later(f"claim/{server}", start, str(start))
+
+    def holds(self, server: int, start: int) -> bool:
+        """Whether no later start is this server."""
+        return self._words.hear(f"claim/{server}") == str(start)
+
     def say_server(self, server: int, start: int, address: bytes) -> None:
-        self._words.say(f"server/{server}", f"{start} {_encoded(address)}")
+        """Does nothing where a later start has said it."""
+        self._say_later(f"server/{server}", start, f"{start} {_encoded(address)}")
+
+    def _say_later(self, key: str, start: int, word: str) -> bool:
+        """word: begins with the start."""
+        said = self._words.say_first(key, word)
+        while said != word:
+            if int(said.partition(" ")[0]) > start:
+                return False
+            said = self._words.change(key, said, word)
+        return True
+
+    def say_status(self, status: ServerStatus) -> None:
+        self._words.say(f"status/{status.number}", status.to_word())
+
+    def status_of(self, server: int) -> ServerStatus:
+        word = self._words.hear(f"status/{server}")
+        return ServerStatus(server) if word is None else ServerStatus.from_word(word)
 
     def wait_server(self, server: int, deadline: float) -> tuple[bytes, int]:
         """Its address, and how often it was started before; waits until it has said so."""
@@ -91,15 +162,29 @@ class Board:
 
     # --- tables -------------------------------------------------------------------------------
 
-    def add_table(self, name: str, spec: bytes, shape: tuple[int, ...]) -> tuple[Table, bool]:
-        """The table of this name, and whether this worker was the first to name it."""
+    def add_table(
+        self, name: str, spec: bytes, shape: tuple[int, ...], about: list[str]
+    ) -> tuple[Table, bool]:
+        """The table of this name, and whether this worker was the first to name it.
+
+        about: its kind and its optimizer, for people.
+        """
         key = f"table/{name}"
         known = self._words.hear(key)
         if known is not None:
             return Table.from_word(known), False
         mine = Table(int(self._store.add("tables", 1)), spec, shape)
         said = Table.from_word(self._words.say_first(key, mine.to_word()))
+        if said == mine:
+            self._words.say(f"about/{mine.number}", json.dumps([name, *about, list(shape)]))
         return said, said == mine
+
+    def about_tables(self) -> Iterator[tuple[int, list[Any]]]:
+        """The number of each table; its name, kind, optimizer and shape."""
+        for number in range(1, int(self._store.add("tables", 0)) + 1):
+            word = self._words.hear(f"about/{number}")
+            if word is not None:  # else another worker was first with a table of that name
+                yield number, json.loads(word)
 
     def first_word(self, key: str, word: str) -> str:
         """What the first one that came here with this key has said, the same for all."""
@@ -125,6 +210,39 @@ class Board:
             time.sleep(PAUSE_S)
 
 
+class NotAStore(Exception):
+    """Who listens there does not answer. A thread still waits for it: leave_at_once()."""
+
+
+def leave_at_once(status: int) -> NoReturn:
+    """Ends the process where threads may wait in torch: one that got its answer while Python ends
+    would abort the process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def reach(timeout: float, answers_within: float) -> Board:
+    """The Board of a Store that is there. Raises NotAStore: TCPStore itself waits for ever for
+    somebody who listens and says nothing. Both in seconds."""
+    made: Future[Board] = Future()
+
+    def make() -> None:
+        try:
+            made.set_result(Board(timeout))
+        except BaseException as error:
+            made.set_exception(error)
+
+    threading.Thread(target=make, daemon=True).start()
+    try:
+        return made.result(answers_within)
+    except FutureTimeout:
+        raise NotAStore(
+            f"what listens at the address of the job's Store has not answered as a Store in "
+            f"{answers_within:g} s"
+        ) from None
+
+
 def _encoded(word: bytes) -> str:
     return base64.b64encode(word).decode()
 
@@ -145,4 +263,4 @@ def _from_environment() -> tuple[str, int, str]:
             f"MASTER_ADDR={address!r} and MASTER_PORT={port!r} name no Store; start the program "
             "with rdmarun or torchrun"
         )
-    return address, int(port), os.environ.get("TORCHELASTIC_RUN_ID", "")
+    return address, int(port), os.environ.get("TORCHELASTIC_RUN_ID", NO_RUN_ID)

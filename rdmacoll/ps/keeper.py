@@ -1,5 +1,5 @@
-"""What a server does beside answering: it hears who calls, calls the other servers, and keeps to
-the map of buckets. Each is a thread of its own, so that none holds up another one.
+"""What a server does beside answering: it hears who calls, calls the other servers, keeps to the
+map of buckets, and says what it does. Each is a thread of its own, so that none holds up another.
 
 The map is read again and again, so that the server knows that it may go on; where others are lost
 it asks for another map. Floor: rdmacoll/ps. Thread: each function in one of its own.
@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..servers.status import ENDED, ServerStatus
 from .board import Board
+from .ending import Ending, StoreLife
 
 if TYPE_CHECKING:
     from .. import _C
@@ -21,6 +25,7 @@ HEAR_S = 0.5  # between looks whether the server has ended
 CALL_TIMEOUT_S = 10.0
 MOST_ALONE = 200  # looks: about 10 s, in which a backup that is lost is replaced
 BEAT_S = 0.2
+SAY_S = 1.0  # between what a server says that it does
 MOST_SILENT = 15  # beats of this server's in which another one shows none
 
 
@@ -89,6 +94,7 @@ def watch_others(
     number: int,
     others: list[int],
     called: Called,
+    life: StoreLife,
     ended: threading.Event,
 ) -> None:
     """Shows that this server runs, and gives up others that do not, until they do again.
@@ -112,21 +118,75 @@ def watch_others(
                     if silent[other] == MOST_SILENT:
                         complaints.say(f"server {other} does not answer; others take over from it")
                         server.give_up(other)
+            life.answered()
             complaints.went_well()
         except Exception as error:
+            life.failed()
             complaints.say(f"the job's Store does not answer: {error}")
 
 
-def keep_map(server: _C.PsServer, board: Board, ended: threading.Event) -> None:
+def watch_store(life: StoreLife, ending: Ending, ended: threading.Event) -> None:
+    while not ended.wait(BEAT_S):
+        if life.looks_gone():
+            ending.end("the job's Store is gone: the job has ended, or the host of its rank 0")
+
+
+def say_status(
+    board: Board, status: Callable[[], ServerStatus], ending: Ending, ended: threading.Event
+) -> None:
+    """From time to time, and at the end that it has ended."""
+    complaints = Complaints(ended)
+    has_ended = False
+    while not has_ended:
+        has_ended = ended.is_set()
+        try:
+            if not ending.is_failure:  # else another process may be this server by now
+                board.say_status(replace(status(), state=ENDED) if has_ended else status())
+            complaints.went_well()
+        except Exception as error:
+            complaints.say(f"what this server does cannot be told: {error}")
+        if not has_ended:
+            ended.wait(SAY_S)
+
+
+class Superseded(Exception):
+    """Another process is this server now."""
+
+
+def superseded(number: int) -> str:
+    return f"another process is server {number} of this job now"
+
+
+def adopt(
+    server: _C.PsServer, board: Board, number: int, start: int, buckets: bytes, known_ns: int
+) -> None:
+    """Raises Superseded where this map may give its buckets to a later start of this server.
+
+    A later one claims to be this server before it gets any. So a map that was read before it was
+    seen that there is no such claim is meant for this one.
+    """
+    if not board.holds(number, start):
+        raise Superseded
+    server.adopt(buckets, known_ns)
+
+
+def keep_map(
+    server: _C.PsServer,
+    board: Board,
+    number: int,
+    start: int,
+    ending: Ending,
+    ended: threading.Event,
+) -> None:
     complaints, kept_once = Complaints(ended), Complaints(ended)
     looks_alone = 0
     while not ended.wait(LOOK_S):
         try:
             known_ns = server.now_ns()
-            server.adopt(board.newest_map(), known_ns)
+            adopt(server, board, number, start, board.newest_map(), known_ns)
             wish = server.wish()
             if wish is not None:
-                server.adopt(board.change_map(*wish), known_ns)
+                adopt(server, board, number, start, board.change_map(*wish), known_ns)
             looks_alone = looks_alone + 1 if server.stats()["alone"] > 0 else 0
             if looks_alone == 0:
                 kept_once.went_well()
@@ -136,5 +196,7 @@ def keep_map(server: _C.PsServer, board: Board, ended: threading.Event) -> None:
                     "servers or more, or raise --server-memory"
                 )
             complaints.went_well()
+        except Superseded:
+            ending.end(superseded(number), is_failure=True)
         except Exception as error:  # the Store may be gone, and the job with it
             complaints.say(f"the map of buckets is not to be had: {error}")

@@ -13,7 +13,15 @@ import torch.distributed as dist
 from .._extension import extension
 from ..remote.memory.checks import as_indices, check_name, check_tensor, check_timeout
 from .board import Table
-from .optimizers import Constant, Initial, Optimizer, check_float32, initial_to_engine, to_engine
+from .optimizers import (
+    Constant,
+    Initial,
+    Optimizer,
+    as_text,
+    check_float32,
+    initial_to_engine,
+    to_engine,
+)
 from .worker import DEFAULT_TIMEOUT_S, worker
 
 if TYPE_CHECKING:
@@ -89,7 +97,7 @@ class KV:
         spec = extension().PsTableSpec.dense(name, values.numel(), to_engine(optimizer))
         if pace is not None:
             spec = spec.paced(pace.workers, pace.elements, pace.is_sync)
-        table, is_first = self._add(name, spec, tuple(values.shape))
+        table, is_first = self._add(name, spec, tuple(values.shape), ["dense", as_text(optimizer)])
         if is_first:
             self._client.push(table.number, 0, values, True, self._timeout).wait(self._timeout)
             self._worker.board.say_ready(name)
@@ -120,12 +128,14 @@ class KV:
         spec = extension().PsTableSpec.rows(
             name, dim, rows or 0, to_engine(optimizer), *initial_to_engine(initial)
         )
-        self._add(name, spec, (dim,))
+        self._add(name, spec, (dim,), ["rows", as_text(optimizer)])
 
-    def _add(self, name: str, spec: _C.PsTableSpec, shape: tuple[int, ...]) -> tuple[Table, bool]:
+    def _add(
+        self, name: str, spec: _C.PsTableSpec, shape: tuple[int, ...], about: list[str]
+    ) -> tuple[Table, bool]:
         self._worker.check_process()
         encoded = spec.encode()
-        table, is_first = self._worker.board.add_table(name, encoded, shape)
+        table, is_first = self._worker.board.add_table(name, encoded, shape, about)
         if (table.spec, table.shape) != (encoded, shape):
             raise ValueError(
                 f"table {name!r} is another one for the worker that was first to make it: give all "

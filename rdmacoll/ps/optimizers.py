@@ -5,7 +5,7 @@ Names, defaults and formulas are those of torch.optim (foreach=False, fused=Fals
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -67,6 +67,18 @@ class AdamW(Adam):
 
 
 Optimizer = SGD | Adagrad | RowwiseAdagrad | Adam | AdamW
+
+
+def as_text(optimizer: Optimizer | None) -> str:
+    """For people: its name, and what is not as by default."""
+    if optimizer is None:
+        return "none"
+    changed = [
+        f"{one.name}={getattr(optimizer, one.name)}"
+        for one in fields(optimizer)
+        if getattr(optimizer, one.name) != one.default
+    ]
+    return f"{type(optimizer).__name__}({', '.join(changed)})"
 
 
 def to_engine(optimizer: Optimizer | None) -> _C.PsOptimizer | None:

@@ -1,4 +1,5 @@
-"""A server of `rdmarun --servers`: it holds its part of the tables until it is told to end.
+"""A server of a job, as `rdmarun --servers` and `rdmacoll ps serve` start it: it holds its part of
+the tables until it is told to end.
 
 The main thread answers, in the engine; keeper.py has what is done beside.
 Floor: rdmacoll/ps. Thread: the main one.
@@ -8,64 +9,211 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import torch.distributed as dist
 
+from .._agent import own_agent
 from .._extension import extension
 from ..remote.memory.process import backend, face
-from .board import Board
-from .keeper import Called, call_others, hear, keep_map, watch_others
+from ..servers.listener import answer_who_asks
+from ..servers.status import ENDED, SERVES, ServerStatus
+from .board import Board, NotAStore, Servers, leave_at_once, reach
+from .ending import Ending, StoreLife
+from .keeper import (
+    BEAT_S,
+    MOST_SILENT,
+    Called,
+    call_others,
+    hear,
+    keep_map,
+    say_status,
+    superseded,
+    watch_others,
+    watch_store,
+)
+from .status import status_of
+
+if TYPE_CHECKING:
+    from .. import _C
 
 START_TIMEOUT_S = 300.0
+ANSWER_TIMEOUT_S = 30.0  # of a Store that listens; rdmarun's may do so before it is one
+JOIN_S = 5.0  # for threads that wait for a Store which is gone
 MEMORY_SHARE = 0.5  # of the host's memory
-REPLICAS = 2  # of each bucket, where there are as many servers
+
+
+@dataclass(frozen=True)
+class Own:
+    """Which server this process is."""
+
+    number: int
+    start: int  # larger than those of all processes that were this server before
+    job: Servers
+    memory_bytes: int
+    is_by_hand: bool
 
 
 def main() -> int:
     """The status of the process."""
     number = int(os.environ["RDMACOLL_SERVER"])
-    servers = int(os.environ["RDMACOLL_SERVERS"])
-    start = int(os.environ.get("RDMACOLL_SERVER_START", "0"))
-    board = Board(START_TIMEOUT_S)
+    signal.signal(signal.SIGTERM, lambda *_: _raise_told())
+    signal.signal(signal.SIGINT, lambda *_: _raise_told())
+    try:
+        return _run(number)
+    except Told:
+        if own_agent() is None:
+            say(number, "was told to end before it has served")
+        leave_at_once(0)
+    except NotAStore as error:
+        say(number, f"cannot serve: {error}")
+        leave_at_once(1)
+    except (ValueError, RuntimeError) as error:  # torch's errors about Stores are RuntimeErrors
+        say(number, f"cannot serve: {error}")
+        return 1
+
+
+class Told(Exception):
+    """By a signal, to end."""
+
+
+def _raise_told() -> None:
+    raise Told
+
+
+def say(number: int, text: str) -> None:
+    print(f"rdmacoll.ps: server {number} {text}", file=sys.stderr, flush=True)
+
+
+def _run(number: int) -> int:
+    is_by_hand = own_agent() is None
+    board = reach(START_TIMEOUT_S, ANSWER_TIMEOUT_S if is_by_hand else START_TIMEOUT_S)
+    said_start = os.environ.get("RDMACOLL_SERVER_START")
+    start = board.next_start(number) if said_start is None else int(said_start)
     meets = dist.PrefixStore(f"rdmacoll.ps.group/{number}/{start}", board.store)
     dist.init_process_group("rdma", store=meets, rank=0, world_size=1)
-    _serve(board, number, servers, start)
+    job = Servers(
+        int(os.environ["RDMACOLL_SERVERS"]), int(os.environ.get("RDMACOLL_SERVER_REPLICAS", "2"))
+    )
+    own = Own(number, start, job, _memory_bytes(), is_by_hand)
+    _agree(board, job)
+    if start > 0 and own.is_by_hand:
+        _refuse_second(board, number)
+    ending = _serve(board, own)
+    if own.is_by_hand or ending.is_failure:
+        say(number, f"ends: {ending.why}")
+    status = 1 if ending.is_failure else 0
+    if ending.leaves_threads:
+        leave_at_once(status)
     dist.destroy_process_group()
-    return 0
+    return status
 
 
-def _serve(board: Board, number: int, servers: int, start: int) -> None:
-    own = backend(None)._address_of(0)
-    assert own is not None
-    buckets = board.first_map(servers, REPLICAS)
-    if start > 0:  # what the one before had is lost with it
-        buckets = _resign(board, number, buckets)
-    server = extension().PsServer(face(None), own, number, REPLICAS, buckets, _memory_bytes())
-    signal.signal(signal.SIGTERM, lambda *_: server.stop())
-    ended = threading.Event()
-    others = [other for other in range(servers) if other != number]
-    called = Called()
-    beside = [
-        threading.Thread(target=function, args=arguments, daemon=True)
-        for function, arguments in (
-            (hear, (server, ended)),
-            (call_others, (server, board, others, called, ended)),
-            (watch_others, (server, board, number, others, called, ended)),
-            (keep_map, (server, board, ended)),
+def _agree(board: Board, job: Servers) -> None:
+    agreed = board.agree(job)
+    if agreed.count != job.count:
+        raise ValueError(
+            f"--servers {job.count}: the first server of this job has said {agreed.count}; give "
+            "all of them the same number"
         )
-    ]
-    for thread in beside:
-        thread.start()
-    board.say_server(number, start, own)
+    if agreed.replicas != job.replicas:
+        raise ValueError(
+            f"--replicas {job.replicas}: the first server of this job has said "
+            f"{agreed.replicas}; give all of them the same number"
+        )
+
+
+def _refuse_second(board: Board, number: int) -> None:
+    """Raises ValueError where another process is this server, and shows that it runs."""
+    said = board.status_of(number)
+    if not board.is_claimed(number) or said.state == ENDED:
+        return
+    beats = board.beats_of(number)
+    for _ in range(MOST_SILENT):
+        time.sleep(BEAT_S)
+        if board.beats_of(number) != beats:
+            where = f" (pid {said.pid} on {said.host})" if said.pid else ""
+            raise ValueError(
+                f"the job has a server {number}, which runs{where}; give another --number, or end "
+                "that one first"
+            )
+
+
+def _serve(board: Board, own: Own) -> Ending:
+    address = backend(None)._address_of(0)
+    assert address is not None
+    if not board.claim(own.number, own.start):
+        raise ValueError(superseded(own.number))
+    buckets = board.first_map(own.job.count, own.job.replicas)
+    if board.find_server(own.number) is not None:  # what the one before had is lost with it
+        buckets = _resign(board, own.number, buckets)
+    server = extension().PsServer(
+        face(None), address, own.number, own.job.replicas, buckets, own.memory_bytes
+    )
+    board.say_server(own.number, own.start, address)
+    # Who has claimed to be this server before that may not have seen that this one is there. So it
+    # has not resigned what this one has, and this one answers nobody.
+    if not board.holds(own.number, own.start):
+        raise ValueError(superseded(own.number))
+    ending = Ending(server.stop)
+    signal.signal(signal.SIGTERM, lambda *_: ending.end("SIGTERM"))
+    signal.signal(signal.SIGINT, lambda *_: ending.end("SIGINT"))
+    ended = threading.Event()
+    beside = _begin(server, board, own, ending, ended)
+    if own.is_by_hand:
+        say(own.number, f"of {own.job.count} serves (pid {os.getpid()})")
     try:
         server.serve()
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the handler holds the server
+        for told in signal.SIGTERM, signal.SIGINT:
+            signal.signal(told, signal.SIG_IGN)  # the handler holds the server
         ended.set()
+    deadline = time.monotonic() + JOIN_S
     for thread in beside:
-        thread.join()
+        thread.join(max(deadline - time.monotonic(), 0.0))
+    ending.leaves_threads = any(thread.is_alive() for thread in beside)
+    return ending
+
+
+def _begin(
+    server: _C.PsServer, board: Board, own: Own, ending: Ending, ended: threading.Event
+) -> list[threading.Thread]:
+    number, start = own.number, own.start
+    others = [other for other in range(own.job.count) if other != number]
+    called, life = Called(), StoreLife()
+    first = ServerStatus(
+        number,
+        SERVES,
+        socket.gethostname(),
+        os.getpid(),
+        start,
+        began_s=time.time(),
+        memory_limit_bytes=own.memory_bytes,
+    )
+    tasks: list[tuple[Any, ...]] = [
+        (hear, server, ended),
+        (call_others, server, board, others, called, ended),
+        (watch_others, server, board, number, others, called, life, ended),
+        (keep_map, server, board, number, start, ending, ended),
+        (watch_store, life, ending, ended),
+        (say_status, board, lambda: _status(server, first), ending, ended),
+        (answer_who_asks, lambda: status_of(board).to_text(), ended),
+    ]
+    beside = [threading.Thread(target=task[0], args=task[1:], daemon=True) for task in tasks]
+    for thread in beside:
+        thread.start()
+    return beside
+
+
+def _status(server: _C.PsServer, first: ServerStatus) -> ServerStatus:
+    rows_of = {str(table): rows for table, rows in server.rows_of().items()}
+    counts: dict[str, Any] = server.stats()
+    return replace(first, said_s=time.time(), rows_of=rows_of, **counts)
 
 
 def _resign(board: Board, number: int, buckets: bytes) -> bytes:

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 import torch.distributed as dist
 
+from .._agent import own_agent
 from .._extension import extension
 from ..failure import backend_of
 from ..remote.memory.checks import check_timeout
 from ..remote.memory.process import backend, face
+from ..servers.status import JobStatus
 from .board import Board
+from .status import status_of
 
 if TYPE_CHECKING:
     from .. import _C
@@ -51,6 +54,14 @@ def connect(timeout: float = DEFAULT_TIMEOUT_S, group: dist.ProcessGroup | None 
     worker(timeout, group)
 
 
+def stats(timeout: float = DEFAULT_TIMEOUT_S, group: dist.ProcessGroup | None = None) -> JobStatus:
+    """What the servers of the job do and which tables they have, as each has said it within the
+    last second: what `rdmacoll ps status` shows. A server that is silent is looked at again, for a
+    second. timeout, group, errors: as of connect()."""
+    this = worker(timeout, group)
+    return status_of(this.board)
+
+
 def worker(timeout: float, group: dist.ProcessGroup | None) -> Worker:
     check_timeout(timeout)
     global _connected
@@ -62,12 +73,13 @@ def worker(timeout: float, group: dist.ProcessGroup | None) -> Worker:
 
 
 def _connect(timeout: float, group: dist.ProcessGroup | None) -> Worker:
-    servers = _count_servers()
+    _check_job()
     deadline = time.monotonic() + timeout
     of_group = face(group)
     own = backend(group)._address_of(backend_of(group).rank())
     assert own is not None
     board = Board(timeout)
+    servers = board.wait_servers(deadline).count
     for server in range(servers):
         board.wait_server(server, deadline)
     left = max(deadline - time.monotonic(), 0.0)
@@ -84,8 +96,7 @@ def _found(board: Board, server: int) -> tuple[bytes, int]:
     return found
 
 
-def _count_servers() -> int:
-    said = os.environ.get("RDMACOLL_SERVERS", "")
-    if not said.isdecimal() or int(said) == 0:
+def _check_job() -> None:
+    """rdmarun says whether a job has servers. Others do not know it: there they may come."""
+    if own_agent() is not None and "RDMACOLL_SERVERS" not in os.environ:
         raise ValueError("the job has no servers; start it with rdmarun --servers 1, or more")
-    return int(said)

@@ -16,9 +16,10 @@ import pytest
 from made_dumps import collective, dump_of, moved, text_of
 from other_user import acting, in_user_namespace
 
+from rdmacoll.base.listeners import listening
 from rdmacoll.base.peer_user import is_ambiguous, same_user
 from rdmacoll.base.printable import printable
-from rdmacoll.debug.ask import Asked, ask_all, listening
+from rdmacoll.debug.ask import KIND, Asked, ask_all
 from rdmacoll.debug.command import _keep
 from rdmacoll.debug.dumps import BadDump, parse
 from rdmacoll.debug.processes import number_of
@@ -71,9 +72,8 @@ def test_names_are_found_among_all_others() -> None:
     name = b"rdmacoll-debug/17/" + b"0a" * 16
     row = b"0000000000000000: 00000002 00000000 00010000 0001 01 28423 @"
     other = row + b"/tmp/\xff\x80 \xc3\n" + row + b"rdmacoll-debug/17/0\n" + row[:-2] + b"\n"
-    assert listening(b"Num RefCount\n" + other + row + name + b"\n" + row + name + b"\n") == [
-        (name, 17)
-    ]
+    names = b"Num RefCount\n" + other + row + name + b"\n" + row + name + b"\n"
+    assert listening(KIND, names) == [(name, 17)]
 
 
 # Each listens under a name of its own, with a full queue, and accepts nobody.

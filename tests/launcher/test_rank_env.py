@@ -56,7 +56,7 @@ def test_rank_of_the_second_host() -> None:
 
 
 def test_server_of_the_second_host() -> None:
-    job = replace(JOB, servers=[0, 1], server_memory_bytes=8)
+    job = replace(JOB, servers=[0, 1], server_memory_bytes=8, server_replicas=1)
     assert shared_env(job) | server_env(job, 1, 3, FIRST, "@address") == {
         "PATH": "/bin",
         "PYTHONUNBUFFERED": "1",
@@ -71,6 +71,7 @@ def test_server_of_the_second_host() -> None:
         "RDMACOLL_SERVER": "1",
         "RDMACOLL_SERVER_START": "3",
         "RDMACOLL_SERVER_MEMORY": "8",
+        "RDMACOLL_SERVER_REPLICAS": "1",
     }
     assert rank_env(job, 0, 0, "")["RDMACOLL_SERVERS"] == "2"
     assert job.servers_of(1) == [1]

@@ -138,7 +138,8 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.remote.placement": ON_MEMORY,
     "rdmacoll.remote.faces": ON_MEMORY | {"rdmacoll.remote"},
     "rdmacoll.remote": ON_MEMORY | {"rdmacoll.remote.versions", "rdmacoll.remote.placement"},
-    "rdmacoll.ps": ON_MEMORY,
+    "rdmacoll.servers": {"rdmacoll.base"},
+    "rdmacoll.ps": ON_MEMORY | {"rdmacoll.servers"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,
@@ -160,6 +161,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.tune": ON_LAUNCHER | ON_BENCH,
     "rdmacoll.plan": ON_BENCH,
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "remote")}
+    | {"rdmacoll.ps", "rdmacoll.servers"}
     | {"rdmacoll.bench", "rdmacoll.bench.transfer", "rdmacoll.bench.models", "rdmacoll.tune"}
     | {"rdmacoll", "rdmacoll.plan"},
 }

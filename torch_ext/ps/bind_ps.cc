@@ -98,7 +98,8 @@ void bind_ps(pybind11::module_& module) {
       .def("hear", &PsServer::hear)
       .def("serve", &PsServer::serve)
       .def("stop", &PsServer::stop)
-      .def("stats", &PsServer::stats);
+      .def("stats", &PsServer::stats)
+      .def("rows_of", &PsServer::rows_of);
   py::class_<PsBatch>(module, "PsBatch").def("done", &PsBatch::done).def("wait", &PsBatch::wait);
   py::class_<PsClient, PsClientPtr>(module, "PsClient")
       .def(py::init(&PsClient::make))

@@ -98,8 +98,10 @@ void PsServer::serve() {
 
 std::map<std::string, uint64_t> PsServer::stats() const {
   const ps::ServerStats stats = host_->stats();
-  return {{"tables", stats.tables}, {"rows", stats.rows},     {"elements", stats.elements},
-          {"alone", stats.alone},   {"pushes", stats.pushes}, {"pulls", stats.pulls}};
+  return {{"tables", stats.tables},     {"rows", stats.rows},
+          {"elements", stats.elements}, {"buckets", stats.buckets},
+          {"alone", stats.alone},       {"pushes", stats.pushes},
+          {"pulls", stats.pulls},       {"memory_bytes", stats.memory_bytes}};
 }
 
 // --- the worker ----------------------------------------------------------------------------------

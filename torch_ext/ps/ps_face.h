@@ -41,6 +41,8 @@ class PsServer {
   void serve();
   void stop() { host_->stop(); }
   std::map<std::string, uint64_t> stats() const;
+  // Of each table, by its number, in the buckets of which this server is the primary.
+  std::map<uint32_t, uint64_t> rows_of() const { return host_->stats().rows_of; }
 
  private:
   const RemoteFacePtr face_;

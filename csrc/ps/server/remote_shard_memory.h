@@ -38,6 +38,7 @@ class RemoteShardMemory final : public ShardMemory {
     taken_bytes_ += spans;
     return taken;
   }
+  uint64_t taken_bytes() const { return taken_bytes_; }
 
  private:
   static constexpr uint64_t kExtentBytes = 64u << 20;

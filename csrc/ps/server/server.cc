@@ -62,6 +62,10 @@ ServerStats Server::stats() const {
     if (!state_.is_primary(bucket)) continue;
     ++stats.buckets;
     if (state_.keeps_backups && state_.map.of(bucket).backup == kNoServer) ++stats.alone;
+    for (const auto& [id, table] : state_.tables) {
+      const RowShard* const rows = table.find_rows(bucket);
+      if (rows != nullptr) stats.rows_of[id] += rows->rows();
+    }
   }
   return stats;
 }

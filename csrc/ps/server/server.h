@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,8 @@ struct ServerStats {
   uint64_t alone = 0;     // of these, that have no backup, though they are to have one
   uint64_t pushes = 0;    // records that it has applied
   uint64_t pulls = 0;
+  uint64_t memory_bytes = 0;               // taken of the memory for dense tables
+  std::map<uint32_t, uint64_t> rows_of{};  // of each table, where it is the primary
 };
 
 class Server {

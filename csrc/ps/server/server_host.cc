@@ -119,9 +119,10 @@ void ServerHost::drop_failed() {
 
 void ServerHost::tell() {
   ServerStats stats = server_.stats();
+  stats.memory_bytes = memory_.taken_bytes();
   auto wanted = server_.wish();
   const std::lock_guard lock(mutex_);
-  stats_ = stats;
+  stats_ = std::move(stats);
   wish_.reset();
   if (wanted) wish_.emplace(server_.map(), *wanted);
 }
