@@ -23,6 +23,7 @@ from .optimizers import (
     RowwiseAdagrad,
     Uniform,
 )
+from .snapshot import restore, snapshot
 from .worker import connect
 
 __all__ = [
@@ -41,4 +42,6 @@ __all__ = [
     "RowwiseAdagrad",
     "Uniform",
     "connect",
+    "restore",
+    "snapshot",
 ]

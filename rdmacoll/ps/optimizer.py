@@ -91,6 +91,7 @@ class Optimizer(torch.optim.Optimizer):
             self._kv.init(flat.table, flat.gather(), optimizer=flat.rule)
         self._tables = tables
         self._pull([])
+        self._kv._worker.copies.add(self)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

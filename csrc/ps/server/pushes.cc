@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "csrc/base/check.h"
+#include "csrc/ps/server/saves.h"
 
 namespace rdmacoll::ps {
 
@@ -123,7 +124,9 @@ void Pushes::apply(ServerTable& table, const Push& push) {
     const auto turn = state_.applied.turn(part.bucket, push.head.worker, part.push);
     if (turn == Applied::Turn::Next) {
       state_.applied.note(part.bucket, push.head.worker, part.push);
-      if (spec.kind == TableKind::Dense) {
+      if (push.as() == PushAs::Restored) {
+        restore(table, push, part, row);
+      } else if (spec.kind == TableKind::Dense) {
         table.known_dense(push.head.shard).push(push.as(), push.head.first, push.values);
       } else {
         RowShard& shard = table.rows(part.bucket);

@@ -139,6 +139,10 @@ Status Server::act(Peer& peer, const Record& record, bool& is_held) {
       return pull_range(*peer.connection, record);
     case RecordKind::PullRows:
       return pull_rows(*peer.connection, record);
+    case RecordKind::SaveShard:
+    case RecordKind::ListRows:
+    case RecordKind::SaveRows:
+      return save(peer, record);
     default:
       return makes_no_sense(kRequest);
   }
@@ -243,6 +247,17 @@ Status Server::pull_rows(Connection& connection, const Record& record) {
                    .number = record.head.number});
   ++pulls_;
   return Status();
+}
+
+Status Server::save(Peer& peer, const Record& record) {
+  const RecordKind kind = record.head.kind;
+  const bool is_shard = kind == RecordKind::SaveShard;
+  auto table = table_of(record, is_shard ? TableKind::Dense : TableKind::Rows);
+  if (!table.ok()) return table.status();
+  Connection& connection = *peer.connection;
+  if (is_shard) return save_shard(state_, *table.value(), connection, record, peer.copy);
+  if (kind == RecordKind::ListRows) return list_rows(state_, *table.value(), connection, record);
+  return save_rows(state_, *table.value(), connection, record);
 }
 
 }  // namespace rdmacoll::ps

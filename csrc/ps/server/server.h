@@ -11,6 +11,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/ps/server/pushes.h"
+#include "csrc/ps/server/saves.h"
 #include "csrc/ps/server/shard_memory.h"
 #include "csrc/ps/server/state.h"
 #include "csrc/ps/table/bucket_map.h"
@@ -57,6 +58,7 @@ class Server {
   struct Peer {
     std::shared_ptr<Connection> connection;
     ServerId from = kNoServer;
+    ShardCopy copy{};              // of what it saves
     std::optional<Record> held{};  // that could not be answered yet; those behind it wait
   };
   bool answer_all(Peer& peer);
@@ -69,6 +71,7 @@ class Server {
   Status install(Peer& peer, const Record& record, bool& is_held);
   Status pull_range(Connection& connection, const Record& record);
   Status pull_rows(Connection& connection, const Record& record);
+  Status save(Peer& peer, const Record& record);
   Result<ServerTable*> table_of(const Record& record, TableKind kind);
 
   State state_;

@@ -29,6 +29,20 @@ void DenseShard::load_state(size_t which, std::span<const float> state) {
   std::ranges::copy(state, state_[which].begin());
 }
 
+void DenseShard::restore(uint64_t first, uint64_t pushes, std::span<const float> arrays) {
+  const uint64_t count = arrays.size() / (1 + state_.size());
+  RDMACOLL_CHECK(first <= elements() && count <= elements() - first);
+  const std::span<const float> now = values();
+  auto* const next = reinterpret_cast<float*>(versions_.begin());
+  std::ranges::copy(now, next);
+  std::ranges::copy(arrays.first(count), next + first);
+  for (size_t i = 0; i < state_.size(); ++i) {
+    std::ranges::copy(arrays.subspan((i + 1) * count, count), state_[i].begin() + first);
+  }
+  versions_.complete();
+  pushes_ = pushes;
+}
+
 void DenseShard::push(PushAs as, uint64_t first, std::span<const float> values) {
   RDMACOLL_CHECK(first <= elements() && values.size() <= elements() - first);
   const std::span<const float> now = this->values();

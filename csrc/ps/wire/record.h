@@ -25,6 +25,9 @@ enum class RecordKind : uint16_t {
   Install,    // a part of a bucket, of a primary to who is to be its backup (install.h) -> Done
   PullRange,  // a range of a shard -> Values
   PullRows,   // ids -> Values
+  SaveShard,  // a shard: the `first` of its arrays -> Values: pushes, floats (table/saved.h)
+  ListRows,   // a bucket, as shard; the id to begin with -> Values: how many, ids that follow
+  SaveRows,   // ids -> Values: of each row pushes, floats
   Done,       // it is done; or it failed: the body says why
   Elsewhere,  // it is not done: the server has not the bucket now, or not the pushes before
   Values,     // floats
