@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 import torch.distributed as dist
 from torch.distributed.checkpoint.api import CheckpointException
 
+from ..remote.memory.errors import PeerError
+
 T = TypeVar("T")
-KINDS: tuple[type[Exception], ...] = (FileExistsError, FileNotFoundError, TimeoutError, OSError)
-KINDS += (ValueError, TypeError)
+KINDS: tuple[type[Exception], ...] = (FileExistsError, FileNotFoundError, TimeoutError, PeerError)
+KINDS += (OSError, ValueError, TypeError)
 
 
 class Crew:

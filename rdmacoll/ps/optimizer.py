@@ -126,14 +126,14 @@ class Optimizer(torch.optim.Optimizer):
     def state_dict(self) -> dict[str, Any]:
         """Raises NotImplementedError: the state is at the servers."""
         raise NotImplementedError(
-            "this optimizer's state is at the servers; save the model's state_dict()"
+            "this optimizer's state is at the servers; ps.snapshot() writes it, with the parameters"
         )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Raises NotImplementedError: the state is at the servers."""
         raise NotImplementedError(
-            "this optimizer's state is at the servers; load the model's state_dict() before the "
-            "optimizer is made"
+            "this optimizer's state is at the servers; ps.restore() gives them what ps.snapshot() "
+            "has written"
         )
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
