@@ -6,12 +6,10 @@ Floor: rdmacoll/ps. Thread: the one that takes the snapshot.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import torch.distributed as dist
-from torch.distributed.checkpoint.api import CheckpointException
 
 from ..remote.memory.errors import PeerError
 
@@ -62,12 +60,3 @@ def _kind_of(error: BaseException) -> type[Exception]:
 
 def _as(kind: str, text: str) -> Exception:
     return {one.__name__: one for one in (*KINDS, RuntimeError)}[kind](text)
-
-
-def unwrapped(failed: CheckpointException) -> Exception:
-    """The first error of those of torch.distributed.checkpoint, with the worker's number."""
-    rank, (error, _) = min(failed.failures.items())
-    text = f"worker {rank}: {error}"
-    if isinstance(error, OSError) and error.errno is not None:
-        return OSError(error.errno, f"worker {rank}: {os.strerror(error.errno)}", error.filename)
-    return _kind_of(error)(text)

@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-import torch.distributed.checkpoint as checkpoint
-from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.storage import WriteResult
 
 from .._extension import extension
-from .crew import Crew, unwrapped
+from .crew import Crew
 from .saved_files import Planner, Reader, Writer
 from .saved_pieces import (
     Kept,
@@ -186,16 +186,35 @@ def _plan(crew: Crew, chosen: list[Saved]) -> tuple[list[Piece], dict[str, Kept]
 
 
 def _write(crew: Crew, path: Path, pieces: list[Piece], tensors: dict[str, Kept]) -> None:
+    """What torch.distributed.checkpoint.save() does, in steps of the crew."""
+    planner, writer = Planner(pieces, tensors), Writer(path)
+    planner.set_up_planner({}, writer.storage_meta(), crew.rank == 0)
+    writer.set_up_storage_writer(crew.rank == 0)
+    plans, metadata = planner.create_global_plan(crew.step(planner.create_local_plan))
+    mine = writer.prepare_global_plan(plans)[crew.rank]
+
+    def write() -> list[WriteResult]:
+        with _naming(path):
+            return writer.write_data(mine, planner).value()
+
+    results = crew.step(write)
+
+    def finish() -> None:
+        with _naming(path):
+            writer.finish(metadata, results)
+
+    crew.first(finish)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
     try:
-        checkpoint.save(
-            {},
-            storage_writer=Writer(path),
-            planner=Planner(pieces, tensors),
-            process_group=crew.group,
-            no_dist=crew.alone,
-        )
-    except CheckpointException as error:
-        raise unwrapped(error) from None
+        yield
+    except OSError as error:
+        if error.errno is None:  # of a server
+            raise
+        why = f"{os.strerror(error.errno)}: the snapshot was not written"
+        raise OSError(error.errno, why, str(path)) from error
 
 
 def _publish(unfinished: Path, final: Path) -> None:
