@@ -23,7 +23,7 @@ from .optimizers import (
     RowwiseAdagrad,
     Uniform,
 )
-from .snapshot import restore, snapshot
+from .snapshots import restore, snapshot
 from .worker import connect
 
 __all__ = [
