@@ -26,6 +26,7 @@ from .optimizers import (
     RowwiseAdagrad,
     Uniform,
 )
+from .snapshots import restore, snapshot
 from .worker import connect, stats
 
 __all__ = [
@@ -51,5 +52,7 @@ __all__ = [
     "Uniform",
     "connect",
     "rebalance",
+    "restore",
+    "snapshot",
     "stats",
 ]

@@ -143,7 +143,7 @@ class KV:
                 "them take part as at first"
             )
         self._client.create(table.number, table.spec)
-        self._tables[name] = table
+        self._tables[name] = self._worker.tables[name] = table
         return table, is_first
 
     def push(self, name: str, values: torch.Tensor) -> Pending:

@@ -96,6 +96,7 @@ class Optimizer(torch.optim.Optimizer):
         if not isinstance(mode, Async):
             trained = [flat for flat in tables if flat.trained > 0]
             self._in_step = InStep(self._kv, name, trained, mode, dist.get_rank(group))
+        self._kv._worker.copies.add(self)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -134,14 +135,14 @@ class Optimizer(torch.optim.Optimizer):
     def state_dict(self) -> dict[str, Any]:
         """Raises NotImplementedError: the state is at the servers."""
         raise NotImplementedError(
-            "this optimizer's state is at the servers; save the model's state_dict()"
+            "this optimizer's state is at the servers; ps.snapshot() writes it, with the parameters"
         )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Raises NotImplementedError: the state is at the servers."""
         raise NotImplementedError(
-            "this optimizer's state is at the servers; load the model's state_dict() before the "
-            "optimizer is made"
+            "this optimizer's state is at the servers; ps.restore() gives them what ps.snapshot() "
+            "has written"
         )
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import torch.distributed as dist
 
@@ -17,7 +18,7 @@ from ..failure import backend_of
 from ..remote.memory.checks import check_timeout
 from ..remote.memory.process import backend, face
 from ..servers.status import JobStatus
-from .board import Board
+from .board import Board, Table
 from .status import status_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class Worker:
     board: Board
     client: _C.PsClient
     pid: int
+    # What this worker has made: tables, and what has copies of them, which restore() renews.
+    tables: dict[str, Table] = field(default_factory=dict)
+    copies: WeakSet[Any] = field(default_factory=WeakSet)
 
     def check_process(self) -> None:
         """Raises RuntimeError in a forked child, which has its parent's connection to the Store."""

@@ -224,8 +224,8 @@ def case_refusals(_kv: ps.KV) -> None:
     more = {"params": [torch.zeros(1, requires_grad=True)]}
     refused(
         (NotImplementedError, "make another ps.Optimizer", lambda: optimizer.add_param_group(more)),
-        (NotImplementedError, "save the model's state_dict", optimizer.state_dict),
-        (NotImplementedError, "load the model's", lambda: optimizer.load_state_dict({})),
+        (NotImplementedError, r"ps.snapshot\(\) writes it", optimizer.state_dict),
+        (NotImplementedError, r"ps.restore\(\) gives", lambda: optimizer.load_state_dict({})),
     )
     table = nn.Embedding(4, 2, sparse=True)
     sparse = ps.Optimizer(table.parameters(), ps.SGD(), name=own("sparse"))

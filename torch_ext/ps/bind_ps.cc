@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "csrc/ps/table/saved.h"
 #include "torch_ext/ps/ps_face.h"
 #include "torch_ext/remote/remote_errors.h"
 
@@ -24,6 +25,7 @@ void bind_tables(pybind11::module_& module) {
       .value("ADAMW", OptimizerKind::AdamW);
   py::class_<Optimizer>(module, "PsOptimizer")
       .def(py::init([](OptimizerKind kind) { return Optimizer{.kind = kind}; }))
+      .def_readonly("kind", &Optimizer::kind)
       .def_readwrite("lr", &Optimizer::lr)
       .def_readwrite("momentum", &Optimizer::momentum)
       .def_readwrite("dampening", &Optimizer::dampening)
@@ -65,6 +67,16 @@ void bind_tables(pybind11::module_& module) {
                              .optimizer = optimizer,
                              .initial = {kind, first, second, seed}};
           })
+      .def_static("parse",
+                  [](const std::string& spec) { return take_or_raise(ps::parse_table_spec(spec)); })
+      .def_property_readonly("is_rows",
+                             [](const TableSpec& self) { return self.kind == TableKind::Rows; })
+      .def_readonly("elements", &TableSpec::elements)
+      .def_readonly("dim", &TableSpec::dim)
+      .def_readonly("optimizer", &TableSpec::optimizer)
+      // What is kept: arrays of a dense table, floats of a row (ps/table/saved.h).
+      .def_property_readonly("arrays", &ps::arrays_of)
+      .def_property_readonly("row_floats", &ps::row_floats)
       // Raises ValueError for what no table can be.
       .def("encode", [](const TableSpec& self) {
         raise_if_failed(ps::check(self));
@@ -76,6 +88,8 @@ void bind_tables(pybind11::module_& module) {
 
 void bind_ps(pybind11::module_& module) {
   bind_tables(module);
+  module.attr("PS_BUCKETS") = ps::kBuckets;
+  module.attr("PS_SHARD_ELEMENTS") = ps::kShardElements;
   module.def("ps_spread", [](uint32_t servers, uint32_t replicas) {
     return py::bytes(ps::BucketMap::spread(servers, replicas).encode());
   });
@@ -114,7 +128,13 @@ void bind_ps(pybind11::module_& module) {
            })
       .def("push_rows", &PsClient::push_rows)
       .def("pull", &PsClient::pull)
-      .def("pull_rows", &PsClient::pull_rows);
+      .def("pull_rows", &PsClient::pull_rows)
+      .def("save_shard", &PsClient::save_shard)
+      .def("restore_shard", &PsClient::restore_shard)
+      .def("list_rows", &PsClient::list_rows)
+      .def("save_rows", &PsClient::save_rows)
+      .def("restore_rows", &PsClient::restore_rows)
+      .def("empty_rows", &PsClient::empty_rows);
 }
 
 }  // namespace rdmacoll::torch_ext

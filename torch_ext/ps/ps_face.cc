@@ -223,4 +223,51 @@ std::unique_ptr<PsBatch> PsClient::pull_rows(uint32_t table, const at::Tensor& i
   });
 }
 
+// --- snapshots -----------------------------------------------------------------------------------
+
+std::unique_ptr<PsBatch> PsClient::save_shard(uint32_t table, uint64_t shard, const at::Tensor& out,
+                                              double timeout_s) {
+  return start(out, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.save_shard(table, shard,
+                             {out.data_ptr<float>(), static_cast<size_t>(out.numel())}, limit);
+  });
+}
+
+std::unique_ptr<PsBatch> PsClient::restore_shard(uint32_t table, uint64_t shard,
+                                                 const at::Tensor& saved, double timeout_s) {
+  return start(saved, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.restore_shard(table, shard, floats(saved), limit);
+  });
+}
+
+std::unique_ptr<PsBatch> PsClient::list_rows(uint32_t table, uint32_t bucket, uint64_t from,
+                                             const at::Tensor& out, double timeout_s) {
+  return start(out, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    auto* const numbers = reinterpret_cast<uint64_t*>(out.data_ptr<int64_t>());
+    return client.list_rows(table, bucket, from, {numbers, static_cast<size_t>(out.numel())},
+                            limit);
+  });
+}
+
+std::unique_ptr<PsBatch> PsClient::save_rows(uint32_t table, const at::Tensor& ids,
+                                             const at::Tensor& out, double timeout_s) {
+  return start(out, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.save_rows(table, ids_of(ids), out.data_ptr<float>(), limit);
+  });
+}
+
+std::unique_ptr<PsBatch> PsClient::restore_rows(uint32_t table, const at::Tensor& ids,
+                                                const at::Tensor& saved, double timeout_s) {
+  return start(saved, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.push_rows(table, ids_of(ids), saved.const_data_ptr<float>(), ps::PushAs::Restored,
+                            limit);
+  });
+}
+
+std::unique_ptr<PsBatch> PsClient::empty_rows(uint32_t table, double timeout_s) {
+  return start({}, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.empty_rows(table, limit);
+  });
+}
+
 }  // namespace rdmacoll::torch_ext

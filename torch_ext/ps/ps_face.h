@@ -103,6 +103,18 @@ class PsClient : public std::enable_shared_from_this<PsClient> {
   std::vector<uint32_t> pull_steps(uint32_t table, double timeout_s) const;
   std::unique_ptr<PsBatch> pull_rows(uint32_t table, const at::Tensor& ids, const at::Tensor& out,
                                      double timeout_s);
+  // For snapshots (ps/client/client.h). Ids are compared as unsigned ones.
+  std::unique_ptr<PsBatch> save_shard(uint32_t table, uint64_t shard, const at::Tensor& out,
+                                      double timeout_s);
+  std::unique_ptr<PsBatch> restore_shard(uint32_t table, uint64_t shard, const at::Tensor& saved,
+                                         double timeout_s);
+  std::unique_ptr<PsBatch> list_rows(uint32_t table, uint32_t bucket, uint64_t from,
+                                     const at::Tensor& out, double timeout_s);
+  std::unique_ptr<PsBatch> save_rows(uint32_t table, const at::Tensor& ids, const at::Tensor& out,
+                                     double timeout_s);
+  std::unique_ptr<PsBatch> restore_rows(uint32_t table, const at::Tensor& ids,
+                                        const at::Tensor& saved, double timeout_s);
+  std::unique_ptr<PsBatch> empty_rows(uint32_t table, double timeout_s);
 
   ps::Rebalanced rebalance(double over_s, double timeout_s) const;
 

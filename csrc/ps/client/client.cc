@@ -8,6 +8,7 @@
 #include "csrc/base/printable.h"
 #include "csrc/ps/client/row_bodies.h"
 #include "csrc/ps/client/row_order.h"
+#include "csrc/ps/table/saved.h"
 
 namespace rdmacoll::ps {
 namespace {
@@ -136,15 +137,6 @@ Status Client::ask(Lock& lock, ServerId server, Errand errand, uint64_t body_byt
 bool Client::is_reached(ServerId server) const {
   const auto known = servers_.find(server);
   return known != servers_.end() && known->second.failure().ok();
-}
-
-// make: one errand after the other.
-template <typename Make>
-BatchPtr Client::as_batch(Make make) {
-  auto batch = std::make_shared<Batch>();
-  Lock lock(mutex_);
-  batch->end_call(make(lock, batch));
-  return batch;
 }
 
 Result<const TableSpec*> Client::spec_of(uint32_t table, TableKind kind) const {
@@ -283,7 +275,7 @@ BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids, const 
     if (!spec.ok()) return spec.status();
     RDMACOLL_RETURN_IF_ERROR(check_ids(*spec.value(), ids));
     const RowOrder order(table, ids, map_);
-    RowBodies bodies(order, ids, spec.value()->dim);
+    RowBodies bodies(order, ids, push_floats(*spec.value(), as).each);
     while (auto body = bodies.next()) {
       const RecordHead head{.kind = RecordKind::Push,
                             .code = static_cast<uint16_t>(as),
@@ -302,19 +294,18 @@ BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids, const 
   });
 }
 
-BatchPtr Client::pull_rows(uint32_t table, std::span<const uint64_t> ids, float* values,
-                           const Limit& limit) {
+BatchPtr Client::ask_rows(RecordKind kind, uint32_t table, std::span<const uint64_t> ids,
+                          float* into, const Limit& limit) {
   return as_batch([&](Lock& lock, const BatchPtr& batch) {
     auto spec = spec_of(table, TableKind::Rows);
     if (!spec.ok()) return spec.status();
     RDMACOLL_RETURN_IF_ERROR(check_ids(*spec.value(), ids));
-    const uint64_t row_bytes = spec.value()->dim * sizeof(float);
+    const uint64_t row_bytes = answered_row_floats(kind, *spec.value()) * sizeof(float);
     const size_t most = std::max<uint64_t>(kShardElements * sizeof(float) / row_bytes, 1);
     std::map<ServerId, std::vector<uint32_t>> asked;
     const auto ask_for = [&](ServerId server, std::vector<uint32_t> rows) {
-      const RecordHead head{.kind = RecordKind::PullRows,
-                            .table = table,
-                            .count = static_cast<uint32_t>(rows.size())};
+      const RecordHead head{
+          .kind = kind, .table = table, .count = static_cast<uint32_t>(rows.size())};
       const auto write = [&ids, rows](std::byte* to) {
         for (const uint32_t row : rows) {
           std::memcpy(to, &ids[row], sizeof(uint64_t));
@@ -322,7 +313,7 @@ BatchPtr Client::pull_rows(uint32_t table, std::span<const uint64_t> ids, float*
         }
       };
       const uint64_t bytes = rows.size() * sizeof(uint64_t);
-      return ask(lock, server, {batch, head, reinterpret_cast<std::byte*>(values), std::move(rows)},
+      return ask(lock, server, {batch, head, reinterpret_cast<std::byte*>(into), std::move(rows)},
                  bytes, write, limit);
     };
     for (uint32_t i = 0; i < ids.size(); ++i) {

@@ -56,7 +56,27 @@ class Client {
   BatchPtr pull_range(uint32_t table, uint64_t first, std::span<float> values, const Limit& limit,
                       uint32_t step = 0);
   BatchPtr pull_rows(uint32_t table, std::span<const uint64_t> ids, float* values,
+                     const Limit& limit) {
+    return ask_rows(RecordKind::PullRows, table, ids, values, limit);
+  }
+
+  // --- snapshots (saves.cc) ---------------------------------------------------------------------
+  // All that is kept of a shard: for each of its arrays pushes and floats (table/saved.h). They are
+  // of one version if the numbers of pushes are the same; if not, a server was lost on the way.
+  BatchPtr save_shard(uint32_t table, uint64_t shard, std::span<float> saved, const Limit& limit);
+  // The same as it was saved. Nobody else pushes to the table meanwhile.
+  BatchPtr restore_shard(uint32_t table, uint64_t shard, std::span<const float> saved,
+                         const Limit& limit);
+  // The ids that a bucket has, the lowest ones from one on: first how many, then the ids.
+  BatchPtr list_rows(uint32_t table, uint32_t bucket, uint64_t from, std::span<uint64_t> listed,
                      const Limit& limit);
+  // All that is kept of rows: for each pushes and floats. push_rows() as Restored takes the same.
+  BatchPtr save_rows(uint32_t table, std::span<const uint64_t> ids, float* saved,
+                     const Limit& limit) {
+    return ask_rows(RecordKind::SaveRows, table, ids, saved, limit);
+  }
+  // The table has no rows any more.
+  BatchPtr empty_rows(uint32_t table, const Limit& limit);
   // Of a table with a pace: the last step that each worker, by its rank, has pushed all of.
   Result<std::vector<uint32_t>> pull_steps(uint32_t table, const Limit& limit);
   // Looks for so long how much is pushed to and pulled of each bucket, has servers hand some over
@@ -72,8 +92,14 @@ class Client {
   using WriteBody = std::function<void(std::byte* body)>;
   Result<const TableSpec*> spec_of(uint32_t table, TableKind kind) const;
   static Status check_ids(const TableSpec& spec, std::span<const uint64_t> ids);
+  // make: one errand after the other.
   template <typename Make>
-  BatchPtr as_batch(Make make);
+  BatchPtr as_batch(Make make) {
+    auto batch = std::make_shared<Batch>();
+    Lock lock(mutex_);
+    batch->end_call(make(lock, batch));
+    return batch;
+  }
   // check: of the table's spec; call_piece: for each shard of the range.
   template <typename Check, typename CallPiece>
   BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count, Check check,
@@ -82,6 +108,8 @@ class Client {
   // first while one waits for room.
   uint64_t next_push(uint32_t bucket) { return ++pushes_[bucket]; }
 
+  BatchPtr ask_rows(RecordKind kind, uint32_t table, std::span<const uint64_t> ids, float* into,
+                    const Limit& limit);
   // Waits for room, and asks. The lock is given up while it waits.
   Status ask(Lock& lock, ServerId server, Errand errand, uint64_t body_bytes,
              const WriteBody& write, const Limit& limit);

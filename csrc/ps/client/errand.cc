@@ -5,10 +5,16 @@
 #include <utility>
 
 #include "csrc/base/check.h"
+#include "csrc/ps/table/saved.h"
 #include "csrc/ps/wire/push.h"
 
 namespace rdmacoll::ps {
 namespace {
+
+// What is answered of each of them.
+bool has_rows(RecordKind kind) {
+  return kind == RecordKind::PullRows || kind == RecordKind::SaveRows;
+}
 
 uint64_t id_at(const std::vector<std::byte>& ids, size_t row) {
   uint64_t id = 0;
@@ -56,30 +62,49 @@ std::map<ServerId, Redo> split_rows(const Redo& redo, const BucketMap& map) {
 
 }  // namespace
 
+uint64_t answered_row_floats(RecordKind kind, const TableSpec& spec) {
+  return kind == RecordKind::SaveRows ? saved_row_floats(spec) : spec.dim;
+}
+
 RecordKind Errand::answer() const {
-  const bool pulls = head.kind == RecordKind::PullRange || head.kind == RecordKind::PullRows ||
-                     head.kind == RecordKind::PullSteps;
-  return pulls ? RecordKind::Values : RecordKind::Done;
+  return head.kind == RecordKind::Push ? RecordKind::Done : RecordKind::Values;
 }
 
 uint64_t Errand::answer_bytes(const TableSpec& spec) const {
-  if (head.kind == RecordKind::PullRange) return head.count * sizeof(float);
-  if (head.kind == RecordKind::PullSteps) return spec.pace->workers * sizeof(uint32_t);
-  return head.kind == RecordKind::PullRows ? head.count * spec.dim * sizeof(float) : 0;
+  switch (head.kind) {
+    case RecordKind::PullRange:
+      return head.count * sizeof(float);
+    case RecordKind::SaveShard:
+      return (kCountFloats + head.count) * sizeof(float);
+    case RecordKind::PullSteps:
+      return spec.pace->workers * sizeof(uint32_t);
+    case RecordKind::ListRows:
+      return (1 + uint64_t{head.count}) * sizeof(uint64_t);
+    case RecordKind::PullRows:
+    case RecordKind::SaveRows:
+      return head.count * answered_row_floats(head.kind, spec) * sizeof(float);
+    default:
+      return 0;
+  }
 }
 
 Status Errand::take(std::span<const std::byte> answered, const TableSpec& spec) const {
   if (answer() == RecordKind::Done) return Status();
-  if (answered.size() != answer_bytes(spec)) {
+  const bool is_list = head.kind == RecordKind::ListRows;
+  const bool is_whole =
+      is_list ? answered.size() >= sizeof(uint64_t) && answered.size() <= answer_bytes(spec) &&
+                    answered.size() / sizeof(uint64_t) - 1 == count_at(answered.data())
+              : answered.size() == answer_bytes(spec);
+  if (!is_whole) {
     return Status(StatusCode::InvalidArgument,
                   "an answer has another size than what was asked for; install the same rdmacoll "
                   "on workers and servers");
   }
-  if (head.kind != RecordKind::PullRows) {
+  if (!has_rows(head.kind)) {
     std::memcpy(into, answered.data(), answered.size());
     return Status();
   }
-  const uint64_t row_bytes = spec.dim * sizeof(float);
+  const uint64_t row_bytes = answered_row_floats(head.kind, spec) * sizeof(float);
   const std::byte* from = answered.data();
   for (const uint32_t row : rows) {
     std::memcpy(into + row * row_bytes, from, row_bytes);
@@ -90,9 +115,11 @@ Status Errand::take(std::span<const std::byte> answered, const TableSpec& spec) 
 
 std::vector<uint32_t> buckets_of(const Redo& redo) {
   const RecordHead& head = redo.errand.head;
-  if (head.kind == RecordKind::PullRange || head.kind == RecordKind::PullSteps) {
+  if (head.kind == RecordKind::PullRange || head.kind == RecordKind::PullSteps ||
+      head.kind == RecordKind::SaveShard) {
     return {bucket_of_shard(head.table, head.shard)};
   }
+  if (head.kind == RecordKind::ListRows) return {head.shard};
   std::vector<uint32_t> buckets;
   for (size_t i = 0; i < redo.errand.rows.size(); ++i) {
     buckets.push_back(bucket_of_row(head.table, id_at(redo.body, i)));
@@ -108,7 +135,8 @@ std::vector<uint32_t> buckets_of(const Redo& redo) {
 
 std::map<ServerId, Redo> split(const Redo& redo, const TableSpec& spec, const BucketMap& map) {
   const RecordHead& head = redo.errand.head;
-  if (head.kind == RecordKind::PullRows) return split_rows(redo, map);
+  if (has_rows(head.kind)) return split_rows(redo, map);
+  if (head.kind == RecordKind::ListRows) return {{map.of(head.shard).primary, redo}};
   if (head.kind == RecordKind::Push && spec.kind == TableKind::Rows) {
     return split_push(redo, spec, map);
   }

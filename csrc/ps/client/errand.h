@@ -21,7 +21,7 @@ namespace rdmacoll::ps {
 struct Errand {
   BatchPtr batch;
   RecordHead head;
-  // Of a pull: where the first element, or each of the rows, goes.
+  // Of what is answered: where it goes, or each of its rows.
   std::byte* into = nullptr;
   std::vector<uint32_t> rows{};
   std::shared_ptr<const void> keeps{};  // what that is in, if nobody else keeps it
@@ -38,6 +38,9 @@ struct Redo {
   Errand errand;
   std::vector<std::byte> body;
 };
+
+// What is answered of a row to a request of this kind.
+uint64_t answered_row_floats(RecordKind kind, const TableSpec& spec);
 
 std::vector<uint32_t> buckets_of(const Redo& redo);
 // The same by the servers that have its buckets now.

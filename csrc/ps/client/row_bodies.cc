@@ -50,7 +50,7 @@ void RowBodies::write(const Body& body, const float* values, PushAs as, std::byt
   }
   auto* sum = reinterpret_cast<float*>(to);
   for (const Row& row : body.rows) {
-    const uint32_t first = as == PushAs::Assigned ? row.end - 1 : row.begin;
+    const uint32_t first = as == PushAs::Gradient ? row.begin : row.end - 1;
     std::memcpy(sum, values + rows[first] * dim_, dim_ * sizeof(float));
     for (uint32_t more = first + 1; more < row.end; ++more) {
       const float* const added = values + rows[more] * dim_;

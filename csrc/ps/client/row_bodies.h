@@ -16,7 +16,7 @@ namespace rdmacoll::ps {
 
 class RowBodies {
  public:
-  // dim: elements of a row. All of these outlive it.
+  // dim: floats of a row. All of these outlive it.
   RowBodies(const RowOrder& order, std::span<const uint64_t> ids, uint64_t dim)
       : order_(order), ids_(ids), dim_(dim) {}
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "csrc/base/check.h"
+#include "csrc/ps/server/saves.h"
 
 namespace rdmacoll::ps {
 namespace {
@@ -149,7 +150,9 @@ void Pushes::apply(ServerTable& table, const Push& push) {
       const uint64_t elements =
           spec.kind == TableKind::Dense ? push.head.count : part.rows * spec.dim;
       state_.add_load(part.bucket, elements * sizeof(float));
-      if (spec.kind == TableKind::Dense) {
+      if (push.as() == PushAs::Restored) {
+        restore(table, push, part, row);
+      } else if (spec.kind == TableKind::Dense) {
         apply_range(table.known_dense(push.head.shard), push);
       } else {
         RowShard& shard = table.rows(part.bucket);

@@ -164,6 +164,10 @@ Status Server::act(Peer& peer, const Record& record, bool& is_held) {
       return pull_loads(*peer.connection, record.head);
     case RecordKind::HandOver:
       return hand_over(*peer.connection, record);
+    case RecordKind::SaveShard:
+    case RecordKind::ListRows:
+    case RecordKind::SaveRows:
+      return save(peer, record);
     default:
       return makes_no_sense(kRequest);
   }
@@ -309,8 +313,7 @@ Status Server::pull_rows(Connection& connection, const Record& record) {
   return Status();
 }
 
-// --- balance
-// --------------------------------------------------------------------------------------
+// --- balance -------------------------------------------------------------------------------------
 
 Status Server::pull_loads(Connection& connection, const RecordHead& head) const {
   auto loads = state_.loads;
@@ -333,6 +336,17 @@ Status Server::hand_over(Connection& connection, const Record& record) {
   hand_over(buckets);
   say_done(connection, record.head.number);
   return Status();
+}
+
+Status Server::save(Peer& peer, const Record& record) {
+  const RecordKind kind = record.head.kind;
+  const bool is_shard = kind == RecordKind::SaveShard;
+  auto table = table_of(record.head, is_shard ? TableKind::Dense : TableKind::Rows);
+  if (!table.ok()) return table.status();
+  Connection& connection = *peer.connection;
+  if (is_shard) return save_shard(state_, *table.value(), connection, record, peer.copy);
+  if (kind == RecordKind::ListRows) return list_rows(state_, *table.value(), connection, record);
+  return save_rows(state_, *table.value(), connection, record);
 }
 
 }  // namespace rdmacoll::ps

@@ -13,6 +13,7 @@
 
 #include "csrc/base/clock.h"
 #include "csrc/ps/server/pushes.h"
+#include "csrc/ps/server/saves.h"
 #include "csrc/ps/server/shard_memory.h"
 #include "csrc/ps/server/state.h"
 #include "csrc/ps/table/bucket_map.h"
@@ -64,6 +65,7 @@ class Server {
   struct Peer {
     std::shared_ptr<Connection> connection;
     ServerId from = kNoServer;
+    ShardCopy copy{};              // of what it saves
     std::optional<Record> held{};  // that could not be answered yet; those behind it wait
   };
   bool answer_all(Peer& peer);
@@ -77,6 +79,7 @@ class Server {
   Status pull_range(const std::shared_ptr<Connection>& connection, const RecordHead& head);
   Status pull_steps(Connection& connection, const RecordHead& head);
   Status pull_rows(Connection& connection, const Record& record);
+  Status save(Peer& peer, const Record& record);
   Status pull_loads(Connection& connection, const RecordHead& head) const;
   Status hand_over(Connection& connection, const Record& record);
   Result<ServerTable*> table_of(const RecordHead& head, TableKind kind);

@@ -32,6 +32,17 @@ void DenseShard::load_state(size_t which, std::span<const float> state) {
   std::ranges::copy(state, state_[which].begin());
 }
 
+void DenseShard::restore(uint64_t first, uint64_t pushes, std::span<const float> arrays) {
+  const uint64_t count = arrays.size() / (1 + state_.size());
+  RDMACOLL_CHECK(first <= elements() && count <= elements() - first);
+  std::ranges::copy(arrays.first(count), begin_change(first, first + count));
+  for (size_t i = 0; i < state_.size(); ++i) {
+    std::ranges::copy(arrays.subspan((i + 1) * count, count), state_[i].begin() + first);
+  }
+  versions_.complete();
+  pushes_ = pushes;
+}
+
 // The next version, with all but the range as it is now.
 float* DenseShard::begin_change(uint64_t first, uint64_t end) {
   const std::span<const float> now = values();

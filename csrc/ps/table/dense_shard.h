@@ -34,6 +34,8 @@ class DenseShard {
   // All of it, as another server had it. As many as elements() each.
   void load_values(uint64_t pushes, std::span<const float> values);
   void load_state(size_t which, std::span<const float> state);
+  // Likewise a range of it: of the values and of each state as many.
+  void restore(uint64_t first, uint64_t pushes, std::span<const float> arrays);
   // The range is in the shard.
   void push(PushAs as, uint64_t first, std::span<const float> values);
 

@@ -8,6 +8,7 @@ namespace rdmacoll::ps {
 enum class PushAs : uint16_t {
   Gradient,  // for the table's optimizer; added where there is none
   Assigned,  // they are the new values; the optimizer begins anew there
+  Restored,  // all that was saved (saved.h); of a part without rows: its bucket has none any more
 };
 
 }  // namespace rdmacoll::ps

@@ -5,14 +5,12 @@
 #include <array>
 
 #include "csrc/ps/table/initial_values.h"
+#include "csrc/ps/table/saved.h"
 
 namespace rdmacoll::ps {
 
 RowShard::RowShard(const TableSpec& spec, Steps& steps)
-    : spec_(spec),
-      steps_(steps),
-      states_(states_per_element(steps.optimizer())),
-      stride_(spec.dim * (1 + states_) + states_per_row(steps.optimizer())) {}
+    : spec_(spec), steps_(steps), stride_(row_floats(spec)) {}
 
 uint64_t RowShard::slot(uint64_t id) {
   const auto [slot, is_new] = index_.find_or_add(id);

@@ -30,6 +30,8 @@ class RowShard {
   };
   // place: below rows().
   Saved save(uint64_t place) const;
+  Saved find(uint64_t id) { return save(slot(id)); }
+  std::span<const uint64_t> ids() const { return ids_; }
   // As another server had it.
   void load(const Saved& saved);
   // values: a row of them.
@@ -41,7 +43,6 @@ class RowShard {
 
   const TableSpec& spec_;
   Steps& steps_;
-  const uint64_t states_;  // of an element
   const uint64_t stride_;  // floats of a row: values, the state of its elements, its own state
   RowIndex index_;
   std::vector<float> floats_;

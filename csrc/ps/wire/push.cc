@@ -3,11 +3,15 @@
 
 #include <algorithm>
 
+#include "csrc/ps/table/saved.h"
+
 namespace rdmacoll::ps {
 namespace {
 
-uint64_t row_bytes(const TableSpec& spec) {
-  return spec.kind == TableKind::Rows ? sizeof(uint64_t) + spec.dim * sizeof(float) : sizeof(float);
+uint64_t bytes_of(const TableSpec& spec, PushAs as, uint64_t count) {
+  const PushFloats floats = push_floats(spec, as);
+  const uint64_t id_bytes = spec.kind == TableKind::Rows ? sizeof(uint64_t) : 0;
+  return floats.before * sizeof(float) + count * (id_bytes + floats.each * sizeof(float));
 }
 
 // A range is in one part: that of its shard's bucket.
@@ -31,8 +35,10 @@ bool keeps_pace(const Push& push, const TableSpec& spec) {
 bool are_rows(const Push& push) {
   uint64_t rows = 0;
   for (const PushPart& part : push.parts) rows += part.rows;
-  const bool have_buckets = std::ranges::all_of(
-      push.parts, [](const PushPart& part) { return part.bucket < kBuckets && part.rows > 0; });
+  const bool may_be_empty = push.as() == PushAs::Restored;
+  const bool have_buckets = std::ranges::all_of(push.parts, [&](const PushPart& part) {
+    return part.bucket < kBuckets && (part.rows > 0 || may_be_empty);
+  });
   return have_buckets && rows == push.head.count;
 }
 
@@ -41,9 +47,8 @@ bool are_rows(const Push& push) {
 std::optional<Push> read_push(const Record& record, const TableSpec& spec) {
   Push push{.head = record.head};
   const uint64_t parts_bytes = record.head.parts * sizeof(PushPart);
-  if (record.head.parts == 0 ||
-      record.body.size() != parts_bytes + record.head.count * row_bytes(spec) ||
-      record.head.code > static_cast<uint16_t>(PushAs::Assigned)) {
+  if (record.head.parts == 0 || record.head.code > static_cast<uint16_t>(PushAs::Restored) ||
+      record.body.size() != parts_bytes + bytes_of(spec, push.as(), record.head.count)) {
     return std::nullopt;
   }
   push.parts.resize(record.head.parts);
@@ -52,9 +57,10 @@ std::optional<Push> read_push(const Record& record, const TableSpec& spec) {
   if (has_rows ? !are_rows(push) : !is_range(push, spec)) return std::nullopt;
   if (!keeps_pace(push, spec)) return std::nullopt;
   push.ids = record.body.data() + parts_bytes;
+  const PushFloats floats = push_floats(spec, push.as());
   const uint64_t ids_bytes = has_rows ? record.head.count * sizeof(uint64_t) : 0;
   push.values = {reinterpret_cast<const float*>(push.ids + ids_bytes),
-                 record.head.count * (has_rows ? spec.dim : uint64_t{1})};
+                 floats.before + record.head.count * floats.each};
   return push;
 }
 
@@ -66,7 +72,7 @@ uint32_t rows_of(const Push& push, std::span<const uint32_t> parts) {
 
 uint64_t forward_bytes(const Push& push, std::span<const uint32_t> parts, const TableSpec& spec) {
   const uint64_t rows = spec.kind == TableKind::Rows ? rows_of(push, parts) : push.head.count;
-  return parts.size() * sizeof(PushPart) + rows * row_bytes(spec);
+  return parts.size() * sizeof(PushPart) + bytes_of(spec, push.as(), rows);
 }
 
 void write_forward(const Push& push, std::span<const uint32_t> parts, const TableSpec& spec,
@@ -83,7 +89,8 @@ void write_forward(const Push& push, std::span<const uint32_t> parts, const Tabl
   for (const bool of_values : {false, true}) {
     const auto* const from =
         of_values ? reinterpret_cast<const std::byte*>(push.values.data()) : push.ids;
-    const uint64_t bytes = of_values ? spec.dim * sizeof(float) : sizeof(uint64_t);
+    const uint64_t bytes =
+        of_values ? push_floats(spec, push.as()).each * sizeof(float) : sizeof(uint64_t);
     uint64_t row = 0;
     auto next = parts.begin();
     for (uint32_t part = 0; part < push.parts.size() && next != parts.end(); ++part) {

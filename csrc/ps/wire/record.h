@@ -28,6 +28,9 @@ enum class RecordKind : uint16_t {
   PullSteps,  // of a shard of a table with a pace -> Values: what step each worker has reached
   PullLoads,  // of a server -> Values: of each bucket that it is the primary of, its load
   HandOver,   // buckets -> Done: their backups will be their primaries
+  SaveShard,  // a shard: the `first` of its arrays -> Values: pushes, floats (table/saved.h)
+  ListRows,   // a bucket, as shard; the id to begin with -> Values: how many, ids that follow
+  SaveRows,   // ids -> Values: of each row pushes, floats
   Done,       // it is done; or it failed: the body says why
   Elsewhere,  // it is not done: the server has not the bucket now, or not the pushes before
   Values,     // what was asked for

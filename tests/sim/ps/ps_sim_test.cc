@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/ps/table/saved.h"
 #include "tests/sim/ps/ps_world.h"
 #include "tests/sim/seeds.h"
 
@@ -93,6 +94,12 @@ class Program {
     std::vector<float> values(kElements);
     good(client_.wait(client_.pull_range(table, 0, values, limit()), limit()));
     EXPECT_EQ(values, ones);
+    // What is restored is pushed, too.
+    std::vector<float> saved(kCountFloats + kElements, 5.0f);
+    good(client_.wait(client_.restore_shard(table, 0, saved, limit()), limit()));
+    good(client_.wait(client_.push_range(table, 0, ones, PushAs::Gradient, limit()), limit()));
+    good(client_.wait(client_.pull_range(table, 0, values, limit()), limit()));
+    EXPECT_EQ(values, std::vector<float>(kElements, 6.0f));
   }
   void push_range() {
     const auto table = static_cast<uint32_t>(world_.draw(kDenseTables));
@@ -136,7 +143,13 @@ class Program {
     std::vector<int64_t> before;
     for (uint64_t i = 0; i < kElements; ++i) before.push_back(audit_.of(table, i).acknowledged);
     std::vector<float> values(kElements);
-    good(client_.wait(client_.pull_range(table, 0, values, limit()), limit()));
+    if (world_.draw(3) == 0) {
+      std::vector<float> saved(kCountFloats + kElements);
+      good(client_.wait(client_.save_shard(table, 0, saved, limit()), limit()));
+      values.assign(saved.begin() + kCountFloats, saved.end());
+    } else {
+      good(client_.wait(client_.pull_range(table, 0, values, limit()), limit()));
+    }
     for (uint64_t i = 0; i < kElements; ++i) check({table, i}, before[i], values[i]);
   }
   void pull_rows() {
@@ -147,8 +160,25 @@ class Program {
       before.push_back(audit_.of(kRows, id).acknowledged);
     }
     std::vector<float> values(kIds);
-    good(client_.wait(client_.pull_rows(kRows, ids, values.data(), limit()), limit()));
+    if (world_.draw(3) == 0) {
+      std::vector<float> saved(kIds * (kCountFloats + 1));
+      good(client_.wait(client_.save_rows(kRows, ids, saved.data(), limit()), limit()));
+      for (uint64_t id = 0; id < kIds; ++id) {
+        values[id] = saved[id * (kCountFloats + 1) + kCountFloats];
+      }
+      check_list(ids[world_.draw(kIds)], before);
+    } else {
+      good(client_.wait(client_.pull_rows(kRows, ids, values.data(), limit()), limit()));
+    }
     for (uint64_t id = 0; id < kIds; ++id) check({kRows, id}, before[id], values[id]);
+  }
+  // A row that was pushed to is there, whoever has its bucket by now.
+  void check_list(uint64_t id, const std::vector<int64_t>& before) {
+    std::vector<uint64_t> listed(1 + kIds);
+    const uint32_t bucket = bucket_of_row(kRows, id);
+    good(client_.wait(client_.list_rows(kRows, bucket, id, listed, limit()), limit()));
+    const bool is_listed = listed[0] > 0 && listed[1] == id;
+    ASSERT_TRUE(is_listed || before[id] == 0) << "row " << id << " is lost";
   }
   // before: what was acknowledged when the pull was asked for.
   void check(const Audit::Place& place, int64_t before, float value) {

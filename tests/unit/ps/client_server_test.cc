@@ -3,99 +3,19 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
-#include <numeric>
 #include <random>
 #include <vector>
 
-#include "csrc/ps/client/client.h"
-#include "csrc/ps/server/server.h"
 #include "csrc/ps/table/initial_values.h"
-#include "tests/unit/ps/heap_memory.h"
-#include "tests/unit/ps/near_connections.h"
+#include "tests/unit/ps/near_job.h"
 
 namespace rdmacoll::ps {
 namespace {
 
-constexpr int64_t kSoonMs = 20'000;
-
-class Job final : public Surroundings {
- public:
-  explicit Job(uint32_t servers, uint32_t replicas = 1)
-      : map_(BucketMap::spread(servers, replicas)) {
-    client_ = std::make_unique<Client>(1, map_, *this);
-    for (uint32_t i = 0; i < servers; ++i) {
-      auto [ours, theirs] = near_connections();
-      client_->add_server(static_cast<ServerId>(i), ours);
-      ours_.push_back(ours);
-      servers_.push_back(
-          std::make_unique<Server>(static_cast<ServerId>(i), replicas, map_, memory_, clock_));
-      servers_.back()->add(theirs);
-    }
-    for (uint32_t i = 0; i < servers; ++i) {
-      for (uint32_t j = 0; j < servers; ++j) {
-        if (i == j) continue;
-        auto [from, to] = near_connections();
-        servers_[i]->add_backup(static_cast<ServerId>(j), from);
-        servers_[j]->add(to, static_cast<ServerId>(i));
-        between_.push_back({{i, j}, {from, to}});
-      }
-    }
-  }
-
-  const Clock& clock() const override { return clock_; }
-  Status wait(int64_t, const InterruptCheck&) override {
-    for (const auto& server : servers_) {
-      if (server == nullptr) continue;
-      server->adopt(map_, clock_.now_ns());
-      server->turn();
-      if (const auto wish = server->wish()) map_ = *wish;
-    }
-    return Status();
-  }
-  Result<BucketMap> newest_map() override { return map_; }
-  Result<std::shared_ptr<Connection>> reach(ServerId, const Limit&) override {
-    return Status(StatusCode::PeerFailed, "it has ended");
-  }
-
-  void kill(uint32_t server) {
-    servers_[server] = nullptr;
-    ours_[server]->fail();
-    for (const auto& [who, connections] : between_) {
-      if (who.first != server && who.second != server) continue;
-      connections.first->fail();
-      connections.second->fail();
-    }
-  }
-  Client& client() { return *client_; }
-  Limit limit() const { return {Deadline::after_ms(clock_, kSoonMs), {}}; }
-  void good(const BatchPtr& batch) {
-    const Status status = client().wait(batch, limit());
-    EXPECT_TRUE(status.ok()) << status.message();
-  }
-  ServerStats stats(uint32_t server) const { return servers_[server]->stats(); }
-
- private:
-  const SteadyClock clock_;
-  HeapMemory memory_;
-  BucketMap map_;
-  std::vector<std::unique_ptr<Server>> servers_;
-  std::vector<std::shared_ptr<NearConnection>> ours_;
-  using Pair = std::pair<std::shared_ptr<NearConnection>, std::shared_ptr<NearConnection>>;
-  std::vector<std::pair<std::pair<uint32_t, uint32_t>, Pair>> between_;
-  std::unique_ptr<Client> client_;
-};
-
 class ClientServer : public testing::TestWithParam<uint32_t> {};
 
-std::vector<float> counting(uint64_t count, float from) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), from);
-  return values;
-}
-
 TEST_P(ClientServer, PullsWhatWasPushed) {
-  Job job(GetParam());
+  NearJob job(GetParam());
   constexpr uint64_t kElements = 5 * kShardElements + 17;
   ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = kElements}).ok());
   std::vector<float> expected(kElements);
@@ -119,7 +39,7 @@ TEST_P(ClientServer, PullsWhatWasPushed) {
 }
 
 TEST_P(ClientServer, AddsUpRowsOfOneIdAndKeepsOthers) {
-  Job job(GetParam());
+  NearJob job(GetParam());
   constexpr uint64_t kDim = 24;
   TableSpec spec{.name = "rows", .kind = TableKind::Rows, .dim = kDim};
   spec.initial = {Initial::Kind::Uniform, -1, 1, 5};
@@ -162,7 +82,7 @@ TEST_P(ClientServer, AddsUpRowsOfOneIdAndKeepsOthers) {
 }
 
 TEST_P(ClientServer, SaysWhatIsWrong) {
-  Job job(GetParam());
+  NearJob job(GetParam());
   std::vector<float> values(10);
   const auto unknown = job.client().push_range(9, 0, values, PushAs::Gradient, job.limit());
   EXPECT_EQ(unknown->status().code(), StatusCode::InvalidArgument);
@@ -179,7 +99,7 @@ TEST_P(ClientServer, SaysWhatIsWrong) {
 }
 
 TEST_P(ClientServer, FailsWhatNoServerHasAnyMore) {
-  Job job(GetParam());
+  NearJob job(GetParam());
   ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}).ok());
   std::vector<float> values(12);
   const BatchPtr pull = job.client().pull_range(1, 0, values, job.limit());
@@ -196,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Servers, ClientServer, testing::Values(1, 2, 3, 7));
 
 TEST(Backups, HaveWhatWasPushedWhenTheirPrimaryIsLost) {
   constexpr uint64_t kElements = 9 * kShardElements;
-  Job job(3, 2);
+  NearJob job(3, 2);
   ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = kElements}).ok());
   const auto all = counting(kElements, 1);
   job.good(job.client().push_range(1, 0, all, PushAs::Assigned, job.limit()));

@@ -1,0 +1,93 @@
+// NearJob: a worker and its servers in one thread. Floor: tests. Thread: one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "csrc/ps/client/client.h"
+#include "csrc/ps/server/server.h"
+#include "tests/unit/ps/heap_memory.h"
+#include "tests/unit/ps/near_connections.h"
+
+namespace rdmacoll::ps {
+
+inline constexpr int64_t kSoonMs = 20'000;
+
+class NearJob final : public Surroundings {
+ public:
+  explicit NearJob(uint32_t servers, uint32_t replicas = 1)
+      : map_(BucketMap::spread(servers, replicas)) {
+    client_ = std::make_unique<Client>(1, map_, *this);
+    for (uint32_t i = 0; i < servers; ++i) {
+      auto [ours, theirs] = near_connections();
+      client_->add_server(static_cast<ServerId>(i), ours);
+      ours_.push_back(ours);
+      servers_.push_back(
+          std::make_unique<Server>(static_cast<ServerId>(i), replicas, map_, memory_, clock_));
+      servers_.back()->add(theirs);
+    }
+    for (uint32_t i = 0; i < servers; ++i) {
+      for (uint32_t j = 0; j < servers; ++j) {
+        if (i == j) continue;
+        auto [from, to] = near_connections();
+        servers_[i]->add_backup(static_cast<ServerId>(j), from);
+        servers_[j]->add(to, static_cast<ServerId>(i));
+        between_.push_back({{i, j}, {from, to}});
+      }
+    }
+  }
+
+  const Clock& clock() const override { return clock_; }
+  Status wait(int64_t, const InterruptCheck&) override {
+    for (const auto& server : servers_) {
+      if (server == nullptr) continue;
+      server->adopt(map_, clock_.now_ns());
+      server->turn();
+      if (const auto wish = server->wish()) map_ = *wish;
+    }
+    return Status();
+  }
+  Result<BucketMap> newest_map() override { return map_; }
+  Result<std::shared_ptr<Connection>> reach(ServerId, const Limit&) override {
+    return Status(StatusCode::PeerFailed, "it has ended");
+  }
+
+  void kill(uint32_t server) {
+    servers_[server] = nullptr;
+    ours_[server]->fail();
+    for (const auto& [who, connections] : between_) {
+      if (who.first != server && who.second != server) continue;
+      connections.first->fail();
+      connections.second->fail();
+    }
+  }
+  Client& client() { return *client_; }
+  Limit limit() const { return {Deadline::after_ms(clock_, kSoonMs), {}}; }
+  void good(const BatchPtr& batch) {
+    const Status status = client().wait(batch, limit());
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  ServerStats stats(uint32_t server) const { return servers_[server]->stats(); }
+
+ private:
+  const SteadyClock clock_;
+  HeapMemory memory_;
+  BucketMap map_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::shared_ptr<NearConnection>> ours_;
+  using Pair = std::pair<std::shared_ptr<NearConnection>, std::shared_ptr<NearConnection>>;
+  std::vector<std::pair<std::pair<uint32_t, uint32_t>, Pair>> between_;
+  std::unique_ptr<Client> client_;
+};
+
+inline std::vector<float> counting(uint64_t count, float from) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), from);
+  return values;
+}
+
+}  // namespace rdmacoll::ps
