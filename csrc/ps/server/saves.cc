@@ -12,8 +12,6 @@
 namespace rdmacoll::ps {
 namespace {
 
-constexpr const char* kRequest = "the request";
-
 void say_values(Connection& connection, const Record& record, uint64_t bytes) {
   connection.send({.bytes = static_cast<uint32_t>(bytes),
                    .kind = RecordKind::Values,

@@ -8,8 +8,6 @@
 namespace rdmacoll::ps {
 namespace {
 
-constexpr const char* kRequest = "the request";
-
 void say_failed(Connection& connection, const RecordHead& head, const Status& why) {
   const uint64_t bytes = std::min<uint64_t>(why.message().size(), kMostReasonBytes);
   std::byte* const body = connection.room(bytes);

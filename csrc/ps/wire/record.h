@@ -59,6 +59,7 @@ struct alignas(kLineBytes) RecordHead {
 };
 static_assert(sizeof(RecordHead) == kLineBytes);
 
+inline constexpr const char* kRequest = "the request";
 // What who has sent a record is told that no version of rdmacoll sends.
 inline Status makes_no_sense(const char* what) {
   return Status(StatusCode::InvalidArgument,
