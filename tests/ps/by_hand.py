@@ -25,6 +25,7 @@ class Process:
     """One of our processes, with what it says in a file: nobody has to read it meanwhile."""
 
     def __init__(self, jobs: Jobs, name: str, command: Sequence[str], **env: str) -> None:
+        self._name = name
         self._said = jobs.folder / f"{name}.said"
         with self._said.open("w") as file:
             self.process = subprocess.Popen(
@@ -45,7 +46,7 @@ class Process:
         try:
             status = self.process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self.process.args} has not ended: {self.said()}") from None
+            raise AssertionError(f"{self._name} has not ended: {self.said()}") from None
         return status, self.said()
 
     def wait_for_word(self, word: str) -> None:

@@ -219,7 +219,8 @@ def case_timeouts(kv: ps.KV) -> None:
 def case_a_first_worker_that_never_gives_the_values(kv: ps.KV) -> None:
     if dist.get_rank() == 0:
         spec = extension().PsTableSpec.dense("half made", 3, None)
-        kv._worker.board.add_table("half made", spec.encode(), (3,))  # as init() begins
+        about = ["dense", "none"]
+        kv._worker.board.add_table("half made", spec.encode(), (3,), about)  # as init() begins
     dist.barrier()
     impatient = ps.KV(timeout=0.5)
     began = time.monotonic()
