@@ -303,8 +303,7 @@ def row_pieces(saved: Saved, first: int, ids: torch.Tensor) -> list[RowPiece]:
 
 def _counts(saved: torch.Tensor) -> torch.Tensor:
     """The numbers of pushes before rows of floats."""
-    bits = saved.view(torch.int32)[:, :COUNT_FLOATS].contiguous()
-    return bits.view(torch.int64).view(-1)
+    return saved.view(torch.int32)[:, :COUNT_FLOATS].flatten().clone().view(torch.int64)
 
 
 def _put_counts(saved: torch.Tensor, counts: torch.Tensor) -> None:

@@ -6,6 +6,8 @@ Floor: tests.
 
 from __future__ import annotations
 
+import itertools
+import math
 import subprocess
 import textwrap
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from case_job import Outcomes, cases_of
 from job_runner import Jobs, clean_jobs
 from torch.distributed import checkpoint
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+
+from rdmacoll.ps.saved_pieces import boxes_of
 
 WORKER = f"""
 import os, sys
@@ -201,6 +205,21 @@ def test_a_server_is_lost_meanwhile(jobs: Jobs, kind: str, method: str) -> None:
     done = run(jobs, text, "-np", "2", "--servers", "3")
     assert done.stdout.count("equal") == 2
     assert "server 1" in done.stderr
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (2, 31), (5, 3, 2, 3), (4, 1, 6), (1, 1)])
+def test_boxes_are_the_elements_in_their_order(shape: tuple[int, ...]) -> None:
+    count = math.prod(shape)
+    whole = torch.arange(count).view(shape)
+    for first, end in itertools.combinations(range(count + 1), 2):
+        found: list[int] = []
+        for offsets, sizes, begin in boxes_of(first, end, shape):
+            assert begin == len(found)
+            box = whole
+            for dim, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
+                box = box.narrow(dim, offset, size)
+            found += box.flatten().tolist()
+        assert found == list(range(first, end))
 
 
 @pytest.fixture(scope="module")

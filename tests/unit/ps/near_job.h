@@ -65,6 +65,14 @@ class NearJob final : public Surroundings {
       connections.second->fail();
     }
   }
+  // Until each bucket has a primary and a backup that run.
+  void settle() {
+    const Deadline deadline = Deadline::after_ms(clock_, kSoonMs);
+    while (!is_whole()) {
+      ASSERT_FALSE(deadline.passed(clock_)) << "buckets have no backups";
+      ASSERT_TRUE(wait(0, {}).ok());
+    }
+  }
   Client& client() { return *client_; }
   Limit limit() const { return {Deadline::after_ms(clock_, kSoonMs), {}}; }
   void good(const BatchPtr& batch) {
@@ -74,6 +82,15 @@ class NearJob final : public Surroundings {
   ServerStats stats(uint32_t server) const { return servers_[server]->stats(); }
 
  private:
+  bool runs(ServerId server) const { return server != kNoServer && servers_[server] != nullptr; }
+  bool is_whole() const {
+    for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+      const BucketMap::Place& place = map_.of(bucket);
+      if (!runs(place.primary) || !runs(place.backup)) return false;
+    }
+    return true;
+  }
+
   const SteadyClock clock_;
   HeapMemory memory_;
   BucketMap map_;

@@ -2,6 +2,7 @@
 // have. What a restore pushes is pushed as anything else: once, and to backups, too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -154,6 +155,7 @@ TEST(Saves, AreAtBackups) {
   }
   restore(job, shards);
   for (const uint32_t server : {1u, 2u}) {
+    job.settle();
     job.kill(server);
     EXPECT_EQ(saved_shards(job, dense), shards) << server;
   }
@@ -174,11 +176,17 @@ TEST(Saves, OfRowsAreAtBackupsAndNotWhereTheTableIsEmpty) {
   EXPECT_EQ(listed(job, 100).size(), ids.size());
   EXPECT_EQ(saved_rows(job, spec, ids), saved);
   job.good(job.client().empty_rows(1, job.limit()));
+  job.settle();
   job.kill(2);
   EXPECT_TRUE(listed(job, 100).empty());
 }
 
 // --- what a server is told, record by record -----------------------------------------------------
+
+class StillClock final : public Clock {
+ public:
+  int64_t now_ns() const override { return 1'000'000'000; }
+};
 
 class Told : public testing::Test {
  protected:
@@ -231,7 +239,7 @@ class Told : public testing::Test {
   }
 
   static constexpr uint32_t kFew = 4;
-  const SteadyClock clock_;
+  const StillClock clock_;
   HeapMemory memory_;
   Server server_{0, 1, BucketMap::spread(1, 1), memory_, clock_};
 };
