@@ -12,7 +12,7 @@
 namespace rdmacoll::ps {
 namespace {
 
-constexpr const char* kRequest = "the request";
+constexpr const char* kSaving = "the request for what is kept";
 
 void say_values(Connection& connection, const Record& record, uint64_t bytes) {
   connection.send({.bytes = static_cast<uint32_t>(bytes),
@@ -45,7 +45,7 @@ Status save_shard(State& state, ServerTable& table, Connection& connection, cons
   const uint64_t arrays = arrays_of(table.spec());
   const bool is_there = head.shard < table.spec().shards() && head.first < arrays &&
                         head.count == table.spec().shard_elements(head.shard);
-  if (!is_there) return makes_no_sense(kRequest);
+  if (!is_there) return makes_no_sense(kSaving);
   if (!state.serves(bucket_of_shard(head.table, head.shard), state.clock.now_ns())) {
     say_elsewhere(connection, head.number);
     return Status();
@@ -72,7 +72,7 @@ Status list_rows(const State& state, const ServerTable& table, Connection& conne
   const uint64_t most = record.head.count;
   if (bucket >= kBuckets || most == 0 || (1 + most) * sizeof(uint64_t) > kMostBodyBytes ||
       record.body.size() != sizeof(uint64_t)) {
-    return makes_no_sense(kRequest);
+    return makes_no_sense(kSaving);
   }
   if (!state.serves(bucket, state.clock.now_ns())) {
     say_elsewhere(connection, record.head.number);
@@ -103,7 +103,7 @@ Status save_rows(const State& state, ServerTable& table, Connection& connection,
   const uint32_t count = record.head.count;
   const uint64_t bytes = count * saved_row_floats(table.spec()) * sizeof(float);
   if (record.body.size() != count * sizeof(uint64_t) || bytes > kMostBodyBytes) {
-    return makes_no_sense(kRequest);
+    return makes_no_sense(kSaving);
   }
   std::byte* to = connection.room(bytes);
   if (to == nullptr) return Status();
