@@ -31,9 +31,12 @@ kv = ps.KV(timeout=30.0)
 kv.init("dense", torch.zeros(SIZE), optimizer=ps.SGD(lr=1.0))
 kv.init_rows("rows", dim=40, optimizer=ps.SGD(lr=1.0))
 
+def push_rows(step):
+    return kv.row_push("rows", IDS, torch.full((100, 40), float(step % 5 + RANK)))
+
 def push(step):
     kv.push("dense", torch.full((SIZE,), float(step % 7 + RANK)))
-    return kv.row_push("rows", IDS, torch.full((100, 40), float(step % 5 + RANK)))
+    return push_rows(step)
 
 def check(steps, workers):
     pushed = [(step, worker) for step in range(steps) for worker in workers]
@@ -119,13 +122,14 @@ def test_the_only_server(jobs: Jobs) -> None:
         impatient.init("dense", torch.zeros(SIZE), optimizer=ps.SGD(lr=1.0))
         pid = lost.server(0)
         os.kill(pid, signal.SIGSTOP)
-        for call in (lambda: impatient.pull("dense"), lambda: push(1).wait(timeout=0.5)):
+        for call in (lambda: impatient.pull("dense"), lambda: push_rows(1).wait(timeout=0.5)):
             try:
                 call()
                 raise AssertionError("a stopped server has answered")
             except TimeoutError as error:
                 print("waited:", error)
         os.kill(pid, signal.SIGCONT)
+        kv.push("dense", torch.full((SIZE,), 1.0))
         check(2, [0])
         pending = push(2)
         os.kill(pid, signal.SIGKILL)
