@@ -264,7 +264,12 @@ def _differences(saved: Saved, reader: Reader) -> list[str]:
         name: Kept(tuple(one.size), one.properties.dtype) for name, one in reader.tensors.items()
     }
     wanted = saved.tensors(stored[saved.pushes].shape[0])
-    found = {name: stored[name] for name in all_names(saved.name) if name in stored}
+    # Another table may have the name of a tensor of this one.
+    found = {
+        name: stored[name]
+        for name in all_names(saved.name)
+        if name in stored and (name == saved.name or pushes_name(name) not in stored)
+    }
     if found.keys() != wanted.keys():
         odd = sorted(found.keys() ^ wanted.keys())
         return [f"{saved.name!r} has another kind of optimizer, or of table, than it had: {odd}"]
