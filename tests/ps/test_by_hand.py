@@ -91,6 +91,7 @@ def test_a_second_server_of_a_number(by_hand: ByHand) -> None:
     assert first.process.poll() is None
 
 
+@pytest.mark.nightly
 def test_one_that_has_taken_the_place_of_a_stopped_one(by_hand: ByHand) -> None:
     """The one that was stopped ends when it goes on."""
     first = by_hand.serving(0, 1)
@@ -103,7 +104,9 @@ def test_one_that_has_taken_the_place_of_a_stopped_one(by_hand: ByHand) -> None:
     assert second.process.poll() is None
 
 
-@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "sig", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)]
+)
 def test_signals(by_hand: ByHand, sig: signal.Signals) -> None:
     server = by_hand.serving(0, 1)
     server.process.send_signal(sig)
@@ -121,6 +124,7 @@ def test_the_store_is_gone(by_hand: ByHand, store: StoreOfTest) -> None:
     assert "Traceback" not in said
 
 
+@pytest.mark.nightly
 def test_somebody_else_listens_there(jobs: Jobs) -> None:
     with socket.socket() as mute:
         mute.bind((HOST, 0))
@@ -131,6 +135,7 @@ def test_somebody_else_listens_there(jobs: Jobs) -> None:
     assert status == 1 and "has not answered as a Store in 1 s" in said, said
 
 
+@pytest.mark.nightly
 def test_the_store_comes_later(jobs: Jobs) -> None:
     by_hand = ByHand(jobs, free_port())
     server = by_hand.start(0, 1)

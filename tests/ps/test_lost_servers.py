@@ -74,7 +74,11 @@ STOPPED = "threading.Thread(target=lost.stop_for, args=(2.0, 1)).start()"
 
 @pytest.mark.parametrize(
     ("happens", "options"),
-    [(KILLED, []), (KILLED, ["--server-restarts", "1"]), (STOPPED, [])],
+    [
+        (KILLED, []),
+        pytest.param(KILLED, ["--server-restarts", "1"], marks=pytest.mark.nightly),
+        (STOPPED, []),
+    ],
     ids=["killed", "killed and started again", "stopped for 2 s"],
 )
 def test_no_push_is_lost_or_done_twice(jobs: Jobs, happens: str, options: list[str]) -> None:
@@ -85,7 +89,9 @@ def test_no_push_is_lost_or_done_twice(jobs: Jobs, happens: str, options: list[s
 
 
 @pytest.mark.parametrize(
-    ("mode", "workers"), [("ps.Sync()", "WORLD"), ("ps.Stale(1)", "1")], ids=["sync", "stale"]
+    ("mode", "workers"),
+    [("ps.Sync()", "WORLD"), pytest.param("ps.Stale(1)", "1", marks=pytest.mark.nightly)],
+    ids=["sync", "stale"],
 )
 def test_workers_that_go_in_step(jobs: Jobs, mode: str, workers: str) -> None:
     text = f"""

@@ -112,7 +112,11 @@ def taken_by_one(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return jobs.folder
 
 
-@pytest.mark.parametrize("numbers", [(1, 1), (3, 3)], ids=lambda n: "{}w{}s".format(*n))
+@pytest.mark.parametrize(
+    "numbers",
+    [pytest.param((1, 1), marks=pytest.mark.nightly), (3, 3)],
+    ids=lambda n: "{}w{}s".format(*n),
+)
 def test_another_job_goes_on(taken: Path, jobs: Jobs, numbers: tuple[int, int]) -> None:
     workers, servers = numbers
     text = f"""
@@ -170,6 +174,7 @@ def test_torch_reads_it(taken: Path, tmp_path: Path) -> None:
     assert torch.equal(one["adam"], there["adam"])
 
 
+@pytest.mark.nightly
 def test_one_worker_writes_the_same(taken: Path, taken_by_one: Path, tmp_path: Path) -> None:
     ours = _loaded(taken / "at 3", tmp_path / "ours.pt")
     other = _loaded(taken_by_one / "at 3", tmp_path / "other.pt")
@@ -190,6 +195,7 @@ def _by_ids(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return ordered
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["DensePiece", "RowPiece"])
 @pytest.mark.parametrize("method", ["read", "write"])
 def test_a_server_is_lost_meanwhile(jobs: Jobs, kind: str, method: str) -> None:

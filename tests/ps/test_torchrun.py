@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
 from by_hand import ByHand, free_port
 from job_runner import Jobs
 from test_lost_servers import KILLED, PUSHES, WORKER
@@ -27,6 +28,7 @@ def until(condition):
 """
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_killed(jobs: Jobs) -> None:
     """The servers that are left end with the ranks."""
     by_hand = ByHand(jobs, free_port())
