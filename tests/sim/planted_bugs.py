@@ -23,6 +23,7 @@ MOVER = "csrc/engine/session/mover.cc"
 SESSION = "csrc/engine/session/session.cc"
 SESSIONS = "csrc/engine/session/sessions.cc"
 CLOSING = "csrc/engine/session/sessions_closing.cc"
+PULLS = "csrc/ps/server/pulls.cc"
 PUSHES = "csrc/ps/server/pushes.cc"
 INSTALLS = "csrc/ps/server/installs.cc"
 SERVER = "csrc/ps/server/server.cc"
@@ -381,9 +382,9 @@ MUTANTS = (
     ),
     Mutant(
         "a pull waits for no other worker",
-        SERVER,
-        "if (head.step > 0 && shard->pace()->slowest() < head.step) {",
-        "if (false) {",
+        PULLS,
+        "if (head.step > 0 && shard->pace()->slowest() < head.step) return false;",
+        "",
     ),
     Mutant(
         "a bucket's next backup is not told of steps that are not whole",

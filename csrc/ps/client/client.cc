@@ -238,7 +238,7 @@ Result<std::vector<uint32_t>> Client::pull_steps(uint32_t table, const Limit& li
     const auto& pace = spec.value()->pace;
     if (!pace) return no_pace(*spec.value());
     workers = pace->workers;
-    const uint64_t shards = (pace->elements + kShardElements - 1) / kShardElements;
+    const uint64_t shards = spec.value()->paced_shards();
     of_shards->resize(shards * workers);
     for (uint32_t shard = 0; shard < shards; ++shard) {
       auto* const into = reinterpret_cast<std::byte*>(&(*of_shards)[uint64_t{shard} * workers]);

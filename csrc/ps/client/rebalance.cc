@@ -55,12 +55,16 @@ Result<Loads> Client::pull_loads(Lock& lock, const Limit& limit) {
   return *sum;
 }
 
+// What is answered meanwhile is taken, also for other threads.
 Status Client::pause(Lock& lock, int64_t ms, const Limit& limit) {
-  lock.unlock();
-  const Status waited = surroundings_.wait(ms, limit.interrupt);
-  lock.lock();
-  RDMACOLL_RETURN_IF_ERROR(waited);
-  if (!limit.deadline.passed(surroundings_.clock())) return Status();
+  const Clock& clock = surroundings_.clock();
+  const Limit until{Deadline::after_ms(clock, std::min(ms, limit.deadline.left_ms(clock))),
+                    limit.interrupt};
+  while (!until.deadline.passed(clock)) {
+    const Status status = go_on(lock, until);
+    if (!status.ok() && status.code() != StatusCode::Timeout) return status;
+  }
+  if (!limit.deadline.passed(clock)) return Status();
   return Status(StatusCode::Timeout, "the servers have not handed all buckets over in time");
 }
 
@@ -68,9 +72,7 @@ Result<Rebalanced> Client::rebalance(int64_t over_ms, const Limit& limit) {
   Lock lock(mutex_);
   auto before = pull_loads(lock, limit);
   if (!before.ok()) return before.status();
-  const Clock& clock = surroundings_.clock();
-  const Deadline measured = Deadline::after_ms(clock, over_ms);
-  while (!measured.passed(clock)) RDMACOLL_RETURN_IF_ERROR(pause(lock, kPauseMs, limit));
+  RDMACOLL_RETURN_IF_ERROR(pause(lock, over_ms, limit));
   auto after = pull_loads(lock, limit);
   if (!after.ok()) return after.status();
   Loads loads;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "csrc/base/check.h"
+#include "csrc/ps/server/answers.h"
 #include "csrc/ps/server/saves.h"
 
 namespace rdmacoll::ps {
@@ -19,16 +20,6 @@ void apply_range(DenseShard& shard, const Push& push) {
 }
 
 }  // namespace
-
-// There is room for every answer: who asks has reserved it (wire/calls.h).
-void say_done(Connection& connection, uint64_t number) {
-  if (connection.room(0) != nullptr) connection.send({.kind = RecordKind::Done, .number = number});
-}
-
-void say_elsewhere(Connection& connection, uint64_t number) {
-  if (connection.room(0) != nullptr)
-    connection.send({.kind = RecordKind::Elsewhere, .number = number});
-}
 
 Pushes::Groups Pushes::by_backup(const Push& push) const {
   Groups groups;

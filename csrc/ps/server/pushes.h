@@ -78,8 +78,4 @@ class Pushes {
   uint64_t count_ = 0;
 };
 
-void say_done(Connection& connection, uint64_t number);
-// The server has not the bucket, or not now.
-void say_elsewhere(Connection& connection, uint64_t number);
-
 }  // namespace rdmacoll::ps

@@ -6,17 +6,11 @@
 #include <iterator>
 #include <span>
 
-#include "csrc/ps/server/pushes.h"
+#include "csrc/ps/server/answers.h"
 #include "csrc/ps/table/saved.h"
 
 namespace rdmacoll::ps {
 namespace {
-
-void say_values(Connection& connection, const Record& record, uint64_t bytes) {
-  connection.send({.bytes = static_cast<uint32_t>(bytes),
-                   .kind = RecordKind::Values,
-                   .number = record.head.number});
-}
 
 std::byte* put(std::byte* to, uint64_t count) {
   std::memcpy(to, &count, sizeof(count));
@@ -58,7 +52,7 @@ Status save_shard(State& state, ServerTable& table, Connection& connection, cons
   std::byte* const body = connection.room(bytes);
   if (body == nullptr) return Status();
   put(put(body, copy.pushes), asked);
-  say_values(connection, record, bytes);
+  say_values(connection, record.head.number, bytes);
   if (head.first + 1 == arrays) copy = {};
   return Status();
 }
@@ -92,7 +86,7 @@ Status list_rows(const State& state, const ServerTable& table, Connection& conne
   if (to == nullptr) return Status();
   to = put(to, ids.size());
   for (const uint64_t id : ids) to = put(to, id);
-  say_values(connection, record, bytes);
+  say_values(connection, record.head.number, bytes);
   return Status();
 }
 
@@ -116,7 +110,7 @@ Status save_rows(const State& state, ServerTable& table, Connection& connection,
     const RowShard::Saved row = table.rows(bucket).find(id);
     to = put(put(to, row.pushes), row.floats);
   }
-  say_values(connection, record, bytes);
+  say_values(connection, record.head.number, bytes);
   return Status();
 }
 

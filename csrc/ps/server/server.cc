@@ -5,22 +5,9 @@
 #include <cstring>
 #include <utility>
 
+#include "csrc/ps/server/answers.h"
+
 namespace rdmacoll::ps {
-namespace {
-
-void say_failed(Connection& connection, const RecordHead& head, const Status& why) {
-  const uint64_t bytes = std::min<uint64_t>(why.message().size(), kMostReasonBytes);
-  std::byte* const body = connection.room(bytes);
-  if (body == nullptr) return;
-  std::memcpy(body, why.message().data(), bytes);
-  connection.send({.bytes = static_cast<uint32_t>(bytes),
-                   .kind = RecordKind::Done,
-                   .code = static_cast<uint16_t>(why.code()),
-                   .number = head.number});
-}
-
-}  // namespace
-
 Server::Server(ServerId me, uint32_t replicas, BucketMap map, ShardMemory& memory,
                const Clock& clock)
     : state_{.me = me,
@@ -29,7 +16,8 @@ Server::Server(ServerId me, uint32_t replicas, BucketMap map, ShardMemory& memor
              .keeps_backups = replicas > 1,
              .map = std::move(map)},
       installs_(state_, servers_),
-      pushes_(state_, servers_, installs_) {}
+      pushes_(state_, servers_, installs_),
+      pulls_(state_) {}
 
 void Server::add(std::shared_ptr<Connection> connection, ServerId from) {
   peers_.push_back({.connection = std::move(connection), .from = from});
@@ -43,14 +31,14 @@ bool Server::turn() {
   bool had_any = servers_.take_answers();
   had_any |= pushes_.settle();
   for (Peer& peer : peers_) had_any |= answer_all(peer);
-  had_any |= answer_waiting();
+  had_any |= pulls_.settle();
   had_any |= installs_.turn();
   std::erase_if(peers_, [](const Peer& peer) { return !peer.connection->failure().ok(); });
   return had_any;
 }
 
 ServerStats Server::stats() const {
-  ServerStats stats{.pushes = pushes_.count(), .pulls = pulls_};
+  ServerStats stats{.pushes = pushes_.count(), .pulls = pulls_.count()};
   stats.tables = state_.tables.size();
   for (const auto& [id, table] : state_.tables) {
     stats.rows += table.count_rows();
@@ -139,7 +127,7 @@ bool Server::answer_all(Peer& peer) {
 bool Server::answer(Peer& peer, const Record& record) {
   bool is_held = false;
   const Status status = act(peer, record, is_held);
-  if (!status.ok()) say_failed(*peer.connection, record.head, status);
+  if (!status.ok()) say_failed(*peer.connection, record.head.number, status);
   return !is_held;
 }
 
@@ -153,11 +141,11 @@ Status Server::act(Peer& peer, const Record& record, bool& is_held) {
     case RecordKind::Install:
       return install(peer, record, is_held);
     case RecordKind::PullRange:
-      return pull_range(peer.connection, record.head);
+      return pulls_.range(peer.connection, record.head);
     case RecordKind::PullSteps:
-      return pull_steps(*peer.connection, record.head);
+      return pulls_.steps(*peer.connection, record.head);
     case RecordKind::PullRows:
-      return pull_rows(*peer.connection, record);
+      return pulls_.rows(*peer.connection, record);
     case RecordKind::PullLoads:
       return pull_loads(*peer.connection, record.head);
     case RecordKind::HandOver:
@@ -178,13 +166,6 @@ Status Server::create(Connection& connection, const Record& record) {
   state_.tables.try_emplace(record.head.table, record.head.table, spec.take());
   say_done(connection, record.head.number);
   return Status();
-}
-
-Result<ServerTable*> Server::table_of(const RecordHead& head, TableKind kind) {
-  const auto found = state_.tables.find(head.table);
-  if (found == state_.tables.end() || found->second.spec().kind != kind)
-    return makes_no_sense(kRequest);
-  return &found->second;
 }
 
 Status Server::push(Peer& peer, const Record& record, bool& is_held) {
@@ -217,100 +198,6 @@ Status Server::install(Peer& peer, const Record& record, bool& is_held) {
   return how;
 }
 
-Result<DenseShard*> Server::shard_of(Connection& connection, const RecordHead& head) {
-  auto table = table_of(head, TableKind::Dense);
-  if (!table.ok()) return table.status();
-  if (head.shard >= table.value()->spec().shards()) return makes_no_sense(kRequest);
-  if (!state_.serves(bucket_of_shard(head.table, head.shard), state_.clock.now_ns())) {
-    say_elsewhere(connection, head.number);
-    return nullptr;
-  }
-  return table.value()->dense(head.shard, state_.memory);
-}
-
-Status Server::pull_range(const std::shared_ptr<Connection>& connection, const RecordHead& head) {
-  auto found = shard_of(*connection, head);
-  if (!found.ok()) return found.status();
-  const DenseShard* const shard = found.value();
-  if (shard == nullptr) return Status();
-  if (head.step > 0 && shard->pace() == nullptr) return makes_no_sense(kRequest);
-  const auto values = shard->values();
-  if (head.first > values.size() || head.count > values.size() - head.first) {
-    return makes_no_sense(kRequest);
-  }
-  if (head.step > 0 && shard->pace()->slowest() < head.step) {
-    waiting_.push_back({connection, head});
-    return Status();
-  }
-  const auto asked = values.subspan(head.first, head.count);
-  std::byte* const body = connection->room(asked.size_bytes());
-  if (body == nullptr) return Status();
-  std::memcpy(body, asked.data(), asked.size_bytes());
-  state_.add_load(bucket_of_shard(head.table, head.shard), asked.size_bytes());
-  connection->send({.bytes = static_cast<uint32_t>(asked.size_bytes()),
-                    .kind = RecordKind::Values,
-                    .number = head.number});
-  ++pulls_;
-  return Status();
-}
-
-// Whether any was.
-bool Server::answer_waiting() {
-  const size_t before = waiting_.size();
-  for (const Waiting& one : std::exchange(waiting_, {})) {
-    if (!one.connection->failure().ok()) continue;
-    const Status status = pull_range(one.connection, one.head);
-    if (!status.ok()) say_failed(*one.connection, one.head, status);
-  }
-  return waiting_.size() != before;
-}
-
-Status Server::pull_steps(Connection& connection, const RecordHead& head) {
-  auto found = shard_of(connection, head);
-  if (!found.ok()) return found.status();
-  const DenseShard* const shard = found.value();
-  if (shard == nullptr) return Status();
-  if (shard->pace() == nullptr) return makes_no_sense(kRequest);
-  const auto& reached = shard->pace()->reached();
-  const uint64_t bytes = reached.size() * sizeof(reached[0]);
-  std::byte* const body = connection.room(bytes);
-  if (body == nullptr) return Status();
-  std::memcpy(body, reached.data(), bytes);
-  connection.send(
-      {.bytes = static_cast<uint32_t>(bytes), .kind = RecordKind::Values, .number = head.number});
-  return Status();
-}
-
-Status Server::pull_rows(Connection& connection, const Record& record) {
-  auto found = table_of(record.head, TableKind::Rows);
-  if (!found.ok()) return found.status();
-  ServerTable& table = *found.value();
-  const uint64_t row_bytes = table.spec().dim * sizeof(float);
-  const uint32_t count = record.head.count;
-  if (record.body.size() != count * sizeof(uint64_t) || count * row_bytes > kMostBodyBytes) {
-    return makes_no_sense(kRequest);
-  }
-  std::byte* to = connection.room(count * row_bytes);
-  if (to == nullptr) return Status();
-  const int64_t now_ns = state_.clock.now_ns();
-  for (uint32_t i = 0; i < count; ++i, to += row_bytes) {
-    uint64_t id = 0;
-    std::memcpy(&id, record.body.data() + i * sizeof(id), sizeof(id));
-    const uint32_t bucket = bucket_of_row(record.head.table, id);
-    if (!state_.serves(bucket, now_ns)) {
-      say_elsewhere(connection, record.head.number);
-      return Status();
-    }
-    std::memcpy(to, table.rows(bucket).row(id).data(), row_bytes);
-    state_.add_load(bucket, row_bytes);
-  }
-  connection.send({.bytes = static_cast<uint32_t>(count * row_bytes),
-                   .kind = RecordKind::Values,
-                   .number = record.head.number});
-  ++pulls_;
-  return Status();
-}
-
 // --- balance -------------------------------------------------------------------------------------
 
 Status Server::pull_loads(Connection& connection, const RecordHead& head) const {
@@ -321,7 +208,7 @@ Status Server::pull_loads(Connection& connection, const RecordHead& head) const 
   std::byte* const body = connection.room(sizeof(loads));
   if (body == nullptr) return Status();
   std::memcpy(body, loads.data(), sizeof(loads));
-  connection.send({.bytes = sizeof(loads), .kind = RecordKind::Values, .number = head.number});
+  say_values(connection, head.number, sizeof(loads));
   return Status();
 }
 
@@ -339,7 +226,7 @@ Status Server::hand_over(Connection& connection, const Record& record) {
 Status Server::save(Peer& peer, const Record& record) {
   const RecordKind kind = record.head.kind;
   const bool is_shard = kind == RecordKind::SaveShard;
-  auto table = table_of(record.head, is_shard ? TableKind::Dense : TableKind::Rows);
+  auto table = state_.table_of(record.head.table, is_shard ? TableKind::Dense : TableKind::Rows);
   if (!table.ok()) return table.status();
   Connection& connection = *peer.connection;
   if (is_shard) return save_shard(state_, *table.value(), connection, record, peer.copy);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
+#include "csrc/ps/server/pulls.h"
 #include "csrc/ps/server/pushes.h"
 #include "csrc/ps/server/saves.h"
 #include "csrc/ps/server/shard_memory.h"
@@ -76,28 +77,16 @@ class Server {
   Status create(Connection& connection, const Record& record);
   Status push(Peer& peer, const Record& record, bool& is_held);
   Status install(Peer& peer, const Record& record, bool& is_held);
-  Status pull_range(const std::shared_ptr<Connection>& connection, const RecordHead& head);
-  Status pull_steps(Connection& connection, const RecordHead& head);
-  Status pull_rows(Connection& connection, const Record& record);
   Status save(Peer& peer, const Record& record);
   Status pull_loads(Connection& connection, const RecordHead& head) const;
   Status hand_over(Connection& connection, const Record& record);
-  Result<ServerTable*> table_of(const RecordHead& head, TableKind kind);
-  // nullptr: it is not here, and the asker is told.
-  Result<DenseShard*> shard_of(Connection& connection, const RecordHead& head);
-  bool answer_waiting();
 
   State state_;
   ServerConnections servers_;
   Installs installs_;
   Pushes pushes_;
-  struct Waiting {
-    std::shared_ptr<Connection> connection;
-    RecordHead head;
-  };
+  Pulls pulls_;
   std::vector<Peer> peers_;
-  std::vector<Waiting> waiting_;  // pulls, for a step of all workers; what is behind them does not
-  uint64_t pulls_ = 0;
 };
 
 }  // namespace rdmacoll::ps

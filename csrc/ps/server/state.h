@@ -12,6 +12,7 @@
 #include "csrc/ps/server/server_table.h"
 #include "csrc/ps/server/shard_memory.h"
 #include "csrc/ps/table/bucket_map.h"
+#include "csrc/ps/wire/record.h"
 
 namespace rdmacoll::ps {
 
@@ -35,6 +36,12 @@ struct State {
   Applied applied{};
 
   void add_load(uint32_t bucket, uint64_t bytes) { loads[bucket] += kLineBytes + bytes; }
+  // InvalidArgument: there is none of that kind.
+  Result<ServerTable*> table_of(uint32_t table, TableKind kind) {
+    const auto found = tables.find(table);
+    if (found == tables.end() || found->second.spec().kind != kind) return makes_no_sense(kRequest);
+    return &found->second;
+  }
   bool is_primary(uint32_t bucket) const { return map.of(bucket).primary == me; }
   // Whether it may say what is in the bucket.
   bool serves(uint32_t bucket, int64_t now_ns) const {

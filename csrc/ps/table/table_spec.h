@@ -65,7 +65,8 @@ struct TableSpec {
     const uint64_t before = shard * kShardElements;
     return elements - before < kShardElements ? elements - before : kShardElements;
   }
-  // Those that are pushed in each step. With a pace.
+  // With a pace: the shards that are pushed to in each step, and how many elements of each.
+  uint64_t paced_shards() const { return (pace->elements + kShardElements - 1) / kShardElements; }
   uint64_t paced_elements(uint64_t shard) const {
     const uint64_t before = shard * kShardElements;
     return pace->elements <= before ? 0 : std::min(pace->elements - before, kShardElements);

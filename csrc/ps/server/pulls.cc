@@ -1,0 +1,101 @@
+// Pulls. Floor: ps/server. Thread: the server's.
+#include "csrc/ps/server/pulls.h"
+
+#include <cstring>
+
+#include "csrc/ps/server/answers.h"
+
+namespace rdmacoll::ps {
+
+Result<DenseShard*> Pulls::shard_of(Connection& connection, const RecordHead& head) {
+  auto table = state_.table_of(head.table, TableKind::Dense);
+  if (!table.ok()) return table.status();
+  if (head.shard >= table.value()->spec().shards()) return makes_no_sense(kRequest);
+  if (!state_.serves(bucket_of_shard(head.table, head.shard), state_.clock.now_ns())) {
+    say_elsewhere(connection, head.number);
+    return nullptr;
+  }
+  return table.value()->dense(head.shard, state_.memory);
+}
+
+Result<bool> Pulls::answer_range(Connection& connection, const RecordHead& head) {
+  auto found = shard_of(connection, head);
+  if (!found.ok()) return found.status();
+  const DenseShard* const shard = found.value();
+  if (shard == nullptr) return true;
+  if (head.step > 0 && shard->pace() == nullptr) return makes_no_sense(kRequest);
+  const auto values = shard->values();
+  if (head.first > values.size() || head.count > values.size() - head.first) {
+    return makes_no_sense(kRequest);
+  }
+  if (head.step > 0 && shard->pace()->slowest() < head.step) return false;
+  const auto asked = values.subspan(head.first, head.count);
+  std::byte* const body = connection.room(asked.size_bytes());
+  if (body == nullptr) return true;
+  std::memcpy(body, asked.data(), asked.size_bytes());
+  state_.add_load(bucket_of_shard(head.table, head.shard), asked.size_bytes());
+  say_values(connection, head.number, asked.size_bytes());
+  ++count_;
+  return true;
+}
+
+Status Pulls::range(const std::shared_ptr<Connection>& connection, const RecordHead& head) {
+  auto is_answered = answer_range(*connection, head);
+  if (is_answered.ok() && !is_answered.value()) waiting_.push_back({connection, head});
+  return is_answered.status();
+}
+
+bool Pulls::settle() {
+  return std::erase_if(waiting_, [&](const Waiting& one) {
+           if (!one.connection->failure().ok()) return true;
+           auto is_answered = answer_range(*one.connection, one.head);
+           if (is_answered.ok()) return is_answered.value();
+           say_failed(*one.connection, one.head.number, is_answered.status());
+           return true;
+         }) > 0;
+}
+
+Status Pulls::steps(Connection& connection, const RecordHead& head) {
+  auto found = shard_of(connection, head);
+  if (!found.ok()) return found.status();
+  const DenseShard* const shard = found.value();
+  if (shard == nullptr) return Status();
+  if (shard->pace() == nullptr) return makes_no_sense(kRequest);
+  const auto& reached = shard->pace()->reached();
+  const uint64_t bytes = reached.size() * sizeof(reached[0]);
+  std::byte* const body = connection.room(bytes);
+  if (body == nullptr) return Status();
+  std::memcpy(body, reached.data(), bytes);
+  say_values(connection, head.number, bytes);
+  return Status();
+}
+
+Status Pulls::rows(Connection& connection, const Record& record) {
+  auto found = state_.table_of(record.head.table, TableKind::Rows);
+  if (!found.ok()) return found.status();
+  ServerTable& table = *found.value();
+  const uint64_t row_bytes = table.spec().dim * sizeof(float);
+  const uint32_t count = record.head.count;
+  if (record.body.size() != count * sizeof(uint64_t) || count * row_bytes > kMostBodyBytes) {
+    return makes_no_sense(kRequest);
+  }
+  std::byte* to = connection.room(count * row_bytes);
+  if (to == nullptr) return Status();
+  const int64_t now_ns = state_.clock.now_ns();
+  for (uint32_t i = 0; i < count; ++i, to += row_bytes) {
+    uint64_t id = 0;
+    std::memcpy(&id, record.body.data() + i * sizeof(id), sizeof(id));
+    const uint32_t bucket = bucket_of_row(record.head.table, id);
+    if (!state_.serves(bucket, now_ns)) {
+      say_elsewhere(connection, record.head.number);
+      return Status();
+    }
+    std::memcpy(to, table.rows(bucket).row(id).data(), row_bytes);
+    state_.add_load(bucket, row_bytes);
+  }
+  say_values(connection, record.head.number, count * row_bytes);
+  ++count_;
+  return Status();
+}
+
+}  // namespace rdmacoll::ps
