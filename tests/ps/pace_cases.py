@@ -120,8 +120,6 @@ def late(kind: Any, name: str, ahead: int) -> None:
             assert time.monotonic() < deadline
         made += 1
     dist.barrier()
-    kv = ps.KV()
-    kv.init_rows("unused", dim=1)
     found = torch.empty(6)
     total = 3.0 * steps * (1 if isinstance(kind, ps.Sync) else world)
     optimizer._kv._pull_step(f"{name}/0", found, steps).wait(timeout=20)
