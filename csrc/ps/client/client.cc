@@ -44,6 +44,10 @@ Client::Client(uint64_t number, BucketMap map, Surroundings& surroundings)
 
 void Client::add_server(ServerId server, std::shared_ptr<Connection> connection) {
   const Lock lock(mutex_);
+  use(server, std::move(connection));
+}
+
+void Client::use(ServerId server, std::shared_ptr<Connection> connection) {
   servers_.erase(server);
   servers_.emplace(server, Calls(std::move(connection), "server " + std::to_string(server)));
 }

@@ -114,6 +114,8 @@ class Client {
   Status ask(Lock& lock, ServerId server, Errand errand, uint64_t body_bytes,
              const WriteBody& write, const Limit& limit);
   bool is_reached(ServerId server) const;
+  // In the place of a connection that there was.
+  void use(ServerId server, std::shared_ptr<Connection> connection);
   // False: there is no room now.
   bool try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const WriteBody& write);
   void end(const Errand& errand, const Status& how, std::span<const std::byte> sent);

@@ -3,6 +3,7 @@
 // Floor: ps/client. Thread: any.
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "csrc/ps/client/client.h"
@@ -37,10 +38,16 @@ Status Client::ask_server(Lock& lock, ServerId server, RecordKind kind,
 
 Result<Loads> Client::pull_loads(Lock& lock, const Limit& limit) {
   const auto sum = std::make_shared<Loads>();  // a call may end after this
-  std::vector<ServerId> servers;
-  for (const auto& [server, calls] : servers_) servers.push_back(server);
-  for (const ServerId server : servers) {
-    if (!is_reached(server)) continue;
+  look_for_map();
+  std::set<ServerId> primaries;
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) primaries.insert(map_.of(bucket).primary);
+  primaries.erase(kNoServer);
+  for (const ServerId server : primaries) {
+    if (!is_reached(server)) {
+      auto connection = surroundings_.reach(server, limit);
+      if (!connection.ok()) return connection.status();
+      use(server, connection.take());
+    }
     const auto take = [sum](std::span<const std::byte> answered) {
       if (answered.size() != sizeof(Loads)) return makes_no_sense("the answer");
       Loads loads;

@@ -86,8 +86,7 @@ Client::Asked Client::redo(Redo& one, ServerId server, bool knows_map, const Lim
       return Asked::Never;
     }
     if (!connection.ok()) return Asked::NotYet;
-    servers_.erase(server);
-    servers_.emplace(server, Calls(connection.take(), "server " + std::to_string(server)));
+    use(server, connection.take());
   }
   const std::vector<std::byte>& body = one.body;
   const bool is_asked =
