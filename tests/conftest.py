@@ -2,6 +2,8 @@
 
 Tests marked `nightly` take long. They run where RDMACOLL_NIGHTLY=1 is set, as `make nightly` does,
 and are left out elsewhere; each has a shorter form that always runs.
+
+Where RDMACOLL_DAY is set, as CI does, of folders that take long a part runs, another one every day.
 """
 
 import os
@@ -9,6 +11,9 @@ import signal
 
 import pytest
 from parts import Part, part
+
+# Of how many parts of a folder one runs a day.
+ROTATED = {"bench": 3, "hosts": 3, "programs": 3, "ps": 2, "torture": 3}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,6 +31,7 @@ def pytest_configure() -> None:
 @pytest.hookimpl(trylast=True)  # once other options have chosen what there is a part of
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     leave_out_nightly(config, items)
+    leave_out_other_days(config, items)
     taken = list(config.getoption("--part").of(items))
     config.hook.pytest_deselected(items=list(set(items) - set(taken)))
     items[:] = taken
@@ -38,6 +44,18 @@ def leave_out_nightly(config: pytest.Config, items: list[pytest.Item]) -> None:
     if nightly:
         items[:] = [item for item in items if not item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=nightly)
+
+
+def leave_out_other_days(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "RDMACOLL_DAY" not in os.environ:
+        return
+    day = int(os.environ["RDMACOLL_DAY"])
+    others = set()
+    for folder, count in ROTATED.items():
+        of_folder = [item for item in items if item.path.parent.name == folder]
+        others |= set(of_folder) - set(Part(day % count, count).of(of_folder))
+    items[:] = [item for item in items if item not in others]
+    config.hook.pytest_deselected(items=list(others))
 
 
 def skipped(config: pytest.Config) -> int:

@@ -21,6 +21,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "RDMACOLL_ALGO",
     "RDMACOLL_BLOCK_BYTES",
     "RDMACOLL_CONNECT_TIMEOUT_MS",
+    "RDMACOLL_DAY",
     "RDMACOLL_DETERMINISTIC",
     "RDMACOLL_DUMP_DIR",
     "RDMACOLL_ELASTIC",

@@ -72,6 +72,14 @@ class Opened {
   // Why, where use() has returned nothing.
   Status why_not() const;
 
+  // Whether it is read without a processor of its owner. A transport to whose peers nothing has to
+  // be registered has them answer.
+  bool is_read_alone() const {
+    const auto memory = memory_.lock();
+    return memory != nullptr &&
+           (memory->region.base != nullptr || !session->link().transport->info().any_memory);
+  }
+
   // What holds it while something is under way there; nullptr: it is revoked.
   class Use {
    public:

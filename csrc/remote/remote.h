@@ -54,6 +54,17 @@ struct Parcel {
   std::string meta{};  // what the bytes are
 };
 
+struct VersionsAt {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;  // of each
+};
+// Parts of a version, and the bytes of this process that they are read into.
+struct SnapshotInto {
+  void* data = nullptr;
+  uint64_t bytes = 0;
+  std::vector<MovedRange> parts{};
+};
+
 class Remote final : public Responder {
  public:
   // One for the sessions of a process.
@@ -133,8 +144,12 @@ class Remote final : public Responder {
   // set when the work ends well. A work that ends otherwise may have changed it.
   WorkPtr update(const OpenedPtr& opened, uint64_t offset, const Update& update,
                  std::shared_ptr<uint64_t> before, int64_t timeout_ms);
+  // newer_than, version: as of Snapshot.
   WorkPtr snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
                    std::vector<MovedRange> parts, uint64_t newer_than,
+                   std::shared_ptr<uint64_t> version, int64_t timeout_ms);
+  // The same of versions that lie somewhere in it, behind a statement of their own.
+  WorkPtr snapshot(const OpenedPtr& opened, VersionsAt at, SnapshotInto into,
                    std::shared_ptr<uint64_t> version, int64_t timeout_ms);
   // Ends when all that this process has written there before can be seen there.
   WorkPtr fence(const OpenedPtr& opened, int64_t timeout_ms);
@@ -182,6 +197,9 @@ class Remote final : public Responder {
   static std::string who_asks();
   Result<OpenMemoryPtr> open_memory(const SessionPtr& session, const std::string& key,
                                     Deadline deadline);
+  WorkPtr begin_snapshot(const OpenedPtr& opened, VersionsAt at, SnapshotInto into,
+                         uint64_t newer_than, std::shared_ptr<uint64_t> version,
+                         int64_t timeout_ms);
   // make: of this process's bytes and the other memory's region, a transfer.
   template <typename Make>
   WorkPtr start(const OpenedPtr& opened, const void* data, uint64_t bytes, int64_t timeout_ms,

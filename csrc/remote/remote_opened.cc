@@ -204,10 +204,11 @@ Status take_notification(Opened& opened, uint64_t counter) {
                                                  "' was notified of before; count up");
 }
 
-// bytes: of the memory of this process that they are in.
-Status check_ranges(const Opened& opened, uint64_t bytes, const std::vector<MovedRange>& ranges) {
+// bytes: of the memory of this process that they are in. there: how many there are in the other's.
+Status check_ranges(const Opened& opened, uint64_t there, uint64_t bytes,
+                    const std::vector<MovedRange>& ranges) {
   for (const MovedRange& range : ranges) {
-    if (!holds(opened, range.theirs, range.bytes)) {
+    if (range.theirs > there || range.bytes > there - range.theirs) {
       return out_of_range(opened, range.theirs, range.bytes);
     }
     if (range.bytes == 0 || range.mine > bytes || range.bytes > bytes - range.mine) {
@@ -271,7 +272,8 @@ WorkPtr Remote::read(const OpenedPtr& opened, uint64_t offset, void* data, uint6
 
 WorkPtr Remote::read(const OpenedPtr& opened, void* data, uint64_t bytes,
                      std::vector<MovedRange> ranges, int64_t timeout_ms) {
-  if (const Status bad = check_ranges(*opened, bytes, ranges); !bad.ok()) return ended(bad);
+  if (const Status bad = check_ranges(*opened, opened->info.bytes, bytes, ranges); !bad.ok())
+    return ended(bad);
   return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
     return std::make_unique<Read>(mine, theirs, opened->as.offset, std::move(ranges));
   });
@@ -290,7 +292,8 @@ WorkPtr Remote::write(const OpenedPtr& opened, uint64_t offset, const void* data
 
 WorkPtr Remote::write(const OpenedPtr& opened, const void* data, uint64_t bytes,
                       std::vector<MovedRange> ranges, uint64_t notify, int64_t timeout_ms) {
-  if (const Status bad = check_ranges(*opened, bytes, ranges); !bad.ok()) return ended(bad);
+  if (const Status bad = check_ranges(*opened, opened->info.bytes, bytes, ranges); !bad.ok())
+    return ended(bad);
   if (const Status bad = check_writable(*opened); !bad.ok()) return ended(bad);
   if (const Status bad = take_notification(*opened, notify); !bad.ok()) return ended(bad);
   const Write::Notification notification{opened->as.line.value_or(0), notify};
@@ -307,11 +310,29 @@ WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
     return ended(Status(StatusCode::InvalidArgument,
                         "'" + opened->info.name + "' of " + opened->who + " has no versions"));
   }
-  if (const Status bad = check_ranges(*opened, bytes, parts); !bad.ok()) return ended(bad);
-  return start(opened, data, bytes, timeout_ms, [&](LocalSlice mine, const Region& theirs) {
-    return std::make_unique<Snapshot>(mine, std::move(parts), opened->info.bytes, theirs,
-                                      opened->as.offset, newer_than, std::move(version));
-  });
+  return begin_snapshot(opened, {0, opened->info.bytes}, {data, bytes, std::move(parts)},
+                        newer_than, std::move(version), timeout_ms);
+}
+
+WorkPtr Remote::snapshot(const OpenedPtr& opened, VersionsAt at, SnapshotInto into,
+                         std::shared_ptr<uint64_t> version, int64_t timeout_ms) {
+  if (!holds(*opened, at.offset, versions_bytes(at.bytes))) {
+    return ended(out_of_range(*opened, at.offset, versions_bytes(at.bytes)));
+  }
+  return begin_snapshot(opened, at, std::move(into), 0, std::move(version), timeout_ms);
+}
+
+WorkPtr Remote::begin_snapshot(const OpenedPtr& opened, VersionsAt at, SnapshotInto into,
+                               uint64_t newer_than, std::shared_ptr<uint64_t> version,
+                               int64_t timeout_ms) {
+  if (const Status bad = check_ranges(*opened, at.bytes, into.bytes, into.parts); !bad.ok())
+    return ended(bad);
+  const auto make = [&](LocalSlice mine, const Region& theirs) {
+    return std::make_unique<Snapshot>(mine, std::move(into.parts), at.bytes, theirs,
+                                      opened->as.offset + at.offset, newer_than,
+                                      std::move(version));
+  };
+  return start(opened, into.data, into.bytes, timeout_ms, make);
 }
 
 // An answer comes from its linker's thread, which has seen the request after what was written.

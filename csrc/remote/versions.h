@@ -28,9 +28,21 @@ class Versions {
   }
   // It is written.
   uint64_t complete() {
-    statement().complete.store(++version_, std::memory_order_release);
+    ++version_;
+    if (!is_hidden_) show();
     return version_;
   }
+  // Who begins to read finds no version, until they are shown again. Who has begun may end well,
+  // with what was the newest then.
+  void hide() {
+    is_hidden_ = true;
+    statement().complete.store(0, std::memory_order_seq_cst);
+  }
+  void show() {
+    is_hidden_ = false;
+    statement().complete.store(version_, std::memory_order_release);
+  }
+  bool is_hidden() const { return is_hidden_; }
 
  private:
   Statement& statement() const { return *reinterpret_cast<Statement*>(memory_); }
@@ -38,6 +50,7 @@ class Versions {
   std::byte* const memory_;
   const uint64_t bytes_;
   uint64_t version_ = 0;
+  bool is_hidden_ = false;
 };
 
 }  // namespace rdmacoll

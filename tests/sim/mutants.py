@@ -22,9 +22,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mutant import Mutant
 from parts import Part, part
-from planted_bugs import MUTANTS, Mutant
+from planted_bugs import ENGINE
+from planted_server_bugs import SERVERS
 
+MUTANTS = (*ENGINE, *SERVERS)
 REPOSITORY = Path(__file__).resolve().parents[2]
 # What shows most comes first. The rarest bug shows in one of 6,800 scripts with faults.
 PARAMETER_SERVER_RUNS = (("ParameterServer.*", 300),)
@@ -105,7 +108,7 @@ class Build:
 def is_caught(build: Build, mutant: Mutant) -> bool:
     with tempfile.TemporaryDirectory(prefix="rdmacoll-mutant-") as scratch:
         program = str(build.make(mutant, Path(scratch)))
-        runs = PARAMETER_SERVER_RUNS if mutant.file.startswith("csrc/ps/") else RUNS
+        runs = PARAMETER_SERVER_RUNS if mutant in SERVERS else RUNS
         return any(fails(program, tests, seeds) for tests, seeds in runs)
 
 

@@ -40,7 +40,7 @@ Status check_step(const TableSpec& spec, uint64_t first, uint64_t count, WorkerS
 }  // namespace
 
 Client::Client(uint64_t number, BucketMap map, Surroundings& surroundings)
-    : number_(number), surroundings_(surroundings), map_(std::move(map)) {}
+    : number_(number), surroundings_(surroundings), map_(std::move(map)), direct_(surroundings) {}
 
 void Client::add_server(ServerId server, std::shared_ptr<Connection> connection) {
   const Lock lock(mutex_);
@@ -49,13 +49,14 @@ void Client::add_server(ServerId server, std::shared_ptr<Connection> connection)
 
 void Client::use(ServerId server, std::shared_ptr<Connection> connection) {
   servers_.erase(server);
+  direct_.forget(server);
   servers_.emplace(server, Calls(std::move(connection), "server " + std::to_string(server)));
 }
 
 // --- waiting -------------------------------------------------------------------------------------
 
 bool Client::take_answers() {
-  bool had_any = false;
+  bool had_any = take_reads();
   for (auto& [number, server] : servers_) had_any |= server.take_answers();
   if (had_any) suspect_ns_ = surroundings_.clock().now_ns() + kSuspectNs;
   return had_any;
@@ -103,22 +104,34 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const
   head.worker = number_;
   const RecordKind answer = errand.answer();
   const auto shared = std::make_shared<Errand>(std::move(errand));
-  calls.make(
-      head,
-      {.answer = answer,
-       .answer_bytes = answer_bytes,
-       .take = [shared, &spec](
-                   std::span<const std::byte> answered) { return shared->take(answered, spec); },
-       .ended = [this, shared](const Status& how,
-                               std::span<const std::byte> sent) { end(*shared, how, sent); }});
+  calls.make(head, {.answer = answer,
+                    .answer_bytes = answer_bytes,
+                    .take =
+                        [this, shared, server, &spec](const Record& answered) {
+                          if (shared->head.kind == RecordKind::PullRange) {
+                            direct_.learn(shared->head.table, shared->head.shard, server,
+                                          {answered.head.shard, answered.head.first});
+                          }
+                          return shared->take(answered.body, spec);
+                        },
+                    .ended = [this, shared](
+                                 const Status& how,
+                                 std::span<const std::byte> sent) { end(*shared, how, sent); }});
   return true;
 }
 
 // A server that is lost, or has not what was asked for, is not the last word.
 void Client::end(const Errand& errand, const Status& how, std::span<const std::byte> sent) {
   const bool is_lost = how.code() == StatusCode::PeerFailed || how.code() == StatusCode::Aborted;
-  if (!is_lost) return errand.batch->end_call(how);
+  if (!is_lost) return finish(errand, how, sent);
   redo_.push_back({errand, {sent.begin(), sent.end()}});
+}
+
+void Client::finish(const Errand& errand, const Status& how, std::span<const std::byte> sent) {
+  if (errand.head.kind == RecordKind::Push) {
+    for (const PushPart& part : parts_of(errand.head, sent)) --open_pushes_[part.bucket];
+  }
+  errand.batch->end_call(how);
 }
 
 Status Client::ask(Lock& lock, ServerId server, Errand errand, uint64_t body_bytes,
@@ -227,9 +240,11 @@ BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> val
                      [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
                        head.kind = RecordKind::PullRange;
                        head.step = step;
-                       const ServerId server = map_.of(bucket_of_shard(table, head.shard)).primary;
                        auto* const into = reinterpret_cast<std::byte*>(values.data() + at);
-                       return ask(lock, server, {batch, head, into}, 0, [](std::byte*) {}, limit);
+                       const Errand errand{batch, head, into};
+                       if (read(errand, limit)) return Status();
+                       const ServerId server = map_.of(bucket_of_shard(table, head.shard)).primary;
+                       return ask(lock, server, errand, 0, [](std::byte*) {}, limit);
                      });
 }
 

@@ -1,7 +1,8 @@
 // Client: a worker's side of a parameter server: it finds out which servers have what is pushed or
-// pulled, and asks them. If one is lost, or has given a bucket away, it asks the one that has that
-// now, as long as the caller waits. Nobody works for it in the background: what is answered is
-// taken while somebody calls or waits. Floor: ps/client. Thread: any.
+// pulled, and asks them, or reads it in their memory. If one is lost, or has given a bucket away,
+// it asks the one that has that now, as long as the caller waits. Nobody works for it in the
+// background: what is answered is taken while somebody calls or waits. Floor: ps/client. Thread:
+// any.
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@
 
 #include "csrc/ps/client/balance.h"
 #include "csrc/ps/client/batch.h"
+#include "csrc/ps/client/direct_reads.h"
 #include "csrc/ps/client/errand.h"
 #include "csrc/ps/client/surroundings.h"
 #include "csrc/ps/table/bucket_map.h"
@@ -104,9 +106,12 @@ class Client {
   template <typename Check, typename CallPiece>
   BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count, Check check,
                        CallPiece call_piece);
-  // The number of a push to the bucket. It is taken when the push is sent: another thread may be
-  // first while one waits for room.
-  uint64_t next_push(uint32_t bucket) { return ++pushes_[bucket]; }
+  // The number of a push to the bucket, which is open from now on. It is taken when the push is
+  // sent: another thread may be first while one waits for room.
+  uint64_t next_push(uint32_t bucket) {
+    ++open_pushes_[bucket];
+    return ++pushes_[bucket];
+  }
 
   BatchPtr ask_rows(RecordKind kind, uint32_t table, std::span<const uint64_t> ids, float* into,
                     const Limit& limit);
@@ -119,6 +124,8 @@ class Client {
   // False: there is no room now.
   bool try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const WriteBody& write);
   void end(const Errand& errand, const Status& how, std::span<const std::byte> sent);
+  // That is the last word.
+  void finish(const Errand& errand, const Status& how, std::span<const std::byte> sent);
   bool take_answers();
   // One round. Ok: look again.
   Status go_on(Lock& lock, const Limit& limit);
@@ -128,6 +135,11 @@ class Client {
                     Calls::Call call, const Limit& limit);
   Result<Loads> pull_loads(Lock& lock, const Limit& limit);
   Status pause(Lock& lock, int64_t ms, const Limit& limit);
+
+  // direct.cc: without asking.
+  // Whether a pull of a range was begun so.
+  bool read(const Errand& errand, const Limit& limit);
+  bool take_reads();
 
   // recovery.cc: what is to be asked again.
   bool redo(const Limit& limit);
@@ -142,9 +154,12 @@ class Client {
   Surroundings& surroundings_;
   std::mutex mutex_;  // what follows
   BucketMap map_;
+  int64_t map_known_ns_ = 0;  // when it was the newest, as far as is known; 0: it is not
   std::map<ServerId, Calls> servers_;
   std::map<uint32_t, TableSpec> tables_;
   std::array<uint64_t, kBuckets> pushes_{};
+  std::array<uint64_t, kBuckets> open_pushes_{};  // that are not acknowledged
+  DirectReads direct_;
   std::deque<Redo> redo_;  // those of one bucket in their order
   int64_t look_again_ns_ = 0;
   int64_t suspect_ns_ = 0;  // when, if nothing is answered until then

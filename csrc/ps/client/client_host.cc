@@ -12,6 +12,8 @@ namespace {
 
 constexpr int64_t kCallAgainNs = 2'000'000'000;
 constexpr int64_t kCallMs = 2'000;
+// A read that takes longer is of a server that is lost.
+constexpr int64_t kReadMs = 10'000;
 
 uint64_t new_worker_number() {
   std::random_device random;
@@ -19,6 +21,20 @@ uint64_t new_worker_number() {
 }
 
 }  // namespace
+
+class ClientHost::Read final : public ShardRead {
+ public:
+  Read(WorkPtr work, std::shared_ptr<const uint64_t> version)
+      : work_(std::move(work)), version_(std::move(version)) {}
+  std::optional<bool> outcome() const override {
+    if (!work_->done()) return std::nullopt;
+    return work_->status().ok() && *version_ > 0;
+  }
+
+ private:
+  const WorkPtr work_;
+  const std::shared_ptr<const uint64_t> version_;
+};
 
 Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, std::string own_address,
                                                      uint32_t servers,
@@ -50,12 +66,21 @@ Result<std::shared_ptr<RingConnection>> ClientHost::call(ServerId server,
                                 entry.address, "server " + std::to_string(server));
   if (!connection.ok()) return connection.status();
   const std::lock_guard lock(mutex_);
-  servers_[server] = {connection.value(), entry.start};
+  Known& known = servers_[server];
+  close(known);
+  known = {.connection = connection.value(), .address = entry.address, .start = entry.start};
   return connection;
 }
 
+void ClientHost::close(Known& known) {
+  for (const auto& [number, extent] : std::exchange(known.extents, {})) {
+    if (extent != nullptr) remote_.close(extent);
+  }
+}
+
 ClientHost::~ClientHost() {
-  for (const auto& [server, known] : servers_) {
+  for (auto& [server, known] : servers_) {
+    close(known);
     const auto& connection = known.connection;
     if (connection->failure().ok() && connection->room(0) != nullptr)
       connection->send({.kind = RecordKind::Leave});
@@ -64,16 +89,23 @@ ClientHost::~ClientHost() {
 
 Status ClientHost::wait(int64_t most_ms, const InterruptCheck& interrupt) {
   std::vector<std::shared_ptr<RingConnection>> connections;
+  std::vector<std::shared_ptr<const Read>> reads;
   {
     const std::lock_guard lock(mutex_);
+    std::erase_if(reads_, [](const auto& read) { return read.expired(); });
+    for (const auto& read : reads_) {
+      if (auto held = read.lock()) reads.push_back(std::move(held));
+    }
     for (const auto& [server, known] : servers_) {
       if (known.connection->failure().ok()) connections.push_back(known.connection);
     }
   }
   const WorkPtr news = remote_.watch(
-      [connections = std::move(connections)] {
+      [connections = std::move(connections), reads = std::move(reads)] {
         return std::ranges::any_of(connections,
-                                   [](const auto& connection) { return connection->has_news(); });
+                                   [](const auto& connection) { return connection->has_news(); }) ||
+               std::ranges::any_of(reads,
+                                   [](const auto& read) { return read->outcome().has_value(); });
       },
       "", most_ms);
   const Status waited = remote_.wait(*news, -1, interrupt);
@@ -101,6 +133,42 @@ Result<std::shared_ptr<Connection>> ClientHost::reach(ServerId server, const Lim
   auto connection = call(server, entry.value(), most_ms, limit.interrupt);
   if (!connection.ok()) return connection.status();
   return std::shared_ptr<Connection>(connection.take());
+}
+
+// --- reads ---------------------------------------------------------------------------------------
+
+// Opened when it is first read; one that cannot be is not tried again.
+OpenedPtr ClientHost::extent_of(const ShardRange& range, const Limit& limit) {
+  std::string address;
+  {
+    const std::lock_guard lock(mutex_);
+    const Known& known = servers_.at(range.server);
+    const auto extent = known.extents.find(range.place.extent);
+    if (extent != known.extents.end()) return extent->second;
+    address = known.address;
+  }
+  const std::string who = "server " + std::to_string(range.server);
+  auto opened = remote_.open(address, who, extent_name(range.server, range.place.extent),
+                             std::min(kCallMs, limit.deadline.left_ms(clock_)), limit.interrupt);
+  OpenedPtr extent = opened.ok() ? opened.take() : nullptr;
+  if (extent != nullptr && !extent->is_read_alone()) remote_.close(std::exchange(extent, nullptr));
+  const std::lock_guard lock(mutex_);
+  return servers_.at(range.server).extents[range.place.extent] = extent;
+}
+
+std::shared_ptr<const ShardRead> ClientHost::read(const ShardRange& range, const Limit& limit) {
+  const OpenedPtr extent = extent_of(range, limit);
+  if (extent == nullptr || !extent->failure().ok()) return nullptr;
+  const auto version = std::make_shared<uint64_t>(0);
+  auto read = std::make_shared<const Read>(
+      remote_.snapshot(
+          extent, {range.place.offset, range.version_bytes},
+          {range.into.data(), range.into.size(), {{range.first_byte, 0, range.into.size()}}},
+          version, kReadMs),
+      version);
+  const std::lock_guard lock(mutex_);
+  reads_.push_back(read);
+  return read;
 }
 
 }  // namespace rdmacoll::ps

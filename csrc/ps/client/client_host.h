@@ -48,15 +48,21 @@ class ClientHost final : public Surroundings {
   Status wait(int64_t most_ms, const InterruptCheck& interrupt) override;
   Result<BucketMap> newest_map() override { return directory_->map(); }
   Result<std::shared_ptr<Connection>> reach(ServerId server, const Limit& limit) override;
+  std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit& limit) override;
 
  private:
   ClientHost(Remote& remote, std::string own_address, std::unique_ptr<Directory> directory)
       : remote_(remote), own_address_(std::move(own_address)), directory_(std::move(directory)) {}
+  class Read;
   struct Known {
     std::shared_ptr<RingConnection> connection;
+    std::string address;
     uint64_t start = 0;
-    int64_t call_again_ns = 0;  // not before, if it is lost
+    std::map<uint32_t, OpenedPtr> extents{};  // nullptr: nothing is read there without asking
+    int64_t call_again_ns = 0;                // not before, if it is lost
   };
+  void close(Known& known);
+  OpenedPtr extent_of(const ShardRange& range, const Limit& limit);
   Result<std::shared_ptr<RingConnection>> call(ServerId server, const Directory::Entry& entry,
                                                int64_t timeout_ms, const InterruptCheck& interrupt);
 
@@ -66,6 +72,7 @@ class ClientHost final : public Surroundings {
   const SteadyClock clock_;
   std::mutex mutex_;  // what follows
   std::map<ServerId, Known> servers_;
+  std::vector<std::weak_ptr<const Read>> reads_;  // those that the client still looks at
   std::unique_ptr<Client> client_;
 };
 

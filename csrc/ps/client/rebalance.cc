@@ -48,10 +48,10 @@ Result<Loads> Client::pull_loads(Lock& lock, const Limit& limit) {
       if (!connection.ok()) return connection.status();
       use(server, connection.take());
     }
-    const auto take = [sum](std::span<const std::byte> answered) {
-      if (answered.size() != sizeof(Loads)) return makes_no_sense("the answer");
+    const auto take = [sum](const Record& answered) {
+      if (answered.body.size() != sizeof(Loads)) return makes_no_sense("the answer");
       Loads loads;
-      std::memcpy(loads.data(), answered.data(), sizeof(loads));
+      std::memcpy(loads.data(), answered.body.data(), sizeof(loads));
       for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) (*sum)[bucket] += loads[bucket];
       return Status();
     };

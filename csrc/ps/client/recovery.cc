@@ -24,16 +24,18 @@ bool has_one_server(const Redo& one, const BucketMap& map) {
 
 // Whether it could be asked for.
 bool Client::look_for_map() {
+  const int64_t asked_ns = surroundings_.clock().now_ns();
   auto newest = surroundings_.newest_map();
   if (!newest.ok()) return false;
+  map_known_ns_ = asked_ns;
   if (newest.value().version() > map_.version()) map_ = newest.take();
   return true;
 }
 
 void Client::give_up(const Redo& one, const std::string& why) {
   const std::string& table = tables_.at(one.errand.head.table).name;
-  one.errand.batch->end_call(
-      Status(StatusCode::PeerFailed, "table '" + printable(table) + "': " + why));
+  finish(one.errand, Status(StatusCode::PeerFailed, "table '" + printable(table) + "': " + why),
+         one.body);
 }
 
 void Client::suspect() {

@@ -1,15 +1,19 @@
-// Surroundings: what a client has around it: time, news on its connections, the newest map, and
-// connections to servers. ClientHost is the product's; tests put their own in its place. Floor:
-// ps/client. Thread: the client's callers.
+// Surroundings: what a client has around it: time, news on its connections, the newest map,
+// connections to servers, and what it reads in their memory. ClientHost is the product's; tests put
+// their own in its place. Floor: ps/client. Thread: the client's callers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/work/work.h"
 #include "csrc/ps/table/bucket_map.h"
+#include "csrc/ps/table/shard_place.h"
 #include "csrc/ps/wire/connection.h"
 
 namespace rdmacoll::ps {
@@ -18,6 +22,24 @@ namespace rdmacoll::ps {
 struct Limit {
   Deadline deadline;
   InterruptCheck interrupt;
+};
+
+// A range of the newest version of a shard, in its server's memory.
+struct ShardRange {
+  ServerId server = kNoServer;
+  ShardPlace place{};
+  uint64_t version_bytes = 0;  // of the whole shard
+  uint64_t first_byte = 0;
+  std::span<std::byte> into{};
+};
+
+// A read of one that is under way, or was.
+class ShardRead {
+ public:
+  virtual ~ShardRead() = default;
+  // Whether all of one version was read, of a shard that its server shows; nullopt: it is under
+  // way, and writes to where it was asked to.
+  virtual std::optional<bool> outcome() const = 0;
 };
 
 class Surroundings {
@@ -30,6 +52,8 @@ class Surroundings {
   // A new connection to a server. PeerFailed: it has ended, as far as is known; another status:
   // there is none now.
   virtual Result<std::shared_ptr<Connection>> reach(ServerId server, const Limit& limit) = 0;
+  // The server has no part in it. nullptr: its memory cannot be read so, or not now.
+  virtual std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit& limit) = 0;
 };
 
 }  // namespace rdmacoll::ps

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "csrc/base/status.h"
+#include "csrc/ps/table/shard_place.h"
 #include "csrc/ps/wire/connection.h"
 
 namespace rdmacoll::ps {
@@ -15,5 +16,7 @@ void say_elsewhere(Connection& connection, uint64_t number);
 void say_failed(Connection& connection, uint64_t number, const Status& why);
 // They were written to the connection's room.
 void say_values(Connection& connection, uint64_t number, uint64_t bytes);
+// Likewise of a range of a shard, which lies there.
+void say_range(Connection& connection, uint64_t number, uint64_t bytes, const ShardPlace& place);
 
 }  // namespace rdmacoll::ps

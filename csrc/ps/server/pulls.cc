@@ -21,7 +21,7 @@ Result<DenseShard*> Pulls::shard_of(Connection& connection, const RecordHead& he
 Result<bool> Pulls::answer_range(Connection& connection, const RecordHead& head) {
   auto found = shard_of(connection, head);
   if (!found.ok()) return found.status();
-  const DenseShard* const shard = found.value();
+  DenseShard* const shard = found.value();
   if (shard == nullptr) return true;
   if (head.step > 0 && shard->pace() == nullptr) return makes_no_sense(kRequest);
   const auto values = shard->values();
@@ -34,7 +34,8 @@ Result<bool> Pulls::answer_range(Connection& connection, const RecordHead& head)
   if (body == nullptr) return true;
   std::memcpy(body, asked.data(), asked.size_bytes());
   state_.add_load(bucket_of_shard(head.table, head.shard), asked.size_bytes());
-  say_values(connection, head.number, asked.size_bytes());
+  if (!shard->is_shown()) shard->show();
+  say_range(connection, head.number, asked.size_bytes(), shard->place());
   ++count_;
   return true;
 }

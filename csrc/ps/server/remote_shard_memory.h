@@ -1,5 +1,5 @@
 // RemoteShardMemory: memory of dense shards, in extents of remote memory that belong to one table
-// each. Floor: ps/server. Thread: the server's.
+// each, and that workers can read. Floor: ps/server. Thread: the server's.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,16 @@ namespace rdmacoll::ps {
 
 class RemoteShardMemory final : public ShardMemory {
  public:
-  // limit_bytes: of all tables. The remote memory outlives it.
-  RemoteShardMemory(Remote& remote, uint64_t limit_bytes)
-      : remote_(remote), limit_bytes_(limit_bytes) {}
+  // server: which one has it. limit_bytes: of all tables. The remote memory outlives it.
+  RemoteShardMemory(Remote& remote, uint32_t server, uint64_t limit_bytes)
+      : remote_(remote), server_(server), limit_bytes_(limit_bytes) {}
+  ~RemoteShardMemory() override {
+    for (uint32_t number = 1; number <= numbers_; ++number) {
+      static_cast<void>(remote_.revoke(extent_name(server_, number), kRevokeMs, {}));
+    }
+  }
 
-  Result<std::byte*> take(uint32_t table, uint64_t bytes) override {
+  Result<ShardMemoryPiece> take(uint32_t table, uint64_t bytes) override {
     Extent& extent = extents_[table];
     const uint64_t spans = padded(bytes);
     if (spans > limit_bytes_ - taken_bytes_) {
@@ -33,7 +38,8 @@ class RemoteShardMemory final : public ShardMemory {
     if (extent.memory == nullptr || spans > extent.memory->bytes() - extent.used) {
       RDMACOLL_RETURN_IF_ERROR(add(extent, spans));
     }
-    std::byte* const taken = extent.memory->data() + extent.used;
+    const ShardMemoryPiece taken{extent.memory->data() + extent.used,
+                                 {extent.number, static_cast<uint32_t>(extent.used)}};
     extent.used += spans;
     taken_bytes_ += spans;
     return taken;
@@ -41,9 +47,10 @@ class RemoteShardMemory final : public ShardMemory {
   uint64_t taken_bytes() const { return taken_bytes_; }
 
  private:
-  static constexpr uint64_t kExtentBytes = 64u << 20;
+  static constexpr int64_t kRevokeMs = 50;  // who reads is cut off then
   struct Extent {
     RemoteMemoryPtr memory;
+    uint32_t number = 0;
     uint64_t used = 0;
   };
   // Pages are taken when they are touched, but where a device registers them at once.
@@ -51,12 +58,16 @@ class RemoteShardMemory final : public ShardMemory {
     auto made = remote_.allocate(std::max(at_least, kExtentBytes), Others::OnlyRead);
     if (!made.ok()) return made.status();
     full_.push_back(std::move(extent.memory));
-    extent = {made.take(), 0};
-    return Status();
+    extent = {made.take(), ++numbers_, 0};
+    return remote_.expose(
+        {.name = extent_name(server_, extent.number), .bytes = extent.memory->bytes()},
+        extent.memory, 0);
   }
 
   Remote& remote_;
+  const uint32_t server_;
   const uint64_t limit_bytes_;
+  uint32_t numbers_ = 0;  // of extents
   uint64_t taken_bytes_ = 0;
   std::map<uint32_t, Extent> extents_;  // the newest of each table
   std::vector<RemoteMemoryPtr> full_;

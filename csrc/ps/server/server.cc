@@ -81,6 +81,12 @@ void Server::hand_over(std::span<const uint32_t> buckets) {
     const bool has_backup = state_.map.of(bucket).backup != kNoServer;
     if (state_.is_primary(bucket) && has_backup) state_.hands_over[bucket] = true;
   }
+  // Workers may still take this server for the primary when the other one is that already.
+  for (auto& [id, table] : state_.tables) {
+    for (auto& [number, shard] : table.all_dense()) {
+      if (state_.hands_over[bucket_of_shard(id, number)]) shard.hide();
+    }
+  }
 }
 
 // Who becomes primary and has a backup at once was handed the bucket over: the one before answers

@@ -53,7 +53,7 @@ class ServerHost {
         calls_(std::move(calls)),
         own_address_(std::move(own_address)),
         me_(me),
-        memory_(remote, memory_bytes),
+        memory_(remote, me, memory_bytes),
         server_(me, replicas, std::move(map), memory_, clock_) {}
   using RingConnections = std::vector<std::shared_ptr<RingConnection>>;
   bool take_orders();

@@ -16,10 +16,6 @@
 
 namespace rdmacoll::ps {
 
-// A server that has not seen for so long that the map is still the same answers no pulls; one that
-// has become primary answers none before the one before it has stopped.
-inline constexpr int64_t kLeaseNs = 300'000'000;
-
 struct State {
   const ServerId me;
   ShardMemory& memory;

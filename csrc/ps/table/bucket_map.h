@@ -16,6 +16,12 @@ using ServerId = uint16_t;
 inline constexpr ServerId kNoServer = UINT16_MAX;
 inline constexpr uint32_t kMostServers = 1024;
 
+// For so long who has read the map may believe it. A server that has not seen for longer that it is
+// still the same answers no pulls, and a worker that has not reads nothing without asking. A server
+// that has become primary answers and takes nothing before that has come to an end everywhere, but
+// where the one before it has handed the bucket over.
+inline constexpr int64_t kLeaseNs = 300'000'000;
+
 class BucketMap {
  public:
   struct Place {

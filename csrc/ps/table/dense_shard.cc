@@ -8,14 +8,16 @@
 
 namespace rdmacoll::ps {
 
-DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, std::byte* memory)
-    : versions_(memory, spec.shard_elements(shard) * sizeof(float)),
+DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, ShardMemoryPiece memory)
+    : place_(memory.place),
+      versions_(memory.data, spec.shard_elements(shard) * sizeof(float)),
       steps_(spec),
       state_(states_per_element(steps_.optimizer()),
              std::vector<float>(elements(), initial_state(steps_.optimizer()))),
       is_sync_(spec.pace && spec.pace->is_sync),
       paced_elements_(spec.pace ? spec.paced_elements(shard) : 0) {
   if (spec.pace) pace_.emplace(spec.pace->workers);
+  versions_.hide();
   versions_.begin();  // zeros
   versions_.complete();
 }

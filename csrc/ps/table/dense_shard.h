@@ -10,6 +10,7 @@
 
 #include "csrc/ps/table/pace_steps.h"
 #include "csrc/ps/table/push_as.h"
+#include "csrc/ps/table/shard_place.h"
 #include "csrc/ps/table/steps.h"
 #include "csrc/ps/table/table_spec.h"
 #include "csrc/remote/versions.h"
@@ -18,8 +19,8 @@ namespace rdmacoll::ps {
 
 class DenseShard {
  public:
-  // memory: zeroed, of memory_bytes(), and longer there than this.
-  DenseShard(const TableSpec& spec, uint64_t shard, std::byte* memory);
+  // memory: of memory_bytes(), and longer there than this.
+  DenseShard(const TableSpec& spec, uint64_t shard, ShardMemoryPiece memory);
   static uint64_t memory_bytes(const TableSpec& spec, uint64_t shard) {
     return versions_bytes(spec.shard_elements(shard) * sizeof(float));
   }
@@ -28,6 +29,11 @@ class DenseShard {
   std::span<const float> values() const {
     return {reinterpret_cast<const float*>(versions_.newest()), elements()};
   }
+  const ShardPlace& place() const { return place_; }
+  // Whether others find its versions there. They do not until they are shown.
+  bool is_shown() const { return !versions_.is_hidden(); }
+  void show() { versions_.show(); }
+  void hide() { versions_.hide(); }
   // How many pushes the optimizer has seen, and its state: as much as the values, each.
   uint64_t pushes() const { return pushes_; }
   const std::vector<std::vector<float>>& state() const { return state_; }
@@ -53,6 +59,7 @@ class DenseShard {
   float* begin_change(uint64_t first, uint64_t end);
   void apply(const Gradients& gradients, uint64_t first, uint64_t count);
 
+  const ShardPlace place_;
   Versions versions_;
   Steps steps_;
   uint64_t pushes_ = 0;

@@ -86,7 +86,7 @@ Status Calls::outcome(const Record& answer, const Call& call) const {
     return Status(StatusCode::InvalidArgument,
                   who_ + " has answered something else than was asked");
   }
-  return call.take ? call.take(answer.body) : Status();
+  return call.take ? call.take(answer) : Status();
 }
 
 // What it sent may be written over when its caller has seen how it ended.

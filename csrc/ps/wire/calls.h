@@ -23,8 +23,8 @@ class Calls {
   struct Call {
     RecordKind answer = RecordKind::Done;
     uint64_t answer_bytes = 0;  // of its body, at most
-    // What is done with the body of an answer of that kind; what is wrong with it.
-    std::function<Status(std::span<const std::byte>)> take{};
+    // What is done with an answer of that kind; what is wrong with it.
+    std::function<Status(const Record&)> take{};
     // How it has ended. PeerFailed: the server has ended; Aborted: it has not what was asked for,
     // or not now. sent: the body of what was sent, for as long as this runs.
     std::function<void(const Status&, std::span<const std::byte> sent)> ended{};

@@ -18,7 +18,14 @@ class PsWorld::Worker final : public Surroundings {
     fiber_.yield();
     return world_.is_over_ ? Status(StatusCode::Interrupted, "the world has ended") : Status();
   }
-  Result<BucketMap> newest_map() override { return world_.map_; }
+  Result<BucketMap> newest_map() override {
+    const int64_t now_ns = world_.clock_.now_ns();
+    if (world_.draw(16) == 0) {
+      store_again_ns_ = now_ns + static_cast<int64_t>(world_.draw(2 * kLeaseNs));
+    }
+    if (now_ns >= store_again_ns_) return world_.map_;
+    return Status(StatusCode::System, "the Store does not answer now");
+  }
   Result<std::shared_ptr<Connection>> reach(ServerId server, const Limit&) override {
     const auto known = reached_.find(server);
     if (known != reached_.end() && !known->second->failure().ok()) return known->second->failure();
@@ -26,11 +33,20 @@ class PsWorld::Worker final : public Surroundings {
     return call(server);
   }
 
+  // Its memory, as it is now or was when it has ended, for as long as there is no other way to it.
+  std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit&) override {
+    if (world_.draw(10) == 0) return nullptr;
+    auto reader = std::make_shared<ShardReader>(memories_.at(range.server)->at(range.place), range);
+    world_.reads_.push_back({memories_.at(range.server), reader, world_.draw(6) == 0});
+    return reader;
+  }
+
   // It was started again.
   void forget(ServerId server) { reached_.erase(server); }
   std::shared_ptr<Connection> call(ServerId server) {
     Wire& made = world_.connect(std::nullopt, server);
     world_.hosts_[server].server->add(made.link.far);
+    memories_[server] = world_.hosts_[server].memory;
     return reached_[server] = made.link.near;
   }
   Client& client() { return client_; }
@@ -39,6 +55,8 @@ class PsWorld::Worker final : public Surroundings {
  private:
   PsWorld& world_;
   std::map<ServerId, std::shared_ptr<Connection>> reached_;
+  std::map<ServerId, std::shared_ptr<HeapMemory>> memories_;
+  int64_t store_again_ns_ = 0;
   Client client_;
   Fiber fiber_;
 };
@@ -55,7 +73,7 @@ PsWorld::PsWorld(const Plan& plan, uint64_t seed)
 void PsWorld::start(ServerId server) {
   Host& host = hosts_[server];
   host = Host{};
-  host.memory = std::make_unique<HeapMemory>();
+  host.memory = std::make_shared<HeapMemory>();
   host.server = std::make_unique<Server>(server, plan_.replicas, map_, *host.memory, clock_);
   host.server->adopt(map_, clock_.now_ns());
   for (ServerId other = 0; other < hosts_.size(); ++other) {
@@ -78,6 +96,7 @@ void PsWorld::restart(ServerId server) {
 }
 
 void PsWorld::hand_over(ServerId server) {
+  is_undisturbed_ = false;
   if (!is_alive(server)) return;
   std::vector<uint32_t> buckets;
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
@@ -123,7 +142,7 @@ bool PsWorld::run(uint64_t most_steps) {
 
 void PsWorld::step() {
   ++steps_;
-  switch (draw(8)) {
+  switch (draw(10)) {
     case 0:
     case 1:
       return turn_server();
@@ -135,7 +154,10 @@ void PsWorld::step() {
       return;
     }
     case 4:
-      return clock_.advance(static_cast<int64_t>(draw(4'000'000)));
+      return clock_.advance(static_cast<int64_t>(draw(plan_.most_tick_ns)));
+    case 5:
+    case 6:
+      return turn_read();
     default:
       return turn_link();
   }
@@ -170,6 +192,19 @@ void PsWorld::turn_control() {
   host.wish.reset();
 }
 
+// One of a server whose process has ended may fail.
+void PsWorld::turn_read() {
+  if (reads_.empty()) return;
+  const size_t which = draw(reads_.size());
+  if (reads_[which].is_slow && draw(100) != 0) return;
+  ShardReader& reader = *reads_[which].reader;
+  for (uint64_t words = 1 + draw(8); words > 0 && !reader.outcome(); --words) reader.go_on();
+  if (!reader.outcome() && draw(50) == 0) reader.fail();
+  if (!reader.outcome()) return;
+  if (*reader.outcome()) ++reads_ended_;
+  reads_.erase(reads_.begin() + static_cast<ptrdiff_t>(which));
+}
+
 void PsWorld::turn_link() {
   Wire& one = *links_[draw(links_.size())];
   if (one.near_fails && draw(8) == 0) {
@@ -197,6 +232,7 @@ void PsWorld::lose(Wire& connection, bool near_is_lost, bool far_is_lost) {
 }
 
 void PsWorld::kill(ServerId server) {
+  is_undisturbed_ = false;
   for (const auto& one : links_) {
     if (one->from == server) lose(*one, true, false);
     if (one->to == server) lose(*one, false, true);
@@ -204,7 +240,10 @@ void PsWorld::kill(ServerId server) {
   hosts_[server].server = nullptr;
 }
 
-void PsWorld::stop(ServerId server) { hosts_[server].is_stopped = true; }
+void PsWorld::stop(ServerId server) {
+  is_undisturbed_ = false;
+  hosts_[server].is_stopped = true;
+}
 
 // Others call it again, as they do when they hear of it.
 void PsWorld::go_on(ServerId server) {
@@ -216,6 +255,7 @@ void PsWorld::go_on(ServerId server) {
 }
 
 void PsWorld::cut_link(ServerId one, ServerId other) {
+  is_undisturbed_ = false;
   for (const auto& link : links_) {
     const bool is_theirs =
         (link->from == one && link->to == other) || (link->from == other && link->to == one);
@@ -224,6 +264,7 @@ void PsWorld::cut_link(ServerId one, ServerId other) {
 }
 
 void PsWorld::cut_off(ServerId server) {
+  is_undisturbed_ = false;
   hosts_[server].is_cut_off = true;
   for (const auto& one : links_) {
     const bool is_its = one->from == server || one->to == server;

@@ -18,6 +18,7 @@
 #include "tests/sim/ps/fiber.h"
 #include "tests/sim/ps/sim_connection.h"
 #include "tests/unit/ps/heap_memory.h"
+#include "tests/unit/ps/shard_reader.h"
 
 namespace rdmacoll::ps {
 
@@ -36,6 +37,7 @@ class PsWorld {
     uint32_t servers = 3;
     uint32_t workers = 2;
     uint32_t replicas = 2;
+    uint64_t most_tick_ns = 4'000'000;  // the less, the more happens within a lease
   };
   PsWorld(const Plan& plan, uint64_t seed);
   ~PsWorld();
@@ -69,10 +71,14 @@ class PsWorld {
   uint64_t steps() const { return steps_; }
   // A number that no table has had.
   uint32_t new_table() { return ++tables_; }
+  // Whether no server or link was ever lost, and nothing handed over.
+  bool is_undisturbed() const { return is_undisturbed_; }
+  // How many reads of servers' memory have ended well.
+  uint64_t reads() const { return reads_ended_; }
 
  private:
   struct Host {
-    std::unique_ptr<HeapMemory> memory{};
+    std::shared_ptr<HeapMemory> memory{};
     std::unique_ptr<Server> server{};
     bool is_cut_off = false;
     bool is_stopped = false;
@@ -95,6 +101,7 @@ class PsWorld {
   void turn_server();
   void turn_control();
   void turn_link();
+  void turn_read();
 
   const Plan plan_;
   std::mt19937_64 random_;
@@ -103,8 +110,18 @@ class PsWorld {
   std::vector<Host> hosts_;
   std::vector<std::unique_ptr<Wire>> links_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  // Memory that is read stays there for as long, as that of a process that has ended does inside a
+  // host.
+  struct UnderWay {
+    std::shared_ptr<HeapMemory> memory;
+    std::shared_ptr<ShardReader> reader;
+    bool is_slow = false;
+  };
+  std::vector<UnderWay> reads_;
+  uint64_t reads_ended_ = 0;
   uint64_t steps_ = 0;
   uint32_t tables_ = 100;
+  bool is_undisturbed_ = true;
   bool is_over_ = false;  // who waits is interrupted
 };
 

@@ -1,4 +1,5 @@
-// HeapMemory: memory of shards from the heap. Floor: tests. Thread: one.
+// HeapMemory: memory of shards from the heap, each in an extent of its own. Floor: tests. Thread:
+// one.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +14,11 @@ namespace rdmacoll::ps {
 
 class HeapMemory final : public ShardMemory {
  public:
-  Result<std::byte*> take(uint32_t, uint64_t bytes) override {
+  Result<ShardMemoryPiece> take(uint32_t, uint64_t bytes) override {
     all_.push_back(std::make_unique<CacheLine[]>((bytes + kLineBytes - 1) / kLineBytes));
-    return all_.back()[0].bytes;
+    return ShardMemoryPiece{all_.back()[0].bytes, {static_cast<uint32_t>(all_.size()), 0}};
   }
+  const std::byte* at(const ShardPlace& place) const { return all_[place.extent - 1][0].bytes; }
 
  private:
   struct alignas(kLineBytes) CacheLine {

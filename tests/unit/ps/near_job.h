@@ -12,6 +12,7 @@
 #include "csrc/ps/server/server.h"
 #include "tests/unit/ps/heap_memory.h"
 #include "tests/unit/ps/near_connections.h"
+#include "tests/unit/ps/shard_reader.h"
 
 namespace rdmacoll::ps {
 
@@ -56,6 +57,21 @@ class NearJob final : public Surroundings {
     return Status(StatusCode::PeerFailed, "it has ended");
   }
 
+  // At once.
+  std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit&) override {
+    ++reads_;
+    ShardReader reader(memory_.at(range.place), range);
+    while (!reader.outcome()) reader.go_on();
+    return std::make_shared<const ShardReader>(reader);
+  }
+  uint64_t reads() const { return reads_; }
+  // Its backup is the primary of all that it has, from some time on.
+  void hand_over(uint32_t server) {
+    std::vector<uint32_t> all(kBuckets);
+    std::iota(all.begin(), all.end(), 0);
+    servers_[server]->hand_over(all);
+  }
+
   void kill(uint32_t server) {
     servers_[server] = nullptr;
     ours_[server]->fail();
@@ -94,6 +110,7 @@ class NearJob final : public Surroundings {
   const SteadyClock clock_;
   HeapMemory memory_;
   BucketMap map_;
+  uint64_t reads_ = 0;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::shared_ptr<NearConnection>> ours_;
   using Pair = std::pair<std::shared_ptr<NearConnection>, std::shared_ptr<NearConnection>>;

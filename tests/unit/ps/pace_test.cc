@@ -23,7 +23,7 @@ TableSpec spec_of(bool is_sync) {
 class Shard {
  public:
   explicit Shard(const TableSpec& spec)
-      : memory_(DenseShard::memory_bytes(spec, 0) / sizeof(Line)), shard_(spec, 0, data()) {}
+      : memory_(DenseShard::memory_bytes(spec, 0) / sizeof(Line)), shard_(spec, 0, {data()}) {}
   void push(uint32_t rank, uint32_t step, float value) {
     shard_.push_step({rank, step}, std::vector<float>(kPushed, value));
   }

@@ -1,75 +1,19 @@
 // Workers and servers that are processes (threads here), over every transport: what is pushed is
 // what is pulled, also where rings are full, and whoever leaves holds nobody up.
+#include "tests/unit/ps/rings.h"
+
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <barrier>
-#include <chrono>
-#include <memory>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "csrc/ps/client/client_host.h"
-#include "csrc/ps/server/server_host.h"
 #include "csrc/transport/shm/transport.h"
 #include "csrc/transport/tcp/transport.h"
-#include "tests/unit/remote/processes.h"
 
 namespace rdmacoll::ps {
 namespace {
-
-class OneServer final : public Directory {
- public:
-  explicit OneServer(std::string address) : address_(std::move(address)) {}
-  Result<BucketMap> map() override { return BucketMap::spread(1, 1); }
-  Result<Entry> server(ServerId) override { return Entry{address_, 0}; }
-
- private:
-  const std::string address_;
-};
-
-class Rings : public RemoteTest {
- protected:
-  std::atomic<int> left_{0};
-
-  // Rank 0 is the server until all others have done theirs.
-  void serve(RemoteProcess& p, int workers) {
-    auto made = ServerHost::make(p.remote(), p.address(0), 0, 1, BucketMap::spread(1, 1),
-                                 uint64_t{1} << 30);
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    ServerHost& host = *made.value();
-    std::thread hears([&] {
-      for (int i = 0; i < workers; ++i) {
-        const Status heard = host.hear(kSoonMs, {});
-        EXPECT_TRUE(heard.ok()) << heard.message();
-      }
-      while (left_ < workers) {
-        host.adopt(BucketMap::spread(1, 1), host.now_ns());
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      }
-      host.stop();
-    });
-    const Status served = host.serve({});
-    EXPECT_TRUE(served.ok()) << served.message();
-    hears.join();
-  }
-  std::unique_ptr<ClientHost> call(RemoteProcess& p) {
-    auto made = ClientHost::make(p.remote(), p.address(p.rank()), 1,
-                                 std::make_unique<OneServer>(p.address(0)), kSoonMs, {});
-    EXPECT_TRUE(made.ok()) << made.status().message();
-    return made.take();
-  }
-  void leave(std::unique_ptr<ClientHost> host) {
-    host.reset();
-    ++left_;
-  }
-  static void good(ClientHost& host, const BatchPtr& batch) {
-    const Status status = host.client().wait(batch, host.limit(kSoonMs, {}));
-    EXPECT_TRUE(status.ok()) << status.message();
-  }
-};
 
 TEST_P(Rings, AddUpWhatAllWorkersPush) {
   constexpr int kWorkers = 3;
@@ -121,6 +65,30 @@ TEST_P(Rings, HaveRoomForManyRows) {
     EXPECT_EQ(pulled, values);
     leave(std::move(host));
   });
+}
+
+// But over tcp, where a server's processor would have a part in it.
+TEST_P(Rings, PullWithoutTheServerOnceTheyKnowWhereItLies) {
+  constexpr uint64_t kElements = 6 * kShardElements + 11;
+  constexpr uint64_t kShards = 7;
+  constexpr int kPulls = 10;
+  run(2, [&](RemoteProcess& p) {
+    if (p.rank() == 0) return serve(p, 1);
+    auto host = call(p);
+    const Limit limit = host->limit(kSoonMs, {});
+    ASSERT_TRUE(host->client().create(1, {.name = "w", .elements = kElements}).ok());
+    std::vector<float> values(kElements);
+    std::iota(values.begin(), values.end(), 1.0f);
+    std::vector<float> pulled(kElements);
+    for (int round = 1; round <= kPulls; ++round) {
+      good(*host, host->client().push_range(1, 0, values, PushAs::Assigned, limit));
+      good(*host, host->client().pull_range(1, 0, pulled, limit));
+      ASSERT_EQ(pulled, values);
+      for (float& value : values) value += 1;
+    }
+    leave(std::move(host));
+  });
+  EXPECT_EQ(answered_, GetParam().name == std::string("tcp") ? kPulls * kShards : kShards);
 }
 
 OwnedTransports shm(const Clock& clock) {

@@ -1,0 +1,138 @@
+"""A worker of run.py, which writes what it measures: worker.py PART ROUNDS FILE."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import psutil
+import row_peers
+import torch
+import torch.distributed as dist
+
+from rdmacoll import ps
+
+ELEMENTS = 16 << 20  # 64 MB
+OPTIMIZERS = {"add": None, "SGD": ps.SGD(lr=0.1), "Adam": ps.Adam(lr=1e-3)}
+MOMENT_S = 0.001
+WARM_UP = 3
+Ways = dict[str, Callable[[], object]]
+Seconds = dict[str, list[float]]
+
+
+def in_turns(rounds: int, ways: Ways) -> Seconds:
+    """Who begins changes from round to round."""
+    seconds: Seconds = {name: [] for name in ways}
+    names = list(ways)
+    for number in range(WARM_UP + rounds):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            began = time.perf_counter()
+            ways[name]()
+            if number >= WARM_UP:
+                seconds[name].append(time.perf_counter() - began)
+    return seconds
+
+
+def memcpy() -> Callable[[], object]:
+    source, target = torch.ones(ELEMENTS), torch.zeros(ELEMENTS)
+    return lambda: target.copy_(source)
+
+
+def dense(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
+    gradient, out = torch.full((ELEMENTS,), 1e-3), torch.empty(ELEMENTS)
+    copy = memcpy()
+    cases = {}
+    for name, optimizer in OPTIMIZERS.items():
+        kv.init(name, torch.zeros(ELEMENTS), optimizer)
+
+        def push(name: str = name) -> None:
+            kv.wait(kv.push(name, gradient))
+
+        cases[f"push, {name}"] = in_turns(rounds, {"servers": push, "memcpy": copy})
+    pull = lambda: kv.pull("add", out)  # noqa: E731
+    seconds = in_turns(rounds, {"servers": pull, "memcpy": copy, "again": copy})
+    again = seconds.pop("again")
+    return {**cases, "pull": seconds, "memcpy": {"memcpy": seconds["memcpy"], "again": again}}
+
+
+def pushes(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
+    gradient = torch.full((ELEMENTS,), 1e-3)
+    kv.init("SGD", torch.zeros(ELEMENTS), ps.SGD(lr=0.1))
+    push = lambda: kv.wait(kv.push("SGD", gradient))  # noqa: E731
+    return {"push, SGD": in_turns(rounds, {"servers": push, "memcpy": memcpy()})}
+
+
+def rows(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
+    table = row_peers.table()
+    kv.init_rows("rows", dim=row_peers.DIM, rows=row_peers.ROWS)
+    kv.wait(kv.row_push("rows", torch.arange(row_peers.ROWS), table))
+    cases = {}
+    with row_peers.peers() as calls:
+        for count in (32, 512, 8192):
+            ids = torch.randperm(row_peers.ROWS)[:count]
+            out = torch.empty(count, row_peers.DIM)
+            ways: Ways = {"servers": partial(kv.row_pull, "rows", ids, out)}
+            for name, call in calls.items():
+                ways[name] = partial(call, ids)
+                if not torch.equal(call(ids), kv.row_pull("rows", ids)):
+                    raise SystemExit(f"{name} has other rows than the servers")
+            cases[f"{count} rows"] = in_turns(rounds, ways)
+    return cases
+
+
+def pid_of_server(number: int) -> int:
+    for process in psutil.Process(os.getppid()).children():
+        if process.environ().get("RDMACOLL_SERVER") == str(number):
+            return process.pid
+    raise LookupError(f"there is no server {number}")
+
+
+def failover(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
+    """How long the longest push and pull took in which a server was killed."""
+    del rounds  # a server is killed once
+    size = 1 << 20
+    kv.init("w", torch.zeros(size), ps.SGD(lr=1.0))
+    gradient, longest = torch.ones(size), 0.0
+    until = time.perf_counter() + 2
+    is_killed = False
+    while time.perf_counter() < until:
+        began = time.perf_counter()
+        kv.wait(kv.push("w", gradient))
+        kv.pull("w")
+        longest = max(longest, time.perf_counter() - began)
+        if not is_killed and time.perf_counter() > until - 1:
+            is_killed = True
+            longest = 0.0
+            os.kill(pid_of_server(1), signal.SIGKILL)
+        time.sleep(MOMENT_S)
+    return {"first answer": {"servers": [longest]}}
+
+
+MEASURES = {
+    "dense": dense,
+    "rows": rows,
+    "replicas": pushes,
+    "alone": pushes,
+    "failover": failover,
+}
+
+
+def main() -> None:
+    part, rounds, json_at = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+    torch.set_num_threads(1)
+    gc.disable()  # its pauses would be some system's
+    dist.init_process_group("rdma")
+    json_at.write_text(json.dumps(MEASURES[part](ps.KV(), rounds)))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

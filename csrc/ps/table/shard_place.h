@@ -1,0 +1,30 @@
+// ShardPlace: where a shard lies in the memory of its server, for who reads it there. It may come
+// from outside. Floor: ps/table. Thread: values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace rdmacoll::ps {
+
+// Offsets in an extent fit into 32 bits.
+inline constexpr uint64_t kExtentBytes = 64u << 20;
+
+struct ShardPlace {
+  uint32_t extent = 0;  // of the server's; 0: nobody can read it there
+  uint32_t offset = 0;  // in that, in bytes
+};
+
+// Under which name a server exposes an extent.
+inline std::string extent_name(uint32_t server, uint32_t extent) {
+  return "rdmacoll.ps.shards." + std::to_string(server) + "." + std::to_string(extent);
+}
+
+// Memory for a shard: zeroed.
+struct ShardMemoryPiece {
+  std::byte* data = nullptr;
+  ShardPlace place{};
+};
+
+}  // namespace rdmacoll::ps

@@ -1,0 +1,131 @@
+"""The bugs that are planted into the parameter server: mutants.py has them found."""
+
+from __future__ import annotations
+
+from mutant import Mutant
+
+PULLS = "csrc/ps/server/pulls.cc"
+PUSHES = "csrc/ps/server/pushes.cc"
+INSTALLS = "csrc/ps/server/installs.cc"
+SERVER = "csrc/ps/server/server.cc"
+CALLS = "csrc/ps/wire/calls.cc"
+CLIENT = "csrc/ps/client/client.cc"
+DIRECT = "csrc/ps/client/direct.cc"
+SHARD = "csrc/ps/table/dense_shard.cc"
+
+SERVERS = (
+    Mutant(
+        "a push is acknowledged before the backup has it",
+        PUSHES,
+        "if (waiting.handed.empty()) {",
+        "if (true) {",
+    ),
+    Mutant(
+        "a push that is sent again is applied again",
+        PUSHES,
+        "if (turn == Applied::Turn::Next) {",
+        "if (turn != Applied::Turn::TooSoon) {",
+    ),
+    Mutant(
+        "a push is done although its backup is lost and the map does not know",
+        PUSHES,
+        "if (place.epoch != part.epoch && !names_it) continue;",
+        "if (!names_it) continue;",
+    ),
+    Mutant(
+        "a push is done although the map names a backup that lacks it",
+        PUSHES,
+        "if (place.epoch != part.epoch && !names_it) continue;",
+        "if (place.epoch != part.epoch) continue;",
+    ),
+    Mutant(
+        "a server that is being told of a bucket is not handed what is pushed to it",
+        PUSHES,
+        "const ServerId backup = known != kNoServer ? known : installs_.joining(bucket);",
+        "const ServerId backup = known;",
+    ),
+    Mutant(
+        "pushes to a bucket go on while a server is told what is in it",
+        PUSHES,
+        "if (must_wait) return false;",
+        "static_cast<void>(must_wait);",
+    ),
+    Mutant(
+        "a new primary does not wait for the lease of the one before it",
+        SERVER,
+        "if (is_new) state_.serves_from_ns[bucket] = was_handed_over ? now_ns : now_ns + kLeaseNs;",
+        "if (is_new) state_.serves_from_ns[bucket] = now_ns;",
+    ),
+    Mutant(
+        "a server believes its map for ever",
+        SERVER,
+        "state_.leased_until_ns = std::max(state_.leased_until_ns, known_ns + kLeaseNs);",
+        "state_.leased_until_ns = INT64_MAX + 0 * known_ns;",
+    ),
+    Mutant(
+        "a bucket's next backup is named before it has all of it",
+        INSTALLS,
+        "const bool is_ready = joining != nullptr && joining->is_told && joining->open == 0 &&",
+        "const bool is_ready = joining != nullptr &&",
+    ),
+    Mutant(
+        "a bucket's next backup is not told which pushes are applied",
+        INSTALLS,
+        "applied[pushes.worker] = pushes.last;",
+        "applied[pushes.worker] = 0;",
+    ),
+    Mutant(
+        "what was asked of a server that is lost is written over",
+        CALLS,
+        "connection_->keep(open_.begin()->second.record);",
+        "connection_->keep(UINT64_MAX);",
+    ),
+    Mutant(
+        "what a server has not now is taken for done",
+        CLIENT,
+        "if (!is_lost) return errand.batch->end_call(how);",
+        "if (how.code() != StatusCode::PeerFailed) return errand.batch->end_call(Status());",
+    ),
+    Mutant(
+        "a worker's step counts again when the worker is started again",
+        SHARD,
+        "if (!pace_->note(step)) return;",
+        "pace_->note(step);",
+    ),
+    Mutant(
+        "a pull waits for no other worker",
+        PULLS,
+        "if (head.step > 0 && shard->pace()->slowest() < head.step) return false;",
+        "",
+    ),
+    Mutant(
+        "a bucket's next backup is not told of steps that are not whole",
+        INSTALLS,
+        "if (shard->pace() != nullptr) add_pace(telling, epoch, table.id(), number, *shard);",
+        "",
+    ),
+    Mutant(
+        "a worker reads of a server that may have been replaced long before",
+        DIRECT,
+        "if (map_age_ns > kLeaseNs / 2 && !look_for_map()) return false;",
+        "if (map_age_ns < 0) return false;",
+    ),
+    Mutant(
+        "a worker reads although it cannot learn whether the server was replaced",
+        DIRECT,
+        "if (map_age_ns > kLeaseNs / 2 && !look_for_map()) return false;",
+        "if (map_age_ns > kLeaseNs / 2) look_for_map();",
+    ),
+    Mutant(
+        "a worker reads although what it has pushed is not acknowledged",
+        DIRECT,
+        "if (head.step > 0 || open_pushes_[bucket] > 0 || !redo_.empty()) return false;",
+        "if (head.step > 0 || !redo_.empty()) return false;",
+    ),
+    Mutant(
+        "a server that hands a bucket over still shows what is in it",
+        SERVER,
+        "if (state_.hands_over[bucket_of_shard(id, number)]) shard.hide();",
+        "",
+    ),
+)
