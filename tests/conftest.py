@@ -13,7 +13,7 @@ import pytest
 from parts import Part, part
 
 # Of how many parts of a folder one runs a day.
-ROTATED = {"bench": 3, "hosts": 3, "programs": 3, "ps": 2, "torture": 3}
+ROTATED = {"bench": 3, "hosts": 3, "programs": 3, "ps": 2, "torch": 2, "torture": 3}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

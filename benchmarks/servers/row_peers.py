@@ -1,16 +1,20 @@
-"""What pulls of rows are compared with: torch.rpc and gRPC, each with a process that has the same
-table and answers with its rows.
+"""What pulls of rows are compared with: torch.rpc and gRPC. Each has a process that has the same
+table, and one that asks it. They are stopped while it is not their turn: TensorPipe's threads never
+sleep, and there may be no more than two cores.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 
 import grpc
+import psutil
 import torch
 from torch.distributed import rpc
 
@@ -19,13 +23,27 @@ from rdmacoll.bench.frame.grpc_ends import Server, channels, message
 
 DIM = 64  # 256 bytes
 ROWS = 100_000
-NAMES = ["worker", "server"]
+NAMES = ["asks", "answers"]
 SERVICE = "rdmacoll.Rows"
+CALLS = 5  # in a turn, of which the median counts
+
+Ask = Callable[[torch.Tensor], torch.Tensor]
 
 
 def table() -> torch.Tensor:
     return torch.arange(ROWS * DIM, dtype=torch.float32).reshape(ROWS, DIM)
 
+
+def seconds_of(ask: Ask, ids: torch.Tensor) -> float:
+    times = []
+    for _ in range(CALLS):
+        began = time.perf_counter()
+        ask(ids)
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+# --- torch.rpc ------------------------------------------------------------------------------------
 
 _table: torch.Tensor
 
@@ -35,40 +53,114 @@ def _rows(ids: torch.Tensor) -> torch.Tensor:
     return _table[ids]
 
 
+@contextmanager
+def _asks_by_rpc(folder: str, other: Connection) -> Iterator[Ask]:
+    tensorpipe.start(NAMES, 0, folder)
+    yield lambda ids: rpc.rpc_sync(NAMES[1], _rows, args=(ids,))
+    rpc.shutdown()
+
+
+def _answers_by_rpc(folder: str, other: Connection) -> None:
+    tensorpipe.start(NAMES, 1, folder)
+    rpc.shutdown()  # once the other does
+
+
+# --- gRPC -----------------------------------------------------------------------------------------
+
+
 def _answer(request: bytes, context: grpc.ServicerContext) -> bytes:
     return message(_table[torch.frombuffer(request, dtype=torch.int64)])
 
 
-def _serve(folder: str, ours: Connection) -> None:
-    global _table
-    _table = table()
-    torch.set_num_threads(1)
+@contextmanager
+def _asks_by_grpc(folder: str, other: Connection) -> Iterator[Ask]:
+    _, unix = channels(other.recv())
+    call = unix.unary_unary(f"/{SERVICE}/Rows")
+    yield lambda ids: torch.frombuffer(call(message(ids)), dtype=torch.float32).view(-1, DIM)
+    unix.close()
+    other.send("closed")
+
+
+def _answers_by_grpc(folder: str, other: Connection) -> None:
     server = Server(SERVICE, {"Rows": grpc.unary_unary_rpc_method_handler(_answer)}, threads=1)
-    ours.send(server.addresses)
-    tensorpipe.start(NAMES, 1, folder)
-    rpc.shutdown()  # once the other does
+    other.send(server.addresses)
+    other.recv()
     server.close()
 
 
-@contextmanager
-def peers() -> Iterator[dict[str, Callable[[torch.Tensor], torch.Tensor]]]:
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory(prefix="rdmacoll-bench-") as folder:
+WAYS = {
+    "torch.rpc": (_asks_by_rpc, _answers_by_rpc),
+    "gRPC": (_asks_by_grpc, _answers_by_grpc),
+}
+
+# --- their processes ------------------------------------------------------------------------------
+
+
+def _run_server(way: str, folder: str, other: Connection) -> None:
+    global _table
+    _table = table()
+    torch.set_num_threads(1)
+    WAYS[way][1](folder, other)
+
+
+def _run_asker(way: str, folder: str, other: Connection, turns: Connection) -> None:
+    """Of each ids it is told, says the rows, or how long it takes to have them."""
+    torch.set_num_threads(1)
+    with WAYS[way][0](folder, other) as ask:
+        turns.send("ready")
+        while (told := turns.recv()) is not None:
+            is_timed, ids = told
+            turns.send(seconds_of(ask, ids) if is_timed else ask(ids))
+
+
+class Peer:
+    def __init__(self, way: str, folder: str) -> None:
+        context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(folder, theirs))
-        process.start()
-        _, unix = channels(ours.recv())
-        ask = unix.unary_unary(f"/{SERVICE}/Rows")
-        tensorpipe.start(NAMES, 0, folder)
+        self._turns, turns = context.Pipe()
+        self._processes = [
+            context.Process(target=_run_server, args=(way, folder, ours)),
+            context.Process(target=_run_asker, args=(way, folder, theirs, turns)),
+        ]
+        for process in self._processes:
+            process.start()
+        self._turns.recv()
+        self._seen = [psutil.Process(process.pid) for process in self._processes]
+        self._let_go_on(False)
 
-        def by_grpc(ids: torch.Tensor) -> torch.Tensor:
-            answer = ask(message(ids))
-            return torch.frombuffer(answer, dtype=torch.float32).view(-1, DIM)
+    def rows(self, ids: torch.Tensor) -> torch.Tensor:
+        said = self._take_turn(False, ids)
+        assert isinstance(said, torch.Tensor)
+        return said
 
-        yield {
-            "torch.rpc": lambda ids: rpc.rpc_sync(NAMES[1], _rows, args=(ids,)),
-            "gRPC": by_grpc,
-        }
-        rpc.shutdown()
-        unix.close()
-        process.join()
+    def seconds(self, ids: torch.Tensor) -> float:
+        said = self._take_turn(True, ids)
+        assert isinstance(said, float)
+        return said
+
+    def close(self) -> None:
+        self._let_go_on(True)
+        self._turns.send(None)
+        for process in self._processes:
+            process.join()
+
+    def _take_turn(self, is_timed: bool, ids: torch.Tensor) -> object:
+        self._let_go_on(True)
+        self._turns.send((is_timed, ids))
+        said = self._turns.recv()
+        self._let_go_on(False)
+        return said
+
+    def _let_go_on(self, goes_on: bool) -> None:
+        for process in self._seen:
+            process.resume() if goes_on else process.suspend()
+
+
+@contextmanager
+def peers() -> Iterator[dict[str, Peer]]:
+    with tempfile.TemporaryDirectory(prefix="rdmacoll-bench-") as folder, ExitStack() as stack:
+        found = {}
+        for way in WAYS:
+            found[way] = Peer(way, folder)
+            stack.callback(found[way].close)
+        yield found

@@ -23,7 +23,7 @@ ELEMENTS = 16 << 20  # 64 MB
 OPTIMIZERS = {"add": None, "SGD": ps.SGD(lr=0.1), "Adam": ps.Adam(lr=1e-3)}
 MOMENT_S = 0.001
 WARM_UP = 3
-Ways = dict[str, Callable[[], object]]
+Ways = dict[str, Callable[[], float]]
 Seconds = dict[str, list[float]]
 
 
@@ -34,16 +34,28 @@ def in_turns(rounds: int, ways: Ways) -> Seconds:
     for number in range(WARM_UP + rounds):
         first = number % len(names)
         for name in names[first:] + names[:first]:
-            began = time.perf_counter()
-            ways[name]()
+            took = ways[name]()
             if number >= WARM_UP:
-                seconds[name].append(time.perf_counter() - began)
+                seconds[name].append(took)
     return seconds
 
 
-def memcpy() -> Callable[[], object]:
+def timed(call: Callable[[], object]) -> Callable[[], float]:
+    def timed_call() -> float:
+        began = time.perf_counter()
+        call()
+        return time.perf_counter() - began
+
+    return timed_call
+
+
+def memcpy() -> Callable[[], float]:
     source, target = torch.ones(ELEMENTS), torch.zeros(ELEMENTS)
-    return lambda: target.copy_(source)
+    return timed(lambda: target.copy_(source))
+
+
+def push_whole(kv: ps.KV, name: str, gradient: torch.Tensor) -> None:
+    kv.wait(kv.push(name, gradient))
 
 
 def dense(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
@@ -52,12 +64,9 @@ def dense(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
     cases = {}
     for name, optimizer in OPTIMIZERS.items():
         kv.init(name, torch.zeros(ELEMENTS), optimizer)
-
-        def push(name: str = name) -> None:
-            kv.wait(kv.push(name, gradient))
-
+        push = timed(partial(push_whole, kv, name, gradient))
         cases[f"push, {name}"] = in_turns(rounds, {"servers": push, "memcpy": copy})
-    pull = lambda: kv.pull("add", out)  # noqa: E731
+    pull = timed(partial(kv.pull, "add", out))
     seconds = in_turns(rounds, {"servers": pull, "memcpy": copy, "again": copy})
     again = seconds.pop("again")
     return {**cases, "pull": seconds, "memcpy": {"memcpy": seconds["memcpy"], "again": again}}
@@ -66,7 +75,7 @@ def dense(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
 def pushes(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
     gradient = torch.full((ELEMENTS,), 1e-3)
     kv.init("SGD", torch.zeros(ELEMENTS), ps.SGD(lr=0.1))
-    push = lambda: kv.wait(kv.push("SGD", gradient))  # noqa: E731
+    push = timed(partial(push_whole, kv, "SGD", gradient))
     return {"push, SGD": in_turns(rounds, {"servers": push, "memcpy": memcpy()})}
 
 
@@ -75,14 +84,15 @@ def rows(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
     kv.init_rows("rows", dim=row_peers.DIM, rows=row_peers.ROWS)
     kv.wait(kv.row_push("rows", torch.arange(row_peers.ROWS), table))
     cases = {}
-    with row_peers.peers() as calls:
+    with row_peers.peers() as found:
         for count in (32, 512, 8192):
             ids = torch.randperm(row_peers.ROWS)[:count]
             out = torch.empty(count, row_peers.DIM)
-            ways: Ways = {"servers": partial(kv.row_pull, "rows", ids, out)}
-            for name, call in calls.items():
-                ways[name] = partial(call, ids)
-                if not torch.equal(call(ids), kv.row_pull("rows", ids)):
+            pull = partial(kv.row_pull, "rows", out=out)
+            ways: Ways = {"servers": partial(row_peers.seconds_of, pull, ids)}
+            for name, peer in found.items():
+                ways[name] = partial(peer.seconds, ids)
+                if not torch.equal(peer.rows(ids), kv.row_pull("rows", ids)):
                     raise SystemExit(f"{name} has other rows than the servers")
             cases[f"{count} rows"] = in_turns(rounds, ways)
     return cases

@@ -21,9 +21,11 @@ Status PythonInterrupt::check() {
   // Python runs handlers in the main thread only, and while it finalizes, no other may ask for the
   // GIL.
   if (gettid() != getpid() || !Py_IsInitialized()) return Status();
-  const pybind11::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() == 0) return Status();
-  raised_ = std::make_exception_ptr(pybind11::error_already_set());
+  if (raised_ == nullptr) {
+    const pybind11::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() == 0) return Status();
+    raised_ = std::make_exception_ptr(pybind11::error_already_set());
+  }
   return Status(StatusCode::Interrupted, "a signal handler raised an exception");
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <exception>
-#include <type_traits>
 
 #include "csrc/base/status.h"
 
@@ -26,8 +25,10 @@ class WithoutGil {
 // Runs Python's signal handlers during a wait and carries out what they raise.
 class PythonInterrupt {
  public:
-  // For Communicator::wait. Interrupted if a handler raised.
+  // For Communicator::wait. Interrupted if a handler raised, then or before: what waits in between
+  // for something that it can do without may have passed over it.
   Status check();
+  bool has_raised() const { return raised_ != nullptr; }
   [[noreturn]] void rethrow() const { std::rethrow_exception(raised_); }
 
  private:
@@ -43,13 +44,7 @@ auto without_gil(Call call) {
     const WithoutGil without;
     return call([&interrupt] { return interrupt.check(); });
   }();
-  const Status* status;
-  if constexpr (std::is_same_v<decltype(result), Status>) {
-    status = &result;
-  } else {
-    status = &result.status();
-  }
-  if (status->code() == StatusCode::Interrupted) interrupt.rethrow();
+  if (interrupt.has_raised()) interrupt.rethrow();
   return result;
 }
 

@@ -137,7 +137,7 @@ Result<std::shared_ptr<Connection>> ClientHost::reach(ServerId server, const Lim
 
 // --- reads ---------------------------------------------------------------------------------------
 
-// Opened when it is first read; one that cannot be is not tried again.
+// Opened when it is first read. One that cannot be is not tried again, but if time was short.
 OpenedPtr ClientHost::extent_of(const ShardRange& range, const Limit& limit) {
   std::string address;
   {
@@ -150,6 +150,7 @@ OpenedPtr ClientHost::extent_of(const ShardRange& range, const Limit& limit) {
   const std::string who = "server " + std::to_string(range.server);
   auto opened = remote_.open(address, who, extent_name(range.server, range.place.extent),
                              std::min(kCallMs, limit.deadline.left_ms(clock_)), limit.interrupt);
+  if (opened.status().code() == StatusCode::Timeout) return nullptr;
   OpenedPtr extent = opened.ok() ? opened.take() : nullptr;
   if (extent != nullptr && !extent->is_read_alone()) remote_.close(std::exchange(extent, nullptr));
   const std::lock_guard lock(mutex_);

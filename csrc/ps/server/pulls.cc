@@ -1,6 +1,8 @@
 // Pulls. Floor: ps/server. Thread: the server's.
 #include "csrc/ps/server/pulls.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "csrc/ps/server/answers.h"
@@ -71,28 +73,56 @@ Status Pulls::steps(Connection& connection, const RecordHead& head) {
   return Status();
 }
 
+// The rows lie anywhere, each behind several looks of which one needs the other. So a few of them
+// are looked for side by side.
+bool Pulls::write_rows(ServerTable& table, std::span<const std::byte> ids, std::byte* to) {
+  struct Look {
+    uint64_t id = 0;
+    uint32_t bucket = 0;
+    RowShard* shard = nullptr;
+    uint64_t place = 0;
+  };
+  std::array<Look, 16> looks;
+  const uint64_t row_bytes = table.spec().dim * sizeof(float);
+  const int64_t now_ns = state_.clock.now_ns();
+  while (!ids.empty()) {
+    const size_t count = std::min(looks.size(), ids.size() / sizeof(uint64_t));
+    const std::span some(looks.data(), count);
+    for (Look& look : some) {
+      std::memcpy(&look.id, ids.data(), sizeof(look.id));
+      ids = ids.subspan(sizeof(look.id));
+      look.bucket = bucket_of_row(table.id(), look.id);
+      if (!state_.serves(look.bucket, now_ns)) return false;
+      look.shard = &table.rows(look.bucket);
+      __builtin_prefetch(look.shard);
+    }
+    for (const Look& look : some) look.shard->prefetch_place(look.id);
+    for (Look& look : some) {
+      look.place = look.shard->place_of(look.id);
+      look.shard->prefetch_values(look.place);
+    }
+    for (const Look& look : some) {
+      std::memcpy(to, look.shard->values(look.place).data(), row_bytes);
+      state_.add_load(look.bucket, row_bytes);
+      to += row_bytes;
+    }
+  }
+  return true;
+}
+
 Status Pulls::rows(Connection& connection, const Record& record) {
   auto found = state_.table_of(record.head.table, TableKind::Rows);
   if (!found.ok()) return found.status();
-  ServerTable& table = *found.value();
-  const uint64_t row_bytes = table.spec().dim * sizeof(float);
+  const uint64_t row_bytes = found.value()->spec().dim * sizeof(float);
   const uint32_t count = record.head.count;
   if (record.body.size() != count * sizeof(uint64_t) || count * row_bytes > kMostBodyBytes) {
     return makes_no_sense(kRequest);
   }
-  std::byte* to = connection.room(count * row_bytes);
+  std::byte* const to = connection.room(count * row_bytes);
   if (to == nullptr) return Status();
-  const int64_t now_ns = state_.clock.now_ns();
-  for (uint32_t i = 0; i < count; ++i, to += row_bytes) {
-    uint64_t id = 0;
-    std::memcpy(&id, record.body.data() + i * sizeof(id), sizeof(id));
-    const uint32_t bucket = bucket_of_row(record.head.table, id);
-    if (!state_.serves(bucket, now_ns)) {
-      say_elsewhere(connection, record.head.number);
-      return Status();
-    }
-    std::memcpy(to, table.rows(bucket).row(id).data(), row_bytes);
-    state_.add_load(bucket, row_bytes);
+  if (!write_rows(*found.value(), record.body, to)) {
+    say_elsewhere(connection, record.head.number);
+    return Status();
   }
   say_values(connection, record.head.number, count * row_bytes);
   ++count_;

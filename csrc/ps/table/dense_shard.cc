@@ -14,6 +14,7 @@ DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, ShardMemoryPiece m
       steps_(spec),
       state_(states_per_element(steps_.optimizer()),
              std::vector<float>(elements(), initial_state(steps_.optimizer()))),
+      stores_(spec.elements * sizeof(float) >= kStreamBytes ? Stores::Streamed : Stores::Cached),
       is_sync_(spec.pace && spec.pace->is_sync),
       paced_elements_(spec.pace ? spec.paced_elements(shard) : 0) {
   if (spec.pace) pace_.emplace(spec.pace->workers);
@@ -59,7 +60,7 @@ void DenseShard::apply(const Gradients& gradients, uint64_t first, uint64_t coun
   float* const next = begin_change(first, first + count);
   std::array<float*, 2> state{};
   for (size_t i = 0; i < state_.size(); ++i) state[i] = state_[i].data() + first;
-  optimize(steps_.of(++pushes_), gradients, now, next, state.data(), count);
+  optimize(steps_.of(++pushes_), gradients, now, next, state.data(), count, stores_);
   versions_.complete();
 }
 

@@ -64,6 +64,7 @@ class DenseShard {
   Steps steps_;
   uint64_t pushes_ = 0;
   std::vector<std::vector<float>> state_;
+  const Stores stores_;  // of new versions
   const bool is_sync_;
   const uint64_t paced_elements_;
   std::optional<PaceSteps> pace_{};

@@ -13,6 +13,10 @@ namespace rdmacoll::ps {
 class RowIndex {
  public:
   uint64_t size() const { return size_; }
+  // Has the processor fetch what a look for the id touches first.
+  void prefetch(uint64_t id) const {
+    if (!places_.empty()) __builtin_prefetch(&places_[first_of(id)]);
+  }
   // The id's number, and whether it is new.
   std::pair<uint64_t, bool> find_or_add(uint64_t id) {
     if (2 * (size_ + 1) > places_.size()) grow();
@@ -29,12 +33,14 @@ class RowIndex {
   };
   // That of the id, or the free one where it belongs.
   Place& find(uint64_t id) {
-    const uint64_t mask = places_.size() - 1;  // there are a power of two
-    // Of the ids that come here, those of one bucket, the lower bits are no longer random.
-    uint64_t at = (mixed(id) >> 20) & mask;
+    const uint64_t mask = places_.size() - 1;
+    uint64_t at = first_of(id);
     while (places_[at].number != 0 && places_[at].id != id) at = (at + 1) & mask;
     return places_[at];
   }
+  // There is a power of two of places. Of the ids that come here, those of one bucket, the lower
+  // bits are no longer random.
+  uint64_t first_of(uint64_t id) const { return (mixed(id) >> 20) & (places_.size() - 1); }
   void grow() {
     std::vector<Place> before = std::exchange(places_, {});
     places_.resize(before.empty() ? 16 : 2 * before.size());

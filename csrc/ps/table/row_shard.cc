@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "csrc/base/limits.h"
 #include "csrc/ps/table/initial_values.h"
 #include "csrc/ps/table/saved.h"
 
@@ -12,14 +13,20 @@ namespace rdmacoll::ps {
 RowShard::RowShard(const TableSpec& spec, Steps& steps)
     : spec_(spec), steps_(steps), stride_(row_floats(spec)) {}
 
-uint64_t RowShard::slot(uint64_t id) {
-  const auto [slot, is_new] = index_.find_or_add(id);
-  if (!is_new) return slot;
+uint64_t RowShard::place_of(uint64_t id) {
+  const auto [place, is_new] = index_.find_or_add(id);
+  if (!is_new) return place;
   floats_.resize(floats_.size() + stride_, initial_state(steps_.optimizer()));
   pushes_.push_back(0);
   ids_.push_back(id);
-  make_row(spec_.initial, id, {at(slot), spec_.dim});
-  return slot;
+  make_row(spec_.initial, id, {at(place), spec_.dim});
+  return place;
+}
+
+void RowShard::prefetch_values(uint64_t place) const {
+  const float* const begin = floats_.data() + place * stride_;
+  constexpr uint64_t kLineFloats = kLineBytes / sizeof(float);
+  for (uint64_t i = 0; i < spec_.dim; i += kLineFloats) __builtin_prefetch(begin + i);
 }
 
 RowShard::Saved RowShard::save(uint64_t place) const {
@@ -27,13 +34,13 @@ RowShard::Saved RowShard::save(uint64_t place) const {
 }
 
 void RowShard::load(const Saved& saved) {
-  const uint64_t place = slot(saved.id);
+  const uint64_t place = place_of(saved.id);
   std::ranges::copy(saved.floats, at(place));
   pushes_[place] = static_cast<uint32_t>(saved.pushes);
 }
 
 void RowShard::push(PushAs as, uint64_t id, const float* values) {
-  const uint64_t place = slot(id);
+  const uint64_t place = place_of(id);
   float* const row = at(place);
   float* const state = row + spec_.dim;
   if (as == PushAs::Assigned) {

@@ -19,8 +19,13 @@ class RowShard {
   RowShard(const TableSpec& spec, Steps& steps);
 
   uint64_t rows() const { return index_.size(); }
-  // The row's values, until another one is made.
-  std::span<const float> row(uint64_t id) { return {at(slot(id)), spec_.dim}; }
+  // Where the row is, which stays so. It is made if it is not there.
+  uint64_t place_of(uint64_t id);
+  // The values of a row at its place, until another one is made.
+  std::span<const float> values(uint64_t place) { return {at(place), spec_.dim}; }
+  // Each has the processor fetch what is touched by place_of(), and by values().
+  void prefetch_place(uint64_t id) const { index_.prefetch(id); }
+  void prefetch_values(uint64_t place) const;
   // Of a row, all that is kept: values, then state.
   uint64_t stride() const { return stride_; }
   struct Saved {
@@ -30,7 +35,7 @@ class RowShard {
   };
   // place: below rows().
   Saved save(uint64_t place) const;
-  Saved find(uint64_t id) { return save(slot(id)); }
+  Saved find(uint64_t id) { return save(place_of(id)); }
   std::span<const uint64_t> ids() const { return ids_; }
   // As another server had it.
   void load(const Saved& saved);
@@ -38,15 +43,14 @@ class RowShard {
   void push(PushAs as, uint64_t id, const float* values);
 
  private:
-  uint64_t slot(uint64_t id);
-  float* at(uint64_t slot) { return floats_.data() + slot * stride_; }
+  float* at(uint64_t place) { return floats_.data() + place * stride_; }
 
   const TableSpec& spec_;
   Steps& steps_;
   const uint64_t stride_;  // floats of a row: values, the state of its elements, its own state
   RowIndex index_;
   std::vector<float> floats_;
-  std::vector<uint32_t> pushes_;  // by slot
+  std::vector<uint32_t> pushes_;  // by place
   std::vector<uint64_t> ids_;     // likewise
 };
 
