@@ -21,11 +21,11 @@ constexpr uint64_t kMemoryBytes = 64 * 1024;  // of all shards
 
 class Memory final : public ShardMemory {
  public:
-  Result<std::byte*> take(uint32_t, uint64_t bytes) override {
+  Result<ShardMemoryPiece> take(uint32_t, uint64_t bytes) override {
     if (bytes > kMemoryBytes - taken_) return Status(StatusCode::System, "there is no room");
-    std::byte* const data = all_[0].bytes + taken_;
+    const ShardMemoryPiece piece{all_[0].bytes + taken_, {1, static_cast<uint32_t>(taken_)}};
     taken_ += padded(bytes);
-    return data;
+    return piece;
   }
 
  private:
