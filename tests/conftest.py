@@ -28,6 +28,13 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_report_header() -> str | None:
+    if "RDMACOLL_DAY" not in os.environ:
+        return None
+    parts = ", ".join(f"{folder} {todays(folder)}" for folder in ROTATED)
+    return f"RDMACOLL_DAY={os.environ['RDMACOLL_DAY']}: of these folders a part alone: {parts}"
+
+
 @pytest.hookimpl(trylast=True)  # once other options have chosen what there is a part of
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     leave_out_nightly(config, items)
@@ -49,13 +56,17 @@ def leave_out_nightly(config: pytest.Config, items: list[pytest.Item]) -> None:
 def leave_out_other_days(config: pytest.Config, items: list[pytest.Item]) -> None:
     if "RDMACOLL_DAY" not in os.environ:
         return
-    day = int(os.environ["RDMACOLL_DAY"])
     others = set()
-    for folder, count in ROTATED.items():
+    for folder in ROTATED:
         of_folder = [item for item in items if item.path.parent.name == folder]
-        others |= set(of_folder) - set(Part(day % count, count).of(of_folder))
+        others |= set(of_folder) - set(todays(folder).of(of_folder))
     items[:] = [item for item in items if item not in others]
     config.hook.pytest_deselected(items=list(others))
+
+
+def todays(folder: str) -> Part:
+    count = ROTATED[folder]
+    return Part(int(os.environ["RDMACOLL_DAY"]) % count, count)
 
 
 def skipped(config: pytest.Config) -> int:

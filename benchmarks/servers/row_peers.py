@@ -124,6 +124,8 @@ class Peer:
         ]
         for process in self._processes:
             process.start()
+        for theirs_alone in (ours, theirs, turns):  # so that it is seen when they end
+            theirs_alone.close()
         self._turns.recv()
         self._seen = [psutil.Process(process.pid) for process in self._processes]
         self._let_go_on(False)
@@ -153,7 +155,10 @@ class Peer:
 
     def _let_go_on(self, goes_on: bool) -> None:
         for process in self._seen:
-            process.resume() if goes_on else process.suspend()
+            if goes_on:
+                process.resume()
+            else:
+                process.suspend()
 
 
 @contextmanager

@@ -4,7 +4,7 @@
 
 Each part is a job of one worker with servers, in which all that is compared takes turns. A figure
 is the median of the rounds' ratios, and between which two ratios that median lies with 95 %
-confidence; "memcpy again" is memcpy beside itself, the control. See docs/BENCHMARK.md.
+confidence. The case "memcpy" is memcpy beside itself, the control. See docs/BENCHMARK.md.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ PARTS = {
     "rows": (["--servers", "1"], "pulls of rows of 256 B, beside RPCs"),
     "replicas": (["--servers", "2"], "pushes of 64 MB to two servers, beside memcpy of as much"),
     "alone": (["--servers", "2", "--server-replicas", "1"], "the same without backups"),
+    "rest": (["--servers", "1"], "pulls of 32 rows, one after the other, after 5 ms of rest"),
     "failover": (["--servers", "3"], "a server is killed while a worker pushes and pulls"),
 }
 

@@ -22,6 +22,7 @@ from rdmacoll import ps
 ELEMENTS = 16 << 20  # 64 MB
 OPTIMIZERS = {"add": None, "SGD": ps.SGD(lr=0.1), "Adam": ps.Adam(lr=1e-3)}
 MOMENT_S = 0.001
+REST_S = 0.005
 WARM_UP = 3
 Ways = dict[str, Callable[[], float]]
 Seconds = dict[str, list[float]]
@@ -98,6 +99,19 @@ def rows(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
     return cases
 
 
+def rest(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
+    kv.init_rows("rows", dim=row_peers.DIM)
+    ids = torch.arange(32)
+    out = torch.empty(len(ids), row_peers.DIM)
+    pull = timed(partial(kv.row_pull, "rows", ids, out))
+    cases: dict[str, Seconds] = {f"pull {number}": {"servers": []} for number in range(1, 11)}
+    for _ in range(rounds):
+        time.sleep(REST_S)
+        for seconds in cases.values():
+            seconds["servers"].append(pull())
+    return cases
+
+
 def pid_of_server(number: int) -> int:
     for process in psutil.Process(os.getppid()).children():
         if process.environ().get("RDMACOLL_SERVER") == str(number):
@@ -105,9 +119,8 @@ def pid_of_server(number: int) -> int:
     raise LookupError(f"there is no server {number}")
 
 
-def failover(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
-    """How long the longest push and pull took in which a server was killed."""
-    del rounds  # a server is killed once
+def failover(kv: ps.KV, _rounds: int) -> dict[str, Seconds]:
+    """How long the longest push and pull took after a server was killed, which is done once."""
     size = 1 << 20
     kv.init("w", torch.zeros(size), ps.SGD(lr=1.0))
     gradient, longest = torch.ones(size), 0.0
@@ -131,6 +144,7 @@ MEASURES = {
     "rows": rows,
     "replicas": pushes,
     "alone": pushes,
+    "rest": rest,
     "failover": failover,
 }
 

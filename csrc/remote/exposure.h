@@ -12,6 +12,7 @@
 
 #include "csrc/engine/session/session.h"
 #include "csrc/remote/remote_memory.h"
+#include "csrc/remote/statement.h"
 
 namespace rdmacoll {
 
@@ -22,6 +23,9 @@ struct ExposureInfo {
   bool is_writable = false;
   bool has_versions = false;  // two buffers of so many bytes behind a statement (statement.h)
   std::string meta{};         // the caller's: what the bytes are
+
+  // What it takes of its memory.
+  uint64_t memory_bytes() const { return has_versions ? versions_bytes(bytes) : bytes; }
 };
 inline constexpr size_t kNameBytesMax = 255;
 inline constexpr size_t kMetaBytesMax = 512;

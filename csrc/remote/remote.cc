@@ -38,7 +38,7 @@ Status Remote::expose(ExposureInfo info, RemoteMemoryPtr memory, uint64_t offset
                   "the description of '" + info.name + "' has " + std::to_string(info.meta.size()) +
                       " bytes, where " + std::to_string(kMetaBytesMax) + " are possible");
   }
-  const uint64_t bytes = info.has_versions ? versions_bytes(info.bytes) : info.bytes;
+  const uint64_t bytes = info.memory_bytes();
   if (!memory->holds(offset, bytes)) {
     return Status(StatusCode::InvalidArgument,
                   "'" + info.name + "' would have " + std::to_string(bytes) + " bytes from byte " +

@@ -124,8 +124,7 @@ Result<OpenedPtr> Remote::make_opened(const SessionPtr& session, const std::stri
     if (*given >= kNotificationLines) return bad_reply(who);
     as.line = static_cast<uint32_t>(*given);
   }
-  const uint64_t spans = info.has_versions ? versions_bytes(*bytes) : *bytes;
-  if (!memory.value()->region.holds(*offset, spans)) return bad_reply(who);
+  if (!memory.value()->region.holds(*offset, info.memory_bytes())) return bad_reply(who);
   const uint64_t number = as.number;
   auto opened =
       std::make_shared<Opened>(session, memory.value(), who, std::move(info), std::move(as));
@@ -316,8 +315,12 @@ WorkPtr Remote::snapshot(const OpenedPtr& opened, void* data, uint64_t bytes,
 
 WorkPtr Remote::snapshot(const OpenedPtr& opened, VersionsAt at, SnapshotInto into,
                          std::shared_ptr<uint64_t> version, int64_t timeout_ms) {
-  if (!holds(*opened, at.offset, versions_bytes(at.bytes))) {
-    return ended(out_of_range(*opened, at.offset, versions_bytes(at.bytes)));
+  const uint64_t bytes = versions_bytes(at.bytes);
+  if (!holds(*opened, at.offset, bytes)) return ended(out_of_range(*opened, at.offset, bytes));
+  if (at.offset % kLineBytes != 0) {
+    return ended(Status(StatusCode::InvalidArgument,
+                        "versions lie at a multiple of " + std::to_string(kLineBytes) +
+                            " bytes, not at " + std::to_string(at.offset)));
   }
   return begin_snapshot(opened, at, std::move(into), 0, std::move(version), timeout_ms);
 }

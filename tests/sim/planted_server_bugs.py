@@ -119,7 +119,7 @@ SERVERS = (
     Mutant(
         "a worker reads although what it has pushed is not acknowledged",
         DIRECT,
-        "if (head.step > 0 || open_pushes_[bucket] > 0 || !redo_.empty()) return false;",
+        "if (head.step > 0 || open_pushes(head) > 0 || !redo_.empty()) return false;",
         "if (head.step > 0 || !redo_.empty()) return false;",
     ),
     Mutant(

@@ -56,10 +56,10 @@ void Client::use(ServerId server, std::shared_ptr<Connection> connection) {
 // --- waiting -------------------------------------------------------------------------------------
 
 bool Client::take_answers() {
-  bool had_any = take_reads();
+  bool had_any = false;
   for (auto& [number, server] : servers_) had_any |= server.take_answers();
   if (had_any) suspect_ns_ = surroundings_.clock().now_ns() + kSuspectNs;
-  return had_any;
+  return take_reads() || had_any;  // a server that is stopped can be read all the same
 }
 
 Status Client::go_on(Lock& lock, const Limit& limit) {
@@ -108,7 +108,8 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const
                     .answer_bytes = answer_bytes,
                     .take =
                         [this, shared, server, &spec](const Record& answered) {
-                          if (shared->head.kind == RecordKind::PullRange) {
+                          const bool is_range = shared->head.kind == RecordKind::PullRange;
+                          if (is_range && surroundings_.can_read(server)) {
                             direct_.learn(shared->head.table, shared->head.shard, server,
                                           {answered.head.shard, answered.head.first});
                           }
@@ -123,26 +124,34 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const
 // A server that is lost, or has not what was asked for, is not the last word.
 void Client::end(const Errand& errand, const Status& how, std::span<const std::byte> sent) {
   const bool is_lost = how.code() == StatusCode::PeerFailed || how.code() == StatusCode::Aborted;
-  if (!is_lost) return finish(errand, how, sent);
+  if (!is_lost) return finish(errand, how);
   redo_.push_back({errand, {sent.begin(), sent.end()}});
 }
 
-void Client::finish(const Errand& errand, const Status& how, std::span<const std::byte> sent) {
-  if (errand.head.kind == RecordKind::Push) {
-    for (const PushPart& part : parts_of(errand.head, sent)) --open_pushes_[part.bucket];
-  }
+void Client::begin(const Errand& errand) {
+  errand.batch->add_calls(1);
+  if (is_dense_push(errand)) ++open_pushes(errand.head);
+}
+
+void Client::finish(const Errand& errand, const Status& how) {
+  if (is_dense_push(errand)) --open_pushes(errand.head);
   errand.batch->end_call(how);
+}
+
+bool Client::is_dense_push(const Errand& errand) const {
+  return errand.head.kind == RecordKind::Push &&
+         tables_.at(errand.head.table).kind == TableKind::Dense;
 }
 
 Status Client::ask(Lock& lock, ServerId server, Errand errand, uint64_t body_bytes,
                    const WriteBody& write, const Limit& limit) {
   while (!redo_.empty()) RDMACOLL_RETURN_IF_ERROR(go_on(lock, limit));
-  errand.batch->add_calls(1);
+  begin(errand);
   while (is_reached(server)) {
     if (try_ask(server, errand, body_bytes, write)) return Status();
     const Status status = go_on(lock, limit);
     if (status.ok()) continue;
-    errand.batch->end_call(status);
+    finish(errand, status);
     return status;
   }
   std::vector<std::byte> body(body_bytes);

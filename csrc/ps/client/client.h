@@ -106,11 +106,12 @@ class Client {
   template <typename Check, typename CallPiece>
   BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count, Check check,
                        CallPiece call_piece);
-  // The number of a push to the bucket, which is open from now on. It is taken when the push is
-  // sent: another thread may be first while one waits for room.
-  uint64_t next_push(uint32_t bucket) {
-    ++open_pushes_[bucket];
-    return ++pushes_[bucket];
+  // The number of a push to the bucket. It is taken when the push is sent: another thread may be
+  // first while one waits for room.
+  uint64_t next_push(uint32_t bucket) { return ++pushes_[bucket]; }
+  // Of those of dense tables.
+  uint64_t& open_pushes(const RecordHead& head) {
+    return open_pushes_[bucket_of_shard(head.table, head.shard)];
   }
 
   BatchPtr ask_rows(RecordKind kind, uint32_t table, std::span<const uint64_t> ids, float* into,
@@ -124,8 +125,10 @@ class Client {
   // False: there is no room now.
   bool try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const WriteBody& write);
   void end(const Errand& errand, const Status& how, std::span<const std::byte> sent);
-  // That is the last word.
-  void finish(const Errand& errand, const Status& how, std::span<const std::byte> sent);
+  // Of every errand: where it begins, and where it ends, whatever was tried in between.
+  void begin(const Errand& errand);
+  void finish(const Errand& errand, const Status& how);
+  bool is_dense_push(const Errand& errand) const;
   bool take_answers();
   // One round. Ok: look again.
   Status go_on(Lock& lock, const Limit& limit);
@@ -139,7 +142,7 @@ class Client {
   // direct.cc: without asking.
   // Whether a pull of a range was begun so.
   bool read(const Errand& errand, const Limit& limit);
-  bool take_reads();
+  bool take_reads();  // whether any had ended
 
   // recovery.cc: what is to be asked again.
   bool redo(const Limit& limit);
@@ -158,7 +161,7 @@ class Client {
   std::map<ServerId, Calls> servers_;
   std::map<uint32_t, TableSpec> tables_;
   std::array<uint64_t, kBuckets> pushes_{};
-  std::array<uint64_t, kBuckets> open_pushes_{};  // that are not acknowledged
+  std::array<uint64_t, kBuckets> open_pushes_{};  // to dense tables, that are not acknowledged
   DirectReads direct_;
   std::deque<Redo> redo_;  // those of one bucket in their order
   int64_t look_again_ns_ = 0;

@@ -30,6 +30,7 @@ class ClientHost::Read final : public ShardRead {
     if (!work_->done()) return std::nullopt;
     return work_->status().ok() && *version_ > 0;
   }
+  Work& work() const { return *work_; }
 
  private:
   const WorkPtr work_;
@@ -78,7 +79,19 @@ void ClientHost::close(Known& known) {
   }
 }
 
+std::vector<std::shared_ptr<const ClientHost::Read>> ClientHost::held_reads() const {
+  std::vector<std::shared_ptr<const Read>> held;
+  for (const auto& read : reads_) {
+    if (auto one = read.lock()) held.push_back(std::move(one));
+  }
+  return held;
+}
+
+// What is still read is written to memory of its callers, who may free it after this.
 ClientHost::~ClientHost() {
+  for (const auto& read : held_reads()) {
+    static_cast<void>(remote_.wait(read->work(), 2 * kReadMs, {}));
+  }
   for (auto& [server, known] : servers_) {
     close(known);
     const auto& connection = known.connection;
@@ -92,10 +105,7 @@ Status ClientHost::wait(int64_t most_ms, const InterruptCheck& interrupt) {
   std::vector<std::shared_ptr<const Read>> reads;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(reads_, [](const auto& read) { return read.expired(); });
-    for (const auto& read : reads_) {
-      if (auto held = read.lock()) reads.push_back(std::move(held));
-    }
+    reads = held_reads();
     for (const auto& [server, known] : servers_) {
       if (known.connection->failure().ok()) connections.push_back(known.connection);
     }
@@ -137,7 +147,12 @@ Result<std::shared_ptr<Connection>> ClientHost::reach(ServerId server, const Lim
 
 // --- reads ---------------------------------------------------------------------------------------
 
-// Opened when it is first read. One that cannot be is not tried again, but if time was short.
+bool ClientHost::can_read(ServerId server) const {
+  const std::lock_guard lock(mutex_);
+  return servers_.at(server).connection->is_read_alone();
+}
+
+// Opened when it is first read.
 OpenedPtr ClientHost::extent_of(const ShardRange& range, const Limit& limit) {
   std::string address;
   {
@@ -150,11 +165,9 @@ OpenedPtr ClientHost::extent_of(const ShardRange& range, const Limit& limit) {
   const std::string who = "server " + std::to_string(range.server);
   auto opened = remote_.open(address, who, extent_name(range.server, range.place.extent),
                              std::min(kCallMs, limit.deadline.left_ms(clock_)), limit.interrupt);
-  if (opened.status().code() == StatusCode::Timeout) return nullptr;
-  OpenedPtr extent = opened.ok() ? opened.take() : nullptr;
-  if (extent != nullptr && !extent->is_read_alone()) remote_.close(std::exchange(extent, nullptr));
+  if (!opened.ok()) return nullptr;
   const std::lock_guard lock(mutex_);
-  return servers_.at(range.server).extents[range.place.extent] = extent;
+  return servers_.at(range.server).extents[range.place.extent] = opened.take();
 }
 
 std::shared_ptr<const ShardRead> ClientHost::read(const ShardRange& range, const Limit& limit) {
@@ -168,6 +181,7 @@ std::shared_ptr<const ShardRead> ClientHost::read(const ShardRange& range, const
           version, kReadMs),
       version);
   const std::lock_guard lock(mutex_);
+  std::erase_if(reads_, [](const auto& one) { return one.expired(); });
   reads_.push_back(read);
   return read;
 }

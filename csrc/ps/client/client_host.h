@@ -48,6 +48,7 @@ class ClientHost final : public Surroundings {
   Status wait(int64_t most_ms, const InterruptCheck& interrupt) override;
   Result<BucketMap> newest_map() override { return directory_->map(); }
   Result<std::shared_ptr<Connection>> reach(ServerId server, const Limit& limit) override;
+  bool can_read(ServerId server) const override;
   std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit& limit) override;
 
  private:
@@ -58,10 +59,13 @@ class ClientHost final : public Surroundings {
     std::shared_ptr<RingConnection> connection;
     std::string address;
     uint64_t start = 0;
-    std::map<uint32_t, OpenedPtr> extents{};  // nullptr: nothing is read there without asking
+    std::map<uint32_t, OpenedPtr> extents{};  // that are open
     int64_t call_again_ns = 0;                // not before, if it is lost
   };
   void close(Known& known);
+  // Under the lock, or when nobody else is here any more.
+  std::vector<std::shared_ptr<const Read>> held_reads() const;
+  // nullptr: it cannot be opened now.
   OpenedPtr extent_of(const ShardRange& range, const Limit& limit);
   Result<std::shared_ptr<RingConnection>> call(ServerId server, const Directory::Entry& entry,
                                                int64_t timeout_ms, const InterruptCheck& interrupt);
@@ -70,7 +74,7 @@ class ClientHost final : public Surroundings {
   const std::string own_address_;
   const std::unique_ptr<Directory> directory_;
   const SteadyClock clock_;
-  std::mutex mutex_;  // what follows
+  mutable std::mutex mutex_;  // what follows
   std::map<ServerId, Known> servers_;
   std::vector<std::weak_ptr<const Read>> reads_;  // those that the client still looks at
   std::unique_ptr<Client> client_;

@@ -11,14 +11,16 @@ namespace rdmacoll::ps {
 bool Client::read(const Errand& errand, const Limit& limit) {
   const RecordHead& head = errand.head;
   const uint32_t bucket = bucket_of_shard(head.table, head.shard);
-  if (head.step > 0 || open_pushes_[bucket] > 0 || !redo_.empty()) return false;
+  if (head.step > 0 || open_pushes(head) > 0 || !redo_.empty()) return false;
   if (!direct_.knows(head.table, head.shard, map_.of(bucket).primary)) return false;
   const int64_t map_age_ns = surroundings_.clock().now_ns() - map_known_ns_;
   if (map_age_ns > kLeaseNs / 2 && !look_for_map()) return false;
   const ServerId primary = map_.of(bucket).primary;
   if (!is_reached(primary) || !direct_.knows(head.table, head.shard, primary)) return false;
   const uint64_t version_bytes = tables_.at(head.table).shard_elements(head.shard) * sizeof(float);
-  return direct_.begin(errand, version_bytes, primary, limit);
+  if (!direct_.begin(errand, version_bytes, primary, limit)) return false;
+  begin(errand);
+  return true;
 }
 
 // What could not be read is asked for.
@@ -26,7 +28,7 @@ bool Client::take_reads() {
   auto ended = direct_.take_ended();
   for (DirectReads::Ended& one : ended) {
     if (one.is_whole) {
-      finish(one.errand, Status(), {});
+      finish(one.errand, Status());
     } else {
       redo_.push_back({std::move(one.errand), {}});
     }

@@ -32,7 +32,6 @@ bool DirectReads::begin(const Errand& errand, uint64_t version_bytes, ServerId s
     known_.erase(found);
     return false;
   }
-  errand.batch->add_calls(1);
   under_way_.push_back({errand, std::move(read)});
   return true;
 }

@@ -113,12 +113,6 @@ Status Errand::take(std::span<const std::byte> answered, const TableSpec& spec) 
   return Status();
 }
 
-std::vector<PushPart> parts_of(const RecordHead& head, std::span<const std::byte> body) {
-  std::vector<PushPart> parts(head.parts);
-  if (!parts.empty()) std::memcpy(parts.data(), body.data(), parts.size() * sizeof(PushPart));
-  return parts;
-}
-
 std::vector<uint32_t> buckets_of(const Redo& redo) {
   const RecordHead& head = redo.errand.head;
   if (head.kind == RecordKind::PullRange || head.kind == RecordKind::PullSteps ||
@@ -131,7 +125,11 @@ std::vector<uint32_t> buckets_of(const Redo& redo) {
     buckets.push_back(bucket_of_row(head.table, id_at(redo.body, i)));
   }
   if (head.kind != RecordKind::Push) return buckets;
-  for (const PushPart& part : parts_of(head, redo.body)) buckets.push_back(part.bucket);
+  for (size_t i = 0; i < head.parts; ++i) {
+    PushPart part;
+    std::memcpy(&part, redo.body.data() + i * sizeof(part), sizeof(part));
+    buckets.push_back(part.bucket);
+  }
   return buckets;
 }
 

@@ -42,8 +42,6 @@ struct Redo {
 // What is answered of a row to a request of this kind.
 uint64_t answered_row_floats(RecordKind kind, const TableSpec& spec);
 
-// Of a push.
-std::vector<PushPart> parts_of(const RecordHead& head, std::span<const std::byte> body);
 std::vector<uint32_t> buckets_of(const Redo& redo);
 // The same by the servers that have its buckets now.
 std::map<ServerId, Redo> split(const Redo& redo, const TableSpec& spec, const BucketMap& map);

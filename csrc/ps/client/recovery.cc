@@ -34,8 +34,7 @@ bool Client::look_for_map() {
 
 void Client::give_up(const Redo& one, const std::string& why) {
   const std::string& table = tables_.at(one.errand.head.table).name;
-  finish(one.errand, Status(StatusCode::PeerFailed, "table '" + printable(table) + "': " + why),
-         one.body);
+  finish(one.errand, Status(StatusCode::PeerFailed, "table '" + printable(table) + "': " + why));
 }
 
 void Client::suspect() {

@@ -52,7 +52,9 @@ class Surroundings {
   // A new connection to a server. PeerFailed: it has ended, as far as is known; another status:
   // there is none now.
   virtual Result<std::shared_ptr<Connection>> reach(ServerId server, const Limit& limit) = 0;
-  // The server has no part in it. nullptr: its memory cannot be read so, or not now.
+  // Whether what is in the server's memory can be read without its having a part in it.
+  virtual bool can_read(ServerId server) const = 0;
+  // nullptr: not now.
   virtual std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit& limit) = 0;
 };
 

@@ -157,6 +157,7 @@ Status ServerHost::serve(const InterruptCheck& interrupt) {
     const Status waited = remote_.wait(*news, -1, interrupt);
     if (!waited.ok() && waited.code() != StatusCode::Timeout) return waited;
   }
+  tell();
   return Status();
 }
 

@@ -16,10 +16,10 @@ using ServerId = uint16_t;
 inline constexpr ServerId kNoServer = UINT16_MAX;
 inline constexpr uint32_t kMostServers = 1024;
 
-// For so long who has read the map may believe it. A server that has not seen for longer that it is
-// still the same answers no pulls, and a worker that has not reads nothing without asking. A server
-// that has become primary answers and takes nothing before that has come to an end everywhere, but
-// where the one before it has handed the bucket over.
+// The lease: for so long who has read the map may believe it. A server whose lease has passed
+// answers no pulls. A worker whose lease has passed asks, and reads in no server's memory. A new
+// primary answers and takes nothing until all leases of the map before have passed. It need not
+// wait for a bucket that the primary before has handed over.
 inline constexpr int64_t kLeaseNs = 300'000'000;
 
 class BucketMap {

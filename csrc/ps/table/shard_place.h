@@ -8,7 +8,8 @@
 
 namespace rdmacoll::ps {
 
-// Offsets in an extent fit into 32 bits.
+// A server exposes the memory of its shards in extents of so many bytes. Offsets in one fit into 32
+// bits.
 inline constexpr uint64_t kExtentBytes = 64u << 20;
 
 struct ShardPlace {

@@ -20,11 +20,10 @@ class PsWorld::Worker final : public Surroundings {
   }
   Result<BucketMap> newest_map() override {
     const int64_t now_ns = world_.clock_.now_ns();
-    if (world_.draw(16) == 0) {
-      store_again_ns_ = now_ns + static_cast<int64_t>(world_.draw(2 * kLeaseNs));
-    }
-    if (now_ns >= store_again_ns_) return world_.map_;
-    return Status(StatusCode::System, "the Store does not answer now");
+    if (now_ns < store_again_ns_) return no_map();
+    if (world_.draw(8) != 0) return world_.map_;
+    store_again_ns_ = now_ns + static_cast<int64_t>(world_.draw(4 * kLeaseNs));
+    return no_map();
   }
   Result<std::shared_ptr<Connection>> reach(ServerId server, const Limit&) override {
     const auto known = reached_.find(server);
@@ -33,6 +32,7 @@ class PsWorld::Worker final : public Surroundings {
     return call(server);
   }
 
+  bool can_read(ServerId) const override { return true; }
   // Its memory, as it is now or was when it has ended, for as long as there is no other way to it.
   std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit&) override {
     if (world_.draw(10) == 0) return nullptr;
@@ -53,6 +53,8 @@ class PsWorld::Worker final : public Surroundings {
   Fiber& fiber() { return fiber_; }
 
  private:
+  static Status no_map() { return Status(StatusCode::System, "the Store does not answer now"); }
+
   PsWorld& world_;
   std::map<ServerId, std::shared_ptr<Connection>> reached_;
   std::map<ServerId, std::shared_ptr<HeapMemory>> memories_;

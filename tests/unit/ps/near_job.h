@@ -57,6 +57,7 @@ class NearJob final : public Surroundings {
     return Status(StatusCode::PeerFailed, "it has ended");
   }
 
+  bool can_read(ServerId) const override { return true; }
   // At once.
   std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit&) override {
     ++reads_;

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <barrier>
+#include <chrono>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "csrc/transport/shm/transport.h"
@@ -89,6 +92,40 @@ TEST_P(Rings, PullWithoutTheServerOnceTheyKnowWhereItLies) {
     leave(std::move(host));
   });
   EXPECT_EQ(answered_, GetParam().name == std::string("tcp") ? kPulls * kShards : kShards);
+}
+
+// Who frees what a pull was to be written to, once its worker has left, may do so.
+TEST_P(Rings, WriteNothingOnceAWorkerHasLeft) {
+  constexpr uint64_t kElements = 16 * kShardElements;
+  run(2, [&](RemoteProcess& p) {
+    if (p.rank() == 0) return serve(p, 1);
+    auto host = call(p);
+    const Limit limit = host->limit(kSoonMs, {});
+    ASSERT_TRUE(host->client().create(1, {.name = "w", .elements = kElements}).ok());
+    std::vector<float> pulled(kElements);
+    good(*host, host->client().pull_range(1, 0, pulled, limit));
+    good(*host, host->client().pull_range(1, 0, pulled, limit));
+    // The driver is held up for a while, so the pull is under way when its worker leaves.
+    std::atomic<bool> is_held{false};
+    std::thread holds([&] {
+      p.good(p.remote().watch(
+          [&] {
+            is_held = true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            return true;
+          },
+          "the end of a while", kSoonMs));
+    });
+    while (!is_held) std::this_thread::yield();
+    const BatchPtr under_way = host->client().pull_range(1, 0, pulled, limit);
+    leave(std::move(host));
+    const std::vector<float> mark(kElements, -1);
+    pulled = mark;
+    holds.join();
+    EXPECT_EQ(p.wait(p.remote().watch([] { return false; }, "nothing", 50)).code(),
+              StatusCode::Timeout);
+    EXPECT_EQ(pulled, mark);
+  });
 }
 
 OwnedTransports shm(const Clock& clock) {
