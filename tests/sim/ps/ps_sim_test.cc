@@ -70,10 +70,13 @@ class Program {
     }
     confirm();
   }
-  // Pulls alone, which needs no server for long.
+  // Pulls of dense tables alone: it asks no server for long, so it hears of nothing.
   void watch(const std::function<bool()>& goes_on) {
     create();
-    while (goes_on() && !testing::Test::HasFailure()) pull_range();
+    while (goes_on() && !testing::Test::HasFailure()) {
+      check_range(static_cast<uint32_t>(world_.draw(kDenseTables)),
+                  [&](uint32_t table) { return pulled(table); });
+    }
   }
   void pull_all() {
     for (uint32_t table = 0; table < kDenseTables; ++table) pull_range(table);
@@ -154,17 +157,25 @@ class Program {
     }
   }
   void pull_range() { pull_range(static_cast<uint32_t>(world_.draw(kDenseTables))); }
-  void pull_range(uint32_t table) {
+  void pull_range(uint32_t of) {
+    check_range(of,
+                [&](uint32_t table) { return world_.draw(3) == 0 ? saved(table) : pulled(table); });
+  }
+  std::vector<float> pulled(uint32_t table) {
+    std::vector<float> values(kElements);
+    good(client_.wait(client_.pull_range(table, 0, values, limit()), limit()));
+    return values;
+  }
+  std::vector<float> saved(uint32_t table) {
+    std::vector<float> all(kCountFloats + kElements);
+    good(client_.wait(client_.save_shard(table, 0, all, limit()), limit()));
+    return {all.begin() + kCountFloats, all.end()};
+  }
+  template <typename Values>
+  void check_range(uint32_t table, Values values_of) {
     std::vector<Due> before;
     for (uint64_t i = 0; i < kElements; ++i) before.push_back(due(audit_.of(table, i)));
-    std::vector<float> values(kElements);
-    if (world_.draw(3) == 0) {
-      std::vector<float> saved(kCountFloats + kElements);
-      good(client_.wait(client_.save_shard(table, 0, saved, limit()), limit()));
-      values.assign(saved.begin() + kCountFloats, saved.end());
-    } else {
-      good(client_.wait(client_.pull_range(table, 0, values, limit()), limit()));
-    }
+    const std::vector<float> values = values_of(table);
     for (uint64_t i = 0; i < kElements; ++i) check({table, i}, before[i], values[i]);
   }
   void pull_rows() {
@@ -309,22 +320,45 @@ TEST(ParameterServer, LosesNothingWhereServersDoNotHearOfEachOther) {
       true);
 }
 
-// Primaries and backups change places all the time, and one server is lost.
+// Primaries and backups change places all the time, and one that has handed buckets over is lost.
 TEST(ParameterServer, LosesNothingWhereBucketsAreHandedOver) {
   for_all(
       [](uint64_t seed) {
         const uint32_t servers = 2 + static_cast<uint32_t>(seed % 3);
         uint32_t losses = 0;
+        ServerId last = 0;  // that was told to
         const uint64_t most_tick_ns = seed % 2 == 0 ? 4'000'000 : 200'000;
         play(seed, {.servers = servers, .most_tick_ns = most_tick_ns}, [&](PsWorld& world) {
-          if (world.draw(200) == 0) world.hand_over(static_cast<ServerId>(world.draw(servers)));
+          if (world.draw(200) == 0) {
+            last = static_cast<ServerId>(world.draw(servers));
+            world.hand_over(last, 3);
+          }
           if (losses > 0 || world.steps() < 200 || world.draw(800) != 0) return;
           ++losses;
           if (world.draw(2) == 0) {
-            world.kill(0);
+            world.kill(last);
           } else {
-            world.cut_off(0);
+            world.cut_off(last);
           }
+        });
+        return losses;
+      },
+      true);
+}
+
+// Who still takes it for the primary, and hears of nothing else, sees nothing of it any more. Its
+// successor waits for no lease, and drops it when it is cut off.
+TEST(ParameterServer, ReadsNothingOldOfAServerThatHasHandedOver) {
+  for_all(
+      [](uint64_t seed) {
+        const uint32_t servers = 2 + static_cast<uint32_t>(seed % 3);
+        bool hands_over = false;
+        uint32_t losses = 0;
+        play(seed, {.servers = servers, .most_tick_ns = 200'000}, [&](PsWorld& world) {
+          if (losses > 0 || world.steps() < 200 || world.draw(200) != 0) return;
+          if (!std::exchange(hands_over, true)) return world.hand_over(0, 1);
+          ++losses;
+          world.cut_off(0);
         });
         return losses;
       },

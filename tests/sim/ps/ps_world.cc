@@ -97,12 +97,12 @@ void PsWorld::restart(ServerId server) {
   start(server);
 }
 
-void PsWorld::hand_over(ServerId server) {
+void PsWorld::hand_over(ServerId server, uint64_t one_of) {
   is_undisturbed_ = false;
   if (!is_alive(server)) return;
   std::vector<uint32_t> buckets;
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
-    if (draw(3) == 0) buckets.push_back(bucket);
+    if (draw(one_of) == 0) buckets.push_back(bucket);
   }
   hosts_[server].server->hand_over(buckets);
 }

@@ -62,8 +62,9 @@ class PsWorld {
   void go_on(ServerId server);
   // One that has ended runs again, with nothing of what it had.
   void restart(ServerId server);
-  // The server is told to let the backups of some of its buckets be their primaries.
-  void hand_over(ServerId server);
+  // The server is told to let the backups of some of its buckets, one of so many, be their
+  // primaries.
+  void hand_over(ServerId server, uint64_t one_of);
   // Whether all buckets have a backup.
   bool is_whole() const;
   bool is_alive(ServerId server) const { return hosts_[server].server != nullptr; }
