@@ -147,13 +147,15 @@ test-suite: build  ## torch's own distributed tests, on our backend
 
 # Some of the stages of tests/rdma/run.py; empty: all of them.
 RDMA_STAGES ?=
+RDMA_GROUPS ?= 0/1
 RDMA_PART ?= 0/1
 
 # A machine with an RDMA device of its own, and active, needs no guest.
 ACTIVE_RDMA := $(shell grep -ls ACTIVE /sys/class/infiniband/*/ports/*/state)
 
 test-rdma: build build-cpp $(if $(ACTIVE_RDMA),,$(STAMPS)/guest)  ## all that needs an RDMA device
-	$(BIN)/python tests/rdma/run.py --part $(RDMA_PART) $(RDMA_STAGES)
+	$(BIN)/python tests/rdma/run.py --groups $(RDMA_GROUPS) --part $(RDMA_PART) \
+		$(RDMA_STAGES)
 
 rdma-shell: build $(STAMPS)/guest  ## a prompt on a machine with a software RDMA device
 	$(BIN)/python tests/guest

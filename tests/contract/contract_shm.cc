@@ -2,7 +2,7 @@
 #include "csrc/transport/shm/transport.h"
 #include "tests/contract/contract.h"
 
-namespace rdmacoll {
+namespace rdmacoll::contract_shm {
 namespace {
 
 Result<std::unique_ptr<Transport>> open_shm(int, const Clock& clock) {
@@ -36,4 +36,4 @@ INSTANTIATE_TEST_SUITE_P(Shm, Contract,
                          contract_case);
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::contract_shm

@@ -5,7 +5,7 @@
 #include "csrc/transport/sim/network.h"
 #include "tests/contract/contract.h"
 
-namespace rdmacoll {
+namespace rdmacoll::contract_sim {
 namespace {
 
 // Turns in which nothing is in flight in a simulation until its ranks are taken for stuck.
@@ -69,4 +69,4 @@ INSTANTIATE_TEST_SUITE_P(Sim, Contract,
                          contract_case);
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::contract_sim

@@ -3,7 +3,7 @@
 #include "csrc/transport/tcp/transport.h"
 #include "tests/contract/contract.h"
 
-namespace rdmacoll {
+namespace rdmacoll::contract_tcp {
 namespace {
 
 Config on_loopback() {
@@ -41,4 +41,4 @@ INSTANTIATE_TEST_SUITE_P(Tcp, Contract,
                          contract_case);
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::contract_tcp

@@ -4,7 +4,7 @@
 #include "tests/contract/contract.h"
 #include "tests/fake_verbs/network.h"
 
-namespace rdmacoll {
+namespace rdmacoll::contract_verbs {
 namespace {
 
 void run_verbs(const Kind& kind, int world, uint64_t seed, const Body& body) {
@@ -33,4 +33,4 @@ INSTANTIATE_TEST_SUITE_P(Verbs, Contract,
                          contract_case);
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::contract_verbs

@@ -10,9 +10,10 @@
 #include "csrc/base/check.h"
 #include "csrc/transport/shm/transport.h"
 #include "tests/contract/cluster.h"
+#include "tests/contract/says.h"
 #include "tests/contract/tcp_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::forked_child_test {
 namespace {
 
 struct Opens {
@@ -109,4 +110,4 @@ INSTANTIATE_TEST_SUITE_P(Transports, ForkedChild,
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::forked_child_test

@@ -10,7 +10,7 @@
 #include "tests/contract/contract.h"
 #include "tests/how_much.h"
 
-namespace rdmacoll {
+namespace rdmacoll::gets_test {
 namespace {
 
 constexpr uint64_t kGuardBytes = 64;  // on either side of what is got
@@ -241,4 +241,4 @@ TEST_P(Contract, GetsOfWhoHasLeftAreOverAndOthersGoOn) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::gets_test

@@ -10,7 +10,7 @@
 
 #include "tests/contract/contract.h"
 
-namespace rdmacoll {
+namespace rdmacoll::on_demand_test {
 namespace {
 
 constexpr uint64_t kBytes = 4096;
@@ -317,4 +317,4 @@ TEST_P(Contract, APeerThatFloodsWithOffersIsLost) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::on_demand_test

@@ -12,7 +12,7 @@
 #include "csrc/transport/shm/transport.h"
 #include "tests/contract/tcp_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::out_of_descriptors_test {
 namespace {
 
 using Open = std::unique_ptr<Transport> (*)(const Clock&);
@@ -109,4 +109,4 @@ INSTANTIATE_TEST_SUITE_P(Real, OutOfDescriptors, ::testing::Values(&open_one_shm
                          });
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::out_of_descriptors_test

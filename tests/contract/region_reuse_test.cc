@@ -7,7 +7,7 @@
 #include "tests/contract/contract.h"
 #include "tests/contract/make_region.h"
 
-namespace rdmacoll {
+namespace rdmacoll::region_reuse_test {
 namespace {
 
 constexpr uint64_t kLines = kLineBytes * Board::kRanks;
@@ -176,4 +176,4 @@ Script leave_it_open(Member& member) {
 TEST_P(Contract, AnIdIsFreeOnceThoseThatHadTheRegionOpenAreGone) { run(100, leave_it_open); }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::region_reuse_test

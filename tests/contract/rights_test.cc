@@ -7,7 +7,7 @@
 
 #include "tests/contract/contract.h"
 
-namespace rdmacoll {
+namespace rdmacoll::rights_test {
 namespace {
 
 constexpr uint64_t kBytes = 8192;  // that others get; as much behind it is for what is got of them
@@ -127,4 +127,4 @@ TEST_P(Contract, AnUpdateOfWhatIsForGetsAloneChangesNothing) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::rights_test

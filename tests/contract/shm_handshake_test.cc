@@ -3,7 +3,7 @@
 
 #include "csrc/transport/shm/handshake.h"
 
-namespace rdmacoll {
+namespace rdmacoll::shm_handshake_test {
 namespace {
 
 using Next = Handshake::Next;
@@ -87,4 +87,4 @@ TEST(ShmStranger, WhatComesOutOfTurnOrFromAnotherIsDropped) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shm_handshake_test

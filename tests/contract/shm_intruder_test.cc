@@ -17,7 +17,7 @@
 #include "tests/processes/holdings.h"
 #include "tests/user_namespace.h"
 
-namespace rdmacoll {
+namespace rdmacoll::shm_intruder_test {
 namespace {
 
 constexpr uid_t kNobody = 65534;
@@ -210,4 +210,4 @@ TEST(ShmUser, InAUserNamespaceWithoutAMapNobodyIsMet) {
 #endif
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shm_intruder_test

@@ -8,7 +8,7 @@
 #include "tests/contract/shm_pair.h"
 #include "tests/user_namespace.h"
 
-namespace rdmacoll {
+namespace rdmacoll::shm_island_test {
 namespace {
 
 const UserView kUser{.mine = 1000, .user_namespace = 5};
@@ -65,4 +65,4 @@ TEST(ShmIsland, InAUserNamespaceWithoutAMapThereIsNone) {
 #endif
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shm_island_test

@@ -7,7 +7,7 @@
 
 #include "tests/contract/shm_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::shm_knock_test {
 namespace {
 
 ProcessId id_of(uint64_t number) {
@@ -148,4 +148,4 @@ TEST_F(ShmOffers, MoreThanItsMemoryHoldsIsHandedOverAndNotOpened) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shm_knock_test

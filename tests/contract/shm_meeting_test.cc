@@ -9,7 +9,7 @@
 
 #include "tests/contract/shm_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::shm_meeting_test {
 namespace {
 
 size_t entries(const char* folder) {
@@ -283,4 +283,4 @@ TEST_F(ShmRogue, AHelloWithoutASealedControlSegmentIsNotMet) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shm_meeting_test

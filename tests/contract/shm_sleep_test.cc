@@ -9,7 +9,7 @@
 #include "tests/contract/cluster.h"
 #include "tests/contract/shm_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::shm_sleep_test {
 namespace {
 
 constexpr int kLongMs = 20'000;
@@ -199,4 +199,4 @@ TEST_F(ShmDeath, AKilledPeerIsSeenEvenIfItsChildHoldsTheSocket) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shm_sleep_test

@@ -9,7 +9,7 @@
 #include "csrc/transport/sim/network.h"
 #include "tests/contract/make_region.h"
 
-namespace rdmacoll {
+namespace rdmacoll::sim_transport_test {
 namespace {
 
 constexpr uint64_t kData = 1024;  // where data lie in a region, behind the lines
@@ -349,4 +349,4 @@ TEST(SimDeathTest, ASignalThatDoesNotGrowItsCounterIsABug) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::sim_transport_test

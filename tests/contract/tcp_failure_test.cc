@@ -10,11 +10,12 @@
 #include <cstring>
 
 #include "tests/contract/cluster.h"
+#include "tests/contract/says.h"
 #include "tests/contract/tcp_pair.h"
 #include "tests/contract/tcp_rogue.h"
 #include "tests/processes/holdings.h"
 
-namespace rdmacoll {
+namespace rdmacoll::tcp_failure_test {
 namespace {
 
 // A transport in a process of its own, which has met one here. It polls until it is killed.
@@ -318,4 +319,4 @@ TEST(TcpFailure, NothingIsLeftBehind) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::tcp_failure_test

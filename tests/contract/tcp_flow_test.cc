@@ -10,7 +10,7 @@
 #include "tests/contract/tcp_pair.h"
 #include "tests/contract/tcp_rogue.h"
 
-namespace rdmacoll {
+namespace rdmacoll::tcp_flow_test {
 namespace {
 
 constexpr uint64_t kStripeBytes = 256 * 1024;  // datapath.cc
@@ -334,4 +334,4 @@ TEST_P(TcpStreams, ARegionThatIsClosedBehindPutsIsFreeAfterThem) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::tcp_flow_test

@@ -10,11 +10,12 @@
 #include <functional>
 #include <vector>
 
+#include "tests/contract/says.h"
 #include "tests/contract/tcp_pair.h"
 #include "tests/contract/tcp_rogue.h"
 #include "tests/processes/holdings.h"
 
-namespace rdmacoll {
+namespace rdmacoll::tcp_intruder_test {
 namespace {
 
 // A child process. It ends with its Intruder.
@@ -178,4 +179,4 @@ TEST_F(TcpIntruder, AnErrorNamesBothAndPrintsAHostsNameWithoutControlCharacters)
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::tcp_intruder_test

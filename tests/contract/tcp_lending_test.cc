@@ -8,7 +8,7 @@
 
 #include "tests/contract/tcp_scene.h"
 
-namespace rdmacoll {
+namespace rdmacoll::tcp_lending_test {
 namespace {
 
 using tcp::FrameHead;
@@ -85,4 +85,4 @@ TEST(TcpLending, WhatWasLentIsDroppedAlsoInItsMiddleAndWhatFollowsIsHeard) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::tcp_lending_test

@@ -130,8 +130,4 @@ struct TcpPair {
   PeerId peer[2] = {};  // the other's
 };
 
-inline bool says(const Status& status, const std::string& words) {
-  return status.message().find(words) != std::string::npos;
-}
-
 }  // namespace rdmacoll

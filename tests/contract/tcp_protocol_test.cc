@@ -6,7 +6,7 @@
 
 #include "tests/contract/tcp_scene.h"
 
-namespace rdmacoll {
+namespace rdmacoll::tcp_protocol_test {
 namespace {
 
 using tcp::FrameHead;
@@ -317,4 +317,4 @@ TEST(TcpProtocol, WhoHasClosedARegionCannotReachItAnyMore) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::tcp_protocol_test

@@ -10,7 +10,7 @@
 #include "tests/contract/contract.h"
 #include "tests/contract/stream.h"
 
-namespace rdmacoll {
+namespace rdmacoll::transport_contract_test {
 namespace {
 
 Script check_meeting(Member& member) {
@@ -211,4 +211,4 @@ Script show_garbage(Member& member) {
 TEST_P(Contract, GarbageIsRefused) { run(1, show_garbage); }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::transport_contract_test

@@ -9,7 +9,7 @@
 
 #include "tests/contract/contract.h"
 
-namespace rdmacoll {
+namespace rdmacoll::updates_test {
 namespace {
 
 constexpr int kOwner = 0;
@@ -142,4 +142,4 @@ Script add_any_number(Member& member) {
 TEST_P(Contract, WhatIsAddedWrapsAndWhatIsNotExpectedStays) { run(20, add_any_number); }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::updates_test

@@ -6,14 +6,11 @@
 #include <thread>
 
 #include "csrc/transport/verbs/connection/address.h"
+#include "tests/contract/says.h"
 #include "tests/contract/verbs_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verbs_failure_test {
 namespace {
-
-bool says(const Status& status, const std::string& words) {
-  return status.message().find(words) != std::string::npos;
-}
 
 // Polls one side, as if a second went by now and then, until it misses its peer.
 bool misses_its_peer(VerbsPair& pair, int rank) {
@@ -180,4 +177,4 @@ TEST(VerbsFailure, AFenceIsAnEnd) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verbs_failure_test

@@ -7,7 +7,7 @@
 #include "tests/contract/stream.h"
 #include "tests/contract/verbs_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verbs_flow_test {
 namespace {
 
 TEST(VerbsFlow, AReceiverThatSleepsFillsTheWindowAndNoMore) {
@@ -128,4 +128,4 @@ TEST(VerbsFlow, StripesKeepThePromise) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verbs_flow_test

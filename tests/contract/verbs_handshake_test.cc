@@ -9,7 +9,7 @@
 #include "csrc/transport/verbs/connection/queue_pair.h"
 #include "tests/contract/verbs_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verbs_handshake_test {
 namespace {
 
 using verbs::Address;
@@ -221,4 +221,4 @@ TEST(VerbsHandshake, ACallIsReportedOnceHoweverOftenItIsSaid) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verbs_handshake_test

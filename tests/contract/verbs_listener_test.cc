@@ -7,7 +7,7 @@
 #include "csrc/transport/verbs/connection/listener.h"
 #include "tests/contract/verbs_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verbs_listener_test {
 namespace {
 
 std::atomic<uint64_t> taken{0};
@@ -38,4 +38,4 @@ TEST(VerbsListener, AFloodOfDatagramsDoesNotKeepItFromItsEnd) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verbs_listener_test

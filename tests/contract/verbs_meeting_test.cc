@@ -5,7 +5,7 @@
 
 #include "tests/contract/verbs_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verbs_meeting_test {
 namespace {
 
 std::unique_ptr<VerbsTransport> open_on(int device, const Clock& clock, const Config& config) {
@@ -171,4 +171,4 @@ TEST(VerbsMeeting, ThreadsMayMeetAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verbs_meeting_test

@@ -6,7 +6,7 @@
 
 #include "tests/contract/verbs_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verbs_regions_test {
 namespace {
 
 size_t registered(VerbsPair& pair, int rank) {
@@ -192,4 +192,4 @@ TEST(VerbsRegions, TheSteadyStateRegistersAndNegotiatesNothing) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verbs_regions_test

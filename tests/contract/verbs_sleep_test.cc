@@ -5,7 +5,7 @@
 
 #include "tests/contract/verbs_pair.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verbs_sleep_test {
 namespace {
 
 constexpr int kLongMs = 20'000;
@@ -111,4 +111,4 @@ TEST(VerbsSleep, ASleeperWakesWhenItsDeviceFails) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verbs_sleep_test

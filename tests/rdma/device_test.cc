@@ -17,7 +17,7 @@
 #include "csrc/memory/shared_segment.h"
 #include "csrc/transport/verbs/device/errors.h"
 
-namespace rdmacoll {
+namespace rdmacoll::device_test {
 namespace {
 
 class RealDeviceTest : public ::testing::Test {
@@ -122,4 +122,4 @@ TEST_F(RealDeviceTest, TheLimitOnLockedMemoryComesWithTheLinesThatRaiseIt) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::device_test

@@ -3,6 +3,7 @@
     python tests/rdma/run.py                all of them
     python tests/rdma/run.py training ...   only these
     python tests/rdma/run.py --part 1/3     all of them, but of the longest ones a third
+    python tests/rdma/run.py --groups 1/4   a quarter of the groups of stages
 
 Each group of stages gets a guest of its own (docs/SOFTROCE.md), so that none meets what another has
 left behind; those of one group share it, and a process that has imported torch (warm.py). A machine
@@ -69,7 +70,7 @@ def groups(build: str, part: Part) -> list[Group]:
     pytest = [python, "-m", "pytest", "-q", "tests/rdma", "--build-folder", f"{build}"]
     pretended = [WARM, collectives, "--pretend-hosts=2", "--hosts=2", "test_p2p", "test_all_reduce"]
     a_part = [WARM, collectives, f"--part={part}"]
-    mixed = [*a_part, "--pretend-hosts=3", "--hosts=3", "--no-device"]
+    three_hosts = [*a_part, "--pretend-hosts=3", "--hosts=3", "--no-device"]
     training = [WARM, "examples/01_train_digits.py", "--epochs=2", "--goal=0.8"]
     training += ["--compare=none", "--no-figure"]  # which takes a minute to draw in a guest
     shard = {"GTEST_TOTAL_SHARDS": str(part.count), "GTEST_SHARD_INDEX": str(part.index)}
@@ -91,31 +92,29 @@ def groups(build: str, part: Part) -> list[Group]:
         Stage("4 ranks", 900, [rdmarun, "-np", "4", *a_part], VERBS),
         Stage("training", 600, [rdmarun, "-np", "2", *training], VERBS),
         Stage("pretended hosts", 600, [rdmarun, "-np", "4", *pretended], REQUIRE),
+    ]
+    mixed = [
         Stage("refusals", 300, [rdmarun, "-np", "2", WARM, refused]),
         Stage("lost ranks", 300, [python, WARM, "tests/rdma/lost_ranks.py"], VERBS),
         Stage("mixed jobs", 1200, [python, WARM, "tests/rdma/mixed_jobs.py", f"--part={part}"]),
-        Stage("mixed hosts", 900, [rdmarun, "-np", "4", *mixed]),
+        Stage("mixed hosts", 900, [rdmarun, "-np", "4", *three_hosts]),
     ]
+    hosts = [
+        Stage("pingpong of hosts", 120, ["tests/rdma/pingpong.sh", "host2"]),
+        Stage("two hosts", 900, two_hosts, REQUIRE),
+        Stage("two levels", 300, counted, REQUIRE),
+    ]
+    failures = [
+        Stage("failures", 600, pytest),
+        Stage("remote faults", 600, remote_faults),
+    ]
+    # In this order a quarter of them takes five to ten minutes.
     return [
         Group("engine", "--devices=2", engine),
-        Group(
-            "failures",
-            "--devices=2",
-            [
-                Stage("failures", 600, pytest),
-                Stage("remote faults", 600, remote_faults),
-            ],
-        ),
         Group("torch", "--devices=2", torch),
-        Group(
-            "hosts",
-            "--guests=2",
-            [
-                Stage("pingpong of hosts", 120, ["tests/rdma/pingpong.sh", "host2"]),
-                Stage("two hosts", 900, two_hosts, REQUIRE),
-                Stage("two levels", 300, counted, REQUIRE),
-            ],
-        ),
+        Group("hosts", "--guests=2", hosts),
+        Group("mixed", "--devices=2", mixed),
+        Group("failures", "--devices=2", failures),
     ]
 
 
@@ -209,6 +208,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--build", default="build/cpp", help="of cmake (%(default)s)")
     parser.add_argument("--part", type=part, default=Part(), metavar="K/N", help="of the longest")
+    parser.add_argument("--groups", type=part, default=Part(), metavar="K/N", help="of the groups")
     parser.add_argument("--outcomes", type=Path, help="run here, and leave the outcomes in a file")
     parser.add_argument("stages", nargs="*", help="names of stages (default: all)")
     options = parser.parse_args()
@@ -218,7 +218,7 @@ def main() -> int:
         parser.error(f"no stages {sorted(unknown)}; there are {names}")
     here = options.outcomes is not None or has_active_device()
     outcomes: list[Outcome] = []
-    for group in known:
+    for group in options.groups.of(known):
         stages = [stage for stage in group.stages if stage.name in (options.stages or names)]
         if not stages:
             continue

@@ -8,7 +8,7 @@
 #include "tests/sim/play.h"
 #include "tests/sim/seeds.h"
 
-namespace rdmacoll {
+namespace rdmacoll::collectives_sim_test {
 namespace {
 
 constexpr int kOperations = 6;
@@ -104,4 +104,4 @@ TEST(Simulation, RandomScriptsEndWithTheRightValues) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::collectives_sim_test

@@ -10,7 +10,7 @@
 #include "tests/sim/sim_world.h"
 #include "tests/unit/engine/in_heap.h"
 
-namespace rdmacoll {
+namespace rdmacoll::direct_placement_sim_test {
 namespace {
 
 constexpr size_t kNumbers = 6000;  // of a rank's output
@@ -161,4 +161,4 @@ TEST(DirectPlacement, NothingLandsInWhatAFailedOperationHasGivenBack) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::direct_placement_sim_test

@@ -12,7 +12,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
-namespace rdmacoll {
+namespace rdmacoll::faults_sim_test {
 namespace {
 
 constexpr int kOperations = 6;
@@ -163,4 +163,4 @@ TEST(Hosts, FaultsEndInErrorsAndWriteNothingAfterwards) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::faults_sim_test

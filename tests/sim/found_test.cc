@@ -5,7 +5,7 @@
 #include "tests/sim/sim_world.h"
 #include "tests/unit/engine/two_ends.h"
 
-namespace rdmacoll {
+namespace rdmacoll::found_test {
 namespace {
 
 // In one seed of 1,600: all of a group's ranks waited for room that messages nobody took had
@@ -102,4 +102,4 @@ TEST(Found, WhoIsToldThatItIsExcludedSaysSo) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::found_test

@@ -8,7 +8,7 @@
 #include "tests/sim/play.h"
 #include "tests/sim/seeds.h"
 
-namespace rdmacoll {
+namespace rdmacoll::hosts_sim_test {
 namespace {
 
 constexpr int kOperations = 6;
@@ -63,4 +63,4 @@ TEST(Hosts, RandomScriptsEndWithTheRightValues) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::hosts_sim_test

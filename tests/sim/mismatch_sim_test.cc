@@ -13,7 +13,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
-namespace rdmacoll {
+namespace rdmacoll::mismatch_sim_test {
 namespace {
 
 constexpr size_t kCount = 500;
@@ -152,4 +152,4 @@ TEST(Hosts, WhoSaysSomethingElseOfBlocksIsTold) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::mismatch_sim_test

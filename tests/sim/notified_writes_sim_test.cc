@@ -8,7 +8,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
-namespace rdmacoll {
+namespace rdmacoll::notified_writes_sim_test {
 namespace {
 
 constexpr uint64_t kSeeds = 40;
@@ -89,4 +89,4 @@ void write_and_notify(uint64_t seed) {
 TEST(NotifiedWrites, AreSeenWithTheirNumber) { for_each_seed(kSeeds, write_and_notify); }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::notified_writes_sim_test

@@ -13,7 +13,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
-namespace rdmacoll {
+namespace rdmacoll::sessions_sim_test {
 namespace {
 
 constexpr uint64_t kSeeds = 40;
@@ -251,4 +251,4 @@ TEST(Sessions, ComeAndGo) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::sessions_sim_test

@@ -12,7 +12,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
-namespace rdmacoll {
+namespace rdmacoll::shrink_sim_test {
 namespace {
 
 constexpr int kOperations = 4;
@@ -251,4 +251,4 @@ TEST(Shrinking, ThoseThatLiveHoldTheSameGroup) {
 TEST(Hosts, ThoseThatLiveHoldTheSameGroup) { run_stories("shrinkings on hosts", Where::OnHosts); }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shrink_sim_test

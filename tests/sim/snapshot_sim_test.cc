@@ -9,7 +9,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
-namespace rdmacoll {
+namespace rdmacoll::snapshot_sim_test {
 namespace {
 
 constexpr uint64_t kSeeds = 40;
@@ -175,4 +175,4 @@ TEST(Snapshots, AreNeverTorn) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::snapshot_sim_test

@@ -7,7 +7,7 @@
 #include "tests/sim/play.h"
 #include "tests/sim/seeds.h"
 
-namespace rdmacoll {
+namespace rdmacoll::soak_sim_test {
 namespace {
 
 constexpr uint64_t kSeedsPerHour = 100;  // it takes as long as so many others
@@ -63,4 +63,4 @@ TEST(Simulation, AGroupLivesForAnHour) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::soak_sim_test

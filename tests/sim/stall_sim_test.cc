@@ -7,7 +7,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
-namespace rdmacoll {
+namespace rdmacoll::stall_sim_test {
 namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
@@ -113,4 +113,4 @@ TEST(Standstills, WhoRunsAndIsLateIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::stall_sim_test

@@ -8,7 +8,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
-namespace rdmacoll {
+namespace rdmacoll::streams_sim_test {
 namespace {
 
 constexpr uint64_t kSeedsPerStream = 20;  // it takes as long as so many scripts
@@ -146,4 +146,4 @@ TEST(Streams, MessagesWaitWhileHundredsPassTheOtherWay) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::streams_sim_test

@@ -9,7 +9,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_world.h"
 
-namespace rdmacoll {
+namespace rdmacoll::updates_sim_test {
 namespace {
 
 constexpr uint64_t kSeeds = 40;
@@ -140,4 +140,4 @@ TEST(Updates, GiveEachNumberOnce) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::updates_sim_test

@@ -193,6 +193,15 @@ def test_names(tree: Tree) -> Iterator[str]:
             yield f"{path}:1: {first[path.name]} has this name, too"
 
 
+def test_namespaces(tree: Tree) -> Iterator[str]:
+    """A test in C++ has a namespace of its own: CI compiles several as one, with names alike."""
+    for path in tree.select({".cc"}, "tests/"):
+        own = rf"^namespace rdmacoll(?:::\w+)*::{path.stem} {{$"
+        is_test = path.stem.endswith("_test") and not path.stem.endswith("_for_test")
+        if is_test and not re.search(own, tree.text(path), re.M):
+            yield f"{path}:1: has no namespace rdmacoll::{path.stem}"
+
+
 def packages(tree: Tree) -> Iterator[str]:
     """Every Python package is in pyproject.toml's list: plain installs would lack it otherwise."""
     project = tree.text(tree.root / "pyproject.toml")
@@ -231,6 +240,7 @@ RULES: list[Rule] = [
     own_names,
     tests_exist,
     test_names,
+    test_namespaces,
     packages,
     data_members,
     touches,

@@ -174,6 +174,12 @@ CASES: list[tuple[rules.Rule, dict[str, str], str | None]] = [
     ),
     (rules.test_names, {"tests/a/conftest.py": "", "tests/b/conftest.py": ""}, None),
     (
+        rules.test_namespaces,
+        {"tests/unit/a/b_test.cc": "namespace rdmacoll {\nnamespace {\n"},
+        "tests/unit/a/b_test.cc:1: has no namespace rdmacoll::b_test",
+    ),
+    (rules.test_namespaces, {"tests/unit/a/b_test.cc": "namespace rdmacoll::a::b_test {\n"}, None),
+    (
         rules.packages,
         {"pyproject.toml": 'packages = ["rdmacoll"]\n', "rdmacoll/plot/a.py": ""},
         "package rdmacoll.plot is not in",

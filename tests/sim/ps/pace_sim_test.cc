@@ -14,7 +14,7 @@
 #include "tests/sim/ps/ps_world.h"
 #include "tests/sim/seeds.h"
 
-namespace rdmacoll::ps {
+namespace rdmacoll::ps::pace_sim_test {
 namespace {
 
 constexpr uint64_t kSeeds = 40;
@@ -172,4 +172,4 @@ TEST(ParameterServer, IsNoStalerThanItMayBeWhateverServersAreLost) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::ps
+}  // namespace rdmacoll::ps::pace_sim_test

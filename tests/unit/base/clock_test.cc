@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rdmacoll {
+namespace rdmacoll::clock_test {
 namespace {
 
 class HandClock final : public Clock {
@@ -52,4 +52,4 @@ TEST(SteadyClock, NeverGoesBack) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::clock_test

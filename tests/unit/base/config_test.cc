@@ -12,7 +12,7 @@
 
 #include "csrc/base/log.h"
 
-namespace rdmacoll {
+namespace rdmacoll::config_test {
 namespace {
 
 constexpr const char* kVariables[] = {"RDMACOLL_LOG",
@@ -226,4 +226,4 @@ TEST(Log, WritesWhatItsLevelLetsThrough) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::config_test

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace rdmacoll {
+namespace rdmacoll::fifo_test {
 namespace {
 
 TEST(FifoTest, KeepsItsOrderWhileItGoesRoundAndGrows) {
@@ -43,4 +43,4 @@ TEST(FifoTest, TakesOutOfTheMiddle) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::fifo_test

@@ -8,7 +8,7 @@
 
 #include "csrc/base/job_key.h"
 
-namespace rdmacoll {
+namespace rdmacoll::hmac_test {
 namespace {
 
 std::string hex(const Mac& mac) {
@@ -103,4 +103,4 @@ TEST(JobKey, WithoutASecretNothingSignedIsTaken) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::hmac_test

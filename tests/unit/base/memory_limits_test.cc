@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace rdmacoll {
+namespace rdmacoll::memory_limits_test {
 namespace {
 
 constexpr uint64_t kNone = MemoryLimits::kNone;
@@ -80,4 +80,4 @@ TEST(MemoryLimits, WhatIsLeftIsNeverLessThanNothing) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::memory_limits_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace rdmacoll {
+namespace rdmacoll::printable_test {
 namespace {
 
 TEST(Printable, WhatPeopleWriteStays) {
@@ -39,4 +39,4 @@ TEST(Printable, LongTextIsCut) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::printable_test

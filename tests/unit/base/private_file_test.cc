@@ -11,7 +11,7 @@
 #include <iterator>
 #include <string>
 
-namespace rdmacoll {
+namespace rdmacoll::private_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ TEST_F(PrivateFile, WhatCannotBeWrittenIsAnErrorThatNamesIt) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::private_file_test

@@ -26,7 +26,7 @@ thread_local size_t bytes_asked_for = 0;
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 #endif
 
-namespace rdmacoll {
+namespace rdmacoll::published_test {
 namespace {
 
 constexpr size_t kSize = 1000;  // the last chunk is not full
@@ -103,4 +103,4 @@ TEST(PublishedTest, ReadersSeeWholeObjectsWhileItGrows) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::published_test

@@ -6,7 +6,7 @@
 
 #include "tests/user_namespace.h"
 
-namespace rdmacoll {
+namespace rdmacoll::same_user_test {
 namespace {
 
 constexpr uid_t kOverflow = 65534;
@@ -59,4 +59,4 @@ TEST(SameUser, InAUserNamespaceWithoutAMapNobodyIsTheSame) {
 #endif
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::same_user_test

@@ -10,7 +10,7 @@
 
 #include "csrc/base/limits.h"
 
-namespace rdmacoll {
+namespace rdmacoll::secret_file_test {
 namespace {
 
 class SecretFile : public ::testing::Test {
@@ -74,4 +74,4 @@ TEST_F(SecretFile, WhatIsNoFileIsRefusedAndNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::secret_file_test

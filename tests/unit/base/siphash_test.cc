@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace rdmacoll {
+namespace rdmacoll::siphash_test {
 namespace {
 
 // The key 00 01 .. 0f, and the message 00 01 02 .. of so many bytes.
@@ -50,4 +50,4 @@ TEST(SipHash, EveryBitOfKeyMessageAndLengthCounts) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::siphash_test

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <memory>
 
-namespace rdmacoll {
+namespace rdmacoll::status_test {
 namespace {
 
 Status returns_first_failure(const Status& first, bool* went_on) {
@@ -79,4 +79,4 @@ TEST(CheckDeathTest, SaysWhereAndWhat) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::status_test

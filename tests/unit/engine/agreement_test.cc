@@ -6,7 +6,7 @@
 
 #include "csrc/engine/connect/transport_table.h"
 
-namespace rdmacoll {
+namespace rdmacoll::agreement_test {
 namespace {
 
 Config with(const std::string& name, const std::string& value) {
@@ -33,4 +33,4 @@ TEST(Agreement, SettingsOfTransportsAreCheckedWhicheverIsUsed) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::agreement_test

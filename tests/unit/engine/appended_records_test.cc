@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rdmacoll {
+namespace rdmacoll::appended_records_test {
 namespace {
 
 using Says = std::vector<std::optional<std::string>>;
@@ -27,4 +27,4 @@ TEST(AppendedRecordsTest, WhatNobodyWroteIsRefused) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::appended_records_test

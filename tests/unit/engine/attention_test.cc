@@ -12,7 +12,7 @@
 #include "tests/connect_one.h"
 #include "tests/unit/engine/fake_transport.h"
 
-namespace rdmacoll {
+namespace rdmacoll::attention_test {
 namespace {
 
 constexpr int64_t kLongMs = 20'000;  // no test waits so long that passes
@@ -300,4 +300,4 @@ TEST(PolledTransports, ARoundThatIsAskedForLooksAtAllWhateverWasDrivenBefore) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::attention_test

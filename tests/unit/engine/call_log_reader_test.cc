@@ -5,20 +5,20 @@
 
 #include "tests/unit/engine/read_peers.h"
 
-namespace rdmacoll {
+namespace rdmacoll::call_log_reader_test {
 namespace {
 
 using Answer = ReadPeers::Answer;
 
 // The rank's only call so far.
-void call(ReadPeers& peers, uint32_t rank, uint64_t sequence, uint16_t signature) {
+void begin_call(ReadPeers& peers, uint32_t rank, uint64_t sequence, uint16_t signature) {
   CallLog(peers.block(rank) + peers.layout.call_log().own)
       .begin({.sequence = sequence, .signature = signature});
 }
 
 struct CallLogReaderTest : testing::Test {
   void call(uint32_t rank, uint64_t sequence, uint16_t signature) {
-    rdmacoll::call(peers, rank, sequence, signature);
+    begin_call(peers, rank, sequence, signature);
   }
   std::string finding(uint32_t rank) const { return reader.finding(rank, 1); }
 
@@ -78,8 +78,8 @@ TEST_F(CallLogReaderTest, WhatWasAskedBeforeDoesNotPassForAnAnswerNow) {
 TEST(CallLogReader, OneRanksLogDoesNotPassForAnothers) {
   ReadPeers peers(kMaxCallLogsRead + 2);
   CallLogReader reader(*peers.links);
-  call(peers, 1, 1, 8);
-  call(peers, 3, 1, 7);
+  begin_call(peers, 1, 1, 8);
+  begin_call(peers, 3, 1, 7);
   peers.answers[1] = Answer::Later;
   reader.begin({1});
   EXPECT_FALSE(reader.done());
@@ -91,4 +91,4 @@ TEST(CallLogReader, OneRanksLogDoesNotPassForAnothers) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::call_log_reader_test

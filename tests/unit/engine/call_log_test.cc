@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace rdmacoll {
+namespace rdmacoll::call_log_test {
 namespace {
 
 struct alignas(kLineBytes) LogBytes {
@@ -79,4 +79,4 @@ TEST(CallLog, ATimeMayBeAnyNumber) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::call_log_test

@@ -3,7 +3,7 @@
 
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::call_options_test {
 namespace {
 
 constexpr int64_t kSoonMs = 50;
@@ -127,4 +127,4 @@ TEST(CallOptions, EqualBlocksAreEqual) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::call_options_test

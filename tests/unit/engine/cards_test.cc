@@ -7,7 +7,7 @@
 
 #include "csrc/engine/connect/columns.h"
 
-namespace rdmacoll {
+namespace rdmacoll::cards_test {
 namespace {
 
 std::vector<std::string> rows_of(const std::vector<Columns::Row>& rows) {
@@ -63,4 +63,4 @@ TEST(Cards, OfRecordsOfSeveralSizesComeBack) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::cards_test

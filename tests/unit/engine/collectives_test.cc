@@ -5,7 +5,7 @@
 #include "tests/unit/engine/in_heap.h"
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::collectives_test {
 namespace {
 
 struct Case {
@@ -261,4 +261,4 @@ INSTANTIATE_TEST_SUITE_P(
     case_name);
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::collectives_test

@@ -10,7 +10,7 @@
 #include "csrc/plan/selection/select.h"
 #include "tests/unit/engine/fake_transport.h"
 
-namespace rdmacoll {
+namespace rdmacoll::direct_placement_test {
 namespace {
 
 constexpr uint32_t kPeer = 1;
@@ -82,4 +82,4 @@ TEST(DirectPlacement, AStrideMayBeAnyNumber) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::direct_placement_test

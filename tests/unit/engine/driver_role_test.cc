@@ -11,7 +11,7 @@
 #include "csrc/engine/drive/driven.h"
 #include "csrc/engine/drive/driver.h"
 
-namespace rdmacoll {
+namespace rdmacoll::driver_role_test {
 namespace {
 
 const auto kNothingLeft = [] { return false; };
@@ -113,4 +113,4 @@ TEST_F(DriverRoleTest, OnlyItsHolderMayDrive) {
 #endif
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::driver_role_test

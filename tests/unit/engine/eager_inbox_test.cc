@@ -5,7 +5,7 @@
 
 #include "tests/unit/engine/two_ends.h"
 
-namespace rdmacoll {
+namespace rdmacoll::eager_inbox_test {
 namespace {
 
 constexpr uint64_t kBytes = 100;
@@ -50,4 +50,4 @@ TEST(EagerInbox, WaitsForBytesThatAreSlowerThanTheirEnvelope) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::eager_inbox_test

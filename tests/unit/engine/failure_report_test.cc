@@ -7,7 +7,7 @@
 
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::failure_report_test {
 namespace {
 
 constexpr int64_t kTimeoutMs = 300;
@@ -134,4 +134,4 @@ TEST(FailureReport, WhoHasLeftIsNamedWithTheLastCall) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::failure_report_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::failure_test {
 namespace {
 
 WorkPtr all_reduce(Communicator& c, std::vector<float>& data) {
@@ -190,4 +190,4 @@ TEST(Failure, BadArgumentsAreRefusedAndNothingMoves) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::failure_test

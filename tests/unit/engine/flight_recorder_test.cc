@@ -12,7 +12,7 @@
 #include "csrc/engine/recorder/flight_dump.h"
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::flight_recorder_test {
 namespace {
 
 bool contains(const std::string& text, const std::string& part) {
@@ -142,4 +142,4 @@ TEST(FlightRecorder, ForgetsGroupsThatNothingTellsOf) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::flight_recorder_test

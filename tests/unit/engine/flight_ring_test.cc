@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-namespace rdmacoll {
+namespace rdmacoll::flight_ring_test {
 namespace {
 
 FlightRecord record_of(uint64_t sequence) {
@@ -100,4 +100,4 @@ TEST(FlightRing, ASnapshotSeesNoRecordHalfWritten) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::flight_ring_test

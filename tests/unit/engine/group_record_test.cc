@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rdmacoll {
+namespace rdmacoll::group_record_test {
 namespace {
 
 const GroupRecord kRecord{
@@ -55,4 +55,4 @@ TEST(GroupRecord, AReasonToDeclineIsPassedOnButNoBookOfIt) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::group_record_test

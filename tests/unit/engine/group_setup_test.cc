@@ -14,7 +14,7 @@
 #include "csrc/engine/group/members.h"
 #include "tests/unit/engine/fake_transport.h"
 
-namespace rdmacoll {
+namespace rdmacoll::group_setup_test {
 namespace {
 
 TEST(GroupSetup, RanksMeetAtDistancesThatDouble) {
@@ -191,4 +191,4 @@ TEST(GroupSetup, TwoOfAnIslandThatDoNotMapEachOtherAreAnError) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::group_setup_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rdmacoll {
+namespace rdmacoll::heap_size_test {
 namespace {
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
@@ -75,4 +75,4 @@ TEST(HeapSize, OfPeersIsLimitedOnlyWhereAddressSpaceIs) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::heap_size_test

@@ -10,7 +10,7 @@
 #include "tests/unit/engine/in_heap.h"
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::heap_test {
 namespace {
 
 constexpr uint64_t kBytes = 1 << 20;
@@ -158,4 +158,4 @@ TEST(ZeroCopy, ATimeoutNamesTheRankThatHasNotGivenThemBack) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::heap_test

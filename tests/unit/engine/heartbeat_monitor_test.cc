@@ -6,7 +6,7 @@
 #include "csrc/base/limits.h"
 #include "tests/unit/engine/read_peers.h"
 
-namespace rdmacoll {
+namespace rdmacoll::heartbeat_monitor_test {
 namespace {
 
 using Answer = ReadPeers::Answer;
@@ -68,4 +68,4 @@ TEST_F(HeartbeatMonitorTest, NothingReadIsNoHeartbeat) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::heartbeat_monitor_test

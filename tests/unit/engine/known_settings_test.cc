@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rdmacoll {
+namespace rdmacoll::known_settings_test {
 namespace {
 
 std::vector<std::string> about(std::initializer_list<const char*> names) {
@@ -58,4 +58,4 @@ TEST(KnownSettings, ANameMayBeAnything) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::known_settings_test

@@ -14,7 +14,7 @@
 #include "csrc/transport/shm/address.h"
 #include "csrc/transport/tcp/connection/address.h"
 
-namespace rdmacoll {
+namespace rdmacoll::large_world_test {
 namespace {
 
 size_t bytes_in_use() { return ::mallinfo2().uordblks + ::mallinfo2().hblkhd; }
@@ -108,6 +108,6 @@ TEST(LargeWorld, OfHostsOfEightRanksOneTakesFewBytes) { expect_at_most(64, 8); }
 TEST(LargeWorld, OfHostsOfOneRankOneTakesMore) { expect_at_most(128, 1); }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::large_world_test
 
 #endif

@@ -20,7 +20,7 @@
 #include "csrc/engine/shrinking.h"
 #include "tests/unit/engine/fake_transport.h"
 
-namespace rdmacoll {
+namespace rdmacoll::largest_group_test {
 namespace {
 
 constexpr uint32_t kRank = kMaxWorld - 1;
@@ -213,4 +213,4 @@ TEST(LargestGroup, TheSignedRecordsOfAllPassAStore) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::largest_group_test

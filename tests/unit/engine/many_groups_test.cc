@@ -7,7 +7,7 @@
 #include "tests/processes/holdings.h"
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::many_groups_test {
 namespace {
 
 // Ids are reused from the first groups on, so a few groups show that. More groups than there are
@@ -126,4 +126,4 @@ TEST(ManyGroups, ThatCouldNotBeMade) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::many_groups_test

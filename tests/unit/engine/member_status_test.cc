@@ -8,7 +8,7 @@
 
 #include "tests/unit/engine/fake_transport.h"
 
-namespace rdmacoll {
+namespace rdmacoll::member_status_test {
 namespace {
 
 constexpr uint32_t kWorld = 4;
@@ -71,4 +71,4 @@ TEST_F(MemberStatusTest, AnyBytesCanBeRead) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::member_status_test

@@ -12,7 +12,7 @@
 #include "tests/unit/engine/in_heap.h"
 #include "tests/unit/engine/ranks_over.h"
 
-namespace rdmacoll {
+namespace rdmacoll::mixed_verbs_test {
 namespace {
 
 struct Place {
@@ -159,4 +159,4 @@ TEST(MixedJobs, ThoseThatAreLeftGoOn) {
 #endif
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::mixed_verbs_test

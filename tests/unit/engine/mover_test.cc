@@ -10,7 +10,7 @@
 #include "csrc/engine/session/session_memory.h"
 #include "tests/unit/engine/fake_transport.h"
 
-namespace rdmacoll {
+namespace rdmacoll::mover_test {
 namespace {
 
 class MoverTest : public testing::Test {
@@ -145,4 +145,4 @@ TEST_F(MoverTest, NothingIsAtOnceDone) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::mover_test

@@ -13,7 +13,7 @@
 
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::on_demand_test {
 namespace {
 
 constexpr int kWorld = 12;
@@ -108,4 +108,4 @@ TEST(OnDemand, IdleRanksPassAFailureOn) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::on_demand_test

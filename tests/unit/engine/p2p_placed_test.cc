@@ -5,7 +5,7 @@
 #include "tests/unit/engine/messages.h"
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::p2p_placed_test {
 namespace {
 
 constexpr uint64_t kChunkBytes = 4u << 20;      // p2p_data.cc
@@ -75,4 +75,4 @@ TEST(HeapMessages, MayBeWrittenOnceTheyAreSent) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::p2p_placed_test

@@ -7,7 +7,7 @@
 #include "tests/unit/engine/messages.h"
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::p2p_self_test {
 namespace {
 
 constexpr uint64_t kLong = 1'000'000;  // too long for every protocol but Rendezvous
@@ -214,4 +214,4 @@ TEST(PointToSelf, AReceiveMayComeJustBeforeTheGroupFails) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::p2p_self_test

@@ -2,7 +2,7 @@
 #include "tests/unit/engine/messages.h"
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::p2p_test {
 namespace {
 
 // Beside the limits of each way; and whole chunks with a little more, which is in the line.
@@ -219,4 +219,4 @@ TEST(PointToPoint, PeersOutOfRangeAreRefusedAtTheCall) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::p2p_test

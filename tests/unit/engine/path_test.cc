@@ -5,7 +5,7 @@
 
 #include "tests/unit/engine/fake_transport.h"
 
-namespace rdmacoll {
+namespace rdmacoll::path_test {
 namespace {
 
 TEST(Paths, InOneLine) {
@@ -35,4 +35,4 @@ TEST(Paths, InOneLine) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::path_test

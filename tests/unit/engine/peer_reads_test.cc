@@ -7,7 +7,7 @@
 
 #include "tests/unit/engine/read_peers.h"
 
-namespace rdmacoll {
+namespace rdmacoll::peer_reads_test {
 namespace {
 
 using Answer = ReadPeers::Answer;
@@ -103,4 +103,4 @@ TEST_F(PeerReadsTest, AForgottenReadKeepsItsPlaceUntilNothingCanArriveThere) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::peer_reads_test

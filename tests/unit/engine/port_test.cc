@@ -3,7 +3,7 @@
 
 #include "tests/unit/engine/two_ends.h"
 
-namespace rdmacoll {
+namespace rdmacoll::port_test {
 namespace {
 
 struct UntoldEnds : Ends {
@@ -46,4 +46,4 @@ TEST(Port, CreditOfALineThatHasLainForLongDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::port_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::progress_test {
 namespace {
 
 WorkPtr sum(Communicator& c, float* value, const CallOptions& options = {}) {
@@ -192,4 +192,4 @@ TEST(ProgressDeathTest, ACallbackThatThrowsEndsTheProcess) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::progress_test

@@ -9,7 +9,7 @@
 #include "csrc/engine/connect/group_setup.h"
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::rendezvous_test {
 namespace {
 
 TEST(Rendezvous, ARankMayComeLaterThanAConnectionMayTake) {
@@ -145,4 +145,4 @@ TEST(Rendezvous, AGroupMayHaveAnAlgorithmOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::rendezvous_test

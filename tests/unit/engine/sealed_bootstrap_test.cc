@@ -12,7 +12,7 @@
 #include "csrc/engine/connect/group_record.h"
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::sealed_bootstrap_test {
 namespace {
 
 using Records = std::vector<std::string>;
@@ -200,4 +200,4 @@ TEST(SealedBootstrap, GroupsAreMadeOverIt) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::sealed_bootstrap_test

@@ -13,7 +13,7 @@
 #include "csrc/transport/tcp/transport.h"
 #include "tests/unit/engine/ranks_over.h"
 
-namespace rdmacoll {
+namespace rdmacoll::session_test {
 namespace {
 
 constexpr int64_t kSoonMs = 20'000;
@@ -229,4 +229,4 @@ INSTANTIATE_TEST_SUITE_P(Over, SessionTest, testing::Values("shm", "tcp"),
                          [](const auto& name) { return std::string(name.param); });
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::session_test

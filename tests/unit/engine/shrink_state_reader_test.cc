@@ -6,7 +6,7 @@
 
 #include "tests/unit/engine/read_peers.h"
 
-namespace rdmacoll {
+namespace rdmacoll::shrink_state_reader_test {
 namespace {
 
 using Answer = ReadPeers::Answer;
@@ -77,4 +77,4 @@ TEST_F(ShrinkStateReaderTest, WhatComesAfterTheDeadlineIsNotTaken) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shrink_state_reader_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace rdmacoll {
+namespace rdmacoll::shrink_state_test {
 namespace {
 
 struct Area {
@@ -90,4 +90,4 @@ TEST(ShrinkState, AMixtureOfTwoIsNothing) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shrink_state_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/engine/world_of_threads.h"
 
-namespace rdmacoll {
+namespace rdmacoll::shrinking_test {
 namespace {
 
 using CommunicatorPtr = std::shared_ptr<Communicator>;
@@ -209,4 +209,4 @@ TEST(Shrinking, AGroupIsShrunkOnce) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shrinking_test

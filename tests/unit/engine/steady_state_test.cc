@@ -42,7 +42,7 @@ thread_local Culprit culprit;
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
-namespace rdmacoll {
+namespace rdmacoll::steady_state_test {
 namespace {
 
 constexpr int kWarmUp = 200;
@@ -122,6 +122,6 @@ TEST(SteadyState, AllocatesNothing) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::steady_state_test
 
 #endif

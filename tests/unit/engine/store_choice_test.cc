@@ -5,7 +5,7 @@
 
 #include "tests/unit/engine/fake_transport.h"
 
-namespace rdmacoll {
+namespace rdmacoll::store_choice_test {
 namespace {
 
 constexpr uint64_t kLarge = 1 << 20;
@@ -137,4 +137,4 @@ TEST(StoreChoice, ASettingIsObeyed) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::store_choice_test

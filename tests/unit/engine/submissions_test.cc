@@ -6,7 +6,7 @@
 #include <chrono>
 #include <future>
 
-namespace rdmacoll {
+namespace rdmacoll::submissions_test {
 namespace {
 
 struct SubmissionsTest : testing::Test {
@@ -75,4 +75,4 @@ TEST_F(SubmissionsTest, ThatComeWhileABatchIsTakenWaitForItsEnd) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::submissions_test

@@ -3,7 +3,7 @@
 
 #include "tests/unit/engine/process_of_fakes.h"
 
-namespace rdmacoll {
+namespace rdmacoll::transports_regions_test {
 namespace {
 
 TEST(Transports, ARegionIsRegisteredWithAllUnderOneId) {
@@ -90,4 +90,4 @@ TEST(Transports, MemoryThatCannotBeRegisteredIsAnErrorWhereItIsNeeded) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::transports_regions_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/engine/process_of_fakes.h"
 
-namespace rdmacoll {
+namespace rdmacoll::transports_test {
 namespace {
 
 TEST(Transports, TheFirstThatReachesIsTaken) {
@@ -267,4 +267,4 @@ TEST(Transports, OpenTakesWhatTheSettingSays) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::transports_test

@@ -4,7 +4,7 @@
 #include "tests/unit/engine/in_heap.h"
 #include "tests/unit/engine/ranks_over.h"
 
-namespace rdmacoll {
+namespace rdmacoll::two_hosts_test {
 namespace {
 
 class Network final : public Transport {
@@ -317,4 +317,4 @@ TEST(TwoHosts, AZeroCopyMessageToARankThatLeftEndsWithItsPut) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::two_hosts_test

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace rdmacoll {
+namespace rdmacoll::work_pool_test {
 namespace {
 
 TEST(WorkPool, AWorkInUsedMemoryIsOpen) {
@@ -51,4 +51,4 @@ TEST(WorkPool, ThreadsGiveBackWhileThePoolGoes) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::work_pool_test

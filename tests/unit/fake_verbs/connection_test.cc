@@ -5,7 +5,7 @@
 
 #include "tests/unit/fake_verbs/fake_pair.h"
 
-namespace rdmacoll::fake {
+namespace rdmacoll::fake::connection_test {
 namespace {
 
 constexpr unsigned kSignalled = IBV_SEND_SIGNALED;
@@ -208,4 +208,4 @@ TEST(FakeConnection, WhatIsNotAllowedEndsBothSides) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::fake
+}  // namespace rdmacoll::fake::connection_test

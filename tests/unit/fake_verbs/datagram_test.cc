@@ -6,7 +6,7 @@
 
 #include "tests/unit/fake_verbs/fake_pair.h"
 
-namespace rdmacoll::fake {
+namespace rdmacoll::fake::datagram_test {
 namespace {
 
 constexpr uint32_t kKey = 0x1234;
@@ -160,4 +160,4 @@ TEST(FakeMisuseDeathTest, EndsTheTest) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::fake
+}  // namespace rdmacoll::fake::datagram_test

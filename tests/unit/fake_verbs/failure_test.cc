@@ -3,7 +3,7 @@
 
 #include "tests/unit/fake_verbs/fake_pair.h"
 
-namespace rdmacoll::fake {
+namespace rdmacoll::fake::failure_test {
 namespace {
 
 TEST(FakeQueuePair, StatesNeedTheirAttributesInOrder) {
@@ -118,4 +118,4 @@ TEST(FakeFailure, InjectedErrorsHappen) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::fake
+}  // namespace rdmacoll::fake::failure_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
-namespace rdmacoll {
+namespace rdmacoll::alarm_fd_test {
 namespace {
 
 constexpr int64_t kSoonNs = 1'000'000;
@@ -65,4 +65,4 @@ TEST_F(Alarm, RingsForOneWhateverAnotherTakesBack) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::alarm_fd_test

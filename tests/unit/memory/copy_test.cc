@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace rdmacoll {
+namespace rdmacoll::copy_test {
 namespace {
 
 class Copy : public testing::TestWithParam<Stores> {};
@@ -48,4 +48,4 @@ INSTANTIATE_TEST_SUITE_P(Stores, Copy, testing::Values(Stores::Cached, Stores::S
                          });
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::copy_test

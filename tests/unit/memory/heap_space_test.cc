@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace rdmacoll {
+namespace rdmacoll::heap_space_test {
 namespace {
 
 constexpr uint64_t kLine = HeapSpace::kAlignment;
@@ -97,4 +97,4 @@ TEST(HeapSpace, PartsNeverOverlapAndAllComesBack) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::heap_space_test

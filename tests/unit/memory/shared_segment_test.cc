@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace rdmacoll {
+namespace rdmacoll::shared_segment_test {
 namespace {
 
 TEST(SharedSegment, IsZeroedAndSharedWithWhoeverMapsItsDescriptor) {
@@ -107,4 +107,4 @@ TEST(SharedSegment, RefusesADescriptorWhoseSizeIsNotSealed) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::shared_segment_test

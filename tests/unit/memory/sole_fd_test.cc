@@ -15,7 +15,7 @@
 #include "csrc/memory/unique_fd.h"
 #include "tests/processes/holdings.h"
 
-namespace rdmacoll {
+namespace rdmacoll::sole_fd_test {
 namespace {
 
 SoleFd a_copy_of(int fd) {
@@ -116,4 +116,4 @@ TEST(SoleFd, OneThatCannotBeOpenedSaysWhy) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::sole_fd_test

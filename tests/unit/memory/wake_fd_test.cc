@@ -6,7 +6,7 @@
 
 #include <thread>
 
-namespace rdmacoll {
+namespace rdmacoll::wake_fd_test {
 namespace {
 
 bool readable(const WakeFd& fd, int timeout_ms) {
@@ -33,4 +33,4 @@ TEST(WakeFd, WakesAThreadThatSleeps) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::wake_fd_test

@@ -5,7 +5,7 @@
 
 #include "csrc/plan/selection/select.h"
 
-namespace rdmacoll {
+namespace rdmacoll::choices_test {
 namespace {
 
 constexpr Room kRoom{64 << 10, 512 << 10};
@@ -288,4 +288,4 @@ TEST_F(TunedTest, APreferenceIsTakenBeforeTheTable) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::choices_test

@@ -4,7 +4,7 @@
 #include "csrc/plan/tiling.h"
 #include "tests/unit/plan/worlds.h"
 
-namespace rdmacoll {
+namespace rdmacoll::cost_test {
 namespace {
 
 struct Cost {
@@ -152,4 +152,4 @@ TEST(CostTest, BarrierRoundsAreLogarithmic) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::cost_test

@@ -6,7 +6,7 @@
 #include "tests/unit/plan/layouts.h"
 #include "tests/unit/plan/worlds.h"
 
-namespace rdmacoll {
+namespace rdmacoll::direct_order_test {
 namespace {
 
 // If all ranks send at the same pace, each is sent to by one at a time: nowhere do all hosts meet.
@@ -31,4 +31,4 @@ TEST(DirectOrderTest, InADirectAllToAllNoRankIsSentToByTwoAtATime) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::direct_order_test

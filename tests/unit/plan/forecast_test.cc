@@ -10,7 +10,7 @@
 #include "tests/unit/plan/layouts.h"
 #include "tests/unit/plan/worlds.h"
 
-namespace rdmacoll {
+namespace rdmacoll::forecast_test {
 namespace {
 
 // How many messages follow each other, those across the network first.
@@ -198,4 +198,4 @@ TEST(ForecastTest, ThousandsOfHostsAreForecast) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::forecast_test

@@ -11,7 +11,7 @@
 
 #include "csrc/base/limits.h"
 
-namespace rdmacoll {
+namespace rdmacoll::islands_test {
 namespace {
 
 using Ranks = std::vector<uint16_t>;
@@ -162,4 +162,4 @@ TEST(Islands, TooManyRanksAreRefused) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::islands_test

@@ -10,7 +10,7 @@
 #include "tests/unit/plan/layouts.h"
 #include "tests/unit/plan/worlds.h"
 
-namespace rdmacoll {
+namespace rdmacoll::layered_cost_test {
 namespace {
 
 // By island. `messages` are those that leave.
@@ -386,4 +386,4 @@ TEST(LayeredCostTest, NeighboursAreThoseOfAHost) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::layered_cost_test

@@ -12,7 +12,7 @@
 #include "tests/unit/plan/layouts.h"
 #include "tests/unit/plan/worlds.h"
 
-namespace rdmacoll {
+namespace rdmacoll::mutation_test {
 namespace {
 
 std::vector<uint16_t> worlds() {
@@ -268,4 +268,4 @@ INSTANTIATE_TEST_SUITE_P(All, LayeredMutationTest, testing::ValuesIn(all_layered
                          [](const auto& test) { return test.param.name(); });
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::mutation_test

@@ -5,7 +5,7 @@
 #include "tests/unit/plan/layouts.h"
 #include "tests/unit/plan/proofs.h"
 
-namespace rdmacoll {
+namespace rdmacoll::prove_layers_test {
 namespace {
 
 using Shapes = std::vector<const char*>;
@@ -191,4 +191,4 @@ TEST(ProveLayersSequenceTest, AnyOperationBehindAnyOther) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::prove_layers_test

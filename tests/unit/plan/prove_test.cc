@@ -5,7 +5,7 @@
 #include "tests/how_much.h"
 #include "tests/unit/plan/proofs.h"
 
-namespace rdmacoll {
+namespace rdmacoll::prove_test {
 namespace {
 
 using Worlds = std::vector<uint16_t>;
@@ -94,4 +94,4 @@ TEST(ProveSequenceTest, AnyOperationBehindAnyOther) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::prove_test

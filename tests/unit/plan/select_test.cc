@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rdmacoll {
+namespace rdmacoll::select_test {
 namespace {
 
 const auto kMapped = &Islands::together;
@@ -74,4 +74,4 @@ TEST(SelectTest, AllThatExistsIsListedOnce) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::select_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rdmacoll {
+namespace rdmacoll::tiling_test {
 namespace {
 
 Plan plan_of(uint16_t blocks, uint16_t slot_blocks, uint16_t stage_blocks = 0) {
@@ -187,4 +187,4 @@ TEST(TilingTest, PartsOfAMessageFollowEachOther) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::tiling_test

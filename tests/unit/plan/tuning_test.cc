@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace rdmacoll {
+namespace rdmacoll::tuning_test {
 namespace {
 
 const auto kMapped = &Islands::together;
@@ -163,4 +163,4 @@ TEST(TuningTest, AFileThatIsNoTextIsShownAsText) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::tuning_test

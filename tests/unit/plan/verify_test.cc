@@ -7,7 +7,7 @@
 #include "csrc/plan/builder.h"
 #include "tests/unit/plan/worlds.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verify_test {
 namespace {
 
 const BlockRange kAll = block(0);
@@ -293,4 +293,4 @@ TEST(VerifyTest, EndsThatDisagreeAboutABlocksSize) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verify_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace rdmacoll::ps {
+namespace rdmacoll::ps::balance_test {
 namespace {
 
 BucketMap changed(const BucketMap& map, const Loads& loads) {
@@ -72,4 +72,4 @@ TEST(Balance, MovesNothingWithoutBackups) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::ps
+}  // namespace rdmacoll::ps::balance_test

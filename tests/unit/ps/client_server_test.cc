@@ -9,7 +9,7 @@
 #include "csrc/ps/table/initial_values.h"
 #include "tests/unit/ps/near_job.h"
 
-namespace rdmacoll::ps {
+namespace rdmacoll::ps::client_server_test {
 namespace {
 
 class ClientServer : public testing::TestWithParam<uint32_t> {};
@@ -130,4 +130,4 @@ TEST(Backups, HaveWhatWasPushedWhenTheirPrimaryIsLost) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::ps
+}  // namespace rdmacoll::ps::client_server_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/ps/near_job.h"
 
-namespace rdmacoll::ps {
+namespace rdmacoll::ps::direct_reads_test {
 namespace {
 
 constexpr uint64_t kElements = 3 * kShardElements + 5;
@@ -81,4 +81,4 @@ TEST_F(DirectOfTwo, AreOfTheBackupOnceThePrimaryIsLost) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::ps
+}  // namespace rdmacoll::ps::direct_reads_test

@@ -7,7 +7,7 @@
 #include "csrc/ps/table/dense_shard.h"
 #include "csrc/ps/wire/push.h"
 
-namespace rdmacoll::ps {
+namespace rdmacoll::ps::pace_test {
 namespace {
 
 constexpr uint64_t kElements = 6;
@@ -131,4 +131,4 @@ TEST(Pace, RefusesPushesThatDoNotKeepIt) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::ps
+}  // namespace rdmacoll::ps::pace_test

@@ -15,7 +15,7 @@
 #include "csrc/transport/shm/transport.h"
 #include "csrc/transport/tcp/transport.h"
 
-namespace rdmacoll::ps {
+namespace rdmacoll::ps::rings_test {
 namespace {
 
 TEST_P(Rings, AddUpWhatAllWorkersPush) {
@@ -142,4 +142,4 @@ INSTANTIATE_TEST_SUITE_P(Transports, Rings,
                          name_of);
 
 }  // namespace
-}  // namespace rdmacoll::ps
+}  // namespace rdmacoll::ps::rings_test

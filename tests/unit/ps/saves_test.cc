@@ -12,7 +12,7 @@
 #include "csrc/ps/table/saved.h"
 #include "tests/unit/ps/near_job.h"
 
-namespace rdmacoll::ps {
+namespace rdmacoll::ps::saves_test {
 namespace {
 
 constexpr uint64_t kElements = 3 * kShardElements + 17;
@@ -310,4 +310,4 @@ TEST_F(Told, WhatMakesNoSenseItRefuses) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::ps
+}  // namespace rdmacoll::ps::saves_test

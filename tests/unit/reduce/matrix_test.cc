@@ -11,7 +11,7 @@
 #include "tests/unit/reduce/inputs.h"
 #include "tests/unit/reduce/instruction_sets.h"
 
-namespace rdmacoll {
+namespace rdmacoll::matrix_test {
 namespace {
 
 using reference::Bytes;
@@ -157,4 +157,4 @@ INSTANTIATE_TEST_SUITE_P(All, Matrix,
                          });
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::matrix_test

@@ -10,7 +10,7 @@
 #include "csrc/reduce/reduce.h"
 #include "tests/unit/reduce/reference.h"
 
-namespace rdmacoll {
+namespace rdmacoll::numerics_test {
 namespace {
 
 using reference::kBFloat16;
@@ -211,4 +211,4 @@ TEST(ReduceDeathTest, BrokenInvariantsStop) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::numerics_test

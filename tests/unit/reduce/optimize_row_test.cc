@@ -7,7 +7,7 @@
 #include "tests/unit/reduce/optimizer_cases.h"
 #include "tests/unit/reduce/optimizer_reference.h"
 
-namespace rdmacoll {
+namespace rdmacoll::optimize_row_test {
 namespace {
 
 using reference::first_difference;
@@ -91,4 +91,4 @@ INSTANTIATE_TEST_SUITE_P(All, OptimizeRow, ::testing::ValuesIn(reference::rowwis
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::optimize_row_test

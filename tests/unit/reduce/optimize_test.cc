@@ -8,7 +8,7 @@
 #include "tests/unit/reduce/optimizer_cases.h"
 #include "tests/unit/reduce/optimizer_reference.h"
 
-namespace rdmacoll {
+namespace rdmacoll::optimize_test {
 namespace {
 
 using reference::first_difference;
@@ -153,4 +153,4 @@ INSTANTIATE_TEST_SUITE_P(All, Optimize, ::testing::ValuesIn(reference::elementwi
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::optimize_test

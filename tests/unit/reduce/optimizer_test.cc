@@ -11,7 +11,7 @@
 #include "csrc/reduce/optimize.h"
 #include "tests/unit/reduce/optimizer_cases.h"
 
-namespace rdmacoll {
+namespace rdmacoll::optimizer_test {
 namespace {
 
 using enum OptimizerKind;
@@ -153,4 +153,4 @@ TEST(OptimizerStep, SumsARowBySixteenPartialSums) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::optimizer_test

@@ -11,7 +11,7 @@
 #include "tests/unit/reduce/inputs.h"
 #include "tests/unit/reduce/instruction_sets.h"
 
-namespace rdmacoll {
+namespace rdmacoll::small_floats_test {
 namespace {
 
 using reference::Bytes;
@@ -80,4 +80,4 @@ INSTANTIATE_TEST_SUITE_P(All, SmallFloats,
                          });
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::small_floats_test

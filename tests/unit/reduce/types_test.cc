@@ -8,7 +8,7 @@
 
 #include "tests/unit/reduce/reference.h"
 
-namespace rdmacoll {
+namespace rdmacoll::types_test {
 namespace {
 
 TEST(Types, NamesAndSizes) {
@@ -40,4 +40,4 @@ TEST(Types, SupportedIsWhatTheHeaderSays) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::types_test

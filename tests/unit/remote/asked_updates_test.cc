@@ -13,7 +13,7 @@
 #include "csrc/remote/update_request.h"
 #include "tests/unit/remote/processes.h"
 
-namespace rdmacoll {
+namespace rdmacoll::asked_updates_test {
 namespace {
 
 constexpr uint64_t kBytes = 64;
@@ -223,4 +223,4 @@ TEST_P(RemoteTest, AnUpdateThatNobodyAnswersEndsInTime) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::asked_updates_test

@@ -7,7 +7,7 @@
 #include "csrc/transport/tcp/transport.h"
 #include "tests/unit/remote/processes.h"
 
-namespace rdmacoll {
+namespace rdmacoll::flight_test {
 namespace {
 
 class FlightOfSessions : public RemoteTest {};
@@ -143,4 +143,4 @@ INSTANTIATE_TEST_SUITE_P(Sockets, FlightOfSessions, testing::Values(RemoteKind{"
                          name_of);
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::flight_test

@@ -13,7 +13,7 @@
 #include "csrc/remote/remote.h"
 #include "tests/unit/remote/processes.h"
 
-namespace rdmacoll {
+namespace rdmacoll::given_test {
 namespace {
 
 constexpr int64_t kShortMs = 500;
@@ -300,4 +300,4 @@ TEST_P(RemoteTest, WhoDoesNotStopIsCutOff) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::given_test

@@ -13,7 +13,7 @@
 #include "tests/fake_verbs/network.h"
 #include "tests/unit/remote/processes.h"
 
-namespace rdmacoll {
+namespace rdmacoll::mixed_updates_test {
 namespace {
 
 constexpr uint32_t kOwnersHost = 2;  // so many of the processes, and as many of another one
@@ -127,4 +127,4 @@ TEST(MixedUpdates, ALockIsHeldByOne) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::mixed_updates_test

@@ -11,7 +11,7 @@
 #include "csrc/remote/row_ranges.h"
 #include "tests/unit/remote/processes.h"
 
-namespace rdmacoll {
+namespace rdmacoll::ranges_test {
 namespace {
 
 using Rows = std::vector<int64_t>;
@@ -134,4 +134,4 @@ TEST_P(RemoteTest, WritesRangesSideBySide) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::ranges_test

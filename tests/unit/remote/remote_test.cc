@@ -18,7 +18,7 @@
 #include "tests/how_much.h"
 #include "tests/unit/remote/processes.h"
 
-namespace rdmacoll {
+namespace rdmacoll::remote_test {
 namespace {
 
 TEST_P(RemoteTest, ReadsWhatIsExposed) {
@@ -358,4 +358,4 @@ INSTANTIATE_TEST_SUITE_P(Sockets, RemoteTest,
                          name_of);
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::remote_test

@@ -10,7 +10,7 @@
 #include "csrc/remote/remote.h"
 #include "tests/unit/remote/processes.h"
 
-namespace rdmacoll {
+namespace rdmacoll::updates_test {
 namespace {
 
 constexpr uint64_t kBytes = 64;
@@ -173,4 +173,4 @@ TEST_P(RemoteTest, AnUpdateOfWhoIsGoneFails) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::updates_test

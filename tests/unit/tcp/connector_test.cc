@@ -8,7 +8,7 @@
 #include "tests/processes/holdings.h"
 #include "tests/unit/tcp/listeners.h"
 
-namespace rdmacoll::tcp {
+namespace rdmacoll::tcp::connector_test {
 namespace {
 
 class StepClock final : public Clock {
@@ -284,4 +284,4 @@ TEST_F(Connectors, NoDescriptorIsLeft) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::tcp
+}  // namespace rdmacoll::tcp::connector_test

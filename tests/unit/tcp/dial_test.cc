@@ -10,7 +10,7 @@
 
 #include "tests/unit/tcp/listeners.h"
 
-namespace rdmacoll::tcp {
+namespace rdmacoll::tcp::dial_test {
 namespace {
 
 using Progress = Dial::Progress;
@@ -160,4 +160,4 @@ TEST_F(Dials, NoDescriptorIsLeft) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::tcp
+}  // namespace rdmacoll::tcp::dial_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/tcp/wire.h"
 
-namespace rdmacoll::tcp {
+namespace rdmacoll::tcp::frame_reader_test {
 namespace {
 
 using Read = FrameReader::Read;
@@ -161,4 +161,4 @@ TEST(FrameReader, TellsWhichRegionAPayloadIsOnItsWayTo) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::tcp
+}  // namespace rdmacoll::tcp::frame_reader_test

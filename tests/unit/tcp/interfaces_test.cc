@@ -7,7 +7,7 @@
 
 #include "tests/unit/tcp/ip_of.h"
 
-namespace rdmacoll::tcp {
+namespace rdmacoll::tcp::interfaces_test {
 namespace {
 
 Interface interface(const char* name, const char* ip, int64_t mbit_per_s = 0) {
@@ -116,4 +116,4 @@ TEST(Interfaces, TheSystemsAreThoseThatAreUpWithTheirNetworks) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::tcp
+}  // namespace rdmacoll::tcp::interfaces_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/tcp/ip_of.h"
 
-namespace rdmacoll::tcp {
+namespace rdmacoll::tcp::ip_test {
 namespace {
 
 TEST(Ip, ComesBackAsTextAndAsASocketAddress) {
@@ -78,4 +78,4 @@ TEST(Ip, NetworksAreComparedByTheirPrefix) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::tcp
+}  // namespace rdmacoll::tcp::ip_test

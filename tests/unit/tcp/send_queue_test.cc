@@ -5,7 +5,7 @@
 
 #include "tests/unit/tcp/wire.h"
 
-namespace rdmacoll::tcp {
+namespace rdmacoll::tcp::send_queue_test {
 namespace {
 
 std::string letters(size_t bytes, char first = 'a') {
@@ -126,4 +126,4 @@ TEST(SendQueue, AConnectionThatHasEndedIsAFailure) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::tcp
+}  // namespace rdmacoll::tcp::send_queue_test

@@ -9,7 +9,7 @@
 #include "csrc/transport/transport.h"
 #include "tests/unit/tcp/ip_of.h"
 
-namespace rdmacoll::tcp {
+namespace rdmacoll::tcp::tcp_address_test {
 namespace {
 
 constexpr size_t kEndpointsAt = 28;
@@ -137,4 +137,4 @@ TEST(TcpKey, ReservedBytesAreZero) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::tcp
+}  // namespace rdmacoll::tcp::tcp_address_test

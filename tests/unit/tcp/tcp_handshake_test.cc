@@ -5,7 +5,7 @@
 
 #include "csrc/transport/tcp/connection/handshake.h"
 
-namespace rdmacoll::tcp {
+namespace rdmacoll::tcp::tcp_handshake_test {
 namespace {
 
 using Next = Handshake::Next;
@@ -244,4 +244,4 @@ TEST(TcpHandshake, NobodyIsWelcomedBeforeAProof) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::tcp
+}  // namespace rdmacoll::tcp::tcp_handshake_test

@@ -6,7 +6,7 @@
 
 #include "csrc/transport/tcp/settings/settings.h"
 
-namespace rdmacoll::tcp {
+namespace rdmacoll::tcp::tcp_settings_test {
 namespace {
 
 TcpConfig read_with(const std::string& name, const std::string& value) {
@@ -80,4 +80,4 @@ TEST(TcpSettings, RanksAgreeOnHowManyStreamsThereAre) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::tcp
+}  // namespace rdmacoll::tcp::tcp_settings_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rdmacoll {
+namespace rdmacoll::errands_test {
 namespace {
 
 TEST(Errands, AreTakenOnce) {
@@ -68,4 +68,4 @@ TEST(Errands, AReleaseIsSaidToReadersOnlyIfTheRegionIsTakenBack) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::errands_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rdmacoll {
+namespace rdmacoll::lease_test {
 namespace {
 
 TEST(Lease, IsHeldUntilWhoItWasOfferedToHasClosedIt) {
@@ -40,4 +40,4 @@ TEST(Lease, WhatWasOfferedAnewIsHeldAfterTheFirstIsClosed) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::lease_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rdmacoll {
+namespace rdmacoll::opened_regions_test {
 namespace {
 
 constexpr RegionId kId = 3;
@@ -69,4 +69,4 @@ TEST_F(Opened, WhatIsOpenStaysSoThoughItIsTakenBack) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::opened_regions_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
-namespace rdmacoll {
+namespace rdmacoll::set_up_news_test {
 namespace {
 
 bool rings(const SetUpNews& news, int within_ms) {
@@ -57,4 +57,4 @@ TEST_F(SharedNews, OfAnotherAreToldFromOnesOwn) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::set_up_news_test

@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
-namespace rdmacoll::verbs {
+namespace rdmacoll::verbs::device_choice_test {
 namespace {
 
 bool admits(const std::string& list, const std::string& device, int port) {
@@ -164,4 +164,4 @@ TEST(ChooseGid, TakesTheIndexThatIsWantedOrListsThoseThereAre) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::verbs
+}  // namespace rdmacoll::verbs::device_choice_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/verbs/fake_host.h"
 
-namespace rdmacoll {
+namespace rdmacoll::device_test {
 namespace {
 
 class DeviceTest : public ::testing::Test {
@@ -175,4 +175,4 @@ TEST_F(DeviceTest, WarnsWhereAForkMayHarm) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::device_test

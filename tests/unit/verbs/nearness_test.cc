@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-namespace rdmacoll::verbs {
+namespace rdmacoll::verbs::nearness_test {
 namespace {
 
 class NearnessTest : public ::testing::Test {
@@ -64,4 +64,4 @@ TEST_F(NearnessTest, OfTheCallingThreadKnowsNoSuchDevice) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::verbs
+}  // namespace rdmacoll::verbs::nearness_test

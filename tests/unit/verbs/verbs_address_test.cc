@@ -4,7 +4,7 @@
 
 #include "csrc/transport/verbs/connection/address.h"
 
-namespace rdmacoll::verbs {
+namespace rdmacoll::verbs::verbs_address_test {
 namespace {
 
 constexpr size_t kHostAt = 56;
@@ -51,4 +51,4 @@ TEST(Address, AHostNameEndsWithAZero) {
 }
 
 }  // namespace
-}  // namespace rdmacoll::verbs
+}  // namespace rdmacoll::verbs::verbs_address_test

@@ -12,7 +12,7 @@
 #include "csrc/transport/verbs/device/errors.h"
 #include "tests/unit/verbs/fake_host.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verbs_errors_test {
 namespace {
 
 class VerbsErrorsTest : public ::testing::Test {
@@ -125,4 +125,4 @@ TEST_F(VerbsErrorsTest, EventsSayWhatTheyAreAbout) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verbs_errors_test

@@ -6,7 +6,7 @@
 
 #include "csrc/transport/verbs/settings/settings.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verbs_settings_test {
 namespace {
 
 VerbsConfig read_with(const std::string& name, const std::string& value) {
@@ -68,4 +68,4 @@ TEST(VerbsSettings, BadValuesAreRefusedWithWhatIsAllowed) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verbs_settings_test

@@ -8,7 +8,7 @@
 
 #include "csrc/transport/verbs/device/table.h"
 
-namespace rdmacoll {
+namespace rdmacoll::verbs_table_test {
 namespace {
 
 using Words = std::array<uintptr_t, sizeof(VerbsTable) / sizeof(uintptr_t)>;
@@ -48,4 +48,4 @@ TEST(VerbsTable, OfAnOldLibraryNamesWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace rdmacoll
+}  // namespace rdmacoll::verbs_table_test
