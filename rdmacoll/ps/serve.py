@@ -212,8 +212,9 @@ def _begin(
 
 def _status(server: _C.PsServer, first: ServerStatus) -> ServerStatus:
     rows_of = {str(table): rows for table, rows in server.rows_of().items()}
+    steps_of = {str(table): steps for table, steps in server.steps_of().items()}
     counts: dict[str, Any] = server.stats()
-    return replace(first, said_s=time.time(), rows_of=rows_of, **counts)
+    return replace(first, said_s=time.time(), rows_of=rows_of, steps_of=steps_of, **counts)
 
 
 def _resign(board: Board, number: int, buckets: bytes) -> bytes:

@@ -51,5 +51,8 @@ def _heard(board: Board, said: ServerStatus) -> ServerStatus:
 
 def _tables(board: Board, serving: list[ServerStatus]) -> Iterator[TableStatus]:
     for number, (name, kind, optimizer, shape) in board.about_tables():
-        rows = sum(one.rows_of.get(str(number), 0) for one in serving)
-        yield TableStatus(number, name, kind, shape, optimizer, rows if kind == "rows" else None)
+        key = str(number)
+        rows = sum(one.rows_of.get(key, 0) for one in serving) if kind == "rows" else None
+        paced = [one.steps_of[key] for one in serving if key in one.steps_of]
+        steps = [min(of_rank) for of_rank in zip(*paced, strict=True)] if paced else None
+        yield TableStatus(number, name, kind, shape, optimizer, rows, steps)

@@ -34,6 +34,8 @@ class ServerStatus:
     memory_bytes: int = 0  # of dense tables
     memory_limit_bytes: int = 0
     rows_of: dict[str, int] = field(default_factory=dict)  # by table, where it is the primary
+    # Likewise, of tables whose workers go in step: the last step of each that is in all of them.
+    steps_of: dict[str, list[int]] = field(default_factory=dict)
 
     def to_word(self) -> str:
         return json.dumps(asdict(self))
@@ -51,6 +53,8 @@ class TableStatus:
     shape: list[int]  # of rows: of one
     optimizer: str
     rows: int | None = None  # that are there; None: the table is dense
+    # The last step that each worker has made, by ranks; None: they do not go in step, or none yet.
+    steps: list[int] | None = None
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ SERVERS = (
     *("server", "host", "pid", "started", "buckets", "alone"),
     *("tables", "rows", "elements", "pushes", "pulls", "memory"),
 )
-TABLES = ("table", "kind", "shape", "optimizer", "rows")
+TABLES = ("table", "kind", "shape", "optimizer", "rows", "step", "behind")
 WORDS_OF_SERVERS = {1}  # columns of words, which begin at the left
-WORDS_OF_TABLES = {0, 1, 2, 3}
+WORDS_OF_TABLES = {0, 1, 2, 3, 6}
 MOST_OF_A_NAME = 60
+MOST_RANKS = 4  # that are named as behind
 
 
 def lines(status: JobStatus) -> Iterator[str]:
@@ -58,7 +59,19 @@ def _of_table(one: TableStatus) -> list[str]:
     shape = " x ".join(map(str, one.shape)) or "1"
     rows = "-" if one.rows is None else str(one.rows)
     texts = (printable(text, MOST_OF_A_NAME) for text in (one.name, one.kind))
-    return [*texts, shape, printable(one.optimizer, MOST_OF_A_NAME), rows]
+    return [*texts, shape, printable(one.optimizer, MOST_OF_A_NAME), rows, *_steps(one.steps)]
+
+
+def _steps(steps: list[int] | None) -> tuple[str, str]:
+    """Of the worker that is first; by how many the last ones are behind it, and which."""
+    if not steps:
+        return "-", "-"
+    first, last = max(steps), min(steps)
+    if first == last:
+        return str(first), "0"
+    ranks = [str(rank) for rank, step in enumerate(steps) if step == last]
+    named = ", ".join(ranks[:MOST_RANKS]) + (", ..." if len(ranks) > MOST_RANKS else "")
+    return str(first), f"{first - last}: rank {named}"
 
 
 def _table(heading: Sequence[str], rows: Sequence[Sequence[str]], words: set[int]) -> Iterator[str]:

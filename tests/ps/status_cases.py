@@ -74,12 +74,13 @@ def case_servers(kv: ps.KV) -> None:
     assert len(pids) == 2 and os.getpid() not in pids
     assert all(server.memory_limit_bytes > 1 << 28 for server in before.servers)
     kv.init("counted", torch.zeros(1))
+    kv.init_rows("counted rows", dim=1)
     dist.barrier()
     before = ps.stats()
     dist.barrier()
     for _ in range(10):
         kv.push("counted", torch.ones(1)).wait()
-        kv.pull("counted")
+        kv.row_pull("counted rows", torch.zeros(1, dtype=torch.int64))
     dist.barrier()
     until(
         lambda found: (
@@ -104,11 +105,22 @@ def case_the_command(_kv: ps.KV) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert f"2 servers of the job at {STORE}, all kept twice\n" in done.stdout, done
     shown = [line.split() for line in done.stdout.splitlines()]
-    assert ["rows", "rows", "8", "RowwiseAdagrad()", "50"] in shown, done.stdout
+    assert ["rows", "rows", "8", "RowwiseAdagrad()", "50", "-", "-"] in shown, done.stdout
     stranger = subprocess.run(
         [*command, "--store", STORE], capture_output=True, text=True, check=False
     )
     assert stranger.returncode == 1 and "nobody of this job has signed" in stranger.stderr
+
+
+def case_who_is_behind(_kv: ps.KV) -> None:
+    weights = torch.zeros(4, requires_grad=True)
+    optimizer = ps.Optimizer([weights], torch.optim.SGD, mode=ps.Stale(10), lr=0.1)
+    made = [3, 8][dist.get_rank()]
+    for _ in range(made):
+        weights.grad = torch.ones(4)
+        optimizer.step()
+    until(lambda found: [3, 8] in [table.steps for table in found.tables])
+    dist.barrier()
 
 
 def case_arguments(_kv: ps.KV) -> None:

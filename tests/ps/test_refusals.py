@@ -39,6 +39,41 @@ def test_without_servers(jobs: Jobs) -> None:
     assert "the job has no servers; start it with rdmarun --servers 1, or more" in done.stdout
 
 
+def test_a_server_without_room(jobs: Jobs) -> None:
+    """New rows are refused, and all others go on."""
+    text = """
+        import itertools
+
+        import torch
+        import torch.distributed as dist
+
+        from rdmacoll import ps
+
+        dist.init_process_group(backend="rdma")
+        kv = ps.KV(timeout=20.0)
+        kv.init_rows("words", dim=64, optimizer=ps.Adam(lr=1e-3))
+        try:
+            for first in itertools.count(0, 1000):
+                ids = torch.arange(first, first + 1000)
+                kv.row_pull("words", ids)
+                assert first * 64 * 4 < 64 << 20
+        except OSError as error:
+            print(error)
+        kv.row_push("words", torch.arange(1000), torch.ones(1000, 64)).wait()
+        assert torch.all(kv.row_pull("words", torch.arange(1000)) < 0)
+        try:
+            kv.init("weights", torch.zeros(10))
+        except OSError as error:
+            print(error)
+        dist.destroy_process_group()
+    """
+    done = jobs.run_script(text, "-np", "1", "--servers", "1", "--server-memory", "16M")
+    assert done.returncode == 0, done.stderr
+    assert "the server has no room for new rows of table 'words'" in done.stdout
+    assert "more bytes of a dense table" in done.stdout
+    assert "start more servers, or raise --server-memory" in done.stdout
+
+
 def test_without_a_group() -> None:
     with pytest.raises(ValueError, match="there is no process group"):
         ps.connect(timeout=10)

@@ -44,6 +44,9 @@ JOB = JobStatus(
     [
         TableStatus(1, "weights", "dense", [2, 3], "none"),
         TableStatus(2, "long \x1b[2J", "rows", [64], "SGD(lr=0.1)", 5),
+        TableStatus(3, "even", "dense", [2], "none", None, [7, 7]),
+        TableStatus(4, "one", "dense", [2], "none", None, [120, 97, 120]),
+        TableStatus(5, "all but one", "dense", [2], "none", None, [0, 0, 0, 0, 0, 9]),
     ],
 )
 
@@ -65,9 +68,12 @@ def test_a_status_as_it_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
         "server 1 has given no sign of life for 12 s; above is what it said last",
         "server 2 has not started yet",
         "",
-        "table         kind   shape  optimizer    rows",
-        "weights       dense  2 x 3  none            -",
-        "long \\x1b[2J  rows   64     SGD(lr=0.1)     5",
+        "table         kind   shape  optimizer    rows  step  behind",
+        "weights       dense  2 x 3  none            -     -  -",
+        "long \\x1b[2J  rows   64     SGD(lr=0.1)     5     -  -",
+        "even          dense  2      none            -     7  0",
+        "one           dense  2      none            -   120  23: rank 1",
+        "all but one   dense  2      none            -     9  9: rank 0, 1, 2, 3, ...",
     ]
 
 

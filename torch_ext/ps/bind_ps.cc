@@ -113,7 +113,8 @@ void bind_ps(pybind11::module_& module) {
       .def("serve", &PsServer::serve)
       .def("stop", &PsServer::stop)
       .def("stats", &PsServer::stats)
-      .def("rows_of", &PsServer::rows_of);
+      .def("rows_of", &PsServer::rows_of)
+      .def("steps_of", &PsServer::steps_of);
   py::class_<PsBatch>(module, "PsBatch").def("done", &PsBatch::done).def("wait", &PsBatch::wait);
   py::class_<PsClient, PsClientPtr>(module, "PsClient")
       .def(py::init(&PsClient::make))

@@ -43,6 +43,8 @@ class PsServer {
   std::map<std::string, uint64_t> stats() const;
   // Of each table, by its number, in the buckets of which this server is the primary.
   std::map<uint32_t, uint64_t> rows_of() const { return host_->stats().rows_of; }
+  // Of tables whose workers go in step: the last step of each that is everywhere, by ranks.
+  std::map<uint32_t, std::vector<uint32_t>> steps_of() const { return host_->stats().steps_of; }
 
  private:
   const RemoteFacePtr face_;

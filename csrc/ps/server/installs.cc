@@ -250,7 +250,7 @@ Status Installs::load(const Record& record, const InstallHead& head) {
   const bool is_dense = spec.kind == TableKind::Dense && record.head.shard < spec.shards() &&
                         bucket_of_shard(table.id(), record.head.shard) == head.bucket;
   if (!is_dense) return makes_no_sense(kInstall);
-  auto made = table.dense(record.head.shard, state_.memory);
+  auto made = table.dense(record.head.shard);
   if (!made.ok()) return made.status();
   return load_dense(head, rest, *made.value()) ? Status() : makes_no_sense(kInstall);
 }

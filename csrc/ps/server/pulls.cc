@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "csrc/base/printable.h"
 #include "csrc/ps/server/answers.h"
 
 namespace rdmacoll::ps {
@@ -17,7 +18,7 @@ Result<DenseShard*> Pulls::shard_of(Connection& connection, const RecordHead& he
     say_elsewhere(connection, head.number);
     return nullptr;
   }
-  return table.value()->dense(head.shard, state_.memory);
+  return table.value()->dense(head.shard);
 }
 
 Result<bool> Pulls::answer_range(Connection& connection, const RecordHead& head) {
@@ -75,7 +76,7 @@ Status Pulls::steps(Connection& connection, const RecordHead& head) {
 
 // The rows lie anywhere, each behind several looks of which one needs the other. So a few of them
 // are looked for side by side.
-bool Pulls::write_rows(ServerTable& table, std::span<const std::byte> ids, std::byte* to) {
+Result<bool> Pulls::write_rows(ServerTable& table, std::span<const std::byte> ids, std::byte* to) {
   struct Look {
     uint64_t id = 0;
     uint32_t bucket = 0;
@@ -97,7 +98,11 @@ bool Pulls::write_rows(ServerTable& table, std::span<const std::byte> ids, std::
       __builtin_prefetch(look.shard);
     }
     for (const Look& look : some) look.shard->prefetch_place(look.id);
+    const bool is_full = state_.memory.is_full();
     for (Look& look : some) {
+      if (is_full && !look.shard->has(look.id)) {
+        return state_.memory.no_room("new rows of table '" + printable(table.spec().name) + "'");
+      }
       look.place = look.shard->place_of(look.id);
       look.shard->prefetch_values(look.place);
     }
@@ -120,7 +125,9 @@ Status Pulls::rows(Connection& connection, const Record& record) {
   }
   std::byte* const to = connection.room(count * row_bytes);
   if (to == nullptr) return Status();
-  if (!write_rows(*found.value(), record.body, to)) {
+  auto is_here = write_rows(*found.value(), record.body, to);
+  if (!is_here.ok()) return is_here.status();
+  if (!is_here.value()) {
     say_elsewhere(connection, record.head.number);
     return Status();
   }

@@ -33,8 +33,8 @@ class Pulls {
   };
   // nullptr: it is not here, and the asker is told.
   Result<DenseShard*> shard_of(Connection& connection, const RecordHead& head);
-  // False: one of them is not here.
-  bool write_rows(ServerTable& table, std::span<const std::byte> ids, std::byte* to);
+  // False: one of them is not here. System: there is no room for one that is new.
+  Result<bool> write_rows(ServerTable& table, std::span<const std::byte> ids, std::byte* to);
   // False: not all workers have pushed that step.
   Result<bool> answer_range(Connection& connection, const RecordHead& head);
 

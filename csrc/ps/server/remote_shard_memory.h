@@ -19,34 +19,24 @@ class RemoteShardMemory final : public ShardMemory {
  public:
   // server: which one has it. limit_bytes: of all tables. The remote memory outlives it.
   RemoteShardMemory(Remote& remote, uint32_t server, uint64_t limit_bytes)
-      : remote_(remote), server_(server), limit_bytes_(limit_bytes) {}
+      : ShardMemory(limit_bytes), remote_(remote), server_(server) {}
   ~RemoteShardMemory() override {
     for (uint32_t number = 1; number <= numbers_; ++number) {
       static_cast<void>(remote_.revoke(extent_name(server_, number), kRevokeMs, {}));
     }
   }
 
-  Result<ShardMemoryPiece> take(uint32_t table, uint64_t bytes) override {
-    Extent& extent = extents_[table];
-    const uint64_t spans = padded(bytes);
-    if (spans > limit_bytes_ - taken_bytes_) {
-      return Status(StatusCode::System,
-                    "the server has no room for " + std::to_string(bytes) + " more bytes: " +
-                        std::to_string(taken_bytes_) + " of " + std::to_string(limit_bytes_) +
-                        " are used; start more servers, or raise --server-memory");
-    }
-    if (extent.memory == nullptr || spans > extent.memory->bytes() - extent.used) {
-      RDMACOLL_RETURN_IF_ERROR(add(extent, spans));
-    }
-    const ShardMemoryPiece taken{extent.memory->data() + extent.used,
-                                 {extent.number, static_cast<uint32_t>(extent.used)}};
-    extent.used += spans;
-    taken_bytes_ += spans;
-    return taken;
-  }
-  uint64_t taken_bytes() const { return taken_bytes_; }
-
  private:
+  Result<ShardMemoryPiece> make(uint32_t table, uint64_t bytes) override {
+    Extent& extent = extents_[table];
+    if (extent.memory == nullptr || bytes > extent.memory->bytes() - extent.used) {
+      RDMACOLL_RETURN_IF_ERROR(add(extent, bytes));
+    }
+    const ShardMemoryPiece made{extent.memory->data() + extent.used,
+                                {extent.number, static_cast<uint32_t>(extent.used)}};
+    extent.used += bytes;
+    return made;
+  }
   static constexpr int64_t kRevokeMs = 50;  // who reads is cut off then
   struct Extent {
     RemoteMemoryPtr memory;
@@ -66,9 +56,7 @@ class RemoteShardMemory final : public ShardMemory {
 
   Remote& remote_;
   const uint32_t server_;
-  const uint64_t limit_bytes_;
-  uint32_t numbers_ = 0;  // of extents
-  uint64_t taken_bytes_ = 0;
+  uint32_t numbers_ = 0;                // of extents
   std::map<uint32_t, Extent> extents_;  // the newest of each table
   std::vector<RemoteMemoryPtr> full_;
 };

@@ -42,7 +42,7 @@ Status save_shard(State& state, ServerTable& table, Connection& connection, cons
     say_elsewhere(connection, head.number);
     return Status();
   }
-  auto dense = table.dense(head.shard, state.memory);
+  auto dense = table.dense(head.shard);
   if (!dense.ok()) return dense.status();
   const bool is_known =
       !copy.arrays.empty() && copy.table == head.table && copy.shard == head.shard;

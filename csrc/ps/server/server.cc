@@ -53,7 +53,18 @@ ServerStats Server::stats() const {
       if (rows != nullptr) stats.rows_of[id] += rows->rows();
     }
   }
+  for (const auto& [id, table] : state_.tables) add_steps(table, stats);
   return stats;
+}
+
+void Server::add_steps(const ServerTable& table, ServerStats& stats) const {
+  for (const auto& [number, shard] : table.all_dense()) {
+    const bool is_here = state_.is_primary(bucket_of_shard(table.id(), number));
+    if (!is_here || shard.pace() == nullptr) continue;
+    const std::vector<uint32_t>& reached = shard.pace()->reached();
+    std::vector<uint32_t>& steps = stats.steps_of.try_emplace(table.id(), reached).first->second;
+    std::ranges::transform(steps, reached, steps.begin(), std::ranges::min);
+  }
 }
 
 // --- the map -------------------------------------------------------------------------------------
@@ -169,7 +180,7 @@ Status Server::create(Connection& connection, const Record& record) {
   const std::string text(reinterpret_cast<const char*>(record.body.data()), record.body.size());
   auto spec = parse_table_spec(text);
   if (!spec.ok()) return spec.status();
-  state_.tables.try_emplace(record.head.table, record.head.table, spec.take());
+  state_.tables.try_emplace(record.head.table, record.head.table, spec.take(), state_.memory);
   say_done(connection, record.head.number);
   return Status();
 }
@@ -182,7 +193,7 @@ Status Server::push(Peer& peer, const Record& record, bool& is_held) {
   const bool is_forward = record.head.kind == RecordKind::Forward;
   if (!push || is_forward != (peer.from != kNoServer)) return makes_no_sense(kRequest);
   if (table.spec().kind == TableKind::Dense) {
-    auto made = table.dense(record.head.shard, state_.memory);
+    auto made = table.dense(record.head.shard);
     if (!made.ok()) return made.status();
   }
   const bool is_taken = is_forward ? pushes_.take_forward(*peer.connection, peer.from, *push)

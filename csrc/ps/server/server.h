@@ -30,8 +30,11 @@ struct ServerStats {
   uint64_t alone = 0;     // of these, that have no backup, though they are to have one
   uint64_t pushes = 0;    // records that it has applied
   uint64_t pulls = 0;
-  uint64_t memory_bytes = 0;               // taken of the memory for dense tables
-  std::map<uint32_t, uint64_t> rows_of{};  // of each table, where it is the primary
+  uint64_t memory_bytes = 0;  // that all tables take
+  // Of each table, where it is the primary.
+  std::map<uint32_t, uint64_t> rows_of{};
+  // Of tables with a pace: the last step that each worker has pushed everywhere, by ranks.
+  std::map<uint32_t, std::vector<uint32_t>> steps_of{};
 };
 
 class Server {
@@ -69,6 +72,7 @@ class Server {
     ShardCopy copy{};              // of what it saves
     std::optional<Record> held{};  // that could not be answered yet; those behind it wait
   };
+  void add_steps(const ServerTable& table, ServerStats& stats) const;
   bool answer_all(Peer& peer);
   // False: not yet.
   bool answer(Peer& peer, const Record& record);

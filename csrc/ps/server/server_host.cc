@@ -119,7 +119,7 @@ void ServerHost::drop_failed() {
 
 void ServerHost::tell() {
   ServerStats stats = server_.stats();
-  stats.memory_bytes = memory_.taken_bytes();
+  stats.memory_bytes = memory_.used_bytes();
   auto wanted = server_.wish();
   const std::lock_guard lock(mutex_);
   stats_ = std::move(stats);

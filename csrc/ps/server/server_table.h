@@ -17,17 +17,20 @@ namespace rdmacoll::ps {
 
 class ServerTable {
  public:
-  ServerTable(uint32_t id, TableSpec spec) : id_(id), spec_(std::move(spec)), steps_(spec_) {}
+  // The memory outlives it.
+  ServerTable(uint32_t id, TableSpec spec, ShardMemory& memory)
+      : id_(id), spec_(std::move(spec)), memory_(memory), steps_(spec_) {}
   ServerTable(const ServerTable&) = delete;
   ServerTable& operator=(const ServerTable&) = delete;
 
   uint32_t id() const { return id_; }
   const TableSpec& spec() const { return spec_; }
   // Made when it is first looked for. System: there is no memory for it.
-  Result<DenseShard*> dense(uint64_t shard, ShardMemory& memory) {
+  Result<DenseShard*> dense(uint64_t shard) {
     const auto known = dense_.find(shard);
     if (known != dense_.end()) return &known->second;
-    auto taken = memory.take(id_, DenseShard::memory_bytes(spec_, shard));
+    auto taken = memory_.take(id_, DenseShard::memory_bytes(spec_, shard),
+                              DenseShard::state_bytes(spec_, shard));
     if (!taken.ok()) return taken.status();
     return &dense_.emplace(shard, DenseShard(spec_, shard, taken.value())).first->second;
   }
@@ -35,11 +38,12 @@ class ServerTable {
   DenseShard& known_dense(uint64_t shard) { return dense_.at(shard); }
   RowShard& rows(uint32_t bucket) {
     auto& shard = rows_[bucket];
-    if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, steps_);
+    if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, steps_, memory_.rows());
     return *shard;
   }
 
   std::map<uint64_t, DenseShard>& all_dense() { return dense_; }
+  const std::map<uint64_t, DenseShard>& all_dense() const { return dense_; }
   // nullptr: there are none.
   const RowShard* find_rows(uint32_t bucket) const { return rows_[bucket].get(); }
   void forget_rows(uint32_t bucket) { rows_[bucket] = nullptr; }
@@ -58,6 +62,7 @@ class ServerTable {
  private:
   const uint32_t id_;
   const TableSpec spec_;
+  ShardMemory& memory_;
   Steps steps_;  // of rows
   std::map<uint64_t, DenseShard> dense_;
   std::array<std::unique_ptr<RowShard>, kBuckets> rows_{};

@@ -24,6 +24,11 @@ class DenseShard {
   static uint64_t memory_bytes(const TableSpec& spec, uint64_t shard) {
     return versions_bytes(spec.shard_elements(shard) * sizeof(float));
   }
+  // Of the optimizer's state, which it has besides.
+  static uint64_t state_bytes(const TableSpec& spec, uint64_t shard) {
+    const uint64_t states = spec.optimizer ? states_per_element(*spec.optimizer) : 0;
+    return states * spec.shard_elements(shard) * sizeof(float);
+  }
 
   uint64_t elements() const { return versions_.bytes() / sizeof(float); }
   std::span<const float> values() const {

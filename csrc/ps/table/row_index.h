@@ -13,6 +13,8 @@ namespace rdmacoll::ps {
 class RowIndex {
  public:
   uint64_t size() const { return size_; }
+  uint64_t memory_bytes() const { return places_.capacity() * sizeof(Place); }
+  bool has(uint64_t id) const { return size_ > 0 && places_[place_of(id)].number != 0; }
   // Has the processor fetch what a look for the id touches first.
   void prefetch(uint64_t id) const {
     if (!places_.empty()) __builtin_prefetch(&places_[first_of(id)]);
@@ -32,11 +34,12 @@ class RowIndex {
     uint64_t number = 0;  // plus 1; 0: the place is free
   };
   // That of the id, or the free one where it belongs.
-  Place& find(uint64_t id) {
+  Place& find(uint64_t id) { return places_[place_of(id)]; }
+  uint64_t place_of(uint64_t id) const {
     const uint64_t mask = places_.size() - 1;
     uint64_t at = first_of(id);
     while (places_[at].number != 0 && places_[at].id != id) at = (at + 1) & mask;
-    return places_[at];
+    return at;
   }
   // There is a power of two of places. Of the ids that come here, those of one bucket, the lower
   // bits are no longer random.

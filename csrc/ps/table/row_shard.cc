@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "csrc/base/limits.h"
 #include "csrc/ps/table/initial_values.h"
@@ -10,8 +11,8 @@
 
 namespace rdmacoll::ps {
 
-RowShard::RowShard(const TableSpec& spec, Steps& steps)
-    : spec_(spec), steps_(steps), stride_(row_floats(spec)) {}
+RowShard::RowShard(const TableSpec& spec, Steps& steps, RowMemory& memory)
+    : spec_(spec), steps_(steps), memory_(memory), stride_(row_floats(spec)) {}
 
 uint64_t RowShard::place_of(uint64_t id) {
   const auto [place, is_new] = index_.find_or_add(id);
@@ -19,8 +20,16 @@ uint64_t RowShard::place_of(uint64_t id) {
   floats_.resize(floats_.size() + stride_, initial_state(steps_.optimizer()));
   pushes_.push_back(0);
   ids_.push_back(id);
+  count_memory();
   make_row(spec_.initial, id, {at(place), spec_.dim});
   return place;
+}
+
+void RowShard::count_memory() {
+  const uint64_t bytes = index_.memory_bytes() + floats_.capacity() * sizeof(floats_[0]) +
+                         pushes_.capacity() * sizeof(pushes_[0]) +
+                         ids_.capacity() * sizeof(ids_[0]);
+  memory_.bytes += bytes - std::exchange(counted_bytes_, bytes);
 }
 
 void RowShard::prefetch_values(uint64_t place) const {

@@ -8,6 +8,7 @@
 
 #include "csrc/ps/table/push_as.h"
 #include "csrc/ps/table/row_index.h"
+#include "csrc/ps/table/row_memory.h"
 #include "csrc/ps/table/steps.h"
 #include "csrc/ps/table/table_spec.h"
 
@@ -15,10 +16,15 @@ namespace rdmacoll::ps {
 
 class RowShard {
  public:
-  // Both outlive it; the steps are those of the table, for all its shards.
-  RowShard(const TableSpec& spec, Steps& steps);
+  // All outlive it; the steps are those of the table, for all its shards, and the memory counts
+  // what it takes.
+  RowShard(const TableSpec& spec, Steps& steps, RowMemory& memory);
+  ~RowShard() { memory_.bytes -= counted_bytes_; }
+  RowShard(const RowShard&) = delete;
+  RowShard& operator=(const RowShard&) = delete;
 
   uint64_t rows() const { return index_.size(); }
+  bool has(uint64_t id) const { return index_.has(id); }
   // Where the row is, which stays so. It is made if it is not there.
   uint64_t place_of(uint64_t id);
   // The values of a row at its place, until another one is made.
@@ -43,15 +49,18 @@ class RowShard {
   void push(PushAs as, uint64_t id, const float* values);
 
  private:
+  void count_memory();
   float* at(uint64_t place) { return floats_.data() + place * stride_; }
 
   const TableSpec& spec_;
   Steps& steps_;
+  RowMemory& memory_;
   const uint64_t stride_;  // floats of a row: values, the state of its elements, its own state
   RowIndex index_;
   std::vector<float> floats_;
   std::vector<uint32_t> pushes_;  // by place
   std::vector<uint64_t> ids_;     // likewise
+  uint64_t counted_bytes_ = 0;
 };
 
 }  // namespace rdmacoll::ps

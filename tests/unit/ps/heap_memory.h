@@ -14,13 +14,14 @@ namespace rdmacoll::ps {
 
 class HeapMemory final : public ShardMemory {
  public:
-  Result<ShardMemoryPiece> take(uint32_t, uint64_t bytes) override {
-    all_.push_back(std::make_unique<CacheLine[]>((bytes + kLineBytes - 1) / kLineBytes));
-    return ShardMemoryPiece{all_.back()[0].bytes, {static_cast<uint32_t>(all_.size()), 0}};
-  }
+  explicit HeapMemory(uint64_t limit_bytes = UINT64_MAX) : ShardMemory(limit_bytes) {}
   const std::byte* at(const ShardPlace& place) const { return all_[place.extent - 1][0].bytes; }
 
  private:
+  Result<ShardMemoryPiece> make(uint32_t, uint64_t bytes) override {
+    all_.push_back(std::make_unique<CacheLine[]>(bytes / kLineBytes));
+    return ShardMemoryPiece{all_.back()[0].bytes, {static_cast<uint32_t>(all_.size()), 0}};
+  }
   struct alignas(kLineBytes) CacheLine {
     std::byte bytes[kLineBytes]{};
   };

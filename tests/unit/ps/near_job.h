@@ -20,8 +20,9 @@ inline constexpr int64_t kSoonMs = 20'000;
 
 class NearJob final : public Surroundings {
  public:
-  explicit NearJob(uint32_t servers, uint32_t replicas = 1)
-      : map_(BucketMap::spread(servers, replicas)) {
+  // limit_bytes: of the memory of all servers together.
+  explicit NearJob(uint32_t servers, uint32_t replicas = 1, uint64_t limit_bytes = UINT64_MAX)
+      : memory_(limit_bytes), map_(BucketMap::spread(servers, replicas)) {
     client_ = std::make_unique<Client>(1, map_, *this);
     for (uint32_t i = 0; i < servers; ++i) {
       auto [ours, theirs] = near_connections();
@@ -66,6 +67,7 @@ class NearJob final : public Surroundings {
     return std::make_shared<const ShardReader>(reader);
   }
   uint64_t reads() const { return reads_; }
+  uint64_t used_bytes() const { return memory_.used_bytes(); }
   // Its backup is the primary of all that it has, from some time on.
   void hand_over(uint32_t server) {
     std::vector<uint32_t> all(kBuckets);
