@@ -21,14 +21,14 @@ constexpr uint64_t kMemoryBytes = 64 * 1024;  // of all shards
 
 class Memory final : public ShardMemory {
  public:
-  Result<ShardMemoryPiece> take(uint32_t, uint64_t bytes) override {
-    if (bytes > kMemoryBytes - taken_) return Status(StatusCode::System, "there is no room");
-    const ShardMemoryPiece piece{all_[0].bytes + taken_, {1, static_cast<uint32_t>(taken_)}};
-    taken_ += padded(bytes);
-    return piece;
-  }
+  Memory() : ShardMemory(kMemoryBytes) {}
 
  private:
+  Result<ShardMemoryPiece> make(uint32_t, uint64_t bytes) override {
+    const ShardMemoryPiece piece{all_[0].bytes + taken_, {1, static_cast<uint32_t>(taken_)}};
+    taken_ += bytes;
+    return piece;
+  }
   struct alignas(kLineBytes) CacheLine {
     std::byte bytes[kLineBytes]{};
   };
