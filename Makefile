@@ -154,8 +154,7 @@ RDMA_PART ?= 0/1
 ACTIVE_RDMA := $(shell grep -ls ACTIVE /sys/class/infiniband/*/ports/*/state)
 
 test-rdma: build build-cpp $(if $(ACTIVE_RDMA),,$(STAMPS)/guest)  ## all that needs an RDMA device
-	$(BIN)/python tests/rdma/run.py --groups $(RDMA_GROUPS) --part $(RDMA_PART) \
-		$(RDMA_STAGES)
+	$(BIN)/python tests/rdma/run.py --groups $(RDMA_GROUPS) --part $(RDMA_PART) $(RDMA_STAGES)
 
 rdma-shell: build $(STAMPS)/guest  ## a prompt on a machine with a software RDMA device
 	$(BIN)/python tests/guest

@@ -82,16 +82,19 @@ def leave_out_nightly(config: pytest.Config, items: list[pytest.Item]) -> None:
 def leave_out_other_days(config: pytest.Config, items: list[pytest.Item]) -> None:
     if "RDMACOLL_DAY" not in os.environ:
         return
-    others = {item for item in items if item.path.parent.name in ROTATED}
-    others -= {item for item in others if item.path.stem in EVERY_DAY}
+    rotating = [item for item in items if item.path.stem not in EVERY_DAY]
+    others = set()
     for folder in ROTATED:
-        of_folder = [item for item in items if item in others and item.path.parent.name == folder]
-        whole = folder in WHOLE_FILES
-        named = [item.path.name if whole else item.nodeid for item in of_folder]
-        wanted = set(todays(folder).of(list(dict.fromkeys(named))))
-        others -= {item for item, name in zip(of_folder, named, strict=True) if name in wanted}
+        of_folder = [item for item in rotating if item.path.parent.name == folder]
+        wanted = todays(folder).of(list(dict.fromkeys(map(divided, of_folder))))
+        others |= {item for item in of_folder if divided(item) not in wanted}
     items[:] = [item for item in items if item not in others]
     config.hook.pytest_deselected(items=list(others))
+
+
+def divided(item: pytest.Item) -> str:
+    """What runs on a day or does not: a test, or all of its file."""
+    return item.path.name if item.path.parent.name in WHOLE_FILES else item.nodeid
 
 
 def todays(folder: str) -> Part:

@@ -71,7 +71,7 @@ def _steps(steps: list[int] | None) -> tuple[str, str]:
         return str(first), "0"
     ranks = [str(rank) for rank, step in enumerate(steps) if step == last]
     named = ", ".join(ranks[:MOST_RANKS]) + (", ..." if len(ranks) > MOST_RANKS else "")
-    return str(first), f"{first - last}: rank {named}"
+    return str(first), f"{first - last}: {'rank' if len(ranks) == 1 else 'ranks'} {named}"
 
 
 def _table(heading: Sequence[str], rows: Sequence[Sequence[str]], words: set[int]) -> Iterator[str]:

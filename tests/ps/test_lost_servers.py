@@ -164,6 +164,30 @@ def test_the_only_server(jobs: Jobs) -> None:
     assert said.count("server 0 has ended, and no other one has what it had") == 3, said
 
 
+def test_ctrl_c_while_a_successor_is_looked_for(jobs: Jobs) -> None:
+    """The map is asked for every 2 ms then, so the signal arrives in Python most likely."""
+    text = """
+        push(0).wait()
+        successor = lost.server(1)
+        os.kill(successor, signal.SIGSTOP)
+        lost.kill(0)
+        for call in (lambda: kv.pull("dense"), lambda: push(1).wait(), lambda: push(2).wait()):
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            began = time.monotonic()
+            try:
+                call()
+                raise AssertionError("a stopped server has answered")
+            except KeyboardInterrupt:
+                assert time.monotonic() - began < 10
+                print("interrupted")
+        os.kill(successor, signal.SIGCONT)
+        sys.stdout.flush()
+        os._exit(0)
+    """
+    done = run(jobs, text, "-np", "1", "--servers", "2")
+    assert done.returncode == 0 and done.stdout.count("interrupted") == 3, done.stdout + done.stderr
+
+
 def test_a_worker_that_is_killed_while_it_pushes(jobs: Jobs) -> None:
     """What it had pushed is there whole or not at all, and the others go on."""
     text = """

@@ -73,7 +73,7 @@ def test_a_status_as_it_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
         "long \\x1b[2J  rows   64     SGD(lr=0.1)     5     -  -",
         "even          dense  2      none            -     7  0",
         "one           dense  2      none            -   120  23: rank 1",
-        "all but one   dense  2      none            -     9  9: rank 0, 1, 2, 3, ...",
+        "all but one   dense  2      none            -     9  9: ranks 0, 1, 2, 3, ...",
     ]
 
 

@@ -28,7 +28,11 @@ class PythonInterrupt {
   // For Communicator::wait. Interrupted if a handler raised, then or before: what waits in between
   // for something that it can do without may have passed over it.
   Status check();
-  bool has_raised() const { return raised_ != nullptr; }
+  // For what a wait calls in Python: a handler has raised this there. check() says so. With the
+  // GIL.
+  static void keep(std::exception_ptr raised);
+  // In check(), or what was kept.
+  bool has_raised();
   [[noreturn]] void rethrow() const { std::rethrow_exception(raised_); }
 
  private:

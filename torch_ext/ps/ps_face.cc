@@ -49,8 +49,7 @@ class PyDirectory final : public ps::Directory {
     try {
       return call();
     } catch (const pybind11::error_already_set& error) {
-      // Ctrl-C ends the wait that this look is a part of: it is seen again where that looks for it.
-      if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
+      if (!error.matches(PyExc_Exception)) PythonInterrupt::keep(std::current_exception());
       return Status(StatusCode::System, std::string("the job's Store: ") + error.what());
     }
   }

@@ -69,6 +69,8 @@ Status Client::go_on(Lock& lock, const Limit& limit) {
     return Status(StatusCode::Timeout, "the servers have not answered in time");
   }
   suspect();
+  // Waits are shorter then than the time after which they ask it.
+  if (!redo_.empty() && limit.interrupt) RDMACOLL_RETURN_IF_ERROR(limit.interrupt());
   const int64_t most_ms = redo_.empty() ? kIdleLookMs : kLookMs;
   lock.unlock();
   const Status waited =

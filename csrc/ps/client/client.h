@@ -109,7 +109,7 @@ class Client {
   // The number of a push to the bucket. It is taken when the push is sent: another thread may be
   // first while one waits for room.
   uint64_t next_push(uint32_t bucket) { return ++pushes_[bucket]; }
-  // Of those of dense tables.
+  // How many pushes of dense tables to the bucket are not acknowledged.
   uint64_t& open_pushes(const RecordHead& head) {
     return open_pushes_[bucket_of_shard(head.table, head.shard)];
   }
@@ -161,7 +161,7 @@ class Client {
   std::map<ServerId, Calls> servers_;
   std::map<uint32_t, TableSpec> tables_;
   std::array<uint64_t, kBuckets> pushes_{};
-  std::array<uint64_t, kBuckets> open_pushes_{};  // to dense tables, that are not acknowledged
+  std::array<uint64_t, kBuckets> open_pushes_{};
   DirectReads direct_;
   std::deque<Redo> redo_;  // those of one bucket in their order
   int64_t look_again_ns_ = 0;
