@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "tests/contract/says.h"
 #include "tests/contract/tcp_pair.h"
 #include "tests/contract/tcp_rogue.h"
 
