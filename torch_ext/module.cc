@@ -18,6 +18,7 @@
 #include "torch_ext/backend/backend.h"
 #include "torch_ext/backend/create.h"
 #include "torch_ext/base/errors.h"
+#include "torch_ext/base/interrupt.h"
 #include "torch_ext/heap/heap_allocator.h"
 #include "torch_ext/join/process.h"
 #include "torch_ext/planned_group.h"
@@ -70,7 +71,7 @@ std::string flight_dump_of_process() {
 py::bytes sign(const std::string& text) {
   Mac mac{};
   {
-    const py::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     mac = take_or_throw(Process::instance().sign(text));
   }
   return {reinterpret_cast<const char*>(mac.data()), mac.size()};
@@ -168,7 +169,7 @@ void bind_backend(py::module_& module) {
       // The same as torch has them from 2.15 on.
       .def("_reconfigure_handle", &RdmaBackend::handle)
       .def("_reconfigure", &RdmaBackend::join_anew, py::arg("uuid"), py::arg("handles"),
-           py::arg("timeout") = py::none(), py::call_guard<py::gil_scoped_release>())
+           py::arg("timeout") = py::none(), py::call_guard<WithoutGil>())
       .def("_algorithm", &algorithm_for)
       .def("_algorithms", &algorithms)
       // torch calls it on ranks outside a group that is split off; they have no part in it.
@@ -229,8 +230,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
                               {std::move(address), introduces});
       },
       py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
-      py::arg("agent_address"), py::arg("agent_introduces"),
-      py::call_guard<py::gil_scoped_release>());
+      py::arg("agent_address"), py::arg("agent_introduces"), py::call_guard<WithoutGil>());
   module.def(
       "create_without_ranks",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
@@ -241,11 +241,10 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       },
       py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
       py::arg("agent_address"));
-  module.def(
-      "quiesce", [] { Process::instance().quiesce(); }, py::call_guard<py::gil_scoped_release>());
+  module.def("quiesce", [] { Process::instance().quiesce(); }, py::call_guard<WithoutGil>());
   module.def("sign", &sign, py::arg("text"));
   module.def("build_info", &build_info);
-  module.def("flight_dump", &flight_dump_of_process, py::call_guard<py::gil_scoped_release>());
+  module.def("flight_dump", &flight_dump_of_process, py::call_guard<WithoutGil>());
   module.def("explain_device", &explain_device_of, py::arg("local_rank"),
-             py::call_guard<py::gil_scoped_release>());
+             py::call_guard<WithoutGil>());
 }

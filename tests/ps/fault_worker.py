@@ -119,6 +119,8 @@ class Worker:
             losing.start()
         while not Path("lost.0").exists():
             operation()
+        if RANK == 0:
+            losing.join()
         everything = (self.push, self.push_rows, self.pull, self.pull_rows, self.make, self.save)
         for each in everything:
             each()
@@ -147,6 +149,8 @@ class Worker:
             weights.grad = torch.full((SIZE,), float(WORLD))
             optimizer.step()
             time.sleep(0.05)
+        if RANK == 0:
+            losing.join()
         each = 1 if isinstance(mode, ps.Sync) else WORLD
         found = torch.empty(SIZE)
         optimizer._kv._pull_step("model/0", found, STEPS).wait()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -10,6 +13,20 @@ from harness import distributed
 from scripts import run_ranks
 from torch.utils.data import DataLoader, TensorDataset
 from world import backend
+
+DAEMONS = """
+import threading, time
+import torch
+from rdmacoll import _C
+
+def call():
+    while True:
+        _C.flight_dump()
+
+for _ in range(4):
+    threading.Thread(target=call, daemon=True).start()
+time.sleep(0.2)
+"""
 
 START = """
 import sys, torch, torch.distributed as dist
@@ -85,3 +102,11 @@ def test_forked_data_loader_workers() -> None:
             dist.all_reduce(step)
             total += step
         assert total.item() == world * 63 * 32
+
+
+def test_daemon_threads_that_are_in_the_extension_leave_the_status() -> None:
+    """Python unwinds them by force when they come back from it while it finalizes."""
+    done = subprocess.run(
+        [sys.executable, "-c", DAEMONS], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

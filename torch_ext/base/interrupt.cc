@@ -14,6 +14,11 @@ namespace {
 
 std::exception_ptr kept;  // the main thread's: handlers run there
 
+// For the little time that the process still has.
+[[noreturn]] void stay() {
+  for (;;) pause();
+}
+
 }  // namespace
 
 // Also entered when Python is gone: a group may outlive it.
@@ -21,7 +26,12 @@ WithoutGil::WithoutGil()
     : saved_(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
 
 WithoutGil::~WithoutGil() {
-  if (saved_ != nullptr) PyEval_RestoreThread(saved_);
+  if (saved_ == nullptr) return;
+  try {
+    PyEval_RestoreThread(saved_);
+  } catch (...) {
+    stay();  // Python finalizes, and unwinds a daemon thread by force
+  }
 }
 
 Status PythonInterrupt::check() {
@@ -45,7 +55,7 @@ bool PythonInterrupt::has_raised() {
 
 void stay_if_leaving() {
   if (!ProcessLife::instance().leaving() || InCallbacks::here() || gettid() == getpid()) return;
-  for (;;) pause();
+  stay();
 }
 
 }  // namespace rdmacoll::torch_ext

@@ -10,7 +10,9 @@ struct _ts;  // PyThreadState; Python.h stays out of the headers
 
 namespace rdmacoll::torch_ext {
 
-// Gives the GIL up for a scope, if this thread holds it.
+// Gives the GIL up for a scope, if this thread holds it. It is in the place of pybind11's own,
+// which ends the process where a daemon thread comes back while Python finalizes: here that thread
+// stays in the scope.
 class WithoutGil {
  public:
   WithoutGil();
@@ -52,8 +54,8 @@ auto without_gil(Call call) {
   return result;
 }
 
-// A daemon thread that comes back from a wait while Python finalizes is unwound by force, which
-// no destructor survives: keeps it here for the little time the process still has.
+// Keeps a daemon thread here that comes back from a wait while Python finalizes. It is unwound by
+// force, which torch's destructors do not survive.
 void stay_if_leaving();
 
 }  // namespace rdmacoll::torch_ext

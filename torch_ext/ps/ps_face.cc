@@ -5,6 +5,7 @@
 
 #include "torch_ext/base/interrupt.h"
 #include "torch_ext/base/milliseconds.h"
+#include "torch_ext/base/process_life.h"
 #include "torch_ext/base/take_out.h"
 #include "torch_ext/remote/remote_errors.h"
 #include "torch_ext/tensors/validate.h"
@@ -45,6 +46,9 @@ class PyDirectory final : public ps::Directory {
  private:
   template <typename Call>
   auto call(Call call) -> decltype(call()) {
+    if (ProcessLife::instance().leaving()) {
+      return Status(StatusCode::System, "the job's Store: this process ends");
+    }
     const pybind11::gil_scoped_acquire acquired;
     try {
       return call();

@@ -335,7 +335,7 @@ void bind_window(py::module_&) {}  // torch has
 #else
 // Under torch's names.
 void bind_window(py::module_& module) {
-  using Release = py::call_guard<py::gil_scoped_release>;
+  using Release = py::call_guard<WithoutGil>;
   py::enum_<WindowAccessType>(module, "WindowAccessType")
       .value("UNIFIED", WindowAccessType::UNIFIED)
       .value("SEPARATE", WindowAccessType::SEPARATE);
