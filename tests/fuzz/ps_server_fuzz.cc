@@ -11,30 +11,14 @@
 #include "csrc/ps/server/server.h"
 #include "csrc/ps/wire/install.h"
 #include "tests/fuzz/target.h"
+#include "tests/unit/ps/heap_memory.h"
 
 namespace rdmacoll::fuzz {
 namespace {
 
 using namespace ps;
 
-constexpr uint64_t kMemoryBytes = 64 * 1024;  // of all shards
-
-class Memory final : public ShardMemory {
- public:
-  Memory() : ShardMemory(kMemoryBytes) {}
-
- private:
-  Result<ShardMemoryPiece> make(uint32_t, uint64_t bytes) override {
-    const ShardMemoryPiece piece{all_[0].bytes + taken_, {1, static_cast<uint32_t>(taken_)}};
-    taken_ += bytes;
-    return piece;
-  }
-  struct alignas(kLineBytes) CacheLine {
-    std::byte bytes[kLineBytes]{};
-  };
-  std::vector<CacheLine> all_ = std::vector<CacheLine>(kMemoryBytes / kLineBytes);
-  uint64_t taken_ = 0;
-};
+constexpr uint64_t kMemoryBytes = 64 * 1024;  // of all tables
 
 // What is said comes at once; what is answered is only looked at.
 class Said final : public Connection {
@@ -180,7 +164,7 @@ void run(const std::string& bytes) {
   const std::string body = bytes.substr(sizeof(head));
   for (const ServerId from : {kNoServer, ServerId{1}}) {
     const SteadyClock clock;
-    Memory memory;
+    HeapMemory memory(kMemoryBytes);
     Server server(0, 2, BucketMap::spread(2, 2), memory, clock);
     server.adopt(server.map(), clock.now_ns());
     const auto said = std::make_shared<Said>();

@@ -11,6 +11,7 @@ SERVER = "csrc/ps/server/server.cc"
 CALLS = "csrc/ps/wire/calls.cc"
 CLIENT = "csrc/ps/client/client.cc"
 DIRECT = "csrc/ps/client/direct.cc"
+RECOVERY = "csrc/ps/client/recovery.cc"
 SHARD = "csrc/ps/table/dense_shard.cc"
 
 SERVERS = (
@@ -107,14 +108,14 @@ SERVERS = (
     Mutant(
         "a worker reads of a server that may have been replaced long before",
         DIRECT,
-        "if (map_age_ns > kLeaseNs / 2 && !look_for_map()) return false;",
-        "if (map_age_ns < 0) return false;",
+        "return map_age_ns <= kLeaseNs / 2 || look_for_map();",
+        "return map_age_ns >= 0 || look_for_map();",
     ),
     Mutant(
         "a worker reads although it cannot learn whether the server was replaced",
         DIRECT,
-        "if (map_age_ns > kLeaseNs / 2 && !look_for_map()) return false;",
-        "if (map_age_ns > kLeaseNs / 2) look_for_map();",
+        "return map_age_ns <= kLeaseNs / 2 || look_for_map();",
+        "return map_age_ns <= kLeaseNs / 2 || look_for_map() || true;",
     ),
     Mutant(
         "a worker reads although what it has pushed is not acknowledged",
@@ -127,5 +128,29 @@ SERVERS = (
         SERVER,
         "if (state_.hands_over[bucket_of_shard(id, number)]) shard.hide();",
         "",
+    ),
+    Mutant(
+        "a worker reads rows although what it has pushed is not acknowledged",
+        DIRECT,
+        "row_reads_.knows(wanted.table) && open_row_pushes_[wanted.table] == 0 &&",
+        "row_reads_.knows(wanted.table) &&",
+    ),
+    Mutant(
+        "a worker reads rows of a server that may have been replaced",
+        DIRECT,
+        "redo_.empty() && knows_primaries();",
+        "redo_.empty();",
+    ),
+    Mutant(
+        "a server that hands a bucket over still shows its rows",
+        SERVER,
+        "if (rows != nullptr && state_.hands_over[bucket]) rows->hide();",
+        "",
+    ),
+    Mutant(
+        "the pieces of a push of rows that is sent again are not counted",
+        RECOVERY,
+        "begin(whole.errand, parts.size() - 1);",
+        "whole.errand.batch->add_calls(parts.size() - 1);",
     ),
 )

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
+#include "csrc/base/check.h"
 #include "csrc/base/printable.h"
 #include "csrc/ps/client/row_bodies.h"
 #include "csrc/ps/client/row_order.h"
@@ -40,7 +42,11 @@ Status check_step(const TableSpec& spec, uint64_t first, uint64_t count, WorkerS
 }  // namespace
 
 Client::Client(uint64_t number, BucketMap map, Surroundings& surroundings)
-    : number_(number), surroundings_(surroundings), map_(std::move(map)), direct_(surroundings) {}
+    : number_(number),
+      surroundings_(surroundings),
+      map_(std::move(map)),
+      direct_(surroundings),
+      row_reads_(surroundings) {}
 
 void Client::add_server(ServerId server, std::shared_ptr<Connection> connection) {
   const Lock lock(mutex_);
@@ -50,6 +56,7 @@ void Client::add_server(ServerId server, std::shared_ptr<Connection> connection)
 void Client::use(ServerId server, std::shared_ptr<Connection> connection) {
   servers_.erase(server);
   direct_.forget(server);
+  row_reads_.forget(server);
   servers_.emplace(server, Calls(std::move(connection), "server " + std::to_string(server)));
 }
 
@@ -110,17 +117,23 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const
                     .answer_bytes = answer_bytes,
                     .take =
                         [this, shared, server, &spec](const Record& answered) {
-                          const bool is_range = shared->head.kind == RecordKind::PullRange;
-                          if (is_range && surroundings_.can_read(server)) {
-                            direct_.learn(shared->head.table, shared->head.shard, server,
-                                          {answered.head.shard, answered.head.first});
-                          }
+                          learn(shared->head, server, answered.head);
                           return shared->take(answered.body, spec);
                         },
                     .ended = [this, shared](
                                  const Status& how,
                                  std::span<const std::byte> sent) { end(*shared, how, sent); }});
   return true;
+}
+
+// Where it is that was asked for.
+void Client::learn(const RecordHead& asked, ServerId server, const RecordHead& answered) {
+  const bool is_range = asked.kind == RecordKind::PullRange;
+  const bool are_rows = asked.kind == RecordKind::PullRows;
+  if ((!is_range && !are_rows) || !surroundings_.can_read(server)) return;
+  const ShardPlace place{answered.shard, answered.first};
+  if (is_range) direct_.learn(asked.table, asked.shard, server, place);
+  if (are_rows) row_reads_.learn(asked.table, server, place);
 }
 
 // A server that is lost, or has not what was asked for, is not the last word.
@@ -130,19 +143,17 @@ void Client::end(const Errand& errand, const Status& how, std::span<const std::b
   redo_.push_back({errand, {sent.begin(), sent.end()}});
 }
 
-void Client::begin(const Errand& errand) {
-  errand.batch->add_calls(1);
-  if (is_dense_push(errand)) ++open_pushes(errand.head);
+void Client::begin(const Errand& errand, uint64_t calls) {
+  errand.batch->add_calls(calls);
+  if (errand.head.kind == RecordKind::Push) open_pushes(errand.head) += calls;
 }
 
 void Client::finish(const Errand& errand, const Status& how) {
-  if (is_dense_push(errand)) --open_pushes(errand.head);
+  if (errand.head.kind == RecordKind::Push) {
+    RDMACOLL_CHECK(open_pushes(errand.head) > 0);
+    --open_pushes(errand.head);
+  }
   errand.batch->end_call(how);
-}
-
-bool Client::is_dense_push(const Errand& errand) const {
-  return errand.head.kind == RecordKind::Push &&
-         tables_.at(errand.head.table).kind == TableKind::Dense;
 }
 
 Status Client::ask(Lock& lock, ServerId server, Errand errand, uint64_t body_bytes,
@@ -346,7 +357,12 @@ BatchPtr Client::ask_rows(RecordKind kind, uint32_t table, std::span<const uint6
       return ask(lock, server, {batch, head, reinterpret_cast<std::byte*>(into), std::move(rows)},
                  bytes, write, limit);
     };
-    for (uint32_t i = 0; i < ids.size(); ++i) {
+    std::vector<uint32_t> left(ids.size());
+    std::iota(left.begin(), left.end(), 0);
+    if (kind == RecordKind::PullRows) {
+      left = read_rows({table, ids, reinterpret_cast<std::byte*>(into), row_bytes}, limit);
+    }
+    for (const uint32_t i : left) {
       const ServerId server = map_.of(bucket_of_row(table, ids[i])).primary;
       asked[server].push_back(i);
       if (asked[server].size() < most) continue;

@@ -20,6 +20,7 @@
 #include "csrc/ps/client/batch.h"
 #include "csrc/ps/client/direct_reads.h"
 #include "csrc/ps/client/errand.h"
+#include "csrc/ps/client/row_reads.h"
 #include "csrc/ps/client/surroundings.h"
 #include "csrc/ps/table/bucket_map.h"
 #include "csrc/ps/table/pace_steps.h"
@@ -109,8 +110,10 @@ class Client {
   // The number of a push to the bucket. It is taken when the push is sent: another thread may be
   // first while one waits for room.
   uint64_t next_push(uint32_t bucket) { return ++pushes_[bucket]; }
-  // How many pushes of dense tables to the bucket are not acknowledged.
+  // How many pushes are not acknowledged: of dense tables those to the bucket, of rows those to the
+  // table.
   uint64_t& open_pushes(const RecordHead& head) {
+    if (tables_.at(head.table).kind == TableKind::Rows) return open_row_pushes_[head.table];
     return open_pushes_[bucket_of_shard(head.table, head.shard)];
   }
 
@@ -125,10 +128,11 @@ class Client {
   // False: there is no room now.
   bool try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const WriteBody& write);
   void end(const Errand& errand, const Status& how, std::span<const std::byte> sent);
+  void learn(const RecordHead& asked, ServerId server, const RecordHead& answered);
   // Of every errand: where it begins, and where it ends, whatever was tried in between.
-  void begin(const Errand& errand);
+  // calls: of one that is asked for in so many pieces more.
+  void begin(const Errand& errand, uint64_t calls = 1);
   void finish(const Errand& errand, const Status& how);
-  bool is_dense_push(const Errand& errand) const;
   bool take_answers();
   // One round. Ok: look again.
   Status go_on(Lock& lock, const Limit& limit);
@@ -143,6 +147,10 @@ class Client {
   // Whether a pull of a range was begun so.
   bool read(const Errand& errand, const Limit& limit);
   bool take_reads();  // whether any had ended
+  // Of the rows those that could not be read: by their places among the ids.
+  std::vector<uint32_t> read_rows(const RowReads::Wanted& wanted, const Limit& limit);
+  // Whether it is known who the primaries are, and nobody else acknowledges anything meanwhile.
+  bool knows_primaries();
 
   // recovery.cc: what is to be asked again.
   bool redo(const Limit& limit);
@@ -162,7 +170,9 @@ class Client {
   std::map<uint32_t, TableSpec> tables_;
   std::array<uint64_t, kBuckets> pushes_{};
   std::array<uint64_t, kBuckets> open_pushes_{};
+  std::map<uint32_t, uint64_t> open_row_pushes_;
   DirectReads direct_;
+  RowReads row_reads_;
   std::deque<Redo> redo_;  // those of one bucket in their order
   int64_t look_again_ns_ = 0;
   int64_t suspect_ns_ = 0;  // when, if nothing is answered until then

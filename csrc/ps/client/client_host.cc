@@ -153,25 +153,25 @@ bool ClientHost::can_read(ServerId server) const {
 }
 
 // Opened when it is first read.
-OpenedPtr ClientHost::extent_of(const ShardRange& range, const Limit& limit) {
+OpenedPtr ClientHost::extent_of(ServerId server, uint32_t extent, const Limit& limit) {
   std::string address;
   {
     const std::lock_guard lock(mutex_);
-    const Known& known = servers_.at(range.server);
-    const auto extent = known.extents.find(range.place.extent);
-    if (extent != known.extents.end()) return extent->second;
+    const Known& known = servers_.at(server);
+    const auto open = known.extents.find(extent);
+    if (open != known.extents.end()) return open->second;
     address = known.address;
   }
-  const std::string who = "server " + std::to_string(range.server);
-  auto opened = remote_.open(address, who, extent_name(range.server, range.place.extent),
+  const std::string who = "server " + std::to_string(server);
+  auto opened = remote_.open(address, who, extent_name(server, extent),
                              std::min(kCallMs, limit.deadline.left_ms(clock_)), limit.interrupt);
   if (!opened.ok()) return nullptr;
   const std::lock_guard lock(mutex_);
-  return servers_.at(range.server).extents[range.place.extent] = opened.take();
+  return servers_.at(server).extents[extent] = opened.take();
 }
 
 std::shared_ptr<const ShardRead> ClientHost::read(const ShardRange& range, const Limit& limit) {
-  const OpenedPtr extent = extent_of(range, limit);
+  const OpenedPtr extent = extent_of(range.server, range.place.extent, limit);
   if (extent == nullptr || !extent->failure().ok()) return nullptr;
   const auto version = std::make_shared<uint64_t>(0);
   auto read = std::make_shared<const Read>(
@@ -184,6 +184,15 @@ std::shared_ptr<const ShardRead> ClientHost::read(const ShardRange& range, const
   std::erase_if(reads_, [](const auto& one) { return one.expired(); });
   reads_.push_back(read);
   return read;
+}
+
+Mapped ClientHost::mapped(ServerId server, uint32_t extent, const Limit& limit) {
+  const OpenedPtr opened = extent_of(server, extent, limit);
+  if (opened == nullptr) return {};
+  auto use = opened->use();
+  if (use == nullptr || use->memory->region.base == nullptr) return {};
+  const std::byte* const data = use->memory->region.base + opened->as.offset;
+  return {{data, opened->info.bytes}, std::move(use)};
 }
 
 }  // namespace rdmacoll::ps

@@ -50,6 +50,7 @@ class ClientHost final : public Surroundings {
   Result<std::shared_ptr<Connection>> reach(ServerId server, const Limit& limit) override;
   bool can_read(ServerId server) const override;
   std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit& limit) override;
+  Mapped mapped(ServerId server, uint32_t extent, const Limit& limit) override;
 
  private:
   ClientHost(Remote& remote, std::string own_address, std::unique_ptr<Directory> directory)
@@ -66,7 +67,7 @@ class ClientHost final : public Surroundings {
   // Under the lock, or when nobody else is here any more.
   std::vector<std::shared_ptr<const Read>> held_reads() const;
   // nullptr: it cannot be opened now.
-  OpenedPtr extent_of(const ShardRange& range, const Limit& limit);
+  OpenedPtr extent_of(ServerId server, uint32_t extent, const Limit& limit);
   Result<std::shared_ptr<RingConnection>> call(ServerId server, const Directory::Entry& entry,
                                                int64_t timeout_ms, const InterruptCheck& interrupt);
 

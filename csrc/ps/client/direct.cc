@@ -1,7 +1,9 @@
-// Client: pulls of ranges that it reads in the memory of a primary, which has no part in it. That
-// it was the primary when the pull began is known by the map alone, within its lease: nobody else
-// has answered or taken anything by then, so what is there has all that was acknowledged before.
-// Floor: ps/client. Thread: under the client's lock.
+// Client: pulls of ranges and rows that it reads in the memory of a primary, which has no part in
+// it. That it was the primary when the pull began is known by the map alone, within its lease:
+// nobody else has answered or taken anything by then, so what is there has all that was
+// acknowledged before. Floor: ps/client. Thread: under the client's lock.
+#include <numeric>
+
 #include "csrc/ps/client/client.h"
 
 namespace rdmacoll::ps {
@@ -13,14 +15,28 @@ bool Client::read(const Errand& errand, const Limit& limit) {
   const uint32_t bucket = bucket_of_shard(head.table, head.shard);
   if (head.step > 0 || open_pushes(head) > 0 || !redo_.empty()) return false;
   if (!direct_.knows(head.table, head.shard, map_.of(bucket).primary)) return false;
-  const int64_t map_age_ns = surroundings_.clock().now_ns() - map_known_ns_;
-  if (map_age_ns > kLeaseNs / 2 && !look_for_map()) return false;
+  if (!knows_primaries()) return false;
   const ServerId primary = map_.of(bucket).primary;
   if (!is_reached(primary) || !direct_.knows(head.table, head.shard, primary)) return false;
   const uint64_t version_bytes = tables_.at(head.table).shard_elements(head.shard) * sizeof(float);
   if (!direct_.begin(errand, version_bytes, primary, limit)) return false;
   begin(errand);
   return true;
+}
+
+bool Client::knows_primaries() {
+  const int64_t map_age_ns = surroundings_.clock().now_ns() - map_known_ns_;
+  return map_age_ns <= kLeaseNs / 2 || look_for_map();
+}
+
+std::vector<uint32_t> Client::read_rows(const RowReads::Wanted& wanted, const Limit& limit) {
+  if (open_row_pushes_[wanted.table] > 0) take_answers();
+  const bool may_read = row_reads_.knows(wanted.table) && open_row_pushes_[wanted.table] == 0 &&
+                        redo_.empty() && knows_primaries();
+  if (may_read) return row_reads_.read(wanted, map_, limit);
+  std::vector<uint32_t> all(wanted.ids.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 // What could not be read is asked for.

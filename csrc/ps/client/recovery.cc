@@ -62,7 +62,7 @@ bool Client::redo(const Limit& limit) {
       continue;
     }
     auto parts = split(whole, tables_.at(whole.errand.head.table), map_);
-    whole.errand.batch->add_calls(parts.size() - 1);
+    begin(whole.errand, parts.size() - 1);
     for (auto& [server, part] : parts) {
       const Asked asked = redo(part, server, knows_map, limit);
       if (asked == Asked::NotYet) redo_.push_back(std::move(part));

@@ -42,6 +42,12 @@ class ShardRead {
   virtual std::optional<bool> outcome() const = 0;
 };
 
+// Memory of a server that is mapped here; empty: it is not.
+struct Mapped {
+  std::span<const std::byte> bytes{};
+  std::shared_ptr<const void> keeps{};  // it mapped
+};
+
 class Surroundings {
  public:
   virtual ~Surroundings() = default;
@@ -56,6 +62,8 @@ class Surroundings {
   virtual bool can_read(ServerId server) const = 0;
   // nullptr: not now.
   virtual std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit& limit) = 0;
+  // An extent of the server's memory.
+  virtual Mapped mapped(ServerId server, uint32_t extent, const Limit& limit) = 0;
 };
 
 }  // namespace rdmacoll::ps

@@ -31,7 +31,7 @@ void say_values(Connection& connection, uint64_t number, uint64_t bytes) {
       {.bytes = static_cast<uint32_t>(bytes), .kind = RecordKind::Values, .number = number});
 }
 
-void say_range(Connection& connection, uint64_t number, uint64_t bytes, const ShardPlace& place) {
+void say_place(Connection& connection, uint64_t number, uint64_t bytes, const ShardPlace& place) {
   connection.send({.bytes = static_cast<uint32_t>(bytes),
                    .kind = RecordKind::Values,
                    .number = number,

@@ -151,8 +151,8 @@ void Installs::add_rows(Telling& telling, uint32_t epoch, ServerTable& table) co
                               sizeof(head) + (end - first) * row_bytes,
                               [head, shard, first, end](std::byte* body) {
                                 std::byte* to = put(body, &head, sizeof(head));
-                                for (uint64_t place = first; place < end; ++place) {
-                                  const RowShard::Saved row = shard->save(place);
+                                for (uint64_t i = first; i < end; ++i) {
+                                  const RowShard::Saved row = shard->save(shard->places()[i]);
                                   const InstallRow said{row.id, row.pushes};
                                   to = put(to, &said, sizeof(said));
                                   to = put(to, row.floats.data(), row.floats.size_bytes());

@@ -38,7 +38,7 @@ Result<bool> Pulls::answer_range(Connection& connection, const RecordHead& head)
   std::memcpy(body, asked.data(), asked.size_bytes());
   state_.add_load(bucket_of_shard(head.table, head.shard), asked.size_bytes());
   if (!shard->is_shown()) shard->show();
-  say_range(connection, head.number, asked.size_bytes(), shard->place());
+  say_place(connection, head.number, asked.size_bytes(), shard->place());
   ++count_;
   return true;
 }
@@ -107,6 +107,7 @@ Result<bool> Pulls::write_rows(ServerTable& table, std::span<const std::byte> id
       look.shard->prefetch_values(look.place);
     }
     for (const Look& look : some) {
+      if (!look.shard->is_shown()) look.shard->show();
       std::memcpy(to, look.shard->values(look.place).data(), row_bytes);
       state_.add_load(look.bucket, row_bytes);
       to += row_bytes;
@@ -131,7 +132,7 @@ Status Pulls::rows(Connection& connection, const Record& record) {
     say_elsewhere(connection, record.head.number);
     return Status();
   }
-  say_values(connection, record.head.number, count * row_bytes);
+  say_place(connection, record.head.number, count * row_bytes, found.value()->rows_place());
   ++count_;
   return Status();
 }

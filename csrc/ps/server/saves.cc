@@ -73,8 +73,10 @@ Status list_rows(const State& state, const ServerTable& table, Connection& conne
   const uint64_t from = count_at(record.body.data());
   std::vector<uint64_t> ids;
   if (const RowShard* const rows = table.find_rows(bucket); rows != nullptr) {
-    std::ranges::copy_if(rows->ids(), std::back_inserter(ids),
-                         [from](uint64_t id) { return id >= from; });
+    for (const uint64_t place : rows->places()) {
+      const uint64_t id = rows->save(place).id;
+      if (id >= from) ids.push_back(id);
+    }
   }
   if (ids.size() > most) {
     std::ranges::nth_element(ids, ids.begin() + static_cast<ptrdiff_t>(most));

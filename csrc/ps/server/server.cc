@@ -97,6 +97,10 @@ void Server::hand_over(std::span<const uint32_t> buckets) {
     for (auto& [number, shard] : table.all_dense()) {
       if (state_.hands_over[bucket_of_shard(id, number)]) shard.hide();
     }
+    for (const uint32_t bucket : buckets) {
+      RowShard* const rows = table.find_rows(bucket);
+      if (rows != nullptr && state_.hands_over[bucket]) rows->hide();
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "csrc/ps/server/shard_memory.h"
 #include "csrc/ps/table/dense_shard.h"
+#include "csrc/ps/table/row_memory.h"
 #include "csrc/ps/table/row_shard.h"
 #include "csrc/ps/table/steps.h"
 #include "csrc/ps/table/table_spec.h"
@@ -19,7 +20,12 @@ class ServerTable {
  public:
   // The memory outlives it.
   ServerTable(uint32_t id, TableSpec spec, ShardMemory& memory)
-      : id_(id), spec_(std::move(spec)), memory_(memory), steps_(spec_) {}
+      : id_(id),
+        spec_(std::move(spec)),
+        memory_(memory),
+        steps_(spec_),
+        row_memory_([this](uint64_t bytes) { return memory_.take_for_rows(id_, bytes); },
+                    memory.row_bytes()) {}
   ServerTable(const ServerTable&) = delete;
   ServerTable& operator=(const ServerTable&) = delete;
 
@@ -38,14 +44,17 @@ class ServerTable {
   DenseShard& known_dense(uint64_t shard) { return dense_.at(shard); }
   RowShard& rows(uint32_t bucket) {
     auto& shard = rows_[bucket];
-    if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, steps_, memory_.rows());
+    if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, bucket, steps_, row_memory_);
     return *shard;
   }
 
   std::map<uint64_t, DenseShard>& all_dense() { return dense_; }
   const std::map<uint64_t, DenseShard>& all_dense() const { return dense_; }
   // nullptr: there are none.
+  RowShard* find_rows(uint32_t bucket) { return rows_[bucket].get(); }
   const RowShard* find_rows(uint32_t bucket) const { return rows_[bucket].get(); }
+  // Where workers find all of them.
+  const ShardPlace& rows_place() const { return row_memory_.directory_place(); }
   void forget_rows(uint32_t bucket) { rows_[bucket] = nullptr; }
 
   uint64_t count_rows() const {
@@ -64,6 +73,7 @@ class ServerTable {
   const TableSpec spec_;
   ShardMemory& memory_;
   Steps steps_;  // of rows
+  RowMemory row_memory_;
   std::map<uint64_t, DenseShard> dense_;
   std::array<std::unique_ptr<RowShard>, kBuckets> rows_{};
 };

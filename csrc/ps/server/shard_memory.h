@@ -1,12 +1,11 @@
-// ShardMemory: where a server gets the memory of dense shards, and the limit of what it has for all
-// tables. Floor: ps/server. Thread: the server's.
+// ShardMemory: where a server gets the memory of dense shards and of rows, and the limit of what it
+// has for all tables. Floor: ps/server. Thread: the server's.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "csrc/base/status.h"
-#include "csrc/ps/table/row_memory.h"
 #include "csrc/ps/table/shard_place.h"
 #include "csrc/ps/wire/record.h"
 
@@ -28,10 +27,13 @@ class ShardMemory {
     if (made.ok()) dense_bytes_ += all;
     return made;
   }
-  // What rows take is counted here, and comes from the heap.
-  RowMemory& rows() { return rows_; }
+  // Of rows, which count what they use of it themselves, as is said below.
+  Result<ShardMemoryPiece> take_for_rows(uint32_t table, uint64_t bytes) {
+    return make(table, padded(bytes));
+  }
+  uint64_t& row_bytes() { return row_bytes_; }
 
-  uint64_t used_bytes() const { return dense_bytes_ + rows_.bytes; }
+  uint64_t used_bytes() const { return dense_bytes_ + row_bytes_; }
   bool is_full() const { return used_bytes() >= limit_bytes_; }
   Status no_room(const std::string& what) const {
     return Status(StatusCode::System,
@@ -45,7 +47,7 @@ class ShardMemory {
 
   const uint64_t limit_bytes_;
   uint64_t dense_bytes_ = 0;
-  RowMemory rows_;
+  uint64_t row_bytes_ = 0;
 };
 
 }  // namespace rdmacoll::ps

@@ -1,58 +1,77 @@
-// RowIndex: ids to numbers that count up from 0, with linear probing: the look for an id touches
-// one cache line or two. Ids are never taken out. Floor: ps/table. Thread: one at a time.
+// RowIndex: ids to the places of their rows, with linear probing: the look for an id touches one
+// cache line or two. Ids are never taken out. Its memory can be read by workers
+// (row_directory.h). Floor: ps/table. Thread: one at a time.
 #pragma once
 
 #include <cstdint>
-#include <utility>
-#include <vector>
+#include <span>
 
-#include "csrc/ps/table/table_spec.h"
+#include "csrc/ps/table/row_directory.h"
+#include "csrc/ps/table/row_memory.h"
+#include "csrc/ps/table/shard_place.h"
 
 namespace rdmacoll::ps {
 
 class RowIndex {
  public:
-  uint64_t size() const { return size_; }
-  uint64_t memory_bytes() const { return places_.capacity() * sizeof(Place); }
-  bool has(uint64_t id) const { return size_ > 0 && places_[place_of(id)].number != 0; }
+  // The memory outlives it.
+  explicit RowIndex(RowMemory& memory) : memory_(memory) {}
+  ~RowIndex() {
+    if (!places_.empty()) memory_.give_back(place_, places_.size_bytes());
+  }
+  RowIndex(const RowIndex&) = delete;
+  RowIndex& operator=(const RowIndex&) = delete;
+
+  // Where it is, and how many places it has: none at first.
+  const ShardPlace& place() const { return place_; }
+  uint64_t places() const { return places_.size(); }
   // Has the processor fetch what a look for the id touches first.
   void prefetch(uint64_t id) const {
-    if (!places_.empty()) __builtin_prefetch(&places_[first_of(id)]);
+    if (!places_.empty()) __builtin_prefetch(&places_[first_index_place(id, places_.size())]);
   }
-  // The id's number, and whether it is new.
-  std::pair<uint64_t, bool> find_or_add(uint64_t id) {
+  // Of the id's row; 0: there is none.
+  uint64_t find(uint64_t id) const {
+    return places_.empty() ? 0 : look_for(id).row.load(std::memory_order_relaxed);
+  }
+  // row: of an id that is not there.
+  void add(uint64_t id, uint64_t row) {
     if (2 * (size_ + 1) > places_.size()) grow();
-    Place& place = find(id);
-    if (place.number != 0) return {place.number - 1, false};
-    place = {id, ++size_};
-    return {size_ - 1, true};
+    ++size_;
+    put(id, row);
   }
 
  private:
-  struct Place {
-    uint64_t id = 0;
-    uint64_t number = 0;  // plus 1; 0: the place is free
-  };
   // That of the id, or the free one where it belongs.
-  Place& find(uint64_t id) { return places_[place_of(id)]; }
-  uint64_t place_of(uint64_t id) const {
-    const uint64_t mask = places_.size() - 1;
-    uint64_t at = first_of(id);
-    while (places_[at].number != 0 && places_[at].id != id) at = (at + 1) & mask;
-    return at;
-  }
-  // There is a power of two of places. Of the ids that come here, those of one bucket, the lower
-  // bits are no longer random.
-  uint64_t first_of(uint64_t id) const { return (mixed(id) >> 20) & (places_.size() - 1); }
-  void grow() {
-    std::vector<Place> before = std::exchange(places_, {});
-    places_.resize(before.empty() ? 16 : 2 * before.size());
-    for (const Place& place : before) {
-      if (place.number != 0) find(place.id) = place;
+  IndexPlace& look_for(uint64_t id) const {
+    uint64_t at = first_index_place(id, places_.size());
+    while (places_[at].row.load(std::memory_order_relaxed) != 0 &&
+           places_[at].id.load(std::memory_order_relaxed) != id) {
+      at = (at + 1) & (places_.size() - 1);
     }
+    return places_[at];
+  }
+  void put(uint64_t id, uint64_t row) {
+    IndexPlace& place = look_for(id);
+    place.id.store(id, std::memory_order_relaxed);
+    place.row.store(row, std::memory_order_relaxed);
+  }
+  void grow() {
+    const std::span<IndexPlace> before = places_;
+    const ShardPlace where = place_;
+    const uint64_t count = before.empty() ? 16 : 2 * before.size();
+    place_ = memory_.take(count * sizeof(IndexPlace));
+    places_ = {reinterpret_cast<IndexPlace*>(memory_.at(place_)), count};
+    for (IndexPlace& place : places_) place.row.store(0, std::memory_order_relaxed);
+    for (const IndexPlace& place : before) {
+      const uint64_t row = place.row.load(std::memory_order_relaxed);
+      if (row != 0) put(place.id.load(std::memory_order_relaxed), row);
+    }
+    if (!before.empty()) memory_.give_back(where, before.size_bytes());
   }
 
-  std::vector<Place> places_;
+  RowMemory& memory_;
+  ShardPlace place_{};
+  std::span<IndexPlace> places_{};
   uint64_t size_ = 0;
 };
 

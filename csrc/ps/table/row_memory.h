@@ -1,13 +1,55 @@
-// RowMemory: how much memory the rows of all tables of a server take, with their state, their
-// index, and what they may still grow into. Floor: ps/table. Thread: the server's.
+// RowMemory: memory for the rows of a table at a server, and for their index, that workers can
+// read. What is given back is used again for the same. It counts what is in use. Floor: ps/table.
+// Thread: the server's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "csrc/base/status.h"
+#include "csrc/ps/table/row_directory.h"
+#include "csrc/ps/table/shard_place.h"
 
 namespace rdmacoll::ps {
 
-struct RowMemory {
-  uint64_t bytes = 0;
+class RowMemory {
+ public:
+  using More = std::function<Result<ShardMemoryPiece>(uint64_t bytes)>;
+  // more: memory that is there for longer than this; used_bytes: of the rows of all tables.
+  RowMemory(More more, uint64_t& used_bytes) : more_(std::move(more)), used_bytes_(used_bytes) {}
+  ~RowMemory() { used_bytes_ -= counted_bytes_; }
+  RowMemory(const RowMemory&) = delete;
+  RowMemory& operator=(const RowMemory&) = delete;
+
+  // Throws bad_alloc where there is none.
+  RowDirectory& directory();
+  const ShardPlace& directory_place() const { return directory_place_; }
+  // For a row, or for an index of so many places. Its bytes are what they were. bad_alloc as above.
+  ShardPlace take(uint64_t bytes);
+  void give_back(const ShardPlace& place, uint64_t bytes);
+  std::byte* at(const ShardPlace& place) const { return bases_[place.extent] + place.offset; }
+  // Memory of the heap.
+  void count(int64_t bytes) {
+    counted_bytes_ += static_cast<uint64_t>(bytes);
+    used_bytes_ += static_cast<uint64_t>(bytes);
+  }
+
+ private:
+  static constexpr uint64_t kAtOnceBytes = 64 << 10;
+  ShardMemoryPiece more(uint64_t bytes);
+
+  const More more_;
+  uint64_t& used_bytes_;
+  uint64_t counted_bytes_ = 0;
+  RowDirectory* directory_ = nullptr;
+  ShardPlace directory_place_{};
+  ShardMemoryPiece rest_{};  // of what was taken last
+  uint64_t rest_bytes_ = 0;
+  std::vector<std::byte*> bases_;                       // by extent
+  std::map<uint64_t, std::vector<ShardPlace>> spares_;  // by their bytes
 };
 
 }  // namespace rdmacoll::ps

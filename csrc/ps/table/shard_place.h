@@ -1,5 +1,5 @@
-// ShardPlace: where a shard lies in the memory of its server, for who reads it there. It may come
-// from outside. Floor: ps/table. Thread: values.
+// ShardPlace: where something lies in the memory of its server, for who reads it there: a shard, or
+// what there is of rows. It may come from outside. Floor: ps/table. Thread: values.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,14 @@ struct ShardPlace {
   uint32_t extent = 0;  // of the server's; 0: nobody can read it there
   uint32_t offset = 0;  // in that, in bytes
 };
+
+// In one word. 0: nobody can read it there.
+inline uint64_t packed(const ShardPlace& place) {
+  return uint64_t{place.extent} << 32 | place.offset;
+}
+inline ShardPlace unpacked(uint64_t place) {
+  return {static_cast<uint32_t>(place >> 32), static_cast<uint32_t>(place)};
+}
 
 // Under which name a server exposes an extent.
 inline std::string extent_name(uint32_t server, uint32_t extent) {

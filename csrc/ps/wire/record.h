@@ -48,7 +48,7 @@ struct alignas(kLineBytes) RecordHead {
   uint32_t table = 0;
   uint32_t parts = 0;  // of a push
   // Of a dense table: the shard, and where the range begins there. Of the answer to PullRange: the
-  // shard's place (shard_place.h).
+  // shard's place (shard_place.h); of that to PullRows: the place of the table's RowDirectory.
   uint32_t shard = 0;
   uint32_t first = 0;
   uint32_t count = 0;   // of rows, or of the elements of a range

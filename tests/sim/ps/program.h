@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,10 +65,14 @@ class Program {
     }
     confirm();
   }
-  // Pulls of dense tables alone: it asks no server for long, so it hears of nothing.
-  void watch(const std::function<bool()>& goes_on) {
+  // Pulls of dense tables alone, or of rows: it asks no server for long, so it hears of nothing.
+  void watch(TableKind kind, const std::function<bool()>& goes_on) {
     create();
     while (goes_on() && !testing::Test::HasFailure()) {
+      if (kind == TableKind::Rows) {
+        check_rows([&](const auto& ids) { return pulled(ids); });
+        continue;
+      }
       check_range(static_cast<uint32_t>(world_.draw(kDenseTables)),
                   [&](uint32_t table) { return pulled(table); });
     }
@@ -173,32 +178,40 @@ class Program {
     for (uint64_t i = 0; i < kElements; ++i) check({table, i}, before[i], values[i]);
   }
   void pull_rows() {
-    std::vector<uint64_t> ids;
+    if (world_.draw(3) != 0) return check_rows([&](const auto& ids) { return pulled(ids); });
+    const uint64_t id = world_.draw(kIds);
+    const int64_t acknowledged = audit_.of(kRows, id).acknowledged;
+    check_rows([&](const auto& ids) { return saved(ids); });
+    check_list(id, acknowledged);
+  }
+  std::vector<float> pulled(const std::vector<uint64_t>& ids) {
+    std::vector<float> values(ids.size());
+    good(client_.wait(client_.pull_rows(kRows, ids, values.data(), limit()), limit()));
+    return values;
+  }
+  std::vector<float> saved(const std::vector<uint64_t>& ids) {
+    std::vector<float> all(ids.size() * (kCountFloats + 1));
+    good(client_.wait(client_.save_rows(kRows, ids, all.data(), limit()), limit()));
+    std::vector<float> values(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) values[i] = all[i * (kCountFloats + 1) + kCountFloats];
+    return values;
+  }
+  template <typename Values>
+  void check_rows(Values values_of) {
+    std::vector<uint64_t> ids(kIds);
+    std::iota(ids.begin(), ids.end(), 0);
     std::vector<Due> before;
-    for (uint64_t id = 0; id < kIds; ++id) {
-      ids.push_back(id);
-      before.push_back(due(audit_.of(kRows, id)));
-    }
-    std::vector<float> values(kIds);
-    if (world_.draw(3) == 0) {
-      std::vector<float> saved(kIds * (kCountFloats + 1));
-      good(client_.wait(client_.save_rows(kRows, ids, saved.data(), limit()), limit()));
-      for (uint64_t id = 0; id < kIds; ++id) {
-        values[id] = saved[id * (kCountFloats + 1) + kCountFloats];
-      }
-      check_list(ids[world_.draw(kIds)], before);
-    } else {
-      good(client_.wait(client_.pull_rows(kRows, ids, values.data(), limit()), limit()));
-    }
-    for (uint64_t id = 0; id < kIds; ++id) check({kRows, id}, before[id], values[id]);
+    for (const uint64_t id : ids) before.push_back(due(audit_.of(kRows, id)));
+    const std::vector<float> values = values_of(ids);
+    for (const uint64_t id : ids) check({kRows, id}, before[id], values[id]);
   }
   // A row that was pushed to is there, whoever has its bucket by now.
-  void check_list(uint64_t id, const std::vector<Due>& before) {
+  void check_list(uint64_t id, int64_t acknowledged) {
     std::vector<uint64_t> listed(1 + kIds);
     const uint32_t bucket = bucket_of_row(kRows, id);
     good(client_.wait(client_.list_rows(kRows, bucket, id, listed, limit()), limit()));
     const bool is_listed = listed[0] > 0 && listed[1] == id;
-    ASSERT_TRUE(is_listed || before[id].acknowledged == 0) << "row " << id << " is lost";
+    ASSERT_TRUE(is_listed || acknowledged == 0) << "row " << id << " is lost";
   }
   Due due(Audit::Sums& sums) const { return {sums.acknowledged, sums.asked_by[this]}; }
   void check(const Audit::Place& place, const Due& before, float value) {

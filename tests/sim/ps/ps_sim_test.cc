@@ -20,7 +20,9 @@ constexpr uint64_t kMostSteps = 3'000'000;  // of a world: ten times as many as 
 constexpr uint64_t kFewer = 8;
 constexpr uint32_t kLosses = 3;  // of servers, one after the other
 
-uint64_t reads = 0;  // of servers' memory, in all worlds
+// Of servers' memory, in all worlds: shards, and extents in which rows are looked for.
+uint64_t reads = 0;
+uint64_t mapped = 0;
 
 // disturb: is asked before each step.
 void play(
@@ -36,10 +38,12 @@ void play(
       --running;
     });
   }
-  world.add_worker([&](Client& client, uint32_t) {
-    Program program(world, audit, client);
-    program.watch([&] { return running > 0; });
-  });
+  for (const TableKind kind : {TableKind::Dense, TableKind::Rows}) {
+    world.add_worker([&, kind](Client& client, uint32_t) {
+      Program program(world, audit, client);
+      program.watch(kind, [&] { return running > 0; });
+    });
+  }
   while (running > 0 && world.steps() < kMostSteps && !testing::Test::HasFailure()) {
     disturb(world);
     world.step();
@@ -53,18 +57,22 @@ void play(
   });
   ASSERT_TRUE(world.run(2 * kMostSteps)) << "a worker waits for ever";
   reads += world.reads();
+  mapped += world.mapped();
 }
 
 // run: of a seed; how many servers were lost.
 void for_all(const std::function<uint32_t(uint64_t)>& run, bool loses) {
   uint64_t losses = 0;
   const uint64_t read_before = reads;
+  const uint64_t mapped_before = mapped;
   const uint64_t ran = for_each_seed(kSeeds, [&](uint64_t seed) { losses += run(seed); });
-  std::printf("servers: %" PRIu64 " seeds, %" PRIu64 " losses, %" PRIu64 " reads\n", ran, losses,
-              reads - read_before);
+  std::printf("servers: %" PRIu64 " seeds, %" PRIu64 " losses, %" PRIu64 " reads, %" PRIu64
+              " looks at rows\n",
+              ran, losses, reads - read_before, mapped - mapped_before);
   if (ran < kEnoughToCount) return;
   EXPECT_TRUE(!loses || losses > 0);
   EXPECT_GT(reads, read_before);
+  EXPECT_GT(mapped, mapped_before);
 }
 
 TEST(ParameterServer, AddsUpWhatIsPushed) {

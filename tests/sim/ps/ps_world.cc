@@ -41,6 +41,15 @@ class PsWorld::Worker final : public Surroundings {
     return reader;
   }
 
+  // All else goes on between any two looks at it.
+  Mapped mapped(ServerId server, uint32_t extent, const Limit&) override {
+    if (world_.draw(2) == 0) fiber_.yield();
+    if (world_.draw(100) == 0) return {};
+    ++world_.mapped_;
+    const auto& memory = memories_.at(server);
+    return {memory->extent(extent), memory};
+  }
+
   // It was started again.
   void forget(ServerId server) { reached_.erase(server); }
   std::shared_ptr<Connection> call(ServerId server) {

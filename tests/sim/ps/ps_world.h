@@ -76,6 +76,8 @@ class PsWorld {
   bool is_undisturbed() const { return is_undisturbed_; }
   // How many reads of servers' memory have ended well.
   uint64_t reads() const { return reads_ended_; }
+  // How many extents of servers' memory workers have looked into for rows.
+  uint64_t mapped() const { return mapped_; }
 
  private:
   struct Host {
@@ -120,6 +122,7 @@ class PsWorld {
   };
   std::vector<UnderWay> reads_;
   uint64_t reads_ended_ = 0;
+  uint64_t mapped_ = 0;
   uint64_t steps_ = 0;
   uint32_t tables_ = 100;
   bool is_undisturbed_ = true;

@@ -67,6 +67,10 @@ class NearJob final : public Surroundings {
     return std::make_shared<const ShardReader>(reader);
   }
   uint64_t reads() const { return reads_; }
+  Mapped mapped(ServerId, uint32_t extent, const Limit&) override {
+    return {memory_.extent(extent)};
+  }
+  HeapMemory& memory() { return memory_; }
   uint64_t used_bytes() const { return memory_.used_bytes(); }
   // Its backup is the primary of all that it has, from some time on.
   void hand_over(uint32_t server) {
