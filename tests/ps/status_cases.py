@@ -78,9 +78,9 @@ def case_servers(kv: ps.KV) -> None:
     dist.barrier()
     before = ps.stats()
     dist.barrier()
-    for _ in range(10):
+    for new in range(10):  # rows: others are not asked for
         kv.push("counted", torch.ones(1)).wait()
-        kv.row_pull("counted rows", torch.zeros(1, dtype=torch.int64))
+        kv.row_pull("counted rows", torch.tensor([10 * dist.get_rank() + new]))
     dist.barrier()
     until(
         lambda found: (
