@@ -27,9 +27,9 @@ def rebalance(
 ) -> Rebalanced:
     """Makes the servers' loads even, as far as handing buckets over to their backups can.
 
-    It looks for `over` seconds how many bytes are pushed to and pulled of each bucket, by all
-    workers: call it while they work, in one of them. Pushes and pulls go on; those of a bucket wait
-    while it is handed over. With one copy of each bucket it changes nothing.
+    It looks for `over` seconds how many bytes are pushed to each bucket, and pulled of it by asking
+    its server, by all workers: call it while they work, in one of them. Pushes and pulls go on;
+    those of a bucket wait while it is handed over. With one copy of each bucket it changes nothing.
     timeout: of all, in seconds. group, errors: as of ps.connect(); TimeoutError: some buckets may
     still be handed over. Any thread.
     """

@@ -155,7 +155,7 @@ def _serve(board: Board, own: Own) -> Ending:
     server = extension().PsServer(
         face(None), address, own.number, own.job.replicas, buckets, own.memory_bytes
     )
-    board.beat(own.number)  # who finds it misses it from then on
+    board.beat(own.number)  # others miss a server only once it has shown a sign of life
     board.say_server(own.number, own.start, address)
     # Who has claimed to be this server before that may not have seen that this one is there. So it
     # has not resigned what this one has, and this one answers nobody.

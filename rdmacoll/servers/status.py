@@ -31,7 +31,7 @@ class ServerStatus:
     elements: int = 0  # of dense tables
     pushes: int = 0
     pulls: int = 0
-    memory_bytes: int = 0  # of dense tables
+    memory_bytes: int = 0  # of all tables, with the optimizers' state
     memory_limit_bytes: int = 0
     rows_of: dict[str, int] = field(default_factory=dict)  # by table, where it is the primary
     # Likewise, of tables whose workers go in step: the last step of each that is in all of them.

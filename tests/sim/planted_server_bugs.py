@@ -132,14 +132,14 @@ SERVERS = (
     Mutant(
         "a worker reads rows although what it has pushed is not acknowledged",
         DIRECT,
-        "row_reads_.knows(wanted.table) && open_row_pushes_[wanted.table] == 0 &&",
-        "row_reads_.knows(wanted.table) &&",
+        "return open_row_pushes_[table] == 0 && redo_.empty() && knows_primaries();",
+        "return redo_.empty() && knows_primaries();",
     ),
     Mutant(
         "a worker reads rows of a server that may have been replaced",
         DIRECT,
-        "redo_.empty() && knows_primaries();",
-        "redo_.empty();",
+        "return open_row_pushes_[table] == 0 && redo_.empty() && knows_primaries();",
+        "return open_row_pushes_[table] == 0 && redo_.empty();",
     ),
     Mutant(
         "a server that hands a bucket over still shows its rows",

@@ -10,9 +10,8 @@ struct _ts;  // PyThreadState; Python.h stays out of the headers
 
 namespace rdmacoll::torch_ext {
 
-// Gives the GIL up for a scope, if this thread holds it. It is in the place of pybind11's own,
-// which ends the process where a daemon thread comes back while Python finalizes: here that thread
-// stays in the scope.
+// Gives the GIL up for a scope, if this thread holds it. A daemon thread that comes back while
+// Python finalizes stays in the scope; with pybind11's own it would end the process.
 class WithoutGil {
  public:
   WithoutGil();

@@ -76,7 +76,7 @@ Status Client::go_on(Lock& lock, const Limit& limit) {
     return Status(StatusCode::Timeout, "the servers have not answered in time");
   }
   suspect();
-  // Waits are shorter then than the time after which they ask it.
+  // A wait asks for it only after a while, which is longer than the waits for a successor.
   if (!redo_.empty() && limit.interrupt) RDMACOLL_RETURN_IF_ERROR(limit.interrupt());
   const int64_t most_ms = redo_.empty() ? kIdleLookMs : kLookMs;
   lock.unlock();
@@ -126,14 +126,11 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const
   return true;
 }
 
-// Where it is that was asked for.
 void Client::learn(const RecordHead& asked, ServerId server, const RecordHead& answered) {
-  const bool is_range = asked.kind == RecordKind::PullRange;
-  const bool are_rows = asked.kind == RecordKind::PullRows;
-  if ((!is_range && !are_rows) || !surroundings_.can_read(server)) return;
   const ShardPlace place{answered.shard, answered.first};
-  if (is_range) direct_.learn(asked.table, asked.shard, server, place);
-  if (are_rows) row_reads_.learn(asked.table, server, place);
+  if (place.extent == 0 || !surroundings_.can_read(server)) return;
+  if (asked.kind == RecordKind::PullRange) direct_.learn(asked.table, asked.shard, server, place);
+  if (asked.kind == RecordKind::PullRows) row_reads_.learn(asked.table, server, place);
 }
 
 // A server that is lost, or has not what was asked for, is not the last word.
@@ -359,8 +356,9 @@ BatchPtr Client::ask_rows(RecordKind kind, uint32_t table, std::span<const uint6
     };
     std::vector<uint32_t> left(ids.size());
     std::iota(left.begin(), left.end(), 0);
-    if (kind == RecordKind::PullRows) {
-      left = read_rows({table, ids, reinterpret_cast<std::byte*>(into), row_bytes}, limit);
+    if (kind == RecordKind::PullRows && may_read_rows(table)) {
+      row_reads_.read({table, ids, reinterpret_cast<std::byte*>(into), row_bytes}, map_, limit,
+                      left);
     }
     for (const uint32_t i : left) {
       const ServerId server = map_.of(bucket_of_row(table, ids[i])).primary;

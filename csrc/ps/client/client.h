@@ -128,9 +128,10 @@ class Client {
   // False: there is no room now.
   bool try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const WriteBody& write);
   void end(const Errand& errand, const Status& how, std::span<const std::byte> sent);
+  // Where the server has what was asked for, if it can be read there.
   void learn(const RecordHead& asked, ServerId server, const RecordHead& answered);
   // Of every errand: where it begins, and where it ends, whatever was tried in between.
-  // calls: of one that is asked for in so many pieces more.
+  // calls: how many more requests it has become.
   void begin(const Errand& errand, uint64_t calls = 1);
   void finish(const Errand& errand, const Status& how);
   bool take_answers();
@@ -147,8 +148,8 @@ class Client {
   // Whether a pull of a range was begun so.
   bool read(const Errand& errand, const Limit& limit);
   bool take_reads();  // whether any had ended
-  // Of the rows those that could not be read: by their places among the ids.
-  std::vector<uint32_t> read_rows(const RowReads::Wanted& wanted, const Limit& limit);
+  // Whether rows of the table may be read now, and it is known where they lie.
+  bool may_read_rows(uint32_t table);
   // Whether it is known who the primaries are, and nobody else acknowledges anything meanwhile.
   bool knows_primaries();
 

@@ -2,8 +2,6 @@
 // it. That it was the primary when the pull began is known by the map alone, within its lease:
 // nobody else has answered or taken anything by then, so what is there has all that was
 // acknowledged before. Floor: ps/client. Thread: under the client's lock.
-#include <numeric>
-
 #include "csrc/ps/client/client.h"
 
 namespace rdmacoll::ps {
@@ -29,14 +27,10 @@ bool Client::knows_primaries() {
   return map_age_ns <= kLeaseNs / 2 || look_for_map();
 }
 
-std::vector<uint32_t> Client::read_rows(const RowReads::Wanted& wanted, const Limit& limit) {
-  if (open_row_pushes_[wanted.table] > 0) take_answers();
-  const bool may_read = row_reads_.knows(wanted.table) && open_row_pushes_[wanted.table] == 0 &&
-                        redo_.empty() && knows_primaries();
-  if (may_read) return row_reads_.read(wanted, map_, limit);
-  std::vector<uint32_t> all(wanted.ids.size());
-  std::iota(all.begin(), all.end(), 0);
-  return all;
+bool Client::may_read_rows(uint32_t table) {
+  if (!row_reads_.knows(table)) return false;
+  if (open_row_pushes_[table] > 0) take_answers();
+  return open_row_pushes_[table] == 0 && redo_.empty() && knows_primaries();
 }
 
 // What could not be read is asked for.

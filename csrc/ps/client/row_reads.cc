@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <numeric>
 #include <optional>
 
 namespace rdmacoll::ps {
@@ -111,37 +110,29 @@ class RowReads::Reading {
 
   // nullptr: it is not known, or not mapped here.
   const RowDirectory* directory_of(ServerId server) {
+    const auto [at, is_new] = directories_.try_emplace(server, nullptr);
+    if (!is_new) return at->second;
     const auto known = reads_.known_.find({wanted_.table, server});
     if (known == reads_.known_.end()) return nullptr;
-    return reinterpret_cast<const RowDirectory*>(
-        bytes_at(server, packed(known->second), sizeof(RowDirectory)));
+    const auto* const data = bytes_at(server, packed(known->second), sizeof(RowDirectory));
+    return at->second = reinterpret_cast<const RowDirectory*>(data);
   }
 
   const std::byte* bytes_at(ServerId server, uint64_t place, uint64_t bytes) {
     const auto [extent, offset] = unpacked(place);
-    const Mapped& mapped = extent_of(server, extent);
-    const bool is_in = offset <= mapped.bytes.size() && bytes <= mapped.bytes.size() - offset;
-    return is_in ? mapped.bytes.data() + offset : nullptr;
-  }
-
-  const Mapped& extent_of(ServerId server, uint32_t extent) {
-    if (server == last_server_ && extent == last_extent_) return *last_;
-    auto [at, is_new] = extents_.try_emplace({server, extent});
+    const auto [at, is_new] = extents_.try_emplace({server, extent});
     if (is_new) at->second = reads_.surroundings_.mapped(server, extent, limit_);
-    last_server_ = server;
-    last_extent_ = extent;
-    last_ = &at->second;
-    return *last_;
+    const std::span<const std::byte> all = at->second.bytes;
+    const bool is_in = offset <= all.size() && bytes <= all.size() - offset;
+    return is_in ? all.data() + offset : nullptr;
   }
 
   RowReads& reads_;
   const Wanted& wanted_;
   const BucketMap& map_;
   const Limit& limit_;
+  std::map<ServerId, const RowDirectory*> directories_;
   std::map<std::pair<ServerId, uint32_t>, Mapped> extents_;
-  ServerId last_server_ = kNoServer;
-  uint32_t last_extent_ = 0;
-  const Mapped* last_ = nullptr;
 };
 
 void RowReads::learn(uint32_t table, ServerId server, const ShardPlace& directory) {
@@ -157,11 +148,9 @@ bool RowReads::knows(uint32_t table) const {
   return first != known_.end() && first->first.first == table;
 }
 
-std::vector<uint32_t> RowReads::read(const Wanted& wanted, const BucketMap& map,
-                                     const Limit& limit) {
+void RowReads::read(const Wanted& wanted, const BucketMap& map, const Limit& limit,
+                    std::vector<uint32_t>& rows) {
   Reading reading(*this, wanted, map, limit);
-  std::vector<uint32_t> rows(wanted.ids.size());
-  std::iota(rows.begin(), rows.end(), 0);
   std::vector<uint32_t> left;
   for (int tries = 0; tries < kTries && !rows.empty(); ++tries) {
     std::vector<uint32_t> changed;
@@ -172,8 +161,7 @@ std::vector<uint32_t> RowReads::read(const Wanted& wanted, const BucketMap& map,
     }
     rows = std::move(changed);
   }
-  left.insert(left.end(), rows.begin(), rows.end());
-  return left;
+  rows.insert(rows.end(), left.begin(), left.end());
 }
 
 }  // namespace rdmacoll::ps

@@ -31,9 +31,10 @@ class RowReads {
     std::byte* into = nullptr;  // a row for each id
     uint64_t row_bytes = 0;
   };
-  // Of which the map's primaries have the rows. Those that are not found there, by their places
-  // among the ids: they are not made yet, or not shown, or change all the time.
-  std::vector<uint32_t> read(const Wanted& wanted, const BucketMap& map, const Limit& limit);
+  // rows: which of the ids, by their places. Those that the map's primaries have are read. Left are
+  // those that are not made yet, or not shown, or change all the time.
+  void read(const Wanted& wanted, const BucketMap& map, const Limit& limit,
+            std::vector<uint32_t>& rows);
 
  private:
   class Reading;

@@ -16,7 +16,7 @@ void say_elsewhere(Connection& connection, uint64_t number);
 void say_failed(Connection& connection, uint64_t number, const Status& why);
 // They were written to the connection's room.
 void say_values(Connection& connection, uint64_t number, uint64_t bytes);
-// Likewise, of a shard, or of rows that are found by the directory, which lies there.
+// Likewise. The place is that of the shard, or of the rows' directory.
 void say_place(Connection& connection, uint64_t number, uint64_t bytes, const ShardPlace& place);
 
 }  // namespace rdmacoll::ps

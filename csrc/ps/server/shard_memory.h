@@ -27,7 +27,7 @@ class ShardMemory {
     if (made.ok()) dense_bytes_ += all;
     return made;
   }
-  // Of rows, which count what they use of it themselves, as is said below.
+  // For rows, without regard to the limit. What they use of it RowMemory counts in row_bytes().
   Result<ShardMemoryPiece> take_for_rows(uint32_t table, uint64_t bytes) {
     return make(table, padded(bytes));
   }

@@ -1,8 +1,8 @@
-// RowDirectory: how the rows of a table lie in the memory of their server, so that workers find
-// them there without it. For each bucket there is a word that counts changes, and where the index
-// of its rows is: pairs of an id and of where its row is. Who reads believes what it has read only
-// if the word was even before, and is the same after that. Floor: ps/table. Thread: the server's
-// writes, anybody reads.
+// RowDirectory: how the rows of a table lie in the memory of their server, where workers find them
+// without it. Each bucket has an entry: a word that counts changes, and where the index of its rows
+// is. The index has pairs of an id and of where its row is. A worker believes what it has read only
+// if the word was even before, and is the same after that.
+// Floor: ps/table. Thread: the server's writes, any reads.
 #pragma once
 
 #include <array>
@@ -24,7 +24,6 @@ struct BucketRows {
   std::atomic<uint64_t> changes{0};       // odd: one is under way
   std::atomic<uint64_t> index{0};         // a packed ShardPlace; 0: nothing is shown
   std::atomic<uint64_t> index_places{0};  // a power of two
-  uint64_t unused = 0;
 };
 
 using RowDirectory = std::array<BucketRows, kBuckets>;
@@ -48,7 +47,7 @@ class RowChange {
       : rows_(rows), before_(rows.changes.load(std::memory_order_relaxed)) {
     rows_.changes.store(before_ + 1, std::memory_order_relaxed);
     // Nothing of the change may be seen before that.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_release);
   }
   ~RowChange() { rows_.changes.store(before_ + 2, std::memory_order_release); }
   RowChange(const RowChange&) = delete;
@@ -59,7 +58,7 @@ class RowChange {
   const uint64_t before_;
 };
 
-// A look at a bucket of who reads.
+// A reader's look at a bucket.
 class RowLook {
  public:
   explicit RowLook(const BucketRows& rows)

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 namespace rdmacoll::ps {
 
 ShardMemoryPiece RowMemory::more(uint64_t bytes) {
   auto made = more_(bytes);
-  if (!made.ok()) throw std::bad_alloc();
+  if (!made.ok()) throw std::runtime_error("rows: " + made.status().message());
   const ShardMemoryPiece piece = made.take();
   if (bases_.size() <= piece.place.extent) bases_.resize(piece.place.extent + 1);
   bases_[piece.place.extent] = piece.data - piece.place.offset;

@@ -1,6 +1,6 @@
-// RowMemory: memory for the rows of a table at a server, and for their index, that workers can
-// read. What is given back is used again for the same. It counts what is in use. Floor: ps/table.
-// Thread: the server's.
+// RowMemory: memory for the rows of a table at a server, and for their indices, that workers can
+// read. What is given back is used again for rows and indices of that table. It counts what is in
+// use. Floor: ps/table. Thread: the server's.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,21 @@ namespace rdmacoll::ps {
 class RowMemory {
  public:
   using More = std::function<Result<ShardMemoryPiece>(uint64_t bytes)>;
-  // more: memory that is there for longer than this; used_bytes: of the rows of all tables.
+  // more: takes memory that outlives this; used_bytes: of the rows of all tables.
   RowMemory(More more, uint64_t& used_bytes) : more_(std::move(more)), used_bytes_(used_bytes) {}
   ~RowMemory() { used_bytes_ -= counted_bytes_; }
   RowMemory(const RowMemory&) = delete;
   RowMemory& operator=(const RowMemory&) = delete;
 
-  // Throws bad_alloc where there is none.
+  // This and take() throw where there is no memory: a push that has its number cannot be refused,
+  // so the server ends, and its backups take over.
   RowDirectory& directory();
   const ShardPlace& directory_place() const { return directory_place_; }
-  // For a row, or for an index of so many places. Its bytes are what they were. bad_alloc as above.
+  // For a row, or for an index of so many places. Its bytes are any.
   ShardPlace take(uint64_t bytes);
   void give_back(const ShardPlace& place, uint64_t bytes);
   std::byte* at(const ShardPlace& place) const { return bases_[place.extent] + place.offset; }
-  // Memory of the heap.
+  // Also memory of the heap that belongs to rows.
   void count(int64_t bytes) {
     counted_bytes_ += static_cast<uint64_t>(bytes);
     used_bytes_ += static_cast<uint64_t>(bytes);

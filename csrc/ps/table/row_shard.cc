@@ -41,25 +41,22 @@ uint64_t RowShard::place_of(uint64_t id) {
   std::fill_n(floats(place), stride_, initial_state(steps_.optimizer()));
   make_row(spec_.initial, id, {floats(place), spec_.dim});
   index_.add(id, place);
-  publish();
+  if (is_shown()) publish();
   return place;
 }
 
 void RowShard::show() {
   const RowChange change(shown_);
-  is_shown_ = true;
   publish();
 }
 
 void RowShard::hide() {
   const RowChange change(shown_);
-  is_shown_ = false;
-  publish();
+  shown_.index.store(0, std::memory_order_relaxed);
 }
 
-// Where its index is, which is another place once it has grown.
 void RowShard::publish() {
-  shown_.index.store(is_shown_ ? packed(index_.place()) : 0, std::memory_order_relaxed);
+  shown_.index.store(packed(index_.place()), std::memory_order_relaxed);
   shown_.index_places.store(index_.places(), std::memory_order_relaxed);
 }
 

@@ -35,7 +35,7 @@ class RowShard {
   void prefetch_place(uint64_t id) const { index_.prefetch(id); }
   void prefetch_values(uint64_t place) const;
   // Whether workers find the rows. They do not until they are shown.
-  bool is_shown() const { return is_shown_; }
+  bool is_shown() const { return shown_.index.load(std::memory_order_relaxed) != 0; }
   void show();
   void hide();
   // Of a row, all that is kept: values, then state.
@@ -55,6 +55,7 @@ class RowShard {
   void push(PushAs as, uint64_t id, const float* values);
 
  private:
+  // Where its index is, which is another place once it has grown.
   void publish();
   RowHead& head(uint64_t place) const {
     return *reinterpret_cast<RowHead*>(memory_.at(unpacked(place)));
@@ -69,7 +70,6 @@ class RowShard {
   const uint64_t stride_;  // floats of a row: values, the state of its elements, its own state
   RowIndex index_;
   std::vector<uint64_t> places_;
-  bool is_shown_ = false;
 };
 
 }  // namespace rdmacoll::ps

@@ -125,7 +125,7 @@ TEST(RowReads, AreOfOneMomentWhateverTheServerDoes) {
     shard.show();
     for (uint64_t i = 0; i < pushes * kIds; ++i) {
       shard.push(PushAs::Gradient, ids[i % kIds], ones.data());
-      for (int rest = 0; rest < 300; ++rest) std::atomic_signal_fence(std::memory_order_seq_cst);
+      for (int rest = 0; rest < 3'000; ++rest) std::atomic_signal_fence(std::memory_order_seq_cst);
     }
   };
   play(0);  // takes all the memory that there will be
@@ -138,9 +138,10 @@ TEST(RowReads, AreOfOneMomentWhateverTheServerDoes) {
   const Deadline deadline = Deadline::after_ms(job.clock(), kSoonMs);
   while (found < 50'000 && !deadline.passed(job.clock())) {
     std::vector<float> values(kIds * kLong);
-    const auto left =
-        reads.read({1, ids, reinterpret_cast<std::byte*>(values.data()), kLong * sizeof(float)},
-                   BucketMap::spread(1, 1), job.limit());
+    std::vector<uint32_t> left(kIds);
+    std::iota(left.begin(), left.end(), 0);
+    reads.read({1, ids, reinterpret_cast<std::byte*>(values.data()), kLong * sizeof(float)},
+               BucketMap::spread(1, 1), job.limit(), left);
     std::vector<bool> is_left(kIds);
     for (const uint32_t row : left) is_left[row] = true;
     for (uint64_t i = 0; i < kIds; ++i) {
