@@ -35,7 +35,11 @@ class Flat:
         )  # elements, the first ones
         self._ends = torch.tensor([p.numel() for _, p in named]).cumsum(0).tolist()
         self.values = torch.empty(self._ends[-1] if named else 0)
-        self.gradients = torch.empty_like(self.values)
+        self.gradients = torch.empty(0)  # until there is room for them
+
+    def use_room(self, room: torch.Tensor) -> None:
+        """For the gradients: elements as many as the values are."""
+        self.gradients = room
 
     @property
     def trained_values(self) -> torch.Tensor:

@@ -28,15 +28,15 @@ class InStep:
     def step(self) -> None:
         """Raises ValueError, before anything moves, for a parameter without a gradient; else as
         Optimizer.step(). After a TimeoutError it may be called again."""
+        if self._pushed:  # the step before has not been seen to end; servers read its gradients
+            self._finish()
         for flat in self._flats:
             flat.gather_all_gradients()
-        if self._pushed:  # the step before has not been seen to end
-            self._finish()
         self._step += 1
-        self._pushed = [
-            self._kv._push_step(flat.table, flat.trained_gradients, self._rank, self._step)
-            for flat in self._flats
-        ]
+        for flat in self._flats:
+            self._pushed.append(
+                self._kv._push_step(flat.table, flat.trained_gradients, self._rank, self._step)
+            )
         self._finish()
 
     def _finish(self) -> None:

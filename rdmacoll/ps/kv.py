@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from .._extension import extension
 from ..remote.memory.checks import as_indices, check_name, check_tensor, check_timeout
+from ..remote.memory.kind import kind_to_make
 from .board import Table
 from .optimizers import (
     Constant,
@@ -146,11 +147,25 @@ class KV:
         self._tables[name] = self._worker.tables[name] = table
         return table, is_first
 
+    def empty(self, *size: int | tuple[int, ...]) -> torch.Tensor:
+        """A float32 tensor of zeros that servers of this host read by themselves.
+
+        What is pushed of it, in one piece, is not copied. So it is not to be changed until the push
+        has ended, which wait() says: else a table and its backup differ.
+        size: integers, or one tuple of them. The memory is freed some time after its last tensor.
+        Raises ValueError for a negative size, OSError where there is no memory. Any thread.
+        """
+        kind = kind_to_make(size, torch.float32)
+        self._worker.check_process()
+        memory = self._client.lend(kind.bytes, self._timeout)
+        return memory.view(kind.dtype).view(kind.shape)
+
     def push(self, name: str, values: torch.Tensor) -> Pending:
         """Hands a gradient for the whole table to the servers; returns when it may be changed.
 
         What a worker pulls after it has called push() has that push in it; while a server is being
-        replaced, after it has waited for it. values: float32, of the table's shape.
+        replaced, after it has waited for it. values: float32, of the table's shape; of empty() they
+        are changed when the push has ended.
         Raises ValueError, TypeError, TimeoutError, remote.PeerError. Any thread.
         """
         table = self._table(name)

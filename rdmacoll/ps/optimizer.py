@@ -71,6 +71,7 @@ class Optimizer(torch.optim.Optimizer):
             raise TypeError(f"mode is {what}; give ps.Async(), ps.Sync() or ps.Stale(n)")
         rule = rule_of(optimizer, options)
         self._tables: list[Flat] = []
+        self._pushed: list[Pending] = []  # whose gradients may not be changed
         super().__init__(params, dataclasses.asdict(rule))
         tables = []
         for number, of_group in enumerate(self.param_groups):
@@ -86,12 +87,13 @@ class Optimizer(torch.optim.Optimizer):
                 "make it of the same model on all, or give it another name"
             )
         for flat in tables:
+            flat.use_room(self._kv.empty(flat.values.numel()))
             pace = None
             if not isinstance(mode, Async) and flat.trained > 0:
                 pace = Pace(dist.get_world_size(group), flat.trained, isinstance(mode, Sync))
             self._kv._init_paced(flat.table, flat.gather(), flat.rule, pace)
         self._tables = tables
-        self._pull([])
+        self._pull()
         self._in_step = None
         if not isinstance(mode, Async):
             trained = [flat for flat in tables if flat.trained > 0]
@@ -117,18 +119,25 @@ class Optimizer(torch.optim.Optimizer):
         if self._in_step is not None:
             self._in_step.step()
             return loss
+        self._finish_pushes()  # of a step that was not seen to end; servers read its gradients
         ranges = [(flat, *run) for flat in self._tables for run in flat.gather_gradients()]
-        self._pull(
-            [
-                self._kv.push_range(flat.table, first, flat.gradients[first:end])
-                for flat, first, end in ranges
-            ]
-        )
+        for flat, first, end in ranges:
+            self._pushed.append(self._kv.push_range(flat.table, first, flat.gradients[first:end]))
+        self._pull()
         return loss
 
-    def _pull(self, pushed: list[Pending]) -> None:
+    def _finish_pushes(self) -> None:
+        while self._pushed:
+            try:
+                self._pushed[-1].wait()
+            finally:
+                if self._pushed[-1].done():  # well or not
+                    self._pushed.pop()
+
+    def _pull(self) -> None:
         pulled = [self._kv.pull_async(flat.table, out=flat.values) for flat in self._tables]
-        self._kv.wait(*pushed, *pulled)
+        self._finish_pushes()
+        self._kv.wait(*pulled)
         for flat in self._tables:
             flat.scatter()
 

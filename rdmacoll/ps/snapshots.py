@@ -109,7 +109,7 @@ def restore(
         crew.step(lambda: _read(crew, reader, chosen))
     for copy in list(at.copies):
         if any(flat.table in names for flat in copy._tables):
-            copy._pull([])
+            copy._pull()
 
 
 def _choose(crew: Crew, at: Worker, tables: Iterable[str] | None, timeout: float) -> list[Saved]:

@@ -43,12 +43,15 @@ class Worker:
         self.kv = ps.KV(timeout=LIMIT_S)
         self.kv.init("dense", torch.zeros(SIZE), optimizer=ps.SGD(lr=1.0))
         self.kv.init_rows("rows", dim=DIM, optimizer=ps.SGD(lr=1.0))
+        self.read = self.kv.empty(SIZE)  # by servers
         self.counts = {"dense": 0, "rows": 0, "made": 0, "saved": 0}
 
     # --- what a server is lost meanwhile --------------------------------------------------------
 
     def push(self) -> None:
-        self.kv.push("dense", torch.full((SIZE,), 1.0)).wait()
+        self.read.fill_(1.0)
+        self.kv.push("dense", self.read).wait()
+        self.read.fill_(torch.nan)  # which is nothing to servers any more
         self.counts["dense"] += 1
 
     def push_rows(self) -> None:

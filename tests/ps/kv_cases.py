@@ -74,6 +74,40 @@ def case_a_worker_pulls_what_it_has_pushed(kv: ps.KV) -> None:
     assert torch.equal(kv.push_pull(own, torch.ones(2, SHARD)), -torch.ones(2, SHARD))
 
 
+def case_memory_that_servers_read(kv: ps.KV) -> None:
+    kv.init("read", torch.zeros(3 * SHARD + 1))
+    for number in range(1, 4):  # some of these pushes come before servers know of the memory
+        values = kv.empty(3 * SHARD + 1)
+        assert values.count_nonzero() == 0
+        for _ in range(2):
+            values.fill_(number)
+            kv.push("read", values).wait()
+            values.fill_(torch.nan)  # which is nothing to servers any more
+        part = kv.empty((2, 5))
+        part[1] = number
+        kv.push_range("read", SHARD - 2, part[1]).wait()
+        part[1] = torch.nan
+        time.sleep(0.05)
+    dist.barrier()
+    wanted = torch.full((3 * SHARD + 1,), 12.0)
+    wanted[SHARD - 2 : SHARD + 3] += 6
+    assert torch.equal(kv.pull("read"), wanted * dist.get_world_size())
+
+
+def case_what_is_read_by_servers_may_be_let_go(kv: ps.KV) -> None:
+    kv.init("let go", torch.zeros(4 * SHARD))
+    for _ in range(5):
+        values = kv.empty(4 * SHARD).fill_(1)
+        kv.push("let go", values)
+        del values
+    dist.barrier()
+    for _ in range(200):
+        kv.push("let go", torch.zeros(4 * SHARD)).wait()
+        if kv.pull("let go")[0] == 5 * dist.get_world_size():
+            break
+    assert torch.equal(kv.pull("let go"), torch.full((4 * SHARD,), 5.0 * dist.get_world_size()))
+
+
 def case_ranges(kv: ps.KV) -> None:
     own, shape = f"ranges {dist.get_rank()}", (2, SHARD)
     kv.init(own, torch.zeros(shape), optimizer=ps.SGD(lr=1.0))

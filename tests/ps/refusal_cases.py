@@ -60,6 +60,15 @@ def case_values(kv: ps.KV) -> None:
     assert torch.equal(kv.pull("w"), torch.zeros(2, 3))
 
 
+def case_memory(kv: ps.KV) -> None:
+    not_a_number: Any = 2.5
+    check(
+        (ValueError, r"size=\(2, -1\) has a negative", lambda: kv.empty(2, -1)),
+        (TypeError, r"size=\(2.5,\) has a float", lambda: kv.empty(not_a_number)),
+    )
+    assert kv.empty(0).shape == kv.empty((2, 0)).view(0).shape == (0,)
+
+
 def case_names(kv: ps.KV) -> None:
     kv.init("dense", torch.zeros(2))
     kv.init_rows("rows", dim=2)

@@ -22,6 +22,12 @@ SERVERS = (
         "if (true) {",
     ),
     Mutant(
+        "a push is done before the backup has read what is lent",
+        PUSHES,
+        "waiting.handed.push_back(std::move(handed));",
+        "if (!push.lent) waiting.handed.push_back(std::move(handed));",
+    ),
+    Mutant(
         "a push that is sent again is applied again",
         PUSHES,
         "if (turn == Applied::Turn::Next) {",

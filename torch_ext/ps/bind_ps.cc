@@ -119,6 +119,7 @@ void bind_ps(pybind11::module_& module) {
   py::class_<PsClient, PsClientPtr>(module, "PsClient")
       .def(py::init(&PsClient::make))
       .def("create", &PsClient::create)
+      .def("lend", &PsClient::lend)
       .def("push", &PsClient::push)
       .def("push_step", &PsClient::push_step)
       .def("pull_steps", &PsClient::pull_steps)

@@ -1,6 +1,8 @@
 // ps_face. Floor: torch_ext/ps. Thread: see ps_face.h.
 #include "torch_ext/ps/ps_face.h"
 
+#include <algorithm>
+#include <memory>
 #include <span>
 
 #include "torch_ext/base/interrupt.h"
@@ -170,6 +172,15 @@ std::unique_ptr<PsBatch> PsClient::start(const at::Tensor& tensor, double timeou
   auto made = std::make_unique<PsBatch>(shared_from_this(), std::move(batch), tensor);
   raise_if_failed(begun);
   return made;
+}
+
+at::Tensor PsClient::lend(uint64_t bytes, double timeout_s) const {
+  auto loan = take_or_raise(without_gil([&](const InterruptCheck& interrupt) {
+    return host().lend(std::max<uint64_t>(bytes, 1),
+                       host().limit(milliseconds(timeout_s), interrupt));
+  }));
+  std::byte* const data = loan->memory->data();
+  return bytes_at(data, bytes, std::const_pointer_cast<ps::Loan>(std::move(loan)));
 }
 
 std::unique_ptr<PsBatch> PsClient::push(uint32_t table, uint64_t first, const at::Tensor& values,

@@ -91,6 +91,8 @@ class PsClient : public std::enable_shared_from_this<PsClient> {
 
   // spec: an encoded TableSpec.
   void create(uint32_t table, const std::string& spec) const;
+  // A tensor of bytes that servers of this host read when it is pushed.
+  at::Tensor lend(uint64_t bytes, double timeout_s) const;
   // Tensors are dense, and float32; ids int64. is_assigned: else they are gradients.
   std::unique_ptr<PsBatch> push(uint32_t table, uint64_t first, const at::Tensor& values,
                                 bool is_assigned, double timeout_s);

@@ -120,9 +120,10 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const
                           learn(shared->head, server, answered.head);
                           return shared->take(answered.body, spec);
                         },
-                    .ended = [this, shared](
-                                 const Status& how,
-                                 std::span<const std::byte> sent) { end(*shared, how, sent); }});
+                    .ended =
+                        [this, shared, server](const Status& how, std::span<const std::byte> sent) {
+                          end(*shared, server, how, sent);
+                        }});
   return true;
 }
 
@@ -134,10 +135,13 @@ void Client::learn(const RecordHead& asked, ServerId server, const RecordHead& a
 }
 
 // A server that is lost, or has not what was asked for, is not the last word.
-void Client::end(const Errand& errand, const Status& how, std::span<const std::byte> sent) {
+void Client::end(const Errand& errand, ServerId server, const Status& how,
+                 std::span<const std::byte> sent) {
   const bool is_lost = how.code() == StatusCode::PeerFailed || how.code() == StatusCode::Aborted;
-  if (!is_lost) return finish(errand, how);
-  redo_.push_back({errand, {sent.begin(), sent.end()}});
+  const bool is_unlent = errand.head.loan > 0 && how.code() == StatusCode::Unsupported;
+  if (!is_lost && !is_unlent) return finish(errand, how);
+  if (is_unlent) surroundings_.end_loans(server);
+  redo_.push_back(with_values({errand, {sent.begin(), sent.end()}}));
 }
 
 void Client::begin(const Errand& errand, uint64_t calls) {
@@ -166,7 +170,7 @@ Status Client::ask(Lock& lock, ServerId server, Errand errand, uint64_t body_byt
   }
   std::vector<std::byte> body(body_bytes);
   write(body.data());
-  redo_.push_back({std::move(errand), std::move(body)});
+  redo_.push_back(with_values({std::move(errand), std::move(body)}));
   return Status();
 }
 
@@ -224,6 +228,18 @@ BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, Che
   });
 }
 
+// What the primary is sent in the place of values that it can read where they are.
+std::optional<LentValues> Client::lend(Errand& push, std::span<const float> values,
+                                       const BucketMap::Place& place) {
+  const auto lent = surroundings_.lent(place.primary, std::as_bytes(values));
+  if (!lent) return std::nullopt;
+  push.head.loan = lent->loan;
+  push.lent = values;
+  const bool backup_has_it = place.backup != kNoServer && is_reached(place.backup) &&
+                             surroundings_.lent(place.backup, std::as_bytes(values)).has_value();
+  return LentValues{lent->offset, backup_has_it ? place.backup : kNoServer};
+}
+
 BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const float> values,
                             PushAs as, const Limit& limit, WorkerStep step) {
   const auto check = [&](const TableSpec& spec) {
@@ -238,13 +254,17 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
                        head.rank = step.rank;
                        head.step = step.number;
                        PushPart part{.bucket = bucket_of_shard(table, head.shard)};
+                       const BucketMap::Place place = map_.of(part.bucket);
+                       Errand errand{batch, head};
+                       const auto lent = lend(errand, piece, place);
+                       const std::span<const std::byte> rest =
+                           lent ? std::as_bytes(std::span(&*lent, 1)) : std::as_bytes(piece);
                        return ask(
-                           lock, map_.of(part.bucket).primary, {batch, head},
-                           sizeof(part) + piece.size_bytes(),
+                           lock, place.primary, std::move(errand), sizeof(part) + rest.size(),
                            [&](std::byte* body) {
                              part.push = next_push(part.bucket);
                              std::memcpy(body, &part, sizeof(part));
-                             std::memcpy(body + sizeof(part), piece.data(), piece.size_bytes());
+                             std::memcpy(body + sizeof(part), rest.data(), rest.size());
                            },
                            limit);
                      });

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "csrc/ps/table/push_as.h"
 #include "csrc/ps/table/table_spec.h"
 #include "csrc/ps/wire/calls.h"
+#include "csrc/ps/wire/push.h"
 
 namespace rdmacoll::ps {
 
@@ -44,9 +46,9 @@ class Client {
   void add_server(ServerId server, std::shared_ptr<Connection> connection);
   // The table, of which servers hear when they are first asked for something of it.
   Status create(uint32_t table, const TableSpec& spec);
-  // Each returns when its bytes may be changed; the batch ends when all servers have answered. It
-  // may have ended at once: InvalidArgument: what is named is not in the table, and nothing is
-  // done.
+  // Each returns when its bytes may be changed; the batch ends when all servers have answered.
+  // Bytes of a range that are lent to servers may be changed then. It may have ended at once:
+  // InvalidArgument: what is named is not in the table, and nothing is done.
   // step: of a gradient for a table with a pace, whose workers push all that the pace says.
   BatchPtr push_range(uint32_t table, uint64_t first, std::span<const float> values, PushAs as,
                       const Limit& limit, WorkerStep step = {});
@@ -127,7 +129,10 @@ class Client {
   void use(ServerId server, std::shared_ptr<Connection> connection);
   // False: there is no room now.
   bool try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const WriteBody& write);
-  void end(const Errand& errand, const Status& how, std::span<const std::byte> sent);
+  void end(const Errand& errand, ServerId server, const Status& how,
+           std::span<const std::byte> sent);
+  std::optional<LentValues> lend(Errand& push, std::span<const float> values,
+                                 const BucketMap::Place& place);
   // Where the server has what was asked for, if it can be read there.
   void learn(const RecordHead& asked, ServerId server, const RecordHead& answered);
   // Of every errand: where it begins, and where it ends, whatever was tried in between.

@@ -43,10 +43,10 @@ Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, std::string
                                                      int64_t timeout_ms,
                                                      const InterruptCheck& interrupt) {
   std::unique_ptr<ClientHost> host(
-      new ClientHost(remote, std::move(own_address), std::move(directory)));
+      new ClientHost(remote, new_worker_number(), std::move(own_address), std::move(directory)));
   auto map = host->directory_->map();
   if (!map.ok()) return map.status();
-  host->client_ = std::make_unique<Client>(new_worker_number(), map.take(), *host);
+  host->client_ = std::make_unique<Client>(host->number_, map.take(), *host);
   const Deadline deadline = Deadline::after_ms(host->clock_, timeout_ms);
   for (uint32_t server = 0; server < servers; ++server) {
     const auto id = static_cast<ServerId>(server);
@@ -66,11 +66,32 @@ Result<std::shared_ptr<RingConnection>> ClientHost::call(ServerId server,
   auto connection = call_server({remote_, timeout_ms, interrupt}, {own_address_, kNoServer},
                                 entry.address, "server " + std::to_string(server));
   if (!connection.ok()) return connection.status();
+  if (connection.value()->is_mapped()) {
+    loans_.lend_all(server, entry.address, {remote_, timeout_ms, interrupt});
+  }
   const std::lock_guard lock(mutex_);
   Known& known = servers_[server];
   close(known);
   known = {.connection = connection.value(), .address = entry.address, .start = entry.start};
   return connection;
+}
+
+Result<LoanPtr> ClientHost::lend(uint64_t bytes, const Limit& limit) {
+  auto loan = loans_.make(bytes);
+  if (!loan.ok()) return loan.status();
+  std::map<ServerId, std::string> near;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [server, known] : servers_) {
+      const bool is_reached = known.connection->failure().ok();
+      if (is_reached && known.connection->is_mapped()) near.emplace(server, known.address);
+    }
+  }
+  for (const auto& [server, address] : near) {
+    const int64_t most_ms = std::min(kCallMs, limit.deadline.left_ms(clock_));
+    loans_.lend(*loan.value(), server, address, {remote_, most_ms, limit.interrupt});
+  }
+  return loan;
 }
 
 void ClientHost::close(Known& known) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "csrc/ps/client/client.h"
+#include "csrc/ps/client/loans.h"
 #include "csrc/ps/wire/ring_connection.h"
 #include "csrc/remote/remote.h"
 
@@ -40,6 +41,9 @@ class ClientHost final : public Surroundings {
   ~ClientHost() override;
 
   Client& client() { return *client_; }
+  // Memory of this process that servers of its host read themselves, once they know of it: what
+  // lies there is not copied when it is pushed.
+  Result<LoanPtr> lend(uint64_t bytes, const Limit& limit);
   Limit limit(int64_t timeout_ms, const InterruptCheck& interrupt) const {
     return {Deadline::after_ms(clock_, timeout_ms), interrupt};
   }
@@ -51,10 +55,19 @@ class ClientHost final : public Surroundings {
   bool can_read(ServerId server) const override;
   std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit& limit) override;
   Mapped mapped(ServerId server, uint32_t extent, const Limit& limit) override;
+  std::optional<LentPlace> lent(ServerId server, std::span<const std::byte> bytes) override {
+    return loans_.find(server, bytes);
+  }
+  void end_loans(ServerId server) override { loans_.forget(server); }
 
  private:
-  ClientHost(Remote& remote, std::string own_address, std::unique_ptr<Directory> directory)
-      : remote_(remote), own_address_(std::move(own_address)), directory_(std::move(directory)) {}
+  ClientHost(Remote& remote, uint64_t number, std::string own_address,
+             std::unique_ptr<Directory> directory)
+      : remote_(remote),
+        number_(number),
+        own_address_(std::move(own_address)),
+        directory_(std::move(directory)),
+        loans_(remote, number, own_address_) {}
   class Read;
   struct Known {
     std::shared_ptr<RingConnection> connection;
@@ -72,9 +85,11 @@ class ClientHost final : public Surroundings {
                                                int64_t timeout_ms, const InterruptCheck& interrupt);
 
   Remote& remote_;
+  const uint64_t number_;  // this worker's
   const std::string own_address_;
   const std::unique_ptr<Directory> directory_;
   const SteadyClock clock_;
+  Loans loans_;
   mutable std::mutex mutex_;  // what follows
   std::map<ServerId, Known> servers_;
   std::vector<std::weak_ptr<const Read>> reads_;  // those that the client still looks at

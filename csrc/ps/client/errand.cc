@@ -32,10 +32,10 @@ std::map<ServerId, Redo> split_push(const Redo& redo, const TableSpec& spec, con
   std::map<ServerId, Redo> all;
   for (const auto& [server, of_server] : parts) {
     Redo part{.errand = redo.errand, .body = {}};
-    part.body.resize(forward_bytes(*push, of_server, spec));
-    write_forward(*push, of_server, spec, part.body.data());
-    part.errand.head.parts = static_cast<uint32_t>(of_server.size());
-    if (spec.kind == TableKind::Rows) part.errand.head.count = rows_of(*push, of_server);
+    const Forward forward{*push, of_server, spec};
+    part.errand.head = forward.head();
+    part.body.resize(forward.bytes());
+    forward.write(part.body.data());
     all.emplace(server, std::move(part));
   }
   return all;
@@ -111,6 +111,16 @@ Status Errand::take(std::span<const std::byte> answered, const TableSpec& spec) 
     from += row_bytes;
   }
   return Status();
+}
+
+Redo with_values(Redo redo) {
+  Errand& errand = redo.errand;
+  if (errand.head.loan == 0) return redo;
+  redo.body.resize(sizeof(PushPart) + errand.lent.size_bytes());
+  std::memcpy(redo.body.data() + sizeof(PushPart), errand.lent.data(), errand.lent.size_bytes());
+  errand.head.loan = 0;
+  errand.lent = {};
+  return redo;
 }
 
 std::vector<uint32_t> buckets_of(const Redo& redo) {

@@ -15,6 +15,8 @@
 #include "csrc/ps/table/bucket_map.h"
 #include "csrc/ps/table/shard_place.h"
 #include "csrc/ps/wire/connection.h"
+#include "csrc/ps/wire/mapped.h"
+#include "csrc/ps/wire/push.h"
 
 namespace rdmacoll::ps {
 
@@ -42,12 +44,6 @@ class ShardRead {
   virtual std::optional<bool> outcome() const = 0;
 };
 
-// Memory of a server that is mapped here; empty: it is not.
-struct Mapped {
-  std::span<const std::byte> bytes{};
-  std::shared_ptr<const void> keeps{};  // it mapped
-};
-
 class Surroundings {
  public:
   virtual ~Surroundings() = default;
@@ -64,6 +60,10 @@ class Surroundings {
   virtual std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit& limit) = 0;
   // An extent of the server's memory.
   virtual Mapped mapped(ServerId server, uint32_t extent, const Limit& limit) = 0;
+  // Where these bytes of this process lie, if it lends them to the server, as far as is known.
+  virtual std::optional<LentPlace> lent(ServerId server, std::span<const std::byte> bytes) = 0;
+  // The server cannot read what it is lent: it is lent nothing until it is called anew.
+  virtual void end_loans(ServerId server) = 0;
 };
 
 }  // namespace rdmacoll::ps

@@ -38,7 +38,7 @@ bool Pushes::have_room(const Groups& groups, const Push& push, const TableSpec& 
     if (servers_.is_lost(group.first)) return true;
     Calls* const calls = servers_.find(group.first);
     return calls != nullptr && calls->tell(push.head.table, spec) &&
-           calls->room(forward_bytes(push, group.second, spec), 0) != nullptr;
+           calls->room(Forward{push, group.second, spec, group.first}.bytes(), 0) != nullptr;
   });
 }
 
@@ -51,13 +51,10 @@ Pushes::AnswerPtr Pushes::hand_on(ServerId backup, const Push& push,
     *answer = {true, Status(StatusCode::PeerFailed, "the backup is lost")};
     return answer;
   }
-  const uint64_t bytes = forward_bytes(push, parts, spec);
-  write_forward(push, parts, spec, calls->room(bytes, 0));
-  RecordHead head = push.head;
+  const Forward forward{push, parts, spec, backup};
+  forward.write(calls->room(forward.bytes(), 0));
+  RecordHead head = forward.head();
   head.kind = RecordKind::Forward;
-  head.bytes = static_cast<uint32_t>(bytes);
-  head.parts = static_cast<uint32_t>(parts.size());
-  if (spec.kind == TableKind::Rows) head.count = rows_of(push, parts);
   calls->make(head, {.ended = [answer](const Status& how, std::span<const std::byte>) {
                 *answer = {true, how};
               }});

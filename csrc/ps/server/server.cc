@@ -196,6 +196,7 @@ Status Server::push(Peer& peer, const Record& record, bool& is_held) {
   auto push = read_push(record, table.spec());
   const bool is_forward = record.head.kind == RecordKind::Forward;
   if (!push || is_forward != (peer.from != kNoServer)) return makes_no_sense(kRequest);
+  if (push->lent) RDMACOLL_RETURN_IF_ERROR(lent_.find(*push));
   if (table.spec().kind == TableKind::Dense) {
     auto made = table.dense(record.head.shard);
     if (!made.ok()) return made.status();

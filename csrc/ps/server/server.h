@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "csrc/base/clock.h"
+#include "csrc/ps/server/lent_memory.h"
 #include "csrc/ps/server/pulls.h"
 #include "csrc/ps/server/pushes.h"
 #include "csrc/ps/server/saves.h"
@@ -48,6 +49,8 @@ class Server {
   void add(std::shared_ptr<Connection> connection, ServerId from = kNoServer);
   // A connection that this server has asked another one for, to do likewise.
   void add_backup(ServerId server, std::shared_ptr<Connection> connection);
+  // What workers lend to this server.
+  LentMemory& lent() { return lent_; }
   // The server does not answer: it is as if it had ended, until there is a new connection to it.
   void give_up(ServerId server) { servers_.give_up(server); }
   // Answers what has come; whether anything had.
@@ -90,6 +93,7 @@ class Server {
   Installs installs_;
   Pushes pushes_;
   Pulls pulls_;
+  LentMemory lent_;
   std::vector<Peer> peers_;
 };
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "csrc/ps/wire/meeting.h"
-
 namespace rdmacoll::ps {
 namespace {
 
@@ -49,6 +47,7 @@ Status ServerHost::hear(int64_t timeout_ms, const InterruptCheck& interrupt) {
   auto heard = hear_call({remote_, kMeetMs, interrupt});
   if (!heard.ok()) return heard.status();
   order([this, heard = heard.take()] {
+    if (heard.lent != nullptr) return lend(heard);
     server_.add(heard.connection, heard.from);
     add(heard.connection);
   });
@@ -109,6 +108,31 @@ void ServerHost::add(std::shared_ptr<RingConnection> connection) {
   connections_ = std::move(all);
 }
 
+// In use only while it is read, so that a worker that takes it back waits for no more. The letter
+// is closed last, which tells the worker; one whose memory cannot be mapped is never told.
+void ServerHost::lend(const Heard& heard) {
+  const auto map = [lent = heard.lent] {
+    auto use = lent->use();
+    if (use == nullptr || use->memory->region.base == nullptr) return Mapped();
+    const std::byte* const data = use->memory->region.base + lent->as.offset;
+    return Mapped{{data, lent->info.bytes}, std::move(use)};
+  };
+  if (map().bytes.empty()) return remote_.close(heard.lent);
+  const LoanId id{heard.worker, heard.loan};
+  loans_[id] = heard.lent;
+  server_.lent().add(id, map);
+  remote_.close(heard.letter);
+}
+
+void ServerHost::drop_loans() {
+  std::erase_if(loans_, [this](const auto& loan) {
+    if (loan.second->failure().ok()) return false;
+    server_.lent().end(loan.first);
+    remote_.close(loan.second);
+    return true;
+  });
+}
+
 void ServerHost::drop_failed() {
   const auto has_failed = [](const auto& connection) { return !connection->failure().ok(); };
   if (std::ranges::none_of(*connections_, has_failed)) return;
@@ -133,6 +157,7 @@ Status ServerHost::look_about(const InterruptCheck& interrupt) {
   look_again_ns_ = now_ns + kLookNs;
   tell();
   drop_failed();
+  drop_loans();
   return interrupt ? interrupt() : Status();
 }
 

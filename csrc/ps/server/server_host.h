@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "csrc/ps/server/remote_shard_memory.h"
 #include "csrc/ps/server/server.h"
+#include "csrc/ps/wire/meeting.h"
 #include "csrc/ps/wire/ring_connection.h"
 #include "csrc/remote/remote.h"
 
@@ -26,7 +28,8 @@ class ServerHost {
                                                   ServerId me, uint32_t replicas, BucketMap map,
                                                   uint64_t memory_bytes);
 
-  // Takes the next who calls; Timeout: nobody has. Only while serve() runs: that sees who calls.
+  // Takes the next who calls, or what a worker lends; Timeout: nobody has. Only while serve() runs:
+  // that sees who calls.
   Status hear(int64_t timeout_ms, const InterruptCheck& interrupt);
   // Calls another server, for what that one is the backup of.
   Status call(ServerId server, const std::string& address, int64_t timeout_ms,
@@ -59,6 +62,8 @@ class ServerHost {
   bool take_orders();
   void add(std::shared_ptr<RingConnection> connection);
   void drop_failed();
+  void lend(const Heard& heard);
+  void drop_loans();
   void tell();
   Status look_about(const InterruptCheck& interrupt);
   // serve() does it in its thread.
@@ -85,6 +90,7 @@ class ServerHost {
   RemoteShardMemory memory_;  // serve()'s, and what follows
   Server server_;
   // What waits looks at them, too, so they are replaced as a whole.
+  std::map<LoanId, OpenedPtr> loans_;
   std::shared_ptr<const RingConnections> connections_ = std::make_shared<RingConnections>();
   int64_t look_again_ns_ = 0;
 };

@@ -1,6 +1,6 @@
 // meeting: how a worker and a server come to have a connection. The worker posts a letter with a
-// name that nobody else has; both expose a ring under that name, and open the other's. Floor:
-// ps/wire. Thread: any.
+// name that nobody else has; both expose a ring under that name, and open the other's. Another
+// letter says what the worker lends. Floor: ps/wire. Thread: any.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,26 @@ struct Caller {
 Result<std::shared_ptr<RingConnection>> call_server(const Meeting& meeting, const Caller& caller,
                                                     const std::string& address,
                                                     const std::string& who);
-struct Heard {
-  std::shared_ptr<RingConnection> connection;
-  ServerId from = kNoServer;
+// What a worker lends to a server, exposed by the worker under that name.
+struct Lending {
+  std::string address;  // the worker's
+  std::string name;
+  uint64_t worker = 0;
+  uint32_t loan = 0;
 };
-// The next process that has called; Timeout: none has, or it does not answer.
+// The work ends when the server can use it.
+Result<WorkPtr> lend_to_server(const Meeting& meeting, const Lending& lending,
+                               const std::string& address, const std::string& who);
+struct Heard {
+  std::shared_ptr<RingConnection> connection{};
+  ServerId from = kNoServer;
+  // nullptr: it is a call.
+  OpenedPtr lent{};
+  OpenedPtr letter{};  // of that; to be closed when it can be used
+  uint64_t worker = 0;
+  uint32_t loan = 0;
+};
+// The next process that has called, or lends something; Timeout: none has, or it does not answer.
 Result<Heard> hear_call(const Meeting& meeting);
 
 }  // namespace rdmacoll::ps

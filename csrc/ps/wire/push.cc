@@ -47,8 +47,10 @@ bool are_rows(const Push& push) {
 std::optional<Push> read_push(const Record& record, const TableSpec& spec) {
   Push push{.head = record.head};
   const uint64_t parts_bytes = record.head.parts * sizeof(PushPart);
+  const bool is_lent = record.head.loan > 0;
+  const uint64_t rest = is_lent ? sizeof(LentValues) : bytes_of(spec, push.as(), record.head.count);
   if (record.head.parts == 0 || record.head.code > static_cast<uint16_t>(PushAs::Restored) ||
-      record.body.size() != parts_bytes + bytes_of(spec, push.as(), record.head.count)) {
+      record.body.size() != parts_bytes + rest) {
     return std::nullopt;
   }
   push.parts.resize(record.head.parts);
@@ -56,6 +58,11 @@ std::optional<Push> read_push(const Record& record, const TableSpec& spec) {
   const bool has_rows = spec.kind == TableKind::Rows;
   if (has_rows ? !are_rows(push) : !is_range(push, spec)) return std::nullopt;
   if (!keeps_pace(push, spec)) return std::nullopt;
+  if (is_lent) {
+    if (has_rows || push.as() == PushAs::Restored) return std::nullopt;
+    std::memcpy(&push.lent.emplace(), record.body.data() + parts_bytes, sizeof(LentValues));
+    return push;
+  }
   push.ids = record.body.data() + parts_bytes;
   const PushFloats floats = push_floats(spec, push.as());
   const uint64_t ids_bytes = has_rows ? record.head.count * sizeof(uint64_t) : 0;
@@ -70,16 +77,30 @@ uint32_t rows_of(const Push& push, std::span<const uint32_t> parts) {
   return rows;
 }
 
-uint64_t forward_bytes(const Push& push, std::span<const uint32_t> parts, const TableSpec& spec) {
+uint64_t Forward::bytes() const {
   const uint64_t rows = spec.kind == TableKind::Rows ? rows_of(push, parts) : push.head.count;
-  return parts.size() * sizeof(PushPart) + bytes_of(spec, push.as(), rows);
+  const uint64_t rest = is_lent() ? sizeof(LentValues) : bytes_of(spec, push.as(), rows);
+  return parts.size() * sizeof(PushPart) + rest;
 }
 
-void write_forward(const Push& push, std::span<const uint32_t> parts, const TableSpec& spec,
-                   std::byte* to) {
+RecordHead Forward::head() const {
+  RecordHead head = push.head;
+  head.bytes = static_cast<uint32_t>(bytes());
+  head.parts = static_cast<uint32_t>(parts.size());
+  if (spec.kind == TableKind::Rows) head.count = rows_of(push, parts);
+  if (!is_lent()) head.loan = 0;
+  return head;
+}
+
+void Forward::write(std::byte* body) const {
+  std::byte* to = body;
   for (const uint32_t part : parts) {
     std::memcpy(to, &push.parts[part], sizeof(PushPart));
     to += sizeof(PushPart);
+  }
+  if (is_lent()) {
+    std::memcpy(to, &*push.lent, sizeof(LentValues));
+    return;
   }
   if (spec.kind == TableKind::Dense) {
     std::memcpy(to, push.values.data(), push.values.size_bytes());

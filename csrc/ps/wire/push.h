@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "csrc/ps/table/bucket_map.h"
 #include "csrc/ps/table/pace_steps.h"
 #include "csrc/ps/table/push_as.h"
 #include "csrc/ps/table/table_spec.h"
@@ -17,12 +19,28 @@
 
 namespace rdmacoll::ps {
 
-// The body: the parts; of a table of rows the ids of all of them; the values.
+// Of bytes that a worker lends to servers: they read them in its memory, until the push is done.
+struct LentPlace {
+  uint32_t loan = 0;  // the worker's number of it; 0 is none
+  uint64_t offset = 0;
+};
+
+// In a push, in the place of its values.
+struct LentValues {
+  uint64_t offset = 0;        // in the loan, in bytes
+  uint32_t also = kNoServer;  // another server that has the loan: it need not be sent the values
+  uint32_t unused = 0;
+};
+static_assert(sizeof(LentValues) == 16);
+
+// The body: the parts; of a table of rows the ids of all of them; the values, or where those are.
 struct Push {
   RecordHead head;
   std::vector<PushPart> parts{};
-  const std::byte* ids = nullptr;  // of rows, one after the other; need no alignment
-  std::span<const float> values{};
+  const std::byte* ids = nullptr;   // of rows, one after the other; need no alignment
+  std::span<const float> values{};  // of lent ones empty until they are found
+  std::optional<LentValues> lent{};
+  std::shared_ptr<const void> keeps{};  // values that are lent
 
   PushAs as() const { return static_cast<PushAs>(head.code); }
   WorkerStep step() const { return {head.rank, head.step}; }
@@ -38,9 +56,18 @@ std::optional<Push> read_push(const Record& record, const TableSpec& spec);
 
 // Of these of its parts.
 uint32_t rows_of(const Push& push, std::span<const uint32_t> parts);
-// The same, with these of its parts, as another server is told it.
-uint64_t forward_bytes(const Push& push, std::span<const uint32_t> parts, const TableSpec& spec);
-void write_forward(const Push& push, std::span<const uint32_t> parts, const TableSpec& spec,
-                   std::byte* to);
+// The same, with these of its parts, as another server is told it. Where that has the loan, too, it
+// is told where the values are.
+struct Forward {
+  const Push& push;
+  std::span<const uint32_t> parts;
+  const TableSpec& spec;
+  ServerId to = kNoServer;
+
+  bool is_lent() const { return push.lent && push.lent->also == to; }
+  uint64_t bytes() const;
+  RecordHead head() const;
+  void write(std::byte* body) const;
+};
 
 }  // namespace rdmacoll::ps

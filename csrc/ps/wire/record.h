@@ -51,7 +51,9 @@ struct alignas(kLineBytes) RecordHead {
   // shard's place (shard_place.h); of that to PullRows: the place of the table's RowDirectory.
   uint32_t shard = 0;
   uint32_t first = 0;
-  uint32_t count = 0;   // of rows, or of the elements of a range
+  uint32_t count = 0;  // of rows, or of the elements of a range
+  // Of a push of a range: that of the worker's loans in which its values lie; 0: they are here.
+  uint32_t loan = 0;
   uint64_t worker = 0;  // of a push: whose it is
   // Of a push to a table with a pace: whose step it is. Of a pull: it waits until all have pushed
   // it.

@@ -38,8 +38,11 @@ def kind_of(tensor: torch.Tensor) -> Kind:
 
 
 def kind_to_make(size: tuple[int | tuple[int, ...], ...], dtype: torch.dtype | None) -> Kind:
-    """As the arguments of an empty() say. Raises ValueError for what no tensor can have."""
+    """As the arguments of an empty() say. Raises TypeError or ValueError for what no tensor has."""
     sizes = [n for part in size for n in (part if isinstance(part, tuple | list) else (part,))]
+    for n in sizes:
+        if isinstance(n, bool) or not isinstance(n, int):
+            raise TypeError(f"size={tuple(sizes)} has a {type(n).__name__}; give integers")
     if any(n < 0 for n in sizes):
         raise ValueError(f"size={tuple(sizes)} has a negative dimension; give 0 or more of each")
     kind = Kind(dtype or torch.get_default_dtype(), tuple(sizes))

@@ -5,10 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +48,7 @@ class Program {
   static constexpr uint32_t kRows = kDenseTables;  // the table of rows
   static constexpr uint64_t kIds = 24;
   static constexpr int kOperations = 25;
+  static constexpr float kNoGradient = 1'000'000;
   static constexpr int64_t kLimitMs = 1'000'000'000;
 
   Program(PsWorld& world, Audit& audit, Client& client)
@@ -99,6 +102,16 @@ class Program {
     int64_t own = 0;  // where no server is lost until it has ended
   };
   using Pushed = std::vector<std::pair<Audit::Place, int64_t>>;
+  using Lent = std::span<float>;
+  // So much of the memory that this worker lends; empty: what is under way has all of it.
+  Lent unused_lent(uint64_t count) {
+    const Lent all = world_.lent(client_);
+    for (uint64_t at = 0; at + kElements <= all.size(); at += kElements) {
+      const auto is_there = [&](const Open& open) { return open.lent.data() == &all[at]; };
+      if (std::ranges::none_of(open_, is_there)) return all.subspan(at, count);
+    }
+    return {};
+  }
   Limit limit() const { return {Deadline::after_ms(world_.clock(), kLimitMs), {}}; }
   void good(const Status& status) { ASSERT_TRUE(status.ok()) << status.message(); }
 
@@ -126,8 +139,11 @@ class Program {
     Pushed pushed;
     for (uint64_t i = first; i < kElements; ++i) pushed.push_back({{table, i}, gradient});
     note(pushed);
-    open_.emplace_back(client_.push_range(table, first, values, PushAs::Gradient, limit()),
-                       std::move(pushed));
+    const std::span<float> lent = world_.draw(2) == 0 ? unused_lent(values.size()) : Lent();
+    if (!lent.empty()) std::ranges::copy(values, lent.begin());
+    const std::span<const float> pushes = lent.empty() ? std::span<const float>(values) : lent;
+    open_.push_back({client_.push_range(table, first, pushes, PushAs::Gradient, limit()),
+                     std::move(pushed), lent});
   }
   void push_rows() {
     std::vector<uint64_t> ids(1 + world_.draw(8));
@@ -139,8 +155,8 @@ class Program {
       pushed.push_back({{kRows, id}, static_cast<int64_t>(values.back())});
     }
     note(pushed);
-    open_.emplace_back(client_.push_rows(kRows, ids, values.data(), PushAs::Gradient, limit()),
-                       std::move(pushed));
+    open_.push_back({client_.push_rows(kRows, ids, values.data(), PushAs::Gradient, limit()),
+                     std::move(pushed), Lent()});
   }
   void note(const Pushed& pushed) {
     for (const auto& [place, gradient] : pushed)
@@ -148,8 +164,9 @@ class Program {
   }
   // What is open has ended; only then it is acknowledged.
   void confirm() {
-    for (const auto& [batch, pushed] : std::exchange(open_, {})) {
+    for (const auto& [batch, pushed, lent] : std::exchange(open_, {})) {
       good(client_.wait(batch, limit()));
+      std::ranges::fill(lent, kNoGradient);  // it may be changed now
       for (const auto& [place, gradient] : pushed) {
         audit_.of(place.first, place.second).acknowledged += gradient;
       }
@@ -229,7 +246,12 @@ class Program {
   PsWorld& world_;
   Audit& audit_;
   Client& client_;
-  std::vector<std::pair<BatchPtr, Pushed>> open_;
+  struct Open {
+    BatchPtr batch;
+    Pushed pushed;
+    Lent lent;  // in which its values are; empty: they were sent
+  };
+  std::vector<Open> open_;
 };
 
 }  // namespace rdmacoll::ps

@@ -10,6 +10,7 @@ class PsWorld::Worker final : public Surroundings {
  public:
   Worker(PsWorld& world, uint32_t number, std::function<void(Client&, uint32_t)> body)
       : world_(world),
+        number_(number),
         client_(number + 1, world.map_, *this),
         fiber_([this, number, body = std::move(body)](Fiber&) { body(client_, number); }) {}
 
@@ -50,6 +51,19 @@ class PsWorld::Worker final : public Surroundings {
     return {memory->extent(extent), memory};
   }
 
+  // Which server has the loan is drawn for each push. One that was lost may not find it any more.
+  std::optional<LentPlace> lent(ServerId server, std::span<const std::byte> bytes) override {
+    if (!world_.is_alive(server) || world_.draw(3) == 0) return std::nullopt;
+    const std::span<const std::byte> all = std::as_bytes(std::span(lent_));
+    if (bytes.data() < all.data() || bytes.data() >= all.data() + all.size()) return std::nullopt;
+    if (world_.is_undisturbed_ || world_.draw(10) != 0) {
+      world_.hosts_[server].server->lent().add({number_ + 1, 1}, [all] { return Mapped{all}; });
+    }
+    return LentPlace{1, static_cast<uint64_t>(bytes.data() - all.data())};
+  }
+  void end_loans(ServerId) override {}
+  std::vector<float>& lent() { return lent_; }
+
   // It was started again.
   void forget(ServerId server) { reached_.erase(server); }
   std::shared_ptr<Connection> call(ServerId server) {
@@ -65,6 +79,8 @@ class PsWorld::Worker final : public Surroundings {
   static Status no_map() { return Status(StatusCode::System, "the Store does not answer now"); }
 
   PsWorld& world_;
+  const uint32_t number_;
+  std::vector<float> lent_ = std::vector<float>(PsWorld::kLentElements);
   std::map<ServerId, std::shared_ptr<Connection>> reached_;
   std::map<ServerId, std::shared_ptr<HeapMemory>> memories_;
   int64_t store_again_ns_ = 0;
@@ -141,6 +157,11 @@ void PsWorld::add_worker(std::function<void(Client&, uint32_t)> body) {
   for (ServerId to = 0; to < hosts_.size(); ++to) {
     if (is_alive(to)) worker.client().add_server(to, worker.call(to));
   }
+}
+
+std::vector<float>& PsWorld::lent(const Client& client) {
+  const auto is_its = [&](const auto& worker) { return &worker->client() == &client; };
+  return (*std::ranges::find_if(workers_, is_its))->lent();
 }
 
 bool PsWorld::run(uint64_t most_steps) {

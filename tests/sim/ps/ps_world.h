@@ -33,6 +33,7 @@ class SimClock final : public Clock {
 
 class PsWorld {
  public:
+  static constexpr uint64_t kLentElements = 128;
   struct Plan {
     uint32_t servers = 3;
     uint32_t workers = 2;
@@ -72,6 +73,8 @@ class PsWorld {
   uint64_t steps() const { return steps_; }
   // A number that no table has had.
   uint32_t new_table() { return ++tables_; }
+  // Memory that this worker lends to servers.
+  std::vector<float>& lent(const Client& client);
   // Whether no server or link was ever lost, and nothing handed over.
   bool is_undisturbed() const { return is_undisturbed_; }
   // How many reads of servers' memory have ended well.

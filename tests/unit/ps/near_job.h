@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -70,6 +74,34 @@ class NearJob final : public Surroundings {
   Mapped mapped(ServerId, uint32_t extent, const Limit&) override {
     return {memory_.extent(extent)};
   }
+  // The servers of these numbers read these bytes, of which others hear nothing.
+  void lend(std::span<const float> values, const std::vector<ServerId>& servers) {
+    const auto bytes = std::as_bytes(values);
+    loans_.push_back({bytes, {servers.begin(), servers.end()}});
+    const LoanId id{1, static_cast<uint32_t>(loans_.size())};
+    for (const ServerId server : servers) {
+      servers_[server]->lent().add(id, [bytes] { return Mapped{bytes}; });
+    }
+  }
+  // The worker knows nothing of it.
+  void take_back(uint32_t loan, ServerId server) { servers_[server]->lent().end({1, loan}); }
+  std::optional<LentPlace> lent(ServerId server, std::span<const std::byte> bytes) override {
+    for (uint32_t i = 0; i < loans_.size(); ++i) {
+      const auto& all = loans_[i].bytes;
+      if (bytes.data() < all.data() || bytes.data() >= all.data() + all.size()) continue;
+      if (!loans_[i].servers.contains(server)) return std::nullopt;
+      return LentPlace{i + 1, static_cast<uint64_t>(bytes.data() - all.data())};
+    }
+    return std::nullopt;
+  }
+  void end_loans(ServerId server) override {
+    for (Lent& one : loans_) one.servers.erase(server);
+  }
+  // Whether the server is lent any.
+  bool lends(ServerId server) const {
+    return std::ranges::any_of(loans_,
+                               [&](const Lent& one) { return one.servers.contains(server); });
+  }
   HeapMemory& memory() { return memory_; }
   uint64_t used_bytes() const { return memory_.used_bytes(); }
   // Its backup is the primary of all that it has, from some time on.
@@ -114,7 +146,13 @@ class NearJob final : public Surroundings {
     return true;
   }
 
+  struct Lent {
+    std::span<const std::byte> bytes;
+    std::set<ServerId> servers;
+  };
+
   const SteadyClock clock_;
+  std::vector<Lent> loans_;
   HeapMemory memory_;
   BucketMap map_;
   uint64_t reads_ = 0;

@@ -94,6 +94,45 @@ TEST_P(Rings, PullWithoutTheServerOnceTheyKnowWhereItLies) {
   EXPECT_EQ(answered_, GetParam().name == std::string("tcp") ? kPulls * kShards : kShards);
 }
 
+// Whether a server of this host has the loan; it has it some time after it is lent.
+bool comes_to_have(ClientHost& host, std::span<const float> values) {
+  const Limit limit = host.limit(500, {});
+  while (!host.lent(0, std::as_bytes(values))) {
+    if (limit.deadline.passed(host.clock())) return false;
+    EXPECT_TRUE(host.wait(1, {}).ok());
+  }
+  return true;
+}
+
+// But where its memory is not mapped at the server: then it is sent.
+TEST_P(Rings, PushWhatServersReadInTheirMemory) {
+  constexpr uint64_t kElements = 6 * kShardElements + 11;
+  const bool is_mapped = GetParam().name == std::string("shm");
+  run(2, [&](RemoteProcess& p) {
+    if (p.rank() == 0) return serve(p, 1);
+    auto host = call(p);
+    const Limit limit = host->limit(kSoonMs, {});
+    ASSERT_TRUE(host->client().create(1, {.name = "w", .elements = kElements}).ok());
+    std::vector<float> expected(kElements);
+    for (int round = 1; round <= 3; ++round) {  // with a loan each
+      const LoanPtr loan = host->lend(kElements * sizeof(float), limit).take();
+      const std::span values(reinterpret_cast<float*>(loan->memory->data()), kElements);
+      std::iota(values.begin(), values.end(), static_cast<float>(round));
+      EXPECT_EQ(comes_to_have(*host, values), is_mapped);
+      good(*host, host->client().push_range(1, 0, values, PushAs::Gradient, limit));
+      for (uint64_t i = 0; i < kElements; ++i) expected[i] += values[i];
+      std::vector<float> pulled(kElements);
+      good(*host, host->client().pull_range(1, 0, pulled, limit));
+      ASSERT_EQ(pulled, expected);
+    }
+    const uint64_t bytes = p.remote().stats().memory_bytes;
+    for (int i = 0; i < 3; ++i) host->lend(kElements * sizeof(float), limit).take();
+    EXPECT_LE(p.remote().stats().memory_bytes, bytes + 2 * kElements * sizeof(float))
+        << "what nobody holds is not freed";
+    leave(std::move(host));
+  });
+}
+
 // Who frees what a pull was to be written to, once its worker has left, may do so.
 TEST_P(Rings, WriteNothingOnceAWorkerHasLeft) {
   constexpr uint64_t kElements = 16 * kShardElements;

@@ -1,0 +1,93 @@
+// Loans. Floor: ps/client. Thread: any.
+#include "csrc/ps/client/loans.h"
+
+#include <utility>
+
+namespace rdmacoll::ps {
+namespace {
+
+constexpr int64_t kRevokeMs = 50;  // a server that reads it is cut off then
+
+}  // namespace
+
+std::string Loans::name_of(uint32_t number) const {
+  return "rdmacoll.ps.loan." + std::to_string(worker_) + "." + std::to_string(number);
+}
+
+Loans::~Loans() {
+  for (const auto& [number, made] : all_) {
+    static_cast<void>(remote_.revoke(name_of(number), kRevokeMs, {}));
+  }
+}
+
+Result<LoanPtr> Loans::make(uint64_t bytes) {
+  free_unused();
+  auto memory = remote_.allocate(bytes, Others::OnlyRead);
+  if (!memory.ok()) return memory.status();
+  const std::lock_guard lock(mutex_);
+  const uint32_t number = numbers_ + 1;
+  RDMACOLL_RETURN_IF_ERROR(
+      remote_.expose({.name = name_of(number), .bytes = bytes}, memory.value(), 0));
+  auto loan = std::make_shared<const Loan>(memory.take(), number);
+  all_.emplace(++numbers_, Made{loan});
+  return loan;
+}
+
+// Those that nobody holds any more. Nothing of them is pushed: who pushes holds them.
+void Loans::free_unused() {
+  std::vector<uint32_t> unused;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(all_, [&](const auto& made) {
+      if (!made.second.loan.expired()) return false;
+      unused.push_back(made.first);
+      return true;
+    });
+  }
+  for (const uint32_t number : unused) {
+    static_cast<void>(remote_.revoke(name_of(number), kRevokeMs, {}));
+  }
+}
+
+void Loans::lend(const Loan& loan, ServerId server, const std::string& address,
+                 const Meeting& meeting) {
+  const Lending lending{own_address_, name_of(loan.number), worker_, loan.number};
+  auto posted = lend_to_server(meeting, lending, address, "server " + std::to_string(server));
+  if (!posted.ok()) return;  // it is sent what is pushed
+  const std::lock_guard lock(mutex_);
+  all_.at(loan.number).lent[server] = posted.take();
+}
+
+void Loans::lend_all(ServerId server, const std::string& address, const Meeting& meeting) {
+  forget(server);
+  std::vector<LoanPtr> loans;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, made] : all_) {
+      if (auto loan = made.loan.lock()) loans.push_back(std::move(loan));
+    }
+  }
+  for (const LoanPtr& loan : loans) lend(*loan, server, address, meeting);
+}
+
+void Loans::forget(ServerId server) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [number, made] : all_) made.lent.erase(server);
+}
+
+std::optional<LentPlace> Loans::find(ServerId server, std::span<const std::byte> bytes) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, made] : all_) {
+    const LoanPtr loan = made.loan.lock();
+    if (loan == nullptr) continue;
+    const auto* const begin = loan->memory->data();
+    const uint64_t all = loan->memory->bytes();
+    if (bytes.data() < begin || bytes.data() + bytes.size() > begin + all) continue;
+    const auto lent = made.lent.find(server);
+    if (lent == made.lent.end() || !lent->second->done() || !lent->second->status().ok()) break;
+    return LentPlace{number, static_cast<uint64_t>(bytes.data() - begin)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace rdmacoll::ps
