@@ -20,7 +20,8 @@ from .ending import Ending, StoreLife
 if TYPE_CHECKING:
     from .. import _C
 
-LOOK_S = 0.05  # a few looks in a lease (kLeaseNs in csrc/ps/server/state.h)
+LOOK_S = 0.05  # a few looks in a lease (kLeaseNs in csrc/ps/table/bucket_map.h)
+WISH_S = 0.005  # that a server needs to see that its wish has come true
 HEAR_S = 0.5  # between looks whether the server has ended
 CALL_TIMEOUT_S = 10.0
 MOST_ALONE = 200  # looks: about 10 s, in which a backup that is lost is replaced
@@ -180,8 +181,9 @@ def keep_map(
 ) -> None:
     complaints, kept_once = Complaints(ended), Complaints(ended)
     looks_alone = 0
-    while not ended.wait(LOOK_S):
+    while not ended.wait(WISH_S):
         try:
+            server.wait_wish(LOOK_S)
             known_ns = server.now_ns()
             adopt(server, board, number, start, board.newest_map(), known_ns)
             wish = server.wish()

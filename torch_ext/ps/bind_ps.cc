@@ -107,6 +107,7 @@ void bind_ps(pybind11::module_& module) {
              if (!wish) return std::nullopt;
              return std::pair(py::bytes(wish->known.encode()), py::bytes(wish->wanted.encode()));
            })
+      .def("wait_wish", &PsServer::wait_wish)
       .def("adopt", &PsServer::adopt)
       .def("now_ns", &PsServer::now_ns)
       .def("hear", &PsServer::hear)

@@ -85,6 +85,11 @@ void PsServer::call(ps::ServerId server, const std::string& address, double time
   }));
 }
 
+void PsServer::wait_wish(double timeout_s) const {
+  const WithoutGil without;
+  host_->wait_wish(milliseconds(timeout_s));
+}
+
 void PsServer::adopt(const std::string& map, int64_t known_ns) {
   host_->adopt(take_or_raise(ps::BucketMap::parse(map)), known_ns);
 }

@@ -34,6 +34,8 @@ class PsServer {
   void call(ps::ServerId server, const std::string& address, double timeout_s);
   void give_up(ps::ServerId server) { host_->give_up(server); }
   std::optional<ps::ServerHost::Wish> wish() const { return host_->wish(); }
+  // Until there is one, or so long.
+  void wait_wish(double timeout_s) const;
   // known_ns: when the map was asked for, by now_ns().
   void adopt(const std::string& map, int64_t known_ns);
   int64_t now_ns() const { return host_->now_ns(); }

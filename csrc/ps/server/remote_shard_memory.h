@@ -43,9 +43,12 @@ class RemoteShardMemory final : public ShardMemory {
     uint32_t number = 0;
     uint64_t used = 0;
   };
-  // Pages are taken when they are touched, but where a device registers them at once.
+  // Pages are taken when they are touched, but where a device registers them at once: so a table's
+  // first extents are small.
   Status add(Extent& extent, uint64_t at_least) {
-    auto made = remote_.allocate(std::max(at_least, kExtentBytes), Others::OnlyRead);
+    const uint64_t next = extent.memory == nullptr ? kFirstExtentBytes : 2 * extent.memory->bytes();
+    auto made =
+        remote_.allocate(std::max(at_least, std::min(next, kMostExtentBytes)), Others::OnlyRead);
     if (!made.ok()) return made.status();
     full_.push_back(std::move(extent.memory));
     extent = {made.take(), ++numbers_, 0};

@@ -89,6 +89,11 @@ std::optional<ServerHost::Wish> ServerHost::wish() const {
   return wish_;
 }
 
+void ServerHost::wait_wish(int64_t timeout_ms) {
+  std::unique_lock lock(mutex_);
+  wished_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] { return wish_.has_value(); });
+}
+
 // --- serve()'s -----------------------------------------------------------------------------------
 
 bool ServerHost::take_orders() {
@@ -133,11 +138,15 @@ void ServerHost::drop_loans() {
   });
 }
 
+bool ServerHost::has_failed() const {
+  return std::ranges::any_of(*connections_,
+                             [](const auto& connection) { return !connection->failure().ok(); });
+}
+
 void ServerHost::drop_failed() {
-  const auto has_failed = [](const auto& connection) { return !connection->failure().ok(); };
-  if (std::ranges::none_of(*connections_, has_failed)) return;
+  if (!has_failed()) return;
   auto all = std::make_shared<RingConnections>(*connections_);
-  std::erase_if(*all, has_failed);
+  std::erase_if(*all, [](const auto& connection) { return !connection->failure().ok(); });
   connections_ = std::move(all);
 }
 
@@ -148,12 +157,14 @@ void ServerHost::tell() {
   const std::lock_guard lock(mutex_);
   stats_ = std::move(stats);
   wish_.reset();
-  if (wanted) wish_.emplace(server_.map(), *wanted);
+  if (!wanted) return;
+  wish_.emplace(server_.map(), *wanted);
+  wished_.notify_all();
 }
 
 Status ServerHost::look_about(const InterruptCheck& interrupt) {
   const int64_t now_ns = clock_.now_ns();
-  if (now_ns < look_again_ns_) return Status();
+  if (now_ns < look_again_ns_ && !has_failed()) return Status();
   look_again_ns_ = now_ns + kLookNs;
   tell();
   drop_failed();

@@ -46,6 +46,8 @@ class ServerHost {
     BucketMap wanted;
   };
   std::optional<Wish> wish() const;
+  // Until there is one, or so long.
+  void wait_wish(int64_t timeout_ms);
   void adopt(const BucketMap& map, int64_t known_ns);
   int64_t now_ns() const { return clock_.now_ns(); }
 
@@ -61,6 +63,7 @@ class ServerHost {
   using RingConnections = std::vector<std::shared_ptr<RingConnection>>;
   bool take_orders();
   void add(std::shared_ptr<RingConnection> connection);
+  bool has_failed() const;  // any of its connections
   void drop_failed();
   void lend(const Heard& heard);
   void drop_loans();
@@ -83,6 +86,7 @@ class ServerHost {
   const std::shared_ptr<Told> told_ = std::make_shared<Told>();  // to serve()
   mutable std::mutex mutex_;                                     // what follows
   std::condition_variable called_;
+  std::condition_variable wished_;
   std::vector<std::function<void()>> orders_;
   ServerStats stats_;
   std::optional<Wish> wish_;

@@ -8,9 +8,10 @@
 
 namespace rdmacoll::ps {
 
-// A server exposes the memory of its shards in extents of so many bytes. Offsets in one fit into 32
-// bits.
-inline constexpr uint64_t kExtentBytes = 64u << 20;
+// A server exposes the memory of its shards in extents. Each of a table has twice as many bytes as
+// the one before, up to the most. Offsets in one fit into 32 bits.
+inline constexpr uint64_t kFirstExtentBytes = 1u << 20;
+inline constexpr uint64_t kMostExtentBytes = 64u << 20;
 
 struct ShardPlace {
   uint32_t extent = 0;  // of the server's; 0: nobody can read it there
