@@ -228,18 +228,6 @@ BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, Che
   });
 }
 
-// What the primary is sent in the place of values that it can read where they are.
-std::optional<LentValues> Client::lend(Errand& push, std::span<const float> values,
-                                       const BucketMap::Place& place) {
-  const auto lent = surroundings_.lent(place.primary, std::as_bytes(values));
-  if (!lent) return std::nullopt;
-  push.head.loan = lent->loan;
-  push.lent = values;
-  const bool backup_has_it = place.backup != kNoServer && is_reached(place.backup) &&
-                             surroundings_.lent(place.backup, std::as_bytes(values)).has_value();
-  return LentValues{lent->offset, backup_has_it ? place.backup : kNoServer};
-}
-
 BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const float> values,
                             PushAs as, const Limit& limit, WorkerStep step) {
   const auto check = [&](const TableSpec& spec) {
@@ -256,7 +244,12 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
                        PushPart part{.bucket = bucket_of_shard(table, head.shard)};
                        const BucketMap::Place place = map_.of(part.bucket);
                        Errand errand{batch, head};
-                       const auto lent = lend(errand, piece, place);
+                       auto lent = lend(errand, piece, place);
+                       if (!lent) {
+                         auto staged = stage(lock, errand, piece, place, limit);
+                         if (!staged.ok()) return staged.status();
+                         lent = staged.value();
+                       }
                        const std::span<const std::byte> rest =
                            lent ? std::as_bytes(std::span(&*lent, 1)) : std::as_bytes(piece);
                        return ask(

@@ -131,8 +131,6 @@ class Client {
   bool try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const WriteBody& write);
   void end(const Errand& errand, ServerId server, const Status& how,
            std::span<const std::byte> sent);
-  std::optional<LentValues> lend(Errand& push, std::span<const float> values,
-                                 const BucketMap::Place& place);
   // Where the server has what was asked for, if it can be read there.
   void learn(const RecordHead& asked, ServerId server, const RecordHead& answered);
   // Of every errand: where it begins, and where it ends, whatever was tried in between.
@@ -157,6 +155,12 @@ class Client {
   bool may_read_rows(uint32_t table);
   // Whether it is known who the primaries are, and nobody else acknowledges anything meanwhile.
   bool knows_primaries();
+
+  // lending.cc
+  std::optional<LentValues> lend(Errand& push, std::span<const float> values,
+                                 const BucketMap::Place& place);
+  Result<std::optional<LentValues>> stage(Lock& lock, Errand& push, std::span<const float> values,
+                                          const BucketMap::Place& place, const Limit& limit);
 
   // recovery.cc: what is to be asked again.
   bool redo(const Limit& limit);

@@ -12,6 +12,8 @@ namespace {
 
 constexpr int64_t kCallAgainNs = 2'000'000'000;
 constexpr int64_t kCallMs = 2'000;
+// Less is copied twice sooner than a server looks for it elsewhere.
+constexpr uint64_t kStagedBytes = 64 * 1024;
 // A read that takes longer is of a server that is lost.
 constexpr int64_t kReadMs = 10'000;
 
@@ -46,8 +48,10 @@ Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, std::string
       new ClientHost(remote, new_worker_number(), std::move(own_address), std::move(directory)));
   auto map = host->directory_->map();
   if (!map.ok()) return map.status();
+  const bool keeps_backups = map.value().of(0).backup != kNoServer;
   host->client_ = std::make_unique<Client>(host->number_, map.take(), *host);
   const Deadline deadline = Deadline::after_ms(host->clock_, timeout_ms);
+  if (keeps_backups) RDMACOLL_RETURN_IF_ERROR(host->loans_.make_stage());
   for (uint32_t server = 0; server < servers; ++server) {
     const auto id = static_cast<ServerId>(server);
     auto entry = host->directory_->server(id);
@@ -74,6 +78,11 @@ Result<std::shared_ptr<RingConnection>> ClientHost::call(ServerId server,
   close(known);
   known = {.connection = connection.value(), .address = entry.address, .start = entry.start};
   return connection;
+}
+
+std::optional<std::shared_ptr<float>> ClientHost::stage(ServerId primary, ServerId backup,
+                                                        uint64_t bytes) {
+  return bytes < kStagedBytes ? std::nullopt : loans_.stage(primary, backup);
 }
 
 Result<LoanPtr> ClientHost::lend(uint64_t bytes, const Limit& limit) {

@@ -58,6 +58,8 @@ class ClientHost final : public Surroundings {
   std::optional<LentPlace> lent(ServerId server, std::span<const std::byte> bytes) override {
     return loans_.find(server, bytes);
   }
+  std::optional<std::shared_ptr<float>> stage(ServerId primary, ServerId backup,
+                                              uint64_t bytes) override;
   void end_loans(ServerId server) override { loans_.forget(server); }
 
  private:

@@ -1,12 +1,14 @@
 // Loans. Floor: ps/client. Thread: any.
 #include "csrc/ps/client/loans.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rdmacoll::ps {
 namespace {
 
 constexpr int64_t kRevokeMs = 50;  // a server that reads it is cut off then
+constexpr uint64_t kStages = 16;   // shards that are copied while others are read
 
 }  // namespace
 
@@ -73,6 +75,27 @@ void Loans::lend_all(ServerId server, const std::string& address, const Meeting&
 void Loans::forget(ServerId server) {
   const std::lock_guard lock(mutex_);
   for (auto& [number, made] : all_) made.lent.erase(server);
+}
+
+Status Loans::make_stage() {
+  auto loan = make(kStages * kShardElements * sizeof(float));
+  if (!loan.ok()) return loan.status();
+  auto* const all = reinterpret_cast<float*>(loan.value()->memory->data());
+  for (uint64_t i = 0; i < kStages; ++i) {
+    // With an owner of its own, so that it is seen when nobody else holds it.
+    const auto owner = std::make_shared<LoanPtr>(loan.value());
+    stage_.emplace_back(owner, all + i * kShardElements);
+  }
+  return Status();
+}
+
+std::optional<std::shared_ptr<float>> Loans::stage(ServerId primary, ServerId backup) const {
+  if (stage_.empty()) return std::nullopt;
+  const std::span<const std::byte> any = std::as_bytes(std::span(stage_[0].get(), 1));
+  if (!find(primary, any) || !find(backup, any)) return std::nullopt;
+  const auto is_free = [](const auto& room) { return room.use_count() == 1; };
+  const auto free = std::ranges::find_if(stage_, is_free);
+  return free == stage_.end() ? nullptr : *free;
 }
 
 std::optional<LentPlace> Loans::find(ServerId server, std::span<const std::byte> bytes) const {

@@ -62,6 +62,10 @@ class Surroundings {
   virtual Mapped mapped(ServerId server, uint32_t extent, const Limit& limit) = 0;
   // Where these bytes of this process lie, if it lends them to the server, as far as is known.
   virtual std::optional<LentPlace> lent(ServerId server, std::span<const std::byte> bytes) = 0;
+  // Room for so many bytes that both servers read; it is free again when nobody holds it. nullptr:
+  // there is none now; nullopt: it is not worth it, or they cannot read any.
+  virtual std::optional<std::shared_ptr<float>> stage(ServerId primary, ServerId backup,
+                                                      uint64_t bytes) = 0;
   // The server cannot read what it is lent: it is lent nothing until it is called anew.
   virtual void end_loans(ServerId server) = 0;
 };

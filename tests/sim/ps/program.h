@@ -105,7 +105,7 @@ class Program {
   using Lent = std::span<float>;
   // So much of the memory that this worker lends; empty: what is under way has all of it.
   Lent unused_lent(uint64_t count) {
-    const Lent all = world_.lent(client_);
+    const Lent all = Lent(world_.lent(client_)).first(PsWorld::kLentElements);
     for (uint64_t at = 0; at + kElements <= all.size(); at += kElements) {
       const auto is_there = [&](const Open& open) { return open.lent.data() == &all[at]; };
       if (std::ranges::none_of(open_, is_there)) return all.subspan(at, count);

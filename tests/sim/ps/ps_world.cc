@@ -61,6 +61,13 @@ class PsWorld::Worker final : public Surroundings {
     }
     return LentPlace{1, static_cast<uint64_t>(bytes.data() - all.data())};
   }
+  // Room that was held before has something else in it then.
+  std::optional<std::shared_ptr<float>> stage(ServerId, ServerId, uint64_t) override {
+    if (world_.draw(2) == 0) return std::nullopt;
+    const auto is_free = [](const auto& room) { return room.use_count() == 1; };
+    const auto free = std::ranges::find_if(staged_, is_free);
+    return free == staged_.end() ? nullptr : *free;
+  }
   void end_loans(ServerId) override {}
   std::vector<float>& lent() { return lent_; }
 
@@ -76,11 +83,15 @@ class PsWorld::Worker final : public Surroundings {
   Fiber& fiber() { return fiber_; }
 
  private:
+  static constexpr uint64_t kStaged = 32;  // elements, at most
   static Status no_map() { return Status(StatusCode::System, "the Store does not answer now"); }
 
   PsWorld& world_;
   const uint32_t number_;
-  std::vector<float> lent_ = std::vector<float>(PsWorld::kLentElements);
+  std::vector<float> lent_ = std::vector<float>(PsWorld::kLentElements + 2 * kStaged);
+  std::vector<std::shared_ptr<float>> staged_{
+      {std::make_shared<int>(), &lent_[PsWorld::kLentElements]},
+      {std::make_shared<int>(), &lent_[PsWorld::kLentElements + kStaged]}};
   std::map<ServerId, std::shared_ptr<Connection>> reached_;
   std::map<ServerId, std::shared_ptr<HeapMemory>> memories_;
   int64_t store_again_ns_ = 0;

@@ -84,6 +84,30 @@ TEST_F(Lent, MayBeAnyRangeOfALoan) {
   EXPECT_EQ(pull(), counting(kElements, kElements - 7));
 }
 
+TEST_F(Lent, AreCopiedOnceForPrimaryAndBackup) {
+  job_.lend_stages(2);  // fewer than shards
+  const BatchPtr batch = push(values_);
+  EXPECT_GT(job_.stages_held(), 0u);
+  values_.assign(kElements, kLater);  // as it may be
+  job_.good(batch);
+  EXPECT_EQ(job_.stages_held(), 0u);
+  const std::vector<float> pushed(kElements, 1);
+  EXPECT_EQ(pull(), pushed);
+  job_.kill(0);
+  EXPECT_EQ(pull(), pushed);
+  job_.good(push(pushed));
+  EXPECT_EQ(pull(), std::vector<float>(kElements, 2));
+}
+
+TEST_F(Lent, AreCopiedAgainForTheSuccessorOfAServerThatIsLost) {
+  job_.lend_stages(8);
+  const BatchPtr batch = push(values_);
+  job_.kill(1);
+  job_.good(batch);
+  EXPECT_EQ(job_.stages_held(), 0u);
+  EXPECT_EQ(pull(), values_);
+}
+
 TEST(LentMemory, RefusesWhatIsNotInIt) {
   std::vector<float> values(8);
   LentMemory lent;

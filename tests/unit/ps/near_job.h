@@ -94,7 +94,31 @@ class NearJob final : public Surroundings {
     }
     return std::nullopt;
   }
+  std::optional<std::shared_ptr<float>> stage(ServerId primary, ServerId backup,
+                                              uint64_t) override {
+    if (staged_.empty() || !staged_for_.contains(primary) || !staged_for_.contains(backup)) {
+      return std::nullopt;
+    }
+    const auto is_free = [](const auto& room) { return room.use_count() == 1; };
+    const auto free = std::ranges::find_if(staged_, is_free);
+    return free == staged_.end() ? nullptr : *free;
+  }
+  // Room for so many shards, which all servers read.
+  void lend_stages(uint32_t count) {
+    stages_.resize(count * kShardElements);
+    std::vector<ServerId> all(servers_.size());
+    std::iota(all.begin(), all.end(), 0);
+    lend(stages_, all);
+    staged_for_.insert(all.begin(), all.end());
+    for (uint32_t i = 0; i < count; ++i) {
+      staged_.emplace_back(std::make_shared<int>(), &stages_[i * kShardElements]);
+    }
+  }
+  uint64_t stages_held() const {
+    return std::ranges::count_if(staged_, [](const auto& room) { return room.use_count() > 1; });
+  }
   void end_loans(ServerId server) override {
+    staged_for_.erase(server);
     for (Lent& one : loans_) one.servers.erase(server);
   }
   // Whether the server is lent any.
@@ -153,6 +177,9 @@ class NearJob final : public Surroundings {
 
   const SteadyClock clock_;
   std::vector<Lent> loans_;
+  std::vector<float> stages_;
+  std::vector<std::shared_ptr<float>> staged_;
+  std::set<ServerId> staged_for_;
   HeapMemory memory_;
   BucketMap map_;
   uint64_t reads_ = 0;
