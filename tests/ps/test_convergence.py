@@ -11,8 +11,10 @@ from collections.abc import Iterator
 import digits_cases
 import pytest
 import recommender_cases
+import torch
 from case_job import Outcomes, cases_of
 from job_runner import clean_jobs
+from sklearn.datasets import load_digits
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +31,12 @@ def recommended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
 def learned(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Outcomes]:
+    source = load_digits()
+    images = torch.tensor(source.data, dtype=torch.float32) / 16
     with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
-        yield Outcomes(jobs, digits_cases, workers=request.param, servers=2)
+        torch.save((images, torch.tensor(source.target)), jobs.folder / digits_cases.FILE)
+        servers = 2 if request.param < 3 else 1  # there may be no more than two cores
+        yield Outcomes(jobs, digits_cases, request.param, servers)
 
 
 @pytest.mark.parametrize("case", cases_of(recommender_cases))
