@@ -1,21 +1,20 @@
 """What pulls of rows are compared with: torch.rpc and gRPC. Each has a process that has the same
-table, and one that asks it. They are stopped while it is not their turn: TensorPipe's threads never
-sleep, and there may be no more than two cores.
+table, and one that asks it; see turns.py.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 
 import grpc
-import psutil
 import torch
+import turns
 from torch.distributed import rpc
 
 from rdmacoll.bench.frame import tensorpipe
@@ -113,52 +112,19 @@ def _run_asker(way: str, folder: str, other: Connection, turns: Connection) -> N
             turns.send(seconds_of(ask, ids) if is_timed else ask(ids))
 
 
-class Peer:
+class Peer(turns.Peer):
     def __init__(self, way: str, folder: str) -> None:
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        self._turns, turns = context.Pipe()
-        self._processes = [
-            context.Process(target=_run_server, args=(way, folder, ours)),
-            context.Process(target=_run_asker, args=(way, folder, theirs, turns)),
-        ]
-        for process in self._processes:
-            process.start()
-        for theirs_alone in (ours, theirs, turns):  # so that it is seen when they end
-            theirs_alone.close()
-        self._turns.recv()
-        self._seen = [psutil.Process(process.pid) for process in self._processes]
-        self._let_go_on(False)
+        super().__init__(partial(_run_server, way, folder), partial(_run_asker, way, folder))
 
     def rows(self, ids: torch.Tensor) -> torch.Tensor:
-        said = self._take_turn(False, ids)
+        said = self.turn((False, ids))
         assert isinstance(said, torch.Tensor)
         return said
 
     def seconds(self, ids: torch.Tensor) -> float:
-        said = self._take_turn(True, ids)
+        said = self.turn((True, ids))
         assert isinstance(said, float)
         return said
-
-    def close(self) -> None:
-        self._let_go_on(True)
-        self._turns.send(None)
-        for process in self._processes:
-            process.join()
-
-    def _take_turn(self, is_timed: bool, ids: torch.Tensor) -> object:
-        self._let_go_on(True)
-        self._turns.send((is_timed, ids))
-        said = self._turns.recv()
-        self._let_go_on(False)
-        return said
-
-    def _let_go_on(self, goes_on: bool) -> None:
-        for process in self._seen:
-            if goes_on:
-                process.resume()
-            else:
-                process.suspend()
 
 
 @contextmanager

@@ -1,9 +1,9 @@
-"""The parameter server beside memcpy, torch.rpc and gRPC, in one host.
+"""The parameter server beside memcpy, torch.rpc, gRPC and DDP over gloo, in one host.
 
     python benchmarks/servers/run.py [PART ...] [--rounds 40]
 
-Each part is a job of one worker with servers, in which all that is compared takes turns. A figure
-is the median of the rounds' ratios, and between which two ratios that median lies with 95 %
+Each part is a job of workers with servers, in which all that is compared takes turns. A figure is
+the median of the rounds' ratios, and between which two ratios that median lies with 95 %
 confidence. The case "memcpy" is memcpy beside itself, the control. See docs/BENCHMARK.md.
 """
 
@@ -16,36 +16,63 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from rdmacoll.bench.frame.interval import ratio_of
 
 HERE = Path(__file__).resolve().parent
 JOB_LIMIT_S = 600
 FAILOVERS = 7
-# Of each part: rdmarun's options, and what it measures.
+
+
+class Part(NamedTuple):
+    about: str
+    servers: int = 1
+    workers: int = 1
+    options: tuple[str, ...] = ()
+    mark: float | None = None  # that each ratio is to reach; of loads: that none is to exceed
+    has_loads: bool = False  # of the servers, instead of times
+
+
 PARTS = {
-    "dense": (["--servers", "1"], "64 MB of one table, beside memcpy of as much"),
-    "rows": (["--servers", "1"], "pulls of rows of 256 B, beside RPCs"),
-    "replicas": (["--servers", "2"], "pushes of 64 MB to two servers, beside memcpy of as much"),
-    "alone": (["--servers", "2", "--server-replicas", "1"], "the same without backups"),
-    "rest": (["--servers", "1"], "pulls of 32 rows, one after the other, after 5 ms of rest"),
-    "failover": (["--servers", "3"], "a server is killed while a worker pushes and pulls"),
+    "dense": Part("64 MB of one table, beside memcpy of as much"),
+    "rows": Part("pulls of rows of 256 B, beside RPCs"),
+    "replicas": Part("pushes of 64 MB to two servers, beside memcpy of as much", servers=2),
+    "alone": Part("the same without backups", servers=2, options=("--server-replicas", "1")),
+    "rest": Part("pulls of 32 rows, one after the other, after 5 ms of rest"),
+    "failover": Part("a server is killed while a worker pushes and pulls", servers=3),
+    "sync": Part("two workers in step, with 64 MB of parameters, beside DDP", workers=2, mark=1.5),
+    "recommender": Part("rows of 256 B that are trained, beside RPCs", mark=2),
+    "zipf": Part("two servers' loads, of the mean", 2, 2, mark=1.25, has_loads=True),
+    "zipf-4": Part("four servers' loads, of the mean", 4, 2, mark=1.25, has_loads=True),
 }
 
 
 def measure(part: str, rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Of each case the seconds of each way, round by round; the first is ours."""
-    options, _ = PARTS[part]
+    """Of each case the seconds of each way, round by round, the first is ours; or loads."""
+    its = PARTS[part]
     with tempfile.TemporaryDirectory(prefix="rdmacoll-bench-") as folder:
         json_at = Path(folder, "seconds.json")
-        job = [str(Path(sys.executable).with_name("rdmarun")), "-np", "1", *options]
+        job = [str(Path(sys.executable).with_name("rdmarun")), "-np", str(its.workers)]
+        job += ["--servers", str(its.servers), *its.options]
         worker = [str(HERE / "worker.py"), part, str(rounds), str(json_at)]
         subprocess.run([*job, *worker], check=True, timeout=JOB_LIMIT_S)
         return json.loads(json_at.read_text())
 
 
+def show_loads(part: str, cases: dict[str, dict[str, list[float]]]) -> None:
+    for case, found in cases.items():
+        said = ", ".join(f"{name} {value:.3g}" for name, (value,) in found.items())
+        (seen,) = found["seen then"]
+        print(f"  {case:22} {said}{verdict(part, seen <= (PARTS[part].mark or 0))}")
+
+
+def verdict(part: str, is_met: bool) -> str:
+    mark = PARTS[part].mark
+    return "" if mark is None else f" (mark {mark:g}: {'met' if is_met else 'MISSED'})"
+
+
 def show(part: str, cases: dict[str, dict[str, list[float]]]) -> None:
-    print(f"{part}: {PARTS[part][1]}")
     for case, seconds in cases.items():
         (ours, times), *others = seconds.items()
         print(f"  {case:22} {ours} {statistics.median(times) * 1e6:10.1f} us", end="")
@@ -53,6 +80,7 @@ def show(part: str, cases: dict[str, dict[str, list[float]]]) -> None:
             ratio = ratio_of(theirs, times)
             median_us = statistics.median(theirs) * 1e6
             print(f"   {name} {median_us:.1f} us: {ratio.median:.2f} {ratio.between}", end="")
+            print(verdict(part, ratio.median >= (PARTS[part].mark or 0)), end="")
         print(flush=True)
 
 
@@ -70,7 +98,8 @@ def main() -> None:
             for case, seconds in measure(part, arguments.rounds).items():
                 for way, times in seconds.items():
                     cases[case][way] += times
-        show(part, cases)
+        print(f"{part}: {PARTS[part].about}")
+        (show_loads if PARTS[part].has_loads else show)(part, cases)
 
 
 if __name__ == "__main__":

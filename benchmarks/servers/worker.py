@@ -16,6 +16,10 @@ import psutil
 import row_peers
 import torch
 import torch.distributed as dist
+from loads import loads
+from recommender import recommender
+from sync import sync
+from turns import Seconds, Ways, in_turns, timed
 
 from rdmacoll import ps
 
@@ -23,31 +27,6 @@ ELEMENTS = 16 << 20  # 64 MB
 OPTIMIZERS = {"add": None, "SGD": ps.SGD(lr=0.1), "Adam": ps.Adam(lr=1e-3)}
 MOMENT_S = 0.001
 REST_S = 0.005
-WARM_UP = 3
-Ways = dict[str, Callable[[], float]]
-Seconds = dict[str, list[float]]
-
-
-def in_turns(rounds: int, ways: Ways) -> Seconds:
-    """Who begins changes from round to round."""
-    seconds: Seconds = {name: [] for name in ways}
-    names = list(ways)
-    for number in range(WARM_UP + rounds):
-        first = number % len(names)
-        for name in names[first:] + names[:first]:
-            took = ways[name]()
-            if number >= WARM_UP:
-                seconds[name].append(took)
-    return seconds
-
-
-def timed(call: Callable[[], object]) -> Callable[[], float]:
-    def timed_call() -> float:
-        began = time.perf_counter()
-        call()
-        return time.perf_counter() - began
-
-    return timed_call
 
 
 def memcpy() -> Callable[[], float]:
@@ -146,6 +125,10 @@ MEASURES = {
     "alone": pushes,
     "rest": rest,
     "failover": failover,
+    "sync": sync,
+    "recommender": recommender,
+    "zipf": loads,
+    "zipf-4": loads,
 }
 
 
@@ -154,7 +137,9 @@ def main() -> None:
     torch.set_num_threads(1)
     gc.disable()  # its pauses would be some system's
     dist.init_process_group("rdma")
-    json_at.write_text(json.dumps(MEASURES[part](ps.KV(), rounds)))
+    found = MEASURES[part](ps.KV(), rounds)
+    if dist.get_rank() == 0:
+        json_at.write_text(json.dumps(found))
     dist.destroy_process_group()
 
 

@@ -19,20 +19,24 @@ warnings.filterwarnings("ignore", "The given buffer is not writable")  # nobody 
 
 
 class Server:
-    """`addresses`: of TCP, then of the Unix socket."""
+    """`addresses`: of TCP, on that host, then of the Unix socket."""
 
     def __init__(
-        self, service: str, handlers: dict[str, grpc.RpcMethodHandler], threads: int
+        self,
+        service: str,
+        handlers: dict[str, grpc.RpcMethodHandler],
+        threads: int,
+        host: str = "127.0.0.1",
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="rdmacoll-bench-")
         self._server = grpc.server(ThreadPoolExecutor(threads), options=NO_LIMITS)
         handler = grpc.method_handlers_generic_handler(service, handlers)
         self._server.add_generic_rpc_handlers([handler])
-        port = self._server.add_insecure_port("127.0.0.1:0")
+        port = self._server.add_insecure_port(f"{host}:0")
         unix = f"unix:{Path(self._folder.name, 'socket')}"
         self._server.add_insecure_port(unix)
         self._server.start()
-        self.addresses = [f"127.0.0.1:{port}", unix]
+        self.addresses = [f"{host}:{port}", unix]
 
     def close(self) -> None:
         self._server.stop(None).wait()
