@@ -22,6 +22,12 @@ SERVERS = (
         "if (true) {",
     ),
     Mutant(
+        "a worker is told that a step is reached before it is",
+        PULLS,
+        "if (head.step > 0 && shard->pace()->slowest() < head.step) return false;",
+        "if (head.count > 0 && shard->pace()->slowest() < head.step) return false;",
+    ),
+    Mutant(
         "a push is done before the backup has read what is lent",
         PUSHES,
         "waiting.handed.push_back(std::move(handed));",

@@ -111,6 +111,7 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const
   RecordHead head = errand.head;
   head.bytes = static_cast<uint32_t>(body_bytes);
   head.worker = number_;
+  if (errand.awaits) head.count = 0;
   const RecordKind answer = errand.answer();
   const auto shared = std::make_shared<Errand>(std::move(errand));
   calls.make(head, {.answer = answer,
@@ -137,11 +138,12 @@ void Client::learn(const RecordHead& asked, ServerId server, const RecordHead& a
 // A server that is lost, or has not what was asked for, is not the last word.
 void Client::end(const Errand& errand, ServerId server, const Status& how,
                  std::span<const std::byte> sent) {
+  if (how.ok() && errand.awaits) return read_reached(errand, server);
   const bool is_lost = how.code() == StatusCode::PeerFailed || how.code() == StatusCode::Aborted;
   const bool is_unlent = errand.head.loan > 0 && how.code() == StatusCode::Unsupported;
   if (!is_lost && !is_unlent) return finish(errand, how);
   if (is_unlent) surroundings_.end_loans(server);
-  redo_.push_back(with_values({errand, {sent.begin(), sent.end()}}));
+  redo_.push_back(for_another({errand, {sent.begin(), sent.end()}}));
 }
 
 void Client::begin(const Errand& errand, uint64_t calls) {
@@ -170,7 +172,7 @@ Status Client::ask(Lock& lock, ServerId server, Errand errand, uint64_t body_byt
   }
   std::vector<std::byte> body(body_bytes);
   write(body.data());
-  redo_.push_back(with_values({std::move(errand), std::move(body)}));
+  redo_.push_back(for_another({std::move(errand), std::move(body)}));
   return Status();
 }
 
@@ -273,9 +275,10 @@ BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> val
                        head.kind = RecordKind::PullRange;
                        head.step = step;
                        auto* const into = reinterpret_cast<std::byte*>(values.data() + at);
-                       const Errand errand{batch, head, into};
+                       Errand errand{batch, head, into};
                        if (read(errand, limit)) return Status();
                        const ServerId server = map_.of(bucket_of_shard(table, head.shard)).primary;
+                       errand.awaits = step > 0 && direct_.knows(table, head.shard, server);
                        return ask(lock, server, errand, 0, [](std::byte*) {}, limit);
                      });
 }

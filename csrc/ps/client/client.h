@@ -150,6 +150,9 @@ class Client {
   // direct.cc: without asking.
   // Whether a pull of a range was begun so.
   bool read(const Errand& errand, const Limit& limit);
+  bool begin_read(const Errand& errand, ServerId from, const Limit& limit);
+  // The server says that its step is reached.
+  void read_reached(Errand errand, ServerId server);
   bool take_reads();  // whether any had ended
   // Whether rows of the table may be read now, and it is known where they lie.
   bool may_read_rows(uint32_t table);

@@ -73,7 +73,7 @@ RecordKind Errand::answer() const {
 uint64_t Errand::answer_bytes(const TableSpec& spec) const {
   switch (head.kind) {
     case RecordKind::PullRange:
-      return head.count * sizeof(float);
+      return awaits ? 0 : head.count * sizeof(float);
     case RecordKind::SaveShard:
       return (kCountFloats + head.count) * sizeof(float);
     case RecordKind::PullSteps:
@@ -113,8 +113,9 @@ Status Errand::take(std::span<const std::byte> answered, const TableSpec& spec) 
   return Status();
 }
 
-Redo with_values(Redo redo) {
+Redo for_another(Redo redo) {
   Errand& errand = redo.errand;
+  errand.awaits = false;
   if (errand.head.loan == 0) return redo;
   redo.body.resize(sizeof(PushPart) + errand.lent.size_bytes());
   std::memcpy(redo.body.data() + sizeof(PushPart), errand.lent.data(), errand.lent.size_bytes());

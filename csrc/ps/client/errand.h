@@ -26,6 +26,7 @@ struct Errand {
   std::vector<uint32_t> rows{};
   std::shared_ptr<const void> keeps{};  // what that is in, if nobody else keeps it
   std::span<const float> lent{};        // of a push, the values that were not sent
+  bool awaits = false;  // of a pull: it asks whether its step is reached, and reads it then
 
   // What is answered, and how many bytes that are at most.
   RecordKind answer() const;
@@ -43,8 +44,8 @@ struct Redo {
 // What is answered of a row to a request of this kind.
 uint64_t answered_row_floats(RecordKind kind, const TableSpec& spec);
 
-// With the values of a push that were lent: who is asked now need not have the loan.
-Redo with_values(Redo redo);
+// As another server is asked: with the values of a push that were lent, and for those of a pull.
+Redo for_another(Redo redo);
 std::vector<uint32_t> buckets_of(const Redo& redo);
 // The same by the servers that have its buckets now.
 std::map<ServerId, Redo> split(const Redo& redo, const TableSpec& spec, const BucketMap& map);
