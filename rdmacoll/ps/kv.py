@@ -12,8 +12,7 @@ import torch.distributed as dist
 
 from .._extension import extension
 from ..remote.memory.checks import as_indices, check_name, check_tensor, check_timeout
-from .board import Table
-from .optimizers import (
+from .base.optimizers import (
     Constant,
     Initial,
     Optimizer,
@@ -22,6 +21,7 @@ from .optimizers import (
     initial_to_engine,
     to_engine,
 )
+from .board import Table
 from .worker import DEFAULT_TIMEOUT_S, worker
 
 if TYPE_CHECKING:
@@ -102,6 +102,11 @@ class KV:
             self._client.push(table.number, 0, values, True, self._timeout).wait(self._timeout)
             self._worker.board.say_ready(name)
         self._worker.board.wait_ready(name, time.monotonic() + self._timeout)
+
+    def _init_clock(self, name: str, workers: int) -> None:
+        """A table that counts the steps of these workers alone; no snapshot has it."""
+        self._init_paced(name, torch.zeros(1), None, Pace(workers, 1, is_sync=False))
+        del self._worker.tables[name]
 
     def init_rows(
         self,
@@ -230,7 +235,7 @@ class KV:
             self._client.pull_rows(table.number, numbers, into, self._timeout), into
         )
 
-    # --- tables with a pace, for ps.Optimizer -------------------------------------------------
+    # --- tables with a pace, for ps.Optimizer and Clock ---------------------------------------
 
     def _push_step(self, name: str, gradient: torch.Tensor, rank: int, step: int) -> Pending:
         """This worker's gradient of a step; steps count from 1."""

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from .base.modes import Async, Mode, Sync
+from .base.optimizers import SGD, Adagrad, Adam, AdamW, to_engine
+from .base.optimizers import Optimizer as Rule
 from .flat import Flat
 from .in_step import InStep
 from .kv import KV, Pace, Pending
-from .modes import Async, Mode, Sync
-from .optimizers import SGD, Adagrad, Adam, AdamW, to_engine
-from .optimizers import Optimizer as Rule
 from .worker import DEFAULT_TIMEOUT_S
 
 ASYNC = Async()

@@ -23,8 +23,8 @@ from .._extension import extension
 from ..remote.memory.process import backend, face
 from ..servers.listener import answer_who_asks
 from ..servers.status import ENDED, SERVES, ServerStatus
+from .base.ending import Ending, StoreLife
 from .board import Board, NotAStore, Servers, leave_at_once, reach
-from .ending import Ending, StoreLife
 from .keeper import (
     BEAT_S,
     MOST_SILENT,

@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch.distributed.checkpoint.storage import WriteResult
 
 from .._extension import extension
-from .crew import Crew
+from .base.crew import Crew
 from .saved_files import Planner, Reader, Writer
 from .saved_pieces import (
     Kept,
