@@ -21,7 +21,8 @@ class Clock:
         """of_what: whose steps they are, for errors. All workers make it. Errors: as KV.init()."""
         kv._init_clock(table, workers)
         self._kv, self._table, self._of_what, self._rank = kv, table, of_what, rank
-        self._said = kv._steps_of(table)[rank]
+        self.reached = kv._steps_of(table)  # of each worker, as it was made
+        self._said = self.reached[rank]
         self._seen = 0  # all workers have made these
         self._pushed: Pending | None = None
         self._out = torch.empty(1)

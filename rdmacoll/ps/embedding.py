@@ -56,7 +56,7 @@ class _AtServers(nn.Module):
         check_pace(pace)
         self._kv = KV(timeout, group)
         self._kv.init_rows(name, dim, rows, optimizer, initial)
-        self._steps = steps_of(self._kv, name, pace, group)
+        self._steps = steps_of(self._kv, name, dim, pace, group)
         self._name, self._dim, self._count, self._pace = name, dim, rows, pace
 
     def _rows(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -85,13 +85,12 @@ class _AtServers(nn.Module):
         """
         self._steps.wait()
 
-    def step(self) -> None:
-        """Ends this worker's step, also one without a backward; else as wait().
+    def skip(self) -> None:
+        """A step of this worker without a batch, where others have one; else as wait().
 
-        It is for a worker that has no batch where others have one. With Async it is wait(). After
-        a TimeoutError wait() goes on with this step, and step() makes one more.
+        With Sync the others' mean has zeros of this worker then. With Async it is wait().
         """
-        self._steps.step()
+        self._steps.skip()
 
     def extra_repr(self) -> str:
         return f"{self._name!r}, dim={self._dim}, rows={self._count}, pace={self._pace}"

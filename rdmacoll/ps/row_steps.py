@@ -1,6 +1,6 @@
 """What a module of rows does with the gradients that its backwards bring, as its pace says.
 
-A step of a worker is what its backwards have brought when the next forward, wait() or step() comes.
+A step of a worker ends with the first forward, wait() or skip() after a backward or a skip().
 Floor: rdmacoll/ps. Thread: the one that trains.
 """
 
@@ -12,6 +12,7 @@ import torch.distributed as dist
 from .base.modes import Async, Mode, Stale, Sync
 from .clock import Clock
 from .kv import KV, Pending
+from .row_exchange import Rows, added, exchanged
 
 
 class OwnSteps:
@@ -28,7 +29,8 @@ class OwnSteps:
     def before_pull(self) -> None:
         """What a forward waits for before it pulls."""
 
-    def step(self) -> None:
+    def skip(self) -> None:
+        """A step in which nothing comes."""
         self.wait()
 
     def wait(self) -> None:
@@ -44,39 +46,107 @@ class OwnSteps:
             self._pushed.pop(0)
 
 
-class StaleSteps(OwnSteps):
-    """Stale: likewise; a step is said to the others once the servers have its pushes."""
+class CountedSteps(OwnSteps):
+    """Of a worker that waits for others at the end of each step.
 
-    def __init__(self, kv: KV, table: str, pace: Stale, rank: int, workers: int) -> None:
+    wait() may be called again after a TimeoutError: what is done of the end is not done twice.
+    """
+
+    def __init__(self, kv: KV, table: str, step: int) -> None:
+        """step: the last one that this worker has made."""
         super().__init__(kv, table)
-        self._pace = pace
-        self._clock = Clock(kv, f"{table}/steps", f"{table!r}", rank, workers)
-        self._step = self._clock.said
-        self._has_begun = False  # a backward has come since the last step
+        self._step = step
+        self._has_begun = False  # the next one
 
     def add(self, ids: torch.Tensor, gradient: torch.Tensor) -> None:
         self._has_begun = True
-        super().add(ids, gradient)
+        self._take(ids, gradient)
+
+    def skip(self) -> None:
+        self.wait()
+        self._has_begun = True
 
     def before_pull(self) -> None:
         self.wait()
 
-    def step(self) -> None:
-        self._finish()  # the step before may not have been seen to end
-        self._step += 1
-        self._has_begun = False
-        self._finish()
-
     def wait(self) -> None:
+        self._finish()  # the step before may not have been seen to end
         if self._has_begun:
-            self.step()
-        else:
+            self._has_begun = False
+            self._step += 1
+            self._end()
             self._finish()
 
+    def _take(self, ids: torch.Tensor, gradient: torch.Tensor) -> None:
+        super().add(ids, gradient)
+
+    def _end(self) -> None:
+        """Of a step: nothing more comes for it."""
+
     def _finish(self) -> None:
+        """The end of the last step."""
         super().wait()
+
+
+class StaleSteps(CountedSteps):
+    """Stale: backwards are pushed at once; a step is said to the others once servers have it."""
+
+    def __init__(self, kv: KV, table: str, pace: Stale, rank: int, workers: int) -> None:
+        self._pace = pace
+        self._clock = Clock(kv, f"{table}/steps", f"{table!r}", rank, workers)
+        super().__init__(kv, table, self._clock.said)
+
+    def _finish(self) -> None:
+        super()._finish()
         self._clock.say(self._step)
         self._clock.wait(self._pace.must_have(self._step))
+
+
+class SyncSteps(CountedSteps):
+    """Sync: gradients of a step are kept until it ends. Then all workers add them up, and each
+    pushes the means of the rows that it owns."""
+
+    def __init__(
+        self, kv: KV, table: str, dim: int, group: dist.ProcessGroup | None, rank: int, workers: int
+    ) -> None:
+        self._dim, self._group, self._workers = dim, group, workers
+        self._came = Clock(kv, f"{table}/came", f"{table!r}", rank, workers)
+        self._made = Clock(kv, f"{table}/steps", f"{table!r}", rank, workers)
+        # Workers that were started again lack what they had brought of a step that was under way.
+        # If one has made it, it is over for all. They agree on it, as nobody makes another step
+        # without the rest.
+        super().__init__(kv, table, max(self._made.reached))
+        self._made.say(self._step)
+        self._brought: list[Rows] = []
+        self._mine: list[Rows] | None = None  # of the step that ends, until it is exchanged
+
+    def _take(self, ids: torch.Tensor, gradient: torch.Tensor) -> None:
+        self._brought.append((ids, gradient))
+
+    def _end(self) -> None:
+        self._mine, self._brought = self._brought, []
+
+    def _finish(self) -> None:
+        if self._mine is not None:
+            self._came.say(self._step)
+            self._came.wait(self._step)
+            ids, sums = exchanged(added(self._mine, self._dim), self._group)
+            self._mine = None
+            self._push(ids, sums / self._workers)
+        super()._finish()
+        self._made.say(self._step)
+        self._made.wait(self._step)
+
+    def _push(self, ids: torch.Tensor, means: torch.Tensor) -> None:
+        if len(ids) == 0:
+            return
+        try:
+            self._pushed.append(self._kv.row_push(self._table, ids, means))
+        except TimeoutError as error:
+            raise RuntimeError(
+                f"step {self._step} of {self._table!r} is in some of its rows and not in others: a "
+                f"server had no room for it in time; restore a snapshot ({error})"
+            ) from error
 
 
 def check_pace(pace: object) -> None:
@@ -84,11 +154,9 @@ def check_pace(pace: object) -> None:
     if not isinstance(pace, Mode):
         what = pace.__name__ if isinstance(pace, type) else type(pace).__name__
         raise TypeError(f"pace is {what}; give ps.Async(), ps.Sync() or ps.Stale(n)")
-    if isinstance(pace, Sync):
-        raise NotImplementedError("rows have no pace ps.Sync() yet; give ps.Stale(0)")
 
 
-def steps_of(kv: KV, table: str, pace: Mode, group: dist.ProcessGroup | None) -> OwnSteps:
+def steps_of(kv: KV, table: str, dim: int, pace: Mode, group: dist.ProcessGroup | None) -> OwnSteps:
     """Raises ValueError where the first worker has said another pace; besides as KV.init()."""
     workers = dist.get_world_size(group)
     said = f"{pace}" if isinstance(pace, Async) else f"{pace} of {workers} workers"
@@ -98,6 +166,9 @@ def steps_of(kv: KV, table: str, pace: Mode, group: dist.ProcessGroup | None) ->
             f"pace={said}: the worker that was first to make {table!r} has said {first}; give all "
             "the same one, and let as many of them take part as at first"
         )
-    if not isinstance(pace, Stale):
+    if isinstance(pace, Async):
         return OwnSteps(kv, table)
-    return StaleSteps(kv, table, pace, dist.get_rank(group), workers)
+    rank = dist.get_rank(group)
+    if isinstance(pace, Sync):
+        return SyncSteps(kv, table, dim, group, rank, workers)
+    return StaleSteps(kv, table, pace, rank, workers)
