@@ -79,6 +79,8 @@ class Optimizer(torch.optim.Optimizer):
             table = f"{name}/{number}"
             tables.append(Flat(table, of_group, _with(rule, of_group)))
         self._kv = KV(timeout, group)
+        if not isinstance(mode, Async):
+            self._kv._worker.check_rank(f"mode={mode}", "ps.Async()")
         layout = repr([flat.layout for flat in tables])
         if self._kv._worker.board.first_word(f"layout/{name}", layout) != layout:
             raise ValueError(

@@ -158,8 +158,11 @@ def check_pace(pace: object) -> None:
 
 def steps_of(kv: KV, table: str, dim: int, pace: Mode, group: dist.ProcessGroup | None) -> OwnSteps:
     """Raises ValueError where the first worker has said another pace; besides as KV.init()."""
-    workers = dist.get_world_size(group)
-    said = f"{pace}" if isinstance(pace, Async) else f"{pace} of {workers} workers"
+    said, workers = f"{pace}", 0
+    if not isinstance(pace, Async):
+        kv._worker.check_rank(f"pace={pace}", "ps.Async()")
+        workers = dist.get_world_size(group)
+        said += f" of {workers} workers"
     first = kv._worker.board.first_word(f"pace/{table}", said)
     if first != said:
         raise ValueError(

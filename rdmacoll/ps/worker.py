@@ -17,8 +17,10 @@ from .._extension import extension
 from ..failure import backend_of
 from ..remote.memory.checks import check_timeout
 from ..remote.memory.process import backend, face
+from ..servers.options import Address
 from ..servers.status import JobStatus
 from .board import Board, Table
+from .guest import as_address, join
 from .status import status_of
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ class Worker:
     board: Board
     client: _C.PsClient
     pid: int
+    guest_of: tuple[Address, str | None] | None  # the job's Store and id; None: this is a rank
+    group: dist.ProcessGroup | None  # kept for a guest, which has no other one
     # What this worker has made: tables, and what has copies of them, which restore() renews.
     tables: dict[str, Table] = field(default_factory=dict)
     copies: WeakSet[Any] = field(default_factory=WeakSet)
@@ -47,15 +51,38 @@ class Worker:
                 "start processes with the method 'spawn'"
             )
 
+    def check_rank(self, what: str, instead: str) -> None:
+        """Raises ValueError in a guest."""
+        if self.guest_of is not None:
+            raise ValueError(
+                f"{what} is for the ranks of a group, and this process is a guest of the job at "
+                f"{self.board.address}; give {instead}"
+            )
 
-def connect(timeout: float = DEFAULT_TIMEOUT_S, group: dist.ProcessGroup | None = None) -> None:
+
+def connect(
+    timeout: float = DEFAULT_TIMEOUT_S,
+    group: dist.ProcessGroup | None = None,
+    *,
+    store: str | None = None,
+    rdzv_id: str | None = None,
+) -> None:
     """Meets the servers of the job; a second call returns at once.
 
-    KV() calls it, too: call it to wait for the servers at a time of your own. timeout: in seconds.
-    group: of the backend rdma, by which servers are reached; None is the default group.
-    Raises ValueError where the job has no servers, TimeoutError, remote.PeerError. Any thread.
+    KV() calls it, too: call it to wait for the servers at a time of your own, or as a guest: a
+    process that is no rank of the job, and needs no group. timeout: in seconds. group: of the
+    backend rdma, by which servers are reached; None is the default group.
+    store: of a guest: the job's Store, as "10.0.0.1:29500": its ranks' MASTER_ADDR and MASTER_PORT.
+    rdzv_id: of a guest: torchrun's --rdzv-id; None: TORCHELASTIC_RUN_ID, else "none".
+    Raises ValueError where the job has no servers, or where this process is of another job already;
+    TimeoutError, remote.PeerError; of a guest RuntimeError, where its job has another id or secret.
+    Any thread.
     """
-    worker(timeout, group)
+    if store is None and rdzv_id is not None:
+        raise ValueError(f"rdzv_id={rdzv_id!r} is of a guest; give store, too")
+    if store is not None and group is not None:
+        raise ValueError(f"store={store!r} is of a guest, which needs no group; leave group out")
+    worker(timeout, group, None if store is None else (as_address(store), rdzv_id))
 
 
 def stats(timeout: float = DEFAULT_TIMEOUT_S, group: dist.ProcessGroup | None = None) -> JobStatus:
@@ -66,23 +93,37 @@ def stats(timeout: float = DEFAULT_TIMEOUT_S, group: dist.ProcessGroup | None = 
     return status_of(this.board)
 
 
-def worker(timeout: float, group: dist.ProcessGroup | None) -> Worker:
+def worker(
+    timeout: float, group: dist.ProcessGroup | None, job: tuple[Address, str | None] | None = None
+) -> Worker:
+    """job: whose guest this process is to be; None: it is so already, or is a rank."""
     check_timeout(timeout)
     global _connected
     with _lock:
         if _connected is None:
-            _connected = _connect(timeout, group)
+            _connected = _connect(timeout, group, job)
         _connected.check_process()
+        if job is not None and _connected.guest_of != job:
+            raise ValueError(
+                f"store='{job[0]}': this process works for the job at {_connected.board.address} "
+                "already; start another one"
+            )
         return _connected
 
 
-def _connect(timeout: float, group: dist.ProcessGroup | None) -> Worker:
-    _check_job()
+def _connect(
+    timeout: float, group: dist.ProcessGroup | None, job: tuple[Address, str | None] | None
+) -> Worker:
     deadline = time.monotonic() + timeout
+    if job is None:
+        _check_job()
+        backend(group)  # its errors come first
+        board = Board(timeout)
+    else:
+        board, group = join(*job, timeout)
     of_group = face(group)
     own = backend(group)._address_of(backend_of(group).rank())
     assert own is not None
-    board = Board(timeout)
     servers = board.wait_servers(deadline).count
     for server in range(servers):
         board.wait_server(server, deadline)
@@ -90,7 +131,7 @@ def _connect(timeout: float, group: dist.ProcessGroup | None) -> Worker:
     client = extension().PsClient(
         of_group, own, servers, board.newest_map, partial(_found, board), left
     )
-    return Worker(board, client, os.getpid())
+    return Worker(board, client, os.getpid(), job, group)
 
 
 def _found(board: Board, server: int) -> tuple[bytes, int]:
