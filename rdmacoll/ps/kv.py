@@ -22,7 +22,7 @@ from .base.optimizers import (
     to_engine,
 )
 from .board import Table
-from .worker import DEFAULT_TIMEOUT_S, worker
+from .worker import DEFAULT_TIMEOUT_S, Worker, worker
 
 if TYPE_CHECKING:
     from .. import _C
@@ -36,7 +36,10 @@ MOST_ROWS = (1 << 63) - 1  # ids are int64
 class Pending:
     """A push or a pull under way. It keeps its tensor until it has ended."""
 
-    def __init__(self, batch: _C.PsBatch, out: torch.Tensor | None, timeout: float) -> None:
+    def __init__(
+        self, worker: Worker, batch: _C.PsBatch, out: torch.Tensor | None, timeout: float
+    ) -> None:
+        self._worker = worker
         self._batch = batch
         self._out = out
         self._timeout = timeout
@@ -52,7 +55,10 @@ class Pending:
         """
         if timeout is not None:
             check_timeout(timeout)
-        self._batch.wait(self._timeout if timeout is None else timeout)
+        try:
+            self._batch.wait(self._timeout if timeout is None else timeout)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}{self._worker.about_store()}") from None
         return self._out
 
 
@@ -260,7 +266,7 @@ class KV:
             one.wait()
 
     def _pending(self, batch: _C.PsBatch, out: torch.Tensor | None = None) -> Pending:
-        return Pending(batch, out, self._timeout)
+        return Pending(self._worker, batch, out, self._timeout)
 
     def _table(self, name: str) -> Table:
         if name not in self._tables:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 import torch.distributed as dist
@@ -26,7 +28,10 @@ from .status import status_of
 if TYPE_CHECKING:
     from .. import _C
 
+T = TypeVar("T")
 DEFAULT_TIMEOUT_S = 60.0
+DIAL_S = 1.0  # to see whether somebody listens
+GONE_S = 2.0  # between looks at a Store that has failed
 
 _lock = threading.Lock()
 _connected: Worker | None = None
@@ -50,6 +55,18 @@ class Worker:
                 "this process was forked from the one that has met the servers; use them there, or "
                 "start processes with the method 'spawn'"
             )
+
+    def about_store(self) -> str:
+        """For the error of a wait in vain: empty, if somebody still listens there."""
+        host, _, port = self.board.address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), DIAL_S).close()
+        except OSError as error:
+            return (
+                f"; the job's Store at {self.board.address} cannot be reached ({error}): the job "
+                "has ended most likely"
+            )
+        return ""
 
     def check_rank(self, what: str, instead: str) -> None:
         """Raises ValueError in a guest."""
@@ -128,17 +145,38 @@ def _connect(
     for server in range(servers):
         board.wait_server(server, deadline)
     left = max(deadline - time.monotonic(), 0.0)
-    client = extension().PsClient(
-        of_group, own, servers, board.newest_map, partial(_found, board), left
-    )
+    ask = Directory(board)
+    client = extension().PsClient(of_group, own, servers, ask.newest_map, ask.find_server, left)
     return Worker(board, client, os.getpid(), job, group)
 
 
-def _found(board: Board, server: int) -> tuple[bytes, int]:
-    found = board.find_server(server)
-    if found is None:
-        raise LookupError(f"server {server} has not started")
-    return found
+class Directory:
+    """What the client asks the Board for. A Store that has failed is not asked each time: it stays
+    so most likely, and torch writes a page of text for each attempt."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._not_before = 0.0
+
+    def newest_map(self) -> bytes:
+        """Raises LookupError where it is not known now; RuntimeError: the Store fails."""
+        return self._ask(self._board.newest_map)
+
+    def find_server(self, server: int) -> tuple[bytes, int]:
+        """Its address, and how often it was started before. Errors: the same."""
+        found = self._ask(partial(self._board.find_server, server))
+        if found is None:
+            raise LookupError(f"server {server} has not started")
+        return found
+
+    def _ask(self, ask: Callable[[], T]) -> T:
+        if time.monotonic() < self._not_before:
+            raise LookupError("the job's Store has failed")
+        try:
+            return ask()
+        except RuntimeError:
+            self._not_before = time.monotonic() + GONE_S
+            raise
 
 
 def _check_job() -> None:

@@ -110,6 +110,10 @@ def say_refusal(call: Callable[[], object]) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {"rank": rank, "pushes": pushes, "trains": trains, "refused": refused}[sys.argv[1]](
-        *sys.argv[2:]
-    )
+    roles: dict[str, Callable[..., None]] = {
+        "rank": rank,
+        "pushes": pushes,
+        "trains": trains,
+        "refused": refused,
+    }
+    roles[sys.argv[1]](*sys.argv[2:])

@@ -194,5 +194,5 @@ def test_the_end_of_the_job(jobs: Jobs) -> None:
     guests.tell("stop")
     assert ranks.end()[0] == 0 and server.end()[0] == 0
     status, said = guest.end()
-    assert status == 1 and "server 0 has ended" in said, said
-    jobs.kill_all()
+    assert status == 1 and f"the job's Store at {guests.by_hand.store} cannot be reached" in said
+    assert said.count("Broken pipe") < 50, "it says it too often"
