@@ -153,6 +153,10 @@ RANK = """
 
     dist.init_process_group("rdma")
     kv = ps.KV(timeout=30.0)
+    try:
+        ps.connect(store="127.0.0.1:1")
+    except ValueError as error:
+        print("refused:", error, flush=True)
     pathlib.Path("port").write_text(os.environ["MASTER_PORT"])
     until = time.monotonic() + 50
     while not pathlib.Path("stop").exists() and time.monotonic() < until:
@@ -179,7 +183,9 @@ def test_a_job_of_rdmarun(jobs: Jobs, has_file: bool) -> None:
     guest = guests.start("refused", "20", guests.by_hand.store, **env)
     assert_refused(guest, "not refused" if has_file else "without such a file takes no guests")
     guests.tell("stop")
-    assert job.wait(60) == 0
+    said = job.communicate(timeout=60)
+    assert job.returncode == 0, said
+    assert "refused: store='127.0.0.1:1': this process is of a job of rdmarun" in said[0]
 
 
 @pytest.mark.nightly

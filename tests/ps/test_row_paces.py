@@ -6,8 +6,10 @@ Floor: tests.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import row_bits_case
 import row_pace_cases
 from case_job import Outcomes, cases_of
 from job_runner import clean_jobs
@@ -28,3 +30,18 @@ def outcomes(
 @pytest.mark.parametrize("case", cases_of(row_pace_cases))
 def test_row_paces(outcomes: Outcomes, case: str) -> None:
     outcomes.check(case)
+
+
+@pytest.mark.nightly
+def test_bits_are_the_same_in_each_run(tmp_path: Path) -> None:
+    """With any number of servers."""
+    bits = set()
+    for run, servers in enumerate((1, 2, 3, 1)):
+        folder = tmp_path / str(run)
+        folder.mkdir()
+        with clean_jobs(folder) as jobs:
+            outcomes = Outcomes(jobs, row_bits_case, 2, servers)
+            for case in cases_of(row_bits_case):
+                outcomes.check(case)
+        bits |= {(folder / f"bits.{rank}").read_text() for rank in range(2)}
+    assert len(bits) == 1
