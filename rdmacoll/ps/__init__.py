@@ -12,11 +12,8 @@ docs/PARAMETER_SERVER.md says what holds for order, failures and memory.
 
 from ..servers.status import JobStatus, ServerStatus, TableStatus
 from .balance import Rebalanced, rebalance
-from .embedding import Embedding, EmbeddingBag
-from .kv import KV, Pending
-from .modes import Async, Stale, Sync
-from .optimizer import Optimizer
-from .optimizers import (
+from .base.modes import Async, Stale, Sync
+from .base.optimizers import (
     SGD,
     Adagrad,
     Adam,
@@ -26,6 +23,9 @@ from .optimizers import (
     RowwiseAdagrad,
     Uniform,
 )
+from .embedding import Embedding, EmbeddingBag
+from .kv import KV, Pending
+from .optimizer import Optimizer
 from .snapshots import restore, snapshot
 from .worker import connect, stats
 

@@ -18,12 +18,13 @@ from typing import Any, NoReturn
 
 import torch.distributed as dist
 
-from .._agent import own_agent
+from .._agent import Agent, own_agent
 from .._extension import extension
 from .._words import Words
 from ..servers.options import NO_RUN_ID
 from ..servers.status import ServerStatus
 
+START = "start"  # where ranks of rdmarun leave the id of their start
 PAUSE_S = 0.005  # between looks: the Store's own wait cannot be interrupted
 
 
@@ -60,20 +61,30 @@ class Servers:
         return Servers(int(count), int(replicas))
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a job's Store is, and the job's id; None: as the environment or the Store says."""
+
+    host: str
+    port: int
+    run_id: str | None = None
+
+
 class Board:
-    def __init__(self, timeout: float) -> None:
-        """timeout: in seconds, of a single look at the Store."""
+    def __init__(self, timeout: float, place: Place | None = None) -> None:
+        """timeout: in seconds, of a single look at the Store. place: None: of this process's job.
+        Raises ValueError where the environment names no Store."""
         agent = own_agent()
-        if agent is not None:
-            address, port = agent.identity.master_addr, agent.identity.master_port
-            start = agent.identity.start
-        else:
-            address, port, start = _from_environment()
-        self.address = f"{address}:{port}"
+        if place is None:
+            place = _from_environment() if agent is None else _of(agent)
+        self.address = f"{place.host}:{place.port}"
         self.store = dist.TCPStore(
-            address, port, is_master=False, timeout=datetime.timedelta(seconds=timeout)
+            place.host, place.port, is_master=False, timeout=datetime.timedelta(seconds=timeout)
         )
         self._store = dist.PrefixStore("rdmacoll.ps", self.store)
+        start = place.run_id or _start_of(self._store)
+        if agent is not None:
+            self._store.set(START, start)
         self._words = Words(self._store, start, lambda text: extension().sign(text))
 
     # --- the job ------------------------------------------------------------------------------
@@ -222,14 +233,14 @@ def leave_at_once(status: int) -> NoReturn:
     os._exit(status)
 
 
-def reach(timeout: float, answers_within: float) -> Board:
+def reach(timeout: float, answers_within: float, place: Place | None = None) -> Board:
     """The Board of a Store that is there. Raises NotAStore: TCPStore itself waits for ever for
     somebody who listens and says nothing. Both in seconds."""
     made: Future[Board] = Future()
 
     def make() -> None:
         try:
-            made.set_result(Board(timeout))
+            made.set_result(Board(timeout, place))
         except BaseException as error:
             made.set_exception(error)
 
@@ -256,11 +267,27 @@ def _server_of(word: str) -> tuple[bytes, int]:
     return _decoded(address), int(start)
 
 
-def _from_environment() -> tuple[str, int, str]:
+def _of(agent: Agent) -> Place:
+    own = agent.identity
+    return Place(own.master_addr, own.master_port, own.start)
+
+
+def _start_of(store: dist.Store) -> str:
+    """For words of a job whose id nobody has told this process. rdmarun draws one for each start,
+    and its ranks leave it in the Store. It need not be signed: under a wrong one no word holds."""
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        return os.environ["TORCHELASTIC_RUN_ID"]
+    if not store.check([START]):
+        return NO_RUN_ID
+    said = store.get(START)
+    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+
+
+def _from_environment() -> Place:
     address, port = os.environ.get("MASTER_ADDR", ""), os.environ.get("MASTER_PORT", "")
     if not address or not port.isdecimal():
         raise ValueError(
             f"MASTER_ADDR={address!r} and MASTER_PORT={port!r} name no Store; start the program "
             "with rdmarun or torchrun"
         )
-    return address, int(port), os.environ.get("TORCHELASTIC_RUN_ID", NO_RUN_ID)
+    return Place(address, int(port), os.environ.get("TORCHELASTIC_RUN_ID", NO_RUN_ID))

@@ -12,10 +12,13 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
-from .kv import KV, ZEROS, Pending
-from .optimizers import Initial, Optimizer
+from .base.modes import Async, Mode
+from .base.optimizers import Initial, Optimizer
+from .kv import KV, ZEROS
+from .row_steps import check_pace, steps_of
 from .worker import DEFAULT_TIMEOUT_S
 
+ASYNC = Async()
 MODES = ("sum", "mean")
 
 
@@ -30,7 +33,7 @@ class _Rows(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
-        ctx.module._push(ctx.ids, gradient)
+        ctx.module._steps.add(ctx.ids, gradient.contiguous())
         return None, None, None
 
 
@@ -45,14 +48,16 @@ class _AtServers(nn.Module):
         *,
         optimizer: Optimizer | None = None,
         initial: Initial = ZEROS,
+        pace: Mode = ASYNC,
         timeout: float = DEFAULT_TIMEOUT_S,
         group: dist.ProcessGroup | None = None,
     ) -> None:
         super().__init__()
+        check_pace(pace)
         self._kv = KV(timeout, group)
         self._kv.init_rows(name, dim, rows, optimizer, initial)
-        self._name, self._dim, self._count = name, dim, rows
-        self._pushed: list[Pending] = []
+        self._steps = steps_of(self._kv, name, dim, pace, group)
+        self._name, self._dim, self._count, self._pace = name, dim, rows, pace
 
     def _rows(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The rows that these ids name, each once, and for each id which of them is its own."""
@@ -66,23 +71,29 @@ class _AtServers(nn.Module):
         return rows, places
 
     def _pull(self, ids: torch.Tensor) -> torch.Tensor:
+        self._steps.before_pull()
         pulled = self._kv.row_pull(self._name, ids)
-        self.wait()
+        self._steps.wait()
         return pulled
-
-    def _push(self, ids: torch.Tensor, gradient: torch.Tensor) -> None:
-        self._pushed.append(self._kv.row_push(self._name, ids, gradient.contiguous()))
 
     def wait(self) -> None:
         """Returns once the servers have all gradients; forward does that, too.
 
-        Raises TimeoutError, remote.PeerError.
+        With Sync and Stale it ends this worker's step where a backward has come since the last one,
+        and waits for others as the pace says. Raises TimeoutError, which names who is late, and
+        after which it may be called again; remote.PeerError.
         """
-        pushed, self._pushed = self._pushed, []
-        self._kv.wait(*pushed)
+        self._steps.wait()
+
+    def skip(self) -> None:
+        """A step of this worker without a batch, where others have one; else as wait().
+
+        With Sync the others' mean has zeros of this worker then. With Async it is wait().
+        """
+        self._steps.skip()
 
     def extra_repr(self) -> str:
-        return f"{self._name!r}, dim={self._dim}, rows={self._count}"
+        return f"{self._name!r}, dim={self._dim}, rows={self._count}, pace={self._pace}"
 
 
 class Embedding(_AtServers):
@@ -97,8 +108,8 @@ class Embedding(_AtServers):
 class EmbeddingBag(_AtServers):
     """As torch.nn.EmbeddingBag, with rows at the servers.
 
-    A forward pulls the rows that its batch needs, each once; the backward pushes their gradients,
-    which servers apply. The next forward of this worker has them.
+    A forward pulls the rows that its batch needs, each once; the backward has their gradients
+    pushed, which servers apply. The next forward of this worker has them.
     """
 
     def __init__(
@@ -111,17 +122,28 @@ class EmbeddingBag(_AtServers):
         include_last_offset: bool = False,
         optimizer: Optimizer | None = None,
         initial: Initial = ZEROS,
+        pace: Mode = ASYNC,
         timeout: float = DEFAULT_TIMEOUT_S,
         group: dist.ProcessGroup | None = None,
     ) -> None:
         """name, dim, rows, optimizer, initial: as of KV.init_rows(), whose table this is.
 
-        mode: "sum" or "mean". timeout, group, errors: as of KV().
+        mode: "sum" or "mean", of the rows of a bag. pace: how workers wait for each other: Async(),
+        Sync() or Stale(n) of rdmacoll.ps, the same on all; in the last two all ranks of the group
+        take part. timeout: of each wait, in seconds. group, errors: as of KV(). Besides raises
+        TypeError, and ValueError where the first worker has given another pace.
         """
         if mode not in MODES:
             raise ValueError(f'mode={mode!r}; give "sum" or "mean"')
         super().__init__(
-            name, dim, rows, optimizer=optimizer, initial=initial, timeout=timeout, group=group
+            name,
+            dim,
+            rows,
+            optimizer=optimizer,
+            initial=initial,
+            pace=pace,
+            timeout=timeout,
+            group=group,
         )
         self._mode, self._include_last_offset = mode, include_last_offset
 

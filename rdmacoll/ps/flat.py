@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from .optimizers import SGD, Adagrad, Adam, AdamW
-from .optimizers import Optimizer as Rule
+from .base.optimizers import SGD, Adagrad, Adam, AdamW
+from .base.optimizers import Optimizer as Rule
 
 
 class Flat:

@@ -1,15 +1,14 @@
-"""InStep: the steps of a worker that waits for the others, as its mode says (modes.py).
+"""InStep: the steps of a worker that waits for the others, as its mode says (base/modes.py).
 
 Floor: rdmacoll/ps. Thread: the one that trains.
 """
 
 from __future__ import annotations
 
+from .base.modes import Stale, Sync
+from .clock import who_is_late
 from .flat import Flat
 from .kv import KV, Pending
-from .modes import Stale, Sync
-
-LOOK_S = 2.0  # for who is late, after a wait in vain
 
 
 class InStep:
@@ -46,23 +45,14 @@ class InStep:
         ]
         try:
             self._kv.wait(*self._pushed, *pulled)
-        except TimeoutError as error:
-            raise TimeoutError(self._who_is_late(must) or str(error)) from None
+        except TimeoutError:
+            late = who_is_late(self._kv, [flat.table for flat in self._flats], must)
+            if not late:
+                raise
+            raise TimeoutError(
+                f"step {self._step} of the optimizer {self._name!r} needs {must} steps of every "
+                f"rank; they have not come in time: {late}"
+            ) from None
         self._pushed = []
         for flat in self._flats:
             flat.scatter()
-
-    def _who_is_late(self, must: int) -> str | None:
-        """None: nobody is, or the servers do not answer."""
-        try:
-            steps = [self._kv._steps_of(flat.table, LOOK_S) for flat in self._flats]
-        except TimeoutError:
-            return None
-        reached = [min(of_rank) for of_rank in zip(*steps, strict=True)]
-        late = [f"rank {rank} has made {step}" for rank, step in enumerate(reached) if step < must]
-        if not late:
-            return None
-        return (
-            f"step {self._step} of the optimizer {self._name!r} needs {must} steps of every rank; "
-            f"they have not come in time: {', '.join(late)}"
-        )

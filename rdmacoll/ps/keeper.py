@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..servers.status import ENDED, ServerStatus
+from .base.ending import Ending, StoreLife
 from .board import Board
-from .ending import Ending, StoreLife
 
 if TYPE_CHECKING:
     from .. import _C

@@ -13,8 +13,7 @@ import torch.distributed as dist
 from .._extension import extension
 from ..remote.memory.checks import as_indices, check_name, check_tensor, check_timeout
 from ..remote.memory.kind import kind_to_make
-from .board import Table
-from .optimizers import (
+from .base.optimizers import (
     Constant,
     Initial,
     Optimizer,
@@ -23,7 +22,8 @@ from .optimizers import (
     initial_to_engine,
     to_engine,
 )
-from .worker import DEFAULT_TIMEOUT_S, worker
+from .board import Table
+from .worker import DEFAULT_TIMEOUT_S, Worker, worker
 
 if TYPE_CHECKING:
     from .. import _C
@@ -37,7 +37,10 @@ MOST_ROWS = (1 << 63) - 1  # ids are int64
 class Pending:
     """A push or a pull under way. It keeps its tensor until it has ended."""
 
-    def __init__(self, batch: _C.PsBatch, out: torch.Tensor | None, timeout: float) -> None:
+    def __init__(
+        self, worker: Worker, batch: _C.PsBatch, out: torch.Tensor | None, timeout: float
+    ) -> None:
+        self._worker = worker
         self._batch = batch
         self._out = out
         self._timeout = timeout
@@ -53,7 +56,10 @@ class Pending:
         """
         if timeout is not None:
             check_timeout(timeout)
-        self._batch.wait(self._timeout if timeout is None else timeout)
+        try:
+            self._batch.wait(self._timeout if timeout is None else timeout)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}{self._worker.about_store()}") from None
         return self._out
 
 
@@ -103,6 +109,11 @@ class KV:
             self._client.push(table.number, 0, values, True, self._timeout).wait(self._timeout)
             self._worker.board.say_ready(name)
         self._worker.board.wait_ready(name, time.monotonic() + self._timeout)
+
+    def _init_clock(self, name: str, workers: int) -> None:
+        """A table that counts the steps of these workers alone; no snapshot has it."""
+        self._init_paced(name, torch.zeros(1), None, Pace(workers, 1, is_sync=False))
+        del self._worker.tables[name]
 
     def init_rows(
         self,
@@ -245,7 +256,7 @@ class KV:
             self._client.pull_rows(table.number, numbers, into, self._timeout), into
         )
 
-    # --- tables with a pace, for ps.Optimizer -------------------------------------------------
+    # --- tables with a pace, for ps.Optimizer and Clock ---------------------------------------
 
     def _push_step(self, name: str, gradient: torch.Tensor, rank: int, step: int) -> Pending:
         """This worker's gradient of a step; steps count from 1."""
@@ -270,7 +281,7 @@ class KV:
             one.wait()
 
     def _pending(self, batch: _C.PsBatch, out: torch.Tensor | None = None) -> Pending:
-        return Pending(batch, out, self._timeout)
+        return Pending(self._worker, batch, out, self._timeout)
 
     def _table(self, name: str) -> Table:
         if name not in self._tables:

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from .base.modes import Async, Mode, Sync
+from .base.optimizers import SGD, Adagrad, Adam, AdamW, to_engine
+from .base.optimizers import Optimizer as Rule
 from .flat import Flat
 from .in_step import InStep
 from .kv import KV, Pace, Pending
-from .modes import Async, Mode, Sync
-from .optimizers import SGD, Adagrad, Adam, AdamW, to_engine
-from .optimizers import Optimizer as Rule
 from .worker import DEFAULT_TIMEOUT_S
 
 ASYNC = Async()
@@ -80,6 +80,8 @@ class Optimizer(torch.optim.Optimizer):
             table = f"{name}/{number}"
             tables.append(Flat(table, of_group, _with(rule, of_group)))
         self._kv = KV(timeout, group)
+        if not isinstance(mode, Async):
+            self._kv._worker.check_rank(f"mode={mode}", "ps.Async()")
         layout = repr([flat.layout for flat in tables])
         if self._kv._worker.board.first_word(f"layout/{name}", layout) != layout:
             raise ValueError(

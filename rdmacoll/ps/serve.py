@@ -23,8 +23,8 @@ from .._extension import extension
 from ..remote.memory.process import backend, face
 from ..servers.listener import answer_who_asks
 from ..servers.status import ENDED, SERVES, ServerStatus
+from .base.ending import Ending, StoreLife
 from .board import Board, NotAStore, Servers, leave_at_once, reach
-from .ending import Ending, StoreLife
 from .keeper import (
     BEAT_S,
     MOST_SILENT,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 START_TIMEOUT_S = 300.0
 ANSWER_TIMEOUT_S = 30.0  # of a Store that listens; rdmarun's may do so before it is one
-JOIN_S = 5.0  # for threads that wait for a Store which is gone
+JOIN_S = 3.0  # less than what rdmarun waits before it kills
 MEMORY_SHARE = 0.5  # of the host's memory
 
 

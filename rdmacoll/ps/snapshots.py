@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch.distributed.checkpoint.storage import WriteResult
 
 from .._extension import extension
-from .crew import Crew
+from .base.crew import Crew
 from .saved_files import Planner, Reader, Writer
 from .saved_pieces import (
     Kept,
@@ -61,7 +61,7 @@ def snapshot(
     """
     at = worker(timeout, group)
     with _one_at_a_time:
-        crew = Crew(alone, group)
+        crew = _crew(at, alone, group)
         final = Path(path)
         unfinished = final.with_name(final.name + UNFINISHED)
         chosen = _choose(crew, at, tables, timeout)
@@ -99,7 +99,7 @@ def restore(
     """
     at = worker(timeout, group)
     with _one_at_a_time:
-        crew = Crew(alone, group)
+        crew = _crew(at, alone, group)
         chosen = _choose(crew, at, tables, timeout)
         names = [saved.name for saved in chosen]
         readers: list[Reader] = []
@@ -110,6 +110,12 @@ def restore(
     for copy in list(at.copies):
         if any(flat.table in names for flat in copy._tables):
             copy._pull()
+
+
+def _crew(at: Worker, alone: bool, group: dist.ProcessGroup | None) -> Crew:
+    if not alone:
+        at.check_rank("alone=False", "alone=True")
+    return Crew(alone, group)
 
 
 def _choose(crew: Crew, at: Worker, tables: Iterable[str] | None, timeout: float) -> list[Saved]:

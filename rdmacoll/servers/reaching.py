@@ -29,8 +29,7 @@ def wait_for_store(store: Address, timeout_s: float) -> None:
             if time.monotonic() >= deadline:
                 raise NoStore(
                     f"no Store has answered at {store} in {timeout_s:g} s ({error}): start the "
-                    "ranks, see that --store names what is their MASTER_ADDR and MASTER_PORT, or "
-                    "raise --timeout"
+                    "ranks, see that this is their MASTER_ADDR and MASTER_PORT, or wait longer"
                 ) from None
             if not is_said:
                 print(f"rdmacoll ps: waiting for the Store at {store}", file=sys.stderr)

@@ -8,10 +8,13 @@ from __future__ import annotations
 import socket
 import subprocess
 from collections.abc import Sequence
+from datetime import timedelta
 
+import torch.distributed as dist
 from job_runner import LIMIT_S, Jobs, wait_for
 
 HOST = "127.0.0.1"
+TIMEOUT = timedelta(seconds=30)
 
 
 def free_port() -> int:
@@ -19,6 +22,17 @@ def free_port() -> int:
         sock.bind((HOST, 0))
         port: int = sock.getsockname()[1]
     return port
+
+
+class StoreOfTest:
+    def __init__(self) -> None:
+        self._store: dist.TCPStore | None = dist.TCPStore(
+            HOST, 0, is_master=True, wait_for_workers=False, timeout=TIMEOUT
+        )
+        self.port = self._store.port
+
+    def close(self) -> None:
+        self._store = None
 
 
 class Process:

@@ -10,25 +10,11 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
-from datetime import timedelta
 
 import pytest
 import torch.distributed as dist
-from by_hand import HOST, ByHand, free_port
+from by_hand import HOST, ByHand, StoreOfTest, free_port
 from job_runner import Jobs
-
-TIMEOUT = timedelta(seconds=30)
-
-
-class StoreOfTest:
-    def __init__(self) -> None:
-        self._store: dist.TCPStore | None = dist.TCPStore(
-            HOST, 0, is_master=True, wait_for_workers=False, timeout=TIMEOUT
-        )
-        self.port = self._store.port
-
-    def close(self) -> None:
-        self._store = None
 
 
 @pytest.fixture

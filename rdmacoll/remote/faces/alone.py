@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-from types import SimpleNamespace
 
 import torch.distributed as dist
 
 from ..._agent import own_agent
-from ..._create import create
+from ..._alone import group_alone
 from ...failure import CPU
 
 
@@ -33,15 +32,4 @@ def _own_group() -> dist.ProcessGroup:
             'know: call init_process_group(backend="rdma") on both sides, start both with rdmarun, '
             "or name the same file in RDMACOLL_SECRET_FILE"
         )
-    store = dist.HashStore()
-    asked = SimpleNamespace(
-        store=store,
-        group_rank=0,
-        group_size=1,
-        group_id="alone",
-        global_ranks_in_group=[0],
-        timeout=dist.distributed_c10d.default_pg_timeout,
-    )
-    group = dist.ProcessGroup(store, 0, 1)
-    group._register_backend(CPU, dist.ProcessGroup.BackendType.CUSTOM, create(asked, None))
-    return group
+    return group_alone(dist.HashStore(), "alone")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .._extension import extension
+from ..._extension import extension
 
 if TYPE_CHECKING:
-    from .. import _C
+    from ... import _C
 
 
 @dataclass(frozen=True)

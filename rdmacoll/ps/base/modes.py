@@ -1,6 +1,6 @@
-"""How the workers of a ps.Optimizer wait for each other.
+"""How the workers of a ps.Optimizer, or of a module of rows, wait for each other.
 
-Floor: rdmacoll/ps. Thread: values.
+Floor: rdmacoll/ps/base. Thread: values.
 """
 
 from __future__ import annotations

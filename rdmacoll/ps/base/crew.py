@@ -1,7 +1,7 @@
 """Crew: the workers that take a snapshot together, or one alone. They go from step to step at the
 same time, and if one fails all of them raise.
 
-Floor: rdmacoll/ps. Thread: the one that takes the snapshot.
+Floor: rdmacoll/ps/base. Thread: the one that takes the snapshot.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import torch.distributed as dist
 
-from ..remote.memory.errors import PeerError
+from ...remote.memory.errors import PeerError
 
 T = TypeVar("T")
 KINDS: tuple[type[Exception], ...] = (FileExistsError, FileNotFoundError, TimeoutError, PeerError)

@@ -1,7 +1,7 @@
 """When a server ends, and why: it was told to, the job's Store is gone, or another process is this
 server now.
 
-Floor: rdmacoll/ps. Thread: any.
+Floor: rdmacoll/ps/base. Thread: any.
 """
 
 from __future__ import annotations

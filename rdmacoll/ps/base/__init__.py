@@ -1,0 +1,1 @@
+"""What the other modules of rdmacoll.ps stand on: it uses none of them."""
