@@ -15,6 +15,9 @@ from .base.optimizers import SGD, Adagrad, Adam, AdamW
 from .base.optimizers import Optimizer as Rule
 
 
+LANDING_ELEMENTS = 64 * 1024
+
+
 class Flat:
     def __init__(self, table: str, group: dict[str, Any], rule: Rule) -> None:
         """group: of a torch optimizer. Raises TypeError for a parameter that cannot lie there."""
@@ -42,10 +45,6 @@ class Flat:
         self.gradients = room
 
     @property
-    def trained_values(self) -> torch.Tensor:
-        return self.values[: self.trained]
-
-    @property
     def trained_gradients(self) -> torch.Tensor:
         return self.gradients[: self.trained]
 
@@ -67,10 +66,30 @@ class Flat:
             place.copy_(parameter)
         return self.values
 
+    def landings(self, elements: int) -> list[tuple[int, torch.Tensor]]:
+        """Where the first so many values are pulled to, and from which element on: large parameters
+        themselves, and what is between them here, from where scatter() copies it."""
+        landings, first, begin = [], 0, 0
+        for (_, parameter), end in zip(self._named, self._ends, strict=True):
+            if end > elements:
+                break
+            if _is_landing(parameter):
+                landings.append((first, parameter.detach().view(-1)))
+                if begin < first:
+                    landings.append((begin, self.values[begin:first]))
+                begin = end
+            first = end
+        if begin < first:
+            landings.append((begin, self.values[begin:first]))
+        return landings
+
     @torch.no_grad()
     def scatter(self) -> None:
         for _, parameter, place in self._places(self.values):
-            parameter.copy_(place)
+            if _is_landing(parameter):
+                torch.autograd.graph.increment_version(parameter)  # as copy_() does
+            else:
+                parameter.copy_(place)
 
     def gather_all_gradients(self) -> None:
         """Raises ValueError where one that needs a gradient has none, or another one has."""
@@ -108,6 +127,11 @@ class Flat:
             begin = ranges.pop()[0] if ranges and ranges[-1][1] == first else first
             ranges.append((begin, first + place.numel()))
         return ranges
+
+
+def _is_landing(parameter: torch.Tensor) -> bool:
+    """Whether it is worth a pull of its own, which saves a copy."""
+    return parameter.numel() >= LANDING_ELEMENTS and parameter.is_contiguous()
 
 
 def _check(name: str, parameter: torch.Tensor) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from .base.modes import Stale, Sync
 from .clock import who_is_late
 from .flat import Flat
-from .kv import KV, Pending
+from .kv import KV, Pending, finish
 
 
 class InStep:
@@ -20,14 +20,15 @@ class InStep:
         self._mode = mode
         self._rank = rank
         self._step = min((kv._steps_of(flat.table)[rank] for flat in flats), default=0)
-        self._pushed: list[Pending] = []
+        self._pushed: list[Pending] = []  # whose gradients servers read
+        self._pulled: list[Pending] = []  # which write to parameters
         if self._step > 0:
             self._finish()
 
     def step(self) -> None:
         """Raises ValueError, before anything moves, for a parameter without a gradient; else as
         Optimizer.step(). After a TimeoutError it may be called again."""
-        if self._pushed:  # the step before has not been seen to end; servers read its gradients
+        if self._pushed or self._pulled:  # the step before has not been seen to end
             self._finish()
         for flat in self._flats:
             flat.gather_all_gradients()
@@ -40,11 +41,13 @@ class InStep:
 
     def _finish(self) -> None:
         must = self._mode.must_have(self._step)
-        pulled = [
-            self._kv._pull_step(flat.table, flat.trained_values, must) for flat in self._flats
-        ]
         try:
-            self._kv.wait(*self._pushed, *pulled)
+            finish(self._pulled)  # of a wait in vain
+            for flat in self._flats:
+                for first, out in flat.landings(flat.trained):
+                    self._pulled.append(self._kv._pull_step(flat.table, out, must, first))
+            finish(self._pushed)
+            finish(self._pulled)
         except TimeoutError:
             late = who_is_late(self._kv, [flat.table for flat in self._flats], must)
             if not late:
@@ -53,6 +56,5 @@ class InStep:
                 f"step {self._step} of the optimizer {self._name!r} needs {must} steps of every "
                 f"rank; they have not come in time: {late}"
             ) from None
-        self._pushed = []
         for flat in self._flats:
             flat.scatter()

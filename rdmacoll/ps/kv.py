@@ -63,6 +63,17 @@ class Pending:
         return self._out
 
 
+def finish(pending: list[Pending]) -> None:
+    """Waits for all of these, and forgets those that have ended, well or not. Raises the first
+    error of one; the others are still in the list, if they go on."""
+    while pending:
+        try:
+            pending[-1].wait()
+        finally:
+            if pending[-1].done():
+                pending.pop()
+
+
 @dataclasses.dataclass(frozen=True)
 class Pace:
     """Of a table whose workers go in step: each pushes its first elements once in each step."""
@@ -265,10 +276,10 @@ class KV:
             self._client.push_step(number, gradient, rank, step, self._timeout), None
         )
 
-    def _pull_step(self, name: str, out: torch.Tensor, step: int) -> Pending:
-        """The first elements, once all workers have pushed that step."""
+    def _pull_step(self, name: str, out: torch.Tensor, step: int, first: int = 0) -> Pending:
+        """Elements from `first` on, once all workers have pushed that step; 0: as they are."""
         number = self._table(name).number
-        return self._pending(self._client.pull(number, 0, out, step, self._timeout), out)
+        return self._pending(self._client.pull(number, first, out, step, self._timeout), out)
 
     def _steps_of(self, name: str, timeout: float | None = None) -> list[int]:
         """Of each worker, by its rank, the last step that it has pushed."""

@@ -18,7 +18,7 @@ from .base.optimizers import SGD, Adagrad, Adam, AdamW, to_engine
 from .base.optimizers import Optimizer as Rule
 from .flat import Flat
 from .in_step import InStep
-from .kv import KV, Pace, Pending
+from .kv import KV, Pace, Pending, finish
 from .worker import DEFAULT_TIMEOUT_S
 
 ASYNC = Async()
@@ -71,7 +71,8 @@ class Optimizer(torch.optim.Optimizer):
             raise TypeError(f"mode is {what}; give ps.Async(), ps.Sync() or ps.Stale(n)")
         rule = rule_of(optimizer, options)
         self._tables: list[Flat] = []
-        self._pushed: list[Pending] = []  # whose gradients may not be changed
+        self._pushed: list[Pending] = []  # whose gradients servers read
+        self._pulled: list[Pending] = []  # which write to parameters
         super().__init__(params, dataclasses.asdict(rule))
         tables = []
         for number, of_group in enumerate(self.param_groups):
@@ -121,25 +122,23 @@ class Optimizer(torch.optim.Optimizer):
         if self._in_step is not None:
             self._in_step.step()
             return loss
-        self._finish_pushes()  # of a step that was not seen to end; servers read its gradients
+        self._finish()  # a step that was not seen to end; servers read its gradients
         ranges = [(flat, *run) for flat in self._tables for run in flat.gather_gradients()]
         for flat, first, end in ranges:
             self._pushed.append(self._kv.push_range(flat.table, first, flat.gradients[first:end]))
         self._pull()
         return loss
 
-    def _finish_pushes(self) -> None:
-        while self._pushed:
-            try:
-                self._pushed[-1].wait()
-            finally:
-                if self._pushed[-1].done():  # well or not
-                    self._pushed.pop()
+    def _finish(self) -> None:
+        finish(self._pushed)
+        finish(self._pulled)
 
     def _pull(self) -> None:
-        pulled = [self._kv.pull_async(flat.table, out=flat.values) for flat in self._tables]
-        self._finish_pushes()
-        self._kv.wait(*pulled)
+        finish(self._pulled)
+        for flat in self._tables:
+            for first, out in flat.landings(flat.values.numel()):
+                self._pulled.append(self._kv._pull_step(flat.table, out, 0, first))
+        self._finish()
         for flat in self._tables:
             flat.scatter()
 
