@@ -53,10 +53,15 @@ def dense(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
 
 
 def pushes(kv: ps.KV, rounds: int) -> dict[str, Seconds]:
-    gradient = torch.full((ELEMENTS,), 1e-3)
     kv.init("SGD", torch.zeros(ELEMENTS), ps.SGD(lr=0.1))
-    push = timed(partial(push_whole, kv, "SGD", gradient))
-    return {"push, SGD": in_turns(rounds, {"servers": push, "memcpy": memcpy()})}
+    cases = {}
+    for case, gradient in {
+        "push, SGD": torch.empty(ELEMENTS),
+        "push, SGD, kv.empty()": kv.empty(ELEMENTS),
+    }.items():
+        push = timed(partial(push_whole, kv, "SGD", gradient.fill_(1e-3)))
+        cases[case] = in_turns(rounds, {"servers": push, "memcpy": memcpy()})
+    return cases
 
 
 def rows(kv: ps.KV, rounds: int) -> dict[str, Seconds]:

@@ -14,7 +14,6 @@ import torch
 from .base.optimizers import SGD, Adagrad, Adam, AdamW
 from .base.optimizers import Optimizer as Rule
 
-
 LANDING_ELEMENTS = 64 * 1024
 
 

@@ -21,8 +21,7 @@ std::optional<LentValues> Client::lend(Errand& push, std::span<const float> valu
 // The same of a copy: one is enough for both servers.
 Result<std::optional<LentValues>> Client::stage(Lock& lock, Errand& push,
                                                 std::span<const float> values,
-                                                const BucketMap::Place& place,
-                                                const Limit& limit) {
+                                                const BucketMap::Place& place, const Limit& limit) {
   const auto room_now = [&] {
     const bool has_both = is_reached(place.primary) && is_reached(place.backup);
     return has_both ? surroundings_.stage(place.primary, place.backup, values.size_bytes())

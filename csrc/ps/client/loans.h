@@ -41,8 +41,8 @@ class Loans {
   void lend_all(ServerId server, const std::string& address, const Meeting& meeting);
   void lend(const Loan& loan, ServerId server, const std::string& address, const Meeting& meeting);
   void forget(ServerId server);
-  // Room for a copy of a shard, of a loan that is made for that by make_stage(), if both servers have
-  // it; free again when nobody holds it. nullptr: there is none now. Thread: one at a time.
+  // Room for a copy of a shard, of a loan that is made for that by make_stage(), if both servers
+  // have it; free again when nobody holds it. nullptr: there is none now. Thread: one at a time.
   Status make_stage();
   std::optional<std::shared_ptr<float>> stage(ServerId primary, ServerId backup) const;
   std::optional<LentPlace> find(ServerId server, std::span<const std::byte> bytes) const;

@@ -91,7 +91,8 @@ std::optional<ServerHost::Wish> ServerHost::wish() const {
 
 void ServerHost::wait_wish(int64_t timeout_ms) {
   std::unique_lock lock(mutex_);
-  wished_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] { return wish_.has_value(); });
+  wished_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                   [this] { return wish_.has_value(); });
 }
 
 // --- serve()'s -----------------------------------------------------------------------------------

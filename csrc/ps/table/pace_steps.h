@@ -46,8 +46,13 @@ class PaceSteps {
     return count(step) + 1 == static_cast<ptrdiff_t>(reached_.size());
   }
   void keep(WorkerStep step, std::span<const float> gradient) {
-    gathered_.emplace(std::pair(step.number, step.rank),
-                      Gradient(gradient.begin(), gradient.end()));
+    Gradient kept;
+    if (!spare_.empty()) {
+      kept = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    kept.assign(gradient.begin(), gradient.end());
+    gathered_.emplace(std::pair(step.number, step.rank), std::move(kept));
   }
   // Where the gradients of all are, by ranks; `last` is of the one that was not kept.
   std::vector<const void*> sources(WorkerStep last, std::span<const float> gradient) const {
@@ -57,7 +62,12 @@ class PaceSteps {
     }
     return all;
   }
-  void forget(uint32_t step) { gathered_.erase(gathered_.lower_bound({step, 0}), end_of(step)); }
+  void forget(uint32_t step) {
+    const auto first = gathered_.lower_bound({step, 0});
+    const auto end = gathered_.upper_bound({step, UINT32_MAX});
+    for (auto at = first; at != end; ++at) spare_.push_back(std::move(at->second));
+    gathered_.erase(first, end);
+  }
 
  private:
   Gathered::const_iterator end_of(uint32_t step) const {
@@ -69,6 +79,8 @@ class PaceSteps {
 
   std::vector<uint32_t> reached_;
   Gathered gathered_;
+  // Of steps before: new pages for each step took as long as the copies into them.
+  std::vector<Gradient> spare_;
 };
 
 }  // namespace rdmacoll::ps
