@@ -44,6 +44,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "RDMACOLL_SECRET_FILE",
     "RDMACOLL_SERVER",
     "RDMACOLL_SERVERS",
+    "RDMACOLL_SERVER_HOSTS",
     "RDMACOLL_SERVER_MEMORY",
     "RDMACOLL_SERVER_REPLICAS",
     "RDMACOLL_SERVER_START",

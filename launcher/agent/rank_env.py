@@ -37,6 +37,7 @@ OWN: Final = {
     "RDMACOLL_SERVER_START",
     "RDMACOLL_SERVER_MEMORY",
     "RDMACOLL_SERVER_REPLICAS",
+    "RDMACOLL_SERVER_HOSTS",
 }
 
 
@@ -125,6 +126,7 @@ def server_env(
         "RDMACOLL_SERVER": server,
         "RDMACOLL_SERVER_START": start,
         "RDMACOLL_SERVER_REPLICAS": job.server_replicas,
+        "RDMACOLL_SERVER_HOSTS": ",".join(str(agent) for agent in job.servers),
     }
     if job.server_memory_bytes is not None:
         own["RDMACOLL_SERVER_MEMORY"] = job.server_memory_bytes

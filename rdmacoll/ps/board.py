@@ -154,11 +154,12 @@ class Board:
     def beats_of(self, server: int) -> int:
         return int(self._store.add(f"beats/{server}", 0))
 
-    def first_map(self, servers: int, replicas: int) -> bytes:
-        """The map of buckets that whoever was first has made; all have the same one."""
-        return _decoded(
-            self._words.say_first("map", _encoded(extension().ps_spread(servers, replicas)))
-        )
+    def first_map(self, servers: int, replicas: int, hosts: list[int]) -> bytes:
+        """The map of buckets that whoever was first has made; all have the same one.
+
+        hosts: of each server a number; empty: it is not known."""
+        mine = extension().ps_spread(servers, replicas, hosts)
+        return _decoded(self._words.say_first("map", _encoded(mine)))
 
     def newest_map(self) -> bytes:
         """Raises LookupError where there is none yet."""

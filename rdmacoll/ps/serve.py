@@ -149,7 +149,7 @@ def _serve(board: Board, own: Own) -> Ending:
     assert address is not None
     if not board.claim(own.number, own.start):
         raise ValueError(superseded(own.number))
-    buckets = board.first_map(own.job.count, own.job.replicas)
+    buckets = board.first_map(own.job.count, own.job.replicas, _hosts(own.job.count))
     if board.find_server(own.number) is not None:  # what the one before had is lost with it
         buckets = _resign(board, own.number, buckets)
     server = extension().PsServer(
@@ -216,6 +216,14 @@ def _status(server: _C.PsServer, first: ServerStatus) -> ServerStatus:
     steps_of = {str(table): steps for table, steps in server.steps_of().items()}
     counts: dict[str, Any] = server.stats()
     return replace(first, said_s=time.time(), rows_of=rows_of, steps_of=steps_of, **counts)
+
+
+def _hosts(count: int) -> list[int]:
+    """Of each server the number of its host, as rdmarun says it; empty: nobody says it."""
+    said = [int(host) for host in os.environ.get("RDMACOLL_SERVER_HOSTS", "").split(",") if host]
+    if said and len(said) != count:
+        raise ValueError(f"RDMACOLL_SERVER_HOSTS={said} is not of the {count} servers; unset it")
+    return said
 
 
 def _resign(board: Board, number: int, buckets: bytes) -> bytes:

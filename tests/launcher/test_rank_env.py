@@ -72,6 +72,7 @@ def test_server_of_the_second_host() -> None:
         "RDMACOLL_SERVER_START": "3",
         "RDMACOLL_SERVER_MEMORY": "8",
         "RDMACOLL_SERVER_REPLICAS": "1",
+        "RDMACOLL_SERVER_HOSTS": "0,1",
     }
     assert rank_env(job, 0, 0, "")["RDMACOLL_SERVERS"] == "2"
     assert job.servers_of(1) == [1]

@@ -101,6 +101,7 @@ def test_what_servers_and_ranks_see(served: Served, options: list[str]) -> None:
             "RDMACOLL_SERVER_START": "0",
             "RDMACOLL_SERVER_MEMORY": str(2 << 30),
             "RDMACOLL_SERVER_REPLICAS": "1",
+            "RDMACOLL_SERVER_HOSTS": "0,0,0",
         }
         assert (env["WORLD_SIZE"], env["USERS"], env["MASTER_ADDR"]) == ("2", "own", "127.0.0.1")
         assert env["MASTER_PORT"].isdecimal() and env["RDMACOLL_AGENT"].startswith("@")

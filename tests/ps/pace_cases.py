@@ -94,6 +94,24 @@ def case_all_have_the_same_parameters_after_each_step(_kv: ps.KV) -> None:
         assert all(torch.equal(a, b) for other in others for a, b in zip(first, other, strict=True))
 
 
+def case_large_parameters_are_pulled_where_they_are(_kv: ps.KV) -> None:
+    """Gradients are integers, and the mean of two workers is exact."""
+    rank, workers = dist.get_rank(), dist.get_world_size()
+    for mode in ps.Sync(), ps.Stale(0):
+        net = nn.ParameterList([torch.zeros(3), torch.zeros(300, 300), torch.zeros(5)])
+        name = f"large in {mode}"
+        optimizer = ps.Optimizer(net.parameters(), ps.SGD(lr=1.0), mode=mode, name=name)
+        for step in range(1, 6):
+            for number, parameter in enumerate(net):
+                parameter.grad = torch.full_like(parameter, 2.0 * (rank + 1) * (number + 1))
+            optimizer.step()
+            total = -sum(2.0 * (worker + 1) for worker in range(workers)) * step
+            each = total / workers if isinstance(mode, ps.Sync) else total
+            for number, parameter in enumerate(net):
+                assert torch.equal(parameter, torch.full_like(parameter, each * (number + 1)))
+            dist.barrier()  # else one may be a step ahead before another one pulls
+
+
 def late(kind: Any, name: str, ahead: int) -> None:
     """Rank 2 makes no step at first: the others come `ahead` steps far, and name it."""
     rank, world = dist.get_rank(), dist.get_world_size()

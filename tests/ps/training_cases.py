@@ -90,6 +90,40 @@ def case_frozen_parameters(_kv: ps.KV) -> None:
     assert_same(net, wanted)
 
 
+def large_and_small() -> nn.ParameterList:
+    """Large ones are pulled where they are; the others, and what is not contiguous, are copied."""
+    generator = torch.Generator().manual_seed(2)
+    shapes = [(3,), (300, 300), (2, 2), (5,), (70_000,), (280, 260), (7,)]
+    all_of_them = [torch.randn(shape, generator=generator) for shape in shapes]
+    all_of_them[5] = all_of_them[5].t()
+    return nn.ParameterList(all_of_them)
+
+
+def case_large_parameters(_kv: ps.KV) -> None:
+    for frozen in (), (1,), (0, 4), (6,):
+        ours, theirs = large_and_small(), large_and_small()
+        for net in ours, theirs:
+            for number in frozen:
+                net[number].requires_grad_(False)
+        name = own(f"large but {frozen}")
+        pairs = [
+            (ours, ps.Optimizer(ours.parameters(), optim.Adam, name=name, lr=0.01)),
+            (theirs, optim.Adam(theirs.parameters(), lr=0.01)),
+        ]
+        assert_same(ours, theirs, frozen)
+        for step in range(3):
+            versions = [parameter._version for parameter in ours]
+            for net, optimizer in pairs:
+                for number, parameter in enumerate(net):
+                    gradient = torch.full_like(parameter, (step + 1.0) * (number - 3))
+                    parameter.grad = gradient if parameter.requires_grad else None
+                optimizer.step()
+            assert_same(ours, theirs, (frozen, step))
+            # A backward through what it has changed is refused, as with torch's optimizers.
+            changed = [parameter._version > at for parameter, at in zip(ours, versions)]
+            assert all(changed)
+
+
 def case_parameters_without_a_gradient(_kv: ps.KV) -> None:
     """Such are left as they are, weight decay or not."""
     nets = [nn.ParameterList([torch.ones(5), torch.ones(3), torch.ones(2, 2)]) for _ in range(2)]

@@ -90,9 +90,10 @@ void bind_ps(pybind11::module_& module) {
   bind_tables(module);
   module.attr("PS_BUCKETS") = ps::kBuckets;
   module.attr("PS_SHARD_ELEMENTS") = ps::kShardElements;
-  module.def("ps_spread", [](uint32_t servers, uint32_t replicas) {
-    return py::bytes(ps::BucketMap::spread(servers, replicas).encode());
-  });
+  module.def("ps_spread",
+             [](uint32_t servers, uint32_t replicas, const std::vector<uint32_t>& hosts) {
+               return py::bytes(ps::BucketMap::spread(servers, replicas, hosts).encode());
+             });
   module.def("ps_without", [](const std::string& map, ps::ServerId server) {
     return py::bytes(take_or_raise(ps::BucketMap::parse(map)).without(server).encode());
   });

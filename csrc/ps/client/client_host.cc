@@ -51,7 +51,6 @@ Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, std::string
   const bool keeps_backups = map.value().of(0).backup != kNoServer;
   host->client_ = std::make_unique<Client>(host->number_, map.take(), *host);
   const Deadline deadline = Deadline::after_ms(host->clock_, timeout_ms);
-  if (keeps_backups) RDMACOLL_RETURN_IF_ERROR(host->loans_.make_stage());
   for (uint32_t server = 0; server < servers; ++server) {
     const auto id = static_cast<ServerId>(server);
     auto entry = host->directory_->server(id);
@@ -60,6 +59,7 @@ Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, std::string
     if (!connection.ok()) return connection.status();
     host->client_->add_server(id, connection.take());
   }
+  if (keeps_backups) RDMACOLL_RETURN_IF_ERROR(host->lend_stage({deadline, interrupt}));
   return host;
 }
 
@@ -70,7 +70,7 @@ Result<std::shared_ptr<RingConnection>> ClientHost::call(ServerId server,
   auto connection = call_server({remote_, timeout_ms, interrupt}, {own_address_, kNoServer},
                                 entry.address, "server " + std::to_string(server));
   if (!connection.ok()) return connection.status();
-  if (connection.value()->is_mapped()) {
+  if (connection.value()->is_near()) {
     loans_.lend_all(server, entry.address, {remote_, timeout_ms, interrupt});
   }
   const std::lock_guard lock(mutex_);
@@ -85,22 +85,36 @@ std::optional<std::shared_ptr<float>> ClientHost::stage(ServerId primary, Server
   return bytes < kStagedBytes ? std::nullopt : loans_.stage(primary, backup);
 }
 
+// Those of this host that run, with their addresses.
+std::map<ServerId, std::string> ClientHost::near_servers() const {
+  std::map<ServerId, std::string> near;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [server, known] : servers_) {
+    const bool is_reached = known.connection->failure().ok();
+    if (is_reached && known.connection->is_near()) near.emplace(server, known.address);
+  }
+  return near;
+}
+
+void ClientHost::lend(const Loan& loan, const Limit& limit) {
+  for (const auto& [server, address] : near_servers()) {
+    const int64_t most_ms = std::min(kCallMs, limit.deadline.left_ms(clock_));
+    loans_.lend(loan, server, address, {remote_, most_ms, limit.interrupt});
+  }
+}
+
 Result<LoanPtr> ClientHost::lend(uint64_t bytes, const Limit& limit) {
   auto loan = loans_.make(bytes);
-  if (!loan.ok()) return loan.status();
-  std::map<ServerId, std::string> near;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [server, known] : servers_) {
-      const bool is_reached = known.connection->failure().ok();
-      if (is_reached && known.connection->is_mapped()) near.emplace(server, known.address);
-    }
-  }
-  for (const auto& [server, address] : near) {
-    const int64_t most_ms = std::min(kCallMs, limit.deadline.left_ms(clock_));
-    loans_.lend(*loan.value(), server, address, {remote_, most_ms, limit.interrupt});
-  }
+  if (loan.ok()) lend(*loan.value(), limit);
   return loan;
+}
+
+// Of no use where not both, a primary and a backup, are of this host.
+Status ClientHost::lend_stage(const Limit& limit) {
+  if (near_servers().size() < 2) return Status();
+  auto loan = loans_.make_stage();
+  if (loan.ok()) lend(*loan.value(), limit);
+  return loan.status();
 }
 
 void ClientHost::close(Known& known) {

@@ -79,6 +79,9 @@ class ClientHost final : public Surroundings {
     int64_t call_again_ns = 0;                // not before, if it is lost
   };
   void close(Known& known);
+  std::map<ServerId, std::string> near_servers() const;
+  void lend(const Loan& loan, const Limit& limit);
+  Status lend_stage(const Limit& limit);
   // Under the lock, or when nobody else is here any more.
   std::vector<std::shared_ptr<const Read>> held_reads() const;
   // nullptr: it cannot be opened now.

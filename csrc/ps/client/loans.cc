@@ -77,16 +77,16 @@ void Loans::forget(ServerId server) {
   for (auto& [number, made] : all_) made.lent.erase(server);
 }
 
-Status Loans::make_stage() {
+Result<LoanPtr> Loans::make_stage() {
   auto loan = make(kStages * kShardElements * sizeof(float));
-  if (!loan.ok()) return loan.status();
+  if (!loan.ok()) return loan;
   auto* const all = reinterpret_cast<float*>(loan.value()->memory->data());
   for (uint64_t i = 0; i < kStages; ++i) {
     // With an owner of its own, so that it is seen when nobody else holds it.
     const auto owner = std::make_shared<LoanPtr>(loan.value());
     stage_.emplace_back(owner, all + i * kShardElements);
   }
-  return Status();
+  return loan;
 }
 
 std::optional<std::shared_ptr<float>> Loans::stage(ServerId primary, ServerId backup) const {

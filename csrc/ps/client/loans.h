@@ -43,7 +43,7 @@ class Loans {
   void forget(ServerId server);
   // Room for a copy of a shard, of a loan that is made for that by make_stage(), if both servers
   // have it; free again when nobody holds it. nullptr: there is none now. Thread: one at a time.
-  Status make_stage();
+  Result<LoanPtr> make_stage();
   std::optional<std::shared_ptr<float>> stage(ServerId primary, ServerId backup) const;
   std::optional<LentPlace> find(ServerId server, std::span<const std::byte> bytes) const;
 

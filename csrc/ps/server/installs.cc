@@ -50,7 +50,7 @@ bool Installs::turn() {
 
 // The next bucket that has no backup, and one of the servers that could be it.
 void Installs::choose() {
-  const std::vector<ServerId> servers = servers_.reached();
+  const std::vector<ServerId> servers = servers_.for_backups();
   if (servers.empty() || !state_.keeps_backups) return;
   const int64_t now_ns = state_.clock.now_ns();
   for (uint32_t looked = 0; looked < kBuckets; ++looked) {

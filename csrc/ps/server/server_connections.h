@@ -39,13 +39,15 @@ class ServerConnections {
     const auto found = connections_.find(server);
     return found != connections_.end() && !found->second.failure().ok();
   }
-  // Those that can be used.
-  std::vector<ServerId> reached() const {
-    std::vector<ServerId> all;
+  // Those that can be used, of other hosts if there are any: what is kept there is not lost with
+  // this host.
+  std::vector<ServerId> for_backups() const {
+    std::vector<ServerId> near;
+    std::vector<ServerId> far;
     for (const auto& [server, calls] : connections_) {
-      if (calls.failure().ok()) all.push_back(server);
+      if (calls.failure().ok()) (calls.is_near() ? near : far).push_back(server);
     }
-    return all;
+    return far.empty() ? near : far;
   }
   bool take_answers() {
     bool had_any = false;

@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t kLookMs = 20;
 constexpr int64_t kLookNs = kLookMs * 1'000'000;
 constexpr int64_t kMeetMs = 10'000;
+// In which what a primary has read of a worker that has ended is handed on.
+constexpr int64_t kForwardedNs = 10'000'000'000;
 
 }  // namespace
 
@@ -114,27 +116,31 @@ void ServerHost::add(std::shared_ptr<RingConnection> connection) {
   connections_ = std::move(all);
 }
 
-// In use only while it is read, so that a worker that takes it back waits for no more. The letter
-// is closed last, which tells the worker; one whose memory cannot be mapped is never told.
+// Its memory stays mapped when the worker has ended: this server may have to read what the primary
+// has read before. The letter is closed last, which tells the worker; one whose memory cannot be
+// mapped is never told.
 void ServerHost::lend(const Heard& heard) {
-  const auto map = [lent = heard.lent] {
-    auto use = lent->use();
-    if (use == nullptr || use->memory->region.base == nullptr) return Mapped();
-    const std::byte* const data = use->memory->region.base + lent->as.offset;
-    return Mapped{{data, lent->info.bytes}, std::move(use)};
-  };
-  if (map().bytes.empty()) return remote_.close(heard.lent);
+  const auto use = heard.lent->use();
+  if (use == nullptr || use->memory->region.base == nullptr) return remote_.close(heard.lent);
   const LoanId id{heard.worker, heard.loan};
-  loans_[id] = heard.lent;
-  server_.lent().add(id, map);
+  loans_[id] = {heard.lent};
+  server_.lent().add(id, [lent = heard.lent, memory = use->memory] {
+    if (lent->is_revoked()) return Mapped();
+    return Mapped{{memory->region.base + lent->as.offset, lent->info.bytes}, memory};
+  });
   remote_.close(heard.letter);
 }
 
 void ServerHost::drop_loans() {
-  std::erase_if(loans_, [this](const auto& loan) {
-    if (loan.second->failure().ok()) return false;
-    server_.lent().end(loan.first);
-    remote_.close(loan.second);
+  const int64_t now_ns = clock_.now_ns();
+  for (auto& [id, loan] : loans_) {
+    const bool has_ended = loan.drop_ns == 0 && !loan.opened->failure().ok();
+    if (has_ended) loan.drop_ns = loan.opened->is_revoked() ? now_ns : now_ns + kForwardedNs;
+  }
+  std::erase_if(loans_, [&](const auto& one) {
+    if (one.second.drop_ns == 0 || now_ns < one.second.drop_ns) return false;
+    server_.lent().end(one.first);
+    remote_.close(one.second.opened);
     return true;
   });
 }

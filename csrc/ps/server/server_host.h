@@ -94,7 +94,11 @@ class ServerHost {
   RemoteShardMemory memory_;  // serve()'s, and what follows
   Server server_;
   // What waits looks at them, too, so they are replaced as a whole.
-  std::map<LoanId, OpenedPtr> loans_;
+  struct Loan {
+    OpenedPtr opened;
+    int64_t drop_ns = 0;  // once its worker has ended
+  };
+  std::map<LoanId, Loan> loans_;
   std::shared_ptr<const RingConnections> connections_ = std::make_shared<RingConnections>();
   int64_t look_again_ns_ = 0;
 };

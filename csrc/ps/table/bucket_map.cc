@@ -13,16 +13,38 @@ constexpr uint32_t kMagic = 0x70616d62;  // "bmap"
 
 }  // namespace
 
-BucketMap BucketMap::spread(uint32_t servers, uint32_t replicas) {
+namespace {
+
+// Of each primary all that its buckets have their backups at, in turn.
+std::vector<std::vector<ServerId>> backups_of(uint32_t servers,
+                                              const std::vector<uint32_t>& hosts) {
+  std::vector<std::vector<ServerId>> all(servers);
+  for (uint32_t primary = 0; primary < servers; ++primary) {
+    std::vector<ServerId> near;
+    for (uint32_t away = 1; away < servers; ++away) {
+      const uint32_t other = (primary + away) % servers;
+      const bool is_near = !hosts.empty() && hosts[primary] == hosts[other];
+      (is_near ? near : all[primary]).push_back(static_cast<ServerId>(other));
+    }
+    if (all[primary].empty()) all[primary] = near;
+  }
+  return all;
+}
+
+}  // namespace
+
+BucketMap BucketMap::spread(uint32_t servers, uint32_t replicas,
+                            const std::vector<uint32_t>& hosts) {
   RDMACOLL_CHECK(servers > 0 && servers <= kMostServers);
+  RDMACOLL_CHECK(hosts.empty() || hosts.size() == servers);
+  const auto backups = backups_of(servers, hosts);
   BucketMap map;
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
     Place& place = map.places_[bucket];
     place.primary = static_cast<ServerId>(bucket % servers);
     if (replicas < 2 || servers < 2) continue;
-    // Those of one primary have their backups at all others in turn.
-    const uint32_t away = 1 + bucket / servers % (servers - 1);
-    place.backup = static_cast<ServerId>((bucket + away) % servers);
+    const auto& others = backups[place.primary];
+    place.backup = others[bucket / servers % others.size()];
   }
   return map;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "csrc/base/status.h"
 #include "csrc/ps/table/table_spec.h"
@@ -34,7 +35,10 @@ class BucketMap {
 
   // The first one: the buckets in turn, with backups where there are two servers or more and
   // `replicas` is 2.
-  static BucketMap spread(uint32_t servers, uint32_t replicas);
+  // hosts: of each server a number; those of one host are no backups of each other, where there are
+  // others. Empty: each is on a host of its own.
+  static BucketMap spread(uint32_t servers, uint32_t replicas,
+                          const std::vector<uint32_t>& hosts = {});
 
   uint64_t version() const { return version_; }
   const Place& of(uint32_t bucket) const { return places_[bucket]; }

@@ -37,6 +37,7 @@ class Calls {
   const std::string& who() const { return who_; }
   // Ok, or why nothing is answered any more.
   Status failure() const { return given_up_.ok() ? connection_->failure() : given_up_; }
+  bool is_near() const { return connection_->is_near(); }
   size_t open() const { return open_.size(); }
   // The server knows the table when it reads what is called next: it is told, once. False: there is
   // no room for it now.

@@ -31,6 +31,8 @@ class Connection {
 
   // Ok, or why nothing comes and goes any more: the other has ended, or said what makes no sense.
   virtual Status failure() const = 0;
+  // Whether the other is a process of this host, as far as is known.
+  virtual bool is_near() const { return false; }
   // The next record that has come, to be given back once; false: none has.
   virtual bool take(Record& record) = 0;
   // Its body may be written over. In any order.

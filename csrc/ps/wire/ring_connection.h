@@ -37,8 +37,8 @@ class RingConnection final : public Connection {
   void leave() override { fail("has left"); }
   // Whether something has come that is not taken yet, or nothing comes any more. Any thread.
   bool has_news() const;
-  // Whether the other's memory is mapped here, as this process's is there.
-  bool is_mapped() const { return stage_ == nullptr; }
+  // Then the other's memory is mapped here, as this process's is there.
+  bool is_near() const override { return stage_ == nullptr; }
   // Whether the other's memory is read without its processor.
   bool is_read_alone() const { return theirs_->is_read_alone(); }
 

@@ -32,6 +32,8 @@ class NearConnection final : public Connection {
   NearConnection(std::shared_ptr<Way> in, std::shared_ptr<Way> out)
       : in_(std::move(in)), out_(std::move(out)) {}
 
+  void set_near() { is_near_ = true; }
+  bool is_near() const override { return is_near_; }
   void fail() { failed_ = Status(StatusCode::PeerFailed, "the other has ended"); }
   void leave() override { fail(); }
   Status failure() const override { return failed_; }
@@ -74,6 +76,7 @@ class NearConnection final : public Connection {
   const std::shared_ptr<Way> out_;
   std::vector<std::byte> next_;
   std::byte none_{};
+  bool is_near_ = false;
   Status failed_;
 };
 

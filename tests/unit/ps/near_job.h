@@ -135,6 +135,15 @@ class NearJob final : public Surroundings {
     servers_[server]->hand_over(all);
   }
 
+  // These servers are on one host.
+  void set_near(uint32_t one, uint32_t other) {
+    for (const auto& [who, connections] : between_) {
+      if (who != std::pair(one, other) && who != std::pair(other, one)) continue;
+      connections.first->set_near();
+      connections.second->set_near();
+    }
+  }
+  const BucketMap& map() const { return map_; }
   void kill(uint32_t server) {
     servers_[server] = nullptr;
     ours_[server]->fail();
