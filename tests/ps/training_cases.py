@@ -120,8 +120,8 @@ def case_large_parameters(_kv: ps.KV) -> None:
                 optimizer.step()
             assert_same(ours, theirs, (frozen, step))
             # A backward through what it has changed is refused, as with torch's optimizers.
-            changed = [parameter._version > at for parameter, at in zip(ours, versions)]
-            assert all(changed)
+            for parameter, version in zip(ours, versions, strict=True):
+                assert parameter._version > version
 
 
 def case_parameters_without_a_gradient(_kv: ps.KV) -> None:

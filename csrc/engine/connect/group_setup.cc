@@ -83,6 +83,9 @@ Status GroupSetup::meet(const std::vector<std::string>& records,
     auto record = GroupRecord::decode(records[peer]);
     if (!record.ok()) return with_rank(record.status(), peer);
     RDMACOLL_RETURN_IF_ERROR(check(record.value(), peer));
+    // Before anybody is met: who finds it later may find first that others have given up.
+    const Status required = transports_.check_required(record.value().address);
+    if (!required.ok()) return with_rank(required, peer);
     islands.push_back(Transports::island_of(record.value().address));
     ranks_here_ += transports_.is_here(record.value().address);
   }

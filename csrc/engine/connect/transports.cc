@@ -19,7 +19,8 @@ constexpr const char* kHostName = "host name";
 constexpr const char* kIsland = "island";
 constexpr const char* kHeap = "heap";
 constexpr const char* kLargestHeap = "largest heap";  // of another that it maps; missing: any
-constexpr size_t kMaxHostNameBytes = 256;             // of another host, in errors
+constexpr const char* kNotOpen = "the other process has it not open";
+constexpr size_t kMaxHostNameBytes = 256;  // of another host, in errors
 
 void add_reason(std::string* reasons, const std::string& transport, const std::string& why) {
   *reasons += (reasons->empty() ? "" : "; ") + transport + ": " + why;
@@ -211,12 +212,32 @@ Result<Path> Transports::choose(const TaggedFields& address, bool for_calls,
     }
     add_reason(&passed_over, name, why.message());
   }
+  return unreachable(address, passed_over);
+}
+
+Status Transports::unreachable(const TaggedFields& address, std::string passed_over) const {
   for (const auto& [name, why] : absent_) add_reason(&passed_over, name, why);
-  const bool forbidden = !path.same_host && !require_.empty();
+  const bool forbidden = field_of(address, kHostId) != host_.id && !require_.empty();
   return Status(StatusCode::Unsupported,
                 (forbidden ? "RDMACOLL_REQUIRE=" + require_ + " asks for " + require_ + " to host '"
                            : "nothing here reaches host '") +
-                    host_name + "' (" + passed_over + ")");
+                    field_of(address, kHostName) + "' (" + passed_over + ")");
+}
+
+Status Transports::check_required(const std::string& bytes) const {
+  Result<TaggedFields> address = parse_tagged_fields(bytes);
+  if (!address.ok()) return address.status();
+  if (require_.empty() || field_of(address.value(), kHostId) == host_.id) return Status();
+  std::string& host_name = address.value()[kHostName];
+  host_name = printable(host_name, kMaxHostNameBytes);
+  std::string passed_over;
+  for (const Transport* transport : transports_) {
+    const std::string name = transport->info().name;
+    const bool is_required = name == require_;
+    if (is_required && address.value().contains(name)) return Status();
+    add_reason(&passed_over, name, is_required ? kNotOpen : "RDMACOLL_REQUIRE=" + require_);
+  }
+  return unreachable(address.value(), passed_over);
 }
 
 Result<PeerId> Transports::connect_over(size_t index, const TaggedFields& address,
@@ -224,7 +245,7 @@ Result<PeerId> Transports::connect_over(size_t index, const TaggedFields& addres
   Transport& transport = *transports_[index];
   const auto field = address.find(transport.info().name);
   if (field == address.end()) {
-    return Status(StatusCode::Unsupported, "the other process has it not open");
+    return Status(StatusCode::Unsupported, kNotOpen);
   }
   Result<PeerId> peer = transport.connect(field->second, Deadline{0});
   if (!for_calls || peer.status().code() != StatusCode::Timeout) return peer;

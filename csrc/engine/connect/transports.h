@@ -76,6 +76,8 @@ class Transports {
   static std::string island_of(const std::string& address);
   // Whether that process is of this host.
   bool is_here(const std::string& address) const;
+  // Whether that process, of another host, has open what is required between hosts, as this one.
+  Status check_required(const std::string& address) const;
   // Zeroed memory under an id of its own, for every transport that can reach into it; the reasons
   // of the others are kept for whoever needs them (transports_regions.cc). Where all ids are taken
   // it waits a while for one that peers are about to give back.
@@ -140,6 +142,7 @@ class Transports {
   void use(Transport* transport);
 
   Result<Path> choose(const TaggedFields& address, bool for_calls, const Transport* over) const;
+  Status unreachable(const TaggedFields& address, std::string passed_over) const;
   Result<PeerId> connect_over(size_t index, const TaggedFields& address, bool for_calls) const;
   // The key of a region of mine for one transport, or why that cannot reach the region.
   Result<std::string> key_for(const Transport* transport, RegionId region) const;

@@ -131,7 +131,8 @@ Status RemoteProcess::read_until_revoked() {
   if (opened.status().code() == StatusCode::Timeout) return Status();
   if (!opened.ok()) return opened.status();
   Status status;
-  while (status.ok() && going_on_ == nullptr) {
+  // An owner that is stopped before it revokes can be read for ever.
+  while (status.ok() && going_on_ == nullptr && shared_.fault_ns == 0) {
     status = finish(remote_->read(opened.value(), 0, buffer_.data(), buffer_.size(), limit_ms()));
   }
   remote_->close(opened.value());

@@ -29,6 +29,9 @@ struct Process {
     return connect_one(transports, other.transports.local_address(),
                        Deadline::after_ms(clock, 10'000), clock);
   }
+  Status check_required(const Process& other) const {
+    return transports.check_required(other.transports.local_address());
+  }
   std::vector<Transport*> having(bool has_shm, bool has_verbs) {
     std::vector<Transport*> list;
     if (has_shm) list.push_back(&shm);

@@ -68,6 +68,21 @@ TEST(Transports, WhatIsRequiredMustReachOtherHosts) {
   EXPECT_TRUE(says(status, {"RDMACOLL_REQUIRE=verbs", "host 'b'"})) << status.message();
 }
 
+// Else one that has given up for the same reason is met first, and named in its place.
+TEST(Transports, WhatIsRequiredIsLookedForBeforeAnybodyIsMet) {
+  const Config config = with("auto", "verbs");
+  Process mine("a", true, true, config);
+  EXPECT_TRUE(mine.check_required(Process("b")).ok());
+  EXPECT_TRUE(mine.check_required(Process("a", true, false)).ok()) << "it is of this host";
+  const Status theirs = mine.check_required(Process("b", true, false));
+  EXPECT_EQ(theirs.code(), StatusCode::Unsupported);
+  EXPECT_TRUE(says(theirs, {"RDMACOLL_REQUIRE=verbs", "host 'b'", "verbs: the other process"}));
+  Process without("a", true, false, config);
+  EXPECT_FALSE(without.check_required(Process("b")).ok());
+  EXPECT_TRUE(Process("a").check_required(Process("b", true, false)).ok()) << "nothing is required";
+  EXPECT_TRUE(mine.verbs.connected.empty() && mine.shm.connected.empty());
+}
+
 // The other side dials over shm, is refused, and goes on to verbs: this side cannot hear of it over
 // shm, where it waits.
 TEST(Transports, AWaitingSideFollowsToWhereItIsCalled) {

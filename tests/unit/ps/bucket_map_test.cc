@@ -1,10 +1,11 @@
 // The first map: every server is a primary of as much, and who has its backups is on another host.
+#include "csrc/ps/table/bucket_map.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
 #include <vector>
 
-#include "csrc/ps/table/bucket_map.h"
 #include "tests/unit/ps/near_job.h"
 
 namespace rdmacoll::ps::bucket_map_test {
@@ -36,7 +37,8 @@ TEST(BucketMap, HasBackupsOnOtherHosts) {
     const Counts counts = count(BucketMap::spread(servers, 2, hosts), hosts);
     EXPECT_EQ(counts.near, 0u);
     EXPECT_EQ(counts.primaries.size(), servers);
-    for (const auto& [server, buckets] : counts.primaries) EXPECT_NEAR(buckets, kBuckets / servers, 1);
+    for (const auto& [server, buckets] : counts.primaries)
+      EXPECT_NEAR(buckets, kBuckets / servers, 1);
   }
 }
 
@@ -44,7 +46,8 @@ TEST(BucketMap, HasAsManyBackupsEverywhereWhereHostsAreAlike) {
   for (const auto& hosts : std::vector<std::vector<uint32_t>>{{0, 1, 2}, {0, 1, 0, 1}, {3, 3, 3}}) {
     const auto servers = static_cast<uint32_t>(hosts.size());
     const Counts counts = count(BucketMap::spread(servers, 2, hosts), hosts);
-    for (const auto& [server, buckets] : counts.backups) EXPECT_NEAR(buckets, kBuckets / servers, 2);
+    for (const auto& [server, buckets] : counts.backups)
+      EXPECT_NEAR(buckets, kBuckets / servers, 2);
     EXPECT_EQ(counts.near > 0, hosts[0] == 3) << "all are on one host";
   }
 }
