@@ -19,6 +19,7 @@ namespace {
 using namespace ps;
 
 constexpr uint64_t kMemoryBytes = 64 * 1024;  // of all tables
+constexpr LoanId kLoan{1, 1};
 
 // What is said comes at once; what is answered is only looked at.
 class Said final : public Connection {
@@ -94,6 +95,20 @@ std::vector<std::string> seeds() {
       record({.kind = RecordKind::Create, .table = 3}, encode(kDense)),
       record({.kind = RecordKind::Push, .table = 1, .parts = 1, .count = 64, .worker = 1},
              push_of(shard_bucket, 0, floats)),
+      record({.kind = RecordKind::Push,
+              .table = 1,
+              .parts = 1,
+              .count = 32,
+              .loan = kLoan.second,
+              .worker = kLoan.first},
+             push_of(shard_bucket, 0, bytes_of(LentValues{.offset = 8, .also = 1}))),
+      record({.kind = RecordKind::Forward,
+              .table = 1,
+              .parts = 1,
+              .count = 32,
+              .loan = kLoan.second,
+              .worker = kLoan.first},
+             push_of(shard_bucket, 0, bytes_of(LentValues{.offset = 8}))),
       record({.kind = RecordKind::Push, .table = 2, .parts = 1, .count = 1, .worker = 1}, rows),
       record({.kind = RecordKind::Forward, .table = 2, .parts = 1, .count = 1, .worker = 1}, rows),
       record({.kind = RecordKind::PullRange, .table = 1, .count = 64}, ""),
@@ -169,6 +184,8 @@ void run(const std::string& bytes) {
     server.adopt(server.map(), clock.now_ns());
     const auto said = std::make_shared<Said>();
     server.add(said, from);
+    std::vector<float> lent(48);  // what is read beyond it is seen by the sanitizer
+    server.lent().add(kLoan, [&] { return Mapped{std::as_bytes(std::span(lent))}; });
     said->say({.kind = RecordKind::Create, .table = 1}, encode(kDense));
     server.turn();
     said->say({.kind = RecordKind::Create, .table = 2}, encode(kRows));
