@@ -85,6 +85,7 @@ def served(jobs: Jobs) -> Served:
 @both
 def test_what_servers_and_ranks_see(served: Served, options: list[str]) -> None:
     rank = WAITS + "print(os.environ['WORLD_SIZE'], os.environ['RDMACOLL_SERVERS'], flush=True)"
+    hosts = "0,1,0" if "-H" in options else "0,0,0"
     options = [*options, "--servers", "3", "--server-memory", "2G", "--server-replicas", "1"]
     options += ["-x", "USERS=own"]
     done = served.run(STAYS, rank, *options, waits="up.0.0 up.1.0 up.2.0")
@@ -101,7 +102,7 @@ def test_what_servers_and_ranks_see(served: Served, options: list[str]) -> None:
             "RDMACOLL_SERVER_START": "0",
             "RDMACOLL_SERVER_MEMORY": str(2 << 30),
             "RDMACOLL_SERVER_REPLICAS": "1",
-            "RDMACOLL_SERVER_HOSTS": "0,0,0",
+            "RDMACOLL_SERVER_HOSTS": hosts,
         }
         assert (env["WORLD_SIZE"], env["USERS"], env["MASTER_ADDR"]) == ("2", "own", "127.0.0.1")
         assert env["MASTER_PORT"].isdecimal() and env["RDMACOLL_AGENT"].startswith("@")
