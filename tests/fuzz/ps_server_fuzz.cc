@@ -77,6 +77,17 @@ std::string push_of(uint32_t bucket, uint32_t rows, const std::string& rest) {
   return bytes_of(PushPart{.bucket = bucket, .rows = rows, .push = 1}) + rest;
 }
 
+// A push whose values are where the loan is.
+std::string lent(RecordKind kind, const LentValues& values) {
+  return record({.kind = kind,
+                 .table = 1,
+                 .parts = 1,
+                 .count = 32,
+                 .loan = kLoan.second,
+                 .worker = kLoan.first},
+                push_of(bucket_of_shard(1, 0), 0, bytes_of(values)));
+}
+
 }  // namespace
 
 std::vector<std::string> seeds() {
@@ -95,20 +106,8 @@ std::vector<std::string> seeds() {
       record({.kind = RecordKind::Create, .table = 3}, encode(kDense)),
       record({.kind = RecordKind::Push, .table = 1, .parts = 1, .count = 64, .worker = 1},
              push_of(shard_bucket, 0, floats)),
-      record({.kind = RecordKind::Push,
-              .table = 1,
-              .parts = 1,
-              .count = 32,
-              .loan = kLoan.second,
-              .worker = kLoan.first},
-             push_of(shard_bucket, 0, bytes_of(LentValues{.offset = 8, .also = 1}))),
-      record({.kind = RecordKind::Forward,
-              .table = 1,
-              .parts = 1,
-              .count = 32,
-              .loan = kLoan.second,
-              .worker = kLoan.first},
-             push_of(shard_bucket, 0, bytes_of(LentValues{.offset = 8}))),
+      lent(RecordKind::Push, {.offset = 8, .also = 1}),
+      lent(RecordKind::Forward, {.offset = 8}),
       record({.kind = RecordKind::Push, .table = 2, .parts = 1, .count = 1, .worker = 1}, rows),
       record({.kind = RecordKind::Forward, .table = 2, .parts = 1, .count = 1, .worker = 1}, rows),
       record({.kind = RecordKind::PullRange, .table = 1, .count = 64}, ""),
@@ -184,8 +183,8 @@ void run(const std::string& bytes) {
     server.adopt(server.map(), clock.now_ns());
     const auto said = std::make_shared<Said>();
     server.add(said, from);
-    std::vector<float> lent(48);  // what is read beyond it is seen by the sanitizer
-    server.lent().add(kLoan, [&] { return Mapped{std::as_bytes(std::span(lent))}; });
+    std::vector<float> loan(48);  // what is read beyond it is seen by the sanitizer
+    server.lent().add(kLoan, [&] { return Mapped{std::as_bytes(std::span(loan))}; });
     said->say({.kind = RecordKind::Create, .table = 1}, encode(kDense));
     server.turn();
     said->say({.kind = RecordKind::Create, .table = 2}, encode(kRows));
