@@ -77,6 +77,15 @@ std::string push_of(uint32_t bucket, uint32_t rows, const std::string& rest) {
   return bytes_of(PushPart{.bucket = bucket, .rows = rows, .push = 1}) + rest;
 }
 
+RecordHead restored(RecordKind kind, uint32_t table, uint32_t count) {
+  return {.kind = kind,
+          .code = static_cast<uint16_t>(PushAs::Restored),
+          .table = table,
+          .parts = 1,
+          .count = count,
+          .worker = 1};
+}
+
 // A push whose values are where the loan is.
 std::string lent(RecordKind kind, const LentValues& values) {
   return record({.kind = kind,
@@ -116,26 +125,11 @@ std::vector<std::string> seeds() {
       record({.kind = RecordKind::ListRows, .table = 2, .shard = 3, .count = 9},
              bytes_of(uint64_t{7})),
       record({.kind = RecordKind::SaveRows, .table = 2, .count = 1}, bytes_of(uint64_t{7})),
-      record({.kind = RecordKind::Push,
-              .code = static_cast<uint16_t>(PushAs::Restored),
-              .table = 1,
-              .parts = 1,
-              .count = 4,
-              .worker = 1},
+      record(restored(RecordKind::Push, 1, 4),
              push_of(shard_bucket, 0, floats.substr(0, (2 + 3 * 4) * sizeof(float)))),
-      record({.kind = RecordKind::Forward,
-              .code = static_cast<uint16_t>(PushAs::Restored),
-              .table = 2,
-              .parts = 1,
-              .count = 1,
-              .worker = 1},
+      record(restored(RecordKind::Forward, 2, 1),
              push_of(bucket_of_row(2, 7), 1, bytes_of(uint64_t{7}) + floats.substr(0, 16))),
-      record({.kind = RecordKind::Push,
-              .code = static_cast<uint16_t>(PushAs::Restored),
-              .table = 2,
-              .parts = 1,
-              .worker = 1},
-             push_of(3, 0, "")),
+      record(restored(RecordKind::Push, 2, 0), push_of(3, 0, "")),
       record({.kind = RecordKind::Install}, bytes_of(begin) + bytes_of(InstallPushes{1, 5})),
       record({.kind = RecordKind::Install, .table = 1}, bytes_of(values) + floats),
       record({.kind = RecordKind::Install, .table = 2},
