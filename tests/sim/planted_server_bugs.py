@@ -60,8 +60,8 @@ SERVERS = (
     Mutant(
         "pushes to a bucket go on while a server is told what is in it",
         PUSHES,
-        "if (must_wait) return false;",
-        "static_cast<void>(must_wait);",
+        "if (is_handed_over || is_being_told) return false;",
+        "if (is_handed_over && (is_handed_over || is_being_told)) return false;",
     ),
     Mutant(
         "a new primary does not wait for the lease of the one before it",
@@ -96,8 +96,9 @@ SERVERS = (
     Mutant(
         "what a server has not now is taken for done",
         CLIENT,
-        "if (!is_lost) return errand.batch->end_call(how);",
-        "if (how.code() != StatusCode::PeerFailed) return errand.batch->end_call(Status());",
+        "if (!is_lost && !is_unlent) return finish(errand, how);",
+        "if (!is_unlent && (!is_lost || how.code() == StatusCode::Aborted)) return "
+        "finish(errand, {});",
     ),
     Mutant(
         "a worker's step counts again when the worker is started again",
