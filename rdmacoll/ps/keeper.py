@@ -202,3 +202,4 @@ def keep_map(
             ending.end(superseded(number), is_failure=True)
         except Exception as error:  # the Store may be gone, and the job with it
             complaints.say(f"the map of buckets is not to be had: {error}")
+            ended.wait(LOOK_S)  # a wish that waits would have it asked for all the time

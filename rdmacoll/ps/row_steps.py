@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 from .base.modes import Async, Mode, Stale, Sync
 from .clock import Clock
-from .kv import KV, Pending
+from .kv import KV, Pending, finish
 from .row_exchange import Rows, added, exchanged
 
 
@@ -35,15 +35,7 @@ class OwnSteps:
 
     def wait(self) -> None:
         """Until the servers have all. What is not there in time is waited for the next time."""
-        while self._pushed:
-            try:
-                self._pushed[0].wait()
-            except TimeoutError:
-                raise
-            except Exception:
-                self._pushed.pop(0)  # its part of the table is gone: others go on
-                raise
-            self._pushed.pop(0)
+        finish(self._pushed)
 
 
 class CountedSteps(OwnSteps):

@@ -219,11 +219,17 @@ def _status(server: _C.PsServer, first: ServerStatus) -> ServerStatus:
 
 
 def _hosts(count: int) -> list[int]:
-    """Of each server the number of its host, as rdmarun says it; empty: nobody says it."""
-    said = [int(host) for host in os.environ.get("RDMACOLL_SERVER_HOSTS", "").split(",") if host]
-    if said and len(said) != count:
-        raise ValueError(f"RDMACOLL_SERVER_HOSTS={said} is not of the {count} servers; unset it")
-    return said
+    """Of each server the number of its host; empty: nobody has said where they are."""
+    said = os.environ.get("RDMACOLL_SERVER_HOSTS", "")
+    if not said:
+        return []
+    hosts = said.split(",")
+    if len(hosts) != count:
+        raise ValueError(
+            f"RDMACOLL_SERVER_HOSTS={said!r} names {len(hosts)} hosts; name that of each of the "
+            f"{count} servers, as a,b,a,b, or unset it"
+        )
+    return [hosts.index(host) for host in hosts]
 
 
 def _resign(board: Board, number: int, buckets: bytes) -> bytes:

@@ -46,8 +46,8 @@ class Client {
   void add_server(ServerId server, std::shared_ptr<Connection> connection);
   // The table, of which servers hear when they are first asked for something of it.
   Status create(uint32_t table, const TableSpec& spec);
-  // Each returns when its bytes may be changed; the batch ends when all servers have answered.
-  // Bytes of a range that are lent to servers may be changed then. It may have ended at once:
+  // Each returns when its bytes may be changed; bytes that are lent to servers may be changed when
+  // the batch has ended. That ends when all servers have answered. It may have ended at once:
   // InvalidArgument: what is named is not in the table, and nothing is done.
   // step: of a gradient for a table with a pace, whose workers push all that the pace says.
   BatchPtr push_range(uint32_t table, uint64_t first, std::span<const float> values, PushAs as,
