@@ -109,7 +109,7 @@ Result<LoanPtr> ClientHost::lend(uint64_t bytes, const Limit& limit) {
   return loan;
 }
 
-// Of no use where not both, a primary and a backup, are of this host.
+// A copy serves a primary and a backup that are both of this host.
 Status ClientHost::lend_stage(const Limit& limit) {
   if (near_servers().size() < 2) return Status();
   auto loan = loans_.make_stage();

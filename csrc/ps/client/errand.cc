@@ -121,6 +121,7 @@ Redo for_another(Redo redo) {
   std::memcpy(redo.body.data() + sizeof(PushPart), errand.lent.data(), errand.lent.size_bytes());
   errand.head.loan = 0;
   errand.lent = {};
+  errand.keeps = nullptr;  // others may have the room
   return redo;
 }
 

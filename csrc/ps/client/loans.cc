@@ -27,11 +27,11 @@ Result<LoanPtr> Loans::make(uint64_t bytes) {
   auto memory = remote_.allocate(bytes, Others::OnlyRead);
   if (!memory.ok()) return memory.status();
   const std::lock_guard lock(mutex_);
-  const uint32_t number = numbers_ + 1;
+  const uint32_t number = ++numbers_;
   RDMACOLL_RETURN_IF_ERROR(
       remote_.expose({.name = name_of(number), .bytes = bytes}, memory.value(), 0));
   auto loan = std::make_shared<const Loan>(memory.take(), number);
-  all_.emplace(++numbers_, Made{loan});
+  all_.emplace(number, Made{loan});
   return loan;
 }
 

@@ -93,12 +93,12 @@ class ServerHost {
 
   RemoteShardMemory memory_;  // serve()'s, and what follows
   Server server_;
-  // What waits looks at them, too, so they are replaced as a whole.
   struct Loan {
     OpenedPtr opened;
-    int64_t drop_ns = 0;  // once its worker has ended
+    int64_t drop_ns = 0;  // when it is to be closed; 0: it is used
   };
   std::map<LoanId, Loan> loans_;
+  // What waits looks at them, too, so they are replaced as a whole.
   std::shared_ptr<const RingConnections> connections_ = std::make_shared<RingConnections>();
   int64_t look_again_ns_ = 0;
 };

@@ -11,10 +11,6 @@ namespace {
 
 constexpr uint32_t kMagic = 0x70616d62;  // "bmap"
 
-}  // namespace
-
-namespace {
-
 // Of each primary all that its buckets have their backups at, in turn.
 std::vector<std::vector<ServerId>> backups_of(uint32_t servers,
                                               const std::vector<uint32_t>& hosts) {
