@@ -24,7 +24,12 @@ from .._words import Words
 from ..servers.options import NO_RUN_ID
 from ..servers.status import ServerStatus
 
+# What workers must say alike when they make tables.
+LAYOUT = "layout"  # of the parameters of a ps.Optimizer
+PACE = "pace"  # of rows
+
 START = "start"  # where ranks of rdmarun leave the id of their start
+DROPPED = "dropped"  # in the place of a word about what is no more
 PAUSE_S = 0.005  # between looks: the Store's own wait cannot be interrupted
 
 
@@ -101,7 +106,21 @@ class Board:
     def wait_servers(self, deadline: float) -> Servers:
         return Servers.from_word(self._wait("job", deadline, "no server of this job has started"))
 
+    def wait_map(self, deadline: float) -> bytes:
+        return _decoded(self._wait("map", deadline, "no server of this job has started"))
+
     # --- servers ------------------------------------------------------------------------------
+
+    def count_servers(self) -> int:
+        """With those that have joined; their numbers follow. Servers have agreed before."""
+        job = self.servers()
+        return 0 if job is None else job.count + int(self._store.add("joined", 0))
+
+    def next_server(self) -> int:
+        """The number of one that joins."""
+        job = self.servers()
+        assert job is not None
+        return job.count + int(self._store.add("joined", 1)) - 1
 
     def next_start(self, server: int) -> int:
         """How often this was asked for this server before."""
@@ -181,36 +200,79 @@ class Board:
 
         about: its kind and its optimizer, for people.
         """
-        key = f"table/{name}"
-        known = self._words.hear(key)
+        known = self.find_table(name)
         if known is not None:
-            return Table.from_word(known), False
+            return known, False
         mine = Table(int(self._store.add("tables", 1)), spec, shape)
-        said = Table.from_word(self._words.say_first(key, mine.to_word()))
+        said = Table.from_word(self._say_first(f"table/{name}", mine.to_word()))
         if said == mine:
             self._words.say(f"about/{mine.number}", json.dumps([name, *about, list(shape)]))
         return said, said == mine
+
+    def find_table(self, name: str) -> Table | None:
+        word = self._words.hear(f"table/{name}")
+        return None if word in (None, DROPPED) else Table.from_word(word)
 
     def about_tables(self) -> Iterator[tuple[int, list[Any]]]:
         """The number of each table; its name, kind, optimizer and shape."""
         for number in range(1, int(self._store.add("tables", 0)) + 1):
             word = self._words.hear(f"about/{number}")
-            if word is not None:  # else another worker was first with a table of that name
+            # None: another worker was first with a table of that name.
+            if word not in (None, DROPPED):
                 yield number, json.loads(word)
 
-    def first_word(self, key: str, word: str) -> str:
-        """What the first one that came here with this key has said, the same for all."""
-        return self._words.say_first(f"word/{key}", word)
+    def first_word(self, of: str, name: str, word: str) -> str:
+        """What the first one that came here has said of this table, or of these tables."""
+        return self._say_first(f"word/{of}/{name}", word)
 
-    def say_ready(self, name: str) -> None:
-        self._words.say(f"ready/{name}", "")
+    def say_ready(self, table: int) -> None:
+        self._words.say(f"ready/{table}", "")
 
-    def wait_ready(self, name: str, deadline: float) -> None:
+    def wait_ready(self, table: int, name: str, deadline: float) -> None:
         self._wait(
-            f"ready/{name}",
+            f"ready/{table}",
             deadline,
             f"the worker that was first to call init({name!r}) has not given the table its values",
         )
+
+    def drop_tables(self, name: str) -> int:
+        """Has servers drop the table of this name and all `name/...`. Returns 0 where there is none
+        of these; else what dropped_by() of a server reaches once it has."""
+        names = [one for _, (one, *_) in self.about_tables() if one.startswith(f"{name}/")]
+        found = {one: self.find_table(one) for one in [name, *names]}
+        tables = {one: table for one, table in found.items() if table is not None}
+        for one, table in tables.items():
+            self._words.say(f"dropped/{table.number}", "")
+            self._words.say(f"about/{table.number}", DROPPED)
+            self._words.change(f"table/{one}", table.to_word(), DROPPED)
+        for of in LAYOUT, PACE:
+            said = self._words.hear(f"word/{of}/{name}")
+            if said is not None:
+                self._words.change(f"word/{of}/{name}", said, DROPPED)
+        return int(self._store.add("drops", 1)) if tables else 0
+
+    def drops(self) -> int:
+        """How often something was dropped."""
+        return int(self._store.add("drops", 0))
+
+    def dropped_tables(self, known: set[int]) -> set[int]:
+        """Tables that are to be dropped, but those that are known."""
+        numbers = set(range(1, int(self._store.add("tables", 0)) + 1)) - known
+        return {one for one in numbers if self._words.hear(f"dropped/{one}") is not None}
+
+    def say_dropped(self, server: int, drops: int) -> None:
+        self._words.say(f"dropped_by/{server}", str(drops))
+
+    def dropped_by(self, server: int) -> int:
+        """All that was dropped when drops() was this, the server has freed."""
+        return int(self._words.hear(f"dropped_by/{server}") or 0)
+
+    def _say_first(self, key: str, word: str) -> str:
+        """As Words.say_first(), also behind a word about what was dropped."""
+        said = self._words.say_first(key, word)
+        while said == DROPPED:
+            said = self._words.change(key, DROPPED, word)
+        return said
 
     def _wait(self, key: str, deadline: float, why_not: str) -> str:
         while True:
@@ -291,4 +353,4 @@ def _from_environment() -> Place:
             f"MASTER_ADDR={address!r} and MASTER_PORT={port!r} name no Store; start the program "
             "with rdmarun or torchrun"
         )
-    return Place(address, int(port), os.environ.get("TORCHELASTIC_RUN_ID", NO_RUN_ID))
+    return Place(address, int(port), os.environ.get("TORCHELASTIC_RUN_ID"))

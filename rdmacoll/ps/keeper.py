@@ -25,6 +25,7 @@ WISH_S = 0.005  # that a server needs to see that its wish has come true
 HEAR_S = 0.5  # between looks whether the server has ended
 CALL_TIMEOUT_S = 10.0
 MOST_ALONE = 200  # looks: about 10 s, in which a backup that is lost is replaced
+DROP_TIMEOUT_S = 10.0
 BEAT_S = 0.2
 SAY_S = 1.0  # between what a server says that it does
 MOST_SILENT = 15  # beats of this server's in which another one shows none
@@ -74,12 +75,22 @@ class Called:
             self._starts.pop(other, None)
 
 
+def others_of(board: Board, number: int) -> list[int]:
+    """Servers may join at any time."""
+    return [other for other in range(board.count_servers()) if other != number]
+
+
 def call_others(
-    server: _C.PsServer, board: Board, others: list[int], called: Called, ended: threading.Event
+    server: _C.PsServer, board: Board, number: int, called: Called, ended: threading.Event
 ) -> None:
     """Calls each once for each of its starts."""
     complaints = Complaints(ended)
     while not ended.wait(LOOK_S):
+        try:
+            others = others_of(board, number)
+        except Exception as error:
+            complaints.say(f"the job's Store does not say how many servers there are: {error}")
+            continue
         for other in others:
             try:
                 found = board.find_server(other)
@@ -93,7 +104,6 @@ def watch_others(
     server: _C.PsServer,
     board: Board,
     number: int,
-    others: list[int],
     called: Called,
     life: StoreLife,
     ended: threading.Event,
@@ -103,15 +113,15 @@ def watch_others(
     What counts is looks of this server's own: if the Store has stood still, all have.
     """
     complaints = Complaints(ended)
-    beats = dict.fromkeys(others, 0)
-    silent = dict.fromkeys(others, 0)
+    beats: dict[int, int] = {}
+    silent: dict[int, int] = {}
     while not ended.wait(BEAT_S):
         try:
             board.beat(number)
-            for other in others:
+            for other in others_of(board, number):
                 beat = board.beats_of(other)
-                if beat != beats[other]:
-                    if silent[other] >= MOST_SILENT:
+                if beat != beats.get(other, 0):
+                    if silent.get(other, 0) >= MOST_SILENT:
                         called.forget(other)
                     beats[other], silent[other] = beat, 0
                 elif beat > 0:
@@ -124,6 +134,38 @@ def watch_others(
         except Exception as error:
             life.failed()
             complaints.say(f"the job's Store does not answer: {error}")
+
+
+class Dropped:
+    """What of the tables that workers have dropped a server knows."""
+
+    def __init__(self) -> None:
+        self._drops = 0
+        self._tables: set[int] = set()
+
+    def look(self, board: Board, number: int, drop: Callable[[list[int]], None]) -> None:
+        """drop: of those that are new."""
+        drops = board.drops()
+        if drops == self._drops:
+            return
+        new = board.dropped_tables(self._tables)
+        drop(sorted(new))
+        self._tables |= new
+        self._drops = drops
+        board.say_dropped(number, drops)
+
+
+def free_dropped(
+    server: _C.PsServer, board: Board, number: int, dropped: Dropped, ended: threading.Event
+) -> None:
+    complaints = Complaints(ended)
+    while not ended.is_set():
+        try:
+            dropped.look(board, number, lambda tables: server.drop(tables, DROP_TIMEOUT_S))
+            complaints.went_well()
+        except Exception as error:
+            complaints.say(f"tables that were dropped could not be freed: {error}")
+        ended.wait(BEAT_S)
 
 
 def watch_store(life: StoreLife, ending: Ending, ended: threading.Event) -> None:

@@ -23,6 +23,7 @@ from .base.optimizers import (
     to_engine,
 )
 from .board import Table
+from .drop import drop
 from .worker import DEFAULT_TIMEOUT_S, Worker, worker
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ class KV:
         table, is_first = self._add(name, spec, tuple(values.shape), ["dense", as_text(optimizer)])
         if is_first:
             self._client.push(table.number, 0, values, True, self._timeout).wait(self._timeout)
-            self._worker.board.say_ready(name)
-        self._worker.board.wait_ready(name, time.monotonic() + self._timeout)
+            self._worker.board.say_ready(table.number)
+        self._worker.board.wait_ready(table.number, name, time.monotonic() + self._timeout)
 
     def _init_clock(self, name: str, workers: int) -> None:
         """A table that counts the steps of these workers alone; no snapshot has it."""
@@ -168,6 +169,18 @@ class KV:
         self._client.create(table.number, table.spec)
         self._tables[name] = self._worker.tables[name] = table
         return table, is_first
+
+    def drop(self, name: str) -> None:
+        """The table is no more, and all servers have freed its memory when this returns.
+
+        So are those whose names begin with `name/`: a module with a pace and a ps.Optimizer have
+        such. One worker calls it, whether or not it has made the table, when none uses it any more:
+        who still does gets a ValueError. A table of that name may be made anew.
+        Raises ValueError where there is none, TimeoutError that names a server. Any thread.
+        """
+        check_name(name)
+        self._worker.check_process()
+        drop(self._worker, name, self._timeout)
 
     def empty(self, *size: int | tuple[int, ...]) -> torch.Tensor:
         """A float32 tensor of zeros that servers of this host read by themselves.

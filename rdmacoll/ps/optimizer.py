@@ -16,6 +16,7 @@ import torch.distributed as dist
 from .base.modes import Async, Mode, Sync
 from .base.optimizers import SGD, Adagrad, Adam, AdamW, to_engine
 from .base.optimizers import Optimizer as Rule
+from .board import LAYOUT
 from .flat import Flat
 from .in_step import InStep
 from .kv import KV, Pace, Pending, finish
@@ -84,7 +85,7 @@ class Optimizer(torch.optim.Optimizer):
         if not isinstance(mode, Async):
             self._kv._worker.check_rank(f"mode={mode}", "ps.Async()")
         layout = repr([flat.layout for flat in tables])
-        if self._kv._worker.board.first_word(f"layout/{name}", layout) != layout:
+        if self._kv._worker.board.first_word(LAYOUT, name, layout) != layout:
             raise ValueError(
                 f"the worker that was first to make the optimizer {name!r} has other parameters: "
                 "make it of the same model on all, or give it another name"

@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 
 from .base.modes import Async, Mode, Stale, Sync
+from .board import PACE
 from .clock import Clock
 from .kv import KV, Pending, finish
 from .row_exchange import Rows, added, exchanged
@@ -155,7 +156,7 @@ def steps_of(kv: KV, table: str, dim: int, pace: Mode, group: dist.ProcessGroup 
         kv._worker.check_rank(f"pace={pace}", "ps.Async()")
         workers = dist.get_world_size(group)
         said += f" of {workers} workers"
-    first = kv._worker.board.first_word(f"pace/{table}", said)
+    first = kv._worker.board.first_word(PACE, table, said)
     if first != said:
         raise ValueError(
             f"pace={said}: the worker that was first to make {table!r} has said {first}; give all "

@@ -8,6 +8,7 @@ Floor: rdmacoll/ps. Thread: the main one.
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -22,6 +23,7 @@ from .._agent import own_agent
 from .._extension import extension
 from ..remote.memory.process import backend, face
 from ..servers.listener import answer_who_asks
+from ..servers.options import JOINS, MOST_SERVERS
 from ..servers.status import ENDED, SERVES, ServerStatus
 from .base.ending import Ending, StoreLife
 from .board import Board, NotAStore, Servers, leave_at_once, reach
@@ -29,7 +31,9 @@ from .keeper import (
     BEAT_S,
     MOST_SILENT,
     Called,
+    Dropped,
     call_others,
+    free_dropped,
     hear,
     keep_map,
     say_status,
@@ -57,24 +61,26 @@ class Own:
     job: Servers
     memory_bytes: int
     is_by_hand: bool
+    joins: bool = False  # it comes while the job runs
 
 
 def main() -> int:
     """The status of the process."""
-    number = int(os.environ["RDMACOLL_SERVER"])
+    name = os.environ["RDMACOLL_SERVER"]
     signal.signal(signal.SIGTERM, lambda *_: _raise_told())
     signal.signal(signal.SIGINT, lambda *_: _raise_told())
     try:
-        return _run(number)
+        return _run(name)
     except Told:
         if own_agent() is None:
-            say(number, "was told to end before it has served")
+            say(name, "was told to end before it has served")
         leave_at_once(0)
     except NotAStore as error:
-        say(number, f"cannot serve: {error}")
+        say(name, f"cannot serve: {error}")
         leave_at_once(1)
-    except (ValueError, RuntimeError) as error:  # torch's errors about Stores are RuntimeErrors
-        say(number, f"cannot serve: {error}")
+    # Of torch, errors about Stores are RuntimeErrors.
+    except (ValueError, RuntimeError, TimeoutError) as error:
+        say(name, f"cannot serve: {error}")
         return 1
 
 
@@ -86,24 +92,18 @@ def _raise_told() -> None:
     raise Told
 
 
-def say(number: int, text: str) -> None:
-    print(f"rdmacoll.ps: server {number} {text}", file=sys.stderr, flush=True)
+def say(name: str | int, text: str) -> None:
+    print(f"rdmacoll.ps: server {name} {text}", file=sys.stderr, flush=True)
 
 
-def _run(number: int) -> int:
+def _run(name: str) -> int:
+    """name: the server's number, or JOINS."""
     is_by_hand = own_agent() is None
     board = reach(START_TIMEOUT_S, ANSWER_TIMEOUT_S if is_by_hand else START_TIMEOUT_S)
-    said_start = os.environ.get("RDMACOLL_SERVER_START")
-    start = board.next_start(number) if said_start is None else int(said_start)
-    meets = dist.PrefixStore(f"rdmacoll.ps.group/{number}/{start}", board.store)
+    meets = dist.PrefixStore(f"rdmacoll.ps.group/{secrets.token_hex(8)}", board.store)
     dist.init_process_group("rdma", store=meets, rank=0, world_size=1)
-    job = Servers(
-        int(os.environ["RDMACOLL_SERVERS"]), int(os.environ.get("RDMACOLL_SERVER_REPLICAS", "2"))
-    )
-    own = Own(number, start, job, _memory_bytes(), is_by_hand)
-    _agree(board, job)
-    if start > 0 and own.is_by_hand:
-        _refuse_second(board, number)
+    own = _join(board) if name == JOINS else _own(board, int(name), is_by_hand)
+    number = own.number
     ending = _serve(board, own)
     if own.is_by_hand or ending.is_failure:
         say(number, f"ends: {ending.why}")
@@ -112,6 +112,29 @@ def _run(number: int) -> int:
         leave_at_once(status)
     dist.destroy_process_group()
     return status
+
+
+def _own(board: Board, number: int, is_by_hand: bool) -> Own:
+    job = Servers(
+        int(os.environ["RDMACOLL_SERVERS"]), int(os.environ.get("RDMACOLL_SERVER_REPLICAS", "2"))
+    )
+    said_start = os.environ.get("RDMACOLL_SERVER_START")
+    start = board.next_start(number) if said_start is None else int(said_start)
+    _agree(board, job)
+    if start > 0 and is_by_hand:
+        _refuse_second(board, number)
+    return Own(number, start, job, _memory_bytes(), is_by_hand)
+
+
+def _join(board: Board) -> Own:
+    """One more server than the job began with. It has a number that none has had."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    job = board.wait_servers(deadline)
+    board.wait_map(deadline)
+    number = board.next_server()
+    if number >= MOST_SERVERS:
+        raise ValueError(f"the job has had {number} servers, as many as it may have")
+    return Own(number, 0, job, _memory_bytes(), is_by_hand=True, joins=True)
 
 
 def _agree(board: Board, job: Servers) -> None:
@@ -149,11 +172,23 @@ def _serve(board: Board, own: Own) -> Ending:
     assert address is not None
     if not board.claim(own.number, own.start):
         raise ValueError(superseded(own.number))
-    buckets = board.first_map(own.job.count, own.job.replicas, _hosts(own.job.count))
+    if own.joins:
+        buckets = board.newest_map()
+    else:
+        buckets = board.first_map(own.job.count, own.job.replicas, _hosts(own.job.count))
     if board.find_server(own.number) is not None:  # what the one before had is lost with it
         buckets = _resign(board, own.number, buckets)
+    dropped, before = Dropped(), list[int]()
+    dropped.look(board, own.number, before.extend)  # none of them comes back with this server
     server = extension().PsServer(
-        face(None), address, own.number, own.job.replicas, buckets, own.memory_bytes
+        face(None),
+        address,
+        own.number,
+        own.job.replicas,
+        buckets,
+        own.memory_bytes,
+        before,
+        own.joins,
     )
     board.beat(own.number)  # others miss a server only once it has shown a sign of life
     board.say_server(own.number, own.start, address)
@@ -165,9 +200,10 @@ def _serve(board: Board, own: Own) -> Ending:
     signal.signal(signal.SIGTERM, lambda *_: ending.end("SIGTERM"))
     signal.signal(signal.SIGINT, lambda *_: ending.end("SIGINT"))
     ended = threading.Event()
-    beside = _begin(server, board, own, ending, ended)
+    beside = _begin(server, board, own, dropped, ending, ended)
     if own.is_by_hand:
-        say(own.number, f"of {own.job.count} serves (pid {os.getpid()})")
+        of = "has joined, and" if own.joins else f"of {own.job.count}"
+        say(own.number, f"{of} serves (pid {os.getpid()})")
     try:
         server.serve()
     finally:
@@ -182,10 +218,14 @@ def _serve(board: Board, own: Own) -> Ending:
 
 
 def _begin(
-    server: _C.PsServer, board: Board, own: Own, ending: Ending, ended: threading.Event
+    server: _C.PsServer,
+    board: Board,
+    own: Own,
+    dropped: Dropped,
+    ending: Ending,
+    ended: threading.Event,
 ) -> list[threading.Thread]:
     number, start = own.number, own.start
-    others = [other for other in range(own.job.count) if other != number]
     called, life = Called(), StoreLife()
     first = ServerStatus(
         number,
@@ -198,9 +238,10 @@ def _begin(
     )
     tasks: list[tuple[Any, ...]] = [
         (hear, server, ended),
-        (call_others, server, board, others, called, ended),
-        (watch_others, server, board, number, others, called, life, ended),
+        (call_others, server, board, number, called, ended),
+        (watch_others, server, board, number, called, life, ended),
         (keep_map, server, board, number, start, ending, ended),
+        (free_dropped, server, board, number, dropped, ended),
         (watch_store, life, ending, ended),
         (say_status, board, lambda: _status(server, first), ending, ended),
         (answer_who_asks, lambda: status_of(board).to_text(), ended),

@@ -30,7 +30,7 @@ def status_of(board: Board) -> JobStatus:
     job = board.servers()
     if job is None:
         raise LookupError("no server of this job has started yet")
-    servers = [_heard(board, board.status_of(server)) for server in range(job.count)]
+    servers = [_heard(board, board.status_of(server)) for server in range(board.count_servers())]
     serving = [one for one in servers if one.state == SERVES]
     return JobStatus(board.address, job.replicas, servers, list(_tables(board, serving)))
 

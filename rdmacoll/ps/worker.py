@@ -56,6 +56,12 @@ class Worker:
                 "start processes with the method 'spawn'"
             )
 
+    def forget_dropped(self) -> None:
+        """Tables that some worker has dropped."""
+        for name, table in list(self.tables.items()):
+            if self.board.find_table(name) != table:
+                del self.tables[name]
+
     def about_store(self) -> str:
         """For the error of a wait in vain: empty, if somebody still listens there."""
         host, _, port = self.board.address.rpartition(":")
@@ -141,12 +147,11 @@ def _connect(
     of_group = face(group)
     own = backend(group)._address_of(backend_of(group).rank())
     assert own is not None
-    servers = board.wait_servers(deadline).count
-    for server in range(servers):
+    for server in extension().ps_servers(board.wait_map(deadline)):
         board.wait_server(server, deadline)
     left = max(deadline - time.monotonic(), 0.0)
     ask = Directory(board)
-    client = extension().PsClient(of_group, own, servers, ask.newest_map, ask.find_server, left)
+    client = extension().PsClient(of_group, own, ask.newest_map, ask.find_server, left)
     return Worker(board, client, os.getpid(), job, group)
 
 

@@ -10,7 +10,7 @@ import sys
 
 from rdmacoll.base.own_module import own_module
 
-from .options import NO_RUN_ID, Address, address
+from .options import JOINS, NO_RUN_ID, Address, address
 from .reaching import NoStore, wait_for_store
 
 SERVER = "rdmacoll.ps.serve"
@@ -25,11 +25,7 @@ class Refused(Exception):
 def serve(arguments: argparse.Namespace) -> int:
     """Returns only where no server is started: the exit status."""
     try:
-        if arguments.number >= arguments.servers:
-            raise Refused(
-                f"--number {arguments.number} of --servers {arguments.servers}: numbers are 0 to "
-                f"{arguments.servers - 1}"
-            )
+        _check_which(arguments)
         store = arguments.store or _store_of_ranks(os.environ)
         wait_for_store(store, arguments.timeout)
     except (Refused, NoStore) as error:
@@ -40,6 +36,18 @@ def serve(arguments: argparse.Namespace) -> int:
         return 130
     command = own_module(SERVER)
     os.execve(command[0], command, _environment(arguments, store))
+
+
+def _check_which(arguments: argparse.Namespace) -> None:
+    number, servers = arguments.number, arguments.servers
+    if arguments.join:
+        if (number, servers, arguments.replicas) != (None, None, None):
+            raise Refused("--join stands for --number, --servers and --replicas: leave those out")
+        return
+    if number is None or servers is None:
+        raise Refused("which server is it? Give --number K and --servers N, or --join")
+    if number >= servers:
+        raise Refused(f"--number {number} of --servers {servers}: numbers are 0 to {servers - 1}")
 
 
 def _store_of_ranks(environ: "os._Environ[str]") -> Address:
@@ -57,11 +65,15 @@ def _environment(arguments: argparse.Namespace, store: Address) -> dict[str, str
     own: dict[str, object] = {
         "MASTER_ADDR": store.host,
         "MASTER_PORT": store.port,
-        "TORCHELASTIC_RUN_ID": arguments.rdzv_id or users.get("TORCHELASTIC_RUN_ID", NO_RUN_ID),
-        "RDMACOLL_SERVER": arguments.number,
-        "RDMACOLL_SERVERS": arguments.servers,
-        "RDMACOLL_SERVER_REPLICAS": arguments.replicas,
+        "RDMACOLL_SERVER": JOINS if arguments.join else arguments.number,
     }
+    run_id = arguments.rdzv_id or users.get("TORCHELASTIC_RUN_ID")
+    if run_id is not None:  # else one that joins takes what ranks of rdmarun have left in the Store
+        own["TORCHELASTIC_RUN_ID"] = run_id
+    if not arguments.join:
+        own.setdefault("TORCHELASTIC_RUN_ID", NO_RUN_ID)
+        own["RDMACOLL_SERVERS"] = arguments.servers
+        own["RDMACOLL_SERVER_REPLICAS"] = arguments.replicas or 2
     if arguments.memory is not None:
         own["RDMACOLL_SERVER_MEMORY"] = arguments.memory
     return users | {name: str(value) for name, value in own.items()}

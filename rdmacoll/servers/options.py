@@ -10,6 +10,7 @@ from rdmacoll.base.arguments import seconds
 from rdmacoll.base.byte_sizes import parse_size
 
 MOST_SERVERS = 1024  # of a job
+JOINS = "that joins"  # in the place of a server's number
 NO_RUN_ID = "none"  # torchrun's own, where it is given none
 
 DESCRIPTION = "Parameter servers: starts one by hand, and shows what those of a job do."
@@ -20,7 +21,8 @@ that RDMACOLL_SECRET_FILE names, else what is drawn in the Store."""
 SERVE_EPILOG = """\
   torchrun --nproc-per-node 2 --master-port 29500 train.py
   rdmacoll ps serve --number 0 --servers 2 --store 127.0.0.1:29500
-  rdmacoll ps serve --number 1 --servers 2 --store 127.0.0.1:29500"""
+  rdmacoll ps serve --number 1 --servers 2 --store 127.0.0.1:29500
+  rdmacoll ps serve --join --store 127.0.0.1:29500"""
 STATUS = """\
 Shows the servers and tables of all jobs of yours that have servers on this host. The exit status is
 1 if there are none, or if one did not answer."""
@@ -46,17 +48,22 @@ def describe(parser: argparse.ArgumentParser) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = serve.add_argument
-    add("--number", type=_whole, required=True, metavar="K", help="of this server: 0 to N - 1")
-    add("--servers", type=_servers, required=True, metavar="N", help="how many the job has")
+    add("--number", type=_whole, metavar="K", help="of this server: 0 to N - 1")
+    add("--servers", type=_servers, metavar="N", help="how many the job begins with")
+    add(
+        "--join",
+        action="store_true",
+        help="one more server than the job began with: it gets its share of the tables; in the "
+        "place of --number and --servers",
+    )
     _add_store(serve, "the job's Store: MASTER_ADDR and MASTER_PORT of its ranks (default: these)")
     add("--memory", type=_memory, metavar="SIZE", help="for its tables, 8G or 512M (default: half)")
     add(
         "--replicas",
         type=int,
         choices=(1, 2),
-        default=2,
         help="how many servers keep each part of the tables; with 1 a lost server takes its part "
-        "along (default: 2)",
+        "along (default: 2; with --join: as the others)",
     )
     add("--timeout", type=seconds, default=300.0, help="seconds to wait for the Store (300)")
     status = commands.add_parser("status", help="show what servers do", description=STATUS)

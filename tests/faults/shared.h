@@ -17,6 +17,7 @@ struct Shared {
   Meeting meeting;
   Meeting of_survivors;
   std::atomic<int> ready;         // ranks that have ended the rounds before it
+  std::atomic<int> victim_pid;    // before the fault
   std::atomic<int64_t> fault_ns;  // when it happened
   std::atomic<int> raised;        // survivors that have
   std::atomic<bool> woken;        // the victim has raised, too

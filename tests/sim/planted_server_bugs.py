@@ -54,8 +54,8 @@ SERVERS = (
     Mutant(
         "a server that is being told of a bucket is not handed what is pushed to it",
         PUSHES,
-        "const ServerId backup = known != kNoServer ? known : installs_.joining(bucket);",
-        "const ServerId backup = known;",
+        "if (joining != kNoServer && joining != known) groups[joining].push_back(part);",
+        "",
     ),
     Mutant(
         "pushes to a bucket go on while a server is told what is in it",
@@ -165,5 +165,18 @@ SERVERS = (
         RECOVERY,
         "begin(whole.errand, parts.size() - 1);",
         "whole.errand.batch->add_calls(parts.size() - 1);",
+    ),
+    Mutant(
+        "a push to a table that was dropped does not count",
+        PUSHES,
+        "state_.applied.note(part.bucket, push.head.worker, part.push);",
+        "if (table.check_there().ok())"
+        " state_.applied.note(part.bucket, push.head.worker, part.push);",
+    ),
+    Mutant(
+        "a table that was dropped comes back with a server that was started again",
+        SERVER,
+        "if (is_new && dropped_.contains(number)) at->second.drop();",
+        "",
     ),
 )

@@ -97,9 +97,12 @@ void bind_ps(pybind11::module_& module) {
   module.def("ps_without", [](const std::string& map, ps::ServerId server) {
     return py::bytes(take_or_raise(ps::BucketMap::parse(map)).without(server).encode());
   });
+  module.def("ps_servers", [](const std::string& map) {
+    return take_or_raise(ps::BucketMap::parse(map)).servers();
+  });
   py::class_<PsServer>(module, "PsServer")
       .def(py::init<RemoteFacePtr, const std::string&, ps::ServerId, uint32_t, const std::string&,
-                    uint64_t>())
+                    uint64_t, const std::vector<uint32_t>&, bool>())
       .def("call", &PsServer::call)
       .def("give_up", &PsServer::give_up)
       .def("wish",
@@ -111,6 +114,7 @@ void bind_ps(pybind11::module_& module) {
       .def("wait_wish", &PsServer::wait_wish)
       .def("adopt", &PsServer::adopt)
       .def("now_ns", &PsServer::now_ns)
+      .def("drop", &PsServer::drop)
       .def("hear", &PsServer::hear)
       .def("serve", &PsServer::serve)
       .def("stop", &PsServer::stop)

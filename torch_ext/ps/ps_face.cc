@@ -73,11 +73,14 @@ ps::PushAs as(bool is_assigned) {
 // --- the server ----------------------------------------------------------------------------------
 
 PsServer::PsServer(RemoteFacePtr face, const std::string& own_address, ps::ServerId number,
-                   uint32_t replicas, const std::string& map, uint64_t memory_bytes)
+                   uint32_t replicas, const std::string& map, uint64_t memory_bytes,
+                   const std::vector<uint32_t>& dropped, bool arrives)
     : face_(std::move(face)),
       host_(take_or_raise(ps::ServerHost::make(face_->remote(), own_address, number, replicas,
                                                take_or_raise(ps::BucketMap::parse(map)),
-                                               memory_bytes))) {}
+                                               memory_bytes, dropped))) {
+  if (arrives) host_->arrive();
+}
 
 void PsServer::call(ps::ServerId server, const std::string& address, double timeout_s) {
   raise_if_failed(without_gil([&](const InterruptCheck& interrupt) {
@@ -92,6 +95,11 @@ void PsServer::wait_wish(double timeout_s) const {
 
 void PsServer::adopt(const std::string& map, int64_t known_ns) {
   host_->adopt(take_or_raise(ps::BucketMap::parse(map)), known_ns);
+}
+
+void PsServer::drop(const std::vector<uint32_t>& tables, double timeout_s) {
+  const WithoutGil without;
+  raise_if_failed(host_->drop(tables, milliseconds(timeout_s)));
 }
 
 bool PsServer::hear(double timeout_s) {
@@ -136,12 +144,12 @@ void PsBatch::wait(double timeout_s) const {
   }));
 }
 
-PsClientPtr PsClient::make(RemoteFacePtr face, const std::string& own_address, uint32_t servers,
+PsClientPtr PsClient::make(RemoteFacePtr face, const std::string& own_address,
                            pybind11::function newest_map, pybind11::function find_server,
                            double timeout_s) {
   auto directory = std::make_unique<PyDirectory>(std::move(newest_map), std::move(find_server));
   auto host = take_or_raise(without_gil([&](const InterruptCheck& interrupt) {
-    return ps::ClientHost::make(face->remote(), own_address, servers, std::move(directory),
+    return ps::ClientHost::make(face->remote(), own_address, std::move(directory),
                                 milliseconds(timeout_s), interrupt);
   }));
   return std::make_shared<PsClient>(std::move(face), std::move(host));

@@ -24,9 +24,11 @@ namespace rdmacoll::torch_ext {
 class PsServer {
  public:
   // own_address: of this process; number: of the server; replicas: 2: tables are kept twice; map:
-  // an encoded BucketMap; memory_bytes: what its tables may have.
+  // an encoded BucketMap; memory_bytes: what its tables may have; dropped: those that are no more;
+  // arrives: it comes while the job runs, and gets its share of the buckets.
   PsServer(RemoteFacePtr face, const std::string& own_address, ps::ServerId number,
-           uint32_t replicas, const std::string& map, uint64_t memory_bytes);
+           uint32_t replicas, const std::string& map, uint64_t memory_bytes,
+           const std::vector<uint32_t>& dropped, bool arrives);
 
   // Takes the next process that calls; false: none has in time.
   bool hear(double timeout_s);
@@ -39,6 +41,8 @@ class PsServer {
   // known_ns: when the map was asked for, by now_ns().
   void adopt(const std::string& map, int64_t known_ns);
   int64_t now_ns() const { return host_->now_ns(); }
+  // Tables are no more; returns when their memory is free. Not in serve()'s thread.
+  void drop(const std::vector<uint32_t>& tables, double timeout_s);
   // Answers the workers until stop(), which another thread calls.
   void serve();
   void stop() { host_->stop(); }
@@ -79,9 +83,9 @@ class PsBatch {
 // This process as a worker.
 class PsClient : public std::enable_shared_from_this<PsClient> {
  public:
-  // Meets so many servers. newest_map: returns an encoded BucketMap; find_server: of a server's
+  // Meets the servers that have buckets. newest_map: returns an encoded BucketMap; find_server: of a server's
   // number, its address and how often it was started before. Both may be called in any thread.
-  static PsClientPtr make(RemoteFacePtr face, const std::string& own_address, uint32_t servers,
+  static PsClientPtr make(RemoteFacePtr face, const std::string& own_address,
                           pybind11::function newest_map, pybind11::function find_server,
                           double timeout_s);
   PsClient(RemoteFacePtr face, std::unique_ptr<ps::ClientHost> host)

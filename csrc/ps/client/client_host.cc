@@ -40,7 +40,6 @@ class ClientHost::Read final : public ShardRead {
 };
 
 Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, std::string own_address,
-                                                     uint32_t servers,
                                                      std::unique_ptr<Directory> directory,
                                                      int64_t timeout_ms,
                                                      const InterruptCheck& interrupt) {
@@ -49,15 +48,15 @@ Result<std::unique_ptr<ClientHost>> ClientHost::make(Remote& remote, std::string
   auto map = host->directory_->map();
   if (!map.ok()) return map.status();
   const bool keeps_backups = map.value().of(0).backup != kNoServer;
+  const std::vector<ServerId> servers = map.value().servers();
   host->client_ = std::make_unique<Client>(host->number_, map.take(), *host);
   const Deadline deadline = Deadline::after_ms(host->clock_, timeout_ms);
-  for (uint32_t server = 0; server < servers; ++server) {
-    const auto id = static_cast<ServerId>(server);
-    auto entry = host->directory_->server(id);
+  for (const ServerId server : servers) {
+    auto entry = host->directory_->server(server);
     if (!entry.ok()) return entry.status();
-    auto connection = host->call(id, entry.value(), deadline.left_ms(host->clock_), interrupt);
+    auto connection = host->call(server, entry.value(), deadline.left_ms(host->clock_), interrupt);
     if (!connection.ok()) return connection.status();
-    host->client_->add_server(id, connection.take());
+    host->client_->add_server(server, connection.take());
   }
   if (keeps_backups) RDMACOLL_RETURN_IF_ERROR(host->lend_stage({deadline, interrupt}));
   return host;

@@ -31,9 +31,9 @@ class Directory {
 
 class ClientHost final : public Surroundings {
  public:
-  // Meets so many servers. own_address: this process's. The remote memory outlives it.
+  // Meets the servers that have buckets. own_address: this process's. The remote memory outlives
+  // it.
   static Result<std::unique_ptr<ClientHost>> make(Remote& remote, std::string own_address,
-                                                  uint32_t servers,
                                                   std::unique_ptr<Directory> directory,
                                                   int64_t timeout_ms,
                                                   const InterruptCheck& interrupt);

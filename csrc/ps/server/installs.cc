@@ -36,30 +36,57 @@ ServerId Installs::ready(uint32_t bucket) const {
   return is_ready ? joining->server : kNoServer;
 }
 
-bool Installs::has_failed(uint32_t bucket) const {
+bool Installs::is_lost(uint32_t bucket) const {
   const auto& joining = joining_[bucket];
   return joining != nullptr && (joining->has_failed || servers_.is_lost(joining->server));
 }
 
+bool Installs::has_failed(uint32_t bucket) const {
+  return is_lost(bucket) && may_be_named(bucket);
+}
+
+void Installs::offer(uint32_t bucket, ServerId by) {
+  const bool is_it = state_.map.of(bucket).backup == by || joining(bucket) == by;
+  if (state_.is_primary(bucket) && !is_it) offers_[bucket] = by;
+}
+
+// No map names those who were not told all of it.
+void Installs::let_go_of_lost() {
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    if (ready(bucket) != kNoServer) joining_[bucket]->was_ready = true;
+    if (!is_lost(bucket) || may_be_named(bucket)) continue;
+    joining_[bucket] = nullptr;
+    not_before_ns_[bucket] = state_.clock.now_ns() + kAgainNs;
+    if (is_being_told(bucket)) telling_.reset();
+  }
+}
+
 bool Installs::turn() {
+  let_go_of_lost();
   if (!telling_) choose();
   bool was_sent = false;
   while (telling_ && send_next()) was_sent = true;
   return was_sent;
 }
 
-// The next bucket that has no backup, and one of the servers that could be it.
+// The next bucket that another server wants to be the backup of; or that has none, and one of the
+// servers that could be it.
 void Installs::choose() {
   const std::vector<ServerId> servers = servers_.for_backups();
-  if (servers.empty() || !state_.keeps_backups) return;
+  if (servers.empty()) return;
   const int64_t now_ns = state_.clock.now_ns();
   for (uint32_t looked = 0; looked < kBuckets; ++looked) {
     const uint32_t bucket = next_;
     next_ = (next_ + 1) % kBuckets;
-    const bool has_none = state_.is_primary(bucket) && joining_[bucket] == nullptr &&
-                          now_ns >= not_before_ns_[bucket] &&
-                          state_.map.of(bucket).backup == kNoServer;
-    if (has_none) return tell(bucket, servers[bucket / servers.size() % servers.size()]);
+    const bool may_be_told = state_.is_primary(bucket) && !state_.hands_over[bucket] &&
+                             joining_[bucket] == nullptr && now_ns >= not_before_ns_[bucket];
+    if (!may_be_told) continue;
+    if (const auto offer = offers_.extract(bucket); offer && servers_.find(offer.mapped())) {
+      return tell(bucket, offer.mapped());
+    }
+    if (state_.keeps_backups && state_.map.of(bucket).backup == kNoServer) {
+      return tell(bucket, servers[bucket / servers.size() % servers.size()]);
+    }
   }
 }
 
@@ -110,7 +137,8 @@ void Installs::add_dense(Telling& telling, uint32_t epoch, ServerTable& table) c
                                                                 ? shard->values().data()
                                                                 : shard->state()[head.which].data();
                                   put(put(body, &head, sizeof(head)), from, bytes);
-                                }});
+                                },
+                                table.id()});
     }
     if (shard->pace() != nullptr) add_pace(telling, epoch, table.id(), number, *shard);
   }
@@ -124,7 +152,8 @@ void Installs::add_pace(Telling& telling, uint32_t epoch, uint32_t table, uint64
          sizeof(head) + bytes,
          [head, data, bytes](std::byte* body) {
            put(put(body, &head, sizeof(head)), data, bytes);
-         }});
+         },
+         table});
   };
   const auto& reached = from.pace()->reached();
   add({.what = InstallHead::What::Steps, .bucket = telling.bucket, .epoch = epoch}, reached.data(),
@@ -157,7 +186,8 @@ void Installs::add_rows(Telling& telling, uint32_t epoch, ServerTable& table) co
                                   to = put(to, &said, sizeof(said));
                                   to = put(to, row.floats.data(), row.floats.size_bytes());
                                 }
-                              }});
+                              },
+                              table.id()});
   }
 }
 
@@ -172,9 +202,9 @@ bool Installs::send_next() {
   }
   if (calls->open() >= kMostOpen) return false;
   Piece& piece = telling_->pieces.front();
-  const auto table = state_.tables.find(piece.head.table);
-  if (table != state_.tables.end() && !calls->tell(table->first, table->second.spec()))
+  if (piece.table && !calls->tell(*piece.table, state_.tables.at(*piece.table).spec())) {
     return false;
+  }
   std::byte* const body = calls->room(piece.bytes, 0);
   if (body == nullptr) return false;
   piece.write(body);
@@ -186,10 +216,19 @@ bool Installs::send_next() {
                 if (!how.ok()) joining->has_failed = true;
               }});
   telling_->pieces.pop_front();
-  if (!telling_->pieces.empty()) return true;
-  joining->is_told = true;
-  telling_.reset();
+  if (telling_->pieces.empty()) end_telling();
   return true;
+}
+
+void Installs::end_telling() {
+  joining_[telling_->bucket]->is_told = true;
+  telling_.reset();
+}
+
+void Installs::drop(uint32_t table) {
+  if (!telling_) return;
+  std::erase_if(telling_->pieces, [&](const Piece& piece) { return piece.table == table; });
+  if (telling_->pieces.empty()) end_telling();
 }
 
 // --- the other server ----------------------------------------------------------------------------
@@ -232,6 +271,7 @@ Status Installs::load(const Record& record, const InstallHead& head) {
   const auto found = state_.tables.find(record.head.table);
   if (found == state_.tables.end()) return makes_no_sense(kInstall);
   ServerTable& table = found->second;
+  if (!table.check_there().ok()) return Status();  // who tells of it hears so, too
   const TableSpec& spec = table.spec();
   if (head.what == InstallHead::What::Rows) {
     if (spec.kind != TableKind::Rows) return makes_no_sense(kInstall);
@@ -291,7 +331,8 @@ void Installs::adopt(const BucketMap& before) {
     if (place.epoch == before.of(bucket).epoch) continue;
     if (has_failed(bucket)) not_before_ns_[bucket] = state_.clock.now_ns() + kAgainNs;
     joining_[bucket] = nullptr;
-    if (telling_ && telling_->bucket == bucket) telling_.reset();
+    offers_.erase(bucket);
+    if (is_being_told(bucket)) telling_.reset();
     // What was handed on before the map said so is taken as long as nothing else has changed.
     Told& told = told_by_[bucket];
     const bool has_joined =

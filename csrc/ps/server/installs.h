@@ -1,6 +1,7 @@
-// Installs: how a bucket that has lost its backup gets another one. Its primary chooses a server,
-// tells it all that is in the bucket, and hands it every push from then on; when that server has
-// all of it, the primary asks for a map that says so. Pushes to a bucket wait while it is told.
+// Installs: how a bucket that has lost its backup gets another one, or one that wants to be it. Its
+// primary tells that server all that is in the bucket, and hands it every push from then on; when
+// it has all of it, the primary asks for a map that says so. Pushes to a bucket wait while it is
+// told. Where nothing is kept twice, that server is to be the primary, and this one has nothing.
 // Floor: ps/server. Thread: the server's.
 #pragma once
 
@@ -35,8 +36,14 @@ class Installs {
   bool is_being_told(uint32_t bucket) const { return telling_ && telling_->bucket == bucket; }
   // Who has all that is in the bucket, and is to be its backup.
   ServerId ready(uint32_t bucket) const;
-  // Who was chosen is lost: the map has to be another one, so that one which names it is not taken.
+  // Who was chosen is lost, and a map that names it may be asked for by now: the map has to be
+  // another one, so that this one is not taken.
   bool has_failed(uint32_t bucket) const;
+  bool may_be_named(uint32_t bucket) const {
+    return joining_[bucket] != nullptr && joining_[bucket]->was_ready;
+  }
+  // The server wants to be the bucket's backup.
+  void offer(uint32_t bucket, ServerId by);
 
   // --- the other server -------------------------------------------------------------------------
   // False: this server's map is older, and it is to be tried again. Otherwise `how` says what is
@@ -47,29 +54,35 @@ class Installs {
 
   // The map is another one than before.
   void adopt(const BucketMap& before);
+  // Nobody is told of the table any more.
+  void drop(uint32_t table);
 
  private:
   struct Joining {
     ServerId server = kNoServer;
     uint64_t open = 0;  // records that are not answered
     bool is_told = false;
+    bool was_ready = false;
     bool has_failed = false;
   };
   struct Told {  // by another server
     ServerId from = kNoServer;
     uint32_t epoch = 0;
   };
-  // A record to be sent.
+  // A record to be sent: of a table, or none.
   struct Piece {
     RecordHead head;
     uint64_t bytes = 0;
     std::function<void(std::byte*)> write;
+    std::optional<uint32_t> table{};
   };
   // The bucket that is told now.
   struct Telling {
     uint32_t bucket = 0;
     std::deque<Piece> pieces{};
   };
+  bool is_lost(uint32_t bucket) const;  // who was chosen
+  void let_go_of_lost();
   void choose();
   void tell(uint32_t bucket, ServerId to);
   void add_dense(Telling& telling, uint32_t epoch, ServerTable& table) const;
@@ -77,6 +90,7 @@ class Installs {
                        const DenseShard& from);
   void add_rows(Telling& telling, uint32_t epoch, ServerTable& table) const;
   bool send_next();
+  void end_telling();
   Status load(const Record& record, const InstallHead& head);
   static bool load_dense(const InstallHead& head, std::span<const std::byte> rest,
                          DenseShard& shard);
@@ -88,6 +102,7 @@ class Installs {
   std::optional<Telling> telling_{};
   std::array<int64_t, kBuckets> not_before_ns_{};  // another server is chosen
   uint32_t next_ = 0;                              // the bucket that is looked at next
+  std::map<uint32_t, ServerId> offers_;            // by bucket: who wants to be its backup
 };
 
 }  // namespace rdmacoll::ps

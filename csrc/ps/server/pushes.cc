@@ -26,8 +26,9 @@ Pushes::Groups Pushes::by_backup(const Push& push) const {
   for (uint32_t part = 0; part < push.parts.size(); ++part) {
     const uint32_t bucket = push.parts[part].bucket;
     const ServerId known = state_.map.of(bucket).backup;
-    const ServerId backup = known != kNoServer ? known : installs_.joining(bucket);
-    if (backup != kNoServer) groups[backup].push_back(part);
+    const ServerId joining = installs_.joining(bucket);
+    if (known != kNoServer) groups[known].push_back(part);
+    if (joining != kNoServer && joining != known) groups[joining].push_back(part);
   }
   return groups;
 }
@@ -82,18 +83,24 @@ bool Pushes::take(const std::shared_ptr<Connection>& connection, Push push) {
   if (!have_room(groups, push, table.spec())) return false;
   for (PushPart& part : push.parts) part.epoch = state_.map.of(part.bucket).epoch;
   apply(table, push);
-  Waiting waiting{.connection = connection, .number = push.head.number};
+  Waiting waiting{
+      .connection = connection, .number = push.head.number, .how = table.check_there()};
   for (const auto& [backup, parts] : groups) {
     Waiting::Handed handed{.to = backup, .answer = hand_on(backup, push, parts, table.spec())};
     for (const uint32_t part : parts) handed.parts.push_back(push.parts[part]);
     waiting.handed.push_back(std::move(handed));
   }
   if (waiting.handed.empty()) {
-    say_done(*connection, push.head.number);
+    say_done(waiting);
   } else {
     waiting_.push_back(std::move(waiting));
   }
   return true;
+}
+
+void Pushes::say_done(const Waiting& waiting) {
+  if (waiting.how.ok()) return ps::say_done(*waiting.connection, waiting.number);
+  say_failed(*waiting.connection, waiting.number, waiting.how);
 }
 
 bool Pushes::is_quiet(uint32_t bucket) const {
@@ -122,11 +129,12 @@ bool Pushes::take_forward(Connection& connection, ServerId from, const Push& pus
     return true;
   }
   apply(state_.tables.at(push.head.table), push);
-  say_done(connection, push.head.number);
+  ps::say_done(connection, push.head.number);
   return true;
 }
 
-// Of its parts, those that are not applied yet.
+// Of its parts, those that are not applied yet. Of a table that was dropped they only count: the
+// worker's next pushes to the bucket come behind them.
 void Pushes::apply(ServerTable& table, const Push& push) {
   const TableSpec& spec = table.spec();
   uint64_t row = 0;
@@ -138,6 +146,10 @@ void Pushes::apply(ServerTable& table, const Push& push) {
       const uint64_t elements =
           spec.kind == TableKind::Dense ? push.head.count : part.rows * spec.dim;
       state_.add_load(part.bucket, elements * sizeof(float));
+      if (!table.check_there().ok()) {
+        row = end;
+        continue;
+      }
       if (push.as() == PushAs::Restored) {
         restore(table, push, part, row);
       } else if (spec.kind == TableKind::Dense) {
@@ -157,8 +169,8 @@ void Pushes::apply(ServerTable& table, const Push& push) {
 // A push whose backup is lost, or refuses it, waits until the map says that the bucket has another
 // backup or none. If it still has this primary, the push is done then: another backup begins with
 // all that this server has. Who was told of the bucket, and is lost, may be named by the next map
-// all the same, and lacks the push. A server that does not hear of the map any more sends its
-// workers to where that is.
+// all the same, and lacks the push; before it was told all of it, no map names it. A server that
+// does not hear of the map any more sends its workers to where that is.
 Pushes::Verdict Pushes::verdict(const Waiting& waiting) {
   const bool is_leased = state_.clock.now_ns() < state_.leased_until_ns;
   bool waits = false;
@@ -173,7 +185,9 @@ Pushes::Verdict Pushes::verdict(const Waiting& waiting) {
       const BucketMap::Place& place = state_.map.of(part.bucket);
       const bool names_it = place.backup == handed.to && place.epoch == part.epoch + 1;
       if (place.epoch != part.epoch && !names_it) continue;
-      failed_[part.bucket] = place.epoch;
+      const bool is_backup = place.backup == handed.to;
+      if (!is_backup && installs_.joining(part.bucket) != handed.to) continue;
+      if (is_backup || installs_.may_be_named(part.bucket)) failed_[part.bucket] = place.epoch;
       waits = true;
     }
   }
@@ -184,7 +198,7 @@ bool Pushes::settle() {
   return std::erase_if(waiting_, [&](const Waiting& waiting) {
            if (!waiting.connection->failure().ok()) return true;
            const Verdict how = verdict(waiting);
-           if (how == Verdict::Done) say_done(*waiting.connection, waiting.number);
+           if (how == Verdict::Done) say_done(waiting);
            if (how == Verdict::Elsewhere) say_elsewhere(*waiting.connection, waiting.number);
            return how != Verdict::Waits;
          }) > 0;

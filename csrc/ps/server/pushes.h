@@ -52,6 +52,7 @@ class Pushes {
   struct Waiting {
     std::shared_ptr<Connection> connection;
     uint64_t number = 0;
+    Status how{};  // what the worker is told when it is done
     // For each backup, or who is to be it.
     struct Handed {
       ServerId to = kNoServer;
@@ -68,6 +69,7 @@ class Pushes {
   AnswerPtr hand_on(ServerId backup, const Push& push, std::span<const uint32_t> parts,
                     const TableSpec& spec);
   void apply(ServerTable& table, const Push& push);
+  static void say_done(const Waiting& waiting);
   Verdict verdict(const Waiting& waiting);
 
   State& state_;

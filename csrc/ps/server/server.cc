@@ -2,12 +2,31 @@
 #include "csrc/ps/server/server.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cstring>
 #include <utility>
 
 #include "csrc/ps/server/answers.h"
 
 namespace rdmacoll::ps {
+namespace {
+
+bool has_part(const BucketMap::Place& place, ServerId server) {
+  return place.primary == server || place.backup == server;
+}
+
+// nullopt: they make no sense.
+std::optional<std::vector<uint32_t>> read_buckets(const Record& record) {
+  std::vector<uint32_t> buckets(record.body.size() / sizeof(uint32_t));
+  if (record.body.size() % sizeof(uint32_t) != 0) return std::nullopt;
+  if (!buckets.empty()) std::memcpy(buckets.data(), record.body.data(), record.body.size());
+  const bool are_all =
+      std::ranges::all_of(buckets, [](uint32_t bucket) { return bucket < kBuckets; });
+  return are_all ? std::optional(std::move(buckets)) : std::nullopt;
+}
+
+}  // namespace
+
 Server::Server(ServerId me, uint32_t replicas, BucketMap map, ShardMemory& memory,
                const Clock& clock)
     : state_{.me = me,
@@ -17,7 +36,8 @@ Server::Server(ServerId me, uint32_t replicas, BucketMap map, ShardMemory& memor
              .map = std::move(map)},
       installs_(state_, servers_),
       pushes_(state_, servers_, installs_),
-      pulls_(state_) {}
+      pulls_(state_),
+      arrival_(state_, servers_) {}
 
 void Server::add(std::shared_ptr<Connection> connection, ServerId from) {
   peers_.push_back({.connection = std::move(connection), .from = from});
@@ -27,20 +47,28 @@ void Server::add_backup(ServerId server, std::shared_ptr<Connection> connection)
   servers_.add(server, std::move(connection));
 }
 
+std::shared_ptr<void> Server::drop(uint32_t table) {
+  if (!dropped_.insert(table).second) return nullptr;
+  installs_.drop(table);
+  const auto found = state_.tables.find(table);
+  return found == state_.tables.end() ? nullptr : found->second.drop();
+}
+
 bool Server::turn() {
   bool had_any = servers_.take_answers();
   had_any |= pushes_.settle();
   for (Peer& peer : peers_) had_any |= answer_all(peer);
   had_any |= pulls_.settle();
   had_any |= installs_.turn();
+  arrival_.turn();
   std::erase_if(peers_, [](const Peer& peer) { return !peer.connection->failure().ok(); });
   return had_any;
 }
 
 ServerStats Server::stats() const {
   ServerStats stats{.pushes = pushes_.count(), .pulls = pulls_.count()};
-  stats.tables = state_.tables.size();
   for (const auto& [id, table] : state_.tables) {
+    stats.tables += table.check_there().ok() ? 1 : 0;
     stats.rows += table.count_rows();
     stats.elements += table.count_elements();
   }
@@ -81,7 +109,8 @@ std::optional<BucketMap> Server::wish() const {
     } else if (state_.hands_over[bucket] && pushes_.is_quiet(bucket)) {
       next.set(bucket, place.backup, state_.me);
     } else if (const ServerId ready = installs_.ready(bucket); ready != kNoServer) {
-      next.set(bucket, state_.me, ready);
+      state_.keeps_backups ? next.set(bucket, state_.me, ready)
+                           : next.set(bucket, ready, kNoServer);
     }
   }
   return next == state_.map ? std::nullopt : std::optional(next);
@@ -111,8 +140,10 @@ void Server::adopt(const BucketMap& map, int64_t known_ns) {
   state_.leased_until_ns = std::max(state_.leased_until_ns, known_ns + kLeaseNs);
   if (map.version() == state_.map.version()) return;
   const int64_t now_ns = state_.clock.now_ns();
+  std::bitset<kBuckets> gone;
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
     const BucketMap::Place& place = map.of(bucket);
+    gone[bucket] = has_part(state_.map.of(bucket), state_.me) && !has_part(place, state_.me);
     if (place.epoch != state_.map.of(bucket).epoch) state_.hands_over[bucket] = false;
     const bool is_new = place.primary == state_.me && !state_.is_primary(bucket);
     const bool was_handed_over = place.backup != kNoServer;
@@ -121,6 +152,8 @@ void Server::adopt(const BucketMap& map, int64_t known_ns) {
   const BucketMap before = std::exchange(state_.map, map);
   installs_.adopt(before);
   pushes_.settle();
+  if (gone.none()) return;
+  for (auto& [id, table] : state_.tables) table.forget(gone);
 }
 
 // --- what comes ----------------------------------------------------------------------------------
@@ -171,6 +204,8 @@ Status Server::act(Peer& peer, const Record& record, bool& is_held) {
       return pull_loads(*peer.connection, record.head);
     case RecordKind::HandOver:
       return hand_over(*peer.connection, record);
+    case RecordKind::Offer:
+      return offer(peer, record);
     case RecordKind::SaveShard:
     case RecordKind::ListRows:
     case RecordKind::SaveRows:
@@ -184,7 +219,10 @@ Status Server::create(Connection& connection, const Record& record) {
   const std::string text(reinterpret_cast<const char*>(record.body.data()), record.body.size());
   auto spec = parse_table_spec(text);
   if (!spec.ok()) return spec.status();
-  state_.tables.try_emplace(record.head.table, record.head.table, spec.take(), state_.memory);
+  const uint32_t number = record.head.table;
+  const auto [at, is_new] =
+      state_.tables.try_emplace(number, number, spec.take(), state_.memory);
+  if (is_new && dropped_.contains(number)) at->second.drop();
   say_done(connection, record.head.number);
   return Status();
 }
@@ -197,7 +235,8 @@ Status Server::push(Peer& peer, const Record& record, bool& is_held) {
   const bool is_forward = record.head.kind == RecordKind::Forward;
   if (!push || is_forward != (peer.from != kNoServer)) return makes_no_sense(kRequest);
   if (push->lent) RDMACOLL_RETURN_IF_ERROR(lent_.find(*push));
-  if (table.spec().kind == TableKind::Dense) {
+  const bool may_be_here = is_forward || state_.is_primary(push->parts[0].bucket);
+  if (table.spec().kind == TableKind::Dense && may_be_here && table.check_there().ok()) {
     auto made = table.dense(record.head.shard);
     if (!made.ok()) return made.status();
   }
@@ -235,13 +274,18 @@ Status Server::pull_loads(Connection& connection, const RecordHead& head) const 
 }
 
 Status Server::hand_over(Connection& connection, const Record& record) {
-  std::vector<uint32_t> buckets(record.body.size() / sizeof(uint32_t));
-  if (record.body.size() % sizeof(uint32_t) != 0) return makes_no_sense(kRequest);
-  if (!buckets.empty()) std::memcpy(buckets.data(), record.body.data(), record.body.size());
-  if (std::ranges::any_of(buckets, [](uint32_t bucket) { return bucket >= kBuckets; }))
-    return makes_no_sense(kRequest);
-  hand_over(buckets);
+  const auto buckets = read_buckets(record);
+  if (!buckets) return makes_no_sense(kRequest);
+  hand_over(*buckets);
   say_done(connection, record.head.number);
+  return Status();
+}
+
+Status Server::offer(Peer& peer, const Record& record) {
+  const auto buckets = read_buckets(record);
+  if (!buckets || peer.from == kNoServer) return makes_no_sense(kRequest);
+  for (const uint32_t bucket : *buckets) installs_.offer(bucket, peer.from);
+  say_done(*peer.connection, record.head.number);
   return Status();
 }
 

@@ -7,11 +7,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "csrc/base/clock.h"
+#include "csrc/ps/server/arrival.h"
 #include "csrc/ps/server/lent_memory.h"
 #include "csrc/ps/server/pulls.h"
 #include "csrc/ps/server/pushes.h"
@@ -53,6 +55,11 @@ class Server {
   LentMemory& lent() { return lent_; }
   // The server does not answer: it is as if it had ended, until there is a new connection to it.
   void give_up(ServerId server) { servers_.give_up(server); }
+  // The table is no more, nor comes back: who pushes or pulls is told so. What this returns is as
+  // of ShardMemory::let_go().
+  std::shared_ptr<void> drop(uint32_t table);
+  // The server has come while the job runs, and is to get its share of the buckets.
+  void arrive() { arrival_.begin(); }
   // Answers what has come; whether anything had.
   bool turn();
   ServerStats stats() const;
@@ -87,6 +94,7 @@ class Server {
   Status save(Peer& peer, const Record& record);
   Status pull_loads(Connection& connection, const RecordHead& head) const;
   Status hand_over(Connection& connection, const Record& record);
+  Status offer(Peer& peer, const Record& record);
 
   State state_;
   ServerConnections servers_;
@@ -94,7 +102,9 @@ class Server {
   Pushes pushes_;
   Pulls pulls_;
   LentMemory lent_;
+  Arrival arrival_;
   std::vector<Peer> peers_;
+  std::set<uint32_t> dropped_;  // tables, also such as it has never had
 };
 
 }  // namespace rdmacoll::ps

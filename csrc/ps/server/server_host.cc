@@ -2,6 +2,7 @@
 #include "csrc/ps/server/server_host.h"
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 namespace rdmacoll::ps {
@@ -19,11 +20,14 @@ constexpr int64_t kForwardedNs = 10'000'000'000;
 
 Result<std::unique_ptr<ServerHost>> ServerHost::make(Remote& remote, std::string own_address,
                                                      ServerId me, uint32_t replicas, BucketMap map,
-                                                     uint64_t memory_bytes) {
+                                                     uint64_t memory_bytes,
+                                                     const std::vector<uint32_t>& dropped) {
   auto calls = begin_to_hear(remote);
   if (!calls.ok()) return calls.status();
-  return std::unique_ptr<ServerHost>(new ServerHost(remote, calls.take(), std::move(own_address),
-                                                    me, replicas, std::move(map), memory_bytes));
+  std::unique_ptr<ServerHost> host(new ServerHost(remote, calls.take(), std::move(own_address), me,
+                                                  replicas, std::move(map), memory_bytes));
+  for (const uint32_t table : dropped) host->server_.drop(table);
+  return host;
 }
 
 // --- any thread ----------------------------------------------------------------------------------
@@ -74,6 +78,23 @@ void ServerHost::adopt(const BucketMap& map, int64_t known_ns) {
 
 void ServerHost::give_up(ServerId server) {
   order([this, server] { server_.give_up(server); });
+}
+
+// Readers are waited for here, while serve() goes on.
+Status ServerHost::drop(const std::vector<uint32_t>& tables, int64_t timeout_ms) {
+  using Memories = std::vector<std::shared_ptr<void>>;
+  const auto dropped = std::make_shared<std::promise<Memories>>();
+  auto memories = dropped->get_future();
+  order([this, tables, dropped] {
+    Memories all;
+    for (const uint32_t table : tables) all.push_back(server_.drop(table));
+    dropped->set_value(std::move(all));
+  });
+  if (memories.wait_for(std::chrono::milliseconds(timeout_ms)) != std::future_status::ready) {
+    return Status(StatusCode::Timeout, "the server does not serve");
+  }
+  memories.get();
+  return Status();
 }
 
 void ServerHost::stop() {

@@ -23,10 +23,12 @@ namespace rdmacoll::ps {
 
 class ServerHost {
  public:
-  // replicas: as of Server. memory_bytes: what its tables may have. The remote memory outlives it.
+  // replicas: as of Server. memory_bytes: what its tables may have. dropped: tables that are no
+  // more. The remote memory outlives it.
   static Result<std::unique_ptr<ServerHost>> make(Remote& remote, std::string own_address,
                                                   ServerId me, uint32_t replicas, BucketMap map,
-                                                  uint64_t memory_bytes);
+                                                  uint64_t memory_bytes,
+                                                  const std::vector<uint32_t>& dropped = {});
 
   // Takes the next who calls, or what a worker lends; Timeout: nobody has. Only while serve() runs:
   // that sees who calls.
@@ -36,6 +38,10 @@ class ServerHost {
               const InterruptCheck& interrupt);
   // As of Server.
   void give_up(ServerId server);
+  // As of Server.
+  void arrive() {
+    order([this] { server_.arrive(); });
+  }
   // Answers all who have called, until stop().
   Status serve(const InterruptCheck& interrupt);
   void stop();
@@ -49,6 +55,8 @@ class ServerHost {
   // Until there is one, or so long.
   void wait_wish(int64_t timeout_ms);
   void adopt(const BucketMap& map, int64_t known_ns);
+  // As of Server. Their memory is free when it returns Ok. Not serve()'s thread.
+  Status drop(const std::vector<uint32_t>& tables, int64_t timeout_ms);
   int64_t now_ns() const { return clock_.now_ns(); }
 
  private:
@@ -58,7 +66,7 @@ class ServerHost {
         calls_(std::move(calls)),
         own_address_(std::move(own_address)),
         me_(me),
-        memory_(remote, me, memory_bytes),
+        memory_(remote, me, memory_bytes, clock_),
         server_(me, replicas, std::move(map), memory_, clock_) {}
   using RingConnections = std::vector<std::shared_ptr<RingConnection>>;
   bool take_orders();

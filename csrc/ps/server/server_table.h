@@ -2,11 +2,14 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "csrc/base/printable.h"
 #include "csrc/ps/server/shard_memory.h"
 #include "csrc/ps/table/dense_shard.h"
 #include "csrc/ps/table/row_memory.h"
@@ -24,13 +27,29 @@ class ServerTable {
         spec_(std::move(spec)),
         memory_(memory),
         steps_(spec_),
-        row_memory_([this](uint64_t bytes) { return memory_.take_for_rows(id_, bytes); },
+        row_memory_(std::in_place,
+                    [this](uint64_t bytes) { return memory_.take_for_rows(id_, bytes); },
                     memory.row_bytes()) {}
   ServerTable(const ServerTable&) = delete;
   ServerTable& operator=(const ServerTable&) = delete;
 
   uint32_t id() const { return id_; }
   const TableSpec& spec() const { return spec_; }
+  // It has nothing any more, and what is pushed to it is counted alone. What this returns is as of
+  // ShardMemory::let_go().
+  std::shared_ptr<void> drop() {
+    is_dropped_ = true;
+    rows_ = {};
+    dense_.clear();
+    row_memory_.reset();
+    return memory_.let_go(id_);
+  }
+  // InvalidArgument: it was dropped. Then nothing below is asked of it that makes something.
+  Status check_there() const {
+    if (!is_dropped_) return Status();
+    return Status(StatusCode::InvalidArgument,
+                  "table '" + printable(spec_.name) + "' was dropped; make it anew with init()");
+  }
   // Made when it is first looked for. System: there is no memory for it.
   Result<DenseShard*> dense(uint64_t shard) {
     const auto known = dense_.find(shard);
@@ -44,7 +63,7 @@ class ServerTable {
   DenseShard& known_dense(uint64_t shard) { return dense_.at(shard); }
   RowShard& rows(uint32_t bucket) {
     auto& shard = rows_[bucket];
-    if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, bucket, steps_, row_memory_);
+    if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, bucket, steps_, *row_memory_);
     return *shard;
   }
 
@@ -54,8 +73,25 @@ class ServerTable {
   RowShard* find_rows(uint32_t bucket) { return rows_[bucket].get(); }
   const RowShard* find_rows(uint32_t bucket) const { return rows_[bucket].get(); }
   // Where workers find all of them.
-  const ShardPlace& rows_place() const { return row_memory_.directory_place(); }
+  const ShardPlace& rows_place() const { return row_memory_->directory_place(); }
   void forget_rows(uint32_t bucket) { rows_[bucket] = nullptr; }
+  // What is in these buckets is not here any more.
+  void forget(const std::bitset<kBuckets>& buckets) {
+    for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+      if (buckets[bucket]) forget_rows(bucket);
+    }
+    for (auto at = dense_.begin(); at != dense_.end();) {
+      auto& [number, shard] = *at;
+      if (!buckets[bucket_of_shard(id_, number)]) {
+        ++at;
+        continue;
+      }
+      shard.hide();
+      memory_.give_back(id_, shard.memory(), DenseShard::memory_bytes(spec_, number),
+                        DenseShard::state_bytes(spec_, number));
+      at = dense_.erase(at);
+    }
+  }
 
   uint64_t count_rows() const {
     uint64_t rows = 0;
@@ -73,7 +109,8 @@ class ServerTable {
   const TableSpec spec_;
   ShardMemory& memory_;
   Steps steps_;  // of rows
-  RowMemory row_memory_;
+  bool is_dropped_ = false;
+  std::optional<RowMemory> row_memory_;
   std::map<uint64_t, DenseShard> dense_;
   std::array<std::unique_ptr<RowShard>, kBuckets> rows_{};
 };

@@ -32,10 +32,11 @@ struct State {
   Applied applied{};
 
   void add_load(uint32_t bucket, uint64_t bytes) { loads[bucket] += kLineBytes + bytes; }
-  // InvalidArgument: there is none of that kind.
+  // InvalidArgument: there is none of that kind, or it was dropped.
   Result<ServerTable*> table_of(uint32_t table, TableKind kind) {
     const auto found = tables.find(table);
     if (found == tables.end() || found->second.spec().kind != kind) return makes_no_sense(kRequest);
+    RDMACOLL_RETURN_IF_ERROR(found->second.check_there());
     return &found->second;
   }
   bool is_primary(uint32_t bucket) const { return map.of(bucket).primary == me; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "csrc/base/check.h"
 
@@ -43,6 +44,13 @@ BucketMap BucketMap::spread(uint32_t servers, uint32_t replicas,
     place.backup = others[bucket / servers % others.size()];
   }
   return map;
+}
+
+std::vector<ServerId> BucketMap::servers() const {
+  std::set<ServerId> all;
+  for (const Place& place : places_) all.insert({place.primary, place.backup});
+  all.erase(kNoServer);
+  return {all.begin(), all.end()};
 }
 
 bool BucketMap::has_primary(ServerId server) const {

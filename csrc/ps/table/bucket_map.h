@@ -42,6 +42,8 @@ class BucketMap {
 
   uint64_t version() const { return version_; }
   const Place& of(uint32_t bucket) const { return places_[bucket]; }
+  // All that have a bucket, as primary or backup, in the order of their numbers.
+  std::vector<ServerId> servers() const;
   // Whether the server is the primary of a bucket.
   bool has_primary(ServerId server) const;
   // The map without a server: its backups have what it had, and it backs nobody up.

@@ -9,7 +9,7 @@
 namespace rdmacoll::ps {
 
 DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, ShardMemoryPiece memory)
-    : place_(memory.place),
+    : memory_(memory),
       versions_(memory.data, spec.shard_elements(shard) * sizeof(float)),
       steps_(spec),
       state_(states_per_element(steps_.optimizer()),

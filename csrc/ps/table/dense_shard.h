@@ -34,7 +34,8 @@ class DenseShard {
   std::span<const float> values() const {
     return {reinterpret_cast<const float*>(versions_.newest()), elements()};
   }
-  const ShardPlace& place() const { return place_; }
+  const ShardMemoryPiece& memory() const { return memory_; }
+  const ShardPlace& place() const { return memory_.place; }
   // Whether others find its versions there. They do not until they are shown.
   bool is_shown() const { return !versions_.is_hidden(); }
   void show() { versions_.show(); }
@@ -64,7 +65,7 @@ class DenseShard {
   float* begin_change(uint64_t first, uint64_t end);
   void apply(const Gradients& gradients, uint64_t first, uint64_t count);
 
-  const ShardPlace place_;
+  const ShardMemoryPiece memory_;
   Versions versions_;
   Steps steps_;
   uint64_t pushes_ = 0;

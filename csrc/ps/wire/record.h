@@ -28,6 +28,7 @@ enum class RecordKind : uint16_t {
   PullSteps,  // of a shard of a table with a pace -> Values: what step each worker has reached
   PullLoads,  // of a server -> Values: of each bucket that it is the primary of, its load
   HandOver,   // buckets -> Done: their backups will be their primaries
+  Offer,      // buckets, of a server -> Done: it would be their backup, in the place of another
   SaveShard,  // a shard: the `first` of its arrays -> Values: pushes, floats (table/saved.h)
   ListRows,   // a bucket, as shard; the id to begin with -> Values: how many, ids that follow
   SaveRows,   // ids -> Values: of each row pushes, floats

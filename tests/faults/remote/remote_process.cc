@@ -112,6 +112,7 @@ void RemoteProcess::go_until_the_fault() {
 void RemoteProcess::strike_soon() {
   const auto us = static_cast<int64_t>(random_() % static_cast<uint64_t>(kFaultWithinUs));
   std::this_thread::sleep_for(std::chrono::microseconds(us));
+  shared_.victim_pid = getpid();
   shared_.fault_ns = now_ns();
   faults::strike(what_.fault);  // the main thread leaves
 }

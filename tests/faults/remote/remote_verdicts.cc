@@ -3,6 +3,7 @@
 
 #include "tests/faults/remote/remote_process.h"
 #include "tests/faults/remote/remote_rounds.h"
+#include "tests/processes/stopped.h"
 
 namespace rdmacoll::faults {
 namespace {
@@ -45,6 +46,7 @@ Status RemoteProcess::see_the_end() {
 
 // What needs its program, or its threads, is over in time. Data may come: they are nobody's work.
 Status RemoteProcess::see_the_stop() {
+  until("the victim to stand still", [&] { return is_stopped(shared_.victim_pid); });
   const OpenedPtr there = bytes_of_.at(what_.victim);
   const bool is_mapped = there->session->link().slab.base != nullptr;  // so a fence asks nobody
   const Status fenced = remote_->wait(*remote_->fence(there, kNearMs), -1, {});

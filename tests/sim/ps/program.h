@@ -83,6 +83,7 @@ class Program {
   void pull_all() {
     for (uint32_t table = 0; table < kDenseTables; ++table) pull_range(table);
     pull_rows();
+    for (const uint32_t table : world_.dropped()) see_dropped(table);
   }
   void create() {
     const Optimizer descends{.kind = OptimizerKind::Sgd, .lr = 1};
@@ -96,6 +97,16 @@ class Program {
   }
 
  private:
+  // Servers that hear of it answer nothing of it any more, whoever is asked.
+  void see_dropped(uint32_t table) {
+    good(client_.create(table, {.name = "new" + std::to_string(table), .elements = kElements}));
+    Status status;
+    while (status.ok()) {
+      std::vector<float> values(kElements);
+      status = client_.wait(client_.pull_range(table, 0, values, limit()), limit());
+    }
+    EXPECT_TRUE(is_dropped(status)) << status.message();
+  }
   // What a pull that is asked for now must have.
   struct Due {
     int64_t acknowledged = 0;
@@ -117,7 +128,8 @@ class Program {
 
   // Servers that were started again have to learn of it.
   void use_new_table() {
-    const uint32_t table = world_.new_table();
+    const auto beside = static_cast<uint32_t>(world_.draw(kDenseTables));
+    const uint32_t table = world_.new_table(bucket_of_shard(beside, 0));
     good(client_.create(table, {.name = "new" + std::to_string(table), .elements = kElements}));
     const std::vector<float> ones(kElements, 1.0f);
     good(client_.wait(client_.push_range(table, 0, ones, PushAs::Gradient, limit()), limit()));
@@ -130,6 +142,23 @@ class Program {
     good(client_.wait(client_.push_range(table, 0, ones, PushAs::Gradient, limit()), limit()));
     good(client_.wait(client_.pull_range(table, 0, values, limit()), limit()));
     EXPECT_EQ(values, std::vector<float>(kElements, 6.0f));
+    if (world_.draw(2) == 0) drop(table, ones);
+  }
+  // What is pushed before and after is taken or refused, and what else is in the bucket goes on.
+  void drop(uint32_t table, const std::vector<float>& values) {
+    const auto push = [&] {
+      return client_.push_range(table, 0, values, PushAs::Gradient, limit());
+    };
+    const BatchPtr before = push();
+    world_.drop(table);
+    for (const BatchPtr& pushed : {before, push(), push()}) {
+      const Status status = client_.wait(pushed, limit());
+      EXPECT_TRUE(status.ok() || is_dropped(status)) << status.message();
+    }
+  }
+  static bool is_dropped(const Status& status) {
+    return status.code() == StatusCode::InvalidArgument &&
+           status.message().find("was dropped; make it anew") != std::string::npos;
   }
   void push_range() {
     const auto table = static_cast<uint32_t>(world_.draw(kDenseTables));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "csrc/ps/table/share.h"
 #include "tests/sim/ps/program.h"
 #include "tests/sim/ps/ps_world.h"
 #include "tests/sim/seeds.h"
@@ -58,6 +59,12 @@ void play(
   ASSERT_TRUE(world.run(2 * kMostSteps)) << "a worker waits for ever";
   reads += world.reads();
   mapped += world.mapped();
+}
+
+// Of one that is lost there is none.
+bool has_share(const BucketMap& map, ServerId server, uint32_t replicas) {
+  const Share share = share_of(map, server, replicas > 1, [](ServerId) { return true; });
+  return share.offers.empty() && share.hand_over.empty();
 }
 
 // run: of a seed; how many servers were lost.
@@ -163,6 +170,37 @@ TEST(ParameterServer, ReadsNothingOldOfAServerThatHasHandedOver) {
           ++losses;
           world.cut_off(0);
         });
+        return losses;
+      },
+      true);
+}
+
+// Servers come while the job runs, and get their share; others are lost then, or meanwhile.
+TEST(ParameterServer, LosesNothingWhereServersJoin) {
+  for_all(
+      [](uint64_t seed) -> uint32_t {
+        if (seed % kFewer != 0 && !replays_one_seed()) return 0;
+        const uint64_t which = seed / kFewer;
+        const uint32_t servers = 1 + static_cast<uint32_t>(which % 3);
+        const uint32_t replicas = which % 4 == 3 ? 1 : 2;
+        std::optional<ServerId> joined;
+        uint32_t losses = 0;
+        bool has_its_share = false;
+        const auto disturb = [&](PsWorld& world) {
+          if (world.steps() < 200 || world.draw(300) != 0) return;
+          if (!joined) {
+            joined = world.join();
+            return;
+          }
+          has_its_share |= has_share(world.map(), *joined, replicas);
+          if (!has_its_share && which % 2 == 0) return;
+          if (losses > 0 || replicas == 1 || !world.is_whole() || world.draw(6) != 0) return;
+          ++losses;
+          world.kill(static_cast<ServerId>(world.draw(servers + 1)));
+          has_its_share = true;  // or it had it, before others had to take over
+        };
+        play(seed, {.servers = servers, .replicas = replicas}, disturb,
+             [&] { return !joined || !has_its_share || (replicas > 1 && losses == 0); });
         return losses;
       },
       true);

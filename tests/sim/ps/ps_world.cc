@@ -37,8 +37,11 @@ class PsWorld::Worker final : public Surroundings {
   // Its memory, as it is now or was when it has ended, for as long as there is no other way to it.
   std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit&) override {
     if (world_.draw(10) == 0) return nullptr;
-    auto reader = std::make_shared<ShardReader>(memories_.at(range.server)->at(range.place), range);
-    world_.reads_.push_back({memories_.at(range.server), reader, world_.draw(6) == 0});
+    const std::byte* const shard = memories_.at(range.server)->at(range.place);
+    if (shard == nullptr) return nullptr;
+    auto reader = std::make_shared<ShardReader>(shard, range);
+    world_.reads_.push_back({memories_.at(range.server), reader, world_.draw(6) == 0,
+                             world_.clock_.now_ns() + kReadNs});
     return reader;
   }
 
@@ -83,7 +86,8 @@ class PsWorld::Worker final : public Surroundings {
   Fiber& fiber() { return fiber_; }
 
  private:
-  static constexpr uint64_t kStaged = 32;  // elements, at most
+  static constexpr uint64_t kStaged = 32;              // elements, at most
+  static constexpr int64_t kReadNs = 10'000'000'000;  // at most, as ClientHost has it
   static Status no_map() { return Status(StatusCode::System, "the Store does not answer now"); }
 
   PsWorld& world_;
@@ -111,9 +115,10 @@ PsWorld::PsWorld(const Plan& plan, uint64_t seed)
 void PsWorld::start(ServerId server) {
   Host& host = hosts_[server];
   host = Host{};
-  host.memory = std::make_shared<HeapMemory>();
+  host.memory = std::make_shared<HeapMemory>(UINT64_MAX, clock_);
   host.server = std::make_unique<Server>(server, plan_.replicas, map_, *host.memory, clock_);
   host.server->adopt(map_, clock_.now_ns());
+  while (host.dropped < dropped_.size()) host.server->drop(dropped_[host.dropped++]);
   for (ServerId other = 0; other < hosts_.size(); ++other) {
     if (other == server || !is_alive(other)) continue;
     connect_servers(server, other);
@@ -131,6 +136,16 @@ void PsWorld::connect_servers(ServerId from, ServerId to) {
 void PsWorld::restart(ServerId server) {
   map_ = map_.without(server);
   start(server);
+}
+
+// Workers hear of it when the map names it.
+ServerId PsWorld::join() {
+  is_undisturbed_ = false;
+  const auto server = static_cast<ServerId>(hosts_.size());
+  hosts_.emplace_back();
+  start(server);
+  hosts_[server].server->arrive();
+  return server;
 }
 
 void PsWorld::hand_over(ServerId server, uint64_t one_of) {
@@ -218,6 +233,10 @@ void PsWorld::turn_control() {
   for (ServerId other = 0; other < hosts_.size(); ++other) {
     if (hosts_[other].is_stopped && draw(50) == 0) host.server->give_up(other);
   }
+  if (host.dropped < dropped_.size() && draw(4) == 0) {
+    host.server->drop(dropped_[host.dropped++]);
+    return;
+  }
   if (draw(2) == 0) {
     if (!host.read) {
       host.read.emplace(map_, clock_.now_ns());
@@ -239,8 +258,10 @@ void PsWorld::turn_control() {
 void PsWorld::turn_read() {
   if (reads_.empty()) return;
   const size_t which = draw(reads_.size());
-  if (reads_[which].is_slow && draw(100) != 0) return;
+  const bool is_late = clock_.now_ns() > reads_[which].until_ns;
+  if (reads_[which].is_slow && draw(100) != 0 && !is_late) return;
   ShardReader& reader = *reads_[which].reader;
+  if (is_late) reader.fail();
   for (uint64_t words = 1 + draw(8); words > 0 && !reader.outcome(); --words) reader.go_on();
   if (!reader.outcome() && draw(50) == 0) reader.fail();
   if (!reader.outcome()) return;

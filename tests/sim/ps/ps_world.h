@@ -63,6 +63,8 @@ class PsWorld {
   void go_on(ServerId server);
   // One that has ended runs again, with nothing of what it had.
   void restart(ServerId server);
+  // One more server, which gets its share of the buckets.
+  ServerId join();
   // The server is told to let the backups of some of its buckets, one of so many, be their
   // primaries.
   void hand_over(ServerId server, uint64_t one_of);
@@ -71,8 +73,15 @@ class PsWorld {
   bool is_alive(ServerId server) const { return hosts_[server].server != nullptr; }
   const BucketMap& map() const { return map_; }
   uint64_t steps() const { return steps_; }
-  // A number that no table has had.
-  uint32_t new_table() { return ++tables_; }
+  // A number that no table has had, of one whose first shard is in the bucket.
+  uint32_t new_table(uint32_t bucket) {
+    while (bucket_of_shard(++tables_, 0) != bucket) {
+    }
+    return tables_;
+  }
+  // The table is no more, which servers hear of some time.
+  void drop(uint32_t table) { dropped_.push_back(table); }
+  const std::vector<uint32_t>& dropped() const { return dropped_; }
   // Memory that this worker lends to servers.
   std::vector<float>& lent(const Client& client);
   // Whether no server or link was ever lost, and nothing handed over.
@@ -88,6 +97,7 @@ class PsWorld {
     std::unique_ptr<Server> server{};
     bool is_cut_off = false;
     bool is_stopped = false;
+    size_t dropped = 0;  // tables that it has heard of
     // The map that it has read of the Store, and when.
     std::optional<std::pair<BucketMap, int64_t>> read{};
     std::optional<std::pair<uint64_t, BucketMap>> wish{};  // of which version it is the next
@@ -122,12 +132,14 @@ class PsWorld {
     std::shared_ptr<HeapMemory> memory;
     std::shared_ptr<ShardReader> reader;
     bool is_slow = false;
+    int64_t until_ns = 0;
   };
   std::vector<UnderWay> reads_;
   uint64_t reads_ended_ = 0;
   uint64_t mapped_ = 0;
   uint64_t steps_ = 0;
   uint32_t tables_ = 100;
+  std::vector<uint32_t> dropped_;
   bool is_undisturbed_ = true;
   bool is_over_ = false;  // who waits is interrupted
 };

@@ -66,7 +66,9 @@ class NearJob final : public Surroundings {
   // At once.
   std::shared_ptr<const ShardRead> read(const ShardRange& range, const Limit&) override {
     ++reads_;
-    ShardReader reader(memory_.at(range.place), range);
+    const std::byte* const shard = memory_.at(range.place);
+    if (shard == nullptr) return nullptr;
+    ShardReader reader(shard, range);
     while (!reader.outcome()) reader.go_on();
     return std::make_shared<const ShardReader>(reader);
   }
@@ -128,6 +130,7 @@ class NearJob final : public Surroundings {
   }
   HeapMemory& memory() { return memory_; }
   uint64_t used_bytes() const { return memory_.used_bytes(); }
+  void drop(uint32_t server, uint32_t table) { servers_[server]->drop(table); }
   // Its backup is the primary of all that it has, from some time on.
   void hand_over(uint32_t server) {
     std::vector<uint32_t> all(kBuckets);

@@ -1,6 +1,6 @@
 """snapshot, restore: tables of the job's servers on disk, and back.
 
-Floor: rdmacoll/ps. Thread: any; one at a time in a process.
+Floor: rdmacoll/ps/saving. Thread: any; one at a time in a process.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import torch
 import torch.distributed as dist
 from torch.distributed.checkpoint.storage import WriteResult
 
-from .._extension import extension
-from .base.crew import Crew
-from .saved_files import Planner, Reader, Writer
-from .saved_pieces import (
+from ..._extension import extension
+from .crew import Crew
+from .files import Planner, Reader, Writer
+from .pieces import (
     Kept,
     Piece,
     RowPiece,
@@ -30,7 +30,7 @@ from .saved_pieces import (
     pushes_name,
     row_pieces,
 )
-from .worker import DEFAULT_TIMEOUT_S, Worker, worker
+from ..worker import DEFAULT_TIMEOUT_S, Worker, worker
 
 Path_ = str | os.PathLike[str]
 UNFINISHED = ".unfinished"
@@ -122,6 +122,7 @@ def _choose(crew: Crew, at: Worker, tables: Iterable[str] | None, timeout: float
     def choose() -> list[str]:
         if isinstance(tables, str):
             raise TypeError(f"tables is a string; give a list of names: [{tables!r}]")
+        at.forget_dropped()
         names = sorted(at.tables if tables is None else set(tables))
         unknown = [name for name in names if name not in at.tables]
         if unknown:

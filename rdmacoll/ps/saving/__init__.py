@@ -1,0 +1,1 @@
+"""Snapshots of tables on disk, and back."""
