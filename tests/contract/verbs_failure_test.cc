@@ -33,6 +33,22 @@ TEST(VerbsFailure, AKilledPeerIsMissedThoughNothingIsSentToIt) {
   EXPECT_TRUE(says(pair.status(0), "IBV_WC_RETRY_EXC_ERR")) << pair.status(0).message();
 }
 
+// Nothing that was sent comes to an end, as Soft-RoCE was seen to do.
+TEST(VerbsFailure, ADeviceThatStandsStillEndsThePeer) {
+  VerbsPair pair;
+  pair.network.stand_still("fake0");
+  EXPECT_EQ(pair.signal(0, 1), Posted::Done);
+  int64_t seconds = 0;
+  while (pair.status(0).ok() && seconds < 60) {
+    for (int i = 0; i < 300; ++i) pair.at(0).poll();  // it looks at the clock now and then
+    pair.clock.push_ms(1'000);
+    ++seconds;
+  }
+  EXPECT_EQ(pair.status(0).code(), StatusCode::PeerFailed);
+  EXPECT_TRUE(says(pair.status(0), "stands still")) << pair.status(0).message();
+  EXPECT_GT(seconds, 15);
+}
+
 TEST(VerbsFailure, AKilledPeerIsMissedInTheMiddleOfTheTraffic) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     VerbsPair pair({.seed = seed, .queue_pairs = 1 + static_cast<int64_t>(seed % 3)});

@@ -106,6 +106,11 @@ void FakeNetwork::fail_next_message(const std::string& device, ibv_wc_status sta
   named(device).faults.next_status = status;
 }
 
+void FakeNetwork::stand_still(const std::string& device) {
+  const Wire::Hold hold(wire);
+  named(device).faults.stands_still = true;
+}
+
 void FakeNetwork::lose_datagrams(double share) {
   const Wire::Hold hold(wire);
   wire.set_datagram_loss(share);

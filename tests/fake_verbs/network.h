@@ -39,6 +39,8 @@ class FakeNetwork {
   void refuse_sends(const std::string& device, int error);
   // The next message that a connection of the device begins fails with this status.
   void fail_next_message(const std::string& device, ibv_wc_status status);
+  // Connections of the device send nothing any more, and say nothing of it.
+  void stand_still(const std::string& device);
   void lose_datagrams(double share);
 
   // --- what tests ask ---------------------------------------------------------------------------

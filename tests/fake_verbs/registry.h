@@ -35,6 +35,7 @@ struct Faults {
   int queue_pair_error = 0;    // of creating queue pairs
   std::atomic<int> send_error{0};
   ibv_wc_status next_status = IBV_WC_SUCCESS;  // of the next message on a connection
+  bool stands_still = false;                   // it begins no message
 };
 
 struct Device : ibv_device {

@@ -88,8 +88,14 @@ void Wire::run() {
   }
 }
 
+bool Wire::stands_still(const QueuePair& queue_pair) const {
+  return queue_pair.qp_type == IBV_QPT_RC &&
+         registry_.device_of(queue_pair.context).faults.stands_still;
+}
+
 bool Wire::ready(const QueuePair& queue_pair) const {
-  return queue_pair.stalled_until <= moves_ && queue_pair.again_at <= now_;
+  return queue_pair.stalled_until <= moves_ && queue_pair.again_at <= now_ &&
+         !stands_still(queue_pair);
 }
 
 // False: nothing to do now.
@@ -115,7 +121,7 @@ bool Wire::move() {
   }
   // Stalls are short; waits for an answer take real time.
   return !datagrams_.empty() || std::any_of(busy_.begin(), busy_.end(), [&](QueuePair* waiting) {
-    return waiting->again_at <= now_;
+    return waiting->again_at <= now_ && !stands_still(*waiting);
   });
 }
 

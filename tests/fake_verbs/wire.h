@@ -80,6 +80,7 @@ class Wire {
   void take_postings();
   void take(Posting& posting);
   bool move();
+  bool stands_still(const QueuePair& queue_pair) const;
   bool ready(const QueuePair& queue_pair) const;
   void sleep();
   uint64_t random(uint64_t below) { return random_() % below; }

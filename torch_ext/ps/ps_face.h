@@ -83,8 +83,9 @@ class PsBatch {
 // This process as a worker.
 class PsClient : public std::enable_shared_from_this<PsClient> {
  public:
-  // Meets the servers that have buckets. newest_map: returns an encoded BucketMap; find_server: of a server's
-  // number, its address and how often it was started before. Both may be called in any thread.
+  // Meets the servers that have buckets. newest_map: returns an encoded BucketMap; find_server: of
+  // a server's number, its address and how often it was started before. Both may be called in any
+  // thread.
   static PsClientPtr make(RemoteFacePtr face, const std::string& own_address,
                           pybind11::function newest_map, pybind11::function find_server,
                           double timeout_s);

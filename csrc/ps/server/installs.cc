@@ -41,9 +41,7 @@ bool Installs::is_lost(uint32_t bucket) const {
   return joining != nullptr && (joining->has_failed || servers_.is_lost(joining->server));
 }
 
-bool Installs::has_failed(uint32_t bucket) const {
-  return is_lost(bucket) && may_be_named(bucket);
-}
+bool Installs::has_failed(uint32_t bucket) const { return is_lost(bucket) && may_be_named(bucket); }
 
 void Installs::offer(uint32_t bucket, ServerId by) {
   const bool is_it = state_.map.of(bucket).backup == by || joining(bucket) == by;
@@ -150,9 +148,7 @@ void Installs::add_pace(Telling& telling, uint32_t epoch, uint32_t table, uint64
     telling.pieces.push_back(
         {{.kind = RecordKind::Install, .table = table, .shard = static_cast<uint32_t>(shard)},
          sizeof(head) + bytes,
-         [head, data, bytes](std::byte* body) {
-           put(put(body, &head, sizeof(head)), data, bytes);
-         },
+         [head, data, bytes](std::byte* body) { put(put(body, &head, sizeof(head)), data, bytes); },
          table});
   };
   const auto& reached = from.pace()->reached();

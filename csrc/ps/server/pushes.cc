@@ -83,8 +83,7 @@ bool Pushes::take(const std::shared_ptr<Connection>& connection, Push push) {
   if (!have_room(groups, push, table.spec())) return false;
   for (PushPart& part : push.parts) part.epoch = state_.map.of(part.bucket).epoch;
   apply(table, push);
-  Waiting waiting{
-      .connection = connection, .number = push.head.number, .how = table.check_there()};
+  Waiting waiting{.connection = connection, .number = push.head.number, .how = table.check_there()};
   for (const auto& [backup, parts] : groups) {
     Waiting::Handed handed{.to = backup, .answer = hand_on(backup, push, parts, table.spec())};
     for (const uint32_t part : parts) handed.parts.push_back(push.parts[part]);

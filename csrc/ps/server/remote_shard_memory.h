@@ -79,7 +79,7 @@ class RemoteShardMemory final : public ShardMemory {
 
   Remote& remote_;
   const uint32_t server_;
-  uint32_t numbers_ = 0;                                 // of extents
+  uint32_t numbers_ = 0;                                  // of extents
   std::map<uint32_t, std::shared_ptr<Extents>> extents_;  // by table
 };
 

@@ -220,8 +220,7 @@ Status Server::create(Connection& connection, const Record& record) {
   auto spec = parse_table_spec(text);
   if (!spec.ok()) return spec.status();
   const uint32_t number = record.head.table;
-  const auto [at, is_new] =
-      state_.tables.try_emplace(number, number, spec.take(), state_.memory);
+  const auto [at, is_new] = state_.tables.try_emplace(number, number, spec.take(), state_.memory);
   if (is_new && dropped_.contains(number)) at->second.drop();
   say_done(connection, record.head.number);
   return Status();

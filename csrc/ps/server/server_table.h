@@ -27,9 +27,9 @@ class ServerTable {
         spec_(std::move(spec)),
         memory_(memory),
         steps_(spec_),
-        row_memory_(std::in_place,
-                    [this](uint64_t bytes) { return memory_.take_for_rows(id_, bytes); },
-                    memory.row_bytes()) {}
+        row_memory_(
+            std::in_place, [this](uint64_t bytes) { return memory_.take_for_rows(id_, bytes); },
+            memory.row_bytes()) {}
   ServerTable(const ServerTable&) = delete;
   ServerTable& operator=(const ServerTable&) = delete;
 

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
+#include "csrc/transport/verbs/device/errors.h"
 #include "csrc/transport/verbs/transport.h"
 
 namespace rdmacoll {
@@ -17,6 +19,8 @@ using verbs::SignalRecord;
 namespace {
 
 constexpr int64_t kProbeEveryNs = 1'000'000'000;
+// Looks, each a second after the one before: so a process that was stopped itself counts none.
+constexpr int64_t kMostUnheardLooks = 20;
 // For what is on its way when this process leaves; a live peer's device takes it in microseconds.
 constexpr int64_t kLeaveMs = 2'000;
 constexpr unsigned kLookAgainUs = 50;
@@ -116,12 +120,22 @@ bool VerbsTransport::is_in_use(OwnRegion& region) {
   return !region.lease.readers.empty() || !region.uses->empty();
 }
 
-// A peer that has died says nothing, and a wait for it sends nothing: ask its device.
+// A peer that has died says nothing, and a wait for it sends nothing: ask its device. This host's
+// device says how that has ended, if it does anything.
 void VerbsTransport::probe_silent_peers() {
+  const int64_t most_looks =
+      std::max(kMostUnheardLooks, static_cast<int64_t>(std::ceil(2 * config_.no_answer_s())));
   for (PeerId id = 0; peers_.at(id) != nullptr; ++id) {
     Peer& peer = *peers_.at(id);
     verbs::QueuePair* first = peer.stripes[0].get();
-    if (!std::exchange(peer.heard, false) && peer.alive() && !peer.is_self && first->has_room(1)) {
+    if (!peer.alive() || peer.is_self) continue;
+    if (std::exchange(peer.heard, false)) {
+      peer.unheard_looks = 0;
+      continue;
+    }
+    if (++peer.unheard_looks > most_looks) {
+      lose(peer, PeerState::Broken, stands_still(peer.address.who(), *device_, peer.unheard_looks));
+    } else if (first->has_room(1)) {
       first->probe(peer.its_ring);
       ring(peer, *first);
     }

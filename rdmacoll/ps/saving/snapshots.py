@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch.distributed.checkpoint.storage import WriteResult
 
 from ..._extension import extension
+from ..worker import DEFAULT_TIMEOUT_S, Worker, worker
 from .crew import Crew
 from .files import Planner, Reader, Writer
 from .pieces import (
@@ -30,7 +31,6 @@ from .pieces import (
     pushes_name,
     row_pieces,
 )
-from ..worker import DEFAULT_TIMEOUT_S, Worker, worker
 
 Path_ = str | os.PathLike[str]
 UNFINISHED = ".unfinished"

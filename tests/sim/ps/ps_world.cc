@@ -86,7 +86,7 @@ class PsWorld::Worker final : public Surroundings {
   Fiber& fiber() { return fiber_; }
 
  private:
-  static constexpr uint64_t kStaged = 32;              // elements, at most
+  static constexpr uint64_t kStaged = 32;             // elements, at most
   static constexpr int64_t kReadNs = 10'000'000'000;  // at most, as ClientHost has it
   static Status no_map() { return Status(StatusCode::System, "the Store does not answer now"); }
 

@@ -137,8 +137,8 @@ TEST(DropWhileABucketIsTold, TellsTheRest) {
     ASSERT_TRUE(job.client().create(other, {.name = "other", .elements = 3}).ok());
     const std::vector<float> ones(kElements, 1.0f);
     job.good(job.client().push_range(kDense, 0, ones, PushAs::Gradient, job.limit()));
-    job.good(job.client().push_range(other, 0, std::span(ones).first(3), PushAs::Gradient,
-                                     job.limit()));
+    job.good(
+        job.client().push_range(other, 0, std::span(ones).first(3), PushAs::Gradient, job.limit()));
     job.kill(2);
     for (int turn = 0; turn < turns; ++turn) ASSERT_TRUE(job.wait(0, {}).ok());
     for (const uint32_t server : {0u, 1u}) job.drop(server, kDense);

@@ -1,11 +1,11 @@
 // What a server that comes while the job runs is to get of the buckets.
+#include "csrc/ps/table/share.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <utility>
 #include <vector>
-
-#include "csrc/ps/table/share.h"
 
 namespace rdmacoll::ps::share_test {
 namespace {

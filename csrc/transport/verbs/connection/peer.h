@@ -132,6 +132,7 @@ struct Peer {
   std::array<uint32_t, kMaxStripes> marks{};  // come, and no signal has asked for them yet
   bool said_goodbye = false;
   bool heard = true;  // something, since the last look
+  int64_t unheard_looks = 0;
 
   // Under the transport's mutex.
   PeerHandshake handshake;

@@ -74,12 +74,9 @@ const Meaning& meaning_of(ibv_wc_status status) {
 }
 
 std::string no_answer(const VerbsConfig& config) {
-  const auto tries = config.retry_count + 1;
-  const double seconds =
-      4.096e-6 * static_cast<double>(int64_t{1} << config.timeout_exponent) * tries;
   char text[64];
   std::snprintf(text, sizeof(text), "no answer after %d tries in about %.2g s",
-                static_cast<int>(tries), seconds);
+                static_cast<int>(config.retry_count + 1), config.no_answer_s());
   return text +
          std::string(
              "; the peer's process or host is gone, a link between is down, the peer's GID cannot "
@@ -126,6 +123,16 @@ Status completion_error(const ibv_wc& completion, const std::string& peer, const
     text += " (the device's own code: " + std::to_string(completion.vendor_err) + ")";
   }
   return Status(meaning.code, text);
+}
+
+Status stands_still(const std::string& peer, const Device& device, int64_t seconds) {
+  return Status(StatusCode::PeerFailed,
+                "the connection to " + peer + " over " + place_of(device) + " stands still: for " +
+                    std::to_string(seconds) +
+                    " s the device of this host has done nothing of what it was to send there, nor "
+                    "said that there is no answer. Soft-RoCE is known to do so, after its packets "
+                    "were late: a larger RDMACOLL_IB_TIMEOUT makes that rarer. Of another device "
+                    "dmesg may say more");
 }
 
 Status registration_error(int error, uint64_t bytes, const Device& device) {

@@ -24,6 +24,9 @@ Status registration_error(int error, uint64_t bytes, const Device& device);
 // Another call failed: what was tried, with which errno.
 Status call_error(const std::string& tried, int error, const Device& device);
 
+// For so long the device has said nothing of what it was to send.
+Status stands_still(const std::string& peer, const Device& device, int64_t seconds);
+
 // An asynchronous event, in words, and what it means for the connections.
 enum class Gravity : uint8_t {
   Notice,   // none of their business

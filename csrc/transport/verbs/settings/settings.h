@@ -34,6 +34,11 @@ struct VerbsConfig {
   static constexpr int64_t kMaxQueuePairs = 8;
   int64_t queue_pairs = 1;
 
+  // How long the device tries in vain.
+  double no_answer_s() const {
+    return 4.096e-6 * static_cast<double>(int64_t{1} << timeout_exponent) *
+           static_cast<double>(retry_count + 1);
+  }
   // InvalidArgument names the setting, its value and what is allowed.
   static Result<VerbsConfig> read(const Settings& settings);
 };
