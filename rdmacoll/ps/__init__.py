@@ -26,7 +26,7 @@ from .base.optimizers import (
 from .embedding import Embedding, EmbeddingBag
 from .kv import KV, Pending
 from .optimizer import Optimizer
-from .saving.snapshots import restore, snapshot
+from .snapshots import restore, snapshot
 from .worker import connect, stats
 
 __all__ = [

@@ -10,10 +10,10 @@ import torch
 import torch.distributed as dist
 
 from .base.modes import Async, Mode, Stale, Sync
+from .base.row_exchange import Rows, added, exchanged
 from .board import PACE
 from .clock import Clock
 from .kv import KV, Pending, finish
-from .row_exchange import Rows, added, exchanged
 
 
 class OwnSteps:

@@ -49,10 +49,10 @@ def case_nothing_of_the_name(kv: ps.KV) -> None:
 def use_and_drop(kv: ps.KV) -> None:
     kv.init("large", torch.zeros(FLOATS), optimizer=ps.Adam())
     kv.init_rows("many", dim=1024)
-    kv.row_push("many", range(4096), torch.ones(4096, 1024)).wait()  # 16 MiB
+    kv.row_push("many", list(range(4096)), torch.ones(4096, 1024)).wait()  # 16 MiB
     for _ in range(2):  # the second time it is read in the servers' memory
         kv.pull("large")
-        kv.row_pull("many", range(4096))
+        kv.row_pull("many", list(range(4096)))
     drop_of_all(kv, "large")
     drop_of_all(kv, "many")
 

@@ -15,7 +15,7 @@ from case_job import Outcomes, cases_of
 from job_runner import Jobs, clean_jobs
 
 
-@pytest.fixture(scope="module", params=[(1, 1), (2, 3)], ids=lambda numbers: "{}w{}s".format(*numbers))
+@pytest.fixture(scope="module", params=[(1, 1), (2, 3)], ids=["1w1s", "2w3s"])
 def outcomes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Outcomes]:

@@ -22,7 +22,7 @@ from job_runner import Jobs, clean_jobs
 from torch.distributed import checkpoint
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
-from rdmacoll.ps.saving.pieces import boxes_of
+from rdmacoll.ps.saved_pieces import boxes_of
 
 WORKER = f"""
 import os, sys
@@ -31,7 +31,7 @@ import lost
 import torch
 import torch.distributed as dist
 from rdmacoll import ps
-from rdmacoll.ps.saving import pieces
+from rdmacoll.ps import saved_pieces
 
 RANK = int(os.environ["RANK"])
 torch.set_num_threads(1)
@@ -202,7 +202,7 @@ def test_a_server_is_lost_meanwhile(jobs: Jobs, kind: str, method: str) -> None:
     text = f"""
         push(0, 3)
         torch.save(found(), f"{{RANK}}.pt")
-        before = pieces.{kind}.{method}
+        before = saved_pieces.{kind}.{method}
         calls = []
         def lose(self, *args):
             calls.append(self)
@@ -210,11 +210,11 @@ def test_a_server_is_lost_meanwhile(jobs: Jobs, kind: str, method: str) -> None:
                 lost.kill(1)
             return before(self, *args)
         if "{method}" == "read" and RANK == 0:
-            pieces.{kind}.read = lose
+            saved_pieces.{kind}.read = lose
         ps.snapshot("kept")
         push(3, 4)
         if "{method}" == "write" and RANK == 0:
-            pieces.{kind}.write = lose
+            saved_pieces.{kind}.write = lose
         ps.restore("kept")
         assert RANK > 0 or len(calls) >= 2
         check(f"{{RANK}}.pt")

@@ -55,7 +55,7 @@ class Rings : public RemoteTest {
     answered_ = host.stats().pulls;
   }
   std::unique_ptr<ClientHost> call(RemoteProcess& p) {
-    auto made = ClientHost::make(p.remote(), p.address(p.rank()), 1,
+    auto made = ClientHost::make(p.remote(), p.address(p.rank()),
                                  std::make_unique<OneServer>(p.address(0)), kSoonMs, {});
     EXPECT_TRUE(made.ok()) << made.status().message();
     return made.take();

@@ -1,6 +1,6 @@
 """snapshot, restore: tables of the job's servers on disk, and back.
 
-Floor: rdmacoll/ps/saving. Thread: any; one at a time in a process.
+Floor: rdmacoll/ps. Thread: any; one at a time in a process.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ import torch
 import torch.distributed as dist
 from torch.distributed.checkpoint.storage import WriteResult
 
-from ..._extension import extension
-from ..worker import DEFAULT_TIMEOUT_S, Worker, worker
-from .crew import Crew
-from .files import Planner, Reader, Writer
-from .pieces import (
+from .._extension import extension
+from .base.crew import Crew
+from .saved_files import Planner, Reader, Writer
+from .saved_pieces import (
     Kept,
     Piece,
     RowPiece,
@@ -31,6 +30,7 @@ from .pieces import (
     pushes_name,
     row_pieces,
 )
+from .worker import DEFAULT_TIMEOUT_S, Worker, worker
 
 Path_ = str | os.PathLike[str]
 UNFINISHED = ".unfinished"

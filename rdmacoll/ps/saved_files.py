@@ -1,7 +1,7 @@
 """A snapshot's files, in the format of torch.distributed.checkpoint. Pieces are read from servers
 when they are written, and pushed to them when they are read, so that there is one at a time.
 
-Floor: rdmacoll/ps/saving. Thread: the one that takes the snapshot.
+Floor: rdmacoll/ps. Thread: the one that takes the snapshot.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from torch.distributed.checkpoint.planner_helpers import create_read_items_for_c
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
-from .pieces import Chunk, Kept, Piece
+from .saved_pieces import Chunk, Kept, Piece
 
 
 class Planner(DefaultSavePlanner):

@@ -1,7 +1,7 @@
 """Sums of rows' gradients over the workers of a group: those of an id meet at one of them, which
 adds them in the order of ranks. So the bits do not depend on who comes first.
 
-Floor: rdmacoll/ps. Thread: the one that trains.
+Floor: rdmacoll/ps/base. Thread: the one that trains.
 """
 
 from __future__ import annotations

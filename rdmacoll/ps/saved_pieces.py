@@ -1,7 +1,7 @@
 """What a snapshot has of a table: tensors, in pieces that are read from servers and written to them
 one at a time. A piece lies in chunks of these tensors, as torch.distributed.checkpoint wants them.
 
-Floor: rdmacoll/ps/saving. Thread: the one that takes the snapshot.
+Floor: rdmacoll/ps. Thread: the one that takes the snapshot.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..._extension import extension
-from ..board import Table
+from .._extension import extension
+from .board import Table
 
 if TYPE_CHECKING:
-    from ... import _C
+    from .. import _C
 
 PIECE_SHARDS = 8  # of a dense table: 8 MiB of each of its tensors
 PIECE_BYTES = 32 << 20  # of rows

@@ -1,7 +1,7 @@
 """Crew: the workers that take a snapshot together, or one alone. They go from step to step at the
 same time, and if one fails all of them raise.
 
-Floor: rdmacoll/ps/saving. Thread: the one that takes the snapshot.
+Floor: rdmacoll/ps/base. Thread: the one that takes the snapshot.
 """
 
 from __future__ import annotations

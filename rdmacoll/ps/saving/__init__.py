@@ -1,1 +1,0 @@
-"""Snapshots of tables on disk, and back."""
