@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from .base.modes import Async, Mode
 from .base.optimizers import Initial, Optimizer
+from .base.staging import is_staged, to_host
 from .kv import KV, ZEROS
 from .row_steps import check_pace, steps_of
 from .worker import DEFAULT_TIMEOUT_S
@@ -33,7 +34,8 @@ class _Rows(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
-        ctx.module._steps.add(ctx.ids, gradient.contiguous())
+        host = to_host(gradient) if is_staged(gradient) else gradient.contiguous()
+        ctx.module._steps.add(ctx.ids.cpu(), host)
         return None, None, None
 
 
@@ -72,7 +74,8 @@ class _AtServers(nn.Module):
 
     def _pull(self, ids: torch.Tensor) -> torch.Tensor:
         self._steps.before_pull()
-        pulled = self._kv.row_pull(self._name, ids)
+        out = torch.empty(len(ids), self._dim, device=ids.device)
+        pulled = self._kv.row_pull(self._name, ids, out)
         self._steps.wait()
         return pulled
 

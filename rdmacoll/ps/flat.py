@@ -13,6 +13,7 @@ import torch
 
 from .base.optimizers import SGD, Adagrad, Adam, AdamW
 from .base.optimizers import Optimizer as Rule
+from .base.staging import empty_pinned, is_staged, pin, settle
 
 LANDING_ELEMENTS = 64 * 1024
 
@@ -36,11 +37,15 @@ class Flat:
             p.numel() for _, p in named if p.requires_grad
         )  # elements, the first ones
         self._ends = torch.tensor([p.numel() for _, p in named]).cumsum(0).tolist()
-        self.values = torch.empty(self._ends[-1] if named else 0)
+        self._staged = {p.device for _, p in named if is_staged(p)}  # devices
+        elements = self._ends[-1] if named else 0
+        self.values = empty_pinned(elements) if self._staged else torch.empty(elements)
         self.gradients = torch.empty(0)  # until there is room for them
 
     def use_room(self, room: torch.Tensor) -> None:
         """For the gradients: elements as many as the values are."""
+        if self._staged:
+            pin(room, self)
         self.gradients = room
 
     @property
@@ -62,7 +67,8 @@ class Flat:
     @torch.no_grad()
     def gather(self) -> torch.Tensor:
         for _, parameter, place in self._places(self.values):
-            place.copy_(parameter)
+            place.copy_(parameter, non_blocking=True)
+        settle(self._staged)
         return self.values
 
     def landings(self, elements: int) -> list[tuple[int, torch.Tensor]]:
@@ -88,7 +94,8 @@ class Flat:
             if _is_landing(parameter):
                 torch.autograd.graph.increment_version(parameter)  # as copy_() does
             else:
-                parameter.copy_(place)
+                parameter.copy_(place, non_blocking=True)
+        settle(self._staged)  # the next pull writes to what is copied here
 
     def gather_all_gradients(self) -> None:
         """Raises ValueError where one that needs a gradient has none, or another one has."""
@@ -121,16 +128,18 @@ class Flat:
                     f"{name} has a gradient that is {parameter.grad.layout}; take sparse=False, or "
                     "ps.Embedding or ps.EmbeddingBag in the place of the module"
                 )
-            place.copy_(parameter.grad)
+            place.copy_(parameter.grad, non_blocking=True)
             first = int(place.storage_offset())
             begin = ranges.pop()[0] if ranges and ranges[-1][1] == first else first
             ranges.append((begin, first + place.numel()))
+        settle(self._staged)
         return ranges
 
 
 def _is_landing(parameter: torch.Tensor) -> bool:
     """Whether it is worth a pull of its own, which saves a copy."""
-    return parameter.numel() >= LANDING_ELEMENTS and parameter.is_contiguous()
+    is_large = parameter.numel() >= LANDING_ELEMENTS
+    return is_large and parameter.is_contiguous() and not is_staged(parameter)
 
 
 def _check(name: str, parameter: torch.Tensor) -> None:
@@ -139,10 +148,11 @@ def _check(name: str, parameter: torch.Tensor) -> None:
         raise TypeError(f"{name} is a {kind.__name__}; servers hold plain tensors")
     if parameter.dtype != torch.float32:
         raise TypeError(f"{name} has dtype {parameter.dtype}; servers hold float32: convert it")
-    if parameter.device.type != "cpu" or parameter.layout != torch.strided:
+    is_reached = parameter.device.type == "cpu" or is_staged(parameter)
+    if not is_reached or parameter.layout != torch.strided:
         raise TypeError(
             f"{name} is {parameter.layout} on {parameter.device}; servers work with strided "
-            "tensors on the CPU: move it there"
+            "tensors on the CPU, or on a GPU that torch has: move it there"
         )
 
 

@@ -22,6 +22,7 @@ from .base.optimizers import (
     initial_to_engine,
     to_engine,
 )
+from .base.staging import empty_pinned, is_staged, to_host
 from .board import Table
 from .drop import drop
 from .worker import DEFAULT_TIMEOUT_S, Worker, worker
@@ -39,12 +40,19 @@ class Pending:
     """A push or a pull under way. It keeps its tensor until it has ended."""
 
     def __init__(
-        self, worker: Worker, batch: _C.PsBatch, out: torch.Tensor | None, timeout: float
+        self,
+        worker: Worker,
+        batch: _C.PsBatch,
+        out: torch.Tensor | None,
+        timeout: float,
+        staged: torch.Tensor | None = None,
     ) -> None:
+        """staged: what is pulled for `out`, which is not in this host's memory."""
         self._worker = worker
         self._batch = batch
         self._out = out
         self._timeout = timeout
+        self._staged = staged
 
     def done(self) -> bool:
         """Whether it has ended, well or not."""
@@ -61,6 +69,9 @@ class Pending:
             self._batch.wait(self._timeout if timeout is None else timeout)
         except TimeoutError as error:
             raise TimeoutError(f"{error}{self._worker.about_store()}") from None
+        if self._out is not None and self._staged is not None:
+            self._out.copy_(self._staged, non_blocking=True)
+            self._staged = None
         return self._out
 
 
@@ -111,8 +122,7 @@ class KV:
     ) -> None:
         """init(); of a table whose workers go in step where there is a pace."""
         check_name(name)
-        check_float32("values", values)
-        check_tensor("values", values)
+        values = _host_values(values)
         spec = extension().PsTableSpec.dense(name, values.numel(), to_engine(optimizer))
         if pace is not None:
             spec = spec.paced(pace.workers, pace.elements, pace.is_sync)
@@ -204,8 +214,7 @@ class KV:
         Raises ValueError, TypeError, TimeoutError, remote.PeerError. Any thread.
         """
         table = self._table(name)
-        check_float32("values", values)
-        check_tensor("values", values)
+        values = _host_values(values)
         _check_shape("values", values, table.shape, name)
         return self._pending(self._client.push(table.number, 0, values, False, self._timeout))
 
@@ -213,8 +222,7 @@ class KV:
         """The same for the elements from `first` on of the flattened table; values: of one
         dimension."""
         table = self._table(name)
-        check_float32("values", values)
-        check_tensor("values", values)
+        values = _host_values(values)
         if isinstance(first, bool) or not isinstance(first, int):
             raise TypeError(f"first is a {type(first).__name__}; give an integer")
         elements = math.prod(table.shape)
@@ -235,7 +243,8 @@ class KV:
         """The same; its wait() returns the tensor, which is written until then."""
         into = self._out(name, out)
         number = self._table(name).number
-        return self._pending(self._client.pull(number, 0, into, 0, self._timeout), into)
+        host = _host_room(into)
+        return self._pending(self._client.pull(number, 0, host, 0, self._timeout), into, host)
 
     def push_pull(
         self, name: str, values: torch.Tensor, out: torch.Tensor | None = None
@@ -253,8 +262,7 @@ class KV:
         ids: integers. values: float32, a row for each id. Else as push().
         """
         table, numbers = self._rows(name, ids)
-        check_float32("values", values)
-        check_tensor("values", values)
+        values = _host_values(values)
         _check_shape("values", values, (len(numbers), *table.shape), name)
         return self._pending(
             self._client.push_rows(table.number, numbers, values, False, self._timeout)
@@ -276,9 +284,9 @@ class KV:
         shape = (len(numbers), *table.shape)
         into = torch.empty(shape) if out is None else out
         _check_out(into, shape, name)
-        return self._pending(
-            self._client.pull_rows(table.number, numbers, into, self._timeout), into
-        )
+        host = _host_room(into)
+        pulled = self._client.pull_rows(table.number, numbers, host, self._timeout)
+        return self._pending(pulled, into, host)
 
     # --- tables with a pace, for ps.Optimizer and Clock ---------------------------------------
 
@@ -304,8 +312,13 @@ class KV:
         for one in pending:
             one.wait()
 
-    def _pending(self, batch: _C.PsBatch, out: torch.Tensor | None = None) -> Pending:
-        return Pending(self._worker, batch, out, self._timeout)
+    def _pending(
+        self,
+        batch: _C.PsBatch,
+        out: torch.Tensor | None = None,
+        host: torch.Tensor | None = None,
+    ) -> Pending:
+        return Pending(self._worker, batch, out, self._timeout, None if host is out else host)
 
     def _table(self, name: str) -> Table:
         if name not in self._tables:
@@ -321,7 +334,8 @@ class KV:
         return into
 
     def _rows(self, name: str, ids: torch.Tensor | list[int]) -> tuple[Table, torch.Tensor]:
-        return self._table(name), as_indices("ids", ids)
+        numbers = as_indices("ids", ids)
+        return self._table(name), numbers.cpu()
 
 
 def _check_shape(argument: str, tensor: torch.Tensor, shape: tuple[int, ...], name: str) -> None:
@@ -333,5 +347,19 @@ def _check_shape(argument: str, tensor: torch.Tensor, shape: tuple[int, ...], na
 
 def _check_out(out: torch.Tensor, shape: tuple[int, ...], name: str) -> None:
     check_float32("out", out)
-    check_tensor("out", out)
+    if not is_staged(out):
+        check_tensor("out", out)
     _check_shape("out", out, shape, name)
+
+
+def _host_values(values: torch.Tensor) -> torch.Tensor:
+    """What is sent to servers of these."""
+    check_float32("values", values)
+    host = to_host(values) if is_staged(values) else values
+    check_tensor("values", host)
+    return host
+
+
+def _host_room(out: torch.Tensor) -> torch.Tensor:
+    """Where what servers send for it is written."""
+    return empty_pinned(*out.shape) if is_staged(out) else out

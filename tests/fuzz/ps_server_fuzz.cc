@@ -148,12 +148,33 @@ std::vector<std::string> seeds() {
       record({.kind = RecordKind::Install, .table = 4}, bytes_of(gathered) + floats),
       record({.kind = RecordKind::PullLoads}, ""),
       record({.kind = RecordKind::HandOver}, bytes_of(paced_bucket) + bytes_of(shard_bucket)),
+      record({.kind = RecordKind::Offer}, bytes_of(paced_bucket) + bytes_of(shard_bucket)),
       record({.kind = RecordKind::Leave}, ""),
       encode(kDense),
       encode(kPaced),
       encode(kRows),
       BucketMap::spread(3, 2).encode(),
   };
+}
+
+// To a server with tables, or such as were dropped; by a worker, or by another server.
+void answer(const RecordHead& head, const std::string& body, ServerId from, bool are_dropped) {
+  const SteadyClock clock;
+  HeapMemory memory(kMemoryBytes);
+  Server server(0, 2, BucketMap::spread(2, 2), memory, clock);
+  server.adopt(server.map(), clock.now_ns());
+  const auto said = std::make_shared<Said>();
+  server.add(said, from);
+  std::vector<float> loan(48);  // what is read beyond it is seen by the sanitizer
+  server.lent().add(kLoan, [&] { return Mapped{std::as_bytes(std::span(loan))}; });
+  for (const auto& [table, spec] : {std::pair{1u, kDense}, {2u, kRows}, {4u, kPaced}}) {
+    said->say({.kind = RecordKind::Create, .table = table}, encode(spec));
+    server.turn();
+    if (are_dropped) server.drop(table);
+  }
+  said->say(head, body);
+  server.turn();
+  server.turn();  // what waits is looked at again
 }
 
 void run(const std::string& bytes) {
@@ -171,23 +192,7 @@ void run(const std::string& bytes) {
   if (head.kind > kLastRecordKind) return;  // the ring refuses it
   const std::string body = bytes.substr(sizeof(head));
   for (const ServerId from : {kNoServer, ServerId{1}}) {
-    const SteadyClock clock;
-    HeapMemory memory(kMemoryBytes);
-    Server server(0, 2, BucketMap::spread(2, 2), memory, clock);
-    server.adopt(server.map(), clock.now_ns());
-    const auto said = std::make_shared<Said>();
-    server.add(said, from);
-    std::vector<float> loan(48);  // what is read beyond it is seen by the sanitizer
-    server.lent().add(kLoan, [&] { return Mapped{std::as_bytes(std::span(loan))}; });
-    said->say({.kind = RecordKind::Create, .table = 1}, encode(kDense));
-    server.turn();
-    said->say({.kind = RecordKind::Create, .table = 2}, encode(kRows));
-    server.turn();
-    said->say({.kind = RecordKind::Create, .table = 4}, encode(kPaced));
-    server.turn();
-    said->say(head, body);
-    server.turn();
-    server.turn();  // what waits is looked at again
+    for (const bool are_dropped : {false, true}) answer(head, body, from, are_dropped);
   }
 }
 
