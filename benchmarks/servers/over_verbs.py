@@ -1,6 +1,6 @@
 """A server of the parameter server over verbs beside perftest, on one device, in turns.
 
-    python benchmarks/rdma_ps_marks.py [--device rxe0] [--rounds 5]
+    python benchmarks/servers/over_verbs.py [--device rxe0] [--rounds 5]
 
 A dense table of 16 MiB is pulled, and pushed to with SGD until that is acknowledged, against
 `ib_read_bw` and `ib_write_bw` of messages as large, as many at a time as the table has shards:
@@ -18,13 +18,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from perftest import MIB, last_row, perftest
-from rdma_remote_marks import DEVICES, routed_gid
 
 from rdmacoll import ps
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from perftest import MIB, last_row, perftest
+from rdma_remote_marks import DEVICES, routed_gid
 
 HOST = "127.0.0.1"
 TABLE_MIB = 16
