@@ -78,8 +78,8 @@ SERVERS = (
     Mutant(
         "a bucket's next backup is named before it has all of it",
         INSTALLS,
-        "const bool is_ready = joining != nullptr && joining->is_told && joining->open == 0 &&",
-        "const bool is_ready = joining != nullptr &&",
+        "return joining.is_told && joining.open == 0 && !is_lost(joining);",
+        "return !is_lost(joining);",
     ),
     Mutant(
         "a bucket's next backup is not told which pushes are applied",

@@ -26,22 +26,26 @@ std::byte* put(std::byte* to, const void* from, uint64_t bytes) {
 // --- the primary ---------------------------------------------------------------------------------
 
 ServerId Installs::joining(uint32_t bucket) const {
-  return joining_[bucket] == nullptr ? kNoServer : joining_[bucket]->server;
+  const auto found = joining_.find(bucket);
+  return found == joining_.end() ? kNoServer : found->second->server;
+}
+
+bool Installs::is_lost(const Joining& joining) const {
+  return joining.has_failed || servers_.is_lost(joining.server);
+}
+
+bool Installs::is_ready(const Joining& joining) const {
+  return joining.is_told && joining.open == 0 && !is_lost(joining);
 }
 
 ServerId Installs::ready(uint32_t bucket) const {
-  const auto& joining = joining_[bucket];
-  const bool is_ready = joining != nullptr && joining->is_told && joining->open == 0 &&
-                        !joining->has_failed && !servers_.is_lost(joining->server);
-  return is_ready ? joining->server : kNoServer;
+  const auto found = joining_.find(bucket);
+  return found != joining_.end() && is_ready(*found->second) ? found->second->server : kNoServer;
 }
 
-bool Installs::is_lost(uint32_t bucket) const {
-  const auto& joining = joining_[bucket];
-  return joining != nullptr && (joining->has_failed || servers_.is_lost(joining->server));
+bool Installs::has_failed(uint32_t bucket) const {
+  return may_be_named(bucket) && is_lost(*joining_.at(bucket));
 }
-
-bool Installs::has_failed(uint32_t bucket) const { return is_lost(bucket) && may_be_named(bucket); }
 
 void Installs::offer(uint32_t bucket, ServerId by) {
   const bool is_it = state_.map.of(bucket).backup == by || joining(bucket) == by;
@@ -50,13 +54,14 @@ void Installs::offer(uint32_t bucket, ServerId by) {
 
 // No map names those who were not told all of it.
 void Installs::let_go_of_lost() {
-  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
-    if (ready(bucket) != kNoServer) joining_[bucket]->was_ready = true;
-    if (!is_lost(bucket) || may_be_named(bucket)) continue;
-    joining_[bucket] = nullptr;
+  std::erase_if(joining_, [&](const auto& one) {
+    const auto& [bucket, joining] = one;
+    if (is_ready(*joining)) joining->was_ready = true;
+    if (joining->was_ready || !is_lost(*joining)) return false;
     not_before_ns_[bucket] = state_.clock.now_ns() + kAgainNs;
     if (is_being_told(bucket)) telling_.reset();
-  }
+    return true;
+  });
 }
 
 bool Installs::turn() {
@@ -67,9 +72,18 @@ bool Installs::turn() {
   return was_sent;
 }
 
+void Installs::count_alone() {
+  alone_ = 0;
+  for (uint32_t bucket = 0; state_.keeps_backups && bucket < kBuckets; ++bucket) {
+    const bool has_none = state_.map.of(bucket).backup == kNoServer;
+    if (state_.is_primary(bucket) && has_none) ++alone_;
+  }
+}
+
 // The next bucket that another server wants to be the backup of; or that has none, and one of the
 // servers that could be it.
 void Installs::choose() {
+  if (alone_ == 0 && offers_.empty()) return;
   const std::vector<ServerId> servers = servers_.for_backups();
   if (servers.empty()) return;
   const int64_t now_ns = state_.clock.now_ns();
@@ -77,7 +91,7 @@ void Installs::choose() {
     const uint32_t bucket = next_;
     next_ = (next_ + 1) % kBuckets;
     const bool may_be_told = state_.is_primary(bucket) && !state_.hands_over[bucket] &&
-                             joining_[bucket] == nullptr && now_ns >= not_before_ns_[bucket];
+                             !joining_.contains(bucket) && now_ns >= not_before_ns_[bucket];
     if (!may_be_told) continue;
     if (const auto offer = offers_.extract(bucket); offer && servers_.find(offer.mapped())) {
       return tell(bucket, offer.mapped());
@@ -89,8 +103,9 @@ void Installs::choose() {
 }
 
 void Installs::tell(uint32_t bucket, ServerId to) {
-  joining_[bucket] = std::make_shared<Joining>();
-  joining_[bucket]->server = to;
+  const auto joining = std::make_shared<Joining>();
+  joining->server = to;
+  joining_[bucket] = joining;
   Telling telling{.bucket = bucket};
   const uint32_t epoch = state_.map.of(bucket).epoch;
   std::vector<InstallPushes> pushes;
@@ -189,10 +204,10 @@ void Installs::add_rows(Telling& telling, uint32_t epoch, ServerTable& table) co
 
 // False: there is no room now, or no more to be sent.
 bool Installs::send_next() {
-  const auto joining = joining_[telling_->bucket];
-  Calls* const calls = joining == nullptr ? nullptr : servers_.find(joining->server);
+  const auto joining = joining_.at(telling_->bucket);
+  Calls* const calls = servers_.find(joining->server);
   if (calls == nullptr) {
-    if (joining != nullptr) joining->has_failed = true;
+    joining->has_failed = true;
     telling_.reset();
     return false;
   }
@@ -217,7 +232,7 @@ bool Installs::send_next() {
 }
 
 void Installs::end_telling() {
-  joining_[telling_->bucket]->is_told = true;
+  joining_.at(telling_->bucket)->is_told = true;
   telling_.reset();
 }
 
@@ -322,11 +337,12 @@ bool Installs::load_dense(const InstallHead& head, std::span<const std::byte> re
 }
 
 void Installs::adopt(const BucketMap& before) {
+  count_alone();
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
     const BucketMap::Place& place = state_.map.of(bucket);
     if (place.epoch == before.of(bucket).epoch) continue;
     if (has_failed(bucket)) not_before_ns_[bucket] = state_.clock.now_ns() + kAgainNs;
-    joining_[bucket] = nullptr;
+    joining_.erase(bucket);
     offers_.erase(bucket);
     if (is_being_told(bucket)) telling_.reset();
     // What was handed on before the map said so is taken as long as nothing else has changed.

@@ -25,7 +25,9 @@ namespace rdmacoll::ps {
 
 class Installs {
  public:
-  Installs(State& state, ServerConnections& servers) : state_(state), servers_(servers) {}
+  Installs(State& state, ServerConnections& servers) : state_(state), servers_(servers) {
+    count_alone();
+  }
 
   // --- the primary ------------------------------------------------------------------------------
   // Begins and goes on; whether anything was sent. It leaves room for pushes.
@@ -40,7 +42,8 @@ class Installs {
   // another one, so that this one is not taken.
   bool has_failed(uint32_t bucket) const;
   bool may_be_named(uint32_t bucket) const {
-    return joining_[bucket] != nullptr && joining_[bucket]->was_ready;
+    const auto found = joining_.find(bucket);
+    return found != joining_.end() && found->second->was_ready;
   }
   // The server wants to be the bucket's backup.
   void offer(uint32_t bucket, ServerId by);
@@ -49,7 +52,9 @@ class Installs {
   // False: this server's map is older, and it is to be tried again. Otherwise `how` says what is
   // wrong with it; Aborted: the bucket is another's by now.
   bool take(const Record& record, ServerId from, Status& how);
-  // Whether this server has been told what is in the bucket by this primary, of an epoch.
+  // Whether this server has been told anything of the bucket, for which no map names it yet.
+  bool was_told(uint32_t bucket) const { return told_by_[bucket].from != kNoServer; }
+  // Whether it has been told what is in the bucket by this primary, of an epoch.
   bool was_told(uint32_t bucket, ServerId from, uint32_t epoch) const;
 
   // The map is another one than before.
@@ -81,7 +86,9 @@ class Installs {
     uint32_t bucket = 0;
     std::deque<Piece> pieces{};
   };
-  bool is_lost(uint32_t bucket) const;  // who was chosen
+  void count_alone();
+  bool is_lost(const Joining& joining) const;
+  bool is_ready(const Joining& joining) const;
   void let_go_of_lost();
   void choose();
   void tell(uint32_t bucket, ServerId to);
@@ -97,12 +104,13 @@ class Installs {
 
   State& state_;
   ServerConnections& servers_;
-  std::array<std::shared_ptr<Joining>, kBuckets> joining_{};
+  std::map<uint32_t, std::shared_ptr<Joining>> joining_;  // by bucket
   std::array<Told, kBuckets> told_by_{};
   std::optional<Telling> telling_{};
   std::array<int64_t, kBuckets> not_before_ns_{};  // another server is chosen
   uint32_t next_ = 0;                              // the bucket that is looked at next
-  std::map<uint32_t, ServerId> offers_;            // by bucket: who wants to be its backup
+  uint32_t alone_ = 0;  // buckets of this primary that have no backup, and are to have one
+  std::map<uint32_t, ServerId> offers_;  // by bucket: who wants to be its backup
 };
 
 }  // namespace rdmacoll::ps

@@ -109,8 +109,8 @@ std::optional<BucketMap> Server::wish() const {
     } else if (state_.hands_over[bucket] && pushes_.is_quiet(bucket)) {
       next.set(bucket, place.backup, state_.me);
     } else if (const ServerId ready = installs_.ready(bucket); ready != kNoServer) {
-      state_.keeps_backups ? next.set(bucket, state_.me, ready)
-                           : next.set(bucket, ready, kNoServer);
+      const bool moves = !state_.keeps_backups;
+      next.set(bucket, moves ? ready : state_.me, moves ? kNoServer : ready);
     }
   }
   return next == state_.map ? std::nullopt : std::optional(next);
@@ -143,7 +143,8 @@ void Server::adopt(const BucketMap& map, int64_t known_ns) {
   std::bitset<kBuckets> gone;
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
     const BucketMap::Place& place = map.of(bucket);
-    gone[bucket] = has_part(state_.map.of(bucket), state_.me) && !has_part(place, state_.me);
+    const bool was_here = has_part(state_.map.of(bucket), state_.me) || installs_.was_told(bucket);
+    gone[bucket] = was_here && !has_part(place, state_.me);
     if (place.epoch != state_.map.of(bucket).epoch) state_.hands_over[bucket] = false;
     const bool is_new = place.primary == state_.me && !state_.is_primary(bucket);
     const bool was_handed_over = place.backup != kNoServer;
@@ -152,6 +153,9 @@ void Server::adopt(const BucketMap& map, int64_t known_ns) {
   const BucketMap before = std::exchange(state_.map, map);
   installs_.adopt(before);
   pushes_.settle();
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    if (installs_.was_told(bucket)) gone[bucket] = false;  // by who is still its primary
+  }
   if (gone.none()) return;
   for (auto& [id, table] : state_.tables) table.forget(gone);
 }
