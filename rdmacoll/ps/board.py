@@ -90,6 +90,7 @@ class Board:
         start = place.run_id or _start_of(self._store)
         if agent is not None:
             self._store.set(START, start)
+        self._servers: Servers | None = None
         self._words = Words(self._store, start, lambda text: extension().sign(text))
 
     # --- the job ------------------------------------------------------------------------------
@@ -99,9 +100,11 @@ class Board:
         return Servers.from_word(self._words.say_first("job", job.to_word()))
 
     def servers(self) -> Servers | None:
-        """None: no server has come yet."""
-        word = self._words.hear("job")
-        return None if word is None else Servers.from_word(word)
+        """None: no server has come yet. What the first one has said stays so."""
+        if self._servers is None:
+            word = self._words.hear("job")
+            self._servers = None if word is None else Servers.from_word(word)
+        return self._servers
 
     def wait_servers(self, deadline: float) -> Servers:
         return Servers.from_word(self._wait("job", deadline, "no server of this job has started"))
@@ -245,10 +248,13 @@ class Board:
             self._words.say(f"dropped/{table.number}", "")
             self._words.say(f"about/{table.number}", DROPPED)
             self._words.change(f"table/{one}", table.to_word(), DROPPED)
-        for of in LAYOUT, PACE:
-            said = self._words.hear(f"word/{of}/{name}")
-            if said is not None:
-                self._words.change(f"word/{of}/{name}", said, DROPPED)
+        # What was said of an optimizer is under its own name, above those of its tables.
+        above = {one.rpartition("/")[0] for one in tables}
+        for one in (own for own in {name, *tables, *above} if f"{own}/".startswith(f"{name}/")):
+            for of in LAYOUT, PACE:
+                said = self._words.hear(f"word/{of}/{one}")
+                if said is not None:
+                    self._words.change(f"word/{of}/{one}", said, DROPPED)
         return int(self._store.add("drops", 1)) if tables else 0
 
     def drops(self) -> int:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import time
 
-from .keeper import BEAT_S, MOST_SILENT
+from .status import SILENT_S
 from .worker import Worker
 
 PAUSE_S = 0.02  # between looks
-SILENT_S = BEAT_S * MOST_SILENT  # the others have given a server up by then, and it has no bucket
 
 
 def drop(worker: Worker, name: str, timeout: float) -> None:

@@ -349,6 +349,11 @@ def _check_out(out: torch.Tensor, shape: tuple[int, ...], name: str) -> None:
     check_float32("out", out)
     if not is_staged(out):
         check_tensor("out", out)
+    elif any(size > 1 and step == 0 for size, step in zip(out.shape, out.stride(), strict=True)):
+        raise ValueError(
+            f"out has shape {tuple(out.shape)} and strides {out.stride()}: some of its elements "
+            "are one; give a tensor that is not expanded"
+        )
     _check_shape("out", out, shape, name)
 
 

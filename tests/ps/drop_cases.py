@@ -124,6 +124,10 @@ def case_another_one_of_the_name(kv: ps.KV) -> None:
         bag(torch.tensor([[1, 2]])).sum().backward()
         bag.wait()
         drop_of_all(kv, "bag")
+    for size, pace in (3, ps.Async()), (4, ps.Sync()):
+        ps.Optimizer(torch.nn.Linear(size, 1).parameters(), ps.SGD(), ps.Sync(), name="again/net")
+        ps.EmbeddingBag("again/bag", dim=4, mode="sum", pace=pace)
+        drop_of_all(kv, "again")  # with those below it
     names = {table.name for table in ps.stats().tables}
     assert not {name for name in names if name.startswith(("net", "bag", "again"))}, names
 

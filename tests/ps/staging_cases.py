@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -82,6 +83,16 @@ def case_strides(kv: ps.KV) -> None:
     assert torch.equal(kv.pull("strides"), values * dist.get_world_size())
     out = on_gpu(torch.zeros(3, 4).t())
     assert torch.equal(kv.pull("strides", out).cpu(), values * dist.get_world_size())
+
+
+def case_elements_that_are_one(kv: ps.KV) -> None:
+    """It is refused before anything is pulled."""
+    kv.init("expanded", torch.ones(4, 3))
+    with pytest.raises(ValueError, match="some of its elements are one"):
+        kv.pull_async("expanded", on_gpu(torch.zeros(3).expand(4, 3)))
+    kv.wait(kv.push("expanded", on_gpu(torch.ones(3).expand(4, 3))))  # which is only read
+    dist.barrier()
+    assert kv.pull("expanded").unique().tolist() == [1.0 + dist.get_world_size()]
 
 
 def case_rows(kv: ps.KV) -> None:

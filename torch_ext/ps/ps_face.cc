@@ -98,8 +98,8 @@ void PsServer::adopt(const std::string& map, int64_t known_ns) {
 }
 
 void PsServer::drop(const std::vector<uint32_t>& tables, double timeout_s) {
-  const WithoutGil without;
-  raise_if_failed(host_->drop(tables, milliseconds(timeout_s)));
+  raise_if_failed(without_gil(
+      [&](const InterruptCheck&) { return host_->drop(tables, milliseconds(timeout_s)); }));
 }
 
 bool PsServer::hear(double timeout_s) {

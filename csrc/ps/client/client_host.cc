@@ -14,8 +14,6 @@ constexpr int64_t kCallAgainNs = 2'000'000'000;
 constexpr int64_t kCallMs = 2'000;
 // Less is copied twice sooner than a server looks for it elsewhere.
 constexpr uint64_t kStagedBytes = 64 * 1024;
-// A read that takes longer is of a server that is lost.
-constexpr int64_t kReadMs = 10'000;
 
 uint64_t new_worker_number() {
   std::random_device random;
@@ -133,7 +131,7 @@ std::vector<std::shared_ptr<const ClientHost::Read>> ClientHost::held_reads() co
 // What is still read is written to memory of its callers, who may free it after this.
 ClientHost::~ClientHost() {
   for (const auto& read : held_reads()) {
-    static_cast<void>(remote_.wait(read->work(), 2 * kReadMs, {}));
+    static_cast<void>(remote_.wait(read->work(), 2 * kLongestReadMs, {}));
   }
   for (auto& [server, known] : servers_) {
     close(known);
@@ -221,7 +219,7 @@ std::shared_ptr<const ShardRead> ClientHost::read(const ShardRange& range, const
       remote_.snapshot(
           extent, {range.place.offset, range.version_bytes},
           {range.into.data(), range.into.size(), {{range.first_byte, 0, range.into.size()}}},
-          version, kReadMs),
+          version, kLongestReadMs),
       version);
   const std::lock_guard lock(mutex_);
   std::erase_if(reads_, [](const auto& one) { return one.expired(); });

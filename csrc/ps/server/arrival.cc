@@ -13,8 +13,9 @@ constexpr int64_t kAskAgainNs = 100'000'000;
 
 // It has its share when there is nothing more to be asked for. One that is full has enough.
 void Arrival::turn() {
+  if (!is_under_way_) return;
   const int64_t now_ns = state_.clock.now_ns();
-  if (!is_under_way_ || now_ns < look_again_ns_) return;
+  if (now_ns < look_again_ns_) return;
   look_again_ns_ = now_ns + kAskAgainNs;
   const std::vector<ServerId> others = servers_.for_backups();
   if (others.empty()) return;

@@ -282,7 +282,7 @@ Status Installs::load(const Record& record, const InstallHead& head) {
   const auto found = state_.tables.find(record.head.table);
   if (found == state_.tables.end()) return makes_no_sense(kInstall);
   ServerTable& table = found->second;
-  if (!table.check_there().ok()) return Status();  // who tells of it hears so, too
+  if (table.is_dropped()) return Status();  // who tells of it hears so, too
   const TableSpec& spec = table.spec();
   if (head.what == InstallHead::What::Rows) {
     if (spec.kind != TableKind::Rows) return makes_no_sense(kInstall);

@@ -90,15 +90,15 @@ bool Pushes::take(const std::shared_ptr<Connection>& connection, Push push) {
     waiting.handed.push_back(std::move(handed));
   }
   if (waiting.handed.empty()) {
-    say_done(waiting);
+    answer(waiting);
   } else {
     waiting_.push_back(std::move(waiting));
   }
   return true;
 }
 
-void Pushes::say_done(const Waiting& waiting) {
-  if (waiting.how.ok()) return ps::say_done(*waiting.connection, waiting.number);
+void Pushes::answer(const Waiting& waiting) {
+  if (waiting.how.ok()) return say_done(*waiting.connection, waiting.number);
   say_failed(*waiting.connection, waiting.number, waiting.how);
 }
 
@@ -128,7 +128,7 @@ bool Pushes::take_forward(Connection& connection, ServerId from, const Push& pus
     return true;
   }
   apply(state_.tables.at(push.head.table), push);
-  ps::say_done(connection, push.head.number);
+  say_done(connection, push.head.number);
   return true;
 }
 
@@ -145,11 +145,9 @@ void Pushes::apply(ServerTable& table, const Push& push) {
       const uint64_t elements =
           spec.kind == TableKind::Dense ? push.head.count : part.rows * spec.dim;
       state_.add_load(part.bucket, elements * sizeof(float));
-      if (!table.check_there().ok()) {
-        row = end;
-        continue;
-      }
-      if (push.as() == PushAs::Restored) {
+      if (table.is_dropped()) {
+        // It has no values any more.
+      } else if (push.as() == PushAs::Restored) {
         restore(table, push, part, row);
       } else if (spec.kind == TableKind::Dense) {
         apply_range(table.known_dense(push.head.shard), push);
@@ -197,7 +195,7 @@ bool Pushes::settle() {
   return std::erase_if(waiting_, [&](const Waiting& waiting) {
            if (!waiting.connection->failure().ok()) return true;
            const Verdict how = verdict(waiting);
-           if (how == Verdict::Done) say_done(waiting);
+           if (how == Verdict::Done) answer(waiting);
            if (how == Verdict::Elsewhere) say_elsewhere(*waiting.connection, waiting.number);
            return how != Verdict::Waits;
          }) > 0;

@@ -69,7 +69,7 @@ class Pushes {
   AnswerPtr hand_on(ServerId backup, const Push& push, std::span<const uint32_t> parts,
                     const TableSpec& spec);
   void apply(ServerTable& table, const Push& push);
-  static void say_done(const Waiting& waiting);
+  static void answer(const Waiting& waiting);
   Verdict verdict(const Waiting& waiting);
 
   State& state_;

@@ -68,7 +68,7 @@ bool Server::turn() {
 ServerStats Server::stats() const {
   ServerStats stats{.pushes = pushes_.count(), .pulls = pulls_.count()};
   for (const auto& [id, table] : state_.tables) {
-    stats.tables += table.check_there().ok() ? 1 : 0;
+    stats.tables += table.is_dropped() ? 0 : 1;
     stats.rows += table.count_rows();
     stats.elements += table.count_elements();
   }
@@ -140,11 +140,10 @@ void Server::adopt(const BucketMap& map, int64_t known_ns) {
   state_.leased_until_ns = std::max(state_.leased_until_ns, known_ns + kLeaseNs);
   if (map.version() == state_.map.version()) return;
   const int64_t now_ns = state_.clock.now_ns();
-  std::bitset<kBuckets> gone;
+  std::bitset<kBuckets> was_here;
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
     const BucketMap::Place& place = map.of(bucket);
-    const bool was_here = has_part(state_.map.of(bucket), state_.me) || installs_.was_told(bucket);
-    gone[bucket] = was_here && !has_part(place, state_.me);
+    was_here[bucket] = has_part(state_.map.of(bucket), state_.me) || installs_.was_told(bucket);
     if (place.epoch != state_.map.of(bucket).epoch) state_.hands_over[bucket] = false;
     const bool is_new = place.primary == state_.me && !state_.is_primary(bucket);
     const bool was_handed_over = place.backup != kNoServer;
@@ -153,8 +152,10 @@ void Server::adopt(const BucketMap& map, int64_t known_ns) {
   const BucketMap before = std::exchange(state_.map, map);
   installs_.adopt(before);
   pushes_.settle();
+  std::bitset<kBuckets> gone;
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
-    if (installs_.was_told(bucket)) gone[bucket] = false;  // by who is still its primary
+    const bool is_here = has_part(map.of(bucket), state_.me) || installs_.was_told(bucket);
+    gone[bucket] = was_here[bucket] && !is_here;
   }
   if (gone.none()) return;
   for (auto& [id, table] : state_.tables) table.forget(gone);
@@ -239,7 +240,7 @@ Status Server::push(Peer& peer, const Record& record, bool& is_held) {
   if (!push || is_forward != (peer.from != kNoServer)) return makes_no_sense(kRequest);
   if (push->lent) RDMACOLL_RETURN_IF_ERROR(lent_.find(*push));
   const bool may_be_here = is_forward || state_.is_primary(push->parts[0].bucket);
-  if (table.spec().kind == TableKind::Dense && may_be_here && table.check_there().ok()) {
+  if (table.spec().kind == TableKind::Dense && may_be_here && !table.is_dropped()) {
     auto made = table.dense(record.head.shard);
     if (!made.ok()) return made.status();
   }

@@ -44,7 +44,9 @@ class ServerTable {
     row_memory_.reset();
     return memory_.let_go(id_);
   }
-  // InvalidArgument: it was dropped. Then nothing below is asked of it that makes something.
+  // Then nothing below is asked of it that makes something.
+  bool is_dropped() const { return is_dropped_; }
+  // InvalidArgument: it was dropped.
   Status check_there() const {
     if (!is_dropped_) return Status();
     return Status(StatusCode::InvalidArgument,

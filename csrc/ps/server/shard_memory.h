@@ -47,7 +47,7 @@ class ShardMemory {
                  uint64_t state_bytes) {
     dense_bytes_ -= padded(bytes) + state_bytes;
     dense_bytes_of_[table] -= padded(bytes) + state_bytes;
-    given_back_[{table, padded(bytes)}].emplace_back(piece, clock_.now_ns() + kReadNs);
+    given_back_[{table, padded(bytes)}].emplace_back(piece, clock_.now_ns() + kUsedAgainNs);
   }
   // For rows, without regard to the limit. What they use of it RowMemory counts in row_bytes().
   Result<ShardMemoryPiece> take_for_rows(uint32_t table, uint64_t bytes) {
@@ -73,8 +73,8 @@ class ShardMemory {
   }
 
  private:
-  // Who reads a shard that is no more reads no other one in its place: no read takes so long.
-  static constexpr int64_t kReadNs = 30'000'000'000;
+  // Who reads a shard that is no more reads no other one in its place.
+  static constexpr int64_t kUsedAgainNs = 3 * kLongestReadMs * 1'000'000;
   // Its data is nullptr: there is none.
   ShardMemoryPiece used_again(uint32_t table, uint64_t bytes) {
     auto& pieces = given_back_[{table, bytes}];

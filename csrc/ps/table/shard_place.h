@@ -13,6 +13,9 @@ namespace rdmacoll::ps {
 inline constexpr uint64_t kFirstExtentBytes = 1u << 20;
 inline constexpr uint64_t kMostExtentBytes = 64u << 20;
 
+// A worker gives a read there up after so long: it is of a server that is lost.
+inline constexpr int64_t kLongestReadMs = 10'000;
+
 struct ShardPlace {
   uint32_t extent = 0;  // of the server's; 0: nobody can read it there
   uint32_t offset = 0;  // in that, in bytes

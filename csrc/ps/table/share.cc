@@ -59,11 +59,15 @@ Share share_of(const BucketMap& map, ServerId server, bool keeps_backups,
   const auto is_offered = [&](const BucketMap::Place& place) {
     return place.primary != server && place.backup != server && place.primary != kNoServer;
   };
+  const auto of_primaries = [&] {
+    return moved(primaries, server, fair, map, [&](const BucketMap::Place& place) {
+      const bool is_its = is_offered(place) && (!keeps_backups || may_back(place.primary));
+      return is_its ? Loser(place.primary) : std::nullopt;
+    });
+  };
   Share share;
   if (!keeps_backups) {
-    share.offers = moved(primaries, server, fair, map, [&](const BucketMap::Place& place) {
-      return is_offered(place) ? Loser(place.primary) : std::nullopt;
-    });
+    share.offers = of_primaries();
     return share;
   }
   share.offers = moved(parts, server, 2 * fair, map, [&](const BucketMap::Place& place) {
@@ -73,6 +77,8 @@ Share share_of(const BucketMap& map, ServerId server, bool keeps_backups,
   share.hand_over = moved(primaries, server, fair, map, [&](const BucketMap::Place& place) {
     return place.backup == server ? Loser(place.primary) : std::nullopt;
   });
+  // It may be the backup of none that has too many, where several have come at once.
+  if (share.hand_over.empty()) share.offers = of_primaries();
   return share;
 }
 

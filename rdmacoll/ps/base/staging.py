@@ -6,6 +6,7 @@ Floor: rdmacoll/ps/base. Thread: any; copies are in the order of the current str
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Iterable
 
@@ -25,13 +26,20 @@ def empty_pinned(*shape: int) -> torch.Tensor:
 
 
 def pin(memory: torch.Tensor, owner: object) -> None:
-    """Copies to and from it need not wait, until the owner is gone, which holds the memory. Where
-    it cannot be pinned they wait."""
+    """Copies to and from it need not wait, until the owner is gone, which holds the memory. Warns
+    where it cannot be pinned: they wait then."""
     if not torch.cuda.is_available() or memory.nbytes == 0:
         return
     runtime, address = torch.cuda.cudart(), memory.data_ptr()
-    if int(runtime.cudaHostRegister(address, memory.nbytes, 0)) == 0:
+    error = int(runtime.cudaHostRegister(address, memory.nbytes, 0))
+    if error == 0:
         weakref.finalize(owner, runtime.cudaHostUnregister, address)
+        return
+    warnings.warn(
+        f"{memory.nbytes} bytes could not be pinned (cudaHostRegister: {error}): copies of "
+        "gradients from the GPU take longer",
+        stacklevel=2,
+    )
 
 
 def settle(devices: Iterable[torch.device]) -> None:

@@ -41,7 +41,7 @@ class PsWorld::Worker final : public Surroundings {
     if (shard == nullptr) return nullptr;
     auto reader = std::make_shared<ShardReader>(shard, range);
     world_.reads_.push_back({memories_.at(range.server), reader, world_.draw(6) == 0,
-                             world_.clock_.now_ns() + kReadNs});
+                             world_.clock_.now_ns() + kLongestReadMs * 1'000'000});
     return reader;
   }
 
@@ -86,8 +86,7 @@ class PsWorld::Worker final : public Surroundings {
   Fiber& fiber() { return fiber_; }
 
  private:
-  static constexpr uint64_t kStaged = 32;             // elements, at most
-  static constexpr int64_t kReadNs = 10'000'000'000;  // at most, as ClientHost has it
+  static constexpr uint64_t kStaged = 32;  // elements, at most
   static Status no_map() { return Status(StatusCode::System, "the Store does not answer now"); }
 
   PsWorld& world_;

@@ -25,26 +25,32 @@ Parts parts_of(const BucketMap& map, ServerId server) {
   return parts;
 }
 
-// All that it asks for comes true; in how many rounds.
-int settle(BucketMap& map, ServerId server, uint32_t replicas) {
-  for (int rounds = 0; rounds < 200; ++rounds) {
-    const Share share = share_of(map, server, replicas > 1, any);
-    if (share.offers.empty() && share.hand_over.empty()) return rounds;
-    for (const auto& [primary, buckets] : share.offers) {
-      for (const uint32_t bucket : buckets) {
-        EXPECT_EQ(map.of(bucket).primary, primary);
-        replicas > 1 ? map.set(bucket, primary, server) : map.set(bucket, server, kNoServer);
-      }
-    }
-    for (const auto& [primary, buckets] : share.hand_over) {
-      for (const uint32_t bucket : buckets) {
-        EXPECT_EQ(map.of(bucket).backup, server);
-        map.set(bucket, server, primary);
-      }
+// What it asks for next comes true; false: it has enough.
+bool ask(BucketMap& map, ServerId server, uint32_t replicas) {
+  const Share share = share_of(map, server, replicas > 1, any);
+  for (const auto& [primary, buckets] : share.offers) {
+    for (const uint32_t bucket : buckets) {
+      EXPECT_EQ(map.of(bucket).primary, primary);
+      replicas > 1 ? map.set(bucket, primary, server) : map.set(bucket, server, kNoServer);
     }
   }
-  ADD_FAILURE() << "it never has enough";
-  return 0;
+  for (const auto& [primary, buckets] : share.hand_over) {
+    for (const uint32_t bucket : buckets) {
+      EXPECT_EQ(map.of(bucket).backup, server);
+      map.set(bucket, server, primary);
+    }
+  }
+  return !share.offers.empty() || !share.hand_over.empty();
+}
+
+// Until none of them asks for more, which each does in its turn.
+void settle(BucketMap& map, const std::vector<ServerId>& servers, uint32_t replicas) {
+  for (int rounds = 0; rounds < 400; ++rounds) {
+    bool has_asked = false;
+    for (const ServerId server : servers) has_asked |= ask(map, server, replicas);
+    if (!has_asked) return;
+  }
+  ADD_FAILURE() << "they never have enough";
 }
 
 class ShareOf : public testing::TestWithParam<std::pair<uint32_t, uint32_t>> {};
@@ -52,7 +58,7 @@ class ShareOf : public testing::TestWithParam<std::pair<uint32_t, uint32_t>> {};
 TEST_P(ShareOf, IsAsMuchAsTheOthersHave) {
   const auto [servers, replicas] = GetParam();
   BucketMap map = BucketMap::spread(servers, replicas);
-  EXPECT_GT(settle(map, static_cast<ServerId>(servers), replicas), 0);
+  settle(map, {static_cast<ServerId>(servers)}, replicas);
   for (uint32_t server = 0; server <= servers; ++server) {
     const Parts parts = parts_of(map, static_cast<ServerId>(server));
     EXPECT_NEAR(parts.primary, kBuckets / (servers + 1), 3) << "server " << server;
@@ -64,6 +70,35 @@ TEST_P(ShareOf, IsAsMuchAsTheOthersHave) {
 INSTANTIATE_TEST_SUITE_P(Jobs, ShareOf,
                          testing::Values(std::pair(1u, 1u), std::pair(1u, 2u), std::pair(2u, 2u),
                                          std::pair(3u, 1u), std::pair(3u, 2u), std::pair(7u, 2u)));
+
+TEST(Share, IsEvenForSeveralThatComeAtOnce) {
+  for (const uint32_t replicas : {1u, 2u}) {
+    BucketMap map = BucketMap::spread(1, replicas);
+    settle(map, {1, 2, 3}, replicas);
+    for (ServerId server = 0; server < 4; ++server) {
+      EXPECT_NEAR(parts_of(map, server).primary, kBuckets / 4, 8) << "server " << server;
+    }
+  }
+}
+
+// As three were seen to come: the last one had as many buckets as is fair, but few as their
+// primary, and was the backup of none that had too many.
+TEST(Share, IsOfWhoHasTooManyThoughItIsNotTheirBackup) {
+  BucketMap map = BucketMap::spread(4, 2);
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    if (bucket < 315) map.set(bucket, 0, bucket % 2 == 0 ? 1 : 2);
+    if (bucket >= 315 && bucket < 827) {
+      const ServerId primary = bucket < 571 ? 1 : 2;
+      map.set(bucket, primary, bucket < 630 ? 3 : 0);
+    }
+    if (bucket >= 827) map.set(bucket, 3, bucket % 2 == 0 ? 1 : 2);
+  }
+  ASSERT_EQ(parts_of(map, 3).primary, 197u);
+  ASSERT_EQ(parts_of(map, 3).backup, 315u);
+  settle(map, {3}, 2);
+  EXPECT_EQ(parts_of(map, 3).primary, kBuckets / 4);
+  EXPECT_EQ(parts_of(map, 0).primary, kBuckets / 4);
+}
 
 TEST(Share, IsNothingForWhoHasIt) {
   const BucketMap map = BucketMap::spread(3, 2);
