@@ -18,6 +18,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
+
 from rdmacoll.bench.frame.interval import ratio_of
 
 HERE = Path(__file__).resolve().parent
@@ -32,6 +34,7 @@ class Part(NamedTuple):
     options: tuple[str, ...] = ()
     mark: float | None = None  # that each ratio is to reach; of loads: that none is to exceed
     has_loads: bool = False  # of the servers, instead of times
+    needs_gpu: bool = False
 
 
 PARTS = {
@@ -43,6 +46,7 @@ PARTS = {
     "failover": Part("a server is killed while a worker pushes and pulls", servers=3),
     "sync": Part("two workers in step, with 64 MB of parameters, beside DDP", workers=2, mark=1.5),
     "recommender": Part("rows of 256 B that are trained, beside RPCs", mark=2),
+    "gpu": Part("64 MB on a GPU, beside its copy and beside the same of the host", needs_gpu=True),
     "zipf": Part("two servers' loads, of the mean", 2, 2, mark=1.25, has_loads=True),
     "zipf-4": Part("four servers' loads, of the mean", 4, 2, mark=1.25, has_loads=True),
 }
@@ -93,6 +97,9 @@ def main() -> None:
     if unknown := set(arguments.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}; name {', '.join(PARTS)}")
     for part in arguments.parts or PARTS:
+        if PARTS[part].needs_gpu and not torch.cuda.is_available():
+            print(f"{part}: SKIPPED, as torch has no GPU here")
+            continue
         cases = measure(part, arguments.rounds)
         for _ in range(FAILOVERS - 1 if part == "failover" else 0):
             for case, seconds in measure(part, arguments.rounds).items():

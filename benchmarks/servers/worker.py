@@ -16,6 +16,7 @@ import psutil
 import row_peers
 import torch
 import torch.distributed as dist
+from gpu import gpu
 from loads import loads
 from recommender import recommender
 from sync import sync
@@ -132,6 +133,7 @@ MEASURES = {
     "failover": failover,
     "sync": sync,
     "recommender": recommender,
+    "gpu": gpu,
     "zipf": loads,
     "zipf-4": loads,
 }

@@ -29,6 +29,11 @@ def on_gpu(tensor: torch.Tensor) -> Any:
     return tensor
 
 
+def expanded(values: torch.Tensor) -> Any:
+    """Four times the same, which lies there once."""
+    return values.to(GPU).expand(4, 3) if GPU else on_gpu(values.expand(4, 3))
+
+
 def to_host(tensor: torch.Tensor) -> torch.Tensor:
     counted["copies"] += 1
     return tensor.detach().clone(memory_format=torch.contiguous_format)
@@ -89,8 +94,8 @@ def case_elements_that_are_one(kv: ps.KV) -> None:
     """It is refused before anything is pulled."""
     kv.init("expanded", torch.ones(4, 3))
     with pytest.raises(ValueError, match="some of its elements are one"):
-        kv.pull_async("expanded", on_gpu(torch.zeros(3).expand(4, 3)))
-    kv.wait(kv.push("expanded", on_gpu(torch.ones(3).expand(4, 3))))  # which is only read
+        kv.pull_async("expanded", expanded(torch.zeros(3)))
+    kv.wait(kv.push("expanded", expanded(torch.ones(3))))  # which is only read
     dist.barrier()
     assert kv.pull("expanded").unique().tolist() == [1.0 + dist.get_world_size()]
 

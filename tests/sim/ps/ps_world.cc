@@ -54,12 +54,14 @@ class PsWorld::Worker final : public Surroundings {
     return {memory->extent(extent), memory};
   }
 
-  // Which server has the loan is drawn for each push. One that was lost may not find it any more.
+  // Which server has the loan is drawn for each push. Once something is lost, it may not be found
+  // any more: its worker has ended. A backup that does not find it has no part in the bucket then
+  // until it is told all of it.
   std::optional<LentPlace> lent(ServerId server, std::span<const std::byte> bytes) override {
     if (!world_.is_alive(server) || world_.draw(3) == 0) return std::nullopt;
     const std::span<const std::byte> all = std::as_bytes(std::span(lent_));
     if (bytes.data() < all.data() || bytes.data() >= all.data() + all.size()) return std::nullopt;
-    if (world_.is_undisturbed_ || world_.draw(10) != 0) {
+    if (!world_.has_lost_ || world_.draw(10) != 0) {
       world_.hosts_[server].server->lent().add({number_ + 1, 1}, [all] { return Mapped{all}; });
     }
     return LentPlace{1, static_cast<uint64_t>(bytes.data() - all.data())};
@@ -296,6 +298,7 @@ void PsWorld::lose(Wire& connection, bool near_is_lost, bool far_is_lost) {
 
 void PsWorld::kill(ServerId server) {
   is_undisturbed_ = false;
+  has_lost_ = true;
   for (const auto& one : links_) {
     if (one->from == server) lose(*one, true, false);
     if (one->to == server) lose(*one, false, true);
@@ -305,6 +308,7 @@ void PsWorld::kill(ServerId server) {
 
 void PsWorld::stop(ServerId server) {
   is_undisturbed_ = false;
+  has_lost_ = true;
   hosts_[server].is_stopped = true;
 }
 
@@ -319,6 +323,7 @@ void PsWorld::go_on(ServerId server) {
 
 void PsWorld::cut_link(ServerId one, ServerId other) {
   is_undisturbed_ = false;
+  has_lost_ = true;
   for (const auto& link : links_) {
     const bool is_theirs =
         (link->from == one && link->to == other) || (link->from == other && link->to == one);
@@ -328,6 +333,7 @@ void PsWorld::cut_link(ServerId one, ServerId other) {
 
 void PsWorld::cut_off(ServerId server) {
   is_undisturbed_ = false;
+  has_lost_ = true;
   hosts_[server].is_cut_off = true;
   for (const auto& one : links_) {
     const bool is_its = one->from == server || one->to == server;

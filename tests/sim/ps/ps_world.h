@@ -141,7 +141,8 @@ class PsWorld {
   uint32_t tables_ = 100;
   std::vector<uint32_t> dropped_;
   bool is_undisturbed_ = true;
-  bool is_over_ = false;  // who waits is interrupted
+  bool has_lost_ = false;  // a server or a link
+  bool is_over_ = false;   // who waits is interrupted
 };
 
 }  // namespace rdmacoll::ps
