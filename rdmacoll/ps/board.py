@@ -27,6 +27,7 @@ from ..servers.status import ServerStatus
 # What workers must say alike when they make tables.
 LAYOUT = "layout"  # of the parameters of a ps.Optimizer
 PACE = "pace"  # of rows
+GENERATION = "generation"  # of workers that go in step
 
 START = "start"  # where ranks of rdmarun leave the id of their start
 DROPPED = "dropped"  # in the place of a word about what is no more
@@ -48,6 +49,24 @@ class Table:
     def from_word(word: str) -> Table:
         number, spec, shape = json.loads(word)
         return Table(number, _decoded(spec), tuple(shape))
+
+
+@dataclass(frozen=True)
+class Generation:
+    """So many workers go in step in these tables. Servers refuse those of an earlier one."""
+
+    number: int
+    workers: int
+    tables: tuple[int, ...]
+    has_begun: bool = True  # servers know of it
+
+    def to_word(self) -> str:
+        return json.dumps([self.number, self.workers, self.tables, self.has_begun])
+
+    @staticmethod
+    def from_word(word: str) -> Generation:
+        number, workers, tables, has_begun = json.loads(word)
+        return Generation(number, workers, tuple(tables), has_begun)
 
 
 @dataclass(frozen=True)
@@ -228,6 +247,21 @@ class Board:
         """What the first one that came here has said of this table, or of these tables."""
         return self._say_first(f"word/{of}/{name}", word)
 
+    def generation(self, name: str) -> Generation | None:
+        """The last one of the workers that go in step in what has this name."""
+        word = self._words.hear(f"word/{GENERATION}/{name}")
+        return None if word in (None, DROPPED) else Generation.from_word(word)
+
+    def next_generation(self, name: str) -> int:
+        return int(self._store.add(f"generations/{name}", 1))
+
+    def change_generation(self, name: str, known: Generation | None, wanted: Generation) -> bool:
+        """Makes this the last one; False: another one is that by now."""
+        key, word = f"word/{GENERATION}/{name}", wanted.to_word()
+        if known is None:
+            return self._say_first(key, word) == word
+        return self._words.change(key, known.to_word(), word) == word
+
     def say_ready(self, table: int) -> None:
         self._words.say(f"ready/{table}", "")
 
@@ -251,7 +285,7 @@ class Board:
         # What was said of an optimizer is under its own name, above those of its tables.
         above = {one.rpartition("/")[0] for one in tables}
         for one in (own for own in {name, *tables, *above} if f"{own}/".startswith(f"{name}/")):
-            for of in LAYOUT, PACE:
+            for of in LAYOUT, PACE, GENERATION:
                 said = self._words.hear(f"word/{of}/{one}")
                 if said is not None:
                     self._words.change(f"word/{of}/{one}", said, DROPPED)

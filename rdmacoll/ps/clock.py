@@ -1,28 +1,101 @@
-"""Clock: how many steps each worker has made, as the servers know it. Who is late is named.
+"""Who goes in step, and how many steps each of them has made, as servers know it. Who is late is
+named.
 
 Floor: rdmacoll/ps. Thread: the one that trains.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
+import torch.distributed as dist
 
-from .kv import KV, Pending
+from ..failure import DeadRankError, dead_ranks
+from .board import PAUSE_S, Generation
+from .kv import KV, Pending, finish
 
-LOOK_S = 2.0  # for who is late, after a wait in vain
+LATE_S = 2.0  # to look for who is late, after a wait in vain
+
+
+@dataclass(frozen=True)
+class Member:
+    """This worker, of those that go in step."""
+
+    name: str  # of what they go in step in
+    group: dist.ProcessGroup | None
+    rank: int
+    workers: int
+    generation: int
+
+    def check_others(self) -> None:
+        """Raises DeadRankError where one of them is gone, as far as this one knows."""
+        gone = dead_ranks(self.group)
+        if gone:
+            raise DeadRankError(
+                f"rank {', '.join(map(str, gone))} of the {self.workers} workers of {self.name!r} "
+                "is gone, and others wait for it; make it anew in a group of those that are left",
+                gone,
+            )
+
+
+def join_steps(kv: KV, name: str, tables: Sequence[str], group: dist.ProcessGroup | None) -> Member:
+    """The ranks of the group go in step in these tables, which all of them have made; all call it.
+
+    Where the last ones were more or fewer, rank 0 begins another generation, and who is of an
+    earlier one is refused. Raises ValueError, TimeoutError.
+    """
+    board, deadline = kv._worker.board, time.monotonic() + kv._timeout
+    rank, workers = dist.get_rank(group), dist.get_world_size(group)
+    if not tables:
+        return Member(name, group, rank, workers, 0)
+    ours = Generation(0, workers, tuple(kv._table(table).number for table in tables))
+    known = board.generation(name)
+    while known is None or known != replace(ours, number=known.number):
+        if rank == 0:
+            known = _begin(kv, name, tables, known, ours)
+            continue
+        if time.monotonic() >= deadline:
+            raise TimeoutError(
+                f"rank 0 of the {workers} workers of {name!r} has not begun to go in step in time; "
+                f"{'nobody has' if known is None else f'the last ones were {known.workers}'}"
+            )
+        time.sleep(PAUSE_S)
+        known = board.generation(name)
+    return Member(name, group, rank, workers, known.number)
+
+
+def _begin(
+    kv: KV, name: str, tables: Sequence[str], known: Generation | None, ours: Generation
+) -> Generation:
+    """Should this worker end on the way, the next one begins another generation."""
+    board = kv._worker.board
+    begins = replace(ours, number=board.next_generation(name), has_begun=False)
+    begun = replace(begins, has_begun=True)
+    step = 0
+    if board.change_generation(name, known, begins):
+        if known is not None:
+            most = max(known.workers, ours.workers)
+            step = 1 + max(max(kv._steps_of(table, most)) for table in tables)
+        finish([kv._begin_generation(table, begun, step) for table in tables])
+        if board.change_generation(name, begins, begun):
+            return begun
+    raise ValueError(
+        f"two workers of rank 0 begin to go in step in {name!r} at a time; give each group of "
+        "workers another name, and end a group before the next one begins"
+    )
 
 
 class Clock:
     """It is a dense table of one element whose workers go in step. No snapshot has it."""
 
-    def __init__(self, kv: KV, table: str, of_what: str, rank: int, workers: int) -> None:
-        """of_what: whose steps they are, for errors. All workers make it. Errors: as KV.init()."""
-        kv._init_clock(table, workers)
-        self._kv, self._table, self._of_what, self._rank = kv, table, of_what, rank
-        self.reached = kv._steps_of(table)  # of each worker, as it was made
-        self._said = self.reached[rank]
+    def __init__(self, kv: KV, table: str, member: Member) -> None:
+        """The table is made."""
+        self._kv, self._table, self._member = kv, table, member
+        self.reached = kv._steps_of(table, member.workers)  # of each worker, as it was made
+        self._said = self.reached[member.rank]
         self._seen = 0  # all workers have made these
         self._pushed: Pending | None = None
         self._out = torch.empty(1)
@@ -36,36 +109,47 @@ class Clock:
         """This worker has made this step: returns when the servers know it. After a TimeoutError it
         may be called again."""
         if step > self._said:
-            self._pushed = self._kv._push_step(self._table, torch.zeros(1), self._rank, step)
+            self._pushed = self._kv._push_step(self._table, torch.zeros(1), step, self._member)
             self._said = step
         if self._pushed is not None:
             self._pushed.wait()
             self._pushed = None
 
     def wait(self, step: int) -> None:
-        """Until all workers have made it. Raises TimeoutError that names those that have not."""
+        """Until all workers have made it. Raises TimeoutError that names those that have not, and
+        DeadRankError."""
         if step <= self._seen:
             return
         try:
-            self._kv._pull_step(self._table, self._out, step).wait()
+            finish([self._kv._pull_step(self._table, self._out, step)], self._member.check_others)
         except TimeoutError:
-            late = who_is_late(self._kv, [self._table], step)
+            late = who_is_late(self._kv, [self._table], step, self._member.workers)
             if not late:
                 raise
             raise TimeoutError(
-                f"step {self._said} of {self._of_what} needs {step} steps of every rank; they have "
-                f"not come in time: {late}"
+                f"step {self._said} of {self._member.name!r} needs {step} steps of every rank; "
+                f"they have not come in time: {late}"
             ) from None
         self._seen = step
 
 
-def who_is_late(kv: KV, tables: Sequence[str], must: int) -> str:
+def clocks(kv: KV, name: str, which: Sequence[str], group: dist.ProcessGroup | None) -> list[Clock]:
+    """Of the steps of the group's ranks in `name`. All of them make the same ones. Errors: as
+    KV.init() and join_steps()."""
+    tables = [f"{name}/{one}" for one in which]
+    for table in tables:
+        kv._init_clock(table)
+    member = join_steps(kv, name, tables, group)
+    return [Clock(kv, table, member) for table in tables]
+
+
+def who_is_late(kv: KV, tables: Sequence[str], must: int, workers: int) -> str:
     """The ranks that have not made this step in all of these tables, and what they have made.
 
     Empty: nobody is late, or the servers do not answer.
     """
     try:
-        steps = [kv._steps_of(table, LOOK_S) for table in tables]
+        steps = [kv._steps_of(table, workers, LATE_S) for table in tables]
     except TimeoutError:
         return ""
     reached = [min(of_rank) for of_rank in zip(*steps, strict=True)]

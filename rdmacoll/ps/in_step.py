@@ -6,20 +6,24 @@ Floor: rdmacoll/ps. Thread: the one that trains.
 from __future__ import annotations
 
 from .base.modes import Stale, Sync
-from .clock import who_is_late
+from .clock import Member, who_is_late
 from .flat import Flat
 from .kv import KV, Pending, finish
 
 
 class InStep:
-    def __init__(self, kv: KV, name: str, flats: list[Flat], mode: Sync | Stale, rank: int) -> None:
-        """flats: whose tables have a pace. A worker that was started again goes on where it was."""
+    def __init__(
+        self, kv: KV, name: str, flats: list[Flat], mode: Sync | Stale, member: Member
+    ) -> None:
+        """flats: whose tables have a pace. A worker that was started again goes on where it was; if
+        there are more or fewer of them, all go on after the last step of those before."""
         self._kv = kv
         self._name = name
         self._flats = flats
         self._mode = mode
-        self._rank = rank
-        self._step = min((kv._steps_of(flat.table)[rank] for flat in flats), default=0)
+        self._member = member
+        made = [kv._steps_of(flat.table, member.workers)[member.rank] for flat in flats]
+        self._step = min(made, default=0)
         self._pushed: list[Pending] = []  # whose gradients servers read
         self._pulled: list[Pending] = []  # which write to parameters
         if self._step > 0:
@@ -27,7 +31,7 @@ class InStep:
 
     def step(self) -> None:
         """Raises ValueError, before anything moves, for a parameter without a gradient; else as
-        Optimizer.step(). After a TimeoutError it may be called again."""
+        Optimizer.step(). After a TimeoutError it may be called again; not after a DeadRankError."""
         if self._pushed or self._pulled:  # the step before has not been seen to end
             self._finish()
         for flat in self._flats:
@@ -35,21 +39,22 @@ class InStep:
         self._step += 1
         for flat in self._flats:
             self._pushed.append(
-                self._kv._push_step(flat.table, flat.trained_gradients, self._rank, self._step)
+                self._kv._push_step(flat.table, flat.trained_gradients, self._step, self._member)
             )
         self._finish()
 
     def _finish(self) -> None:
         must = self._mode.must_have(self._step)
         try:
-            finish(self._pulled)  # of a wait in vain
+            finish(self._pulled, self._member.check_others)  # of a wait in vain
             for flat in self._flats:
                 for first, out in flat.landings(flat.trained):
                     self._pulled.append(self._kv._pull_step(flat.table, out, must, first))
             finish(self._pushed)
-            finish(self._pulled)
+            finish(self._pulled, self._member.check_others)
         except TimeoutError:
-            late = who_is_late(self._kv, [flat.table for flat in self._flats], must)
+            tables = [flat.table for flat in self._flats]
+            late = who_is_late(self._kv, tables, must, self._member.workers)
             if not late:
                 raise
             raise TimeoutError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -23,14 +24,17 @@ from .base.optimizers import (
     to_engine,
 )
 from .base.staging import empty_pinned, is_staged, to_host
-from .board import Table
+from .board import Generation, Table
 from .drop import drop
 from .worker import DEFAULT_TIMEOUT_S, Worker, worker
 
 if TYPE_CHECKING:
     from .. import _C
+    from .clock import Member
 
 
+Look = Callable[[], None]
+LOOK_S = 0.5  # between looks at whether who is waited for is there
 ZEROS = Constant()
 MOST_DIM = 64 * 1024  # as csrc/ps/table/table_spec.h has it
 MOST_ROWS = (1 << 63) - 1  # ids are int64
@@ -65,22 +69,33 @@ class Pending:
         """
         if timeout is not None:
             check_timeout(timeout)
-        try:
-            self._batch.wait(self._timeout if timeout is None else timeout)
-        except TimeoutError as error:
-            raise TimeoutError(f"{error}{self._worker.about_store()}") from None
+        return self._wait(self._timeout if timeout is None else timeout, None)
+
+    def _wait(self, timeout: float, look: Look | None) -> torch.Tensor | None:
+        """look: is called now and then; what it raises ends the wait."""
+        deadline = time.monotonic() + timeout
+        while True:
+            left = max(deadline - time.monotonic(), 0.0)
+            try:
+                self._batch.wait(left if look is None else min(left, LOOK_S))
+                break
+            except TimeoutError as error:
+                if look is not None:
+                    look()
+                if time.monotonic() >= deadline:
+                    raise TimeoutError(f"{error}{self._worker.about_store()}") from None
         if self._out is not None and self._staged is not None:
             self._out.copy_(self._staged, non_blocking=True)
             self._staged = None
         return self._out
 
 
-def finish(pending: list[Pending]) -> None:
+def finish(pending: list[Pending], look: Look | None = None) -> None:
     """Waits for all of these, and forgets those that have ended, well or not. Raises the first
-    error of one; the others are still in the list, if they go on."""
+    error of one; the others are still in the list, if they go on. look: as of Pending._wait()."""
     while pending:
         try:
-            pending[-1].wait()
+            pending[-1]._wait(pending[-1]._timeout, look)
         finally:
             if pending[-1].done():
                 pending.pop()
@@ -90,7 +105,6 @@ def finish(pending: list[Pending]) -> None:
 class Pace:
     """Of a table whose workers go in step: each pushes its first elements once in each step."""
 
-    workers: int
     elements: int
     is_sync: bool
 
@@ -125,16 +139,16 @@ class KV:
         values = _host_values(values)
         spec = extension().PsTableSpec.dense(name, values.numel(), to_engine(optimizer))
         if pace is not None:
-            spec = spec.paced(pace.workers, pace.elements, pace.is_sync)
+            spec = spec.paced(pace.elements, pace.is_sync)
         table, is_first = self._add(name, spec, tuple(values.shape), ["dense", as_text(optimizer)])
         if is_first:
             self._client.push(table.number, 0, values, True, self._timeout).wait(self._timeout)
             self._worker.board.say_ready(table.number)
         self._worker.board.wait_ready(table.number, name, time.monotonic() + self._timeout)
 
-    def _init_clock(self, name: str, workers: int) -> None:
-        """A table that counts the steps of these workers alone; no snapshot has it."""
-        self._init_paced(name, torch.zeros(1), None, Pace(workers, 1, is_sync=False))
+    def _init_clock(self, name: str) -> None:
+        """A table that counts the steps of workers alone; no snapshot has it."""
+        self._init_paced(name, torch.zeros(1), None, Pace(1, is_sync=False))
         del self._worker.tables[name]
 
     def init_rows(
@@ -173,8 +187,7 @@ class KV:
         if (table.spec, table.shape) != (encoded, shape):
             raise ValueError(
                 f"table {name!r} is another one for the worker that was first to make it: give all "
-                "workers the same shape, optimizer, initial values and mode, and let as many of "
-                "them take part as at first"
+                "workers the same shape, optimizer, initial values and mode"
             )
         self._client.create(table.number, table.spec)
         self._tables[name] = self._worker.tables[name] = table
@@ -290,11 +303,21 @@ class KV:
 
     # --- tables with a pace, for ps.Optimizer and Clock ---------------------------------------
 
-    def _push_step(self, name: str, gradient: torch.Tensor, rank: int, step: int) -> Pending:
-        """This worker's gradient of a step; steps count from 1."""
-        number = self._table(name).number
+    def _begin_generation(self, name: str, generation: Generation, step: int) -> Pending:
+        """From now on its workers go in step in this table. step: that all have made, where each
+        steps for itself; else it is the last one that is whole."""
+        begun, workers = generation.number, generation.workers
         return self._pending(
-            self._client.push_step(number, gradient, rank, step, self._timeout), None
+            self._client.begin_generation(
+                self._table(name).number, begun, workers, step, self._timeout
+            )
+        )
+
+    def _push_step(self, name: str, gradient: torch.Tensor, step: int, member: Member) -> Pending:
+        """This worker's gradient of a step; steps count from 1."""
+        of_step = (member.rank, step, member.generation)
+        return self._pending(
+            self._client.push_step(self._table(name).number, gradient, *of_step, self._timeout)
         )
 
     def _pull_step(self, name: str, out: torch.Tensor, step: int, first: int = 0) -> Pending:
@@ -302,10 +325,10 @@ class KV:
         number = self._table(name).number
         return self._pending(self._client.pull(number, first, out, step, self._timeout), out)
 
-    def _steps_of(self, name: str, timeout: float | None = None) -> list[int]:
-        """Of each worker, by its rank, the last step that it has pushed."""
+    def _steps_of(self, name: str, workers: int, timeout: float | None = None) -> list[int]:
+        """Of each worker, by its rank, the last step that it has pushed; 0: it is none of them."""
         limit = self._timeout if timeout is None else timeout
-        return self._client.pull_steps(self._table(name).number, limit)
+        return self._client.pull_steps(self._table(name).number, workers, limit)
 
     def wait(self, *pending: Pending) -> None:
         """Waits for all of these."""

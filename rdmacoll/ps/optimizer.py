@@ -17,6 +17,7 @@ from .base.modes import Async, Mode, Sync
 from .base.optimizers import SGD, Adagrad, Adam, AdamW, to_engine
 from .base.optimizers import Optimizer as Rule
 from .board import LAYOUT
+from .clock import join_steps
 from .flat import Flat
 from .in_step import InStep
 from .kv import KV, Pace, Pending, finish
@@ -94,14 +95,15 @@ class Optimizer(torch.optim.Optimizer):
             flat.use_room(self._kv.empty(flat.values.numel()))
             pace = None
             if not isinstance(mode, Async) and flat.trained > 0:
-                pace = Pace(dist.get_world_size(group), flat.trained, isinstance(mode, Sync))
+                pace = Pace(flat.trained, isinstance(mode, Sync))
             self._kv._init_paced(flat.table, flat.gather(), flat.rule, pace)
         self._tables = tables
         self._pull()
         self._in_step = None
         if not isinstance(mode, Async):
             trained = [flat for flat in tables if flat.trained > 0]
-            self._in_step = InStep(self._kv, name, trained, mode, dist.get_rank(group))
+            member = join_steps(self._kv, name, [flat.table for flat in trained], group)
+            self._in_step = InStep(self._kv, name, trained, mode, member)
         self._kv._worker.copies.add(self)
 
     @torch.no_grad()
@@ -112,7 +114,8 @@ class Optimizer(torch.optim.Optimizer):
         (docs/PARAMETER_SERVER.md) all of a group have one, or none has, and where workers wait for
         each other all have one. closure: as torch has it;
         what it returns is returned. Raises ValueError, before anything moves, also where a
-        hyperparameter was changed; TimeoutError, remote.PeerError.
+        hyperparameter was changed; TimeoutError, remote.PeerError; where workers wait for each
+        other DeadRankError, when one of them is gone.
         """
         loss = None
         if closure is not None:

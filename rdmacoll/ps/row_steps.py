@@ -12,7 +12,7 @@ import torch.distributed as dist
 from .base.modes import Async, Mode, Stale, Sync
 from .base.row_exchange import Rows, added, exchanged
 from .board import PACE
-from .clock import Clock
+from .clock import clocks
 from .kv import KV, Pending, finish
 
 
@@ -84,9 +84,9 @@ class CountedSteps(OwnSteps):
 class StaleSteps(CountedSteps):
     """Stale: backwards are pushed at once; a step is said to the others once servers have it."""
 
-    def __init__(self, kv: KV, table: str, pace: Stale, rank: int, workers: int) -> None:
+    def __init__(self, kv: KV, table: str, pace: Stale, group: dist.ProcessGroup | None) -> None:
         self._pace = pace
-        self._clock = Clock(kv, f"{table}/steps", f"{table!r}", rank, workers)
+        (self._clock,) = clocks(kv, table, ["steps"], group)
         super().__init__(kv, table, self._clock.said)
 
     def _finish(self) -> None:
@@ -99,12 +99,9 @@ class SyncSteps(CountedSteps):
     """Sync: gradients of a step are kept until it ends. Then all workers add them up, and each
     pushes the means of the rows that it owns."""
 
-    def __init__(
-        self, kv: KV, table: str, dim: int, group: dist.ProcessGroup | None, rank: int, workers: int
-    ) -> None:
-        self._dim, self._group, self._workers = dim, group, workers
-        self._came = Clock(kv, f"{table}/came", f"{table!r}", rank, workers)
-        self._made = Clock(kv, f"{table}/steps", f"{table!r}", rank, workers)
+    def __init__(self, kv: KV, table: str, dim: int, group: dist.ProcessGroup | None) -> None:
+        self._dim, self._group, self._workers = dim, group, dist.get_world_size(group)
+        self._came, self._made = clocks(kv, table, ["came", "steps"], group)
         # Workers that were started again lack what they had brought of a step that was under way.
         # If one has made it, it is over for all. They agree on it, as nobody makes another step
         # without the rest.
@@ -151,20 +148,16 @@ def check_pace(pace: object) -> None:
 
 def steps_of(kv: KV, table: str, dim: int, pace: Mode, group: dist.ProcessGroup | None) -> OwnSteps:
     """Raises ValueError where the first worker has said another pace; besides as KV.init()."""
-    said, workers = f"{pace}", 0
     if not isinstance(pace, Async):
         kv._worker.check_rank(f"pace={pace}", "ps.Async()")
-        workers = dist.get_world_size(group)
-        said += f" of {workers} workers"
-    first = kv._worker.board.first_word(PACE, table, said)
-    if first != said:
+    first = kv._worker.board.first_word(PACE, table, f"{pace}")
+    if first != f"{pace}":
         raise ValueError(
-            f"pace={said}: the worker that was first to make {table!r} has said {first}; give all "
-            "the same one, and let as many of them take part as at first"
+            f"pace={pace}: the worker that was first to make {table!r} has said {first}; give all "
+            "the same one"
         )
     if isinstance(pace, Async):
         return OwnSteps(kv, table)
-    rank = dist.get_rank(group)
     if isinstance(pace, Sync):
-        return SyncSteps(kv, table, dim, group, rank, workers)
-    return StaleSteps(kv, table, pace, rank, workers)
+        return SyncSteps(kv, table, dim, group)
+    return StaleSteps(kv, table, pace, group)

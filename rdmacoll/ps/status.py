@@ -54,5 +54,5 @@ def _tables(board: Board, serving: list[ServerStatus]) -> Iterator[TableStatus]:
         key = str(number)
         rows = sum(one.rows_of.get(key, 0) for one in serving) if kind == "rows" else None
         paced = [one.steps_of[key] for one in serving if key in one.steps_of]
-        steps = [min(of_rank) for of_rank in zip(*paced, strict=True)] if paced else None
+        steps = [min(of_rank) for of_rank in zip(*paced, strict=False)] if paced else None
         yield TableStatus(number, name, kind, shape, optimizer, rows, steps)

@@ -70,7 +70,7 @@ const TableSpec kDense{.name = "dense",
 const TableSpec kPaced{.name = "paced",
                        .elements = 64,
                        .optimizer = Optimizer{.kind = OptimizerKind::Sgd, .lr = 1},
-                       .pace = Pace{.workers = 2, .elements = 64, .is_sync = true}};
+                       .pace = Pace{.elements = 64, .is_sync = true}};
 const TableSpec kRows{.name = "rows", .kind = TableKind::Rows, .dim = 2};
 
 std::string push_of(uint32_t bucket, uint32_t rows, const std::string& rest) {
@@ -138,12 +138,22 @@ std::vector<std::string> seeds() {
               .table = 4,
               .parts = 1,
               .count = 64,
+              .first = 1,
               .worker = 1,
               .rank = 1,
               .step = 1},
              push_of(paced_bucket, 0, floats)),
+      record({.kind = RecordKind::Push,
+              .code = static_cast<uint16_t>(PushAs::Generation),
+              .table = 4,
+              .parts = 1,
+              .first = 2,
+              .worker = 1,
+              .rank = 3,
+              .step = 1},
+             push_of(paced_bucket, 0, "")),
       record({.kind = RecordKind::PullRange, .table = 4, .count = 64, .step = 1}, ""),
-      record({.kind = RecordKind::PullSteps, .table = 4}, ""),
+      record({.kind = RecordKind::PullSteps, .table = 4, .count = 3}, ""),
       record({.kind = RecordKind::Install, .table = 4}, bytes_of(steps) + floats.substr(0, 8)),
       record({.kind = RecordKind::Install, .table = 4}, bytes_of(gathered) + floats),
       record({.kind = RecordKind::PullLoads}, ""),
@@ -158,6 +168,19 @@ std::vector<std::string> seeds() {
       encode(kRows),
       BucketMap::spread(3, 2).encode(),
   };
+}
+
+// Of the table whose workers go in step.
+void begin_generation(Said& said, Server& server) {
+  said.say({.kind = RecordKind::Push,
+            .code = static_cast<uint16_t>(PushAs::Generation),
+            .table = 4,
+            .parts = 1,
+            .first = 1,
+            .worker = 2,
+            .rank = 2},
+           push_of(bucket_of_shard(4, 0), 0, ""));
+  server.turn();
 }
 
 // To a server with tables, or such as were dropped; by a worker, or by another server.
@@ -175,6 +198,7 @@ void answer(const RecordHead& head, const std::string& body, ServerId from, bool
     server.turn();
     if (are_dropped) server.drop(table);
   }
+  if (from == kNoServer) begin_generation(*said, server);
   said->say(head, body);
   server.turn();
   server.turn();  // what waits is looked at again

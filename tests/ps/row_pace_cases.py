@@ -96,7 +96,7 @@ def case_stale_names_who_is_late(_kv: ps.KV) -> None:
     until_done(module.wait)
     dist.barrier()
     assert rows_of(module, everyones_row()).unique().tolist() == [-(apart + 1.0)]
-    assert module._kv._steps_of("stale late/steps") == [apart + 1] * world
+    assert module._kv._steps_of("stale late/steps", world) == [apart + 1] * world
 
 
 # --- Sync ---------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def push_own_row_at_last(module: ps.Embedding, value: float) -> None:
 
 
 def steps_of(module: ps.Embedding) -> int:
-    return module._kv._steps_of(f"{module._name}/steps")[dist.get_rank()]
+    return module._kv._steps_of(f"{module._name}/steps", dist.get_world_size())[dist.get_rank()]
 
 
 def check_what_a_step_is(pace: Any) -> None:

@@ -1,5 +1,5 @@
-"""Modules and optimizers with what servers hold: training_cases.py, pace_cases.py and
-embedding_cases.py.
+"""Modules and optimizers with what servers hold: training_cases.py, pace_cases.py,
+generation_cases.py and embedding_cases.py.
 
 Floor: tests.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import embedding_cases
+import generation_cases
 import pace_cases
 import pytest
 import training_cases
@@ -29,6 +30,12 @@ def paced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
 
 
 @pytest.fixture(scope="module")
+def renumbered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
+        yield Outcomes(jobs, generation_cases, workers=3, servers=2)
+
+
+@pytest.fixture(scope="module")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
     with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
         yield Outcomes(jobs, embedding_cases, workers=2, servers=2)
@@ -42,6 +49,11 @@ def test_training(trained: Outcomes, case: str) -> None:
 @pytest.mark.parametrize("case", cases_of(pace_cases))
 def test_in_step(paced: Outcomes, case: str) -> None:
     paced.check(case)
+
+
+@pytest.mark.parametrize("case", cases_of(generation_cases))
+def test_numbers_of_workers(renumbered: Outcomes, case: str) -> None:
+    renumbered.check(case)
 
 
 @pytest.mark.parametrize("case", cases_of(embedding_cases))

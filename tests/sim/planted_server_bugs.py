@@ -13,6 +13,7 @@ CLIENT = "csrc/ps/client/client.cc"
 DIRECT = "csrc/ps/client/direct.cc"
 RECOVERY = "csrc/ps/client/recovery.cc"
 SHARD = "csrc/ps/table/dense_shard.cc"
+PACE_STEPS = "csrc/ps/table/pace_steps.cc"
 
 SERVERS = (
     Mutant(
@@ -117,6 +118,30 @@ SERVERS = (
         INSTALLS,
         "if (shard->pace() != nullptr) add_pace(telling, epoch, table.id(), number, *shard);",
         "",
+    ),
+    Mutant(
+        "a worker of an earlier generation goes in step with those of the next one",
+        PACE_STEPS,
+        "return step.generation == generation_ && step.rank < reached_.size();",
+        "return step.rank < reached_.size();",
+    ),
+    Mutant(
+        "what workers of an earlier generation had pushed of a step is kept for the next one",
+        PACE_STEPS,
+        "gathered_.clear();",
+        "",
+    ),
+    Mutant(
+        "the next generation begins behind a step that was not made",
+        SHARD,
+        "pace_->begin(generation, is_sync_ ? pace_->slowest() : step);",
+        "pace_->begin(generation, step);",
+    ),
+    Mutant(
+        "a bucket's next backup is not told of which generation the workers are",
+        INSTALLS,
+        ".number = from.pace()->generation()},",
+        "},",
     ),
     Mutant(
         "a worker reads of a server that may have been replaced long before",

@@ -52,8 +52,8 @@ void bind_tables(pybind11::module_& module) {
                   })
       // The same, whose workers go in step.
       .def("paced",
-           [](TableSpec self, uint32_t workers, uint64_t elements, bool is_sync) {
-             self.pace = ps::Pace{workers, elements, is_sync};
+           [](TableSpec self, uint64_t elements, bool is_sync) {
+             self.pace = ps::Pace{elements, is_sync};
              return self;
            })
       .def_static(
@@ -129,6 +129,7 @@ void bind_ps(pybind11::module_& module) {
       .def("push", &PsClient::push)
       .def("push_step", &PsClient::push_step)
       .def("pull_steps", &PsClient::pull_steps)
+      .def("begin_generation", &PsClient::begin_generation)
       .def("rebalance",
            [](const PsClient& self, double over_s, double timeout_s) {
              const auto done = self.rebalance(over_s, timeout_s);

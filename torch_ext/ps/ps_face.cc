@@ -205,10 +205,12 @@ std::unique_ptr<PsBatch> PsClient::push(uint32_t table, uint64_t first, const at
 }
 
 std::unique_ptr<PsBatch> PsClient::push_step(uint32_t table, const at::Tensor& gradient,
-                                             uint32_t rank, uint32_t step, double timeout_s) {
+                                             uint32_t rank, uint32_t step, uint32_t generation,
+                                             double timeout_s) {
   Check("push").dense(gradient, "gradient");
   return start(gradient, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
-    return client.push_range(table, 0, floats(gradient), ps::PushAs::Gradient, limit, {rank, step});
+    return client.push_range(table, 0, floats(gradient), ps::PushAs::Gradient, limit,
+                             {rank, step, generation});
   });
 }
 
@@ -231,9 +233,19 @@ std::unique_ptr<PsBatch> PsClient::pull(uint32_t table, uint64_t first, const at
   });
 }
 
-std::vector<uint32_t> PsClient::pull_steps(uint32_t table, double timeout_s) const {
+std::unique_ptr<PsBatch> PsClient::begin_generation(uint32_t table, uint32_t generation,
+                                                    uint32_t workers, uint32_t step,
+                                                    double timeout_s) {
+  return start({}, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.begin_generation(table, {generation, workers}, step, limit);
+  });
+}
+
+std::vector<uint32_t> PsClient::pull_steps(uint32_t table, uint32_t workers,
+                                           double timeout_s) const {
   return take_or_raise(without_gil([&](const InterruptCheck& interrupt) {
-    return host().client().pull_steps(table, host().limit(milliseconds(timeout_s), interrupt));
+    return host().client().pull_steps(table, workers,
+                                      host().limit(milliseconds(timeout_s), interrupt));
   }));
 }
 

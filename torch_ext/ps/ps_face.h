@@ -105,13 +105,16 @@ class PsClient : public std::enable_shared_from_this<PsClient> {
                                 bool is_assigned, double timeout_s);
   // A gradient of a table whose workers go in step.
   std::unique_ptr<PsBatch> push_step(uint32_t table, const at::Tensor& gradient, uint32_t rank,
-                                     uint32_t step, double timeout_s);
+                                     uint32_t step, uint32_t generation, double timeout_s);
+  // From now on there are so many such workers.
+  std::unique_ptr<PsBatch> begin_generation(uint32_t table, uint32_t generation, uint32_t workers,
+                                            uint32_t step, double timeout_s);
   std::unique_ptr<PsBatch> push_rows(uint32_t table, const at::Tensor& ids,
                                      const at::Tensor& values, bool is_assigned, double timeout_s);
   // step: that all workers have pushed; 0: whatever there is.
   std::unique_ptr<PsBatch> pull(uint32_t table, uint64_t first, const at::Tensor& out,
                                 uint32_t step, double timeout_s);
-  std::vector<uint32_t> pull_steps(uint32_t table, double timeout_s) const;
+  std::vector<uint32_t> pull_steps(uint32_t table, uint32_t workers, double timeout_s) const;
   std::unique_ptr<PsBatch> pull_rows(uint32_t table, const at::Tensor& ids, const at::Tensor& out,
                                      double timeout_s);
   // For snapshots (ps/client/client.h). Ids are compared as unsigned ones.

@@ -22,20 +22,13 @@ constexpr int64_t kIdleLookMs = 200;
 // A server that has answered nothing for so long may be stopped.
 constexpr int64_t kSuspectNs = 1'000'000'000;
 
-Status no_pace(const TableSpec& spec) {
-  return Status(StatusCode::InvalidArgument, "the workers of table '" + printable(spec.name) +
-                                                 "' do not go in step; push and pull without one");
-}
-
 Status check_step(const TableSpec& spec, uint64_t first, uint64_t count, WorkerStep step) {
   if (!spec.pace) return step.number == 0 ? Status() : no_pace(spec);
   const Pace& pace = *spec.pace;
-  if (step.number > 0 && step.rank < pace.workers && first == 0 && count == pace.elements)
-    return Status();
+  if (step.number > 0 && first == 0 && count == pace.elements) return Status();
   return Status(StatusCode::InvalidArgument,
-                "the " + std::to_string(pace.workers) + " workers of table '" +
-                    printable(spec.name) + "' go in step: each pushes its first " +
-                    std::to_string(pace.elements) +
+                "the workers of table '" + printable(spec.name) +
+                    "' go in step: each pushes its first " + std::to_string(pace.elements) +
                     " elements once in each; leave that to the optimizer that made the table");
 }
 
@@ -243,6 +236,7 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
                        head.parts = 1;
                        head.rank = step.rank;
                        head.step = step.number;
+                       if (step.number > 0) head.first = step.generation;
                        PushPart part{.bucket = bucket_of_shard(table, head.shard)};
                        const BucketMap::Place place = map_.of(part.bucket);
                        Errand errand{batch, head};
@@ -281,34 +275,6 @@ BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> val
                        errand.awaits = step > 0 && direct_.knows(table, head.shard, server);
                        return ask(lock, server, errand, 0, [](std::byte*) {}, limit);
                      });
-}
-
-Result<std::vector<uint32_t>> Client::pull_steps(uint32_t table, const Limit& limit) {
-  const auto of_shards = std::make_shared<std::vector<uint32_t>>();
-  uint32_t workers = 0;
-  const BatchPtr batch = as_batch([&](Lock& lock, const BatchPtr& of) {
-    auto spec = spec_of(table, TableKind::Dense);
-    if (!spec.ok()) return spec.status();
-    const auto& pace = spec.value()->pace;
-    if (!pace) return no_pace(*spec.value());
-    workers = pace->workers;
-    const uint64_t shards = spec.value()->paced_shards();
-    of_shards->resize(shards * workers);
-    for (uint32_t shard = 0; shard < shards; ++shard) {
-      auto* const into = reinterpret_cast<std::byte*>(&(*of_shards)[uint64_t{shard} * workers]);
-      const RecordHead head{.kind = RecordKind::PullSteps, .table = table, .shard = shard};
-      const ServerId server = map_.of(bucket_of_shard(table, shard)).primary;
-      RDMACOLL_RETURN_IF_ERROR(
-          ask(lock, server, {of, head, into, {}, of_shards}, 0, [](std::byte*) {}, limit));
-    }
-    return Status();
-  });
-  RDMACOLL_RETURN_IF_ERROR(wait(batch, limit));
-  std::vector<uint32_t> reached(of_shards->begin(), of_shards->begin() + workers);
-  for (size_t i = workers; i < of_shards->size(); ++i) {
-    reached[i % workers] = std::min(reached[i % workers], (*of_shards)[i]);
-  }
-  return reached;
 }
 
 // --- rows ----------------------------------------------------------------------------------------

@@ -38,6 +38,9 @@ struct Rebalanced {
   uint32_t buckets = 0;  // that were handed over
 };
 
+// Of one whose workers do not go in step.
+Status no_pace(const TableSpec& spec);
+
 class Client {
  public:
   // number: of this worker, which no other has had. The surroundings outlive it.
@@ -82,8 +85,16 @@ class Client {
   }
   // The table has no rows any more.
   BatchPtr empty_rows(uint32_t table, const Limit& limit);
-  // Of a table with a pace: the last step that each worker, by its rank, has pushed all of.
-  Result<std::vector<uint32_t>> pull_steps(uint32_t table, const Limit& limit);
+
+  // --- tables with a pace (steps.cc) ------------------------------------------------------------
+  // So many workers go in step from now on. step: that all of them have made, where each steps for
+  // itself; else it is the last one that all before have made.
+  BatchPtr begin_generation(uint32_t table, Generation generation, uint32_t step,
+                            const Limit& limit);
+  // The last step that each of so many workers, by its rank, has pushed all of; 0: of none.
+  Result<std::vector<uint32_t>> pull_steps(uint32_t table, uint32_t workers, const Limit& limit);
+
+  // --- balance (rebalance.cc) -------------------------------------------------------------------
   // Looks for so long how much is pushed to and pulled of each bucket, has servers hand some over
   // to their backups, and returns when these are primaries. PeerFailed: a server was lost
   // meanwhile.
@@ -105,6 +116,9 @@ class Client {
     batch->end_call(make(lock, batch));
     return batch;
   }
+  // call_shard: for each that is pushed to in a step.
+  template <typename CallShard>
+  BatchPtr paced_batch(uint32_t table, CallShard call_shard);
   // check: of the table's spec; call_piece: for each shard of the range.
   template <typename Check, typename CallPiece>
   BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count, Check check,

@@ -77,7 +77,7 @@ uint64_t Errand::answer_bytes(const TableSpec& spec) const {
     case RecordKind::SaveShard:
       return (kCountFloats + head.count) * sizeof(float);
     case RecordKind::PullSteps:
-      return spec.pace->workers * sizeof(uint32_t);
+      return head.count * sizeof(uint32_t);
     case RecordKind::ListRows:
       return (1 + uint64_t{head.count}) * sizeof(uint64_t);
     case RecordKind::PullRows:

@@ -167,8 +167,11 @@ void Installs::add_pace(Telling& telling, uint32_t epoch, uint32_t table, uint64
          table});
   };
   const auto& reached = from.pace()->reached();
-  add({.what = InstallHead::What::Steps, .bucket = telling.bucket, .epoch = epoch}, reached.data(),
-      reached.size() * sizeof(reached[0]));
+  add({.what = InstallHead::What::Steps,
+       .bucket = telling.bucket,
+       .epoch = epoch,
+       .number = from.pace()->generation()},
+      reached.data(), reached.size() * sizeof(reached[0]));
   for (const auto& [step, gradient] : from.pace()->gathered()) {
     add({.what = InstallHead::What::Gathered,
          .bucket = telling.bucket,
@@ -313,8 +316,8 @@ bool Installs::load_dense(const InstallHead& head, std::span<const std::byte> re
   if (head.what == InstallHead::What::Steps) {
     std::vector<uint32_t> reached(rest.size() / sizeof(uint32_t));
     if (!reached.empty()) std::memcpy(reached.data(), rest.data(), rest.size());
-    if (shard.pace() == nullptr || reached.size() != shard.pace()->reached().size()) return false;
-    shard.pace()->load(reached);
+    if (shard.pace() == nullptr || reached.size() > kMostPaced) return false;
+    shard.pace()->load(static_cast<uint32_t>(head.number), std::move(reached));
     return true;
   }
   std::vector<float> floats(rest.size() / sizeof(float));

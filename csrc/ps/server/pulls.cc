@@ -64,12 +64,13 @@ Status Pulls::steps(Connection& connection, const RecordHead& head) {
   if (!found.ok()) return found.status();
   const DenseShard* const shard = found.value();
   if (shard == nullptr) return Status();
-  if (shard->pace() == nullptr) return makes_no_sense(kRequest);
-  const auto& reached = shard->pace()->reached();
+  if (shard->pace() == nullptr || head.count > kMostPaced) return makes_no_sense(kRequest);
+  std::vector<uint32_t> reached = shard->pace()->reached();
+  reached.resize(head.count, kNoWorker);
   const uint64_t bytes = reached.size() * sizeof(reached[0]);
   std::byte* const body = connection.room(bytes);
   if (body == nullptr) return Status();
-  std::memcpy(body, reached.data(), bytes);
+  if (bytes > 0) std::memcpy(body, reached.data(), bytes);
   say_values(connection, head.number, bytes);
   return Status();
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "csrc/base/check.h"
+#include "csrc/base/printable.h"
 #include "csrc/ps/server/answers.h"
 #include "csrc/ps/server/saves.h"
 
@@ -12,11 +13,27 @@ namespace rdmacoll::ps {
 namespace {
 
 void apply_range(DenseShard& shard, const Push& push) {
-  if (push.head.step > 0) {
-    shard.push_step(push.step(), push.values);
+  const bool has_step = push.as() == PushAs::Gradient && push.head.step > 0;
+  if (push.as() == PushAs::Generation) {
+    shard.begin_generation(push.generation(), push.head.step);
+  } else if (has_step) {
+    if (shard.pace()->is_of_it(push.step())) shard.push_step(push.step(), push.values);
   } else {
     shard.push(push.as(), push.head.first, push.values);
   }
+}
+
+// What a worker is told of a push that was taken.
+Status how_taken(ServerTable& table, const Push& push) {
+  RDMACOLL_RETURN_IF_ERROR(table.check_there());
+  if (push.as() != PushAs::Gradient || push.head.step == 0) return Status();
+  const PaceSteps& pace = *table.known_dense(push.head.shard).pace();
+  if (pace.is_of_it(push.step())) return Status();
+  return Status(StatusCode::InvalidArgument,
+                "rank " + std::to_string(push.head.rank) + " is none of the " +
+                    std::to_string(pace.reached().size()) + " workers that go in step in table '" +
+                    printable(table.spec().name) +
+                    "' now: another number of them has begun since it was made here; make it anew");
 }
 
 }  // namespace
@@ -83,7 +100,8 @@ bool Pushes::take(const std::shared_ptr<Connection>& connection, Push push) {
   if (!have_room(groups, push, table.spec())) return false;
   for (PushPart& part : push.parts) part.epoch = state_.map.of(part.bucket).epoch;
   apply(table, push);
-  Waiting waiting{.connection = connection, .number = push.head.number, .how = table.check_there()};
+  Waiting waiting{
+      .connection = connection, .number = push.head.number, .how = how_taken(table, push)};
   for (const auto& [backup, parts] : groups) {
     Waiting::Handed handed{.to = backup, .answer = hand_on(backup, push, parts, table.spec())};
     for (const uint32_t part : parts) handed.parts.push_back(push.parts[part]);

@@ -91,6 +91,7 @@ void Server::add_steps(const ServerTable& table, ServerStats& stats) const {
     if (!is_here || shard.pace() == nullptr) continue;
     const std::vector<uint32_t>& reached = shard.pace()->reached();
     std::vector<uint32_t>& steps = stats.steps_of.try_emplace(table.id(), reached).first->second;
+    steps.resize(std::min(steps.size(), reached.size()));  // while their number changes
     std::ranges::transform(steps, reached, steps.begin(), std::ranges::min);
   }
 }

@@ -17,7 +17,7 @@ DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, ShardMemoryPiece m
       stores_(spec.elements * sizeof(float) >= kStreamBytes ? Stores::Streamed : Stores::Cached),
       is_sync_(spec.pace && spec.pace->is_sync),
       paced_elements_(spec.pace ? spec.paced_elements(shard) : 0) {
-  if (spec.pace) pace_.emplace(spec.pace->workers);
+  if (spec.pace) pace_.emplace();
   versions_.hide();
   versions_.begin();  // zeros
   versions_.complete();
@@ -76,6 +76,11 @@ void DenseShard::push(PushAs as, uint64_t first, std::span<const float> values) 
   }
   if (values.size() == elements()) pushes_ = 0;
   versions_.complete();
+}
+
+void DenseShard::begin_generation(Generation generation, uint32_t step) {
+  RDMACOLL_CHECK(pace_.has_value());
+  pace_->begin(generation, is_sync_ ? pace_->slowest() : step);
 }
 
 void DenseShard::push_step(WorkerStep step, std::span<const float> gradient) {

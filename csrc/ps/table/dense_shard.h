@@ -58,7 +58,10 @@ class DenseShard {
   bool can_gather(uint32_t rank, uint64_t elements) const {
     return is_sync_ && rank < pace_->reached().size() && elements == paced_elements_;
   }
-  // A worker's gradient of the shard's paced_elements().
+  // step: that all workers have made, where each steps for itself. Else it is the last one that is
+  // whole here: so each step is made once in all shards.
+  void begin_generation(Generation generation, uint32_t step);
+  // A worker's gradient of the shard's paced_elements(). It is of the generation.
   void push_step(WorkerStep step, std::span<const float> gradient);
 
  private:

@@ -1,5 +1,7 @@
-// PaceSteps: how far each worker of a table with a pace has come at a shard, and what of the steps
-// that are not whole has come. Floor: ps/table. Thread: one at a time.
+// PaceSteps: how many workers of a table with a pace there are, how far each of them has come at a
+// shard, and what of the steps that are not whole has come. If there are to be more or fewer, that
+// is another generation of them, and who is of an earlier one has no part in it. Floor: ps/table.
+// Thread: one at a time.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +17,16 @@ namespace rdmacoll::ps {
 struct WorkerStep {
   uint32_t rank = 0;
   uint32_t number = 0;
+  uint32_t generation = 0;
+};
+
+// Of a rank that is none of them, in the place of its step.
+inline constexpr uint32_t kNoWorker = UINT32_MAX;
+
+// So many workers that go in step.
+struct Generation {
+  uint32_t number = 0;  // the first one is 1
+  uint32_t workers = 0;
 };
 
 class PaceSteps {
@@ -22,20 +34,25 @@ class PaceSteps {
   using Gradient = std::vector<float>;
   using Gathered = std::map<std::pair<uint32_t, uint32_t>, Gradient>;  // by step and rank
 
-  explicit PaceSteps(uint32_t workers) : reached_(workers) {}
-
+  // Its number; 0: none has begun.
+  uint32_t generation() const { return generation_; }
   // The step that each worker has pushed last, by ranks.
   const std::vector<uint32_t>& reached() const { return reached_; }
   // The last step that all have pushed.
-  uint32_t slowest() const { return *std::ranges::min_element(reached_); }
+  uint32_t slowest() const { return reached_.empty() ? 0 : *std::ranges::min_element(reached_); }
+  // What of steps is not whole is forgotten. step: that all have made. Does nothing where a later
+  // generation has begun.
+  void begin(Generation generation, uint32_t step);
+  bool is_of_it(WorkerStep step) const;
   // False: the worker has pushed it before. A worker that was started again may do so once more.
   bool note(WorkerStep step) {
     if (step.number <= reached_[step.rank]) return false;
     reached_[step.rank] = step.number;
     return true;
   }
-  void load(std::span<const uint32_t> reached) {
-    std::ranges::copy(reached, reached_.begin());
+  void load(uint32_t generation, std::vector<uint32_t> reached) {
+    generation_ = generation;
+    reached_ = std::move(reached);
     gathered_.clear();
   }
 
@@ -77,6 +94,7 @@ class PaceSteps {
     return std::distance(gathered_.lower_bound({step, 0}), end_of(step));
   }
 
+  uint32_t generation_ = 0;
   std::vector<uint32_t> reached_;
   Gathered gathered_;
   // Of steps before: new pages for each step took as long as the copies into them.

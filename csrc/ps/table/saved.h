@@ -39,6 +39,7 @@ struct PushFloats {
 };
 inline PushFloats push_floats(const TableSpec& spec, PushAs as) {
   const bool is_restored = as == PushAs::Restored;
+  if (as == PushAs::Generation) return {0, 0};
   if (spec.kind == TableKind::Rows) return {0, is_restored ? saved_row_floats(spec) : spec.dim};
   return is_restored ? PushFloats{kCountFloats, arrays_of(spec)} : PushFloats{0, 1};
 }

@@ -98,10 +98,6 @@ Status wrong(const TableSpec& spec, const std::string& what) {
 
 Status check(const TableSpec& spec, const Pace& pace) {
   if (spec.kind != TableKind::Dense) return wrong(spec, "workers go in step in dense tables alone");
-  if (pace.workers == 0 || pace.workers > kMostPaced) {
-    return wrong(spec, std::to_string(pace.workers) + " workers that go in step; give 1 to " +
-                           std::to_string(kMostPaced));
-  }
   if (pace.elements == 0 || pace.elements > spec.elements) {
     return wrong(spec, std::to_string(pace.elements) + " of its elements are pushed; give 1 to " +
                            std::to_string(spec.elements));
@@ -147,7 +143,6 @@ std::string encode(const TableSpec& spec) {
                       {"seed", text_of(spec.initial.seed)}};
   if (spec.optimizer) encode(*spec.optimizer, fields);
   if (spec.pace) {
-    fields["workers"] = text_of(uint64_t{spec.pace->workers});
     fields["paced"] = text_of(spec.pace->elements);
     fields["sync"] = text_of(spec.pace->is_sync);
   }
@@ -169,9 +164,8 @@ Result<TableSpec> parse_table_spec(const std::string& bytes) {
   spec.initial.second = from.take<double>("second");
   spec.initial.seed = from.take<uint64_t>("seed");
   if (fields.value().contains("optimizer")) spec.optimizer = take_optimizer(from);
-  if (fields.value().contains("workers")) {
-    spec.pace = {from.take<uint32_t>("workers"), from.take<uint64_t>("paced"),
-                 from.take_flag("sync")};
+  if (fields.value().contains("paced")) {
+    spec.pace = {from.take<uint64_t>("paced"), from.take_flag("sync")};
   }
   if (!from.all_good()) {
     return Status(StatusCode::InvalidArgument,

@@ -40,9 +40,9 @@ struct Initial {
 };
 
 // How the workers of a dense table wait for each other: each of them pushes the first `elements` of
-// it once in each step, and nothing else.
+// it once in each step, and nothing else. How many they are is no part of what the table is: it may
+// change (pace_steps.h).
 struct Pace {
-  uint32_t workers = 0;
   uint64_t elements = 0;
   // Bulk-synchronous: the optimizer steps once for all workers, with the mean of their gradients,
   // added in the order of ranks. Else it steps for each worker, when its gradient comes.

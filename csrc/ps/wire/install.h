@@ -23,7 +23,8 @@ struct InstallHead {
   uint32_t bucket = 0;
   uint32_t epoch = 0;  // of the bucket, as the primary knows it
   uint32_t which = 0;
-  // Of Values: the pushes that the optimizer has seen; of Gathered: the step.
+  // Of Values: the pushes that the optimizer has seen; of Steps: the number of the generation; of
+  // Gathered: the step.
   uint64_t number = 0;
 };
 static_assert(sizeof(InstallHead) == 24);

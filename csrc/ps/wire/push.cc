@@ -18,18 +18,24 @@ uint64_t bytes_of(const TableSpec& spec, PushAs as, uint64_t count) {
 bool is_range(const Push& push, const TableSpec& spec) {
   const RecordHead& head = push.head;
   if (head.shard >= spec.shards()) return false;
-  const uint64_t elements = spec.shard_elements(head.shard);
   return push.parts.size() == 1 && push.parts[0].rows == 0 &&
-         push.parts[0].bucket == bucket_of_shard(head.table, head.shard) &&
-         head.first <= elements && head.count <= elements - head.first;
+         push.parts[0].bucket == bucket_of_shard(head.table, head.shard);
 }
 
-// With a pace all workers push the same of a shard in each step.
+// With a pace all workers push the same of a shard in each step. Where a range begins is not asked
+// then: the number of the generation is in its place.
 bool keeps_pace(const Push& push, const TableSpec& spec) {
   const RecordHead& head = push.head;
-  if (!spec.pace || push.as() != PushAs::Gradient) return head.step == 0;
-  return head.step > 0 && head.rank < spec.pace->workers && head.first == 0 && head.count > 0 &&
-         head.count == spec.paced_elements(head.shard);
+  if (push.as() == PushAs::Generation) {
+    const bool is_one = head.first > 0 && head.rank > 0 && head.rank <= kMostPaced;
+    return spec.pace && is_one && head.count == 0 && spec.paced_elements(head.shard) > 0;
+  }
+  if (spec.pace && push.as() == PushAs::Gradient) {
+    return head.step > 0 && head.count > 0 && head.count == spec.paced_elements(head.shard);
+  }
+  if (spec.kind == TableKind::Rows) return head.step == 0;
+  const uint64_t elements = spec.shard_elements(head.shard);
+  return head.step == 0 && head.first <= elements && head.count <= elements - head.first;
 }
 
 bool are_rows(const Push& push) {
@@ -59,7 +65,8 @@ std::optional<Push> read_push(const Record& record, const TableSpec& spec) {
   if (has_rows ? !are_rows(push) : !is_range(push, spec)) return std::nullopt;
   if (!keeps_pace(push, spec)) return std::nullopt;
   if (is_lent) {
-    if (has_rows || push.as() == PushAs::Restored) return std::nullopt;
+    const bool has_values = push.as() == PushAs::Gradient || push.as() == PushAs::Assigned;
+    if (has_rows || !has_values) return std::nullopt;
     std::memcpy(&push.lent.emplace(), record.body.data() + parts_bytes, sizeof(LentValues));
     return push;
   }

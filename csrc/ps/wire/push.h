@@ -43,7 +43,8 @@ struct Push {
   std::shared_ptr<const void> keeps{};  // values that are lent
 
   PushAs as() const { return static_cast<PushAs>(head.code); }
-  WorkerStep step() const { return {head.rank, head.step}; }
+  WorkerStep step() const { return {head.rank, head.step, head.first}; }
+  Generation generation() const { return {head.first, head.rank}; }
   uint64_t id(uint64_t row) const {
     uint64_t id = 0;
     std::memcpy(&id, ids + row * sizeof(id), sizeof(id));

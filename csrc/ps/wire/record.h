@@ -25,7 +25,7 @@ enum class RecordKind : uint16_t {
   Install,    // a part of a bucket, of a primary to who is to be its backup (install.h) -> Done
   PullRange,  // a range of a shard -> Values
   PullRows,   // ids -> Values
-  PullSteps,  // of a shard of a table with a pace -> Values: what step each worker has reached
+  PullSteps,  // of a shard of a table with a pace -> Values: the step of each of so many workers
   PullLoads,  // of a server -> Values: of each bucket that it is the primary of, its load
   HandOver,   // buckets -> Done: their backups will be their primaries
   Offer,      // buckets, of a server -> Done: it would be their backup, in the place of another
@@ -51,13 +51,14 @@ struct alignas(kLineBytes) RecordHead {
   // Of a dense table: the shard, and where the range begins there. Of the answer to PullRange: the
   // shard's place (shard_place.h); of that to PullRows: the place of the table's RowDirectory.
   uint32_t shard = 0;
-  uint32_t first = 0;
-  uint32_t count = 0;  // of rows, or of the elements of a range
+  uint32_t first =
+      0;  // of a push to a table with a pace: the number of its generation (pace_steps.h)
+  uint32_t count = 0;  // of rows, of the elements of a range, or of workers
   // Of a push of a range: that of the worker's loans in which its values lie; 0: they are here.
   uint32_t loan = 0;
   uint64_t worker = 0;  // of a push: whose it is
-  // Of a push to a table with a pace: whose step it is. Of a pull: it waits until all have pushed
-  // it.
+  // Of a push to a table with a pace: whose step it is; or how many workers there are, and the step
+  // that they have made. Of a pull: it waits until all have pushed it.
   uint32_t rank = 0;
   uint32_t step = 0;
 };

@@ -16,16 +16,18 @@ constexpr uint64_t kPushed = 5;
 TableSpec spec_of(bool is_sync) {
   TableSpec spec{.name = "paced", .elements = kElements};
   spec.optimizer = Optimizer{.kind = OptimizerKind::Sgd, .lr = 1};
-  spec.pace = Pace{3, kPushed, is_sync};
+  spec.pace = Pace{kPushed, is_sync};
   return spec;
 }
 
 class Shard {
  public:
   explicit Shard(const TableSpec& spec)
-      : memory_(DenseShard::memory_bytes(spec, 0) / sizeof(Line)), shard_(spec, 0, {data()}) {}
+      : memory_(DenseShard::memory_bytes(spec, 0) / sizeof(Line)), shard_(spec, 0, {data()}) {
+    shard_.begin_generation({1, 3}, 0);
+  }
   void push(uint32_t rank, uint32_t step, float value) {
-    shard_.push_step({rank, step}, std::vector<float>(kPushed, value));
+    shard_.push_step({rank, step, 1}, std::vector<float>(kPushed, value));
   }
   float value() const { return shard_.values()[kPushed - 1]; }
   DenseShard& operator*() { return shard_; }
@@ -86,20 +88,54 @@ TEST(Pace, StepsAtOnceForEachWorkerWhereNotBulkSynchronous) {
   EXPECT_EQ((*shard).pace()->slowest(), 1u);
 }
 
+TEST(Pace, GoesOnAfterTheLastWholeStepWithAnotherNumberOfWorkers) {
+  Shard shard(spec_of(true));
+  for (const uint32_t rank : {0, 1, 2}) shard.push(rank, 1, 3);
+  shard.push(0, 2, 300);  // which is never whole
+  (*shard).begin_generation({3, 2}, 99);
+  PaceSteps& pace = *(*shard).pace();
+  EXPECT_EQ(pace.reached(), (std::vector<uint32_t>{1, 1}));
+  EXPECT_TRUE(pace.gathered().empty());
+  EXPECT_TRUE(pace.is_of_it({1, 2, 3}));
+  EXPECT_FALSE(pace.is_of_it({2, 2, 3})) << "no such rank";
+  EXPECT_FALSE(pace.is_of_it({1, 2, 1})) << "of the generation before";
+  (*shard).begin_generation({2, 5}, 0);
+  EXPECT_EQ(pace.reached().size(), 2u) << "an earlier one comes late";
+  const std::vector<float> gradient(kPushed, 10);
+  (*shard).push_step({1, 2, 3}, gradient);
+  EXPECT_EQ(shard.value(), -3);
+  (*shard).push_step({0, 2, 3}, gradient);
+  EXPECT_EQ(shard.value(), -13);
+  (*shard).begin_generation({4, 4}, 0);
+  EXPECT_EQ(pace.reached(), (std::vector<uint32_t>{2, 2, 2, 2}));
+}
+
+TEST(Pace, GoesOnWhereItIsToldToIfEachWorkerStepsForItself) {
+  Shard shard(spec_of(false));
+  shard.push(0, 1, 3);
+  shard.push(0, 2, 3);
+  (*shard).begin_generation({2, 2}, 3);
+  EXPECT_EQ((*shard).pace()->reached(), (std::vector<uint32_t>{3, 3}));
+  EXPECT_EQ(shard.value(), -6);
+}
+
+TEST(Pace, HasMadeNoStepBeforeItIsKnownWhoGoes) {
+  const PaceSteps pace;
+  EXPECT_EQ(pace.slowest(), 0u);
+  EXPECT_FALSE(pace.is_of_it({0, 1, 1}));
+}
+
 TEST(Pace, IsAPartOfTheSpec) {
   const TableSpec spec = spec_of(true);
   auto parsed = parse_table_spec(encode(spec));
   ASSERT_TRUE(parsed.ok());
-  EXPECT_EQ(parsed.value().pace->workers, 3u);
   EXPECT_EQ(parsed.value().pace->elements, kPushed);
   EXPECT_TRUE(parsed.value().pace->is_sync);
   TableSpec wrong = spec;
-  wrong.pace->workers = 0;
-  EXPECT_NE(check(wrong).message().find("0 workers"), std::string::npos);
-  wrong.pace = Pace{2, kElements + 1, true};
+  wrong.pace = Pace{kElements + 1, true};
   EXPECT_NE(check(wrong).message().find("7 of its elements"), std::string::npos);
   wrong = {.name = "r", .kind = TableKind::Rows, .dim = 1};
-  wrong.pace = Pace{2, 1, true};
+  wrong.pace = Pace{1, true};
   EXPECT_NE(check(wrong).message().find("dense tables"), std::string::npos);
 }
 
@@ -123,11 +159,17 @@ TEST(Pace, RefusesPushesThatDoNotKeepIt) {
   EXPECT_TRUE(is_push(paced, {.code = assigned}, kElements));
   EXPECT_TRUE(is_push(free, {}, kElements));
   EXPECT_FALSE(is_push(paced, {}, kPushed)) << "no step";
-  EXPECT_FALSE(is_push(paced, {.rank = 3, .step = 1}, kPushed)) << "no such rank";
   EXPECT_FALSE(is_push(paced, {.step = 1}, kPushed - 1)) << "not all";
   EXPECT_FALSE(is_push(paced, {.step = 1}, kElements)) << "more";
   EXPECT_FALSE(is_push(paced, {.code = assigned, .step = 1}, kElements)) << "values have no step";
   EXPECT_FALSE(is_push(free, {.step = 1}, kElements)) << "a step without a pace";
+  const auto generation = static_cast<uint16_t>(PushAs::Generation);
+  EXPECT_TRUE(is_push(paced, {.code = generation, .first = 7, .rank = 2}, 0));
+  EXPECT_FALSE(is_push(free, {.code = generation, .first = 7, .rank = 2}, 0)) << "no pace";
+  EXPECT_FALSE(is_push(paced, {.code = generation, .rank = 2}, 0)) << "no generation";
+  EXPECT_FALSE(is_push(paced, {.code = generation, .first = 7}, 0)) << "no worker";
+  EXPECT_FALSE(is_push(paced, {.code = generation, .first = 7, .rank = 4097}, 0)) << "too many";
+  EXPECT_FALSE(is_push(paced, {.code = generation, .first = 7, .rank = 2}, 1)) << "values";
 }
 
 }  // namespace

@@ -1,0 +1,153 @@
+"""Workers that wait for each other, and become fewer or more: in a job of three, in which a group
+of two goes on in the place of all, and all in the place of these.
+
+Gradients are integers and the rate is 1, so sums are exact. Floor: tests. Thread: the workers'.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from rdmacoll import ps
+from rdmacoll.ps.board import Generation
+
+SGD = ps.SGD(lr=1.0)
+ELEMENTS = 256 * 1024 + 5  # two shards
+TWO = [0, 1]
+SHORT_S = 0.5  # a timeout that is to pass
+IDS = torch.arange(4)
+_groups: list[dist.ProcessGroup] = []
+
+
+def two() -> dist.ProcessGroup:
+    """All ranks call it first together."""
+    if not _groups:
+        _groups.append(dist.new_group(TWO))
+    return _groups[0]
+
+
+class Training:
+    """Of one parameter, of which each worker's gradient is 6 times its rank and 1."""
+
+    def __init__(
+        self, name: str, mode: Any, group: dist.ProcessGroup | None = None, timeout: float = 20.0
+    ) -> None:
+        self.net = nn.ParameterList([torch.zeros(ELEMENTS)])
+        self.optimizer = ps.Optimizer(
+            self.net.parameters(), SGD, mode, name, timeout=timeout, group=group
+        )
+
+    def value(self) -> float:
+        (value,) = self.net[0].unique().tolist()
+        return float(value)
+
+    def step(self) -> None:
+        self.net[0].grad = torch.full_like(self.net[0], 6.0 * (dist.get_rank() + 1))
+        self.optimizer.step()
+
+
+def steps(training: Training, count: int, group: dist.ProcessGroup | None = None) -> float:
+    """All make them; the values then."""
+    for _ in range(count):
+        training.step()
+        dist.barrier(group)  # Stale(0): nobody is a step ahead where another one looks
+    return training.value()
+
+
+def per_step(mode: Any, workers: int) -> float:
+    gradients = [6.0 * (rank + 1) for rank in range(workers)]
+    return sum(gradients) / (workers if isinstance(mode, ps.Sync) else 1)
+
+
+def case_fewer_and_more_go_on(_kv: ps.KV) -> None:
+    for mode in ps.Sync(), ps.Stale(0):
+        group, name = two(), f"numbers in {mode}"
+        first = Training(name, mode)
+        value = -3 * per_step(mode, 3)
+        assert steps(first, 3) == value
+        if dist.get_rank() in TWO:
+            fewer = Training(name, mode, group)
+            assert fewer.value() == value
+            assert steps(fewer, 2, group) == value - 2 * per_step(mode, 2)
+        dist.barrier()
+        with pytest.raises(ValueError, match="is none of the 2 workers that go in step"):
+            first.step()  # of an earlier generation
+        dist.barrier()
+        value -= 2 * per_step(mode, 2)
+        more = Training(name, mode)
+        assert more.value() == value
+        assert steps(more, 2) == value - 2 * per_step(mode, 3)
+
+
+def case_a_step_that_was_not_whole_is_made_by_those_who_go_on(_kv: ps.KV) -> None:
+    group, name = two(), "not whole"
+    training = Training(name, ps.Sync(), timeout=SHORT_S if dist.get_rank() in TWO else 20.0)
+    dist.barrier()
+    if dist.get_rank() in TWO:
+        with pytest.raises(TimeoutError, match="rank 2 has made 0"):
+            training.step()
+        assert steps(Training(name, ps.Sync(), group), 1, group) == -per_step(ps.Sync(), 2)
+    dist.barrier()
+
+
+def case_who_waits_for_rank_0_is_told_so(_kv: ps.KV) -> None:
+    group, name = two(), "without rank 0"
+    Training(name, ps.Sync())
+    if dist.get_rank() == 1:
+        words = "rank 0 of the 2 workers .* has not begun .* the last ones were 3$"
+        with pytest.raises(TimeoutError, match=words):
+            Training(name, ps.Sync(), group, timeout=SHORT_S)
+    dist.barrier()
+
+
+def case_a_table_that_was_dropped_begins_anew(kv: ps.KV) -> None:
+    name = "begins anew"
+    for dropped in name, f"{name}/0", name:
+        assert steps(Training(name, ps.Sync()), 1) == -per_step(ps.Sync(), 3)
+        dist.barrier()
+        if dist.get_rank() == 0:
+            kv.drop(dropped)
+        dist.barrier()
+
+
+def case_modules_with_other_numbers_of_workers(kv: ps.KV) -> None:
+    """Of a step whose worker is gone others keep what their pace says."""
+    for pace in ps.Sync(), ps.Stale(0):
+        group, name = two(), f"rows in {pace}"
+
+        def train(count: int, of: dist.ProcessGroup | None, workers: int) -> None:
+            bag = ps.Embedding(name, 2, pace=pace, optimizer=SGD, timeout=20.0, group=of)  # noqa: B023
+            for _ in range(count):
+                (bag(IDS).sum() * 6.0 * (dist.get_rank() + 1)).backward()
+            bag.wait()
+            dist.barrier(of)
+            nonlocal value
+            value -= count * per_step(pace, workers)  # noqa: B023
+            assert kv.row_pull(name, IDS).unique().tolist() == [value]  # noqa: B023
+            dist.barrier(of)
+
+        kv.init_rows(name, 2, optimizer=SGD)
+        value = 0.0
+        train(2, None, 3)
+        if dist.get_rank() in TWO:
+            train(3, group, 2)
+        else:
+            value -= 3 * per_step(pace, 2)
+        dist.barrier()
+        train(2, None, 3)
+
+
+def case_who_does_not_know_the_last_generation_cannot_change_it(kv: ps.KV) -> None:
+    board, name = kv._worker.board, f"of rank {dist.get_rank()}"
+    one, other = Generation(1, 2, (1,)), Generation(2, 3, (1,))
+    assert board.change_generation(name, None, one)
+    assert not board.change_generation(name, None, other)
+    assert not board.change_generation(name, other, other)
+    assert board.generation(name) == one
+    assert board.change_generation(name, one, other)
+    assert board.generation(name) == other

@@ -1,0 +1,80 @@
+"""A worker that others wait for is killed: they hear of it, make a smaller group, and go on in step
+where they were. Gradients are integers and the rate is 1, so sums are exact.
+
+Floor: tests.
+"""
+
+from __future__ import annotations
+
+import pytest
+from job_runner import Jobs
+
+PROGRAM = """
+import os, signal
+import torch
+import torch.distributed as dist
+import rdmacoll
+from rdmacoll import ps
+from torch import nn
+
+STEPS, DIES_AT, SIZE = 8, 3, 256 * 1024 + 5
+RANK = int(os.environ["RANK"])
+torch.set_num_threads(1)
+dist.init_process_group("rdma")
+
+class Parameters:
+    def __init__(self):
+        self.net = nn.ParameterList([torch.zeros(SIZE)])
+        self.optimizer = ps.Optimizer(self.net.parameters(), ps.SGD(lr=1.0), {mode}, "net")
+    def step(self):
+        self.net[0].grad = torch.full((SIZE,), 6.0 * (RANK + 1))
+        self.optimizer.step()
+    def value(self):
+        return self.net[0].unique().tolist()
+
+class Rows:
+    def __init__(self):
+        self.bag = ps.Embedding("rows", 2, pace={mode}, optimizer=ps.SGD(lr=1.0))
+    def step(self):
+        (self.bag(torch.arange(4)).sum() * 6.0 * (RANK + 1)).backward()
+        self.bag.wait()
+    def value(self):
+        return self.bag._kv.row_pull("rows", [0, 1, 2, 3]).unique().tolist()
+
+def of_step(step):
+    total = sum(6.0 * (rank + 1) for rank in range(3 if step < DIES_AT else 2))
+    return total / (3 if step < DIES_AT else 2) if {mode} == ps.Sync() else total
+
+trains = {what}()
+step = 0
+while step < STEPS:
+    if RANK == 2 and step == DIES_AT:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        trains.step()
+    except rdmacoll.DeadRankError as error:
+        assert error.dead_ranks == (2,) and "rank 2 of the 3 workers" in str(error), error
+        rdmacoll.shrink_group()
+        trains = {what}()
+        print("two go on", flush=True)
+        if {mode} != ps.Sync():  # this step is made
+            step += 1
+        continue
+    step += 1
+dist.barrier()
+expected = -sum(of_step(step) for step in range(STEPS))
+assert trains.value() == [expected], (trains.value(), expected)
+print("exact", flush=True)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("mode", ["ps.Sync()", "ps.Stale(0)"])
+@pytest.mark.parametrize("what", ["Parameters", "Rows"])
+def test_the_others_go_on(jobs: Jobs, what: str, mode: str) -> None:
+    options = ["-np", "3", "--min-np", "2", "--servers", "2"]
+    done = jobs.run_script(PROGRAM.replace("{mode}", mode).replace("{what}", what), *options)
+    said = done.stdout
+    assert (done.returncode, said.count("two go on"), said.count("exact")) == (0, 2, 2), (
+        said + done.stderr
+    )
