@@ -25,6 +25,7 @@ def status_of_host(arguments: argparse.Namespace) -> int:
         )
         return 1
     show(found.jobs, arguments.json)
+    sys.stdout.flush()  # problems come behind it, also in a file of both
     for problem in found.problems:
         print(f"rdmacoll ps status: {problem}", file=sys.stderr)
     return 1 if found.problems else 0
