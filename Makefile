@@ -68,7 +68,8 @@ $(STAMPS)/guest: .ci/system-packages-rdma .ci/link-pyverbs $(STAMPS)/packages
 # In CI, where no file is changed and built again, several files are compiled as one.
 define cpp_build
 	$(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-		-DCMAKE_UNITY_BUILD=$(if $(CI),ON,OFF) -DRDMACOLL_SANITIZE=$(2) >/dev/null
+		-DCMAKE_UNITY_BUILD=$(if $(CI),ON,OFF) -DRDMACOLL_SANITIZE=$(2) \
+		-DRDMACOLL_TESTS_PART=$(if $(2),$(SANITIZED_PART),0/1) >/dev/null
 	$(BIN)/ninja -C $(1) -j $(JOBS) --quiet $(3)
 endef
 # cpp_test(<build folder>)
@@ -166,6 +167,9 @@ $(STAMPS)/debootstrap: | $(STAMPS)/system
 
 test-bare: $(STAMPS)/debootstrap  ## make train and make test on a bare Debian 12 (root; takes long)
 	.ci/chroot-test
+
+# Of the folders of tests.
+SANITIZED_PART ?= 0/1
 
 asan: $(STAMPS)/packages  ## the engine's tests under AddressSanitizer and UBSan
 	$(call cpp_build,build/asan,$(ASAN),tests)

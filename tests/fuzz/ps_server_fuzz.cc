@@ -86,6 +86,17 @@ RecordHead restored(RecordKind kind, uint32_t table, uint32_t count) {
           .worker = 1};
 }
 
+// So many workers of the table with a pace.
+RecordHead generation(uint32_t number, uint32_t workers) {
+  return {.kind = RecordKind::Push,
+          .code = static_cast<uint16_t>(PushAs::Generation),
+          .table = 4,
+          .parts = 1,
+          .first = number,
+          .worker = number,
+          .rank = workers};
+}
+
 // A push whose values are where the loan is.
 std::string lent(RecordKind kind, const LentValues& values) {
   return record({.kind = kind,
@@ -143,15 +154,7 @@ std::vector<std::string> seeds() {
               .rank = 1,
               .step = 1},
              push_of(paced_bucket, 0, floats)),
-      record({.kind = RecordKind::Push,
-              .code = static_cast<uint16_t>(PushAs::Generation),
-              .table = 4,
-              .parts = 1,
-              .first = 2,
-              .worker = 1,
-              .rank = 3,
-              .step = 1},
-             push_of(paced_bucket, 0, "")),
+      record(generation(2, 3), push_of(paced_bucket, 0, "")),
       record({.kind = RecordKind::PullRange, .table = 4, .count = 64, .step = 1}, ""),
       record({.kind = RecordKind::PullSteps, .table = 4, .count = 3}, ""),
       record({.kind = RecordKind::Install, .table = 4}, bytes_of(steps) + floats.substr(0, 8)),
@@ -172,14 +175,7 @@ std::vector<std::string> seeds() {
 
 // Of the table whose workers go in step.
 void begin_generation(Said& said, Server& server) {
-  said.say({.kind = RecordKind::Push,
-            .code = static_cast<uint16_t>(PushAs::Generation),
-            .table = 4,
-            .parts = 1,
-            .first = 1,
-            .worker = 2,
-            .rank = 2},
-           push_of(bucket_of_shard(4, 0), 0, ""));
+  said.say(generation(1, 2), push_of(bucket_of_shard(4, 0), 0, ""));
   server.turn();
 }
 

@@ -115,31 +115,31 @@ def case_a_table_that_was_dropped_begins_anew(kv: ps.KV) -> None:
         dist.barrier()
 
 
+def train_rows(
+    kv: ps.KV, name: str, pace: Any, count: int, group: dist.ProcessGroup | None = None
+) -> None:
+    """Adds so many steps of the group's workers to the rows."""
+    before = kv.row_pull(name, IDS).unique().item()
+    dist.barrier(group)
+    bag = ps.Embedding(name, 2, pace=pace, optimizer=SGD, timeout=20.0, group=group)
+    for _ in range(count):
+        (bag(IDS).sum() * 6.0 * (dist.get_rank() + 1)).backward()
+    bag.wait()
+    dist.barrier(group)
+    value = before - count * per_step(pace, dist.get_world_size(group))
+    assert kv.row_pull(name, IDS).unique().tolist() == [value]
+    dist.barrier(group)
+
+
 def case_modules_with_other_numbers_of_workers(kv: ps.KV) -> None:
-    """Of a step whose worker is gone others keep what their pace says."""
     for pace in ps.Sync(), ps.Stale(0):
         group, name = two(), f"rows in {pace}"
-
-        def train(count: int, of: dist.ProcessGroup | None, workers: int) -> None:
-            bag = ps.Embedding(name, 2, pace=pace, optimizer=SGD, timeout=20.0, group=of)  # noqa: B023
-            for _ in range(count):
-                (bag(IDS).sum() * 6.0 * (dist.get_rank() + 1)).backward()
-            bag.wait()
-            dist.barrier(of)
-            nonlocal value
-            value -= count * per_step(pace, workers)  # noqa: B023
-            assert kv.row_pull(name, IDS).unique().tolist() == [value]  # noqa: B023
-            dist.barrier(of)
-
         kv.init_rows(name, 2, optimizer=SGD)
-        value = 0.0
-        train(2, None, 3)
+        train_rows(kv, name, pace, 2)
         if dist.get_rank() in TWO:
-            train(3, group, 2)
-        else:
-            value -= 3 * per_step(pace, 2)
+            train_rows(kv, name, pace, 3, group)
         dist.barrier()
-        train(2, None, 3)
+        train_rows(kv, name, pace, 2)
 
 
 def case_who_does_not_know_the_last_generation_cannot_change_it(kv: ps.KV) -> None:
