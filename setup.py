@@ -107,8 +107,8 @@ def extension() -> Extension:
         depends=sorted(
             glob("csrc/**/*.h", recursive=True) + glob("torch_ext/**/*.h", recursive=True)
         ),
-        # A compiler that links libstdc++ statically finds all of it in the shared one then. With two
-        # in the process, torch's and ours, reading a number from a file has crashed.
+        # A compiler that links libstdc++ statically finds all of it in the shared one then. With
+        # two in the process, torch's and ours, reading a number from a file has crashed.
         libraries=["dl", "stdc++"],
         extra_compile_args=[*flags, *(f"-isystem{path}" for path in others)],
     )
