@@ -78,3 +78,42 @@ def test_the_others_go_on(jobs: Jobs, what: str, mode: str) -> None:
     assert (done.returncode, said.count("two go on"), said.count("exact")) == (0, 2, 2), (
         said + done.stderr
     )
+
+
+BACK = """
+import os, signal, time
+import torch
+import torch.distributed as dist
+from rdmacoll import elastic, ps
+from torch import nn
+
+SLOT, IS_BACK = int(os.environ["RANK"]), int(os.environ["TORCHELASTIC_RESTART_COUNT"]) > 0
+STEPS, DIES_AT = 20, 7
+torch.set_num_threads(1)
+net = nn.ParameterList([torch.zeros(1000)])
+
+def train(state):
+    state.worlds = [*state.worlds, dist.get_world_size()]
+    optimizer = ps.Optimizer(net.parameters(), ps.SGD(lr=1.0), ps.Sync())
+    while state.step < STEPS or dist.get_world_size() < 3:
+        if SLOT == 2 and not IS_BACK and state.step == DIES_AT:
+            os.kill(os.getpid(), signal.SIGKILL)
+        net[0].grad = torch.full_like(net[0], 6.0)
+        optimizer.step()
+        state.step += 1
+        state.commit()
+        time.sleep(0.02 if dist.get_world_size() < 3 else 0.0)
+
+state = elastic.State(step=0, worlds=[])
+elastic.run(train, state)
+assert net[0].unique().tolist() == [-6.0 * state.step], (net[0].unique(), state.step)
+assert state.worlds == [3, 2, 3], state.worlds
+print("exact", flush=True)
+"""
+
+
+def test_the_others_go_on_until_it_is_back(jobs: Jobs) -> None:
+    """A step that was not whole is made again, and those that were are not."""
+    options = ["-np", "3", "--min-np", "2", "--max-restarts", "1", "--elastic", "--servers", "2"]
+    done = jobs.run_script(BACK, *options)
+    assert (done.returncode, done.stdout.count("exact")) == (0, 3), done.stdout + done.stderr
