@@ -30,15 +30,34 @@ class Member:
     workers: int
     generation: int
 
-    def check_others(self) -> None:
-        """Raises DeadRankError where one of them is gone, as far as this one knows."""
-        gone = dead_ranks(self.group)
-        if gone:
-            raise DeadRankError(
-                f"rank {', '.join(map(str, gone))} of the {self.workers} workers of {self.name!r} "
-                "is gone, and others wait for it; make it anew in a group of those that are left",
-                gone,
-            )
+    def finish(
+        self, kv: KV, pulled: list[Pending], tables: Sequence[str], must: int, of_step: str
+    ) -> None:
+        """finish() of pulls that wait until all workers have made this step in these tables.
+
+        of_step: what needs it, for errors. Raises TimeoutError that names those that have not made
+        it, and DeadRankError once one of these is gone, as far as this worker knows.
+        """
+        needs = f"{of_step} needs {must} steps of every rank"
+
+        def look() -> None:
+            gone = dead_ranks(self.group)
+            late = _late(kv, tables, must, self.workers) if gone else {}
+            missing = {rank: made for rank, made in late.items() if rank in gone}
+            if missing:
+                raise DeadRankError(
+                    f"{needs}; {_text(missing)}, and is gone: make it anew in a group of those "
+                    "that are left",
+                    missing,
+                )
+
+        try:
+            finish(pulled, look)
+        except TimeoutError:
+            late = _late(kv, tables, must, self.workers)
+            if not late:
+                raise
+            raise TimeoutError(f"{needs}; they have not come in time: {_text(late)}") from None
 
 
 def join_steps(kv: KV, name: str, tables: Sequence[str], group: dist.ProcessGroup | None) -> Member:
@@ -116,20 +135,12 @@ class Clock:
             self._pushed = None
 
     def wait(self, step: int) -> None:
-        """Until all workers have made it. Raises TimeoutError that names those that have not, and
-        DeadRankError."""
+        """Until all workers have made it. Errors: as of Member.finish()."""
         if step <= self._seen:
             return
-        try:
-            finish([self._kv._pull_step(self._table, self._out, step)], self._member.check_others)
-        except TimeoutError:
-            late = who_is_late(self._kv, [self._table], step, self._member.workers)
-            if not late:
-                raise
-            raise TimeoutError(
-                f"step {self._said} of {self._member.name!r} needs {step} steps of every rank; "
-                f"they have not come in time: {late}"
-            ) from None
+        pulled = [self._kv._pull_step(self._table, self._out, step)]
+        of_step = f"step {self._said} of {self._member.name!r}"
+        self._member.finish(self._kv, pulled, [self._table], step, of_step)
         self._seen = step
 
 
@@ -143,7 +154,7 @@ def clocks(kv: KV, name: str, which: Sequence[str], group: dist.ProcessGroup | N
     return [Clock(kv, table, member) for table in tables]
 
 
-def who_is_late(kv: KV, tables: Sequence[str], must: int, workers: int) -> str:
+def _late(kv: KV, tables: Sequence[str], must: int, workers: int) -> dict[int, int]:
     """The ranks that have not made this step in all of these tables, and what they have made.
 
     Empty: nobody is late, or the servers do not answer.
@@ -151,7 +162,10 @@ def who_is_late(kv: KV, tables: Sequence[str], must: int, workers: int) -> str:
     try:
         steps = [kv._steps_of(table, workers, LATE_S) for table in tables]
     except TimeoutError:
-        return ""
+        return {}
     reached = [min(of_rank) for of_rank in zip(*steps, strict=True)]
-    late = [f"rank {rank} has made {step}" for rank, step in enumerate(reached) if step < must]
-    return ", ".join(late)
+    return {rank: step for rank, step in enumerate(reached) if step < must}
+
+
+def _text(late: dict[int, int]) -> str:
+    return ", ".join(f"rank {rank} has made {step}" for rank, step in late.items())

@@ -6,7 +6,7 @@ Floor: rdmacoll/ps. Thread: the one that trains.
 from __future__ import annotations
 
 from .base.modes import Stale, Sync
-from .clock import Member, who_is_late
+from .clock import Member
 from .flat import Flat
 from .kv import KV, Pending, finish
 
@@ -45,21 +45,13 @@ class InStep:
 
     def _finish(self) -> None:
         must = self._mode.must_have(self._step)
-        try:
-            finish(self._pulled, self._member.check_others)  # of a wait in vain
-            for flat in self._flats:
-                for first, out in flat.landings(flat.trained):
-                    self._pulled.append(self._kv._pull_step(flat.table, out, must, first))
-            finish(self._pushed)
-            finish(self._pulled, self._member.check_others)
-        except TimeoutError:
-            tables = [flat.table for flat in self._flats]
-            late = who_is_late(self._kv, tables, must, self._member.workers)
-            if not late:
-                raise
-            raise TimeoutError(
-                f"step {self._step} of the optimizer {self._name!r} needs {must} steps of every "
-                f"rank; they have not come in time: {late}"
-            ) from None
+        tables = [flat.table for flat in self._flats]
+        of_step = f"step {self._step} of the optimizer {self._name!r}"
+        self._member.finish(self._kv, self._pulled, tables, must, of_step)  # of a wait in vain
+        for flat in self._flats:
+            for first, out in flat.landings(flat.trained):
+                self._pulled.append(self._kv._pull_step(flat.table, out, must, first))
+        finish(self._pushed)
+        self._member.finish(self._kv, self._pulled, tables, must, of_step)
         for flat in self._flats:
             flat.scatter()

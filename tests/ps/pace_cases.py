@@ -164,7 +164,7 @@ def case_refused_modes(kv: ps.KV) -> None:
     )
     optimizer = ps.Optimizer(net.parameters(), ps.SGD(), ps.Sync(), "own")
     kv._tables["own/0"] = optimizer._kv._tables["own/0"]  # as if it were made with this KV
-    words = "3 workers of table 'own/0' go in step: .* leave that to the optimizer"
+    words = "the workers of table 'own/0' go in step: .* leave that to the optimizer"
     refused(
         (ValueError, "parameter 0 of 'own/0' has no gradient", optimizer.step),
         (ValueError, words, lambda: kv.push("own/0", torch.zeros(6))),

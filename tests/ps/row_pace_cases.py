@@ -268,13 +268,12 @@ def case_one_pace_for_all(_kv: ps.KV) -> None:
         (TypeError, "pace is Sync; give ps.Async", lambda: given("no pace", 2, pace=ps.Sync)),
         (TypeError, "pace is str", lambda: bag("no pace", 2, pace="sync")),
     )
-    world = dist.get_world_size()
     if dist.get_rank() == 0:
         made("one pace", ps.Stale(1))
         made("no pace", ps.Async())
     dist.barrier()
-    if dist.get_rank() == world - 1:
-        words = rf"has said Stale\(steps=1\) of {world} workers"
+    if dist.get_rank() == dist.get_world_size() - 1:
+        words = r"has said Stale\(steps=1\); give all the same one"
         for pace in ps.Async(), ps.Stale(2), ps.Sync():
             with pytest.raises(ValueError, match=words):
                 made("one pace", pace)

@@ -20,6 +20,7 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 import lost
 import torch
 import torch.distributed as dist
+import rdmacoll
 from rdmacoll import ps, remote
 
 RANK, WORLD, STEPS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), 60
