@@ -87,8 +87,8 @@ RecordHead restored(RecordKind kind, uint32_t table, uint32_t count) {
 }
 
 // So many workers of the table with a pace.
-RecordHead generation(uint32_t number, uint32_t workers) {
-  return {.kind = RecordKind::Push,
+RecordHead generation(RecordKind kind, uint32_t number, uint32_t workers) {
+  return {.kind = kind,
           .code = static_cast<uint16_t>(PushAs::Generation),
           .table = 4,
           .parts = 1,
@@ -154,7 +154,8 @@ std::vector<std::string> seeds() {
               .rank = 1,
               .step = 1},
              push_of(paced_bucket, 0, floats)),
-      record(generation(2, 3), push_of(paced_bucket, 0, "")),
+      record(generation(RecordKind::Push, 2, 3), push_of(paced_bucket, 0, "")),
+      record(generation(RecordKind::Forward, 2, 3), push_of(paced_bucket, 0, "")),
       record({.kind = RecordKind::PullRange, .table = 4, .count = 64, .step = 1}, ""),
       record({.kind = RecordKind::PullSteps, .table = 4, .count = 3}, ""),
       record({.kind = RecordKind::Install, .table = 4}, bytes_of(steps) + floats.substr(0, 8)),
@@ -173,12 +174,6 @@ std::vector<std::string> seeds() {
   };
 }
 
-// Of the table whose workers go in step.
-void begin_generation(Said& said, Server& server) {
-  said.say(generation(1, 2), push_of(bucket_of_shard(4, 0), 0, ""));
-  server.turn();
-}
-
 // To a server with tables, or such as were dropped; by a worker, or by another server.
 void answer(const RecordHead& head, const std::string& body, ServerId from, bool are_dropped) {
   const SteadyClock clock;
@@ -194,7 +189,6 @@ void answer(const RecordHead& head, const std::string& body, ServerId from, bool
     server.turn();
     if (are_dropped) server.drop(table);
   }
-  if (from == kNoServer) begin_generation(*said, server);
   said->say(head, body);
   server.turn();
   server.turn();  // what waits is looked at again
