@@ -6,6 +6,7 @@ Gradients are integers and the rate is 1, so sums are exact. Floor: tests. Threa
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -142,6 +143,22 @@ def case_modules_with_other_numbers_of_workers(kv: ps.KV) -> None:
             train_rows(kv, name, pace, 3, group)
         dist.barrier()
         train_rows(kv, name, pace, 2)
+
+
+def case_status_shows_steps_where_a_part_of_the_table_has_none(_kv: ps.KV) -> None:
+    """Parameters without gradients lie in shards of their own."""
+    net = nn.ParameterList([torch.zeros(5), torch.zeros(2 * ELEMENTS)])
+    net[1].requires_grad_(False)
+    optimizer = ps.Optimizer(net.parameters(), SGD, ps.Sync(), "frozen part")
+    for _ in range(3):
+        net[0].grad = torch.ones(5)
+        optimizer.step()
+    deadline, shown = time.monotonic() + 20, None
+    while shown != [3, 3, 3]:  # servers say it once a second
+        assert time.monotonic() < deadline, shown
+        shown = next(one.steps for one in ps.stats().tables if one.name == "frozen part/0")
+        time.sleep(0.1)
+    dist.barrier()
 
 
 def case_who_does_not_know_the_last_generation_cannot_change_it(kv: ps.KV) -> None:

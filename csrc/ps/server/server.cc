@@ -90,6 +90,7 @@ void Server::add_steps(const ServerTable& table, ServerStats& stats) const {
     const bool is_here = state_.is_primary(bucket_of_shard(table.id(), number));
     if (!is_here || shard.pace() == nullptr) continue;
     const std::vector<uint32_t>& reached = shard.pace()->reached();
+    if (reached.empty()) continue;  // nothing of it is pushed in a step
     std::vector<uint32_t>& steps = stats.steps_of.try_emplace(table.id(), reached).first->second;
     steps.resize(std::min(steps.size(), reached.size()));  // while their number changes
     std::ranges::transform(steps, reached, steps.begin(), std::ranges::min);
