@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 import rdmacoll
 from rdmacoll import ps
+from rdmacoll.ps import row_steps
 from torch import nn
 
 STEPS, DIES_AT, SIZE = 8, 3, 256 * 1024 + 5
@@ -45,15 +46,27 @@ def of_step(step):
     total = sum(6.0 * (rank + 1) for rank in range(3 if step < DIES_AT else 2))
     return total / (3 if step < DIES_AT else 2) if {mode} == ps.Sync() else total
 
+def die_at_step():
+    if RANK == 2 and step == DIES_AT:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def exchanged(*of_rows, how=row_steps.exchanged):
+    die_at_step()
+    return how(*of_rows)
+
+DIES_WITHIN = {within}
+if DIES_WITHIN:
+    row_steps.exchanged = exchanged
 trains = {what}()
 step = 0
 while step < STEPS:
-    if RANK == 2 and step == DIES_AT:
-        os.kill(os.getpid(), signal.SIGKILL)
+    if not DIES_WITHIN:
+        die_at_step()
     try:
         trains.step()
     except rdmacoll.DeadRankError as error:
-        assert error.dead_ranks == (2,) and "rank 2 has made 3, and is gone" in str(error), error
+        if not DIES_WITHIN:
+            assert error.dead_ranks == (2,) and "rank 2 has made 3, and is gone" in str(error)
         rdmacoll.shrink_group()
         trains = {what}()
         print("two go on", flush=True)
@@ -69,11 +82,22 @@ dist.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize("mode", ["ps.Sync()", "ps.Stale(0)"])
-@pytest.mark.parametrize("what", ["Parameters", "Rows"])
-def test_the_others_go_on(jobs: Jobs, what: str, mode: str) -> None:
-    options = ["-np", "3", "--min-np", "2", "--servers", "2"]
-    done = jobs.run_script(PROGRAM.replace("{mode}", mode).replace("{what}", what), *options)
+@pytest.mark.parametrize(
+    ("what", "mode", "within"),
+    [
+        ("Parameters", "ps.Sync()", False),
+        ("Parameters", "ps.Stale(0)", False),
+        ("Rows", "ps.Sync()", False),
+        ("Rows", "ps.Sync()", True),
+        ("Rows", "ps.Stale(0)", False),
+    ],
+)
+def test_the_others_go_on(jobs: Jobs, what: str, mode: str, within: bool) -> None:
+    """within: the exchange of gradients, which is a collective."""
+    text = PROGRAM
+    for name, value in (("mode", mode), ("what", what), ("within", str(within))):
+        text = text.replace(f"{{{name}}}", value)
+    done = jobs.run_script(text, "-np", "3", "--min-np", "2", "--servers", "2")
     said = done.stdout
     assert (done.returncode, said.count("two go on"), said.count("exact")) == (0, 2, 2), (
         said + done.stderr
