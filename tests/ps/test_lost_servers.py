@@ -165,6 +165,28 @@ def test_the_only_server(jobs: Jobs) -> None:
     assert said.count("server 0 has ended, and no other one has what it had") == 3, said
 
 
+def test_two_of_three_servers_at_once(jobs: Jobs) -> None:
+    """What both had is named as lost: nobody else says in the map that they are gone."""
+    text = """
+        push(0).wait()
+        for number in 0, 1:
+            lost.kill(number)
+        for call in (lambda: kv.row_pull("rows", IDS), lambda: push_rows(1).wait()):
+            began = time.monotonic()
+            try:
+                call()
+                raise AssertionError("two killed servers have answered")
+            except remote.PeerError as error:
+                assert time.monotonic() - began < 20
+                print("lost:", error)
+        sys.stdout.flush()
+        os._exit(0)
+    """
+    done = run(jobs, text, "-np", "1", "--servers", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("and so has the other one that had what it had") == 2, done.stdout
+
+
 def test_ctrl_c_while_a_successor_is_looked_for(jobs: Jobs) -> None:
     """The map is asked for every 2 ms then, so the signal arrives in Python most likely."""
     text = """

@@ -187,6 +187,8 @@ class Client {
   // Servers that do not answer, and have nothing any more by the newest map, are asked no more.
   void suspect();
   void give_up(const Redo& one, const std::string& why);
+  // Whether those of one of its buckets have: the map is the newest, and so are they.
+  bool have_backups_ended(const Redo& one, const Limit& limit);
 
   const uint64_t number_;
   Surroundings& surroundings_;

@@ -72,6 +72,20 @@ bool Client::redo(const Limit& limit) {
   return had_any;
 }
 
+// Nobody else says in the map that a bucket has other servers.
+bool Client::have_backups_ended(const Redo& one, const Limit& limit) {
+  const uint64_t version = map_.version();
+  const auto has_ended = [&](uint32_t bucket) {
+    const ServerId backup = map_.of(bucket).backup;
+    if (is_reached(backup)) return false;
+    auto connection = surroundings_.reach(backup, limit);
+    if (connection.ok()) use(backup, connection.take());
+    return connection.status().code() == StatusCode::PeerFailed;
+  };
+  const bool has_any = std::ranges::any_of(buckets_of(one), has_ended);
+  return has_any && look_for_map() && map_.version() == version;
+}
+
 // knows_map: the map is the newest, so a server that is lost stays what it is there.
 Client::Asked Client::redo(Redo& one, ServerId server, bool knows_map, const Limit& limit) {
   if (server == kNoServer) {
@@ -84,6 +98,11 @@ Client::Asked Client::redo(Redo& one, ServerId server, bool knows_map, const Lim
     if (has_ended && knows_map && has_one_server(one, map_)) {
       give_up(one, "server " + std::to_string(server) +
                        " has ended, and no other one has what it had; with replicas=2 one has");
+      return Asked::Never;
+    }
+    if (has_ended && knows_map && have_backups_ended(one, limit)) {
+      give_up(one, "server " + std::to_string(server) +
+                       " has ended, and so has the other one that had what it had");
       return Asked::Never;
     }
     if (!connection.ok()) return Asked::NotYet;
