@@ -116,7 +116,8 @@ def late(kind: Any, name: str, ahead: int) -> None:
     """Rank 2 makes no step at first: the others come `ahead` steps far, and name it."""
     rank, world = dist.get_rank(), dist.get_world_size()
     net = sum_model()
-    optimizer = ps.Optimizer(net.parameters(), ps.SGD(lr=1.0), kind, name, timeout=SHORT_S)
+    optimizer = ps.Optimizer(net.parameters(), ps.SGD(lr=1.0), kind, name)
+    optimizer._kv._timeout = SHORT_S  # from now on: who makes it waits for others, too
     steps = ahead + 3
     made = 0
     if rank != 2:

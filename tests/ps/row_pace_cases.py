@@ -31,6 +31,12 @@ def made(name: str, pace: Any, dim: int = 2, timeout: float = LIMIT_S, **more: A
     return ps.Embedding(name, dim, pace=pace, timeout=timeout, **options)
 
 
+def in_a_hurry(module: ps.Embedding) -> ps.Embedding:
+    """From now on: who makes it waits for others, too."""
+    module._kv._timeout = SHORT_S
+    return module
+
+
 def everyones_row() -> torch.Tensor:
     return torch.arange(dist.get_world_size())
 
@@ -80,7 +86,7 @@ def case_stale_sees_all_but_the_last_steps(_kv: ps.KV) -> None:
 def case_stale_names_who_is_late(_kv: ps.KV) -> None:
     """The last worker makes no step at first: the others come so far, and nothing is lost."""
     world, rank, apart = dist.get_world_size(), dist.get_rank(), 2
-    module = made("stale late", ps.Stale(apart), timeout=SHORT_S)
+    module = in_a_hurry(made("stale late", ps.Stale(apart)))
     last = world - 1
     if rank != last:
         for _ in range(apart + 1):
@@ -175,7 +181,7 @@ def case_sync_trains_as_one_process_with_the_whole_batch(_kv: ps.KV) -> None:
 
 def case_sync_names_who_is_late(_kv: ps.KV) -> None:
     world, rank = dist.get_world_size(), dist.get_rank()
-    module = made("sync late", ps.Sync(), timeout=SHORT_S)
+    module = in_a_hurry(made("sync late", ps.Sync()))
     last = world - 1
     push_own_row(module, world)
     if rank != last:
