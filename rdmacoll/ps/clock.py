@@ -64,7 +64,7 @@ def join_steps(kv: KV, name: str, tables: Sequence[str], group: dist.ProcessGrou
     """The ranks of the group go in step in these tables, which all of them have made; all call it.
 
     Where the last ones were more or fewer, rank 0 begins another generation, and who is of an
-    earlier one is refused. Raises ValueError, TimeoutError.
+    earlier one is refused. Raises ValueError, TimeoutError, and DeadRankError if rank 0 is gone.
     """
     board, deadline = kv._worker.board, time.monotonic() + kv._timeout
     rank, workers = dist.get_rank(group), dist.get_world_size(group)
@@ -76,6 +76,12 @@ def join_steps(kv: KV, name: str, tables: Sequence[str], group: dist.ProcessGrou
         if rank == 0:
             known = _begin(kv, name, tables, known, ours)
             continue
+        if 0 in dead_ranks(group):
+            raise DeadRankError(
+                f"rank 0 of the {workers} workers of {name!r} is gone, and has not begun to go in "
+                "step: make it anew in a group of those that are left",
+                dead_ranks(group),
+            )
         if time.monotonic() >= deadline:
             raise TimeoutError(
                 f"rank 0 of the {workers} workers of {name!r} has not begun to go in step in time; "

@@ -84,7 +84,8 @@ class _AtServers(nn.Module):
 
         With Sync and Stale it ends this worker's step where a backward has come since the last one,
         and waits for others as the pace says. Raises TimeoutError, which names who is late, and
-        after which it may be called again; remote.PeerError.
+        after which it may be called again; DeadRankError, when one of them is gone;
+        remote.PeerError.
         """
         self._steps.wait()
 

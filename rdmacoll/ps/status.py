@@ -54,5 +54,6 @@ def _tables(board: Board, serving: list[ServerStatus]) -> Iterator[TableStatus]:
         key = str(number)
         rows = sum(one.rows_of.get(key, 0) for one in serving) if kind == "rows" else None
         paced = [one.steps_of[key] for one in serving if key in one.steps_of]
+        # Servers say it at other moments: the number of workers may change in between.
         steps = [min(of_rank) for of_rank in zip(*paced, strict=False)] if paced else None
         yield TableStatus(number, name, kind, shape, optimizer, rows, steps)

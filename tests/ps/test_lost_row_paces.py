@@ -64,7 +64,7 @@ try:
     train(range(STEPS))
     raise AssertionError("nobody was missed")
 except rdmacoll.DeadRankError as error:
-    print("missed:", error.dead_ranks, flush=True)
+    print("missed:", error.dead_ranks, error, flush=True)
 lost.say("missed")
 lost.wait_for_word("missed", 0, 1)
 kv.init_rows("paced", 40, optimizer=ps.SGD(lr=1.0))
@@ -85,3 +85,4 @@ os._exit(0)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("exact") == 2
     assert done.stdout.count("missed: (2,)") == 2
+    assert done.stdout.count("rank 2 has made 20, and is gone") == 2

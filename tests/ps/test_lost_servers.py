@@ -39,6 +39,16 @@ def push(step):
     kv.push("dense", torch.full((SIZE,), float(step % 7 + RANK)))
     return push_rows(step)
 
+def find_lost(*calls):
+    for call in calls:
+        began = time.monotonic()
+        try:
+            call()
+            raise AssertionError("a killed server has answered")
+        except remote.PeerError as error:
+            assert time.monotonic() - began < 20
+            print("lost:", error)
+
 def check(steps, workers):
     pushed = [(step, worker) for step in range(steps) for worker in workers]
     dense = -float(sum(step % 7 + worker for step, worker in pushed))
@@ -140,19 +150,9 @@ def test_the_only_server(jobs: Jobs) -> None:
         check(2, [0])
         pending = push(2)
         os.kill(pid, signal.SIGKILL)
-        calls = [
-            lambda: kv.pull("dense"),
-            lambda: push(3).wait(),
-            lambda: kv.row_pull("rows", [1]),
-        ]
-        for call in calls:
-            began = time.monotonic()
-            try:
-                call()
-                raise AssertionError("a killed server has answered")
-            except remote.PeerError as error:
-                assert time.monotonic() - began < 20
-                print("lost:", error)
+        find_lost(
+            lambda: kv.pull("dense"), lambda: push(3).wait(), lambda: kv.row_pull("rows", [1])
+        )
         print("through")
         sys.stdout.flush()
         os._exit(0)
@@ -171,14 +171,7 @@ def test_two_of_three_servers_at_once(jobs: Jobs) -> None:
         push(0).wait()
         for number in 0, 1:
             lost.kill(number)
-        for call in (lambda: kv.row_pull("rows", IDS), lambda: push_rows(1).wait()):
-            began = time.monotonic()
-            try:
-                call()
-                raise AssertionError("two killed servers have answered")
-            except remote.PeerError as error:
-                assert time.monotonic() - began < 20
-                print("lost:", error)
+        find_lost(lambda: kv.row_pull("rows", IDS), lambda: push_rows(1).wait())
         sys.stdout.flush()
         os._exit(0)
     """

@@ -116,9 +116,9 @@ class Client {
     batch->end_call(make(lock, batch));
     return batch;
   }
-  // call_shard: for each that is pushed to in a step.
+  // call_shard: for each that so many workers push to in a step.
   template <typename CallShard>
-  BatchPtr paced_batch(uint32_t table, CallShard call_shard);
+  BatchPtr paced_batch(uint32_t table, uint32_t workers, CallShard call_shard);
   // check: of the table's spec; call_piece: for each shard of the range.
   template <typename Check, typename CallPiece>
   BatchPtr range_batch(uint32_t table, uint64_t first, uint64_t count, Check check,

@@ -316,7 +316,8 @@ bool Installs::load_dense(const InstallHead& head, std::span<const std::byte> re
   if (head.what == InstallHead::What::Steps) {
     std::vector<uint32_t> reached(rest.size() / sizeof(uint32_t));
     if (!reached.empty()) std::memcpy(reached.data(), rest.data(), rest.size());
-    if (shard.pace() == nullptr || reached.size() > kMostPaced) return false;
+    const bool is_one = reached.size() <= kMostPaced && head.number <= UINT32_MAX;
+    if (shard.pace() == nullptr || !is_one) return false;
     shard.pace()->load(static_cast<uint32_t>(head.number), std::move(reached));
     return true;
   }

@@ -13,11 +13,10 @@ namespace rdmacoll::ps {
 namespace {
 
 void apply_range(DenseShard& shard, const Push& push) {
-  const bool has_step = push.as() == PushAs::Gradient && push.head.step > 0;
   if (push.as() == PushAs::Generation) {
     shard.begin_generation(push.generation(), push.head.step);
-  } else if (has_step) {
-    if (shard.pace()->is_of_it(push.step())) shard.push_step(push.step(), push.values);
+  } else if (push.head.step > 0) {
+    shard.push_step(push.step(), push.values);
   } else {
     shard.push(push.as(), push.head.first, push.values);
   }

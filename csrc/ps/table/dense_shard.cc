@@ -85,6 +85,7 @@ void DenseShard::begin_generation(Generation generation, uint32_t step) {
 
 void DenseShard::push_step(WorkerStep step, std::span<const float> gradient) {
   RDMACOLL_CHECK(pace_.has_value() && gradient.size() == paced_elements_);
+  if (!pace_->is_of_it(step)) return;
   if (!pace_->note(step)) return;
   if (!is_sync_) return push(PushAs::Gradient, 0, gradient);
   if (!pace_->is_last(step.number)) return pace_->keep(step, gradient);

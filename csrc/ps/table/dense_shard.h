@@ -61,7 +61,8 @@ class DenseShard {
   // step: that all workers have made, where each steps for itself. Else it is the last one that is
   // whole here: so each step is made once in all shards.
   void begin_generation(Generation generation, uint32_t step);
-  // A worker's gradient of the shard's paced_elements(). It is of the generation.
+  // A worker's gradient of the shard's paced_elements(). One of an earlier generation, or that it
+  // has pushed before, changes nothing.
   void push_step(WorkerStep step, std::span<const float> gradient);
 
  private:
