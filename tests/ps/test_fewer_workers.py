@@ -141,3 +141,37 @@ def test_the_others_go_on_until_it_is_back(jobs: Jobs) -> None:
     options = ["-np", "3", "--min-np", "2", "--max-restarts", "1", "--elastic", "--servers", "2"]
     done = jobs.run_script(BACK, *options)
     assert (done.returncode, done.stdout.count("exact")) == (0, 3), done.stdout + done.stderr
+
+
+WITHOUT_RANK_0 = """
+import os, signal
+import torch
+import torch.distributed as dist
+import rdmacoll
+from rdmacoll import ps
+from torch import nn
+
+torch.set_num_threads(1)
+dist.init_process_group("rdma")
+net = nn.ParameterList([torch.zeros(1000)])
+ps.connect()
+dist.barrier()
+if dist.get_rank() == 0:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    ps.Optimizer(net.parameters(), ps.SGD(lr=1.0), ps.Sync())
+except rdmacoll.DeadRankError as error:
+    assert 0 in error.dead_ranks and "rank 0 of the 3 workers of 'model' is gone" in str(error)
+rdmacoll.shrink_group()
+optimizer = ps.Optimizer(net.parameters(), ps.SGD(lr=1.0), ps.Sync())
+net[0].grad = torch.full_like(net[0], 6.0)
+optimizer.step()
+assert net[0].unique().tolist() == [-6.0]
+print("exact", flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_rank_0_is_gone_before_they_begin(jobs: Jobs) -> None:
+    done = jobs.run_script(WITHOUT_RANK_0, "-np", "3", "--min-np", "2", "--servers", "1")
+    assert (done.returncode, done.stdout.count("exact")) == (0, 2), done.stdout + done.stderr
