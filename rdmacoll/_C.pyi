@@ -222,6 +222,7 @@ class PsOptimizer:
     def kind(self) -> OptimizerKind: ...
     def __init__(self, kind: OptimizerKind) -> None: ...
     def check(self) -> None: ...
+    def check_rates(self, rates: tuple[float | None, float | None]) -> None: ...
 
 class InitialKind:
     CONSTANT: InitialKind
@@ -307,8 +308,14 @@ class PsClient:
     ) -> None: ...
     def create(self, table: int, spec: bytes) -> None: ...
     def lend(self, bytes: int, timeout_s: float) -> torch.Tensor: ...
+    def assign(self, table: int, values: torch.Tensor, timeout_s: float) -> PsBatch: ...
     def push(
-        self, table: int, first: int, values: torch.Tensor, is_assigned: bool, timeout_s: float
+        self,
+        table: int,
+        first: int,
+        values: torch.Tensor,
+        rates: tuple[float | None, float | None],
+        timeout_s: float,
     ) -> PsBatch: ...
     def push_step(
         self,
@@ -317,6 +324,7 @@ class PsClient:
         rank: int,
         step: int,
         generation: int,
+        rates: tuple[float | None, float | None],
         timeout_s: float,
     ) -> PsBatch: ...
     def pull_steps(self, table: int, workers: int, timeout_s: float) -> list[int]: ...
@@ -329,7 +337,7 @@ class PsClient:
         table: int,
         ids: torch.Tensor,
         values: torch.Tensor,
-        is_assigned: bool,
+        rates: tuple[float | None, float | None],
         timeout_s: float,
     ) -> PsBatch: ...
     def pull(

@@ -12,13 +12,14 @@ docs/BENCHMARK.md.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+
+from measured_job import END_S, WORKER, MeasuredJob
 
 from rdmacoll.bench.frame.interval import ratio_of
 
@@ -27,13 +28,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from hosts import StandError
 from hosts.stand import INTERFACE, Host, Hosts
 
-WORKER = str(Path(__file__).with_name("link_worker.py"))
-RDMACOLL = str(Path(sys.executable).with_name("rdmacoll"))
 PORTS = {"link": 29500, "here": 29501}  # of the two jobs' Stores; the network is the hosts' own
 BURST = "256kb"
 QUEUE = "50ms"  # longest wait in it
 WARM_UP = 2
-END_S = 20.0
 Times = dict[str, list[float]]
 
 
@@ -42,42 +40,6 @@ def slow_down(host: Host, mbit: int) -> None:
     done = host.run("tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf", *rate)
     if done.returncode != 0:
         raise StandError(f"tc {rate}: {done.stdout.strip()}")
-
-
-class Job:
-    """A worker that measures whenever it is told to, and its server."""
-
-    def __init__(
-        self, stack: ExitStack, worker_on: Host, server_on: Host, port: int, grpc_at: str
-    ) -> None:
-        store = {"MASTER_ADDR": worker_on.address, "MASTER_PORT": str(port)}
-        env = {**store, "RANK": "0", "WORLD_SIZE": "1"}
-        self._worker = worker_on.start(
-            sys.executable, WORKER, "measure", grpc_at, env=env, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )  # fmt: skip
-        where = f"{worker_on.address}:{port}"
-        serve = ["ps", "serve", "--number", "0", "--servers", "1", "--store", where]
-        self._server = server_on.start(RDMACOLL, *serve, stderr=subprocess.DEVNULL)
-        stack.callback(self._end)
-        self.measure()  # once it is ready
-
-    def measure(self) -> dict[str, float]:
-        assert self._worker.stdin is not None and self._worker.stdout is not None
-        self._worker.stdin.write("go\n")
-        self._worker.stdin.flush()
-        said = self._worker.stdout.readline()
-        if not said:
-            raise StandError("the worker has ended")
-        found: dict[str, float] = json.loads(said)
-        return found
-
-    def _end(self) -> None:
-        assert self._worker.stdin is not None
-        self._worker.stdin.close()
-        self._worker.wait(END_S)
-        self._server.terminate()
-        self._server.wait(END_S)
 
 
 def measure(rounds: int, mbit: int) -> Times:
@@ -93,8 +55,9 @@ def measure(rounds: int, mbit: int) -> Times:
         stack.callback(answers.wait, END_S)
         stack.callback(answers.stdin.close)
         grpc_at = answers.stdout.readline().strip()
-        over_link = Job(stack, a, b, PORTS["link"], grpc_at)
-        in_host = Job(stack, a, a, PORTS["here"], "")
+        ports = {name: (a.address, port) for name, port in PORTS.items()}
+        over_link = MeasuredJob(stack, a.start, b.start, ports["link"], grpc_at=grpc_at)
+        in_host = MeasuredJob(stack, a.start, a.start, ports["here"])
         for number in range(WARM_UP + rounds):
             found = over_link.measure()
             found |= {f"{name}, shared memory": it for name, it in in_host.measure().items()}
@@ -127,7 +90,7 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
         show(measure(arguments.rounds, arguments.mbit), arguments.mbit)
-    except StandError as error:
+    except (StandError, RuntimeError) as error:
         sys.exit(f"no hosts to measure on: {error}")
 
 

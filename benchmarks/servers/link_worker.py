@@ -1,5 +1,6 @@
-"""The processes of link.py: `measure ADDRESS` is a worker, which measures a round for each line
-that it reads, also of gRPC if there is an address; `answer HOST` is the process that gRPC asks."""
+"""The processes of link.py and over_verbs.py: `measure ADDRESS` is a worker, which measures a round
+for each line that it reads, also of gRPC if there is an address; `answer HOST` is the process that
+gRPC asks."""
 
 from __future__ import annotations
 
@@ -16,12 +17,13 @@ from rdmacoll.bench.frame.grpc_ends import NO_LIMITS, Server, message, place
 
 ELEMENTS = 4 << 20  # 16 MB
 SERVICE = "rdmacoll.Link"
+START_S = 240.0  # of a server, which imports torch: a minute where the processor is emulated
 
 table = torch.zeros(ELEMENTS)
 
 
 def _push(request: bytes, context: grpc.ServicerContext) -> bytes:
-    table.add_(torch.frombuffer(request, dtype=torch.float32))
+    table.sub_(torch.frombuffer(request, dtype=torch.float32))
     return b""
 
 
@@ -42,8 +44,8 @@ def answer(host: str) -> None:
 
 def measure(grpc_at: str) -> None:
     dist.init_process_group("rdma")
-    kv = ps.KV()
-    kv.init("table", torch.zeros(ELEMENTS))
+    kv = ps.KV(timeout=START_S)
+    kv.init("table", torch.zeros(ELEMENTS), ps.SGD(lr=1.0))
     gradient, out, other = torch.ones(ELEMENTS), torch.empty(ELEMENTS), torch.empty(ELEMENTS)
     ways = {
         "push, servers": timed(lambda: kv.wait(kv.push("table", gradient))),

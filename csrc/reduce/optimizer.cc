@@ -63,7 +63,21 @@ Status check(const Parameter& parameter, const Optimizer& optimizer) {
   return {};
 }
 
+bool has_beta1(const Optimizer& optimizer) {
+  return optimizer.kind == OptimizerKind::Adam || optimizer.kind == OptimizerKind::AdamW;
+}
+
 }  // namespace
+
+Rates rates_of(const Optimizer& optimizer) {
+  return {optimizer.lr, has_beta1(optimizer) ? optimizer.beta1 : optimizer.momentum};
+}
+
+Optimizer with(Optimizer optimizer, const Rates& rates) {
+  optimizer.lr = rates.lr;
+  (has_beta1(optimizer) ? optimizer.beta1 : optimizer.momentum) = rates.momentum;
+  return optimizer;
+}
 
 const char* optimizer_name(OptimizerKind kind) {
   switch (kind) {
@@ -92,6 +106,14 @@ Status check(const Optimizer& optimizer) {
                        text_of(optimizer.dampening),
                    "give a momentum above 0 and dampening 0, or leave it false");
   return {};
+}
+
+Status check(const Optimizer& optimizer, const Rates& rates) {
+  const Optimizer changed = with(optimizer, rates);
+  RDMACOLL_RETURN_IF_ERROR(check(changed));
+  if (states_per_element(changed) <= states_per_element(optimizer)) return {};
+  return refused("momentum", text_of(rates.momentum),
+                 "the optimizer was made without, and has no state for it; leave it 0");
 }
 
 }  // namespace rdmacoll

@@ -38,9 +38,20 @@ struct Optimizer {
   double beta1 = 0, beta2 = 0;                         // Adam and AdamW
 };
 
+// The hyperparameters that schedules change from step to step.
+struct Rates {
+  double lr = 0;
+  double momentum = 0;  // of Sgd; of Adam and AdamW it is beta1
+  bool operator==(const Rates&) const = default;
+};
+Rates rates_of(const Optimizer& optimizer);
+Optimizer with(Optimizer optimizer, const Rates& rates);
+
 // InvalidArgument unless the hyperparameters are what torch.optim takes, numbers that a float
 // holds, and such as the kind has.
 Status check(const Optimizer& optimizer);
+// Likewise of an optimizer with these rates, whose state is as it was made.
+Status check(const Optimizer& optimizer, const Rates& rates);
 
 // The floats of state beside each element, as many arrays of which optimize() is given.
 constexpr size_t states_per_element(const Optimizer& optimizer) {

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from .base.modes import Async, Mode
 from .base.optimizers import Initial, Optimizer
+from .base.rates import checked, with_lr
 from .base.staging import is_staged, to_host
 from .kv import KV, ZEROS
 from .row_steps import check_pace, steps_of
@@ -60,6 +61,20 @@ class _AtServers(nn.Module):
         self._kv.init_rows(name, dim, rows, optimizer, initial)
         self._steps = steps_of(self._kv, name, dim, pace, group)
         self._name, self._dim, self._count, self._pace = name, dim, rows, pace
+        self._optimizer = optimizer
+
+    @property
+    def lr(self) -> float | None:
+        """The rate of the gradients that this worker's next backwards bring; None: that of the
+        optimizer as it was made. With Sync each row is pushed by one of the workers, with its rate:
+        set the same on all. Setting it raises TypeError, and ValueError for what the optimizer does
+        not take."""
+        return self._steps.lr
+
+    @lr.setter
+    def lr(self, lr: float | None) -> None:
+        checked(self._optimizer, with_lr(lr), self._name)
+        self._steps.lr = lr
 
     def _rows(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The rows that these ids name, each once, and for each id which of them is its own."""

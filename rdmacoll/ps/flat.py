@@ -13,6 +13,7 @@ import torch
 
 from .base.optimizers import SGD, Adagrad, Adam, AdamW
 from .base.optimizers import Optimizer as Rule
+from .base.rates import AS_MADE
 from .base.staging import empty_pinned, is_staged, pin, settle
 
 LANDING_ELEMENTS = 64 * 1024
@@ -31,6 +32,7 @@ class Flat:
         named.sort(key=lambda one: not one[1].requires_grad)
         self.table = table
         self.rule = rule
+        self.rates = AS_MADE  # of the next push
         self._named = named
         self._trained = [name for name, parameter in named if parameter.requires_grad]
         self.trained = sum(

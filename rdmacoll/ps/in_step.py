@@ -39,7 +39,9 @@ class InStep:
         self._step += 1
         for flat in self._flats:
             self._pushed.append(
-                self._kv._push_step(flat.table, flat.trained_gradients, self._step, self._member)
+                self._kv._push_step(
+                    flat.table, flat.trained_gradients, self._step, self._member, flat.rates
+                )
             )
         self._finish()
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..servers.status import ENDED, ServerStatus
+from ..servers.status import ENDED, MORE_MEMORY, ServerStatus
 from .base.ending import Ending, StoreLife
 from .board import Board
 
@@ -221,7 +221,7 @@ def keep_map(
     ending: Ending,
     ended: threading.Event,
 ) -> None:
-    complaints, kept_once = Complaints(ended), Complaints(ended)
+    complaints, kept_once, had_room = (Complaints(ended) for _ in range(3))
     looks_alone = 0
     while not ended.wait(WISH_S):
         try:
@@ -237,7 +237,14 @@ def keep_map(
             elif looks_alone >= MOST_ALONE:
                 kept_once.say(
                     "parts of tables are at this server alone, and are lost with it: start two "
-                    "servers or more, or raise --server-memory"
+                    f"servers or more, or {MORE_MEMORY}"
+                )
+            if server.stats()["without_room"] == 0:
+                had_room.went_well()
+            else:
+                had_room.say(
+                    f"server {number} has no room for parts of tables that it was to hold: start "
+                    f"more servers, or {MORE_MEMORY}"
                 )
             complaints.went_well()
         except Superseded:

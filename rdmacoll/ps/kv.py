@@ -12,18 +12,18 @@ import torch
 import torch.distributed as dist
 
 from .._extension import extension
-from ..remote.memory.checks import as_indices, check_name, check_tensor, check_timeout
+from ..remote.memory.checks import as_indices, check_name, check_timeout
 from ..remote.memory.kind import kind_to_make
 from .base.optimizers import (
     Constant,
     Initial,
     Optimizer,
     as_text,
-    check_float32,
     initial_to_engine,
     to_engine,
 )
-from .base.staging import empty_pinned, is_staged, to_host
+from .base.rates import AS_MADE, Rates, with_lr
+from .base.tensors import check_out, check_shape, host_room, host_values
 from .board import Generation, Table
 from .drop import drop
 from .worker import DEFAULT_TIMEOUT_S, Worker, worker
@@ -136,13 +136,13 @@ class KV:
     ) -> None:
         """init(); of a table whose workers go in step where there is a pace."""
         check_name(name)
-        values = _host_values(values)
+        values = host_values(values)
         spec = extension().PsTableSpec.dense(name, values.numel(), to_engine(optimizer))
         if pace is not None:
             spec = spec.paced(pace.elements, pace.is_sync)
         table, is_first = self._add(name, spec, tuple(values.shape), ["dense", as_text(optimizer)])
         if is_first:
-            self._client.push(table.number, 0, values, True, self._timeout).wait(self._timeout)
+            self._client.assign(table.number, values, self._timeout).wait(self._timeout)
             self._worker.board.say_ready(table.number)
         self._worker.board.wait_ready(table.number, name, time.monotonic() + self._timeout)
 
@@ -218,24 +218,26 @@ class KV:
         memory = self._client.lend(kind.bytes, self._timeout)
         return memory.view(kind.dtype).view(kind.shape)
 
-    def push(self, name: str, values: torch.Tensor) -> Pending:
+    def push(self, name: str, values: torch.Tensor, *, lr: float | None = None) -> Pending:
         """Hands a gradient for the whole table to the servers; returns when it may be changed.
 
         What a worker pulls after it has called push() has that push in it; while a server is being
         replaced, after it has waited for it. values: float32, of the table's shape; of empty() they
-        are changed when the push has ended.
+        are changed when the push has ended. lr: of this push; None: that of the table's optimizer.
         Raises ValueError, TypeError, TimeoutError, remote.PeerError. Any thread.
         """
         table = self._table(name)
-        values = _host_values(values)
-        _check_shape("values", values, table.shape, name)
-        return self._pending(self._client.push(table.number, 0, values, False, self._timeout))
+        values = host_values(values)
+        check_shape("values", values, table.shape, name)
+        return self._push(table, 0, values, with_lr(lr))
 
-    def push_range(self, name: str, first: int, values: torch.Tensor) -> Pending:
+    def push_range(
+        self, name: str, first: int, values: torch.Tensor, *, lr: float | None = None
+    ) -> Pending:
         """The same for the elements from `first` on of the flattened table; values: of one
         dimension."""
         table = self._table(name)
-        values = _host_values(values)
+        values = host_values(values)
         if isinstance(first, bool) or not isinstance(first, int):
             raise TypeError(f"first is a {type(first).__name__}; give an integer")
         elements = math.prod(table.shape)
@@ -244,7 +246,10 @@ class KV:
                 f"values has shape {tuple(values.shape)}, and first={first}; give one dimension "
                 f"that ends within the {elements} elements of {name!r}"
             )
-        return self._pending(self._client.push(table.number, first, values, False, self._timeout))
+        return self._push(table, first, values, with_lr(lr))
+
+    def _push(self, table: Table, first: int, values: torch.Tensor, rates: Rates) -> Pending:
+        return self._pending(self._client.push(table.number, first, values, rates, self._timeout))
 
     def pull(self, name: str, out: torch.Tensor | None = None) -> torch.Tensor:
         """The table's values, in `out` (float32, of its shape), or in a new tensor."""
@@ -256,29 +261,42 @@ class KV:
         """The same; its wait() returns the tensor, which is written until then."""
         into = self._out(name, out)
         number = self._table(name).number
-        host = _host_room(into)
+        host = host_room(into)
         return self._pending(self._client.pull(number, 0, host, 0, self._timeout), into, host)
 
     def push_pull(
-        self, name: str, values: torch.Tensor, out: torch.Tensor | None = None
+        self,
+        name: str,
+        values: torch.Tensor,
+        out: torch.Tensor | None = None,
+        *,
+        lr: float | None = None,
     ) -> torch.Tensor:
         """push(), then pull()."""
         into = self._out(name, out)
-        pushed = self.push(name, values)
+        pushed = self.push(name, values, lr=lr)
         pulled = self.pull(name, into)
         pushed.wait()
         return pulled
 
-    def row_push(self, name: str, ids: torch.Tensor | list[int], values: torch.Tensor) -> Pending:
+    def row_push(
+        self,
+        name: str,
+        ids: torch.Tensor | list[int],
+        values: torch.Tensor,
+        *,
+        lr: float | None = None,
+    ) -> Pending:
         """Hands gradients of rows to the servers; those of one id are added up first.
 
         ids: integers. values: float32, a row for each id. Else as push().
         """
         table, numbers = self._rows(name, ids)
-        values = _host_values(values)
-        _check_shape("values", values, (len(numbers), *table.shape), name)
+        values = host_values(values)
+        check_shape("values", values, (len(numbers), *table.shape), name)
+        rates = with_lr(lr)
         return self._pending(
-            self._client.push_rows(table.number, numbers, values, False, self._timeout)
+            self._client.push_rows(table.number, numbers, values, rates, self._timeout)
         )
 
     def row_pull(
@@ -296,8 +314,8 @@ class KV:
         table, numbers = self._rows(name, ids)
         shape = (len(numbers), *table.shape)
         into = torch.empty(shape) if out is None else out
-        _check_out(into, shape, name)
-        host = _host_room(into)
+        check_out(into, shape, name)
+        host = host_room(into)
         pulled = self._client.pull_rows(table.number, numbers, host, self._timeout)
         return self._pending(pulled, into, host)
 
@@ -313,9 +331,16 @@ class KV:
             )
         )
 
-    def _push_step(self, name: str, gradient: torch.Tensor, step: int, member: Member) -> Pending:
+    def _push_step(
+        self,
+        name: str,
+        gradient: torch.Tensor,
+        step: int,
+        member: Member,
+        rates: Rates = AS_MADE,
+    ) -> Pending:
         """This worker's gradient of a step; steps count from 1."""
-        of_step = (member.rank, step, member.generation)
+        of_step = (member.rank, step, member.generation, rates)
         return self._pending(
             self._client.push_step(self._table(name).number, gradient, *of_step, self._timeout)
         )
@@ -353,41 +378,9 @@ class KV:
         """Where the whole table goes."""
         table = self._table(name)
         into = torch.empty(table.shape) if out is None else out
-        _check_out(into, table.shape, name)
+        check_out(into, table.shape, name)
         return into
 
     def _rows(self, name: str, ids: torch.Tensor | list[int]) -> tuple[Table, torch.Tensor]:
         numbers = as_indices("ids", ids)
         return self._table(name), numbers.cpu()
-
-
-def _check_shape(argument: str, tensor: torch.Tensor, shape: tuple[int, ...], name: str) -> None:
-    if tuple(tensor.shape) != shape:
-        raise ValueError(
-            f"{argument} has shape {tuple(tensor.shape)}; {name!r} takes {tuple(shape)} here"
-        )
-
-
-def _check_out(out: torch.Tensor, shape: tuple[int, ...], name: str) -> None:
-    check_float32("out", out)
-    if not is_staged(out):
-        check_tensor("out", out)
-    elif any(size > 1 and step == 0 for size, step in zip(out.shape, out.stride(), strict=True)):
-        raise ValueError(
-            f"out has shape {tuple(out.shape)} and strides {out.stride()}: some of its elements "
-            "are one; give a tensor that is not expanded"
-        )
-    _check_shape("out", out, shape, name)
-
-
-def _host_values(values: torch.Tensor) -> torch.Tensor:
-    """What is sent to servers of these."""
-    check_float32("values", values)
-    host = to_host(values) if is_staged(values) else values
-    check_tensor("values", host)
-    return host
-
-
-def _host_room(out: torch.Tensor) -> torch.Tensor:
-    """Where what servers send for it is written."""
-    return empty_pinned(*out.shape) if is_staged(out) else out

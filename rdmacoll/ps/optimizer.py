@@ -16,6 +16,7 @@ import torch.distributed as dist
 from .base.modes import Async, Mode, Sync
 from .base.optimizers import SGD, Adagrad, Adam, AdamW, to_engine
 from .base.optimizers import Optimizer as Rule
+from .base.rates import changed
 from .board import LAYOUT
 from .clock import join_steps
 from .flat import Flat
@@ -113,23 +114,27 @@ class Optimizer(torch.optim.Optimizer):
         A parameter without a gradient is not pushed, as torch does; but for what counts steps
         (docs/PARAMETER_SERVER.md) all of a group have one, or none has, and where workers wait for
         each other all have one. closure: as torch has it;
-        what it returns is returned. Raises ValueError, before anything moves, also where a
-        hyperparameter was changed; TimeoutError, remote.PeerError; where workers wait for each
-        other DeadRankError, when one of them is gone.
+        what it returns is returned. Raises ValueError, before anything moves, also where another
+        hyperparameter was changed than schedules change; TimeoutError, remote.PeerError; where
+        workers wait for each other DeadRankError, when one of them is gone.
         """
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
         for flat, of_group in zip(self._tables, self.param_groups, strict=True):
-            _check_unchanged(flat, _with(flat.rule, of_group))
+            flat.rates = changed(flat.rule, _with(flat.rule, of_group), flat.table)
         if self._in_step is not None:
             self._in_step.step()
             return loss
         self._finish()  # a step that was not seen to end; servers read its gradients
         ranges = [(flat, *run) for flat in self._tables for run in flat.gather_gradients()]
         for flat, first, end in ranges:
-            self._pushed.append(self._kv.push_range(flat.table, first, flat.gradients[first:end]))
+            self._pushed.append(
+                self._kv._push(
+                    self._kv._table(flat.table), first, flat.gradients[first:end], flat.rates
+                )
+            )
         self._pull()
         return loss
 
@@ -204,13 +209,3 @@ def refuse(options: dict[str, Any]) -> None:
 
 def _with(rule: Rule, group: dict[str, Any]) -> Rule:
     return dataclasses.replace(rule, **{name: group[name] for name in vars(rule)})
-
-
-def _check_unchanged(flat: Flat, now: Rule) -> None:
-    for name, value in vars(now).items():
-        at_servers = getattr(flat.rule, name)
-        if value != at_servers:
-            raise ValueError(
-                f"{name} is {value} now, and {at_servers} at the servers, which keep what the "
-                f"table {flat.table!r} was made with; change it back"
-            )

@@ -22,10 +22,14 @@ class OwnSteps:
     def __init__(self, kv: KV, table: str) -> None:
         self._kv, self._table = kv, table
         self._pushed: list[Pending] = []
+        self.lr: float | None = None  # of the gradients that come
 
     def add(self, ids: torch.Tensor, gradient: torch.Tensor) -> None:
         """Of a backward: each id once, and a row for each."""
-        self._pushed.append(self._kv.row_push(self._table, ids, gradient))
+        self._push(ids, gradient, self.lr)
+
+    def _push(self, ids: torch.Tensor, gradient: torch.Tensor, lr: float | None) -> None:
+        self._pushed.append(self._kv.row_push(self._table, ids, gradient, lr=lr))
 
     def before_pull(self) -> None:
         """What a forward waits for before it pulls."""
@@ -108,10 +112,16 @@ class SyncSteps(CountedSteps):
         super().__init__(kv, table, max(self._made.reached))
         self._made.say(self._step)
         self._brought: list[Rows] = []
+        self._lr: float | None = None  # of the step that is under way, or ends
         self._mine: list[Rows] | None = None  # of the step that ends, until it is exchanged
 
     def _take(self, ids: torch.Tensor, gradient: torch.Tensor) -> None:
         self._brought.append((ids, gradient))
+        self._lr = self.lr
+
+    def skip(self) -> None:
+        super().skip()
+        self._lr = self.lr
 
     def _end(self) -> None:
         self._mine, self._brought = self._brought, []
@@ -122,16 +132,16 @@ class SyncSteps(CountedSteps):
             self._came.wait(self._step)
             ids, sums = exchanged(added(self._mine, self._dim), self._group)
             self._mine = None
-            self._push(ids, sums / self._workers)
+            self._push(ids, sums / self._workers, self._lr)
         super()._finish()
         self._made.say(self._step)
         self._made.wait(self._step)
 
-    def _push(self, ids: torch.Tensor, means: torch.Tensor) -> None:
+    def _push(self, ids: torch.Tensor, means: torch.Tensor, lr: float | None) -> None:
         if len(ids) == 0:
             return
         try:
-            self._pushed.append(self._kv.row_push(self._table, ids, means))
+            super()._push(ids, means, lr)
         except TimeoutError as error:
             raise RuntimeError(
                 f"step {self._step} of {self._table!r} is in some of its rows and not in others: a "

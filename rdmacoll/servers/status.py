@@ -11,6 +11,8 @@ SILENT = "silent"  # no sign of life
 ENDED = "ended"  # as it was told to
 ABSENT = "absent"  # it has not started yet
 
+MORE_MEMORY = "give them more memory (rdmarun: --server-memory; rdmacoll ps serve: --memory)"
+
 
 @dataclass(frozen=True)
 class ServerStatus:
@@ -26,6 +28,7 @@ class ServerStatus:
     silent_s: float = 0.0  # 0: it is not silent
     buckets: int = 0  # of which it is the primary
     alone: int = 0  # of these, without a backup that they are to have
+    without_room: int = 0  # buckets that others have told it of, and it has no room for
     tables: int = 0
     rows: int = 0  # with those that it is the backup of, as what follows
     elements: int = 0  # of dense tables

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from rdmacoll.base.byte_sizes import text_of_size
 from rdmacoll.base.printable import printable
 
-from .status import ABSENT, SERVES, SILENT, JobStatus, ServerStatus, TableStatus
+from .status import ABSENT, MORE_MEMORY, SERVES, SILENT, JobStatus, ServerStatus, TableStatus
 
 SERVERS = (
     *("server", "host", "pid", "started", "buckets", "alone"),
@@ -30,6 +30,11 @@ def lines(status: JobStatus) -> Iterator[str]:
     for one in status.servers:
         if one.state != SERVES:
             yield f"server {one.number} {_state(one)}"
+        elif one.without_room:
+            yield (
+                f"server {one.number} has no room for {one.without_room} buckets that it was to "
+                f"hold: start more servers, or {MORE_MEMORY}"
+            )
     yield ""
     if status.tables:
         yield from _table(TABLES, [_of_table(one) for one in status.tables], WORDS_OF_TABLES)

@@ -77,6 +77,8 @@ std::string push_of(uint32_t bucket, uint32_t rows, const std::string& rest) {
   return bytes_of(PushPart{.bucket = bucket, .rows = rows, .push = 1}) + rest;
 }
 
+const std::string kRates = bytes_of(Rates{.lr = 1});
+
 RecordHead restored(RecordKind kind, uint32_t table, uint32_t count) {
   return {.kind = kind,
           .code = static_cast<uint16_t>(PushAs::Restored),
@@ -105,7 +107,7 @@ std::string lent(RecordKind kind, const LentValues& values) {
                  .count = 32,
                  .loan = kLoan.second,
                  .worker = kLoan.first},
-                push_of(bucket_of_shard(1, 0), 0, bytes_of(values)));
+                push_of(bucket_of_shard(1, 0), 0, bytes_of(values) + kRates));
 }
 
 }  // namespace
@@ -114,7 +116,7 @@ std::vector<std::string> seeds() {
   const uint32_t shard_bucket = bucket_of_shard(1, 0);
   const std::string floats(64 * sizeof(float), '\0');
   const std::string rows =
-      push_of(bucket_of_row(2, 7), 1, bytes_of(uint64_t{7}) + floats.substr(0, 8));
+      push_of(bucket_of_row(2, 7), 1, bytes_of(uint64_t{7}) + floats.substr(0, 8) + kRates);
   const InstallHead begin{.bucket = shard_bucket};
   const InstallHead values{.what = InstallHead::What::Values, .bucket = shard_bucket};
   const uint32_t paced_bucket = bucket_of_shard(4, 0);
@@ -125,7 +127,7 @@ std::vector<std::string> seeds() {
   return {
       record({.kind = RecordKind::Create, .table = 3}, encode(kDense)),
       record({.kind = RecordKind::Push, .table = 1, .parts = 1, .count = 64, .worker = 1},
-             push_of(shard_bucket, 0, floats)),
+             push_of(shard_bucket, 0, floats + kRates)),
       lent(RecordKind::Push, {.offset = 8, .also = 1}),
       lent(RecordKind::Forward, {.offset = 8}),
       record({.kind = RecordKind::Push, .table = 2, .parts = 1, .count = 1, .worker = 1}, rows),
@@ -153,7 +155,7 @@ std::vector<std::string> seeds() {
               .worker = 1,
               .rank = 1,
               .step = 1},
-             push_of(paced_bucket, 0, floats)),
+             push_of(paced_bucket, 0, floats + kRates)),
       record(generation(RecordKind::Push, 2, 3), push_of(paced_bucket, 0, "")),
       record(generation(RecordKind::Forward, 2, 3), push_of(paced_bucket, 0, "")),
       record({.kind = RecordKind::PullRange, .table = 4, .count = 64, .step = 1}, ""),
@@ -165,7 +167,7 @@ std::vector<std::string> seeds() {
       record({.kind = RecordKind::Offer}, bytes_of(paced_bucket) + bytes_of(shard_bucket)),
       record(
           {.kind = RecordKind::Push, .number = 1, .table = 1, .parts = 1, .count = 64, .worker = 1},
-          push_of(shard_bucket, 0, floats)),
+          push_of(shard_bucket, 0, floats + kRates)),
       record({.kind = RecordKind::Leave}, ""),
       encode(kDense),
       encode(kPaced),

@@ -125,6 +125,30 @@ def case_row_wise_adagrad(kv: ps.KV) -> None:
     assert_near(found, values.float(), "row-wise")
 
 
+def case_rates_of_their_own(kv: ps.KV) -> None:
+    """Of a dense table and of a row, which torch has as parameters."""
+    has_no_vectors = torch.backends.cpu.get_cpu_capability() == "DEFAULT"
+    for number, (kind, torch_kind, options) in enumerate(VARIANTS):
+        name, rows, what = f"rates {number}", f"rates of {number}", f"{kind.__name__} {options}"
+        kv.init(name, first_values(SIZE), optimizer=kind(**options))
+        kv.init_rows(rows, SIZE // 100, optimizer=kind(**options))
+        parameters = [torch.nn.Parameter(kv.pull(name)), torch.nn.Parameter(kv.row_pull(rows, [5]))]
+        optimizer = torch_kind(parameters, **options, fused=has_no_vectors)
+        made = optimizer.param_groups[0]["lr"]
+        for step, gradient in enumerate(gradients(SIZE)):
+            lr = None if step % 3 == 2 else made * (step % 5) / 4  # 0, too
+            optimizer.param_groups[0]["lr"] = made if lr is None else lr
+            of_row = gradient[None, : SIZE // 100]
+            parameters[0].grad, parameters[1].grad = gradient, of_row.clone()
+            optimizer.step()
+            kv.push(name, gradient, lr=lr)
+            kv.row_push(rows, [5], of_row, lr=lr)
+        for found, wanted in zip((kv.pull(name), kv.row_pull(rows, [5])), parameters, strict=True):
+            if has_no_vectors:
+                assert torch.equal(found, wanted.detach()), what
+            assert_near(found, wanted.detach(), what)
+
+
 def case_an_id_that_comes_twice(kv: ps.KV) -> None:
     """It is one step, with the sum of its gradients."""
     kv.init_rows("twice", 1, optimizer=ps.SGD(lr=1.0, momentum=0.5))

@@ -71,7 +71,7 @@ def test_a_server_without_room(jobs: Jobs) -> None:
     assert done.returncode == 0, done.stderr
     assert "the server has no room for new rows of table 'words'" in done.stdout
     assert "more bytes of a dense table" in done.stdout
-    assert "start more servers, or raise --server-memory" in done.stdout
+    assert "start more servers, or give them more memory (rdmarun: --server-memory" in done.stdout
 
 
 def test_without_a_group() -> None:

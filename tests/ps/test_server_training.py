@@ -1,5 +1,5 @@
 """Modules and optimizers with what servers hold: training_cases.py, pace_cases.py,
-generation_cases.py and embedding_cases.py.
+generation_cases.py, schedule_cases.py and embedding_cases.py.
 
 Floor: tests.
 """
@@ -12,6 +12,7 @@ import embedding_cases
 import generation_cases
 import pace_cases
 import pytest
+import schedule_cases
 import training_cases
 from case_job import Outcomes, cases_of
 from job_runner import clean_jobs
@@ -36,6 +37,12 @@ def renumbered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
 
 
 @pytest.fixture(scope="module")
+def scheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
+        yield Outcomes(jobs, schedule_cases, workers=3, servers=2)
+
+
+@pytest.fixture(scope="module")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
     with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
         yield Outcomes(jobs, embedding_cases, workers=2, servers=2)
@@ -54,6 +61,11 @@ def test_in_step(paced: Outcomes, case: str) -> None:
 @pytest.mark.parametrize("case", cases_of(generation_cases))
 def test_numbers_of_workers(renumbered: Outcomes, case: str) -> None:
     renumbered.check(case)
+
+
+@pytest.mark.parametrize("case", cases_of(schedule_cases))
+def test_schedules(scheduled: Outcomes, case: str) -> None:
+    scheduled.check(case)
 
 
 @pytest.mark.parametrize("case", cases_of(embedding_cases))

@@ -66,9 +66,9 @@ class Job:
         script = self._jobs.script(WORKER, "worker.py")
         return Process(self._jobs, name, [self._jobs.python, script, self._by_hand.store])
 
-    def join(self, **env: str) -> Process:
-        options = ["--join", "--store", self._by_hand.store]
-        server = self._by_hand.rdmacoll("ps", "serve", *options, **env)
+    def join(self, *options: str, **env: str) -> Process:
+        command = ["ps", "serve", "--join", "--store", self._by_hand.store, *options]
+        server = self._by_hand.rdmacoll(*command, **env)
         server.wait_for_word("has joined, and serves")
         return server
 
@@ -152,6 +152,19 @@ def test_one_that_is_lost_while_it_gets_its_share(
     wait_for(lambda: any(one["tables"] > 0 for one in of.servers()[2:]), "a part of a table")
     os.kill(joined.pid, method)
     wait_for(lambda: of.is_kept_twice(but=2), "all to be kept twice")
+    of.have_enough(worker)
+
+
+def test_one_without_room_says_so(job: tuple[Job, ByHand]) -> None:
+    of, by_hand = job
+    for number in range(2):
+        by_hand.start(number, 2)
+    worker = of.start_worker()
+    joined = of.join("--memory", "4M")  # of 40: it has room for some of the shards
+    wait_for(lambda: any(one["without_room"] for one in of.servers()[2:]), "what has no room")
+    joined.wait_for_word("server 2 has no room for parts of tables")
+    said = by_hand.rdmacoll("ps", "status", "--store", by_hand.store).end()[1]
+    assert "server 2 has no room for" in said and "--memory" in said, said
     of.have_enough(worker)
 
 

@@ -206,12 +206,6 @@ def case_it_is_a_torch_optimizer(_kv: ps.KV) -> None:
 
     losses = [optimizer.step(closure).item() for _ in range(2)]
     assert losses[1] < losses[0] and called == ["hook", "hook"]
-    schedule = optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
-    optimizer.step()
-    before = copy.deepcopy(net)
-    schedule.step()
-    refused((ValueError, r"lr is 0.05 now, and 0.1 at the servers", optimizer.step))
-    assert_same(net, before)
 
 
 def refused(*refusals: tuple[type[Exception], str, Callable[[], object]]) -> None:

@@ -12,6 +12,7 @@ CALLS = "csrc/ps/wire/calls.cc"
 CLIENT = "csrc/ps/client/client.cc"
 DIRECT = "csrc/ps/client/direct.cc"
 RECOVERY = "csrc/ps/client/recovery.cc"
+PUSH = "csrc/ps/wire/push.cc"
 SHARD = "csrc/ps/table/dense_shard.cc"
 PACE_STEPS = "csrc/ps/table/pace_steps.cc"
 
@@ -203,5 +204,23 @@ SERVERS = (
         SERVER,
         "if (is_new && dropped_.contains(number)) at->second.drop();",
         "",
+    ),
+    Mutant(
+        "the rates of the worker that comes last count for all",
+        SHARD,
+        "pace_->rates(step, rates));",
+        "rates);",
+    ),
+    Mutant(
+        "a backup steps with other rates than its primary",
+        PUSH,
+        "std::memcpy(body + bytes() - of_rates, &push.rates, of_rates);",
+        "const Rates other{.lr = 1}; std::memcpy(body + bytes() - of_rates, &other, of_rates);",
+    ),
+    Mutant(
+        "a new backup is not told the rates of steps that are not whole",
+        INSTALLS,
+        ".rates = gradient.rates},",
+        ".rates = {.lr = 1}},",
     ),
 )

@@ -16,6 +16,12 @@ using ps::Initial;
 using ps::TableKind;
 using ps::TableSpec;
 
+void check_rates(const Optimizer& made, const PsRates& rates) {
+  const Rates as_made = rates_of(made);
+  raise_if_failed(
+      check(made, {rates.first.value_or(as_made.lr), rates.second.value_or(as_made.momentum)}));
+}
+
 void bind_tables(pybind11::module_& module) {
   py::enum_<OptimizerKind>(module, "OptimizerKind")
       .value("SGD", OptimizerKind::Sgd)
@@ -37,8 +43,8 @@ void bind_tables(pybind11::module_& module) {
       .def_readwrite("beta1", &Optimizer::beta1)
       .def_readwrite("beta2", &Optimizer::beta2)
       .def_readwrite("maximize", &Optimizer::maximize)
-      .def("check", [](const Optimizer& self) { raise_if_failed(check(self)); });
-  py::enum_<Initial::Kind>(module, "InitialKind")
+      .def("check", [](const Optimizer& self) { raise_if_failed(check(self)); })
+      .def("check_rates", check_rates) py::enum_<Initial::Kind>(module, "InitialKind")
       .value("CONSTANT", Initial::Kind::Constant)
       .value("UNIFORM", Initial::Kind::Uniform)
       .value("NORMAL", Initial::Kind::Normal);
@@ -126,6 +132,7 @@ void bind_ps(pybind11::module_& module) {
       .def(py::init(&PsClient::make))
       .def("create", &PsClient::create)
       .def("lend", &PsClient::lend)
+      .def("assign", &PsClient::assign)
       .def("push", &PsClient::push)
       .def("push_step", &PsClient::push_step)
       .def("pull_steps", &PsClient::pull_steps)

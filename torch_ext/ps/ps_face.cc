@@ -64,10 +64,6 @@ class PyDirectory final : public ps::Directory {
   pybind11::function find_server_;
 };
 
-ps::PushAs as(bool is_assigned) {
-  return is_assigned ? ps::PushAs::Assigned : ps::PushAs::Gradient;
-}
-
 }  // namespace
 
 // --- the server ----------------------------------------------------------------------------------
@@ -118,10 +114,9 @@ void PsServer::serve() {
 
 std::map<std::string, uint64_t> PsServer::stats() const {
   const ps::ServerStats stats = host_->stats();
-  return {{"tables", stats.tables},     {"rows", stats.rows},
-          {"elements", stats.elements}, {"buckets", stats.buckets},
-          {"alone", stats.alone},       {"pushes", stats.pushes},
-          {"pulls", stats.pulls},       {"memory_bytes", stats.memory_bytes}};
+  return {{"tables", stats.tables},   {"rows", stats.rows},   {"elements", stats.elements},
+          {"buckets", stats.buckets}, {"alone", stats.alone}, {"without_room", stats.without_room},
+          {"pushes", stats.pushes},   {"pulls", stats.pulls}, {"memory_bytes", stats.memory_bytes}};
 }
 
 // --- the worker ----------------------------------------------------------------------------------
@@ -196,31 +191,40 @@ at::Tensor PsClient::lend(uint64_t bytes, double timeout_s) const {
   return bytes_at(data, bytes, std::const_pointer_cast<ps::Loan>(std::move(loan)));
 }
 
-std::unique_ptr<PsBatch> PsClient::push(uint32_t table, uint64_t first, const at::Tensor& values,
-                                        bool is_assigned, double timeout_s) {
+std::unique_ptr<PsBatch> PsClient::assign(uint32_t table, const at::Tensor& values,
+                                          double timeout_s) {
   Check("push").dense(values, "values");
   return start(values, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
-    return client.push_range(table, first, floats(values), as(is_assigned), limit);
+    return client.push_range(table, 0, floats(values), ps::PushAs::Assigned, limit);
+  });
+}
+
+std::unique_ptr<PsBatch> PsClient::push(uint32_t table, uint64_t first, const at::Tensor& values,
+                                        const PsRates& rates, double timeout_s) {
+  Check("push").dense(values, "values");
+  return start(values, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
+    return client.push_range(table, first, floats(values), ps::PushAs::Gradient, limit, {},
+                             {rates.first, rates.second});
   });
 }
 
 std::unique_ptr<PsBatch> PsClient::push_step(uint32_t table, const at::Tensor& gradient,
                                              uint32_t rank, uint32_t step, uint32_t generation,
-                                             double timeout_s) {
+                                             const PsRates& rates, double timeout_s) {
   Check("push").dense(gradient, "gradient");
   return start(gradient, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
     return client.push_range(table, 0, floats(gradient), ps::PushAs::Gradient, limit,
-                             {rank, step, generation});
+                             {rank, step, generation}, {rates.first, rates.second});
   });
 }
 
 std::unique_ptr<PsBatch> PsClient::push_rows(uint32_t table, const at::Tensor& ids,
-                                             const at::Tensor& values, bool is_assigned,
+                                             const at::Tensor& values, const PsRates& rates,
                                              double timeout_s) {
   Check("push").dense(values, "values");
   return start(values, timeout_s, [&](ps::Client& client, const ps::Limit& limit) {
-    return client.push_rows(table, ids_of(ids), values.const_data_ptr<float>(), as(is_assigned),
-                            limit);
+    return client.push_rows(table, ids_of(ids), values.const_data_ptr<float>(),
+                            ps::PushAs::Gradient, limit, {rates.first, rates.second});
   });
 }
 

@@ -57,6 +57,9 @@ class PsServer {
   const std::unique_ptr<ps::ServerHost> host_;
 };
 
+// lr and momentum.
+using PsRates = std::pair<std::optional<double>, std::optional<double>>;
+
 class PsClient;
 using PsClientPtr = std::shared_ptr<PsClient>;
 
@@ -100,17 +103,21 @@ class PsClient : public std::enable_shared_from_this<PsClient> {
   void create(uint32_t table, const std::string& spec) const;
   // A tensor of bytes that servers of this host read when it is pushed.
   at::Tensor lend(uint64_t bytes, double timeout_s) const;
-  // Tensors are dense, and float32; ids int64. is_assigned: else they are gradients.
+  // Tensors are dense, and float32; ids int64.
+  std::unique_ptr<PsBatch> assign(uint32_t table, const at::Tensor& values, double timeout_s);
+  // rates: of this gradient; nullopt: as the table was made.
   std::unique_ptr<PsBatch> push(uint32_t table, uint64_t first, const at::Tensor& values,
-                                bool is_assigned, double timeout_s);
+                                const PsRates& rates, double timeout_s);
   // A gradient of a table whose workers go in step.
   std::unique_ptr<PsBatch> push_step(uint32_t table, const at::Tensor& gradient, uint32_t rank,
-                                     uint32_t step, uint32_t generation, double timeout_s);
+                                     uint32_t step, uint32_t generation, const PsRates& rates,
+                                     double timeout_s);
   // From now on there are so many such workers.
   std::unique_ptr<PsBatch> begin_generation(uint32_t table, uint32_t generation, uint32_t workers,
                                             uint32_t step, double timeout_s);
   std::unique_ptr<PsBatch> push_rows(uint32_t table, const at::Tensor& ids,
-                                     const at::Tensor& values, bool is_assigned, double timeout_s);
+                                     const at::Tensor& values, const PsRates& rates,
+                                     double timeout_s);
   // step: that all workers have pushed; 0: whatever there is.
   std::unique_ptr<PsBatch> pull(uint32_t table, uint64_t first, const at::Tensor& out,
                                 uint32_t step, double timeout_s);

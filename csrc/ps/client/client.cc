@@ -224,9 +224,14 @@ BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, Che
 }
 
 BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const float> values,
-                            PushAs as, const Limit& limit, WorkerStep step) {
+                            PushAs as, const Limit& limit, WorkerStep step, const OwnRates& own) {
+  Rates rates;
   const auto check = [&](const TableSpec& spec) {
-    return as == PushAs::Gradient ? check_step(spec, first, values.size(), step) : Status();
+    if (as != PushAs::Gradient) return Status();
+    RDMACOLL_RETURN_IF_ERROR(check_step(spec, first, values.size(), step));
+    auto all = rates_of(spec, own);
+    if (all.ok()) rates = all.value();
+    return all.status();
   };
   return range_batch(table, first, values.size(), check,
                      [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
@@ -248,12 +253,15 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
                        }
                        const std::span<const std::byte> rest =
                            lent ? std::as_bytes(std::span(&*lent, 1)) : std::as_bytes(piece);
+                       const uint64_t bytes = sizeof(part) + rest.size() + rates_bytes(as);
                        return ask(
-                           lock, place.primary, std::move(errand), sizeof(part) + rest.size(),
+                           lock, place.primary, std::move(errand), bytes,
                            [&](std::byte* body) {
                              part.push = next_push(part.bucket);
                              std::memcpy(body, &part, sizeof(part));
-                             std::memcpy(body + sizeof(part), rest.data(), rest.size());
+                             std::byte* const to = body + sizeof(part);
+                             std::memcpy(to, rest.data(), rest.size());
+                             std::memcpy(to + rest.size(), &rates, rates_bytes(as));
                            },
                            limit);
                      });
@@ -289,13 +297,15 @@ Status Client::check_ids(const TableSpec& spec, std::span<const uint64_t> ids) {
 }
 
 BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids, const float* values,
-                           PushAs as, const Limit& limit) {
+                           PushAs as, const Limit& limit, const OwnRates& own) {
   return as_batch([&](Lock& lock, const BatchPtr& batch) {
     auto spec = spec_of(table, TableKind::Rows);
     if (!spec.ok()) return spec.status();
     RDMACOLL_RETURN_IF_ERROR(check_ids(*spec.value(), ids));
+    auto rates = rates_of(*spec.value(), own);
+    if (!rates.ok()) return rates.status();
     const RowOrder order(table, ids, map_);
-    RowBodies bodies(order, ids, push_floats(*spec.value(), as).each);
+    RowBodies bodies(order, ids, push_floats(*spec.value(), as).each, as, rates.value());
     while (auto body = bodies.next()) {
       const RecordHead head{.kind = RecordKind::Push,
                             .code = static_cast<uint16_t>(as),
@@ -306,7 +316,7 @@ BatchPtr Client::push_rows(uint32_t table, std::span<const uint64_t> ids, const 
           lock, body->server, {batch, head}, bodies.bytes(*body),
           [&](std::byte* to) {
             for (PushPart& part : body->parts) part.push = next_push(part.bucket);
-            bodies.write(*body, values, as, to);
+            bodies.write(*body, values, to);
           },
           limit));
     }

@@ -21,6 +21,7 @@
 #include "csrc/ps/client/batch.h"
 #include "csrc/ps/client/direct_reads.h"
 #include "csrc/ps/client/errand.h"
+#include "csrc/ps/client/own_rates.h"
 #include "csrc/ps/client/row_reads.h"
 #include "csrc/ps/client/surroundings.h"
 #include "csrc/ps/table/bucket_map.h"
@@ -52,13 +53,14 @@ class Client {
   // Each returns when its bytes may be changed; bytes that are lent to servers may be changed when
   // the batch has ended. That ends when all servers have answered. It may have ended at once:
   // InvalidArgument: what is named is not in the table, and nothing is done.
-  // step: of a gradient for a table with a pace, whose workers push all that the pace says.
+  // step: of a gradient for a table with a pace, whose workers push all that the pace says. own: of
+  // a gradient.
   BatchPtr push_range(uint32_t table, uint64_t first, std::span<const float> values, PushAs as,
-                      const Limit& limit, WorkerStep step = {});
+                      const Limit& limit, WorkerStep step = {}, const OwnRates& own = {});
   // values: a row for each id, one after the other. Those of one id are added up first, in their
   // order; of assigned ones the last counts.
   BatchPtr push_rows(uint32_t table, std::span<const uint64_t> ids, const float* values, PushAs as,
-                     const Limit& limit);
+                     const Limit& limit, const OwnRates& own = {});
   // The values are written until the batch has ended, failed or not.
   // step: that all workers have pushed, for as long as it waits for the slowest one.
   BatchPtr pull_range(uint32_t table, uint64_t first, std::span<float> values, const Limit& limit,

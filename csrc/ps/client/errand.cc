@@ -118,8 +118,10 @@ Redo for_another(Redo redo) {
   Errand& errand = redo.errand;
   errand.awaits = false;
   if (errand.head.loan == 0) return redo;
-  redo.body.resize(sizeof(PushPart) + errand.lent.size_bytes());
-  std::memcpy(redo.body.data() + sizeof(PushPart), errand.lent.data(), errand.lent.size_bytes());
+  const auto values = std::as_bytes(errand.lent);
+  const auto begin = redo.body.begin() + sizeof(PushPart);
+  redo.body.insert(redo.body.erase(begin, begin + sizeof(LentValues)), values.begin(),
+                   values.end());
   errand.head.loan = 0;
   errand.lent = {};
   errand.keeps = nullptr;  // others may have the room

@@ -10,7 +10,7 @@ namespace rdmacoll::ps {
 
 uint64_t RowBodies::bytes(const Body& body) const {
   const uint64_t row_bytes = sizeof(uint64_t) + dim_ * sizeof(float);
-  return body.parts.size() * sizeof(PushPart) + body.rows.size() * row_bytes;
+  return body.parts.size() * sizeof(PushPart) + body.rows.size() * row_bytes + rates_bytes(as_);
 }
 
 std::optional<RowBodies::Body> RowBodies::next() {
@@ -40,7 +40,7 @@ std::optional<RowBodies::Body> RowBodies::next() {
   return body;
 }
 
-void RowBodies::write(const Body& body, const float* values, PushAs as, std::byte* to) const {
+void RowBodies::write(const Body& body, const float* values, std::byte* to) const {
   const auto& rows = order_.rows();
   std::memcpy(to, body.parts.data(), body.parts.size() * sizeof(PushPart));
   to += body.parts.size() * sizeof(PushPart);
@@ -50,7 +50,7 @@ void RowBodies::write(const Body& body, const float* values, PushAs as, std::byt
   }
   auto* sum = reinterpret_cast<float*>(to);
   for (const Row& row : body.rows) {
-    const uint32_t first = as == PushAs::Gradient ? row.begin : row.end - 1;
+    const uint32_t first = as_ == PushAs::Gradient ? row.begin : row.end - 1;
     std::memcpy(sum, values + rows[first] * dim_, dim_ * sizeof(float));
     for (uint32_t more = first + 1; more < row.end; ++more) {
       const float* const added = values + rows[more] * dim_;
@@ -58,6 +58,7 @@ void RowBodies::write(const Body& body, const float* values, PushAs as, std::byt
     }
     sum += dim_;
   }
+  std::memcpy(sum, &rates_, rates_bytes(as_));
 }
 
 }  // namespace rdmacoll::ps

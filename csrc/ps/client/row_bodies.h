@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "csrc/ps/client/row_order.h"
-#include "csrc/ps/table/push_as.h"
-#include "csrc/ps/wire/record.h"
+#include "csrc/ps/wire/push.h"
 
 namespace rdmacoll::ps {
 
 class RowBodies {
  public:
-  // dim: floats of a row. All of these outlive it.
-  RowBodies(const RowOrder& order, std::span<const uint64_t> ids, uint64_t dim)
-      : order_(order), ids_(ids), dim_(dim) {}
+  // dim: floats of a row. order and ids outlive it.
+  RowBodies(const RowOrder& order, std::span<const uint64_t> ids, uint64_t dim, PushAs as,
+            const Rates& rates)
+      : order_(order), ids_(ids), dim_(dim), as_(as), rates_(rates) {}
 
   struct Row {  // of one id: where it is in the order's rows
     uint32_t begin = 0;
@@ -33,12 +33,14 @@ class RowBodies {
   std::optional<Body> next();
   uint64_t bytes(const Body& body) const;
   // values: all that were given, by their places there.
-  void write(const Body& body, const float* values, PushAs as, std::byte* to) const;
+  void write(const Body& body, const float* values, std::byte* to) const;
 
  private:
   const RowOrder& order_;
   const std::span<const uint64_t> ids_;
   const uint64_t dim_;
+  const PushAs as_;
+  const Rates rates_;
   size_t run_ = 0;    // of the order's, that is next
   uint32_t row_ = 0;  // of its rows, likewise
 };

@@ -177,8 +177,9 @@ void Installs::add_pace(Telling& telling, uint32_t epoch, uint32_t table, uint64
          .bucket = telling.bucket,
          .epoch = epoch,
          .which = step.second,
-         .number = step.first},
-        gradient.data(), gradient.size() * sizeof(float));
+         .number = step.first,
+         .rates = gradient.rates},
+        gradient.floats.data(), gradient.floats.size() * sizeof(float));
   }
 }
 
@@ -264,6 +265,7 @@ bool Installs::take(const Record& record, ServerId from, Status& how) {
     return true;
   }
   how = load(record, head);
+  if (how.code() == StatusCode::System) without_room_.insert(head.bucket);
   if (how.ok() && head.what == InstallHead::What::Begin) told_by_[head.bucket] = {from, head.epoch};
   return true;
 }
@@ -325,9 +327,9 @@ bool Installs::load_dense(const InstallHead& head, std::span<const std::byte> re
   if (!floats.empty()) std::memcpy(floats.data(), rest.data(), rest.size());
   if (head.what == InstallHead::What::Gathered) {
     const uint64_t step = head.number;
-    if (step == 0 || step > UINT32_MAX || !shard.can_gather(head.which, floats.size()))
-      return false;
-    shard.pace()->keep({head.which, static_cast<uint32_t>(step)}, floats);
+    const bool can_be = step > 0 && step <= UINT32_MAX && check(shard.optimizer(), head.rates).ok();
+    if (!can_be || !shard.can_gather(head.which, floats.size())) return false;
+    shard.pace()->keep({head.which, static_cast<uint32_t>(step)}, floats, head.rates);
     return true;
   }
   if (floats.size() != shard.elements()) return false;
@@ -348,6 +350,7 @@ void Installs::adopt(const BucketMap& before) {
     if (has_failed(bucket)) not_before_ns_[bucket] = state_.clock.now_ns() + kAgainNs;
     joining_.erase(bucket);
     offers_.erase(bucket);
+    without_room_.erase(bucket);
     if (is_being_told(bucket)) telling_.reset();
     // What was handed on before the map said so is taken as long as nothing else has changed.
     Told& told = told_by_[bucket];

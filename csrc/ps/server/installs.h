@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -56,6 +57,9 @@ class Installs {
   bool was_told(uint32_t bucket) const { return told_by_[bucket].from != kNoServer; }
   // Whether it has been told what is in the bucket by this primary, of an epoch.
   bool was_told(uint32_t bucket, ServerId from, uint32_t epoch) const;
+  // Of how many buckets it could not take all, though others have offered it to it since they last
+  // changed hands.
+  uint64_t without_room() const { return without_room_.size(); }
 
   // The map is another one than before.
   void adopt(const BucketMap& before);
@@ -106,6 +110,7 @@ class Installs {
   ServerConnections& servers_;
   std::map<uint32_t, std::shared_ptr<Joining>> joining_;  // by bucket
   std::array<Told, kBuckets> told_by_{};
+  std::set<uint32_t> without_room_;  // buckets, told by others
   std::optional<Telling> telling_{};
   std::array<int64_t, kBuckets> not_before_ns_{};  // another server is chosen
   uint32_t next_ = 0;                              // the bucket that is looked at next

@@ -16,9 +16,9 @@ void apply_range(DenseShard& shard, const Push& push) {
   if (push.as() == PushAs::Generation) {
     shard.begin_generation(push.generation(), push.head.step);
   } else if (push.head.step > 0) {
-    shard.push_step(push.step(), push.values);
+    shard.push_step(push.step(), push.values, push.rates);
   } else {
-    shard.push(push.as(), push.head.first, push.values);
+    shard.push(push.as(), push.head.first, push.values, push.rates);
   }
 }
 
@@ -171,7 +171,7 @@ void Pushes::apply(ServerTable& table, const Push& push) {
       } else {
         RowShard& shard = table.rows(part.bucket);
         for (uint64_t i = row; i < end; ++i) {
-          shard.push(push.as(), push.id(i), push.values.data() + i * spec.dim);
+          shard.push(push.as(), push.id(i), push.values.data() + i * spec.dim, push.rates);
         }
       }
     }

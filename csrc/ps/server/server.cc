@@ -66,7 +66,8 @@ bool Server::turn() {
 }
 
 ServerStats Server::stats() const {
-  ServerStats stats{.pushes = pushes_.count(), .pulls = pulls_.count()};
+  ServerStats stats{
+      .without_room = installs_.without_room(), .pushes = pushes_.count(), .pulls = pulls_.count()};
   for (const auto& [id, table] : state_.tables) {
     stats.tables += table.is_dropped() ? 0 : 1;
     stats.rows += table.count_rows();

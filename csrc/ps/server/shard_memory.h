@@ -69,7 +69,8 @@ class ShardMemory {
     return Status(StatusCode::System,
                   "the server has no room for " + what + ": " + std::to_string(used_bytes()) +
                       " of " + std::to_string(limit_bytes_) +
-                      " bytes are used; start more servers, or raise --server-memory");
+                      " bytes are used; start more servers, or give them more memory (rdmarun: "
+                      "--server-memory; rdmacoll ps serve: --memory)");
   }
 
  private:

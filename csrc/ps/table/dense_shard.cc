@@ -55,20 +55,22 @@ float* DenseShard::begin_change(uint64_t first, uint64_t end) {
   return next + first;
 }
 
-void DenseShard::apply(const Gradients& gradients, uint64_t first, uint64_t count) {
+void DenseShard::apply(const Gradients& gradients, uint64_t first, uint64_t count,
+                       const Rates& rates) {
   const float* const now = values().data() + first;
   float* const next = begin_change(first, first + count);
   std::array<float*, 2> state{};
   for (size_t i = 0; i < state_.size(); ++i) state[i] = state_[i].data() + first;
-  optimize(steps_.of(++pushes_), gradients, now, next, state.data(), count, stores_);
+  optimize(steps_.of(++pushes_, rates), gradients, now, next, state.data(), count, stores_);
   versions_.complete();
 }
 
-void DenseShard::push(PushAs as, uint64_t first, std::span<const float> values) {
+void DenseShard::push(PushAs as, uint64_t first, std::span<const float> values,
+                      const Rates& rates) {
   RDMACOLL_CHECK(first <= elements() && values.size() <= elements() - first);
   if (as == PushAs::Gradient) {
     const void* const source = values.data();
-    return apply({&source, 1}, first, values.size());
+    return apply({&source, 1}, first, values.size(), rates);
   }
   std::ranges::copy(values, begin_change(first, first + values.size()));
   for (auto& state : state_) {
@@ -83,15 +85,15 @@ void DenseShard::begin_generation(Generation generation, uint32_t step) {
   pace_->begin(generation, is_sync_ ? pace_->slowest() : step);
 }
 
-void DenseShard::push_step(WorkerStep step, std::span<const float> gradient) {
+void DenseShard::push_step(WorkerStep step, std::span<const float> gradient, const Rates& rates) {
   RDMACOLL_CHECK(pace_.has_value() && gradient.size() == paced_elements_);
   if (!pace_->is_of_it(step)) return;
   if (!pace_->note(step)) return;
-  if (!is_sync_) return push(PushAs::Gradient, 0, gradient);
-  if (!pace_->is_last(step.number)) return pace_->keep(step, gradient);
+  if (!is_sync_) return push(PushAs::Gradient, 0, gradient, rates);
+  if (!pace_->is_last(step.number)) return pace_->keep(step, gradient, rates);
   const auto sources = pace_->sources(step, gradient);
-  apply({sources.data(), sources.size(), static_cast<uint32_t>(sources.size())}, 0,
-        gradient.size());
+  apply({sources.data(), sources.size(), static_cast<uint32_t>(sources.size())}, 0, gradient.size(),
+        pace_->rates(step, rates));
   pace_->forget(step.number);
 }
 

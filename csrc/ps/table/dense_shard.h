@@ -34,6 +34,7 @@ class DenseShard {
   std::span<const float> values() const {
     return {reinterpret_cast<const float*>(versions_.newest()), elements()};
   }
+  const Optimizer& optimizer() const { return steps_.optimizer(); }
   const ShardMemoryPiece& memory() const { return memory_; }
   const ShardPlace& place() const { return memory_.place; }
   // Whether others find its versions there. They do not until they are shown.
@@ -48,8 +49,8 @@ class DenseShard {
   void load_state(size_t which, std::span<const float> state);
   // Likewise a range of it: of the values and of each state as many.
   void restore(uint64_t first, uint64_t pushes, std::span<const float> arrays);
-  // The range is in the shard.
-  void push(PushAs as, uint64_t first, std::span<const float> values);
+  // The range is in the shard. rates: of a gradient.
+  void push(PushAs as, uint64_t first, std::span<const float> values, const Rates& rates);
 
   // --- of a table with a pace; null: it has none
   PaceSteps* pace() { return pace_ ? &*pace_ : nullptr; }
@@ -63,11 +64,11 @@ class DenseShard {
   void begin_generation(Generation generation, uint32_t step);
   // A worker's gradient of the shard's paced_elements(). One of an earlier generation, or that it
   // has pushed before, changes nothing.
-  void push_step(WorkerStep step, std::span<const float> gradient);
+  void push_step(WorkerStep step, std::span<const float> gradient, const Rates& rates);
 
  private:
   float* begin_change(uint64_t first, uint64_t end);
-  void apply(const Gradients& gradients, uint64_t first, uint64_t count);
+  void apply(const Gradients& gradients, uint64_t first, uint64_t count, const Rates& rates);
 
   const ShardMemoryPiece memory_;
   Versions versions_;

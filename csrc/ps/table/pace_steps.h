@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/reduce/optimizer.h"
+
 namespace rdmacoll::ps {
 
 // A worker's step: its first one has number 1; 0: of a push to a table without a pace.
@@ -31,7 +33,10 @@ struct Generation {
 
 class PaceSteps {
  public:
-  using Gradient = std::vector<float>;
+  struct Gradient {
+    Rates rates{};
+    std::vector<float> floats{};
+  };
   using Gathered = std::map<std::pair<uint32_t, uint32_t>, Gradient>;  // by step and rank
 
   // Its number; 0: none has begun.
@@ -62,22 +67,27 @@ class PaceSteps {
   bool is_last(uint32_t step) const {
     return count(step) + 1 == static_cast<ptrdiff_t>(reached_.size());
   }
-  void keep(WorkerStep step, std::span<const float> gradient) {
+  void keep(WorkerStep step, std::span<const float> gradient, const Rates& rates) {
     Gradient kept;
     if (!spare_.empty()) {
       kept = std::move(spare_.back());
       spare_.pop_back();
     }
-    kept.assign(gradient.begin(), gradient.end());
+    kept.rates = rates;
+    kept.floats.assign(gradient.begin(), gradient.end());
     gathered_.emplace(std::pair(step.number, step.rank), std::move(kept));
   }
   // Where the gradients of all are, by ranks; `last` is of the one that was not kept.
   std::vector<const void*> sources(WorkerStep last, std::span<const float> gradient) const {
     std::vector<const void*> all(reached_.size(), gradient.data());
     for (auto at = gathered_.lower_bound({last.number, 0}); at != end_of(last.number); ++at) {
-      all[at->first.second] = at->second.data();
+      all[at->first.second] = at->second.floats.data();
     }
     return all;
+  }
+  // Those of rank 0 count for all; `of_last` are those of the one that was not kept.
+  Rates rates(WorkerStep last, const Rates& of_last) const {
+    return last.rank == 0 ? of_last : gathered_.at({last.number, 0}).rates;
   }
   void forget(uint32_t step) {
     const auto first = gathered_.lower_bound({step, 0});

@@ -78,7 +78,7 @@ void RowShard::load(const Saved& saved) {
   head(place).pushes = saved.pushes;
 }
 
-void RowShard::push(PushAs as, uint64_t id, const float* values) {
+void RowShard::push(PushAs as, uint64_t id, const float* values, const Rates& rates) {
   const uint64_t place = place_of(id);
   const RowChange change(shown_);
   float* const row = floats(place);
@@ -89,7 +89,7 @@ void RowShard::push(PushAs as, uint64_t id, const float* values) {
     head(place).pushes = 0;
     return;
   }
-  const OptimizerStep& step = steps_.of(++head(place).pushes);
+  const OptimizerStep& step = steps_.of(++head(place).pushes, rates);
   const void* const source = values;
   if (step.kind == OptimizerKind::RowwiseAdagrad) {
     optimize_row(step, {&source, 1}, row, row, state, spec_.dim);

@@ -51,8 +51,8 @@ class RowShard {
   std::span<const uint64_t> places() const { return places_; }
   // As another server had it.
   void load(const Saved& saved);
-  // values: a row of them.
-  void push(PushAs as, uint64_t id, const float* values);
+  // values: a row of them. rates: of a gradient.
+  void push(PushAs as, uint64_t id, const float* values, const Rates& rates);
 
  private:
   // Where its index is, which is another place once it has grown.

@@ -1,5 +1,5 @@
-// Steps: an optimizer's steps by their numbers, each computed once as long as it is asked for in
-// turn. Floor: ps/table. Thread: one.
+// Steps: an optimizer's steps by their numbers and rates, each computed once as long as it is asked
+// for in turn. Floor: ps/table. Thread: one.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,14 @@ namespace rdmacoll::ps {
 
 class Steps {
  public:
-  // Without an optimizer what is pushed is added: that is how SGD ascends with a rate of 1.
-  explicit Steps(const TableSpec& spec)
-      : optimizer_(spec.optimizer.value_or(
-            Optimizer{.kind = OptimizerKind::Sgd, .lr = 1, .maximize = true})) {}
+  explicit Steps(const TableSpec& spec) : optimizer_(optimizer_of(spec)) {}
 
   const Optimizer& optimizer() const { return optimizer_; }
-  const OptimizerStep& of(uint64_t t) {
+  const OptimizerStep& of(uint64_t t, const Rates& rates) {
     Known& known = known_[t % kKept];
-    if (known.t != t) known = {t, step_of(optimizer_, t)};
+    if (known.t != t || known.rates != rates) {
+      known = {t, rates, step_of(with(optimizer_, rates), t)};
+    }
     return known.step;
   }
 
@@ -28,6 +27,7 @@ class Steps {
   static constexpr uint64_t kKept = 64;
   struct Known {
     uint64_t t = 0;
+    Rates rates{};
     OptimizerStep step{};
   };
 

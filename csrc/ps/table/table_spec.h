@@ -73,6 +73,11 @@ struct TableSpec {
   }
 };
 
+// Without one what is pushed is added: that is how SGD ascends with a rate of 1.
+inline Optimizer optimizer_of(const TableSpec& spec) {
+  return spec.optimizer.value_or(Optimizer{.kind = OptimizerKind::Sgd, .lr = 1, .maximize = true});
+}
+
 // InvalidArgument names what is wrong.
 Status check(const TableSpec& spec);
 std::string encode(const TableSpec& spec);

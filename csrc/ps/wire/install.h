@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "csrc/reduce/optimizer.h"
+
 namespace rdmacoll::ps {
 
 // The beginning of each body.
@@ -26,8 +28,9 @@ struct InstallHead {
   // Of Values: the pushes that the optimizer has seen; of Steps: the number of the generation; of
   // Gathered: the step.
   uint64_t number = 0;
+  Rates rates{};  // of Gathered
 };
-static_assert(sizeof(InstallHead) == 24);
+static_assert(sizeof(InstallHead) == 40);
 
 struct InstallPushes {
   uint64_t worker = 0;

@@ -56,8 +56,12 @@ std::optional<Push> read_push(const Record& record, const TableSpec& spec) {
   const bool is_lent = record.head.loan > 0;
   const uint64_t rest = is_lent ? sizeof(LentValues) : bytes_of(spec, push.as(), record.head.count);
   if (record.head.parts == 0 || record.head.code > static_cast<uint16_t>(PushAs::Restored) ||
-      record.body.size() != parts_bytes + rest) {
+      record.body.size() != parts_bytes + rest + rates_bytes(push.as())) {
     return std::nullopt;
+  }
+  if (push.as() == PushAs::Gradient) {
+    std::memcpy(&push.rates, &record.body[parts_bytes + rest], sizeof(Rates));
+    if (!check(optimizer_of(spec), push.rates).ok()) return std::nullopt;
   }
   push.parts.resize(record.head.parts);
   std::memcpy(push.parts.data(), record.body.data(), parts_bytes);
@@ -87,7 +91,7 @@ uint32_t rows_of(const Push& push, std::span<const uint32_t> parts) {
 uint64_t Forward::bytes() const {
   const uint64_t rows = spec.kind == TableKind::Rows ? rows_of(push, parts) : push.head.count;
   const uint64_t rest = is_lent() ? sizeof(LentValues) : bytes_of(spec, push.as(), rows);
-  return parts.size() * sizeof(PushPart) + rest;
+  return parts.size() * sizeof(PushPart) + rest + rates_bytes(push.as());
 }
 
 RecordHead Forward::head() const {
@@ -100,6 +104,8 @@ RecordHead Forward::head() const {
 }
 
 void Forward::write(std::byte* body) const {
+  const uint64_t of_rates = rates_bytes(push.as());
+  std::memcpy(body + bytes() - of_rates, &push.rates, of_rates);
   std::byte* to = body;
   for (const uint32_t part : parts) {
     std::memcpy(to, &push.parts[part], sizeof(PushPart));

@@ -33,7 +33,8 @@ struct LentValues {
 };
 static_assert(sizeof(LentValues) == 16);
 
-// The body: the parts; of a table of rows the ids of all of them; the values, or where those are.
+// The body: the parts; of a table of rows the ids of all of them; the values, or where those are;
+// of a gradient the rates that it is applied with.
 struct Push {
   RecordHead head;
   std::vector<PushPart> parts{};
@@ -41,6 +42,7 @@ struct Push {
   std::span<const float> values{};  // of lent ones empty until they are found
   std::optional<LentValues> lent{};
   std::shared_ptr<const void> keeps{};  // values that are lent
+  Rates rates{};
 
   PushAs as() const { return static_cast<PushAs>(head.code); }
   WorkerStep step() const { return {head.rank, head.step, head.first}; }
@@ -51,6 +53,8 @@ struct Push {
     return id;
   }
 };
+
+constexpr uint64_t rates_bytes(PushAs as) { return as == PushAs::Gradient ? sizeof(Rates) : 0; }
 
 // nullopt: it makes no sense for such a table.
 std::optional<Push> read_push(const Record& record, const TableSpec& spec);

@@ -1,7 +1,7 @@
 // Workers that go in step while servers are lost and workers start again: what a worker pulls after
-// a step has in it what the mode promises. Gradients are integers and the rate is 1, so a table is
-// minus the sum of them, bit for bit. A gradient depends on generation, rank and step alone, so
-// that a worker that starts again pushes the same.
+// a step has in it what the mode promises. Gradients and rates are integers, so a table is minus
+// the sum of the gradients, each times its rate, bit for bit. They depend on generation, rank and
+// step alone, so that a worker that starts again pushes the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,6 +43,8 @@ struct Mode {
 int64_t gradient_of(WorkerStep step) {  // the mean is an integer, too
   return 12 * (1 + (step.rank * 7 + step.number * 3 + step.generation) % 5);
 }
+
+int64_t lr_of(WorkerStep step) { return 1 + (step.rank + step.number) % 3; }
 
 // All workers of a table, whatever becomes of them.
 class Walk {
@@ -175,7 +177,8 @@ class Walk {
     const WorkerStep of_worker{rank, step, generation_.number};
     const std::vector<float> values(kPushed, static_cast<float>(gradient_of(of_worker)));
     asked_[rank] = std::max(asked_[rank], step);
-    return client.push_range(kTable, 0, values, PushAs::Gradient, limit(), of_worker);
+    return client.push_range(kTable, 0, values, PushAs::Gradient, limit(), of_worker,
+                             {.lr = static_cast<double>(lr_of(of_worker))});
   }
   // acknowledged: its own last step that is. False: others go on.
   bool pull(Client& client, uint32_t rank, uint32_t step, uint32_t acknowledged) {
@@ -192,7 +195,9 @@ class Walk {
   int64_t sum_of(uint32_t rank, uint32_t to) const {
     int64_t sum = 0;
     for (uint32_t step = base_ + 1; step <= to; ++step) {
-      sum += gradient_of({rank, step, generation_.number});
+      const WorkerStep of_worker{rank, step, generation_.number};
+      const WorkerStep of_first{0, step, generation_.number};
+      sum += gradient_of(of_worker) * lr_of(mode_.is_sync ? of_first : of_worker);
     }
     return sum;
   }

@@ -1,6 +1,6 @@
 // Program: what a worker of the simulation does, and Audit: what all pulls are held against.
-// Gradients are integers and the rate is 1, so a table is minus the sum of what was pushed, bit for
-// bit. Floor: tests. Thread: one at a time.
+// Gradients and rates are integers, so a table is minus the sum of what was pushed, each times its
+// rate, bit for bit. Floor: tests. Thread: one at a time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -160,31 +160,43 @@ class Program {
     return status.code() == StatusCode::InvalidArgument &&
            status.message().find("was dropped; make it anew") != std::string::npos;
   }
+  // That of the table is 1.
+  OwnRates any_rates() {
+    const uint64_t rate = world_.draw(4);
+    return rate < 2 ? OwnRates{} : OwnRates{.lr = static_cast<double>(rate)};
+  }
+  static int64_t of_rate(int64_t gradient, const OwnRates& rates) {
+    return gradient * static_cast<int64_t>(rates.lr.value_or(1));
+  }
   void push_range() {
     const auto table = static_cast<uint32_t>(world_.draw(kDenseTables));
     const uint64_t first = world_.draw(kElements);
     const auto gradient = static_cast<int64_t>(1 + world_.draw(5));
     const std::vector<float> values(kElements - first, static_cast<float>(gradient));
+    const OwnRates rates = any_rates();
     Pushed pushed;
-    for (uint64_t i = first; i < kElements; ++i) pushed.push_back({{table, i}, gradient});
+    for (uint64_t i = first; i < kElements; ++i) {
+      pushed.push_back({{table, i}, of_rate(gradient, rates)});
+    }
     note(pushed);
     const std::span<float> lent = world_.draw(2) == 0 ? unused_lent(values.size()) : Lent();
     if (!lent.empty()) std::ranges::copy(values, lent.begin());
     const std::span<const float> pushes = lent.empty() ? std::span<const float>(values) : lent;
-    open_.push_back({client_.push_range(table, first, pushes, PushAs::Gradient, limit()),
+    open_.push_back({client_.push_range(table, first, pushes, PushAs::Gradient, limit(), {}, rates),
                      std::move(pushed), lent});
   }
   void push_rows() {
     std::vector<uint64_t> ids(1 + world_.draw(8));
     std::vector<float> values;
+    const OwnRates rates = any_rates();
     Pushed pushed;
     for (uint64_t& id : ids) {
       id = world_.draw(kIds);
       values.push_back(static_cast<float>(1 + world_.draw(5)));
-      pushed.push_back({{kRows, id}, static_cast<int64_t>(values.back())});
+      pushed.push_back({{kRows, id}, of_rate(static_cast<int64_t>(values.back()), rates)});
     }
     note(pushed);
-    open_.push_back({client_.push_rows(kRows, ids, values.data(), PushAs::Gradient, limit()),
+    open_.push_back({client_.push_rows(kRows, ids, values.data(), PushAs::Gradient, limit(), rates),
                      std::move(pushed), Lent()});
   }
   void note(const Pushed& pushed) {

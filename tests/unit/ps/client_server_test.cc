@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "csrc/ps/table/initial_values.h"
@@ -36,6 +39,28 @@ TEST_P(ClientServer, PullsWhatWasPushed) {
   std::vector<float> part(some.size());
   job.good(job.client().pull_range(1, first, part, job.limit()));
   EXPECT_TRUE(std::equal(part.begin(), part.end(), expected.begin() + first));
+}
+
+// A push has the rate that its worker gives it, and the next one that of the table.
+TEST_P(ClientServer, StepsWithTheRatesOfThePush) {
+  NearJob job(GetParam());
+  const Optimizer descends{.kind = OptimizerKind::Sgd, .lr = 1};
+  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 2, .optimizer = descends}).ok());
+  TableSpec of_rows{.name = "rows", .kind = TableKind::Rows, .dim = 2, .optimizer = descends};
+  ASSERT_TRUE(job.client().create(2, of_rows).ok());
+  const std::vector<float> ones(2, 1);
+  const std::vector<uint64_t> ids{7};
+  std::vector<float> dense(2), row(2);
+  float expected = 0;
+  for (const OwnRates& own : {OwnRates{.lr = 8}, {}, {.lr = 0}, {.lr = 0.5}, {.momentum = 0}}) {
+    expected -= static_cast<float>(own.lr.value_or(1));
+    job.good(job.client().push_range(1, 0, ones, PushAs::Gradient, job.limit(), {}, own));
+    job.good(job.client().push_rows(2, ids, ones.data(), PushAs::Gradient, job.limit(), own));
+    job.good(job.client().pull_range(1, 0, dense, job.limit()));
+    job.good(job.client().pull_rows(2, ids, row.data(), job.limit()));
+    EXPECT_EQ(dense[0], expected);
+    EXPECT_EQ(row[1], expected);
+  }
 }
 
 TEST_P(ClientServer, AddsUpRowsOfOneIdAndKeepsOthers) {
@@ -127,6 +152,39 @@ TEST(Backups, HaveWhatWasPushedWhenTheirPrimaryIsLost) {
   std::vector<float> pulled(kElements);
   job.good(job.client().pull_range(1, 0, pulled, job.limit()));
   for (uint64_t i = 0; i < kElements; ++i) ASSERT_EQ(pulled[i], 3 * all[i]) << i;
+}
+
+TEST(RatesOfAPush, AreRefusedWhereTheOptimizerCannotHaveThem) {
+  NearJob job(1);
+  const auto make = [&](uint32_t table, std::optional<Optimizer> optimizer) {
+    ASSERT_TRUE(
+        job.client().create(table, {.name = "w", .elements = 1, .optimizer = optimizer}).ok());
+  };
+  make(1, std::nullopt);
+  make(2, Optimizer{.kind = OptimizerKind::Sgd, .lr = 1});
+  make(3, Optimizer{.kind = OptimizerKind::Adagrad, .lr = 1, .eps = 1});
+  make(4, Optimizer{.kind = OptimizerKind::Sgd, .lr = 1, .momentum = 0.5, .nesterov = true});
+  make(5, Optimizer{.kind = OptimizerKind::Adam, .lr = 1, .eps = 1, .beta1 = 0.5, .beta2 = 0.5});
+  const std::vector<float> one{1};
+  const auto refusal = [&](uint32_t table, const OwnRates& own) {
+    const BatchPtr batch =
+        job.client().push_range(table, 0, one, PushAs::Gradient, job.limit(), {}, own);
+    const Status status = job.client().wait(batch, job.limit());
+    return status.ok() ? "" : status.message();
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(refusal(1, {.lr = 1}),
+            "table 'w': it has no optimizer, so a push of it has no rate; leave lr out");
+  EXPECT_EQ(refusal(2, {.lr = -1}), "table 'w': lr is -1: give 0 or more");
+  EXPECT_EQ(refusal(2, {.lr = nan}), "table 'w': lr is nan: give a number that a float holds");
+  EXPECT_EQ(refusal(2, {.momentum = 0.5}),
+            "table 'w': momentum is 0.5: the optimizer was made without, and has no state for it; "
+            "leave it 0");
+  EXPECT_NE(refusal(3, {.momentum = 0.5}).find("Adagrad has none"), std::string::npos);
+  EXPECT_NE(refusal(4, {.momentum = 0}).find("nesterov"), std::string::npos);
+  EXPECT_EQ(refusal(4, {.momentum = 0.25}), "");
+  EXPECT_NE(refusal(5, {.momentum = 1}).find("less than 1"), std::string::npos);
+  EXPECT_EQ(refusal(5, {.lr = 0.5, .momentum = 0.25}), "");
 }
 
 }  // namespace

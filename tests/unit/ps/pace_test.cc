@@ -26,8 +26,8 @@ class Shard {
       : memory_(DenseShard::memory_bytes(spec, 0) / sizeof(Line)), shard_(spec, 0, {data()}) {
     shard_.begin_generation({1, 3}, 0);
   }
-  void push(uint32_t rank, uint32_t step, float value) {
-    shard_.push_step({rank, step, 1}, std::vector<float>(kPushed, value));
+  void push(uint32_t rank, uint32_t step, float value, double lr = 1) {
+    shard_.push_step({rank, step, 1}, std::vector<float>(kPushed, value), {.lr = lr});
   }
   float value() const { return shard_.values()[kPushed - 1]; }
   DenseShard& operator*() { return shard_; }
@@ -88,6 +88,17 @@ TEST(Pace, StepsAtOnceForEachWorkerWhereNotBulkSynchronous) {
   EXPECT_EQ((*shard).pace()->slowest(), 1u);
 }
 
+TEST(Pace, StepsWithTheRateOfRank0WhoeverComesLast) {
+  for (const std::vector<uint32_t>& order : {std::vector<uint32_t>{0, 1, 2}, {2, 1, 0}}) {
+    Shard shard(spec_of(true));
+    for (const uint32_t rank : order) shard.push(rank, 1, 3, rank == 0 ? 2 : 50 * rank);
+    EXPECT_EQ(shard.value(), -6);
+  }
+  Shard shard(spec_of(false));
+  shard.push(1, 1, 3, 50);
+  EXPECT_EQ(shard.value(), -150) << "each steps for itself";
+}
+
 TEST(Pace, GoesOnAfterTheLastWholeStepWithAnotherNumberOfWorkers) {
   Shard shard(spec_of(true));
   for (const uint32_t rank : {0, 1, 2}) shard.push(rank, 1, 3);
@@ -102,9 +113,9 @@ TEST(Pace, GoesOnAfterTheLastWholeStepWithAnotherNumberOfWorkers) {
   (*shard).begin_generation({2, 5}, 0);
   EXPECT_EQ(pace.reached().size(), 2u) << "an earlier one comes late";
   const std::vector<float> gradient(kPushed, 10);
-  (*shard).push_step({1, 2, 3}, gradient);
+  (*shard).push_step({1, 2, 3}, gradient, {.lr = 1});
   EXPECT_EQ(shard.value(), -3);
-  (*shard).push_step({0, 2, 3}, gradient);
+  (*shard).push_step({0, 2, 3}, gradient, {.lr = 1});
   EXPECT_EQ(shard.value(), -13);
   (*shard).begin_generation({4, 4}, 0);
   EXPECT_EQ(pace.reached(), (std::vector<uint32_t>{2, 2, 2, 2}));
@@ -144,7 +155,10 @@ bool is_push(const TableSpec& spec, RecordHead head, uint64_t elements) {
   head.kind = RecordKind::Push;
   head.parts = 1;
   head.count = static_cast<uint32_t>(elements);
-  std::vector<std::byte> body(sizeof(PushPart) + elements * sizeof(float));
+  const Rates rates = rates_of(*spec.optimizer);
+  const uint64_t of_rates = rates_bytes(static_cast<PushAs>(head.code));
+  std::vector<std::byte> body(sizeof(PushPart) + elements * sizeof(float) + of_rates);
+  std::memcpy(body.data() + body.size() - of_rates, &rates, of_rates);
   const PushPart part{.bucket = bucket_of_shard(head.table, head.shard), .push = 1};
   std::memcpy(body.data(), &part, sizeof(part));
   return read_push({head, body}, spec).has_value();

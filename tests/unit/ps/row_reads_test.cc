@@ -119,12 +119,13 @@ TEST(RowReads, AreOfOneMomentWhateverTheServerDoes) {
     if (bucket_of_row(1, id) == 5) ids.push_back(id);
   }
   const std::vector<float> ones(kLong, 1);
+  const Rates rates = rates_of(steps.optimizer());
   const auto play = [&](uint64_t pushes) {
     RowShard shard(spec, 5, steps, memory);
-    for (const uint64_t id : ids) shard.push(PushAs::Gradient, id, ones.data());
+    for (const uint64_t id : ids) shard.push(PushAs::Gradient, id, ones.data(), rates);
     shard.show();
     for (uint64_t i = 0; i < pushes * kIds; ++i) {
-      shard.push(PushAs::Gradient, ids[i % kIds], ones.data());
+      shard.push(PushAs::Gradient, ids[i % kIds], ones.data(), rates);
       for (int rest = 0; rest < 3'000; ++rest) std::atomic_signal_fence(std::memory_order_seq_cst);
     }
   };

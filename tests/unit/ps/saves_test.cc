@@ -234,7 +234,10 @@ class Told : public testing::Test {
                           .parts = 1,
                           .count = kFew,
                           .worker = 1};
-    return ask(worker, head, bytes_of(&part, 1) + bytes_of(floats.data(), floats.size()));
+    const Rates rates = rates_of(*dense_spec(OptimizerKind::Adam).optimizer);
+    return ask(worker, head,
+               bytes_of(&part, 1) + bytes_of(floats.data(), floats.size()) +
+                   bytes_of(&rates, 1).substr(0, rates_bytes(as)));
   }
   Said save(Worker& worker, uint32_t array, uint32_t count = kFew) {
     return ask(worker, {.kind = RecordKind::SaveShard, .table = 1, .first = array, .count = count},
