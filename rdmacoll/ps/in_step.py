@@ -8,7 +8,7 @@ from __future__ import annotations
 from .base.modes import Stale, Sync
 from .clock import Member
 from .flat import Flat
-from .kv import KV, Pending, finish
+from .kv import KV, Pending
 
 
 class InStep:
@@ -24,7 +24,8 @@ class InStep:
         self._member = member
         made = [kv._steps_of(flat.table, member.workers)[member.rank] for flat in flats]
         self._step = min(made, default=0)
-        self._pushed: list[Pending] = []  # whose gradients servers read
+        # Servers read gradients where they are; with Sync until all workers have made the step.
+        self._pushed: list[Pending] = []
         self._pulled: list[Pending] = []  # which write to parameters
         if self._step > 0:
             self._finish()
@@ -53,7 +54,7 @@ class InStep:
         for flat in self._flats:
             for first, out in flat.landings(flat.trained):
                 self._pulled.append(self._kv._pull_step(flat.table, out, must, first))
-        finish(self._pushed)
-        self._member.finish(self._kv, self._pulled, tables, must, of_step)
+        for pending in self._pushed, self._pulled:
+            self._member.finish(self._kv, pending, tables, must, of_step)
         for flat in self._flats:
             flat.scatter()

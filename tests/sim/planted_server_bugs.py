@@ -20,7 +20,7 @@ SERVERS = (
     Mutant(
         "a push is acknowledged before the backup has it",
         PUSHES,
-        "if (waiting.handed.empty()) {",
+        "if (waiting.handed.empty() && !waiting.borrowed) {",
         "if (true) {",
     ),
     Mutant(
@@ -208,8 +208,26 @@ SERVERS = (
     Mutant(
         "the rates of the worker that comes last count for all",
         SHARD,
-        "pace_->rates(step, rates));",
-        "rates);",
+        "pace_->rates(step, gradient.rates));",
+        "gradient.rates);",
+    ),
+    Mutant(
+        "a gradient that is borrowed is done before its step is whole",
+        PUSHES,
+        "if (pace.borrows(push.step())) waiting.borrowed = {table.id(), shard, push.step()};",
+        "",
+    ),
+    Mutant(
+        "a gradient that is borrowed is done before the backup has made its step",
+        PUSHES,
+        "waiting.handed.insert(waiting.handed.end(), also.begin(), also.end());",
+        "",
+    ),
+    Mutant(
+        "who was the primary still has gradients where workers have them",
+        SERVER,
+        "if (is_backup_now.any()) {",
+        "if (false) {",
     ),
     Mutant(
         "a backup steps with other rates than its primary",
@@ -220,7 +238,7 @@ SERVERS = (
     Mutant(
         "a new backup is not told the rates of steps that are not whole",
         INSTALLS,
-        ".rates = gradient.rates},",
+        ".rates = gradient.it.rates},",
         ".rates = {.lr = 1}},",
     ),
 )

@@ -44,7 +44,8 @@ void bind_tables(pybind11::module_& module) {
       .def_readwrite("beta2", &Optimizer::beta2)
       .def_readwrite("maximize", &Optimizer::maximize)
       .def("check", [](const Optimizer& self) { raise_if_failed(check(self)); })
-      .def("check_rates", check_rates) py::enum_<Initial::Kind>(module, "InitialKind")
+      .def("check_rates", check_rates);
+  py::enum_<Initial::Kind>(module, "InitialKind")
       .value("CONSTANT", Initial::Kind::Constant)
       .value("UNIFORM", Initial::Kind::Uniform)
       .value("NORMAL", Initial::Kind::Normal);

@@ -15,7 +15,7 @@ std::optional<LentValues> Client::lend(Errand& push, std::span<const float> valu
   push.lent = values;
   const bool backup_has_it = place.backup != kNoServer && is_reached(place.backup) &&
                              surroundings_.lent(place.backup, std::as_bytes(values)).has_value();
-  return LentValues{lent->offset, backup_has_it ? place.backup : kNoServer};
+  return LentValues{lent->offset, backup_has_it ? place.backup : kNoServer, 1};
 }
 
 // The same of a copy: one is enough for both servers.
@@ -35,7 +35,9 @@ Result<std::optional<LentValues>> Client::stage(Lock& lock, Errand& push,
   if (!room) return std::optional<LentValues>();
   std::ranges::copy(values, room->get());
   push.keeps = *room;
-  return lend(push, {room->get(), values.size()}, place);
+  auto lent = lend(push, {room->get(), values.size()}, place);
+  if (lent) lent->stay = 0;  // other pushes wait for the room
+  return lent;
 }
 
 }  // namespace rdmacoll::ps

@@ -178,8 +178,8 @@ void Installs::add_pace(Telling& telling, uint32_t epoch, uint32_t table, uint64
          .epoch = epoch,
          .which = step.second,
          .number = step.first,
-         .rates = gradient.rates},
-        gradient.floats.data(), gradient.floats.size() * sizeof(float));
+         .rates = gradient.it.rates},
+        gradient.it.values.data(), gradient.it.values.size_bytes());
   }
 }
 
@@ -329,7 +329,7 @@ bool Installs::load_dense(const InstallHead& head, std::span<const std::byte> re
     const uint64_t step = head.number;
     const bool can_be = step > 0 && step <= UINT32_MAX && check(shard.optimizer(), head.rates).ok();
     if (!can_be || !shard.can_gather(head.which, floats.size())) return false;
-    shard.pace()->keep({head.which, static_cast<uint32_t>(step)}, floats, head.rates);
+    shard.pace()->keep({head.which, static_cast<uint32_t>(step)}, {floats, head.rates});
     return true;
   }
   if (floats.size() != shard.elements()) return false;

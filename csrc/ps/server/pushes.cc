@@ -16,20 +16,19 @@ void apply_range(DenseShard& shard, const Push& push) {
   if (push.as() == PushAs::Generation) {
     shard.begin_generation(push.generation(), push.head.step);
   } else if (push.head.step > 0) {
-    shard.push_step(push.step(), push.values, push.rates);
+    shard.push_step(push.step(), push.gradient());
   } else {
     shard.push(push.as(), push.head.first, push.values, push.rates);
   }
 }
 
-// What a worker is told of a push that was taken.
-Status how_taken(ServerTable& table, const Push& push) {
-  RDMACOLL_RETURN_IF_ERROR(table.check_there());
-  if (push.as() != PushAs::Gradient || push.head.step == 0) return Status();
-  const PaceSteps& pace = *table.known_dense(push.head.shard).pace();
-  if (pace.is_of_it(push.step())) return Status();
+bool is_step(const Push& push) { return push.as() == PushAs::Gradient && push.head.step > 0; }
+
+// What a worker is told of its step.
+Status how_taken(const ServerTable& table, const PaceSteps& pace, WorkerStep step) {
+  if (pace.is_of_it(step)) return Status();
   return Status(StatusCode::InvalidArgument,
-                "rank " + std::to_string(push.head.rank) + " is none of the " +
+                "rank " + std::to_string(step.rank) + " is none of the " +
                     std::to_string(pace.reached().size()) + " workers that go in step in table '" +
                     printable(table.spec().name) +
                     "' now: another number of them has begun since it was made here; make it anew");
@@ -99,19 +98,45 @@ bool Pushes::take(const std::shared_ptr<Connection>& connection, Push push) {
   if (!have_room(groups, push, table.spec())) return false;
   for (PushPart& part : push.parts) part.epoch = state_.map.of(part.bucket).epoch;
   apply(table, push);
-  Waiting waiting{
-      .connection = connection, .number = push.head.number, .how = how_taken(table, push)};
+  Waiting waiting{.connection = connection, .number = push.head.number, .how = table.check_there()};
   for (const auto& [backup, parts] : groups) {
     Waiting::Handed handed{.to = backup, .answer = hand_on(backup, push, parts, table.spec())};
     for (const uint32_t part : parts) handed.parts.push_back(push.parts[part]);
     waiting.handed.push_back(std::move(handed));
   }
-  if (waiting.handed.empty()) {
+  if (waiting.how.ok() && table.spec().pace) note_pace(table, push, waiting);
+  if (waiting.handed.empty() && !waiting.borrowed) {
     answer(waiting);
   } else {
     waiting_.push_back(std::move(waiting));
   }
   return true;
+}
+
+void Pushes::note_pace(const ServerTable& table, const Push& push, Waiting& waiting) {
+  const uint32_t shard = push.head.shard;
+  const PaceSteps& pace = *table.all_dense().at(shard).pace();
+  give_back(table, shard, waiting.handed);
+  if (!is_step(push)) return;
+  waiting.how = how_taken(table, pace, push.step());
+  if (pace.borrows(push.step())) waiting.borrowed = {table.id(), shard, push.step()};
+}
+
+void Pushes::give_back(const ServerTable& table, std::optional<uint32_t> shard,
+                       const std::vector<Waiting::Handed>& also) {
+  for (Waiting& waiting : waiting_) {
+    const auto& borrowed = waiting.borrowed;
+    if (!borrowed || borrowed->table != table.id()) continue;
+    if (shard && borrowed->shard != *shard) continue;
+    waiting.how = table.check_there();
+    if (waiting.how.ok()) {
+      const PaceSteps& pace = *table.all_dense().at(borrowed->shard).pace();
+      if (pace.borrows(borrowed->step)) continue;
+      waiting.how = how_taken(table, pace, borrowed->step);
+    }
+    waiting.handed.insert(waiting.handed.end(), also.begin(), also.end());
+    waiting.borrowed.reset();
+  }
 }
 
 void Pushes::answer(const Waiting& waiting) {
@@ -122,8 +147,10 @@ void Pushes::answer(const Waiting& waiting) {
 bool Pushes::is_quiet(uint32_t bucket) const {
   return std::ranges::none_of(waiting_, [&](const Waiting& waiting) {
     return std::ranges::any_of(waiting.handed, [&](const Waiting::Handed& handed) {
-      return std::ranges::any_of(handed.parts,
-                                 [&](const PushPart& part) { return part.bucket == bucket; });
+      const bool is_confirmed = handed.answer->has_come && handed.answer->status.ok();
+      return !is_confirmed && std::ranges::any_of(handed.parts, [&](const PushPart& part) {
+        return part.bucket == bucket;
+      });
     });
   });
 }
@@ -184,7 +211,8 @@ void Pushes::apply(ServerTable& table, const Push& push) {
 // backup or none. If it still has this primary, the push is done then: another backup begins with
 // all that this server has. Who was told of the bucket, and is lost, may be named by the next map
 // all the same, and lacks the push; before it was told all of it, no map names it. A server that
-// does not hear of the map any more sends its workers to where that is.
+// does not hear of the map any more sends its workers to where that is. A gradient that is borrowed
+// waits for the rest of its step.
 Pushes::Verdict Pushes::verdict(const Waiting& waiting) {
   const bool is_leased = state_.clock.now_ns() < state_.leased_until_ns;
   bool waits = false;
@@ -205,7 +233,10 @@ Pushes::Verdict Pushes::verdict(const Waiting& waiting) {
       waits = true;
     }
   }
-  return waits ? Verdict::Waits : Verdict::Done;
+  if (!waiting.borrowed) return waits ? Verdict::Waits : Verdict::Done;
+  const auto& [table, shard, step] = *waiting.borrowed;
+  const bool is_here = state_.is_primary(bucket_of_shard(table, shard)) && is_leased;
+  return is_here ? Verdict::Waits : Verdict::Elsewhere;
 }
 
 bool Pushes::settle() {

@@ -41,6 +41,8 @@ class Pushes {
   // Whether all pushes to the bucket are confirmed.
   bool is_quiet(uint32_t bucket) const;
   uint64_t count() const { return count_; }
+  // The table was dropped: none of its steps will be whole.
+  void drop(const ServerTable& table) { give_back(table, std::nullopt, {}); }
 
  private:
   struct Answer {
@@ -48,11 +50,18 @@ class Pushes {
     Status status{};
   };
   using AnswerPtr = std::shared_ptr<Answer>;
-  // One that the backups have not confirmed yet.
+  // A gradient that is kept where its worker has it, until the step is whole.
+  struct Borrowed {
+    uint32_t table = 0;
+    uint32_t shard = 0;
+    WorkerStep step{};
+  };
+  // One that the backups have not confirmed yet, or whose gradient is borrowed.
   struct Waiting {
     std::shared_ptr<Connection> connection;
     uint64_t number = 0;
     Status how{};  // what the worker is told when it is done
+    std::optional<Borrowed> borrowed{};
     // For each backup, or who is to be it.
     struct Handed {
       ServerId to = kNoServer;
@@ -69,6 +78,12 @@ class Pushes {
   AnswerPtr hand_on(ServerId backup, const Push& push, std::span<const uint32_t> parts,
                     const TableSpec& spec);
   void apply(ServerTable& table, const Push& push);
+  // Of a table with a pace: what the push borrows, or has others give back.
+  void note_pace(const ServerTable& table, const Push& push, Waiting& waiting);
+  // What a shard, or any of the table, borrows no more. Its workers are told so once backups have
+  // confirmed `also`, and borrow it no more either.
+  void give_back(const ServerTable& table, std::optional<uint32_t> shard,
+                 const std::vector<Waiting::Handed>& also);
   static void answer(const Waiting& waiting);
   Verdict verdict(const Waiting& waiting);
 

@@ -51,7 +51,10 @@ std::shared_ptr<void> Server::drop(uint32_t table) {
   if (!dropped_.insert(table).second) return nullptr;
   installs_.drop(table);
   const auto found = state_.tables.find(table);
-  return found == state_.tables.end() ? nullptr : found->second.drop();
+  if (found == state_.tables.end()) return nullptr;
+  auto memory = found->second.drop();
+  pushes_.drop(found->second);
+  return memory;
 }
 
 bool Server::turn() {
@@ -143,17 +146,21 @@ void Server::adopt(const BucketMap& map, int64_t known_ns) {
   state_.leased_until_ns = std::max(state_.leased_until_ns, known_ns + kLeaseNs);
   if (map.version() == state_.map.version()) return;
   const int64_t now_ns = state_.clock.now_ns();
-  std::bitset<kBuckets> was_here;
+  std::bitset<kBuckets> was_here, is_backup_now;
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
     const BucketMap::Place& place = map.of(bucket);
     was_here[bucket] = has_part(state_.map.of(bucket), state_.me) || installs_.was_told(bucket);
     if (place.epoch != state_.map.of(bucket).epoch) state_.hands_over[bucket] = false;
+    is_backup_now[bucket] = state_.is_primary(bucket) && place.backup == state_.me;
     const bool is_new = place.primary == state_.me && !state_.is_primary(bucket);
     const bool was_handed_over = place.backup != kNoServer;
     if (is_new) state_.serves_from_ns[bucket] = was_handed_over ? now_ns : now_ns + kLeaseNs;
   }
   const BucketMap before = std::exchange(state_.map, map);
   installs_.adopt(before);
+  if (is_backup_now.any()) {
+    for (auto& [id, table] : state_.tables) table.own_gradients(is_backup_now);
+  }
   pushes_.settle();
   std::bitset<kBuckets> gone;
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {

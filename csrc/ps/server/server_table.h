@@ -76,6 +76,13 @@ class ServerTable {
   const RowShard* find_rows(uint32_t bucket) const { return rows_[bucket].get(); }
   // Where workers find all of them.
   const ShardPlace& rows_place() const { return row_memory_->directory_place(); }
+  // Gradients of steps in these buckets are not where workers have them any more, but here: the new
+  // primary may have copies, and tells workers that theirs are done.
+  void own_gradients(const std::bitset<kBuckets>& buckets) {
+    for (auto& [number, shard] : dense_) {
+      if (shard.pace() != nullptr && buckets[bucket_of_shard(id_, number)]) shard.pace()->own();
+    }
+  }
   void forget_rows(uint32_t bucket) { rows_[bucket] = nullptr; }
   // What is in these buckets is not here any more.
   void forget(const std::bitset<kBuckets>& buckets) {

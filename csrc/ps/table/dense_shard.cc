@@ -85,15 +85,16 @@ void DenseShard::begin_generation(Generation generation, uint32_t step) {
   pace_->begin(generation, is_sync_ ? pace_->slowest() : step);
 }
 
-void DenseShard::push_step(WorkerStep step, std::span<const float> gradient, const Rates& rates) {
-  RDMACOLL_CHECK(pace_.has_value() && gradient.size() == paced_elements_);
+void DenseShard::push_step(WorkerStep step, const StepGradient& gradient) {
+  const std::span<const float> values = gradient.values;
+  RDMACOLL_CHECK(pace_.has_value() && values.size() == paced_elements_);
   if (!pace_->is_of_it(step)) return;
   if (!pace_->note(step)) return;
-  if (!is_sync_) return push(PushAs::Gradient, 0, gradient, rates);
-  if (!pace_->is_last(step.number)) return pace_->keep(step, gradient, rates);
-  const auto sources = pace_->sources(step, gradient);
-  apply({sources.data(), sources.size(), static_cast<uint32_t>(sources.size())}, 0, gradient.size(),
-        pace_->rates(step, rates));
+  if (!is_sync_) return push(PushAs::Gradient, 0, values, gradient.rates);
+  if (!pace_->is_last(step.number)) return pace_->keep(step, gradient);
+  const auto sources = pace_->sources(step, values);
+  apply({sources.data(), sources.size(), static_cast<uint32_t>(sources.size())}, 0, values.size(),
+        pace_->rates(step, gradient.rates));
   pace_->forget(step.number);
 }
 

@@ -64,7 +64,7 @@ class DenseShard {
   void begin_generation(Generation generation, uint32_t step);
   // A worker's gradient of the shard's paced_elements(). One of an earlier generation, or that it
   // has pushed before, changes nothing.
-  void push_step(WorkerStep step, std::span<const float> gradient, const Rates& rates);
+  void push_step(WorkerStep step, const StepGradient& gradient);
 
  private:
   float* begin_change(uint64_t first, uint64_t end);

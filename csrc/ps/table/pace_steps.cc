@@ -10,6 +10,14 @@ void PaceSteps::begin(Generation generation, uint32_t step) {
   gathered_.clear();
 }
 
+void PaceSteps::own() {
+  for (auto& [step, gradient] : gathered_) {
+    if (!gradient.it.stays) continue;
+    gradient.copy.assign(gradient.it.values.begin(), gradient.it.values.end());
+    gradient.it = {gradient.copy, gradient.it.rates};
+  }
+}
+
 bool PaceSteps::is_of_it(WorkerStep step) const {
   return step.generation == generation_ && step.rank < reached_.size();
 }

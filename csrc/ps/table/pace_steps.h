@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -31,11 +32,19 @@ struct Generation {
   uint32_t workers = 0;
 };
 
+// What a worker pushes in a step.
+struct StepGradient {
+  std::span<const float> values{};
+  Rates rates{};
+  bool stays = false;                   // until the worker is told that the push is done
+  std::shared_ptr<const void> keeps{};  // what the values are in
+};
+
 class PaceSteps {
  public:
   struct Gradient {
-    Rates rates{};
-    std::vector<float> floats{};
+    StepGradient it{};
+    std::vector<float> copy{};  // of one that does not stay
   };
   using Gathered = std::map<std::pair<uint32_t, uint32_t>, Gradient>;  // by step and rank
 
@@ -67,32 +76,44 @@ class PaceSteps {
   bool is_last(uint32_t step) const {
     return count(step) + 1 == static_cast<ptrdiff_t>(reached_.size());
   }
-  void keep(WorkerStep step, std::span<const float> gradient, const Rates& rates) {
-    Gradient kept;
-    if (!spare_.empty()) {
-      kept = std::move(spare_.back());
-      spare_.pop_back();
+  void keep(WorkerStep step, const StepGradient& gradient) {
+    Gradient kept{.it = gradient};
+    if (!gradient.stays) {
+      if (!spare_.empty()) {
+        kept.copy = std::move(spare_.back());
+        spare_.pop_back();
+      }
+      kept.copy.assign(gradient.values.begin(), gradient.values.end());
+      kept.it.values = kept.copy;
+      kept.it.keeps = nullptr;
     }
-    kept.rates = rates;
-    kept.floats.assign(gradient.begin(), gradient.end());
     gathered_.emplace(std::pair(step.number, step.rank), std::move(kept));
+  }
+  // Copies those that are kept where workers have them.
+  void own();
+  // Whether it is kept where the worker has it.
+  bool borrows(WorkerStep step) const {
+    const auto found = gathered_.find({step.number, step.rank});
+    return is_of_it(step) && found != gathered_.end() && found->second.it.stays;
   }
   // Where the gradients of all are, by ranks; `last` is of the one that was not kept.
   std::vector<const void*> sources(WorkerStep last, std::span<const float> gradient) const {
     std::vector<const void*> all(reached_.size(), gradient.data());
     for (auto at = gathered_.lower_bound({last.number, 0}); at != end_of(last.number); ++at) {
-      all[at->first.second] = at->second.floats.data();
+      all[at->first.second] = at->second.it.values.data();
     }
     return all;
   }
   // Those of rank 0 count for all; `of_last` are those of the one that was not kept.
   Rates rates(WorkerStep last, const Rates& of_last) const {
-    return last.rank == 0 ? of_last : gathered_.at({last.number, 0}).rates;
+    return last.rank == 0 ? of_last : gathered_.at({last.number, 0}).it.rates;
   }
   void forget(uint32_t step) {
     const auto first = gathered_.lower_bound({step, 0});
     const auto end = gathered_.upper_bound({step, UINT32_MAX});
-    for (auto at = first; at != end; ++at) spare_.push_back(std::move(at->second));
+    for (auto at = first; at != end; ++at) {
+      if (!at->second.it.stays) spare_.push_back(std::move(at->second.copy));
+    }
     gathered_.erase(first, end);
   }
 
@@ -108,7 +129,7 @@ class PaceSteps {
   std::vector<uint32_t> reached_;
   Gathered gathered_;
   // Of steps before: new pages for each step took as long as the copies into them.
-  std::vector<Gradient> spare_;
+  std::vector<std::vector<float>> spare_;
 };
 
 }  // namespace rdmacoll::ps

@@ -29,7 +29,8 @@ struct LentPlace {
 struct LentValues {
   uint64_t offset = 0;        // in the loan, in bytes
   uint32_t also = kNoServer;  // another server that has the loan: it need not be sent the values
-  uint32_t unused = 0;
+  // 1: they stay there until the push is done, however long that takes.
+  uint32_t stay = 0;
 };
 static_assert(sizeof(LentValues) == 16);
 
@@ -46,6 +47,7 @@ struct Push {
 
   PushAs as() const { return static_cast<PushAs>(head.code); }
   WorkerStep step() const { return {head.rank, head.step, head.first}; }
+  StepGradient gradient() const { return {values, rates, lent && lent->stay == 1, keeps}; }
   Generation generation() const { return {head.first, head.rank}; }
   uint64_t id(uint64_t row) const {
     uint64_t id = 0;

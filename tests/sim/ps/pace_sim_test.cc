@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,7 @@ constexpr uint32_t kLosses = 2;
 constexpr uint32_t kChanges = 2;  // of the number of workers
 constexpr int64_t kLookMs = 50;
 constexpr uint64_t kFewer = 8;
+constexpr float kNoGradient = 1'000'000;  // what lies where one was lent before
 
 struct Mode {
   bool is_sync = false;
@@ -166,7 +168,10 @@ class Walk {
     const BatchPtr pushed = push(client, rank, step);
     const bool waits = world_.draw(2) == 0;
     if (waits && !wait(client, pushed).ok()) return false;
-    return pull(client, rank, step, waits ? step : step - 1) && wait(client, pushed).ok();
+    const bool is_whole =
+        pull(client, rank, step, waits ? step : step - 1) && wait(client, pushed).ok();
+    if (is_whole) std::ranges::fill(world_.lent(client), kNoGradient);
+    return is_whole;
   }
   // All workers end with the same one.
   bool is_to_make(uint32_t step) {
@@ -175,7 +180,10 @@ class Walk {
   }
   BatchPtr push(Client& client, uint32_t rank, uint32_t step) {
     const WorkerStep of_worker{rank, step, generation_.number};
-    const std::vector<float> values(kPushed, static_cast<float>(gradient_of(of_worker)));
+    std::vector<float> sent(kPushed);
+    const bool is_lent = world_.draw(2) == 0;  // what was lent for the step before is done
+    const auto values = is_lent ? std::span(world_.lent(client)).first(kPushed) : std::span(sent);
+    std::ranges::fill(values, static_cast<float>(gradient_of(of_worker)));
     asked_[rank] = std::max(asked_[rank], step);
     return client.push_range(kTable, 0, values, PushAs::Gradient, limit(), of_worker,
                              {.lr = static_cast<double>(lr_of(of_worker))});
@@ -271,6 +279,8 @@ void keeps_pace(Mode mode, Disturbs what) {
         ++lost;
         ended = static_cast<ServerId>(world.draw(servers));
         world.kill(*ended);
+      } else if (what.loses_servers && world.draw(400) == 0) {
+        world.hand_over(static_cast<ServerId>(world.draw(servers)), 2);
       }
       world.step();
     }

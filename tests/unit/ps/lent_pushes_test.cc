@@ -2,6 +2,9 @@
 // is done they are what lies there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "csrc/ps/server/lent_memory.h"
@@ -107,6 +110,103 @@ TEST_F(Lent, AreCopiedAgainForTheSuccessorOfAServerThatIsLost) {
   EXPECT_EQ(job_.stages_held(), 0u);
   EXPECT_EQ(pull(), values_);
 }
+
+// --- gradients of steps --------------------------------------------------------------------------
+
+// Two workers' gradients of a step, one behind the other.
+class LentSteps : public testing::Test {
+ protected:
+  LentSteps() : job_(2, 2) {
+    TableSpec spec{.name = "w", .elements = kElements};
+    spec.optimizer = Optimizer{.kind = OptimizerKind::Sgd, .lr = 1};
+    spec.pace = Pace{kElements, true};
+    EXPECT_TRUE(job_.client().create(1, spec).ok());
+    begin({1, 2});
+    job_.lend(both_, {0, 1});
+  }
+  void begin(Generation generation) {
+    job_.good(job_.client().begin_generation(1, generation, 0, job_.limit()));
+  }
+  std::span<float> of(uint32_t rank) {
+    return std::span(both_).subspan(rank * kElements, kElements);
+  }
+  BatchPtr push(uint32_t rank, std::span<const float> gradient, uint32_t generation = 1) {
+    return job_.client().push_range(1, 0, gradient, PushAs::Gradient, job_.limit(),
+                                    {rank, 1, generation});
+  }
+  Status wait_briefly(const BatchPtr& batch) {
+    return job_.client().wait(batch, {Deadline::after_ms(job_.clock(), 20), {}});
+  }
+  float pull() {
+    std::vector<float> values(kElements);
+    job_.good(job_.client().pull_range(1, 0, values, job_.limit()));
+    EXPECT_EQ(std::ranges::count(values, values[0]), static_cast<ptrdiff_t>(kElements));
+    return values[0];
+  }
+  NearJob job_;
+  std::vector<float> both_ = std::vector<float>(2 * kElements, 2);
+};
+
+TEST_F(LentSteps, AreNotDoneBeforeTheStepIsWholeAndReadThen) {
+  const BatchPtr first = push(0, of(0));
+  EXPECT_EQ(wait_briefly(first).code(), StatusCode::Timeout);
+  std::ranges::fill(of(0), 4);
+  job_.good(push(1, of(1)));
+  job_.good(first);
+  std::ranges::fill(both_, kLater);
+  EXPECT_EQ(pull(), -3);
+  job_.kill(0);
+  EXPECT_EQ(pull(), -3) << "so has the backup";
+}
+
+TEST_F(LentSteps, AreCopiedWhereTheyAreSent) {
+  const std::vector<float> sent(kElements, 4);
+  job_.good(push(0, sent));
+  job_.good(push(1, of(1)));
+  EXPECT_EQ(pull(), -3);
+}
+
+TEST_F(LentSteps, AreNotDoneAtTheSuccessorOfAServerThatIsLostEither) {
+  const BatchPtr first = push(0, of(0));
+  EXPECT_EQ(wait_briefly(first).code(), StatusCode::Timeout);
+  job_.kill(0);
+  EXPECT_EQ(wait_briefly(first).code(), StatusCode::Timeout);
+  job_.good(push(1, of(1)));
+  job_.good(first);
+  EXPECT_EQ(pull(), -2);
+}
+
+TEST_F(LentSteps, AreRefusedOnceOthersGoOn) {
+  const BatchPtr first = push(0, of(0));
+  EXPECT_EQ(wait_briefly(first).code(), StatusCode::Timeout);
+  begin({2, 1});
+  const Status status = job_.client().wait(first, job_.limit());
+  EXPECT_EQ(status.code(), StatusCode::InvalidArgument) << status.message();
+  EXPECT_NE(status.message().find("another number of them has begun"), std::string::npos);
+  std::ranges::fill(of(0), kLater);
+  job_.good(push(0, of(1), 2));
+  EXPECT_EQ(pull(), -2);
+}
+
+TEST_F(LentSteps, EndWithTheirTable) {
+  const BatchPtr first = push(0, of(0));
+  EXPECT_EQ(wait_briefly(first).code(), StatusCode::Timeout);
+  for (const uint32_t server : {0, 1}) job_.drop(server, 1);
+  const Status status = job_.client().wait(first, job_.limit());
+  EXPECT_NE(status.message().find("was dropped"), std::string::npos) << status.message();
+}
+
+TEST_F(LentSteps, LetTheirBucketsBeHandedOver) {
+  const BatchPtr first = push(0, of(0));
+  EXPECT_EQ(wait_briefly(first).code(), StatusCode::Timeout);
+  for (const uint32_t server : {0, 1}) job_.hand_over(server);
+  EXPECT_EQ(wait_briefly(first).code(), StatusCode::Timeout);
+  job_.good(push(1, of(1)));
+  job_.good(first);
+  EXPECT_EQ(pull(), -2);
+}
+
+// --- what a server does with them ----------------------------------------------------------------
 
 TEST(LentMemory, RefusesWhatIsNotInIt) {
   std::vector<float> values(8);

@@ -27,7 +27,8 @@ class Shard {
     shard_.begin_generation({1, 3}, 0);
   }
   void push(uint32_t rank, uint32_t step, float value, double lr = 1) {
-    shard_.push_step({rank, step, 1}, std::vector<float>(kPushed, value), {.lr = lr});
+    const std::vector<float> values(kPushed, value);
+    shard_.push_step({rank, step, 1}, {values, {.lr = lr}});
   }
   float value() const { return shard_.values()[kPushed - 1]; }
   DenseShard& operator*() { return shard_; }
@@ -113,9 +114,9 @@ TEST(Pace, GoesOnAfterTheLastWholeStepWithAnotherNumberOfWorkers) {
   (*shard).begin_generation({2, 5}, 0);
   EXPECT_EQ(pace.reached().size(), 2u) << "an earlier one comes late";
   const std::vector<float> gradient(kPushed, 10);
-  (*shard).push_step({1, 2, 3}, gradient, {.lr = 1});
+  (*shard).push_step({1, 2, 3}, {gradient, {.lr = 1}});
   EXPECT_EQ(shard.value(), -3);
-  (*shard).push_step({0, 2, 3}, gradient, {.lr = 1});
+  (*shard).push_step({0, 2, 3}, {gradient, {.lr = 1}});
   EXPECT_EQ(shard.value(), -13);
   (*shard).begin_generation({4, 4}, 0);
   EXPECT_EQ(pace.reached(), (std::vector<uint32_t>{2, 2, 2, 2}));
