@@ -233,8 +233,10 @@ def case_two_workers_that_do_not_wait(_kv: ps.KV) -> None:
 def halved() -> AbstractContextManager[object]:
     push = ps.KV.row_push
 
-    def push_half(kv: ps.KV, name: str, ids: torch.Tensor, values: torch.Tensor) -> object:
-        return push(kv, name, ids, values / 2)
+    def push_half(
+        kv: ps.KV, name: str, ids: torch.Tensor, values: torch.Tensor, **rate: Any
+    ) -> object:
+        return push(kv, name, ids, values / 2, **rate)
 
     return mock.patch.object(ps.KV, "row_push", push_half)
 
@@ -242,10 +244,13 @@ def halved() -> AbstractContextManager[object]:
 def every_second_one_lost() -> AbstractContextManager[object]:
     push, seen = ps.KV.row_push, [0]
 
-    def push_some(kv: ps.KV, name: str, ids: torch.Tensor, values: torch.Tensor) -> object:
+    def push_some(
+        kv: ps.KV, name: str, ids: torch.Tensor, values: torch.Tensor, **rate: Any
+    ) -> object:
         seen[0] += 1
-        is_lost = seen[0] // 2 % 2 == 1  # of both tables
-        return push(kv, name, ids[:0], values[:0]) if is_lost else push(kv, name, ids, values)
+        if seen[0] // 2 % 2 == 1:  # of both tables
+            ids, values = ids[:0], values[:0]
+        return push(kv, name, ids, values, **rate)
 
     return mock.patch.object(ps.KV, "row_push", push_some)
 
