@@ -136,7 +136,7 @@ std::byte* RingConnection::room(uint64_t body_bytes) {
   if (skipped > 0) {
     const RecordHead skip{.bytes = static_cast<uint32_t>(skipped - kLineBytes), .freed = freed_};
     std::memcpy(at(written_), &skip, sizeof(skip));
-    publish(skipped);
+    publish(sizeof(skip), skipped);  // what is skipped would be a third of all that is sent
   }
   return at(written_) + kLineBytes;
 }
@@ -146,14 +146,14 @@ uint64_t RingConnection::send(const RecordHead& head) {
   RecordHead said = head;
   said.freed = freed_;
   std::memcpy(at(from), &said, sizeof(said));
-  publish(kLineBytes + padded(head.bytes));
+  const uint64_t bytes = kLineBytes + padded(head.bytes);
+  publish(bytes, bytes);
   return from;
 }
 
-// So many bytes more can be read there.
-void RingConnection::publish(uint64_t bytes) {
+void RingConnection::publish(uint64_t bytes, uint64_t as_bytes) {
   const uint64_t from = written_;
-  written_ += bytes;
+  written_ += as_bytes;
   const uint64_t notify = written_ / kLineBytes;
   if (stage_ == nullptr) {
     writes_.push_back(remote_.write(theirs_, 0, nullptr, 0, notify, kWriteMs));

@@ -49,7 +49,8 @@ class RingConnection final : public Connection {
   };
   RingConnection(Remote& remote, std::string name, RemoteMemoryPtr ring);
   std::byte* at(uint64_t position) const;
-  void publish(uint64_t bytes);
+  // The other is sent so many bytes, which stand for so many in its ring.
+  void publish(uint64_t bytes, uint64_t as_bytes);
   void fail(const std::string& why);
 
   Remote& remote_;
