@@ -147,10 +147,8 @@ void Pushes::answer(const Waiting& waiting) {
 bool Pushes::is_quiet(uint32_t bucket) const {
   return std::ranges::none_of(waiting_, [&](const Waiting& waiting) {
     return std::ranges::any_of(waiting.handed, [&](const Waiting::Handed& handed) {
-      const bool is_confirmed = handed.answer->has_come && handed.answer->status.ok();
-      return !is_confirmed && std::ranges::any_of(handed.parts, [&](const PushPart& part) {
-        return part.bucket == bucket;
-      });
+      return std::ranges::any_of(handed.parts,
+                                 [&](const PushPart& part) { return part.bucket == bucket; });
     });
   });
 }
@@ -233,19 +231,23 @@ Pushes::Verdict Pushes::verdict(const Waiting& waiting) {
       waits = true;
     }
   }
-  if (!waiting.borrowed) return waits ? Verdict::Waits : Verdict::Done;
+  if (waits) return Verdict::Waits;
+  if (!waiting.borrowed) return Verdict::Done;
   const auto& [table, shard, step] = *waiting.borrowed;
   const bool is_here = state_.is_primary(bucket_of_shard(table, shard)) && is_leased;
-  return is_here ? Verdict::Waits : Verdict::Elsewhere;
+  return is_here ? Verdict::Borrows : Verdict::Elsewhere;
 }
 
 bool Pushes::settle() {
+  for (Waiting& waiting : waiting_) {
+    if (waiting.borrowed && verdict(waiting) == Verdict::Borrows) waiting.handed.clear();
+  }
   return std::erase_if(waiting_, [&](const Waiting& waiting) {
            if (!waiting.connection->failure().ok()) return true;
            const Verdict how = verdict(waiting);
            if (how == Verdict::Done) answer(waiting);
            if (how == Verdict::Elsewhere) say_elsewhere(*waiting.connection, waiting.number);
-           return how != Verdict::Waits;
+           return how != Verdict::Waits && how != Verdict::Borrows;
          }) > 0;
 }
 

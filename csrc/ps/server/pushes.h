@@ -70,7 +70,8 @@ class Pushes {
     };
     std::vector<Handed> handed{};
   };
-  enum class Verdict : uint8_t { Done, Waits, Elsewhere };
+  // Borrows: nothing else is waited for, of what was handed on.
+  enum class Verdict : uint8_t { Done, Waits, Borrows, Elsewhere };
   // The parts, by the backups of their buckets.
   using Groups = std::map<ServerId, std::vector<uint32_t>>;
   Groups by_backup(const Push& push) const;
