@@ -238,16 +238,20 @@ Pushes::Verdict Pushes::verdict(const Waiting& waiting) {
   return is_here ? Verdict::Borrows : Verdict::Elsewhere;
 }
 
+// Of a worker that is gone nobody is told. But the backup lacks what it has not confirmed, and
+// others go on from it.
 bool Pushes::settle() {
   for (Waiting& waiting : waiting_) {
     if (waiting.borrowed && verdict(waiting) == Verdict::Borrows) waiting.handed.clear();
   }
   return std::erase_if(waiting_, [&](const Waiting& waiting) {
-           if (!waiting.connection->failure().ok()) return true;
            const Verdict how = verdict(waiting);
+           const bool is_gone = !waiting.connection->failure().ok();
+           if (how == Verdict::Waits) return false;
+           if (how == Verdict::Borrows || is_gone) return is_gone;
            if (how == Verdict::Done) answer(waiting);
            if (how == Verdict::Elsewhere) say_elsewhere(*waiting.connection, waiting.number);
-           return how != Verdict::Waits && how != Verdict::Borrows;
+           return true;
          }) > 0;
 }
 

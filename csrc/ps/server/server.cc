@@ -212,7 +212,9 @@ Status Server::act(Peer& peer, const Record& record, bool& is_held) {
     case RecordKind::PullRange:
       return pulls_.range(peer.connection, record.head);
     case RecordKind::PullSteps:
-      return pulls_.steps(*peer.connection, record.head);
+      // A worker that goes on from them does not push them again: the backup has to have them.
+      is_held = !pushes_.is_quiet(bucket_of_shard(record.head.table, record.head.shard));
+      return is_held ? Status() : pulls_.steps(*peer.connection, record.head);
     case RecordKind::PullRows:
       return pulls_.rows(*peer.connection, record);
     case RecordKind::PullLoads:
