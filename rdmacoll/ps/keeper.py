@@ -231,7 +231,8 @@ def keep_map(
             wish = server.wish()
             if wish is not None:
                 adopt(server, board, number, start, board.change_map(*wish), known_ns)
-            looks_alone = looks_alone + 1 if server.stats()["alone"] > 0 else 0
+            stats = server.stats()
+            looks_alone = looks_alone + 1 if stats["alone"] > 0 else 0
             if looks_alone == 0:
                 kept_once.went_well()
             elif looks_alone >= MOST_ALONE:
@@ -239,7 +240,7 @@ def keep_map(
                     "parts of tables are at this server alone, and are lost with it: start two "
                     f"servers or more, or {MORE_MEMORY}"
                 )
-            if server.stats()["without_room"] == 0:
+            if stats["without_room"] == 0:
                 had_room.went_well()
             else:
                 had_room.say(

@@ -229,7 +229,7 @@ class KV:
         table = self._table(name)
         values = host_values(values)
         check_shape("values", values, table.shape, name)
-        return self._push(table, 0, values, with_lr(lr))
+        return self._push(name, 0, values, with_lr(lr))
 
     def push_range(
         self, name: str, first: int, values: torch.Tensor, *, lr: float | None = None
@@ -246,10 +246,11 @@ class KV:
                 f"values has shape {tuple(values.shape)}, and first={first}; give one dimension "
                 f"that ends within the {elements} elements of {name!r}"
             )
-        return self._push(table, first, values, with_lr(lr))
+        return self._push(name, first, values, with_lr(lr))
 
-    def _push(self, table: Table, first: int, values: torch.Tensor, rates: Rates) -> Pending:
-        return self._pending(self._client.push(table.number, first, values, rates, self._timeout))
+    def _push(self, name: str, first: int, values: torch.Tensor, rates: Rates) -> Pending:
+        number = self._table(name).number
+        return self._pending(self._client.push(number, first, values, rates, self._timeout))
 
     def pull(self, name: str, out: torch.Tensor | None = None) -> torch.Tensor:
         """The table's values, in `out` (float32, of its shape), or in a new tensor."""

@@ -131,9 +131,7 @@ class Optimizer(torch.optim.Optimizer):
         ranges = [(flat, *run) for flat in self._tables for run in flat.gather_gradients()]
         for flat, first, end in ranges:
             self._pushed.append(
-                self._kv._push(
-                    self._kv._table(flat.table), first, flat.gradients[first:end], flat.rates
-                )
+                self._kv._push(flat.table, first, flat.gradients[first:end], flat.rates)
             )
         self._pull()
         return loss

@@ -112,7 +112,7 @@ def _pulled(optimizer: ps.Optimizer) -> list[float]:
     return found
 
 
-def case_the_lr_of_modules(kv: ps.KV) -> None:
+def case_the_lr_of_modules(_kv: ps.KV) -> None:
     """That of when the gradient came, also where it is pushed later."""
     rank, world = dist.get_rank(), dist.get_world_size()
     for pace in ps.Async(), ps.Sync(), ps.Stale(0):
@@ -129,14 +129,10 @@ def case_the_lr_of_modules(kv: ps.KV) -> None:
         total = 1.0 + 4 + 2
         every = {ps.Async: 1.0, ps.Sync: 1.0, ps.Stale: float(world)}[type(pace)]
         own_part = 1 / world if isinstance(pace, ps.Sync) else 1.0
-        found = kv_rows(module, ids)
+        found = module._kv.row_pull(name, ids)
         assert torch.allclose(found[0], torch.tensor(-total * own_part)), (pace, found)
         assert torch.allclose(found[1], torch.tensor(-total * every)), (pace, found)
         dist.barrier()
-
-
-def kv_rows(module: ps.Embedding, ids: torch.Tensor) -> torch.Tensor:
-    return module._kv.row_pull(module._name, ids)
 
 
 def case_refusals(kv: ps.KV) -> None:

@@ -17,9 +17,8 @@ using ps::TableKind;
 using ps::TableSpec;
 
 void check_rates(const Optimizer& made, const PsRates& rates) {
-  const Rates as_made = rates_of(made);
-  raise_if_failed(
-      check(made, {rates.first.value_or(as_made.lr), rates.second.value_or(as_made.momentum)}));
+  const ps::OwnRates own{rates.first, rates.second};
+  raise_if_failed(check(made, own.over(rates_of(made))));
 }
 
 void bind_tables(pybind11::module_& module) {

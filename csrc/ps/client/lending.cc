@@ -15,7 +15,8 @@ std::optional<LentValues> Client::lend(Errand& push, std::span<const float> valu
   push.lent = values;
   const bool backup_has_it = place.backup != kNoServer && is_reached(place.backup) &&
                              surroundings_.lent(place.backup, std::as_bytes(values)).has_value();
-  return LentValues{lent->offset, backup_has_it ? place.backup : kNoServer, 1};
+  return LentValues{
+      .offset = lent->offset, .also = backup_has_it ? place.backup : kNoServer, .stay = 1};
 }
 
 // The same of a copy: one is enough for both servers.

@@ -14,6 +14,10 @@ namespace rdmacoll::ps {
 struct OwnRates {
   std::optional<double> lr{};
   std::optional<double> momentum{};
+
+  Rates over(const Rates& made) const {
+    return {lr.value_or(made.lr), momentum.value_or(made.momentum)};
+  }
 };
 
 // With which a push is applied. InvalidArgument: the table's optimizer cannot have them.

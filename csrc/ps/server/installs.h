@@ -57,8 +57,8 @@ class Installs {
   bool was_told(uint32_t bucket) const { return told_by_[bucket].from != kNoServer; }
   // Whether it has been told what is in the bucket by this primary, of an epoch.
   bool was_told(uint32_t bucket, ServerId from, uint32_t epoch) const;
-  // Of how many buckets it could not take all, though others have offered it to it since they last
-  // changed hands.
+  // How many buckets others have told it of that it has no room for. One that changes hands counts
+  // no more.
   uint64_t without_room() const { return without_room_.size(); }
 
   // The map is another one than before.

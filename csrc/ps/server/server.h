@@ -28,12 +28,11 @@ namespace rdmacoll::ps {
 struct ServerStats {
   uint64_t tables = 0;
   uint64_t rows = 0;
-  uint64_t elements = 0;  // of dense tables, as far as they are here
-  uint64_t buckets = 0;   // of which it is the primary
-  uint64_t alone = 0;     // of these, that have no backup, though they are to have one
-  // That others have told it of, and it has no room for.
-  uint64_t without_room = 0;
-  uint64_t pushes = 0;  // records that it has applied
+  uint64_t elements = 0;      // of dense tables, as far as they are here
+  uint64_t buckets = 0;       // of which it is the primary
+  uint64_t alone = 0;         // of these, that have no backup, though they are to have one
+  uint64_t without_room = 0;  // buckets that others have told it of, and it has no room for
+  uint64_t pushes = 0;        // records that it has applied
   uint64_t pulls = 0;
   uint64_t memory_bytes = 0;  // that all tables take
   // Of each table, where it is the primary.

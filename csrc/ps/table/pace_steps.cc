@@ -1,4 +1,4 @@
-// PaceSteps: its generations. Floor: ps/table. Thread: one at a time.
+// PaceSteps. Floor: ps/table. Thread: one at a time.
 #include "csrc/ps/table/pace_steps.h"
 
 namespace rdmacoll::ps {
@@ -10,12 +10,13 @@ void PaceSteps::begin(Generation generation, uint32_t step) {
   gathered_.clear();
 }
 
-void PaceSteps::own() {
-  for (auto& [step, gradient] : gathered_) {
-    if (!gradient.it.stays) continue;
-    gradient.copy.assign(gradient.it.values.begin(), gradient.it.values.end());
-    gradient.it = {gradient.copy, gradient.it.rates};
+void PaceSteps::copy(Gradient& gradient) {
+  if (!spare_.empty()) {
+    gradient.copy = std::move(spare_.back());
+    spare_.pop_back();
   }
+  gradient.copy.assign(gradient.it.values.begin(), gradient.it.values.end());
+  gradient.it = {gradient.copy, gradient.it.rates};
 }
 
 bool PaceSteps::is_of_it(WorkerStep step) const {

@@ -77,20 +77,16 @@ class PaceSteps {
     return count(step) + 1 == static_cast<ptrdiff_t>(reached_.size());
   }
   void keep(WorkerStep step, const StepGradient& gradient) {
-    Gradient kept{.it = gradient};
-    if (!gradient.stays) {
-      if (!spare_.empty()) {
-        kept.copy = std::move(spare_.back());
-        spare_.pop_back();
-      }
-      kept.copy.assign(gradient.values.begin(), gradient.values.end());
-      kept.it.values = kept.copy;
-      kept.it.keeps = nullptr;
-    }
-    gathered_.emplace(std::pair(step.number, step.rank), std::move(kept));
+    Gradient& kept = gathered_[{step.number, step.rank}];
+    kept.it = gradient;
+    if (!gradient.stays) copy(kept);
   }
   // Copies those that are kept where workers have them.
-  void own();
+  void own() {
+    for (auto& [step, gradient] : gathered_) {
+      if (gradient.it.stays) copy(gradient);
+    }
+  }
   // Whether it is kept where the worker has it.
   bool borrows(WorkerStep step) const {
     const auto found = gathered_.find({step.number, step.rank});
@@ -118,6 +114,7 @@ class PaceSteps {
   }
 
  private:
+  void copy(Gradient& gradient);
   Gathered::const_iterator end_of(uint32_t step) const {
     return gathered_.upper_bound({step, UINT32_MAX});
   }

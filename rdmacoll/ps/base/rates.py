@@ -5,8 +5,7 @@ Floor: rdmacoll/ps/base. Thread: any.
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from dataclasses import replace
 
 from .optimizers import SGD, Adam, Optimizer, to_engine
 
@@ -25,16 +24,17 @@ def with_lr(lr: float | None) -> Rates:
 
 
 def changed(made: Optimizer, now: Optimizer, table: str) -> Rates:
-    """The rates that a schedule has made of those that the table has. Raises ValueError for what no
-    optimizer takes, or where anything else has changed."""
+    """The rates that a schedule has made of those that the table has; of the same class. Raises
+    ValueError for what no optimizer takes, or where anything else has changed."""
     if now == made:
         return AS_MADE
-    rates: dict[str, Any] = {"lr": now.lr}
-    if isinstance(now, SGD):
-        rates["momentum"] = now.momentum
-    elif isinstance(now, Adam):
-        rates["betas"] = (now.betas[0], made.betas[1])  # type: ignore[union-attr]
-    may_be = dataclasses.replace(made, **rates)
+    may_be, momentum = replace(made, lr=now.lr), None
+    if isinstance(may_be, SGD) and isinstance(now, SGD):
+        momentum = float(now.momentum)
+        may_be = replace(may_be, momentum=now.momentum)
+    elif isinstance(may_be, Adam) and isinstance(now, Adam):
+        momentum = float(now.betas[0])
+        may_be = replace(may_be, betas=(now.betas[0], may_be.betas[1]))
     for name, value in vars(now).items():
         if value != getattr(may_be, name):
             raise ValueError(
@@ -42,7 +42,7 @@ def changed(made: Optimizer, now: Optimizer, table: str) -> Rates:
                 f"the table {table!r} was made with; change it back: schedules may change lr, and "
                 "momentum or betas[0]"
             )
-    return checked(made, (float(now.lr), _momentum(now)), table)
+    return checked(made, (float(now.lr), momentum), table)
 
 
 def checked(made: Optimizer | None, rates: Rates, table: str) -> Rates:
@@ -57,9 +57,3 @@ def checked(made: Optimizer | None, rates: Rates, table: str) -> Rates:
     except ValueError as error:
         raise ValueError(f"table {table!r}: {error}") from None
     return rates
-
-
-def _momentum(now: Optimizer) -> float | None:
-    if isinstance(now, SGD):
-        return float(now.momentum)
-    return float(now.betas[0]) if isinstance(now, Adam) else None

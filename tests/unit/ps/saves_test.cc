@@ -11,6 +11,7 @@
 
 #include "csrc/ps/table/saved.h"
 #include "tests/unit/ps/near_job.h"
+#include "tests/unit/ps/still_clock.h"
 
 namespace rdmacoll::ps::saves_test {
 namespace {
@@ -185,11 +186,6 @@ TEST(Saves, OfRowsAreAtBackupsAndNotWhereTheTableIsEmpty) {
 }
 
 // --- what a server is told, record by record -----------------------------------------------------
-
-class StillClock final : public Clock {
- public:
-  int64_t now_ns() const override { return 1'000'000'000; }
-};
 
 class Told : public testing::Test {
  protected:

@@ -12,16 +12,12 @@
 #include "csrc/ps/server/server.h"
 #include "tests/unit/ps/heap_memory.h"
 #include "tests/unit/ps/near_connections.h"
+#include "tests/unit/ps/still_clock.h"
 
 namespace rdmacoll::ps::unconfirmed_test {
 namespace {
 
 constexpr uint64_t kElements = 4;
-
-class StillClock final : public Clock {
- public:
-  int64_t now_ns() const override { return 1'000'000'000; }
-};
 
 // One end of a connection that the server has the other end of.
 class End {
