@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "csrc/memory/copy.h"
+
 namespace rdmacoll {
 
 using RegionId = uint32_t;  // unique in its process as long as anybody may reach the region
@@ -25,6 +27,8 @@ struct LocalSlice {
   std::byte* data = nullptr;
   uint64_t bytes = 0;
   RegionId region = kNoRegion;
+  // How a transport writes the copy that it makes itself, of these bytes or to them.
+  Stores stores = Stores::Cached;
 };
 
 // Memory of a peer, in a region that this process has opened.

@@ -63,6 +63,7 @@ struct SnapshotInto {
   void* data = nullptr;
   uint64_t bytes = 0;
   std::vector<MovedRange> parts{};
+  Stores stores = Stores::Cached;  // Streamed: it is part of more than stays in the caches
 };
 
 class Remote final : public Responder {

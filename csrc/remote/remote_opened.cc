@@ -331,6 +331,7 @@ WorkPtr Remote::begin_snapshot(const OpenedPtr& opened, VersionsAt at, SnapshotI
   if (const Status bad = check_ranges(*opened, at.bytes, into.bytes, into.parts); !bad.ok())
     return ended(bad);
   const auto make = [&](LocalSlice mine, const Region& theirs) {
+    mine.stores = into.stores;
     return std::make_unique<Snapshot>(mine, std::move(into.parts), at.bytes, theirs,
                                       opened->as.offset + at.offset, newer_than,
                                       std::move(version));

@@ -69,15 +69,20 @@ bool Mover::advance(const Way& way) {
   return collect(way) || moved;
 }
 
+// What is too large to stay in the caches would only evict what else is there.
+Stores Mover::stores() const {
+  return range_.bytes >= kStreamBytes ? Stores::Streamed : mine_.stores;
+}
+
 uint64_t Mover::piece_bytes() const {
-  const bool stays_in_caches = theirs_.base != nullptr && mine_.bytes < kStreamBytes;
+  const bool stays_in_caches = theirs_.base != nullptr && stores() == Stores::Cached;
   return std::min(stays_in_caches ? kCopiedBytes : kPieceBytes, range_.bytes - posted_);
 }
 
 // False: nothing more can be, now.
 bool Mover::post(const Way& way) {
   Piece piece{.bytes = piece_bytes(), .mine = mine_.data + range_.mine + posted_};
-  LocalSlice mine{piece.mine, piece.bytes, mine_.region};
+  LocalSlice mine{piece.mine, piece.bytes, mine_.region, stores()};
   if (mine_.region == kNoRegion && way.staging.exists()) {
     const auto staged = stage(way, piece.bytes);
     if (!staged) return false;

@@ -71,6 +71,7 @@ class Mover {
     uint32_t place = 0;
     uint64_t used = 0;  // bytes
   };
+  Stores stores() const;
   uint64_t piece_bytes() const;
   bool post(const Way& way);
   std::optional<LocalSlice> stage(const Way& way, uint64_t bytes);

@@ -216,10 +216,12 @@ std::shared_ptr<const ShardRead> ClientHost::read(const ShardRange& range, const
   if (extent == nullptr || !extent->failure().ok()) return nullptr;
   const auto version = std::make_shared<uint64_t>(0);
   auto read = std::make_shared<const Read>(
-      remote_.snapshot(
-          extent, {range.place.offset, range.version_bytes},
-          {range.into.data(), range.into.size(), {{range.first_byte, 0, range.into.size()}}},
-          version, kLongestReadMs),
+      remote_.snapshot(extent, {range.place.offset, range.version_bytes},
+                       {range.into.data(),
+                        range.into.size(),
+                        {{range.first_byte, 0, range.into.size()}},
+                        range.stores},
+                       version, kLongestReadMs),
       version);
   const std::lock_guard lock(mutex_);
   std::erase_if(reads_, [](const auto& one) { return one.expired(); });

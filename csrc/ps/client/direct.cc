@@ -29,8 +29,7 @@ bool Client::begin_read(const Errand& errand, ServerId from, const Limit& limit)
   if (!direct_.knows(head.table, head.shard, from) || !knows_primaries()) return false;
   const bool is_primary = map_.of(bucket_of_shard(head.table, head.shard)).primary == from;
   if (!is_primary || !is_reached(from)) return false;
-  const uint64_t version_bytes = tables_.at(head.table).shard_elements(head.shard) * sizeof(float);
-  return direct_.begin(errand, version_bytes, from, limit);
+  return direct_.begin(errand, tables_.at(head.table), from, limit);
 }
 
 // It has the step in its memory, so another server need not have it: one that is asked in its place

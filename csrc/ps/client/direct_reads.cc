@@ -18,16 +18,19 @@ bool DirectReads::knows(uint32_t table, uint32_t shard, ServerId server) const {
   return found != known_.end() && found->second.server == server;
 }
 
-bool DirectReads::begin(const Errand& errand, uint64_t version_bytes, ServerId server,
+bool DirectReads::begin(const Errand& errand, const TableSpec& spec, ServerId server,
                         const Limit& limit) {
   const RecordHead& head = errand.head;
+  const uint64_t elements = spec.shard_elements(head.shard);
   const auto found = known_.find({head.table, head.shard});
-  auto read = surroundings_.read({.server = server,
-                                  .place = found->second.place,
-                                  .version_bytes = version_bytes,
-                                  .first_byte = head.first * sizeof(float),
-                                  .into = {errand.into, head.count * sizeof(float)}},
-                                 limit);
+  auto read =
+      surroundings_.read({.server = server,
+                          .place = found->second.place,
+                          .version_bytes = elements * sizeof(float),
+                          .first_byte = head.first * sizeof(float),
+                          .into = {errand.into, head.count * sizeof(float)},
+                          .stores = head.count == elements ? spec.stores() : Stores::Cached},
+                         limit);
   if (read == nullptr) {
     known_.erase(found);
     return false;

@@ -26,7 +26,7 @@ class DirectReads {
 
   // Begins a pull of a range, of a server of which it is known where that lies. False: it cannot be
   // read, and is not known any more.
-  bool begin(const Errand& errand, uint64_t version_bytes, ServerId server, const Limit& limit);
+  bool begin(const Errand& errand, const TableSpec& spec, ServerId server, const Limit& limit);
   struct Ended {
     Errand errand;
     bool is_whole = false;  // false: the server shows nothing there now, or is lost

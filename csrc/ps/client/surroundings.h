@@ -12,6 +12,7 @@
 #include "csrc/base/clock.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/work/work.h"
+#include "csrc/memory/copy.h"
 #include "csrc/ps/table/bucket_map.h"
 #include "csrc/ps/table/shard_place.h"
 #include "csrc/ps/wire/connection.h"
@@ -33,6 +34,7 @@ struct ShardRange {
   uint64_t version_bytes = 0;  // of the whole shard
   uint64_t first_byte = 0;
   std::span<std::byte> into{};
+  Stores stores = Stores::Cached;  // Streamed: it is part of more than stays in the caches
 };
 
 // A read of one that is under way, or was.

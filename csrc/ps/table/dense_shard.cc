@@ -14,7 +14,7 @@ DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, ShardMemoryPiece m
       steps_(spec),
       state_(states_per_element(steps_.optimizer()),
              std::vector<float>(elements(), initial_state(steps_.optimizer()))),
-      stores_(spec.elements * sizeof(float) >= kStreamBytes ? Stores::Streamed : Stores::Cached),
+      stores_(spec.stores()),
       is_sync_(spec.pace && spec.pace->is_sync),
       paced_elements_(spec.pace ? spec.paced_elements(shard) : 0) {
   if (spec.pace) pace_.emplace();

@@ -9,7 +9,9 @@
 #include <optional>
 #include <string>
 
+#include "csrc/base/limits.h"
 #include "csrc/base/status.h"
+#include "csrc/memory/copy.h"
 #include "csrc/reduce/optimizer.h"
 
 namespace rdmacoll::ps {
@@ -64,6 +66,10 @@ struct TableSpec {
   uint64_t shard_elements(uint64_t shard) const {
     const uint64_t before = shard * kShardElements;
     return elements - before < kShardElements ? elements - before : kShardElements;
+  }
+  // How its values are written and copied, a shard or more at a time.
+  Stores stores() const {
+    return elements * sizeof(float) >= kStreamBytes ? Stores::Streamed : Stores::Cached;
   }
   // With a pace: the shards that are pushed to in each step, and how many elements of each.
   uint64_t paced_shards() const { return (pace->elements + kShardElements - 1) / kShardElements; }

@@ -26,14 +26,6 @@ void ring_if_asleep(const Control& control, const WakeFd& wake_fd) {
     wake_fd.ring();
 }
 
-// Of so many bytes and more both ends are too large to stay in the caches: what else is there would
-// only be evicted.
-constexpr uint64_t kStreamedBytes = 4u << 20;
-
-void copy_all(std::byte* to, const std::byte* from, uint64_t bytes) {
-  copy_bytes(to, from, bytes, bytes >= kStreamedBytes ? Stores::Streamed : Stores::Cached);
-}
-
 // Of memory that its owner may be writing: word by word, from the first, so that each is whole.
 void copy_words(std::byte* to, const std::byte* from, uint64_t bytes) {
   using Word = uint64_t;
@@ -67,7 +59,8 @@ Posted ShmTransport::put(PeerId peer, uint8_t, LocalSlice source, RemoteSlice de
   const Region& region = opened(peer, destination.region).view;
   RDMACOLL_CHECK(source.bytes == destination.bytes);
   RDMACOLL_CHECK(region.holds(destination.offset, destination.bytes));
-  if (source.bytes > 0) copy_all(region.base + destination.offset, source.data, source.bytes);
+  if (source.bytes > 0)
+    copy_bytes(region.base + destination.offset, source.data, source.bytes, source.stores);
   return Posted::Done;
 }
 
@@ -80,7 +73,7 @@ Posted ShmTransport::get(PeerId peer, uint8_t, RemoteSlice source, LocalSlice de
   if (source.bytes < kBulkBytes) {
     copy_words(destination.data, from, source.bytes);
   } else {
-    copy_all(destination.data, from, source.bytes);
+    copy_bytes(destination.data, from, source.bytes, destination.stores);
     std::atomic_thread_fence(std::memory_order_acquire);  // what is read next was read later
   }
   return Posted::Done;
