@@ -23,8 +23,9 @@ from .base.optimizers import (
     RowwiseAdagrad,
     Uniform,
 )
+from .base.pending import Pending
 from .embedding import Embedding, EmbeddingBag
-from .kv import KV, Pending
+from .kv import KV
 from .optimizer import Optimizer
 from .snapshots import restore, snapshot
 from .worker import connect, stats

@@ -14,8 +14,9 @@ import torch
 import torch.distributed as dist
 
 from ..failure import DeadRankError, dead_ranks
+from .base.pending import Pending, finish
 from .board import PAUSE_S, Generation
-from .kv import KV, Pending, finish
+from .kv import KV
 
 LATE_S = 2.0  # to look for who is late, after a wait in vain
 

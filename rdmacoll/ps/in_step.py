@@ -6,9 +6,10 @@ Floor: rdmacoll/ps. Thread: the one that trains.
 from __future__ import annotations
 
 from .base.modes import Stale, Sync
+from .base.pending import Pending
 from .clock import Member
 from .flat import Flat
-from .kv import KV, Pending
+from .kv import KV
 
 
 class InStep:

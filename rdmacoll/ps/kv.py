@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 
 from .._extension import extension
-from ..remote.memory.checks import as_indices, check_name, check_timeout
+from ..remote.memory.checks import as_indices, check_name
 from ..remote.memory.kind import kind_to_make
 from .base.optimizers import (
     Constant,
@@ -22,83 +21,21 @@ from .base.optimizers import (
     initial_to_engine,
     to_engine,
 )
+from .base.pending import Pending
 from .base.rates import AS_MADE, Rates, with_lr
-from .base.tensors import check_out, check_shape, host_room, host_values
+from .base.tensors import check_out, check_range, check_room, check_shape, host_room, host_values
 from .board import Generation, Table
 from .drop import drop
-from .worker import DEFAULT_TIMEOUT_S, Worker, worker
+from .worker import DEFAULT_TIMEOUT_S, worker
 
 if TYPE_CHECKING:
     from .. import _C
     from .clock import Member
 
 
-Look = Callable[[], None]
-LOOK_S = 0.5  # between looks at whether who is waited for is there
 ZEROS = Constant()
 MOST_DIM = 64 * 1024  # as csrc/ps/table/table_spec.h has it
 MOST_ROWS = (1 << 63) - 1  # ids are int64
-
-
-class Pending:
-    """A push or a pull under way. It keeps its tensor until it has ended."""
-
-    def __init__(
-        self,
-        worker: Worker,
-        batch: _C.PsBatch,
-        out: torch.Tensor | None,
-        timeout: float,
-        staged: torch.Tensor | None = None,
-    ) -> None:
-        """staged: what is pulled for `out`, which is not in this host's memory."""
-        self._worker = worker
-        self._batch = batch
-        self._out = out
-        self._timeout = timeout
-        self._staged = staged
-
-    def done(self) -> bool:
-        """Whether it has ended, well or not."""
-        return self._batch.done()
-
-    def wait(self, timeout: float | None = None) -> torch.Tensor | None:
-        """Waits for its end; returns what was pulled; None: it is a push.
-
-        timeout: in seconds; None is the KV's. Raises TimeoutError, remote.PeerError. Any thread.
-        """
-        if timeout is not None:
-            check_timeout(timeout)
-        return self._wait(self._timeout if timeout is None else timeout, None)
-
-    def _wait(self, timeout: float, look: Look | None) -> torch.Tensor | None:
-        """look: is called now and then; what it raises ends the wait."""
-        deadline = time.monotonic() + timeout
-        while True:
-            left = max(deadline - time.monotonic(), 0.0)
-            try:
-                self._batch.wait(left if look is None else min(left, LOOK_S))
-                break
-            except TimeoutError as error:
-                if look is not None:
-                    look()
-                if time.monotonic() >= deadline:
-                    raise TimeoutError(f"{error}{self._worker.about_store()}") from None
-        if self._out is not None and self._staged is not None:
-            self._out.copy_(self._staged, non_blocking=True)
-            self._staged = None
-        return self._out
-
-
-def finish(pending: list[Pending], look: Look | None = None) -> None:
-    """Waits for all of these, and forgets those that have ended, well or not. Raises the first
-    error of one; the others are still in the list, if they go on. look: as of Pending._wait()."""
-    while pending:
-        try:
-            pending[-1]._wait(pending[-1]._timeout, look)
-        finally:
-            if pending[-1].done():
-                pending.pop()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,16 +173,8 @@ class KV:
     ) -> Pending:
         """The same for the elements from `first` on of the flattened table; values: of one
         dimension."""
-        table = self._table(name)
         values = host_values(values)
-        if isinstance(first, bool) or not isinstance(first, int):
-            raise TypeError(f"first is a {type(first).__name__}; give an integer")
-        elements = math.prod(table.shape)
-        if values.dim() != 1 or not 0 <= first <= elements - len(values):
-            raise ValueError(
-                f"values has shape {tuple(values.shape)}, and first={first}; give one dimension "
-                f"that ends within the {elements} elements of {name!r}"
-            )
+        check_range("values", values, first, math.prod(self._table(name).shape), name)
         return self._push(name, first, values, with_lr(lr))
 
     def _push(self, name: str, first: int, values: torch.Tensor, rates: Rates) -> Pending:
@@ -264,6 +193,22 @@ class KV:
         number = self._table(name).number
         host = host_room(into)
         return self._pending(self._client.pull(number, 0, host, 0, self._timeout), into, host)
+
+    def pull_range(self, name: str, first: int, out: torch.Tensor) -> torch.Tensor:
+        """As many elements of the flattened table as `out` has, from `first` on; out: float32, of
+        one dimension."""
+        pulled = self.pull_range_async(name, first, out).wait()
+        assert pulled is not None
+        return pulled
+
+    def pull_range_async(self, name: str, first: int, out: torch.Tensor) -> Pending:
+        """The same; its wait() returns the tensor, which is written until then."""
+        table = self._table(name)
+        check_room(out)
+        check_range("out", out, first, math.prod(table.shape), name)
+        host = host_room(out)
+        pulled = self._client.pull(table.number, first, host, 0, self._timeout)
+        return self._pending(pulled, out, host)
 
     def push_pull(
         self,
@@ -367,7 +312,8 @@ class KV:
         out: torch.Tensor | None = None,
         host: torch.Tensor | None = None,
     ) -> Pending:
-        return Pending(self._worker, batch, out, self._timeout, None if host is out else host)
+        staged = None if host is out else host
+        return Pending(batch, out, self._timeout, self._worker.about_store, staged)
 
     def _table(self, name: str) -> Table:
         if name not in self._tables:

@@ -16,12 +16,13 @@ import torch.distributed as dist
 from .base.modes import Async, Mode, Sync
 from .base.optimizers import SGD, Adagrad, Adam, AdamW, to_engine
 from .base.optimizers import Optimizer as Rule
+from .base.pending import Pending, finish
 from .base.rates import changed
 from .board import LAYOUT
 from .clock import join_steps
 from .flat import Flat
 from .in_step import InStep
-from .kv import KV, Pace, Pending, finish
+from .kv import KV, Pace
 from .worker import DEFAULT_TIMEOUT_S
 
 ASYNC = Async()

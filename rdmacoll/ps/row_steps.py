@@ -10,10 +10,11 @@ import torch
 import torch.distributed as dist
 
 from .base.modes import Async, Mode, Stale, Sync
+from .base.pending import Pending, finish
 from .base.row_exchange import Rows, added, exchanged
 from .board import PACE
 from .clock import clocks
-from .kv import KV, Pending, finish
+from .kv import KV
 
 
 class OwnSteps:

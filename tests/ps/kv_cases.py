@@ -121,7 +121,14 @@ def case_ranges(kv: ps.KV) -> None:
     ):
         kv.push_range(own, first, torch.full((end - first,), float(end)))
         wanted[first:end] -= end
+        pulled = torch.full((end - first,), torch.nan)
+        assert kv.pull_range(own, first, pulled) is pulled
+        assert torch.equal(pulled, wanted[first:end])
     assert torch.equal(kv.pull(own).flatten(), wanted)
+    part = torch.full((9,), torch.nan)
+    assert kv.pull_range_async(own, SHARD - 1, part[2:7]).wait() is not None
+    assert torch.equal(part[2:7], wanted[SHARD - 1 : SHARD + 4])
+    assert part.isnan().tolist() == [True] * 2 + [False] * 5 + [True] * 2
 
 
 def case_pulls_side_by_side(kv: ps.KV) -> None:

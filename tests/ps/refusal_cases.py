@@ -48,6 +48,7 @@ def case_values(kv: ps.KV) -> None:
         )
     two = torch.ones(2)
     not_a_number: Any = 1.0
+    nothing: Any = None
     check(
         (ValueError, r"first=5; .* the 6 elements of 'w'", lambda: kv.push_range("w", 5, two)),
         (ValueError, "first=-1", lambda: kv.push_range("w", -1, two)),
@@ -55,6 +56,12 @@ def case_values(kv: ps.KV) -> None:
         (TypeError, "first is a float", lambda: kv.push_range("w", not_a_number, two)),
         (TypeError, "float64", lambda: kv.push_range("w", 0, two.double())),
         (ValueError, "is no table", lambda: kv.push_range("no", 0, two)),
+        (ValueError, r"out has .* first=5; .* of 'w'", lambda: kv.pull_range("w", 5, two)),
+        (ValueError, r"shape \(1, 2\)", lambda: kv.pull_range("w", 0, two[None])),
+        (TypeError, "first is a float", lambda: kv.pull_range("w", not_a_number, two)),
+        (TypeError, "float64", lambda: kv.pull_range("w", 0, two.double())),
+        (TypeError, "out is a NoneType", lambda: kv.pull_range("w", 0, nothing)),
+        (ValueError, "is no table", lambda: kv.pull_range("no", 0, two)),
     )
     dist.barrier()
     assert torch.equal(kv.pull("w"), torch.zeros(2, 3))
@@ -80,10 +87,10 @@ def case_names(kv: ps.KV) -> None:
         (ValueError, "'no' is no table of this KV", lambda: kv.push_pull("no", two)),
         (ValueError, "'no' is no table of this KV", lambda: kv.row_pull("no", [1])),
         (ValueError, "'no' is no table of this KV", lambda: kv.row_push("no", [1], two[None])),
-        (ValueError, "no such table of rows", lambda: kv.row_pull("dense", [1, 2])),
-        (ValueError, "no such table of rows", lambda: kv.row_push("dense", [1], two[None])),
-        (ValueError, "no such table of ranges", lambda: kv.pull("rows")),
-        (ValueError, "no such table of ranges", lambda: kv.push("rows", two)),
+        (ValueError, "is dense; use push", lambda: kv.row_pull("dense", [1, 2])),
+        (ValueError, "'dense' is dense", lambda: kv.row_push("dense", [1], two[None])),
+        (ValueError, r"'rows' has rows; use row_push\(\)", lambda: kv.pull("rows")),
+        (ValueError, r"'rows' has rows; use row_push\(\)", lambda: kv.push("rows", two)),
         (TypeError, "name is a int", lambda: kv.init(name, two)),
         (TypeError, "name is a int", lambda: kv.init_rows(name, dim=2)),
         (TypeError, "name is a int", lambda: kv.pull(name)),

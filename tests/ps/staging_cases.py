@@ -70,6 +70,8 @@ def case_dense(kv: ps.KV) -> None:
     out = on_gpu(torch.zeros(3, 5))
     assert kv.pull("dense of a GPU", out) is out
     assert out.unique().tolist() == [1.0 + 3.0 * dist.get_world_size()]
+    part = on_gpu(torch.zeros(4))
+    assert torch.equal(kv.pull_range("dense of a GPU", 11, part), out.flatten()[11:])
     pending = kv.pull_async("dense of a GPU", on_gpu(torch.zeros(3, 5)))
     first = pending.wait()
     assert first is not None and torch.equal(first, out)

@@ -176,11 +176,13 @@ bool Client::is_reached(ServerId server) const {
 
 Result<const TableSpec*> Client::spec_of(uint32_t table, TableKind kind) const {
   const auto found = tables_.find(table);
-  if (found == tables_.end() || found->second.kind != kind) {
+  if (found == tables_.end())
+    return Status(StatusCode::InvalidArgument, "there is no such table; make it with init() first");
+  if (found->second.kind != kind) {
     return Status(StatusCode::InvalidArgument,
-                  "there is no such table of " +
-                      std::string(kind == TableKind::Dense ? "ranges" : "rows") +
-                      "; make it with init() first");
+                  "table '" + printable(found->second.name) + "' " +
+                      (kind == TableKind::Dense ? "has rows; use row_push() and row_pull()"
+                                                : "is dense; use push() and pull()"));
   }
   return &found->second;
 }

@@ -93,7 +93,8 @@ Optimizer take_optimizer(Taker& from) {
 }
 
 Status wrong(const TableSpec& spec, const std::string& what) {
-  return Status(StatusCode::InvalidArgument, "table '" + printable(spec.name) + "': " + what);
+  return Status(StatusCode::InvalidArgument,
+                "table '" + printable(spec.name, kTableNameBytesMax) + "': " + what);
 }
 
 Status check(const TableSpec& spec, const Pace& pace) {

@@ -19,7 +19,22 @@ def check_shape(argument: str, tensor: torch.Tensor, shape: tuple[int, ...], nam
         )
 
 
+def check_range(argument: str, tensor: torch.Tensor, first: int, elements: int, name: str) -> None:
+    if isinstance(first, bool) or not isinstance(first, int):
+        raise TypeError(f"first is a {type(first).__name__}; give an integer")
+    if tensor.dim() != 1 or not 0 <= first <= elements - len(tensor):
+        raise ValueError(
+            f"{argument} has shape {tuple(tensor.shape)}, and first={first}; give one dimension "
+            f"that ends within the {elements} elements of {name!r}"
+        )
+
+
 def check_out(out: torch.Tensor, shape: tuple[int, ...], name: str) -> None:
+    check_room(out)
+    check_shape("out", out, shape, name)
+
+
+def check_room(out: torch.Tensor) -> None:
     check_float32("out", out)
     if not is_staged(out):
         check_tensor("out", out)
@@ -28,7 +43,6 @@ def check_out(out: torch.Tensor, shape: tuple[int, ...], name: str) -> None:
             f"out has shape {tuple(out.shape)} and strides {out.stride()}: some of its elements "
             "are one; give a tensor that is not expanded"
         )
-    check_shape("out", out, shape, name)
 
 
 def host_values(values: torch.Tensor) -> torch.Tensor:
