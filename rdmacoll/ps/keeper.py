@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..servers.status import ENDED, MORE_MEMORY, ServerStatus
-from .base.ending import Ending, StoreLife
+from .base.ending import MOST_FAILED, Ending, StoreLife
 from .board import Board
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ CALL_TIMEOUT_S = 10.0
 MOST_ALONE = 200  # looks: about 10 s, in which a backup that is lost is replaced
 DROP_TIMEOUT_S = 10.0
 BEAT_S = 0.2
+# A Store that is gone ends the server before that, as the end of each job does, and is not said to
+# be silent, too.
+SILENT_STORE_S = 1.5 * MOST_FAILED * BEAT_S
 SAY_S = 1.0  # between what a server says that it does
 MOST_SILENT = 15  # beats of this server's in which another one shows none
 
@@ -34,16 +38,23 @@ MOST_SILENT = 15  # beats of this server's in which another one shows none
 class Complaints:
     """What goes wrong, said once until it goes well again: it is tried again and again."""
 
-    def __init__(self, ended: threading.Event) -> None:
+    def __init__(self, ended: threading.Event, after_s: float = 0.0) -> None:
+        """after_s: what goes wrong for a shorter time is not said."""
         self._ended = ended
+        self._after_s = after_s
+        self._since_s: float | None = None
         self._said = ""
 
     def went_well(self) -> None:
-        self._said = ""
+        self._since_s, self._said = None, ""
 
     def say(self, text: str) -> None:
-        if text != self._said and not self._ended.is_set():
-            print(f"rdmacoll.ps: {text}", file=sys.stderr)
+        now_s = time.monotonic()
+        if self._since_s is None:
+            self._since_s = now_s
+        if text == self._said or self._ended.is_set() or now_s < self._since_s + self._after_s:
+            return
+        print(f"rdmacoll.ps: {text}", file=sys.stderr)
         self._said = text
 
 
@@ -84,12 +95,13 @@ def call_others(
     server: _C.PsServer, board: Board, number: int, called: Called, ended: threading.Event
 ) -> None:
     """Calls each once for each of its starts."""
-    complaints = Complaints(ended)
+    complaints, of_store = Complaints(ended), Complaints(ended, SILENT_STORE_S)
     while not ended.wait(LOOK_S):
         try:
             others = others_of(board, number)
+            of_store.went_well()
         except Exception as error:
-            complaints.say(f"the job's Store does not say how many servers there are: {error}")
+            of_store.say(f"the job's Store does not say how many servers there are: {error}")
             continue
         for other in others:
             try:
@@ -112,7 +124,7 @@ def watch_others(
 
     What counts is looks of this server's own: if the Store has stood still, all have.
     """
-    complaints = Complaints(ended)
+    complaints, of_store = Complaints(ended), Complaints(ended, SILENT_STORE_S)
     beats: dict[int, int] = {}
     silent: dict[int, int] = {}
     while not ended.wait(BEAT_S):
@@ -131,9 +143,10 @@ def watch_others(
                         server.give_up(other)
             life.answered()
             complaints.went_well()
+            of_store.went_well()
         except Exception as error:
             life.failed()
-            complaints.say(f"the job's Store does not answer: {error}")
+            of_store.say(f"the job's Store does not answer: {error}")
 
 
 class Dropped:
@@ -158,7 +171,7 @@ class Dropped:
 def free_dropped(
     server: _C.PsServer, board: Board, number: int, dropped: Dropped, ended: threading.Event
 ) -> None:
-    complaints = Complaints(ended)
+    complaints = Complaints(ended, SILENT_STORE_S)
     while not ended.is_set():
         try:
             dropped.look(board, number, lambda tables: server.drop(tables, DROP_TIMEOUT_S))
@@ -178,7 +191,7 @@ def say_status(
     board: Board, status: Callable[[], ServerStatus], ending: Ending, ended: threading.Event
 ) -> None:
     """From time to time, and at the end that it has ended."""
-    complaints = Complaints(ended)
+    complaints = Complaints(ended, SILENT_STORE_S)
     has_ended = False
     while not has_ended:
         has_ended = ended.is_set()
@@ -221,7 +234,8 @@ def keep_map(
     ending: Ending,
     ended: threading.Event,
 ) -> None:
-    complaints, kept_once, had_room = (Complaints(ended) for _ in range(3))
+    of_store = Complaints(ended, SILENT_STORE_S)
+    kept_once, had_room = Complaints(ended), Complaints(ended)
     looks_alone = 0
     while not ended.wait(WISH_S):
         try:
@@ -247,9 +261,9 @@ def keep_map(
                     f"server {number} has no room for parts of tables that it was to hold: start "
                     f"more servers, or {MORE_MEMORY}"
                 )
-            complaints.went_well()
+            of_store.went_well()
         except Superseded:
             ending.end(superseded(number), is_failure=True)
         except Exception as error:  # the Store may be gone, and the job with it
-            complaints.say(f"the map of buckets is not to be had: {error}")
+            of_store.say(f"the map of buckets is not to be had: {error}")
             ended.wait(LOOK_S)  # a wish that waits would have it asked for all the time

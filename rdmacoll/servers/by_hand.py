@@ -62,6 +62,8 @@ def _store_of_ranks(environ: "os._Environ[str]") -> Address:
 
 def _environment(arguments: argparse.Namespace, store: Address) -> dict[str, str]:
     users = {name: value for name, value in os.environ.items() if name not in OTHERS}
+    # The Store is gone at the end of each job, of which torch would show hundreds of stack traces.
+    users.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     own: dict[str, object] = {
         "MASTER_ADDR": store.host,
         "MASTER_PORT": store.port,
