@@ -31,6 +31,11 @@ class InStep:
         if self._step > 0:
             self._finish()
 
+    def is_over(self) -> bool:
+        """Whether these workers were told to go in step no more: a step is refused."""
+        now = self._kv._worker.board.generation(self._name)
+        return now is not None and now.number != self._member.generation
+
     def step(self) -> None:
         """Raises ValueError, before anything moves, for a parameter without a gradient; else as
         Optimizer.step(). After a TimeoutError it may be called again; not after a DeadRankError."""

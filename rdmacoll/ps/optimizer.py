@@ -68,7 +68,8 @@ class Optimizer(torch.optim.Optimizer):
         Sync() or Stale(n) of rdmacoll.ps; in the last two all ranks of the group take part.
         timeout: of each step, in seconds. group, errors: as of ps.connect(). Besides raises
         TypeError for a parameter that servers cannot hold, NotImplementedError for what they do not
-        do, and ValueError where the first worker had other parameters.
+        do, and ValueError where the first worker had other parameters, or another optimizer of this
+        process and group has that name, and other parameters.
         """
         if not isinstance(mode, Mode):
             what = mode.__name__ if isinstance(mode, type) else type(mode).__name__
@@ -85,6 +86,10 @@ class Optimizer(torch.optim.Optimizer):
             table = f"{name}/{number}"
             tables.append(Flat(table, of_group, _with(rule, of_group)))
         self._kv = KV(timeout, group)
+        self._name, self._group = name, group
+        if group is None and dist.is_initialized():
+            self._group = dist.group.WORLD
+        self._refuse_namesake()
         if not isinstance(mode, Async):
             self._kv._worker.check_rank(f"mode={mode}", "ps.Async()")
         layout = repr([flat.layout for flat in tables])
@@ -107,6 +112,32 @@ class Optimizer(torch.optim.Optimizer):
             member = join_steps(self._kv, name, [flat.table for flat in trained], group)
             self._in_step = InStep(self._kv, name, trained, mode, member)
         self._kv._worker.copies.add(self)
+
+    def _refuse_namesake(self) -> None:
+        """Two models of the same shapes would be one at the servers."""
+        at = self._kv._worker
+        for other in list(at.copies):
+            if other._name != self._name or other._group is not self._group:
+                continue
+            if other._is_over():
+                at.copies.discard(other)
+            elif other._trains() != self._trains():
+                raise ValueError(
+                    f"name={self._name!r} is that of another optimizer of this process, with other "
+                    "parameters; give this one a name of its own, or end that one's tables first, "
+                    f"by KV().drop({self._name!r})"
+                )
+
+    def _is_over(self) -> bool:
+        """Whether its tables were dropped, or fewer or more workers go in step in them now."""
+        at = self._kv._worker
+        at.forget_dropped()
+        is_dropped = not any(flat.table in at.tables for flat in self._tables)
+        return is_dropped or (self._in_step is not None and self._in_step.is_over())
+
+    def _trains(self) -> list[int]:
+        """Which tensors."""
+        return [id(parameter) for group in self.param_groups for parameter in group["params"]]
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -261,6 +261,24 @@ def case_refusals(_kv: ps.KV) -> None:
     refused((ValueError, "parameter 0 of .*sparse_coo; .* or ps.EmbeddingBag", sparse.step))
 
 
+def case_two_models_of_a_process(kv: ps.KV) -> None:
+    """Of the same shapes they would be one at the servers."""
+    own = f"two models {dist.get_rank()}"
+    first, second = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    made = [ps.Optimizer(first.parameters(), ps.SGD(lr=1.0), name=own)]
+    with pytest.raises(ValueError, match=f"name='{own}' is that of another optimizer"):
+        ps.Optimizer(second.parameters(), ps.SGD(lr=1.0), name=own)
+    made.append(ps.Optimizer(first.parameters(), ps.SGD(lr=1.0), name=own))  # of the same model
+    kv.drop(own)
+    before = second.weight.clone()
+    for _ in range(2):
+        made.append(ps.Optimizer(second.parameters(), ps.SGD(lr=1.0), name=own))
+    assert torch.equal(second.weight, before) and not torch.equal(first.weight, before)
+    of_another_group = dist.new_group([dist.get_rank()], use_local_synchronization=True)
+    made.append(ps.Optimizer(first.parameters(), ps.SGD(lr=1.0), name=own, group=of_another_group))
+    assert torch.equal(first.weight, before)
+
+
 def case_another_model_than_the_first_workers(_kv: ps.KV) -> None:
     """Even one with as many elements."""
     shapes = [(2, 6), (3, 4)]
