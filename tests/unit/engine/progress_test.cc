@@ -106,13 +106,15 @@ TEST(Progress, CallbacksMayBlockOnCallbacks) {
 TEST(Progress, ABlockedCallbackInAWaitersThreadHoldsUpNobody) {
   WorldOfThreads(2).run([](Communicator& c) {
     float first = 1;
-    std::promise<void> done;
+    std::promise<void> done, ended;
     const WorkPtr work = sum(c, &first, {.waits = true});
     work->on_done([&](const Status&) {
       chain(c, 2, done);
       done.get_future().wait();
+      ended.set_value();
     });
     ASSERT_TRUE(c.wait(*work, -1, {}).ok());
+    ended.get_future().wait();  // another thread may be in it: the first to see the operation's end
   });
 }
 
