@@ -110,18 +110,18 @@ class Board:
         if agent is not None:
             self._store.set(START, start)
         self._servers: Servers | None = None
-        self._words = Words(self._store, start, lambda text: extension().sign(text))
+        self.words = Words(self._store, start, lambda text: extension().sign(text))
 
     # --- the job ------------------------------------------------------------------------------
 
     def agree(self, job: Servers) -> Servers:
         """What the first server has said of all of them, the same for all."""
-        return Servers.from_word(self._words.say_first("job", job.to_word()))
+        return Servers.from_word(self.words.say_first("job", job.to_word()))
 
     def servers(self) -> Servers | None:
         """None: no server has come yet. What the first one has said stays so."""
         if self._servers is None:
-            word = self._words.hear("job")
+            word = self.words.hear("job")
             self._servers = None if word is None else Servers.from_word(word)
         return self._servers
 
@@ -149,7 +149,7 @@ class Board:
         return int(self._store.add(f"starts/{server}", 1)) - 1
 
     def is_claimed(self, server: int) -> bool:
-        return self._words.hear(f"claim/{server}") is not None
+        return self.words.hear(f"claim/{server}") is not None
 
     def claim(self, server: int, start: int) -> bool:
         """From now on no earlier start is this server; False: a later one is."""
@@ -157,7 +157,7 @@ class Board:
 
     def holds(self, server: int, start: int) -> bool:
         """Whether no later start is this server."""
-        return self._words.hear(f"claim/{server}") == str(start)
+        return self.words.hear(f"claim/{server}") == str(start)
 
     def say_server(self, server: int, start: int, address: bytes) -> None:
         """Does nothing where a later start has said it."""
@@ -165,18 +165,18 @@ class Board:
 
     def _say_later(self, key: str, start: int, word: str) -> bool:
         """word: begins with the start."""
-        said = self._words.say_first(key, word)
+        said = self.words.say_first(key, word)
         while said != word:
             if int(said.partition(" ")[0]) > start:
                 return False
-            said = self._words.change(key, said, word)
+            said = self.words.change(key, said, word)
         return True
 
     def say_status(self, status: ServerStatus) -> None:
-        self._words.say(f"status/{status.number}", status.to_word())
+        self.words.say(f"status/{status.number}", status.to_word())
 
     def status_of(self, server: int) -> ServerStatus:
-        word = self._words.hear(f"status/{server}")
+        word = self.words.hear(f"status/{server}")
         return ServerStatus(server) if word is None else ServerStatus.from_word(word)
 
     def wait_server(self, server: int, deadline: float) -> tuple[bytes, int]:
@@ -186,7 +186,7 @@ class Board:
 
     def find_server(self, server: int) -> tuple[bytes, int] | None:
         """The same now; None: it has not started yet."""
-        word = self._words.hear(f"server/{server}")
+        word = self.words.hear(f"server/{server}")
         return None if word is None else _server_of(word)
 
     def beat(self, server: int) -> None:
@@ -200,18 +200,18 @@ class Board:
 
         hosts: of each server a number; empty: it is not known."""
         mine = extension().ps_spread(servers, replicas, hosts)
-        return _decoded(self._words.say_first("map", _encoded(mine)))
+        return _decoded(self.words.say_first("map", _encoded(mine)))
 
     def newest_map(self) -> bytes:
         """Raises LookupError where there is none yet."""
-        word = self._words.hear("map")
+        word = self.words.hear("map")
         if word is None:
             raise LookupError("no server has started yet")
         return _decoded(word)
 
     def change_map(self, known: bytes, wanted: bytes) -> bytes:
         """Makes this the map unless another one is known by now; the newest one."""
-        return _decoded(self._words.change("map", _encoded(known), _encoded(wanted)))
+        return _decoded(self.words.change("map", _encoded(known), _encoded(wanted)))
 
     # --- tables -------------------------------------------------------------------------------
 
@@ -228,17 +228,17 @@ class Board:
         mine = Table(int(self._store.add("tables", 1)), spec, shape)
         said = Table.from_word(self._say_first(f"table/{name}", mine.to_word()))
         if said == mine:
-            self._words.say(f"about/{mine.number}", json.dumps([name, *about, list(shape)]))
+            self.words.say(f"about/{mine.number}", json.dumps([name, *about, list(shape)]))
         return said, said == mine
 
     def find_table(self, name: str) -> Table | None:
-        word = self._words.hear(f"table/{name}")
+        word = self.words.hear(f"table/{name}")
         return None if word in (None, DROPPED) else Table.from_word(word)
 
     def about_tables(self) -> Iterator[tuple[int, list[Any]]]:
         """The number of each table; its name, kind, optimizer and shape."""
         for number in range(1, int(self._store.add("tables", 0)) + 1):
-            word = self._words.hear(f"about/{number}")
+            word = self.words.hear(f"about/{number}")
             # None: another worker was first with a table of that name.
             if word not in (None, DROPPED):
                 yield number, json.loads(word)
@@ -249,21 +249,24 @@ class Board:
 
     def generation(self, name: str) -> Generation | None:
         """The last one of the workers that go in step in what has this name."""
-        word = self._words.hear(f"word/{GENERATION}/{name}")
+        word = self.words.hear(f"word/{GENERATION}/{name}")
         return None if word in (None, DROPPED) else Generation.from_word(word)
 
     def next_generation(self, name: str) -> int:
-        return int(self._store.add(f"generations/{name}", 1))
+        return self.next_number(f"generations/{name}")
+
+    def next_number(self, of: str) -> int:
+        return int(self._store.add(of, 1))
 
     def change_generation(self, name: str, known: Generation | None, wanted: Generation) -> bool:
         """Makes this the last one; False: another one is that by now."""
         key, word = f"word/{GENERATION}/{name}", wanted.to_word()
         if known is None:
             return self._say_first(key, word) == word
-        return self._words.change(key, known.to_word(), word) == word
+        return self.words.change(key, known.to_word(), word) == word
 
     def say_ready(self, table: int) -> None:
-        self._words.say(f"ready/{table}", "")
+        self.words.say(f"ready/{table}", "")
 
     def wait_ready(self, table: int, name: str, deadline: float) -> None:
         self._wait(
@@ -279,16 +282,16 @@ class Board:
         found = {one: self.find_table(one) for one in [name, *names]}
         tables = {one: table for one, table in found.items() if table is not None}
         for one, table in tables.items():
-            self._words.say(f"dropped/{table.number}", "")
-            self._words.say(f"about/{table.number}", DROPPED)
-            self._words.change(f"table/{one}", table.to_word(), DROPPED)
+            self.words.say(f"dropped/{table.number}", "")
+            self.words.say(f"about/{table.number}", DROPPED)
+            self.words.change(f"table/{one}", table.to_word(), DROPPED)
         # What was said of an optimizer is under its own name, above those of its tables.
         above = {one.rpartition("/")[0] for one in tables}
         for one in (own for own in {name, *tables, *above} if f"{own}/".startswith(f"{name}/")):
             for of in LAYOUT, PACE, GENERATION:
-                said = self._words.hear(f"word/{of}/{one}")
+                said = self.words.hear(f"word/{of}/{one}")
                 if said is not None:
-                    self._words.change(f"word/{of}/{one}", said, DROPPED)
+                    self.words.change(f"word/{of}/{one}", said, DROPPED)
         return int(self._store.add("drops", 1)) if tables else 0
 
     def drops(self) -> int:
@@ -298,25 +301,25 @@ class Board:
     def dropped_tables(self, known: set[int]) -> set[int]:
         """Tables that are to be dropped, but those that are known."""
         numbers = set(range(1, int(self._store.add("tables", 0)) + 1)) - known
-        return {one for one in numbers if self._words.hear(f"dropped/{one}") is not None}
+        return {one for one in numbers if self.words.hear(f"dropped/{one}") is not None}
 
     def say_dropped(self, server: int, drops: int) -> None:
-        self._words.say(f"dropped_by/{server}", str(drops))
+        self.words.say(f"dropped_by/{server}", str(drops))
 
     def dropped_by(self, server: int) -> int:
         """All that was dropped when drops() was this, the server has freed."""
-        return int(self._words.hear(f"dropped_by/{server}") or 0)
+        return int(self.words.hear(f"dropped_by/{server}") or 0)
 
     def _say_first(self, key: str, word: str) -> str:
         """As Words.say_first(), also behind a word about what was dropped."""
-        said = self._words.say_first(key, word)
+        said = self.words.say_first(key, word)
         while said == DROPPED:
-            said = self._words.change(key, DROPPED, word)
+            said = self.words.change(key, DROPPED, word)
         return said
 
     def _wait(self, key: str, deadline: float, why_not: str) -> str:
         while True:
-            word = self._words.hear(key)
+            word = self.words.hear(key)
             if word is not None:
                 return word
             if time.monotonic() >= deadline:

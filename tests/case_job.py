@@ -23,8 +23,9 @@ class Outcomes:
         self, jobs: Jobs, module: ModuleType, workers: int, servers: int, **env: str
     ) -> None:
         worker = str(Path(__file__).with_name("case_worker.py"))
+        assert module.__file__ is not None
         options = ["-np", str(workers), "--servers", str(servers)]
-        self._done = jobs.run(*options, jobs.python, worker, module.__name__, **env)
+        self._done = jobs.run(*options, jobs.python, worker, module.__file__, **env)
         files = [jobs.folder / f"ends.{rank}" for rank in range(workers)]
         self._ends = [json.loads(file.read_text()) if file.exists() else {} for file in files]
 

@@ -1,4 +1,4 @@
-"""A worker of such a job: `case_worker.py MODULE`. It calls the cases in their order, each with a
+"""A worker of such a job: `case_worker.py FILE`. It calls the cases in their order, each with a
 KV, and writes into a file how they end. All workers begin each case together.
 
 Floor: tests. Thread: the main one.
@@ -24,7 +24,9 @@ TIMEOUT_S = 30.0
 def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group("rdma", timeout=datetime.timedelta(seconds=TIMEOUT_S))
-    module = importlib.import_module(sys.argv[1])
+    file = Path(sys.argv[1])
+    sys.path.insert(0, str(file.parent))
+    module = importlib.import_module(file.stem)
     ends: dict[str, str] = {}
     for name, case in list(vars(module).items()):
         if not name.startswith("case_"):

@@ -1,0 +1,62 @@
+"""What a name in a directory stands for, and how the job's Store has it.
+
+Floor: rdmacoll/files. Thread: values.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Part:
+    """Bytes of a file that lie in one table; a table is written once."""
+
+    table: int
+    size: int  # in bytes
+
+
+@dataclass(frozen=True)
+class File:
+    """One version of a file: each one that is written is a new value of these."""
+
+    parts: tuple[Part, ...]
+    modified_ns: int  # since 1970
+
+    @property
+    def size(self) -> int:
+        return sum(part.size for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Folder:
+    number: int  # under which its names are
+    modified_ns: int
+
+
+Entry = File | Folder
+
+
+def to_word(entries: dict[str, Entry]) -> str:
+    return json.dumps({name: _packed(entry) for name, entry in entries.items()})
+
+
+def from_word(word: str) -> dict[str, Entry]:
+    return {name: _unpacked(packed) for name, packed in json.loads(word).items()}
+
+
+def _packed(entry: Entry) -> list[object]:
+    if isinstance(entry, Folder):
+        return ["folder", entry.modified_ns, entry.number]
+    return ["file", entry.modified_ns, [[part.table, part.size] for part in entry.parts]]
+
+
+def _unpacked(packed: list[object]) -> Entry:
+    kind, modified_ns, what = packed
+    assert isinstance(modified_ns, int)
+    if kind == "folder":
+        assert isinstance(what, int)
+        return Folder(what, modified_ns)
+    assert isinstance(what, list)
+    return File(tuple(Part(table, size) for table, size in what), modified_ns)

@@ -1,0 +1,127 @@
+"""A file that a program has open, as Python and fsspec want it.
+
+Floor: rdmacoll/files. Thread: one at a time.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+from .contents import Contents
+from .entry import File, Part
+from .tree import now_ns
+
+PART_BYTES = 16 << 20
+# What reads of a few bytes fetch: those of that size or more go to their place at once.
+READ_BYTES = 1 << 20
+
+
+class _Bytes(io.RawIOBase):
+    """Of one version: another one that takes its place is not seen."""
+
+    def __init__(self, contents: Contents, file: File) -> None:
+        self._contents = contents
+        self._file = file
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
+        if begin + offset < 0:
+            raise ValueError(f"seek({offset}, {whence}) is before the file's begin")
+        self._at = begin + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        out = memoryview(buffer).cast("B")
+        count = self._contents.read(self._file.parts, self._at, out)
+        self._at += count
+        return count
+
+
+class Reader(io.BufferedReader):
+    """Raises OSError (ESTALE) where its version was replaced, and is not kept any more."""
+
+    def __init__(self, path: str, contents: Contents, file: File) -> None:
+        super().__init__(_Bytes(contents, file), READ_BYTES)
+        self.path = path
+        self.size = file.size
+
+
+class Writer(io.BufferedIOBase):
+    """What is written is a new version of the file, once it is closed, or committed."""
+
+    def __init__(
+        self,
+        path: str,
+        contents: Contents,
+        begin: tuple[Part, ...],
+        autocommit: bool,
+        put: Callable[[File], None],
+    ) -> None:
+        """begin: parts of another version, which the file begins with."""
+        self.path = path
+        self._contents = contents
+        self._begin = begin
+        self._own: list[Part] = []
+        self._open = bytearray()
+        self._autocommit = autocommit
+        self._put = put
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return sum(part.size for part in (*self._begin, *self._own)) + len(self._open)
+
+    def write(self, data: Any) -> int:
+        if self.closed:
+            raise ValueError(f"{self.path!r} is closed")
+        view = memoryview(data).cast("B")
+        for first in range(0, len(view), PART_BYTES):
+            self._open += view[first : first + PART_BYTES]
+            if len(self._open) >= PART_BYTES:
+                self._write(PART_BYTES)
+        return len(view)
+
+    def _write(self, size: int) -> None:
+        with memoryview(self._open) as whole, whole[:size] as part:
+            self._own.append(self._contents.write(part))
+        del self._open[:size]
+
+    def close(self) -> None:
+        """Raises what a write may raise; then the file is as it was before."""
+        if self.closed:
+            return
+        super().close()
+        try:
+            if self._open:
+                self._write(len(self._open))
+            if self._autocommit:
+                self.commit()
+        except BaseException:
+            self.discard()
+            raise
+
+    def commit(self) -> None:
+        self._put(File((*self._begin, *self._own), now_ns()))
+        self._own = []
+
+    def discard(self) -> None:
+        self._contents.free(self._own)
+        self._own = []
+        self._open.clear()
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        if kind is None:
+            self.close()
+        elif not self.closed:
+            super().close()
+            self.discard()

@@ -1,0 +1,86 @@
+"""Files at the servers: file_cases.py, and fsspec's own tests (fsspec_suite.py).
+
+Floor: tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import file_cases
+import pytest
+from case_job import Outcomes, cases_of
+from job_runner import Jobs, clean_jobs
+
+
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
+        yield Outcomes(jobs, file_cases, workers=2, servers=2)
+
+
+@pytest.mark.parametrize("case", cases_of(file_cases))
+def test_files(worked: Outcomes, case: str) -> None:
+    worked.check(case)
+
+
+FULL = """
+import fsspec
+import torch.distributed as dist
+
+dist.init_process_group("rdma")
+fs = fsspec.filesystem("rdma")
+fs.pipe_file("small", b"x" * (20 << 20))
+try:
+    fs.pipe_file("large", bytes(100 << 20))
+except OSError as error:
+    print("refused:", error)
+assert fs.ls("", detail=False) == ["small"]
+assert fs.cat_file("small") == b"x" * (20 << 20)
+dist.destroy_process_group()
+"""
+
+
+def test_without_room(jobs: Jobs) -> None:
+    options = ["-np", "1", "--servers", "2", "--server-memory", "100M"]
+    done = jobs.run_script(FULL, *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "refused: " in done.stdout and "has no room" in done.stdout, done.stdout
+
+
+def test_a_server_is_lost(jobs: Jobs) -> None:
+    """Nothing that was closed is, and files are written on."""
+    done = jobs.run_script(LOST, "-np", "1", "--servers", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+LOST = """
+import os, signal
+import fsspec
+import torch.distributed as dist
+from rdmacoll import ps
+
+dist.init_process_group("rdma")
+fs = fsspec.filesystem("rdma")
+for number in range(40):
+    fs.pipe_file(f"kept/{number}", b"%d" % number * 100_000)
+    if number == 20:
+        os.kill(ps.stats().servers[1].pid, signal.SIGKILL)
+for number in range(40):
+    assert fs.cat_file(f"kept/{number}") == b"%d" % number * 100_000
+dist.destroy_process_group()
+"""
+
+
+def test_fsspecs_own_suite(jobs: Jobs) -> None:
+    suite = str(Path(__file__).with_name("fsspec_suite.py"))
+    pytest_options = ["-q", "-p", "no:cacheprovider"]
+    done = jobs.run(
+        *("-np", "1", "--servers", "1"), *(jobs.python, "-m", "pytest", *pytest_options, suite)
+    )
+    assert done.returncode == 0, done.stdout
+    summary = re.search(r"(\d+) passed.* in ", done.stdout)
+    assert summary is not None and int(summary[1]) >= 130, done.stdout
+    assert "skipped" not in summary[0] and "failed" not in summary[0], done.stdout
