@@ -2,5 +2,6 @@
 
     fsspec.open("rdma://runs/7/model.safetensors", "rb")
 
-Floors: entry.py, tree.py: names; contents.py: bytes; filesystem.py and opened.py: fsspec's face.
+entry.py, tree.py and board.py have the names, contents.py the bytes; filesystem.py and opened.py
+are fsspec's face.
 """

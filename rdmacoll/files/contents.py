@@ -15,8 +15,8 @@ import torch
 
 from .._extension import extension
 from ..ps.worker import Worker
+from .board import FileBoard
 from .entry import Part
-from .shelf import Shelf
 
 if TYPE_CHECKING:
     from .. import _C
@@ -34,18 +34,17 @@ class _Piece:
 
 
 class Contents:
-    def __init__(self, worker: Worker, shelf: Shelf, timeout: float) -> None:
+    def __init__(self, worker: Worker, board: FileBoard, timeout: float) -> None:
         """timeout: of each wait for servers, in seconds."""
         self._worker = worker
-        self._shelf = shelf
+        self._board = board
         self._client = worker.client
         self._timeout = timeout
 
     def write(self, data: memoryview) -> Part:
         """A new part, which servers have when this returns. Raises OSError where they have no room,
         TimeoutError, remote.PeerError: then nothing of it is left."""
-        self._worker.check_process()
-        part = Part(self._shelf.next_table(), len(data))
+        part = Part(self._board.next_table(), len(data))
         values = torch.zeros(_floats(len(data)))
         _bytes_of(values)[: len(data)] = torch.frombuffer(data, dtype=torch.uint8)
         self._create(part)
@@ -80,7 +79,7 @@ class Contents:
 
     def free(self, parts: Iterable[Part]) -> None:
         """Nobody reads them any more. Returns at once; servers free them within a second."""
-        self._shelf.drop_tables([part.table for part in parts])
+        self._board.drop_tables(part.table for part in parts)
 
     def _begin(self, piece: _Piece) -> tuple[list[_C.PsBatch], Callable[[], None]]:
         """What ends when the bytes are here, but for what the function copies then."""

@@ -6,6 +6,7 @@ Floor: rdmacoll/files. Thread: values.
 from __future__ import annotations
 
 import json
+import secrets
 from dataclasses import dataclass
 
 
@@ -39,11 +40,14 @@ Entry = File | Folder
 
 
 def to_word(entries: dict[str, Entry]) -> str:
-    return json.dumps({name: _packed(entry) for name, entry in entries.items()})
+    """No two are the same: who finds its word in the Store has put it there itself."""
+    packed = {name: _packed(entry) for name, entry in entries.items()}
+    return json.dumps([secrets.token_hex(8), packed])
 
 
 def from_word(word: str) -> dict[str, Entry]:
-    return {name: _unpacked(packed) for name, packed in json.loads(word).items()}
+    _, packed = json.loads(word)
+    return {name: _unpacked(one) for name, one in packed.items()}
 
 
 def _packed(entry: Entry) -> list[object]:

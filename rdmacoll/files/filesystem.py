@@ -14,11 +14,11 @@ from fsspec.spec import AbstractFileSystem
 
 from ..ps.guest import as_address
 from ..ps.worker import DEFAULT_TIMEOUT_S, worker
+from .board import FileBoard
 from .contents import Contents
-from .entry import Entry, File, Folder
+from .entry import Entry, File, Folder, Part
 from .opened import Reader, Writer
-from .shelf import Shelf
-from .tree import Path, Tree, now_ns
+from .tree import Path, Tree
 
 NS = 1_000_000_000
 
@@ -29,8 +29,8 @@ class RdmaFileSystem(AbstractFileSystem):
         with fsspec.open("rdma://runs/7/model.pt", "wb") as file:
             torch.save(model.state_dict(), file)
 
-    A file that is written is seen as a whole, when it is closed; who reads it goes on with the
-    version that was there when it was opened.
+    A file that is written is seen as a whole, when it is closed. Who reads it keeps to the version
+    that was there when it was opened, and gets OSError (ESTALE) once that is no more.
     """
 
     protocol = "rdma"
@@ -47,9 +47,9 @@ class RdmaFileSystem(AbstractFileSystem):
         rank of the job, as of ps.connect(), whose errors these are."""
         super().__init__(**options)
         at = worker(timeout, None, None if store is None else (as_address(store), rdzv_id))
-        shelf = Shelf(at.board)
-        self._tree = Tree(shelf)
-        self._contents = Contents(at, shelf, timeout)
+        board = FileBoard(at)
+        self._tree = Tree(board)
+        self._contents = Contents(at, board, timeout)
 
     # --- names --------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class RdmaFileSystem(AbstractFileSystem):
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
         names = _names(self._strip_protocol(path))
-        if create_parents and len(names) > 1:
+        if create_parents:
             self._make_folders(names[:-1])
         self._tree.make_folder(names)
 
@@ -84,8 +84,7 @@ class RdmaFileSystem(AbstractFileSystem):
         self._tree.remove_folder(_names(self._strip_protocol(path)))
 
     def rm_file(self, path: str) -> None:
-        file = self._tree.remove_file(_names(self._strip_protocol(path)))
-        self._contents.free(file.parts)
+        self._contents.free(self._tree.remove_file(_names(self._strip_protocol(path))))
 
     def rm(
         self, path: str | list[str], recursive: bool = False, maxdepth: int | None = None
@@ -98,15 +97,10 @@ class RdmaFileSystem(AbstractFileSystem):
                 self.rm_file(one)
 
     def mv(self, path1: str, path2: str, **_: Any) -> None:
-        """In one step, of folders as well. What had the new name before is replaced."""
+        """Of folders as well. A file that had the new name before is replaced."""
         old, new = (_names(self._strip_protocol(path)) for path in (path1, path2))
         self._make_folders(new[:-1])
-        replaced = self._tree.move(old, new)
-        if replaced is not None:
-            self._contents.free(replaced.parts)
-
-    def created(self, path: str) -> datetime:
-        return self.modified(path)
+        self._contents.free(self._tree.move(old, new))
 
     def modified(self, path: str) -> datetime:
         return datetime.fromtimestamp(self.info(path)["mtime"], tz=timezone.utc)
@@ -127,22 +121,20 @@ class RdmaFileSystem(AbstractFileSystem):
             return Reader(path, self._contents, self._file(names))
         if mode not in ("wb", "ab", "xb"):
             raise ValueError(f"mode={mode!r}; give rb, wb, ab or xb")
-        if len(names) > 1:
+        try:
+            size = self._file(names).size
+        except FileNotFoundError:
+            size = 0
             self._make_folders(names[:-1])
-        before: File | None = None
-        if self.exists(path):
+        else:
             if mode == "xb":
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-            before = self._file(names)
-        begin = before.parts if before is not None and mode == "ab" else ()
 
-        def put(file: File) -> None:
-            replaced = self._tree.put(names, file, only_new=mode == "xb")
-            if replaced is not None:
-                kept = set(file.parts)
-                self._contents.free(part for part in replaced.parts if part not in kept)
+        def put(parts: tuple[Part, ...]) -> None:
+            only_new, append = mode == "xb", mode == "ab"
+            self._contents.free(self._tree.put(names, parts, only_new=only_new, append=append))
 
-        return Writer(path, self._contents, begin, autocommit, put)
+        return Writer(path, self._contents, size if mode == "ab" else 0, autocommit, put)
 
     def cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **_: Any
@@ -162,11 +154,8 @@ class RdmaFileSystem(AbstractFileSystem):
                 copy.write(data)
 
     def touch(self, path: str, truncate: bool = True, **_: Any) -> None:
-        names = _names(self._strip_protocol(path))
-        if truncate or not self.exists(path):
-            self.open(path, "wb").close()
-        else:
-            self._tree.put(names, File(self._file(names).parts, now_ns()))
+        """Makes an empty file; truncate=False: of one that is there it changes the time alone."""
+        self.open(path, "wb" if truncate else "ab").close()
 
     def _file(self, names: Path) -> File:
         entry = self._tree.find(names)
@@ -192,10 +181,10 @@ def _names(path: str) -> Path:
 
 
 def _about(path: str, entry: Entry) -> dict[str, Any]:
-    is_file = isinstance(entry, File)
+    size, kind = (entry.size, "file") if isinstance(entry, File) else (0, "directory")
     return {
         "name": path,
-        "size": entry.size if isinstance(entry, File) else 0,
-        "type": "file" if is_file else "directory",
+        "size": size,
+        "type": kind,
         "mtime": entry.modified_ns / NS,
     }

@@ -11,7 +11,6 @@ from typing import Any
 
 from .contents import Contents
 from .entry import File, Part
-from .tree import now_ns
 
 PART_BYTES = 16 << 20
 # What reads of a few bytes fetch: those of that size or more go to their place at once.
@@ -62,14 +61,15 @@ class Writer(io.BufferedIOBase):
         self,
         path: str,
         contents: Contents,
-        begin: tuple[Part, ...],
+        begin: int,
         autocommit: bool,
-        put: Callable[[File], None],
+        put: Callable[[tuple[Part, ...]], None],
     ) -> None:
-        """begin: parts of another version, which the file begins with."""
+        """begin: bytes that are there already, before what is written. put: gives the file its name
+        once servers have what was written."""
         self.path = path
         self._contents = contents
-        self._begin = begin
+        self._at = begin
         self._own: list[Part] = []
         self._open = bytearray()
         self._autocommit = autocommit
@@ -79,7 +79,7 @@ class Writer(io.BufferedIOBase):
         return True
 
     def tell(self) -> int:
-        return sum(part.size for part in (*self._begin, *self._own)) + len(self._open)
+        return self._at
 
     def write(self, data: Any) -> int:
         if self.closed:
@@ -89,6 +89,7 @@ class Writer(io.BufferedIOBase):
             self._open += view[first : first + PART_BYTES]
             if len(self._open) >= PART_BYTES:
                 self._write(PART_BYTES)
+        self._at += len(view)
         return len(view)
 
     def _write(self, size: int) -> None:
@@ -111,7 +112,7 @@ class Writer(io.BufferedIOBase):
             raise
 
     def commit(self) -> None:
-        self._put(File((*self._begin, *self._own), now_ns()))
+        self._put(tuple(self._own))
         self._own = []
 
     def discard(self) -> None:

@@ -1,5 +1,5 @@
-"""Tree: which names there are. A directory is one word of the job's Store, changed as a whole: what
-a process sees of it is of one moment, and of two that change it one sees the other's change.
+"""Tree: which names there are. A folder is one word of the job's Store, changed as a whole: what a
+process sees of it is of one moment, and of two that change it one sees the other's change.
 
 Floor: rdmacoll/files. Thread: any.
 """
@@ -10,24 +10,25 @@ import errno
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
-from .entry import Entry, File, Folder, from_word, to_word
-from .shelf import GONE, Shelf
+from .board import GONE, FileBoard
+from .entry import Entry, File, Folder, Part, from_word, to_word
 
 T = TypeVar("T")
-ROOT = 0  # the number of the directory that is always there
+ROOT = 0  # the number of the folder that is always there
 # A path is its names: no slash is in them, and none is empty.
 Path = tuple[str, ...]
 
 
-def now_ns() -> int:
+def _now_ns() -> int:
     return time.time_ns()
 
 
 class Tree:
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, board: FileBoard) -> None:
+        self._board = board
 
     def find(self, path: Path) -> Entry:
         """Raises FileNotFoundError, NotADirectoryError."""
@@ -49,34 +50,38 @@ class Tree:
         def make(entries: dict[str, Entry], name: str) -> None:
             if name in entries:
                 raise _error(errno.EEXIST, path)
-            entries[name] = Folder(self._shelf.next_folder(), now_ns())
+            entries[name] = Folder(self._board.next_folder(), _now_ns())
 
         self._change(path, make)
 
-    def put(self, path: Path, file: File, *, only_new: bool = False) -> File | None:
-        """Gives the file this name; what had it before. Raises IsADirectoryError, FileExistsError;
-        else as find() of the folder that it is in."""
+    def put(
+        self, path: Path, parts: tuple[Part, ...], *, only_new: bool = False, append: bool = False
+    ) -> tuple[Part, ...]:
+        """Gives the name to a file of these parts, or of those that it has and these. Returns what
+        it had, and has no more. Raises IsADirectoryError, FileExistsError; else as find() of the
+        folder that it is in."""
 
-        def put(entries: dict[str, Entry], name: str) -> File | None:
+        def put(entries: dict[str, Entry], name: str) -> tuple[Part, ...]:
             before = entries.get(name)
             if isinstance(before, Folder):
                 raise _error(errno.EISDIR, path)
             if before is not None and only_new:
                 raise _error(errno.EEXIST, path)
-            entries[name] = file
-            return before
+            had = () if before is None else before.parts
+            entries[name] = File((*had, *parts) if append else parts, _now_ns())
+            return () if append else had
 
         return self._change(path, put)
 
-    def remove_file(self, path: Path) -> File:
-        """Raises IsADirectoryError; else as find()."""
+    def remove_file(self, path: Path) -> tuple[Part, ...]:
+        """Returns what it had. Raises IsADirectoryError; else as find()."""
 
-        def remove(entries: dict[str, Entry], name: str) -> File:
+        def remove(entries: dict[str, Entry], name: str) -> tuple[Part, ...]:
             entry = _named(entries, name, path)
             if isinstance(entry, Folder):
                 raise _error(errno.EISDIR, path)
             del entries[name]
-            return entry
+            return entry.parts
 
         return self._change(path, remove)
 
@@ -84,33 +89,36 @@ class Tree:
         """Raises OSError (ENOTEMPTY), NotADirectoryError; else as find()."""
         if not path:
             raise _error(errno.EBUSY, path)
-        number = self._folder(self.find(path), path)
-        word = self._shelf.names_in(number)
-        # From then on nothing can be put there; whoever comes between sees an empty folder go.
-        if word == GONE or (word is not None and from_word(word)):
-            raise _error(errno.ENOENT if word == GONE else errno.ENOTEMPTY, path)
-        if self._shelf.change_names(number, word, GONE) != GONE:
+        entry = self.find(path)
+        number = self._folder(entry, path)
+        word = self._board.names_in(number)
+        if word == GONE:
+            raise _error(errno.ENOENT, path)
+        # From then on nothing can be put there.
+        is_empty = word is None or not from_word(word)
+        if not is_empty or self._board.change_names(number, word, GONE) != GONE:
             raise _error(errno.ENOTEMPTY, path)
-        self._change(path, lambda entries, name: entries.pop(name, None))
+        self._change(path, partial(_exchange, known=entry, wanted=None))
 
-    def move(self, old: Path, new: Path) -> File | None:
-        """Returns what had the new name before, and was replaced. Between two folders there is a
-        moment in which both names are there. Raises as find() and put(); OSError (EINVAL) for a
-        folder that would be in itself, (ENOTEMPTY) for one that would replace another entry."""
+    def move(self, old: Path, new: Path) -> tuple[Part, ...]:
+        """Returns what a file had that was replaced. Between two folders there is a moment in which
+        both names are there. Raises as find() and put(); OSError (EINVAL) for a folder that would
+        be in itself, (ENOTEMPTY) for one that would replace another entry, (EBUSY) where another
+        process changes the entry meanwhile: then it is as that one has left it."""
         entry = self.find(old)
         if isinstance(entry, Folder) and new[: len(old)] == old and new != old:
             raise _error(errno.EINVAL, new)
         if new == old:
-            return None
+            return ()
         if old[:-1] == new[:-1]:
-            return self._change(old, lambda entries, name: _rename(entries, name, new))
-
-        def put(entries: dict[str, Entry], name: str) -> File | None:
-            return _place(entries, name, entry, new)
-
-        replaced = self._change(new, put)
-        self._change(old, lambda entries, name: entries.pop(name, None))
-        return replaced
+            replaced = self._change(old, partial(_rename, new=new))
+        else:
+            replaced = self._change(new, partial(_place, entry=entry, path=new))
+            # Another one that is there by now is not this one: it would be lost.
+            if not self._change(old, partial(_exchange, known=entry, wanted=None)):
+                self._change(new, partial(_exchange, known=entry, wanted=replaced))
+                raise _error(errno.EBUSY, old)
+        return () if replaced is None else replaced.parts
 
     def _folder(self, entry: Entry, path: Path) -> int:
         if isinstance(entry, File):
@@ -118,7 +126,7 @@ class Tree:
         return entry.number
 
     def _names(self, number: int, path: Path) -> dict[str, Entry]:
-        word = self._shelf.names_in(number)
+        word = self._board.names_in(number)
         if word == GONE:
             raise _error(errno.ENOENT, path)
         return {} if word is None else from_word(word)
@@ -130,13 +138,13 @@ class Tree:
             raise _error(errno.EBUSY, path)
         number = self._folder(self.find(path[:-1]), path[:-1])
         while True:
-            word = self._shelf.names_in(number)
+            word = self._board.names_in(number)
             if word == GONE:
                 raise _error(errno.ENOENT, path[:-1])
             entries = {} if word is None else from_word(word)
             result = edit(entries, path[-1])
             wanted = to_word(entries)
-            if self._shelf.change_names(number, word, wanted) == wanted:
+            if self._board.change_names(number, word, wanted) == wanted:
                 return result
 
 
@@ -144,6 +152,17 @@ def _named(entries: dict[str, Entry], name: str, path: Path) -> Entry:
     if name not in entries:
         raise _error(errno.ENOENT, path)
     return entries[name]
+
+
+def _exchange(entries: dict[str, Entry], name: str, known: Entry, wanted: Entry | None) -> bool:
+    """False: it is not as known any more."""
+    if entries.get(name) != known:
+        return False
+    if wanted is None:
+        del entries[name]
+    else:
+        entries[name] = wanted
+    return True
 
 
 def _rename(entries: dict[str, Entry], name: str, new: Path) -> File | None:

@@ -142,11 +142,11 @@ class Board:
         """The number of one that joins."""
         job = self.servers()
         assert job is not None
-        return job.count + int(self._store.add("joined", 1)) - 1
+        return job.count + self.next_number("joined") - 1
 
     def next_start(self, server: int) -> int:
         """How often this was asked for this server before."""
-        return int(self._store.add(f"starts/{server}", 1)) - 1
+        return self.next_number(f"starts/{server}") - 1
 
     def is_claimed(self, server: int) -> bool:
         return self.words.hear(f"claim/{server}") is not None
@@ -225,7 +225,7 @@ class Board:
         known = self.find_table(name)
         if known is not None:
             return known, False
-        mine = Table(int(self._store.add("tables", 1)), spec, shape)
+        mine = Table(self.next_number("tables"), spec, shape)
         said = Table.from_word(self._say_first(f"table/{name}", mine.to_word()))
         if said == mine:
             self.words.say(f"about/{mine.number}", json.dumps([name, *about, list(shape)]))
@@ -292,7 +292,7 @@ class Board:
                 said = self.words.hear(f"word/{of}/{one}")
                 if said is not None:
                     self.words.change(f"word/{of}/{one}", said, DROPPED)
-        return int(self._store.add("drops", 1)) if tables else 0
+        return self.next_number("drops") if tables else 0
 
     def drops(self) -> int:
         """How often something was dropped."""

@@ -28,8 +28,8 @@ CALL_TIMEOUT_S = 10.0
 MOST_ALONE = 200  # looks: about 10 s, in which a backup that is lost is replaced
 DROP_TIMEOUT_S = 10.0
 BEAT_S = 0.2
-# A Store that is gone ends the server before that, as the end of each job does, and is not said to
-# be silent, too.
+# What the Store refuses is said only after that long. One that is gone ends the server earlier,
+# which says so: that is how each job ends.
 SILENT_STORE_S = 1.5 * MOST_FAILED * BEAT_S
 SAY_S = 1.0  # between what a server says that it does
 MOST_SILENT = 15  # beats of this server's in which another one shows none

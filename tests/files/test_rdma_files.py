@@ -50,12 +50,6 @@ def test_without_room(jobs: Jobs) -> None:
     assert "refused: " in done.stdout and "has no room" in done.stdout, done.stdout
 
 
-def test_a_server_is_lost(jobs: Jobs) -> None:
-    """Nothing that was closed is, and files are written on."""
-    done = jobs.run_script(LOST, "-np", "1", "--servers", "3")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 LOST = """
 import os, signal
 import fsspec
@@ -72,6 +66,12 @@ for number in range(40):
     assert fs.cat_file(f"kept/{number}") == b"%d" % number * 100_000
 dist.destroy_process_group()
 """
+
+
+def test_a_server_is_lost(jobs: Jobs) -> None:
+    """Nothing that was closed is, and files are written on."""
+    done = jobs.run_script(LOST, "-np", "1", "--servers", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_fsspecs_own_suite(jobs: Jobs) -> None:

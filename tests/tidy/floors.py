@@ -141,7 +141,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.servers": {"rdmacoll.base"},
     "rdmacoll.ps.base": ON_MEMORY,
     "rdmacoll.ps": ON_MEMORY | {"rdmacoll.servers", "rdmacoll.ps.base"},
-    "rdmacoll.files": {"rdmacoll", "rdmacoll.ps", "rdmacoll.servers"},
+    "rdmacoll.files": {"rdmacoll", "rdmacoll.ps"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,

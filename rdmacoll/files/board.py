@@ -1,4 +1,5 @@
-"""Shelf: what the job's Store has for files: the names in each folder, and which numbers are taken.
+"""FileBoard: what the job's Store has for files: the names in each folder, and which numbers are
+taken.
 
 Floor: rdmacoll/files. Thread: any.
 """
@@ -8,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ps.board import Board
+from ..ps.worker import Worker
 
 GONE = "gone"  # in the place of a folder's names
 
 
-class Shelf:
-    def __init__(self, board: Board) -> None:
-        self._board = board
+class FileBoard:
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    @property
+    def _board(self) -> Board:
+        """Raises RuntimeError in a forked child."""
+        self._worker.check_process()
+        return self._worker.board
 
     def names_in(self, folder: int) -> str | None:
         """None: none were ever there; GONE: it was removed."""
@@ -35,9 +43,8 @@ class Shelf:
 
     def drop_tables(self, tables: Iterable[int]) -> None:
         """Servers free them within a second."""
-        any_was = False
-        for table in tables:
-            self._board.words.say(f"dropped/{table}", "")
-            any_was = True
-        if any_was:
+        numbers = list(tables)
+        for number in numbers:
+            self._board.words.say(f"dropped/{number}", "")
+        if numbers:
             self._board.next_number("drops")
