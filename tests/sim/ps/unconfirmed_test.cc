@@ -93,6 +93,11 @@ class Unconfirmed : public testing::Test {
           "");
     }
   }
+  // As the backup, once it has been told of the bucket.
+  bool is_wished_for() const {
+    const auto wish = server_.wish();
+    return wish && has_backup(wish);
+  }
   bool has_backup(const std::optional<BucketMap>& wish) const {
     return (wish ? *wish : map_).of(bucket_of_shard(table_, 0)).backup == 1;
   }
@@ -140,6 +145,25 @@ TEST_F(Unconfirmed, PushesOfAWorkerThatIsGoneEndWhenTheyAreConfirmed) {
   other_.say({.kind = RecordKind::PullSteps, .table = table_, .count = 2}, "");
   server_.turn();
   EXPECT_TRUE(other_.heard().has_value());
+}
+
+// Who is told of a bucket is handed its pushes. The map that names it may have been asked for
+// before it refused one.
+TEST_F(Unconfirmed, AMapNamesABackupThatLacksAPush) {
+  server_.adopt(map_.without(1), clock_.now_ns());
+  for (uint32_t turn = 0; turn < 20 * kBuckets && !is_wished_for(); ++turn) {
+    server_.turn();
+    confirm_all();
+  }
+  ASSERT_TRUE(is_wished_for());
+  const BucketMap names_it = *server_.wish();
+  push_step();
+  confirm_all(StatusCode::Unsupported);
+  server_.turn();
+  server_.adopt(names_it, clock_.now_ns());
+  server_.turn();
+  EXPECT_FALSE(worker_.heard().has_value()) << "acknowledged, and the backup lacks it";
+  EXPECT_FALSE(has_backup(server_.wish())) << "the backup lacks a push, and nobody notices";
 }
 
 }  // namespace
