@@ -194,4 +194,4 @@ bench: build  ## all_reduce side by side with gloo and MPI, on NP ranks
 	$(BIN)/rdmacoll bench -np $(NP) --vs gloo,mpi
 
 clean:  ## drop what was built (not .venv)
-	rm -rf build dist out rdmacoll.egg-info rdmacoll/_C.*.so $(STAMPS)/built
+	rm -rf build dist out rdmacoll.egg-info rdmacoll/_*.so $(STAMPS)/built

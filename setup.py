@@ -1,4 +1,5 @@
-"""The compiled module rdmacoll._C: the engine (csrc/) and its torch face (torch_ext/) in one.
+"""The compiled modules: rdmacoll._C, the engine (csrc/) and its torch face (torch_ext/) in one; and
+rdmacoll._fuse (fuse_ext/), the mount, where the headers of libfuse3 are.
 
 Everything else about the package is in pyproject.toml.
 """
@@ -25,7 +26,7 @@ except ImportError:
 GIB_PER_COMPILER = 2  # a unit that includes torch's headers takes 1.6 GiB
 WITHOUT_VERBS = os.environ.get("RDMACOLL_WITHOUT_VERBS") == "1"
 SOURCES = [
-    *glob("csrc/[!t]*/**/*.cc", recursive=True),  # every floor but the transports
+    *glob("csrc/[!tf]*/**/*.cc", recursive=True),  # every floor but the transports, and files
     *glob("csrc/transport/shm/*.cc"),
     *glob("csrc/transport/tcp/**/*.cc", recursive=True),
     *glob("csrc/transport/verbs/settings/*.cc"),
@@ -83,38 +84,76 @@ def compilers_at_once() -> int:
     return max(1, min(len(os.sched_getaffinity(0)), memory_gib // GIB_PER_COMPILER))
 
 
-def require_verbs_headers() -> None:
+def has_header(name: str) -> bool:
     """The library itself is opened at run time, where there is one."""
-    compiler = [os.environ.get("CXX", "c++"), "-fsyntax-only", "-x", "c++", "-"]
-    source = b"#include <infiniband/verbs.h>"
-    if subprocess.run(compiler, input=source, stderr=subprocess.DEVNULL).returncode != 0:
+    options = ["-DFUSE_USE_VERSION=35", "-fsyntax-only", "-x", "c++", "-"]
+    compiler = [os.environ.get("CXX", "c++"), *options]
+    source = f"#include <{name}>".encode()
+    return subprocess.run(compiler, input=source, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def require_verbs_headers() -> None:
+    if not has_header("infiniband/verbs.h"):
         sys.exit(
             "infiniband/verbs.h is missing: install libibverbs-dev (Debian, Ubuntu) or "
             "rdma-core-devel (Red Hat, SUSE), or set RDMACOLL_WITHOUT_VERBS=1 to build without RDMA"
         )
 
 
-def extension() -> Extension:
+def flags() -> list[str]:
     # Named again as system folders, the headers of others lose their -I and so their warnings.
     others = [*include_paths(), sysconfig.get_path("include")]
-    flags = ["-std=c++20", "-O2", "-g1", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
-    # A unit is one file that includes others: what is of one of them seems to be of several.
-    flags += ["-Wno-psabi", "-Wno-subobject-linkage"]
+    return [
+        *("-std=c++20", "-O2", "-g1", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"),
+        # A unit is one file that includes others: what is of one of them seems to be of several.
+        *("-Wno-psabi", "-Wno-subobject-linkage"),
+        *(f"-isystem{path}" for path in others),
+    ]
+
+
+def headers(*folders: str) -> list[str]:
+    return sorted(path for one in folders for path in glob(f"{one}/**/*.h", recursive=True))
+
+
+def engine_module() -> Extension:
     return CppExtension(
         "rdmacoll._C",
         [*torch_units(), *engine_units()],  # the longest first
         include_dirs=[os.getcwd()],  # an absolute path: ninja runs elsewhere
-        depends=sorted(
-            glob("csrc/**/*.h", recursive=True) + glob("torch_ext/**/*.h", recursive=True)
-        ),
+        depends=headers("csrc", "torch_ext"),
         # A compiler that links libstdc++ statically finds all of it in the shared one then. With
         # two in the process, torch's and ours, reading a number from a file has crashed.
         libraries=["dl", "stdc++"],
-        extra_compile_args=[*flags, *(f"-isystem{path}" for path in others)],
+        extra_compile_args=flags(),
     )
+
+
+def mount_module() -> Extension:
+    """Without torch's libraries: it has pybind11 of torch's headers alone."""
+    sources = ["csrc/base/status.cc", *glob("csrc/files/*.cc"), *glob("fuse_ext/*.cc")]
+    return Extension(
+        "rdmacoll._fuse",
+        [unit("fuse_ext", sorted(sources))],
+        include_dirs=[os.getcwd(), *include_paths()],
+        depends=headers("csrc/base", "csrc/files", "fuse_ext"),
+        libraries=["dl", "stdc++"],
+        extra_compile_args=flags(),
+        language="c++",
+    )
+
+
+def modules() -> list[Extension]:
+    if has_header("fuse3/fuse_lowlevel.h"):
+        return [engine_module(), mount_module()]
+    print(
+        "rdmacoll is built without `rdmacoll mount`: fuse3/fuse_lowlevel.h is missing; install "
+        "libfuse3-dev (Debian, Ubuntu) or fuse3-devel (Red Hat, SUSE) to have it",
+        file=sys.stderr,
+    )
+    return [engine_module()]
 
 
 if not WITHOUT_VERBS:
     require_verbs_headers()
 os.environ.setdefault("MAX_JOBS", str(compilers_at_once()))
-setup(ext_modules=[extension()], cmdclass={"build_ext": Build})
+setup(ext_modules=modules(), cmdclass={"build_ext": Build})

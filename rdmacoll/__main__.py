@@ -13,6 +13,7 @@ from typing import Any
 from .bench.options import BadArgument, checked, describe
 from .debug.command import debug
 from .debug.options import describe as describe_debug
+from .mount import options as mount_options
 from .plan import options as plan_options
 from .servers import options as ps_options
 from .tune import options as tune_options
@@ -74,7 +75,14 @@ def _command() -> int:
     plan_options.describe(plan)
     describe_debug(commands.add_parser("debug", help="what the ranks of a job are doing"))
     ps_options.describe(commands.add_parser("ps", help="parameter servers", allow_abbrev=False))
+    mount_options.describe(
+        commands.add_parser("mount", help="the files of a job's servers", allow_abbrev=False)
+    )
     arguments = parser.parse_args()
+    if arguments.command == "mount":
+        from .mount.daemon import mount
+
+        return mount(arguments)
     if arguments.command == "ps":
         return _ps(arguments)
     if arguments.command == "bench":

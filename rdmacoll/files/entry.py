@@ -9,12 +9,14 @@ import json
 import secrets
 from dataclasses import dataclass
 
+HOLE = 0
+
 
 @dataclass(frozen=True)
 class Part:
     """Bytes of a file that lie in one table; a table is written once."""
 
-    table: int
+    table: int  # HOLE: none was written, and zeros are read
     size: int  # in bytes
 
 
@@ -24,6 +26,7 @@ class File:
 
     parts: tuple[Part, ...]
     modified_ns: int  # since 1970
+    mode: int = 0o644  # permissions: they are kept, and nobody is refused by them
 
     @property
     def size(self) -> int:
@@ -34,6 +37,7 @@ class File:
 class Folder:
     number: int  # under which its names are
     modified_ns: int
+    mode: int = 0o755
 
 
 Entry = File | Folder
@@ -52,15 +56,16 @@ def from_word(word: str) -> dict[str, Entry]:
 
 def _packed(entry: Entry) -> list[object]:
     if isinstance(entry, Folder):
-        return ["folder", entry.modified_ns, entry.number]
-    return ["file", entry.modified_ns, [[part.table, part.size] for part in entry.parts]]
+        return ["folder", entry.modified_ns, entry.mode, entry.number]
+    parts = [[part.table, part.size] for part in entry.parts]
+    return ["file", entry.modified_ns, entry.mode, parts]
 
 
 def _unpacked(packed: list[object]) -> Entry:
-    kind, modified_ns, what = packed
-    assert isinstance(modified_ns, int)
+    kind, modified_ns, mode, what = packed
+    assert isinstance(modified_ns, int) and isinstance(mode, int)
     if kind == "folder":
         assert isinstance(what, int)
-        return Folder(what, modified_ns)
+        return Folder(what, modified_ns, mode)
     assert isinstance(what, list)
-    return File(tuple(Part(table, size) for table, size in what), modified_ns)
+    return File(tuple(Part(table, size) for table, size in what), modified_ns, mode)

@@ -73,6 +73,7 @@ SEES: dict[str, set[str]] = {
     "csrc/ps/wire": ON_CHANNELS | REMOTE | {"csrc/engine/connect", "csrc/ps/table"},
     "csrc/ps/server": ON_CHANNELS | REMOTE | {"csrc/ps/table", "csrc/ps/wire"},
     "csrc/ps/client": ON_CHANNELS | REMOTE | {"csrc/ps/table", "csrc/ps/wire"},
+    "csrc/files": {"csrc/base"},
     "torch_ext/base": ENGINE,
     "torch_ext/tensors": ENGINE | {"torch_ext/base"},
     "torch_ext/join": ENGINE | {"torch_ext/base", "torch_ext/tensors"},
@@ -85,7 +86,9 @@ SEES: dict[str, set[str]] = {
     "torch_ext/ps": ENGINE
     | REMOTE
     | {f"csrc/ps/{room}" for room in ("table", "wire", "server", "client")}
-    | {f"torch_ext/{room}" for room in ("base", "tensors", "remote")},
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "remote")}
+    | {"csrc/files"},
+    "fuse_ext": {"csrc/base", "csrc/files"},
     "torch_ext": ENGINE
     | {
         f"torch_ext/{room}"
@@ -97,7 +100,7 @@ SEES: dict[str, set[str]] = {
 
 def floors(tree: Tree) -> Iterator[str]:
     """Includes point down, and name the header from the root."""
-    for path in tree.select(CPP, "csrc/", "torch_ext/"):
+    for path in tree.select(CPP, "csrc/", "torch_ext/", "fuse_ext/"):
         floor = path.parent.as_posix()
         if floor not in SEES:
             yield f"{path}:1: {floor} is no floor; see SEES in {__file__}"
@@ -142,6 +145,8 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.ps.base": ON_MEMORY,
     "rdmacoll.ps": ON_MEMORY | {"rdmacoll.servers", "rdmacoll.ps.base"},
     "rdmacoll.files": {"rdmacoll", "rdmacoll.ps"},
+    "rdmacoll.mount": {"rdmacoll.base", "rdmacoll.files", "rdmacoll.ps", "rdmacoll.ps.base"}
+    | {"rdmacoll.servers"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,
@@ -163,7 +168,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.tune": ON_LAUNCHER | ON_BENCH,
     "rdmacoll.plan": ON_BENCH,
     FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "remote")}
-    | {"rdmacoll.ps", "rdmacoll.servers"}
+    | {"rdmacoll.ps", "rdmacoll.servers", "rdmacoll.mount"}
     | {"rdmacoll.bench", "rdmacoll.bench.transfer", "rdmacoll.bench.models", "rdmacoll.tune"}
     | {"rdmacoll", "rdmacoll.plan"},
 }

@@ -4,6 +4,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "csrc/ps/table/saved.h"
+#include "torch_ext/ps/file_tables.h"
 #include "torch_ext/ps/ps_face.h"
 #include "torch_ext/remote/remote_errors.h"
 
@@ -150,7 +151,13 @@ void bind_ps(pybind11::module_& module) {
       .def("list_rows", &PsClient::list_rows)
       .def("save_rows", &PsClient::save_rows)
       .def("restore_rows", &PsClient::restore_rows)
-      .def("empty_rows", &PsClient::empty_rows);
+      .def("empty_rows", &PsClient::empty_rows)
+      // For rdmacoll._fuse: a shared_ptr of csrc/files/tables.h.
+      .def("file_tables", [](const PsClientPtr& self, double timeout_s) {
+        using Shared = std::shared_ptr<files::Tables>;
+        auto* const shared = new Shared(file_tables(self, timeout_s));
+        return py::capsule(shared, [](void* held) { delete static_cast<Shared*>(held); });
+      });
 }
 
 }  // namespace rdmacoll::torch_ext

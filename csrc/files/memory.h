@@ -1,0 +1,46 @@
+// Memory: bytes of a file that are being written. Few of them lie in ordinary memory; more in a
+// block that servers read where it is, of a pool that keeps some for the next ones.
+// Floor: files. Thread: Blocks any; Memory one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "csrc/files/tables.h"
+
+namespace rdmacoll::files {
+
+// Of kPartBytes each. It outlives its blocks.
+class Blocks {
+ public:
+  explicit Blocks(Tables& tables) : tables_(tables) {}
+  // Whatever was there before is in it.
+  Result<std::shared_ptr<std::byte>> take();
+
+ private:
+  void give_back(std::shared_ptr<std::byte> block);
+
+  Tables& tables_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<std::byte>> free_;
+};
+
+class Memory {
+ public:
+  // Bytes from `bytes()` on that are new are zero. At most kPartBytes.
+  Status resize(uint64_t bytes, Blocks& blocks);
+  uint64_t bytes() const { return bytes_; }
+  std::byte* data() { return block_ ? block_.get() : reinterpret_cast<std::byte*>(few_.data()); }
+  // As floats; the last one ends with zeros.
+  std::span<const float> floats();
+
+ private:
+  uint64_t bytes_ = 0;
+  std::vector<float> few_;
+  std::shared_ptr<std::byte> block_;
+};
+
+}  // namespace rdmacoll::files

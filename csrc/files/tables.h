@@ -1,0 +1,45 @@
+// Tables: what files need of the job's servers. Two compiled modules share it: one has the servers'
+// client, the other the mount. So there are virtual functions here, and no symbols.
+// Floor: files. Thread: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "csrc/base/status.h"
+#include "csrc/files/part.h"
+
+namespace rdmacoll::files {
+
+// Floats of a part's table.
+struct Wanted {
+  Part part;
+  uint64_t first = 0;
+  std::span<float> into{};
+};
+
+// A part that is being written. Who lets go of it waits for it first.
+class Writing {
+ public:
+  virtual ~Writing() = default;
+  virtual bool done() const = 0;
+  // Ok: servers have it, as often as they keep tables.
+  virtual Status wait() = 0;
+};
+
+// Each wait has a deadline. Timeout, PeerFailed: servers do not answer, or are lost with what they
+// had; InvalidArgument: a table was dropped; System: servers have no room.
+class Tables {
+ public:
+  virtual ~Tables() = default;
+  virtual Status read(std::span<const Wanted> wanted) = 0;
+  // values: of the whole part, which stay as they are until it is written.
+  virtual Result<std::shared_ptr<Writing>> write(const Part& part,
+                                                 std::span<const float> values) = 0;
+  // Memory that servers of this host read where it is, zeroed.
+  virtual Result<std::shared_ptr<std::byte>> lend(uint64_t bytes) = 0;
+};
+
+}  // namespace rdmacoll::files

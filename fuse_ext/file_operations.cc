@@ -1,0 +1,214 @@
+// operations: bytes of files. Floor: fuse_ext. Thread: any.
+#include <fcntl.h>
+
+#include "csrc/files/reading.h"
+#include "fuse_ext/operations.h"
+
+namespace rdmacoll::fuse {
+namespace {
+
+// A file that a program has open.
+struct Opened {
+  NodeId node = 0;
+  Place place{};
+  Entry entry{};
+  Hold hold = 0;
+  std::shared_ptr<OpenDraft> draft{};  // nullptr: it is only read
+};
+
+Opened& opened_as(fuse_file_info* file) { return *reinterpret_cast<Opened*>(file->fh); }
+
+bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
+
+// Of the caller: it is closed with the request that says so.
+Opened* open_node(Mount& mount, NodeId id, int flags) {
+  const Node node = mount.nodes().of(id);
+  if (node.entry.is_folder) throw Problem{EISDIR};
+  if (writes(flags) && node.is_mapped) throw Problem{EROFS};
+  auto opened = std::make_unique<Opened>(Opened{id, node.place, node.entry, 0, node.draft});
+  if (writes(flags) && node.draft == nullptr) {
+    opened->draft = std::make_shared<OpenDraft>(mount.drafts(), node.place, node.entry,
+                                                (flags & O_APPEND) != 0);
+    mount.nodes().set_draft(id, opened->draft);
+  } else if (node.draft == nullptr) {
+    opened->hold = mount.names().hold(node.place, node.entry);
+  }
+  if (writes(flags) && (flags & O_TRUNC) != 0) opened->draft->resize(0);
+  mount.nodes().open(id);
+  return opened.release();
+}
+
+void tell_kernel(fuse_file_info* file, const Opened* opened, bool is_mapped) {
+  file->fh = reinterpret_cast<uint64_t>(opened);
+  // A page cache copies once more, and takes five to ten times as long.
+  file->direct_io = is_mapped ? 0 : 1;
+  file->keep_cache = is_mapped ? 1 : 0;
+}
+
+void close_node(Mount& mount, const Opened& opened) {
+  mount.nodes().close(opened.node);
+  if (opened.draft == nullptr) {
+    mount.names().release(opened.hold);
+  } else if (mount.nodes().of(opened.node).opened == 0) {
+    mount.nodes().set_entry(opened.node, opened.draft->seen(), true);
+  }
+}
+
+void open(fuse_req_t request, fuse_ino_t id, fuse_file_info* file) {
+  answer(request, [&] {
+    Mount& mount = mount_of(request);
+    const Opened* const opened = open_node(mount, id, file->flags);
+    tell_kernel(file, opened, mount.nodes().of(id).is_mapped);
+    libfuse().reply_open(request, file);
+  });
+}
+
+void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
+            fuse_file_info* file) {
+  answer(request, [&] {
+    Mount& mount = mount_of(request);
+    const Node folder = mount.nodes().of(parent);
+    if (folder.is_mapped) throw Problem{EROFS};
+    const Place place = place_in(folder, name);
+    const Entry made = mount.names().create(place, mode & 07777, (file->flags & O_EXCL) != 0);
+    const NodeId id = mount.nodes().add(place, made);
+    const Opened* const opened = open_node(mount, id, file->flags);
+    tell_kernel(file, opened, false);
+    const auto known = known_as(id, mount.nodes().of(id));
+    libfuse().reply_create(request, &known, file);
+  });
+}
+
+void read(fuse_req_t request, fuse_ino_t, size_t size, off_t first, fuse_file_info* file) {
+  answer(request, [&] {
+    Mount& mount = mount_of(request);
+    const Opened& opened = opened_as(file);
+    const auto at = static_cast<uint64_t>(first);
+    static thread_local std::vector<float> room;
+    room.resize(std::max(room.size(), files::elements_of(size) + 3));
+    std::byte* const data =
+        reinterpret_cast<std::byte*>(room.data() + 1) + at % sizeof(float);
+    uint64_t count = 0;
+    if (opened.draft != nullptr) {
+      count = opened.draft->read(at, {data, size});
+    } else {
+      const uint64_t bytes = files::bytes_of(opened.entry.parts);
+      count = at >= bytes ? 0 : std::min<uint64_t>(size, bytes - at);
+      const Status status = files::read(mount.tables(), opened.entry.parts, at, {data, count});
+      if (!status.ok()) mount.note_error(opened.place, status.message());
+      throw_if_failed(status);
+    }
+    libfuse().reply_buf(request, reinterpret_cast<const char*>(data), count);
+  });
+}
+
+void write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t first,
+           fuse_file_info* file) {
+  answer(request, [&] {
+    const Opened& opened = opened_as(file);
+    if (opened.draft == nullptr) throw Problem{EBADF};
+    opened.draft->write(static_cast<uint64_t>(first), std::as_bytes(std::span(data, size)));
+    libfuse().reply_write(request, size);
+  });
+}
+
+void store(fuse_req_t request, fuse_file_info* file) {
+  answer(request, [&] {
+    const Opened& opened = opened_as(file);
+    if (opened.draft != nullptr) {
+      Mount& mount = mount_of(request);
+      const Place place = opened.draft->place();
+      try {
+        opened.draft->store();
+      } catch (const Problem& problem) {
+        mount.note_error(place, problem.why);
+        throw;
+      }
+      mount.note_error(place, "");
+    }
+    libfuse().reply_err(request, 0);
+  });
+}
+
+void flush(fuse_req_t request, fuse_ino_t, fuse_file_info* file) { store(request, file); }
+
+void synchronise(fuse_req_t request, fuse_ino_t, int, fuse_file_info* file) {
+  store(request, file);
+}
+
+void synchronise_folder(fuse_req_t request, fuse_ino_t, int, fuse_file_info*) {
+  libfuse().reply_err(request, 0);  // names are in the Store at once
+}
+
+void release(fuse_req_t request, fuse_ino_t, fuse_file_info* file) {
+  answer(request, [&] {
+    const std::unique_ptr<const Opened> opened(&opened_as(file));
+    close_node(mount_of(request), *opened);
+    libfuse().reply_err(request, 0);
+  });
+}
+
+// --- extended attributes -------------------------------------------------------------------------
+
+constexpr std::string_view kVersion = "user.rdmacoll.version";
+constexpr std::string_view kError = "user.rdmacoll.error";
+
+void answer_bytes(fuse_req_t request, std::string_view bytes, size_t size) {
+  if (size == 0) {
+    libfuse().reply_xattr(request, bytes.size());
+  } else if (size < bytes.size()) {
+    throw Problem{ERANGE};
+  } else {
+    libfuse().reply_buf(request, bytes.data(), bytes.size());
+  }
+}
+
+// The newest table of a version: no other one has it, and later ones have later ones.
+std::string version_of(const Entry& entry) {
+  uint32_t newest = 0;
+  for (const files::Part& part : entry.parts) newest = std::max(newest, part.table);
+  return std::to_string(newest);
+}
+
+void get_extended(fuse_req_t request, fuse_ino_t id, const char* name, size_t size) {
+  answer(request, [&] {
+    Mount& mount = mount_of(request);
+    const Node node = mount.nodes().of(id);
+    const std::string error = mount.error_of(node.place);
+    if (name == kVersion && !node.entry.is_folder) {
+      answer_bytes(request, version_of(node.entry), size);
+    } else if (name == kError && !error.empty()) {
+      answer_bytes(request, error, size);
+    } else {
+      throw Problem{ENODATA};
+    }
+  });
+}
+
+void list_extended(fuse_req_t request, fuse_ino_t id, size_t size) {
+  answer(request, [&] {
+    Mount& mount = mount_of(request);
+    const Node node = mount.nodes().of(id);
+    std::string all;
+    if (!node.entry.is_folder) all.append(kVersion).push_back('\0');
+    if (!mount.error_of(node.place).empty()) all.append(kError).push_back('\0');
+    answer_bytes(request, all, size);
+  });
+}
+
+}  // namespace
+
+void add_file_operations(fuse_lowlevel_ops& all) {
+  all.open = open;
+  all.create = create;
+  all.read = read;
+  all.write = write;
+  all.flush = flush;
+  all.fsync = synchronise;
+  all.fsyncdir = synchronise_folder;
+  all.release = release;
+  all.getxattr = get_extended;
+  all.listxattr = list_extended;
+}
+
+}  // namespace rdmacoll::fuse

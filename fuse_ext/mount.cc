@@ -1,0 +1,109 @@
+// Mount. Floor: fuse_ext. Thread: any.
+#include "fuse_ext/mount.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "fuse_ext/operations.h"
+
+namespace rdmacoll::fuse {
+namespace {
+
+constexpr size_t kMostThreads = 64;
+constexpr size_t kMostErrors = 1024;
+
+// Ends a thread's wait for the next request.
+int wake_signal() { return SIGRTMAX - 3; }
+
+void let_signal_wake() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  sigaction(wake_signal(), &action, nullptr);
+}
+
+}  // namespace
+
+Mount::Mount(std::shared_ptr<files::Tables> tables, pybind11::object names)
+    : tables_(std::move(tables)),
+      names_(std::move(names)),
+      drafts_(*tables_, names_),
+      fuse_(libfuse()) {}
+
+Mount::~Mount() { stop(); }
+
+void Mount::start(const std::string& folder) {
+  fuse_args args = FUSE_ARGS_INIT(0, nullptr);
+  // A helper of libfuse unmounts the folder when this process is gone, however it ends.
+  for (const char* const one : {"rdmacoll", "-o", "fsname=rdmacoll,subtype=rdmacoll,auto_unmount"}) {
+    fuse_.opt_add_arg(&args, one);
+  }
+  static const fuse_lowlevel_ops all = operations();
+  session_ = fuse_.session_new(&args, &all, sizeof(all), this);
+  fuse_.opt_free_args(&args);
+  if (session_ == nullptr) throw std::runtime_error("libfuse3 has refused the session");
+  if (fuse_.session_mount(session_, folder.c_str()) != 0) {
+    fuse_.session_destroy(session_);
+    session_ = nullptr;
+    throw std::runtime_error("the folder could not be mounted");
+  }
+  let_signal_wake();
+  run_one_more();
+}
+
+void Mount::run_one_more() {
+  const std::lock_guard lock(mutex_);
+  if (threads_.size() == kMostThreads) return;
+  ++running_;
+  ++idle_;
+  threads_.emplace_back([this] { run(); });
+}
+
+// One of them always waits for the next request, unless all wait for something else.
+void Mount::run() {
+  fuse_buf buffer = {};
+  while (!fuse_.session_exited(session_)) {
+    const int received = fuse_.session_receive_buf(session_, &buffer);
+    if (received == -EINTR || received == -EAGAIN) continue;
+    if (received <= 0) break;
+    if (--idle_ == 0) run_one_more();
+    fuse_.session_process_buf(session_, &buffer);
+    ++idle_;
+  }
+  std::free(buffer.mem);
+  --running_;
+}
+
+void Mount::stop() {
+  if (session_ == nullptr) return;
+  fuse_.session_exit(session_);
+  fuse_.session_unmount(session_);
+  while (running_ > 0) {
+    {
+      const std::lock_guard lock(mutex_);
+      for (std::thread& thread : threads_) pthread_kill(thread.native_handle(), wake_signal());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  fuse_.session_destroy(session_);
+  session_ = nullptr;
+}
+
+std::string Mount::error_of(const Place& place) {
+  const std::lock_guard lock(mutex_);
+  const auto found = errors_.find({place.folder, place.name});
+  return found == errors_.end() ? "" : found->second;
+}
+
+void Mount::note_error(const Place& place, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (why.empty()) {
+    errors_.erase({place.folder, place.name});
+  } else if (errors_.size() < kMostErrors) {
+    errors_[{place.folder, place.name}] = why;
+  }
+}
+
+}  // namespace rdmacoll::fuse

@@ -1,0 +1,106 @@
+// Names. Floor: fuse_ext. Thread: any.
+#include "fuse_ext/names.h"
+
+#include <pybind11/stl.h>
+
+#include "fuse_ext/problem.h"
+
+namespace py = pybind11;
+
+// An entry is (is_folder, its number, modified_ns, mode, [(table, bytes), ...]).
+template <>
+struct pybind11::detail::type_caster<rdmacoll::fuse::Entry> {
+  PYBIND11_TYPE_CASTER(rdmacoll::fuse::Entry, const_name("Entry"));
+  using Tuple = std::tuple<bool, uint64_t, int64_t, uint32_t,
+                           std::vector<std::pair<uint32_t, uint64_t>>>;
+
+  bool load(handle source, bool) {
+    const auto [is_folder, folder, modified_ns, mode, parts] = source.cast<Tuple>();
+    value = {is_folder, folder, modified_ns, mode};
+    for (const auto& [table, bytes] : parts) value.parts.push_back({table, bytes});
+    return true;
+  }
+  static handle cast(const rdmacoll::fuse::Entry& entry, return_value_policy, handle) {
+    Tuple tuple{entry.is_folder, entry.folder, entry.modified_ns, entry.mode, {}};
+    for (const auto& part : entry.parts) std::get<4>(tuple).emplace_back(part.table, part.bytes);
+    return py::cast(tuple).release();
+  }
+};
+
+template <>
+struct pybind11::detail::type_caster<rdmacoll::fuse::Place> {
+  PYBIND11_TYPE_CASTER(rdmacoll::fuse::Place, const_name("Place"));
+  bool load(handle, bool) { return false; }
+  static handle cast(const rdmacoll::fuse::Place& place, return_value_policy, handle) {
+    return py::make_tuple(place.folder, py::bytes(place.name)).release();
+  }
+};
+
+namespace rdmacoll::fuse {
+namespace {
+
+Problem problem_of(const py::error_already_set& error) {
+  Problem problem{EIO, error.what()};
+  if (error.matches(PyExc_OSError)) {
+    const py::object number = error.value().attr("errno");
+    if (!number.is_none()) problem.number = number.cast<int>();
+  }
+  return problem;
+}
+
+}  // namespace
+
+Names::~Names() {
+  const py::gil_scoped_acquire acquired;
+  names_ = {};
+}
+
+template <typename Result, typename... Arguments>
+Result Names::call(const char* name, const Arguments&... arguments) {
+  const py::gil_scoped_acquire acquired;
+  try {
+    py::object result = names_.attr(name)(arguments...);
+    if constexpr (!std::is_void_v<Result>) return result.cast<Result>();
+  } catch (const py::error_already_set& error) {
+    throw problem_of(error);
+  }
+}
+
+std::optional<Entry> Names::find(const Place& place) {
+  return call<std::optional<Entry>>("find", place);
+}
+std::vector<std::pair<std::string, Entry>> Names::list(uint64_t folder) {
+  return call<std::vector<std::pair<std::string, Entry>>>("names_in", folder);
+}
+Hold Names::hold(const Place& place, const Entry& entry) {
+  return call<Hold>("hold", place, entry);
+}
+void Names::release(Hold hold) { call<void>("release", hold); }
+std::vector<uint32_t> Names::new_tables() { return call<std::vector<uint32_t>>("new_tables"); }
+void Names::free(const std::vector<uint32_t>& tables) { call<void>("free", tables); }
+Entry Names::create(const Place& place, uint32_t mode, bool only_new) {
+  return call<Entry>("create", place, mode, only_new);
+}
+void Names::put(const Place& place, const Entry& entry, Hold hold) {
+  call<void>("put", place, entry, hold);
+}
+Entry Names::append(const Place& place, const Entry& added, Hold hold) {
+  return call<Entry>("append", place, added, hold);
+}
+void Names::change(const Place& place, const Entry& known, const Entry& wanted) {
+  call<void>("change", place, known, wanted);
+}
+Entry Names::make_folder(const Place& place, uint32_t mode) {
+  return call<Entry>("make_folder", place, mode);
+}
+void Names::remove_file(const Place& place) { call<void>("remove_file", place); }
+void Names::remove_folder(const Place& place) { call<void>("remove_folder", place); }
+void Names::move(const Place& from, const Place& to, bool only_new) {
+  call<void>("move", from, to, only_new);
+}
+Names::Space Names::space() {
+  const auto [bytes, free_bytes] = call<std::pair<uint64_t, uint64_t>>("space");
+  return {bytes, free_bytes};
+}
+
+}  // namespace rdmacoll::fuse

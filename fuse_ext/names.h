@@ -1,0 +1,76 @@
+// Names: which files there are, as rdmacoll/mount/names.py knows it. All that is kept of names is
+// in the job's Store, so a call takes some hundred microseconds.
+// Floor: fuse_ext. Thread: any, without the GIL, which each call takes.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/files/part.h"
+
+namespace rdmacoll::fuse {
+
+// A name in a folder, which has a number.
+struct Place {
+  uint64_t folder = 0;
+  std::string name{};
+  bool operator==(const Place&) const = default;
+};
+
+struct Entry {
+  bool is_folder = false;
+  uint64_t folder = 0;  // its own number
+  int64_t modified_ns = 0;
+  uint32_t mode = 0;  // permissions
+  files::Parts parts{};
+  bool operator==(const Entry&) const = default;
+};
+
+// What each process that uses a version of a file holds, so that it is not freed.
+using Hold = int64_t;
+
+// Each throws a Problem.
+class Names {
+ public:
+  explicit Names(pybind11::object names) : names_(std::move(names)) {}
+  ~Names();
+
+  std::optional<Entry> find(const Place& place);
+  std::vector<std::pair<std::string, Entry>> list(uint64_t folder);
+  // ESTALE: another version has the name.
+  Hold hold(const Place& place, const Entry& entry);
+  void release(Hold hold);
+  std::vector<uint32_t> new_tables();
+  void free(const std::vector<uint32_t>& tables);
+  // A file without bytes. only_new: EEXIST where there is one; else it may be that one.
+  Entry create(const Place& place, uint32_t mode, bool only_new);
+  // The name has this version from now on; of `before` what is no part of it is free. hold: of the
+  // version before, of this one then.
+  void put(const Place& place, const Entry& entry, Hold hold);
+  // Behind what the file has by then; all of it.
+  Entry append(const Place& place, const Entry& added, Hold hold);
+  // Times and permissions. ESTALE: another version has the name.
+  void change(const Place& place, const Entry& known, const Entry& wanted);
+  Entry make_folder(const Place& place, uint32_t mode);
+  void remove_file(const Place& place);
+  void remove_folder(const Place& place);
+  void move(const Place& from, const Place& to, bool only_new);
+  struct Space {
+    uint64_t bytes = 0;
+    uint64_t free_bytes = 0;
+  };
+  Space space();
+
+ private:
+  template <typename Result, typename... Arguments>
+  Result call(const char* name, const Arguments&... arguments);
+
+  pybind11::object names_;
+};
+
+}  // namespace rdmacoll::fuse

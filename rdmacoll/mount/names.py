@@ -1,0 +1,211 @@
+"""Names: what the mount asks of the job's Store. rdmacoll._fuse calls it, in threads of its own.
+
+A place is (the number of a folder, a name of any bytes); an entry (is it a folder, its number, time
+in ns, permissions, [(table, bytes), ...]). All raise OSError.
+Floor: rdmacoll/mount. Thread: any.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..files.board import FileBoard
+from ..files.entry import HOLE, Entry, File, Folder, Part
+from ..files.folders import Entries, Folders, error, exchange, place
+from ..ps.status import status_of
+from ..ps.worker import Worker
+
+Place = tuple[int, bytes]
+Packed = tuple[bool, int, int, int, list[tuple[int, int]]]
+TABLES_AT_ONCE = 16
+SPACE_S = 1.0  # for which what is free is not asked for again
+VERSIONS = 2  # that a server keeps of a table
+
+
+class Names:
+    def __init__(self, worker: Worker, board: FileBoard) -> None:
+        self._worker = worker
+        self._board = board
+        self._folders = Folders(board)
+        self._space = (0, 0)
+        self._space_s = -SPACE_S
+
+    # --- names --------------------------------------------------------------------------------
+
+    def find(self, at: Place) -> Packed | None:
+        entry = self._folders.names(at[0]).get(_text(at))
+        return None if entry is None else _packed(entry)
+
+    def names_in(self, folder: int) -> list[tuple[bytes, Packed]]:
+        found = self._folders.names(folder)
+        return [(os.fsencode(name), _packed(entry)) for name, entry in sorted(found.items())]
+
+    def create(self, at: Place, mode: int, only_new: bool) -> Packed:
+        name = _text(at)
+
+        def create(entries: Entries) -> Entry:
+            if name not in entries:
+                entries[name] = File((), time.time_ns(), mode)
+            elif only_new:
+                raise error(errno.EEXIST, name)
+            return entries[name]
+
+        return _packed(self._folders.change(at[0], create))
+
+    def put(self, at: Place, packed: Packed, hold: int) -> None:
+        name, wanted = _text(at), _file(packed)
+
+        def put(entries: Entries) -> File | None:
+            return place(entries, name, wanted, name)
+
+        before = self._folders.change(at[0], put)
+        self._free_parts(before, wanted)
+
+    def append(self, at: Place, packed: Packed, hold: int) -> Packed:
+        name, added = _text(at), _file(packed)
+
+        def append(entries: Entries) -> File:
+            before = entries.get(name)
+            if isinstance(before, Folder):
+                raise error(errno.EISDIR, name)
+            had = () if before is None else before.parts
+            entries[name] = after = replace(added, parts=(*had, *added.parts))
+            return after
+
+        return _packed(self._folders.change(at[0], append))
+
+    def change(self, at: Place, known: Packed, wanted: Packed) -> None:
+        name, before, after = _text(at), _entry(known), _entry(wanted)
+        if not self._folders.change(at[0], lambda all: exchange(all, name, before, after)):
+            raise error(errno.ESTALE, name)
+
+    def make_folder(self, at: Place, mode: int) -> Packed:
+        name, folder = _text(at), Folder(self._board.next_folder(), time.time_ns(), mode)
+
+        def make(entries: Entries) -> None:
+            if name in entries:
+                raise error(errno.EEXIST, name)
+            entries[name] = folder
+
+        self._folders.change(at[0], make)
+        return _packed(folder)
+
+    def remove_file(self, at: Place) -> None:
+        name = _text(at)
+
+        def remove(entries: Entries) -> File:
+            entry = entries.get(name)
+            if entry is None:
+                raise error(errno.ENOENT, name)
+            if isinstance(entry, Folder):
+                raise error(errno.EISDIR, name)
+            del entries[name]
+            return entry
+
+        self._free_parts(self._folders.change(at[0], remove), None)
+
+    def remove_folder(self, at: Place) -> None:
+        name = _text(at)
+        entry = self._known(at)
+        if isinstance(entry, File):
+            raise error(errno.ENOTDIR, name)
+        self._folders.remove(entry.number, name)
+        self._folders.change(at[0], lambda all: exchange(all, name, entry, None))
+
+    def move(self, old: Place, new: Place, only_new: bool) -> None:
+        """Between two folders there is a moment in which both names are there."""
+        entry, name = self._known(old), _text(new)
+
+        def put(entries: Entries) -> Entry | None:
+            before = entries.get(name)
+            if before is not None and only_new:
+                raise error(errno.EEXIST, name)
+            if old[0] == new[0] and not exchange(entries, _text(old), entry, None):
+                raise error(errno.ESTALE, _text(old))
+            if isinstance(before, Folder) and isinstance(entry, Folder):
+                self._folders.remove(before.number, name)
+                del entries[name]
+            return place(entries, name, entry, name)
+
+        if old == new:
+            return
+        replaced = self._folders.change(new[0], put)
+        if old[0] != new[0]:
+            self._remove_moved(old, new, entry, replaced)
+        self._free_parts(replaced, None)
+
+    def _remove_moved(self, old: Place, new: Place, entry: Entry, replaced: Entry | None) -> None:
+        """Another entry that has the old name by now is not this one: it would be lost."""
+        name, new_name = _text(old), _text(new)
+        if self._folders.change(old[0], lambda all: exchange(all, name, entry, None)):
+            return
+        self._folders.change(new[0], lambda all: exchange(all, new_name, entry, replaced))
+        raise error(errno.EBUSY, name)
+
+    def _known(self, at: Place) -> Entry:
+        entry = self._folders.names(at[0]).get(_text(at))
+        if entry is None:
+            raise error(errno.ENOENT, _text(at))
+        return entry
+
+    # --- versions -----------------------------------------------------------------------------
+
+    def hold(self, at: Place, packed: Packed) -> int:
+        if self._folders.names(at[0]).get(_text(at)) != _entry(packed):
+            raise error(errno.ESTALE, _text(at))
+        return 0
+
+    def release(self, hold: int) -> None:
+        pass
+
+    def new_tables(self) -> list[int]:
+        return [self._board.next_table() for _ in range(TABLES_AT_ONCE)]
+
+    def free(self, tables: Iterable[int]) -> None:
+        self._board.drop_tables(tables)
+
+    def _free_parts(self, before: Entry | None, after: File | None) -> None:
+        if isinstance(before, File):
+            kept = set() if after is None else _tables(after)
+            self.free(sorted(_tables(before) - kept))
+
+    def space(self) -> tuple[int, int]:
+        """Bytes that files may have in all, and how many of them are free."""
+        now_s = time.monotonic()
+        if now_s - self._space_s >= SPACE_S:
+            job = status_of(self._worker.board)
+            copies = VERSIONS * job.replicas
+            limit = sum(one.memory_limit_bytes for one in job.servers)
+            used = sum(one.memory_bytes for one in job.servers)
+            self._space = limit // copies, max(limit - used, 0) // copies
+            self._space_s = now_s
+        return self._space
+
+
+def _text(at: Place) -> str:
+    return os.fsdecode(at[1])
+
+
+def _tables(file: File) -> set[int]:
+    return {part.table for part in file.parts} - {HOLE}
+
+
+def _packed(entry: Entry) -> Packed:
+    if isinstance(entry, Folder):
+        return True, entry.number, entry.modified_ns, entry.mode, []
+    parts = [(part.table, part.size) for part in entry.parts]
+    return False, 0, entry.modified_ns, entry.mode, parts
+
+
+def _entry(packed: Packed) -> Entry:
+    is_folder, number, modified_ns, mode, _ = packed
+    return Folder(number, modified_ns, mode) if is_folder else _file(packed)
+
+
+def _file(packed: Packed) -> File:
+    _, _, modified_ns, mode, parts = packed
+    return File(tuple(Part(table, size) for table, size in parts), modified_ns, mode)

@@ -1,0 +1,15 @@
+// file_tables: this process as a worker, as the mount sees it (csrc/files/tables.h).
+// Floor: torch_ext/ps. Thread: any, without the GIL.
+#pragma once
+
+#include <memory>
+
+#include "csrc/files/tables.h"
+#include "torch_ext/ps/ps_face.h"
+
+namespace rdmacoll::torch_ext {
+
+// timeout_s: of each wait.
+std::shared_ptr<files::Tables> file_tables(PsClientPtr client, double timeout_s);
+
+}  // namespace rdmacoll::torch_ext
