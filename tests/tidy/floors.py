@@ -145,7 +145,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.ps.base": ON_MEMORY,
     "rdmacoll.ps": ON_MEMORY | {"rdmacoll.servers", "rdmacoll.ps.base"},
     "rdmacoll.files": {"rdmacoll", "rdmacoll.ps"},
-    "rdmacoll.mount": {"rdmacoll.base", "rdmacoll.files", "rdmacoll.ps", "rdmacoll.ps.base"}
+    "rdmacoll.mount": {"rdmacoll", "rdmacoll.base", "rdmacoll.files", "rdmacoll.ps", "rdmacoll.ps.base"}
     | {"rdmacoll.servers"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
