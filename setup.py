@@ -130,7 +130,8 @@ def engine_module() -> Extension:
 
 def mount_module() -> Extension:
     """Without torch's libraries: it has pybind11 of torch's headers alone."""
-    sources = ["csrc/base/status.cc", *glob("csrc/files/*.cc"), *glob("fuse_ext/*.cc")]
+    base = ["csrc/base/printable.cc", "csrc/base/status.cc"]
+    sources = [*base, *glob("csrc/files/*.cc"), *glob("fuse_ext/*.cc")]
     return Extension(
         "rdmacoll._fuse",
         [unit("fuse_ext", sorted(sources))],

@@ -2,9 +2,11 @@
 #include "fuse_ext/mount.h"
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
+#include "csrc/base/printable.h"
 #include "fuse_ext/operations.h"
 
 namespace rdmacoll::fuse {
@@ -74,6 +76,18 @@ void Mount::run() {
   --running_;
 }
 
+// What programs have written, and not closed yet, is stored: they cannot do it any more.
+void Mount::store_all() {
+  for (const auto& draft : nodes_.drafts(nullptr)) {
+    try {
+      draft->store();
+    } catch (const Problem& problem) {
+      std::fprintf(stderr, "rdmacoll mount: %s is lost, as it was open and could not be stored: %s\n",
+                   printable(draft->place().name).c_str(), problem.why.c_str());
+    }
+  }
+}
+
 void Mount::stop() {
   if (session_ == nullptr) return;
   fuse_.session_exit(session_);
@@ -87,6 +101,7 @@ void Mount::stop() {
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  store_all();
   fuse_.session_destroy(session_);
   session_ = nullptr;
 }

@@ -31,7 +31,7 @@ class Mount {
   void start(const std::string& folder);
   // Somebody has unmounted it.
   bool has_ended() const { return running_ == 0; }
-  // Unmounts it. What is open ends with an error.
+  // Unmounts it. What is open for writing is stored, and each further use of it is an error.
   void stop();
 
   files::Tables& tables() { return *tables_; }
@@ -45,6 +45,7 @@ class Mount {
  private:
   void run();
   void run_one_more();
+  void store_all();
 
   const std::shared_ptr<files::Tables> tables_;
   Names names_;

@@ -130,11 +130,12 @@ void Nodes::move(const Place& from, const Place& to) {
   }
 }
 
-std::vector<std::shared_ptr<OpenDraft>> Nodes::drafts(const Place& place) {
+std::vector<std::shared_ptr<OpenDraft>> Nodes::drafts(const Place* place) {
   std::vector<std::shared_ptr<OpenDraft>> found;
   const std::lock_guard lock(mutex_);
   for (auto& [id, one] : all_) {
-    if (one.node.draft != nullptr && one.node.place == place) found.push_back(one.node.draft);
+    if (one.node.draft == nullptr) continue;
+    if (place == nullptr || one.node.place == *place) found.push_back(one.node.draft);
   }
   return found;
 }

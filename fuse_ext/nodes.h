@@ -47,8 +47,8 @@ class Nodes {
   // Who looks for this version finds this node. is_over: the draft is no more.
   void set_entry(NodeId id, const Entry& entry, bool is_over);
   void move(const Place& from, const Place& to);
-  // Those of the name.
-  std::vector<std::shared_ptr<OpenDraft>> drafts(const Place& place);
+  // Those of the name; nullptr: all.
+  std::vector<std::shared_ptr<OpenDraft>> drafts(const Place* place);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -125,7 +125,7 @@ void make_folder(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t
 
 // Programs that write to it go on, and nobody sees it any more.
 void remove_drafts(Mount& mount, const Place& place) {
-  for (const auto& draft : mount.nodes().drafts(place)) draft->remove();
+  for (const auto& draft : mount.nodes().drafts(&place)) draft->remove();
 }
 
 void remove_file(fuse_req_t request, fuse_ino_t parent, const char* name) {
@@ -162,7 +162,7 @@ void rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino_t 
     check_writable(to_folder);
     const Place from = place_in(from_folder, name);
     const Place to = place_in(to_folder, new_name);
-    const auto moved = mount.nodes().drafts(from);
+    const auto moved = mount.nodes().drafts(&from);
     mount.names().move(from, to, (flags & kNoReplace) != 0);
     remove_drafts(mount, to);
     for (const auto& draft : moved) draft->move(to);

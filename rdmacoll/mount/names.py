@@ -163,7 +163,8 @@ class Names:
         pass
 
     def new_tables(self) -> list[int]:
-        return [self._board.next_table() for _ in range(TABLES_AT_ONCE)]
+        """The last one is to be used first."""
+        return sorted((self._board.next_table() for _ in range(TABLES_AT_ONCE)), reverse=True)
 
     def free(self, tables: Iterable[int]) -> None:
         self._board.drop_tables(tables)

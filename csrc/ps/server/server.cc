@@ -71,22 +71,29 @@ bool Server::turn() {
 ServerStats Server::stats() const {
   ServerStats stats{
       .without_room = installs_.without_room(), .pushes = pushes_.count(), .pulls = pulls_.count()};
-  for (const auto& [id, table] : state_.tables) {
-    stats.tables += table.is_dropped() ? 0 : 1;
-    stats.rows += table.count_rows();
-    stats.elements += table.count_elements();
-  }
   for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
     if (!state_.is_primary(bucket)) continue;
     ++stats.buckets;
     if (state_.keeps_backups && state_.map.of(bucket).backup == kNoServer) ++stats.alone;
-    for (const auto& [id, table] : state_.tables) {
-      const RowShard* const rows = table.find_rows(bucket);
-      if (rows != nullptr) stats.rows_of[id] += rows->rows();
-    }
   }
-  for (const auto& [id, table] : state_.tables) add_steps(table, stats);
+  for (const auto& [id, table] : state_.tables) {
+    if (table.is_dropped()) continue;
+    ++stats.tables;
+    stats.elements += table.count_elements();
+    add_rows(table, stats);
+    add_steps(table, stats);
+  }
   return stats;
+}
+
+void Server::add_rows(const ServerTable& table, ServerStats& stats) const {
+  if (table.spec().kind != TableKind::Rows) return;
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    const RowShard* const rows = table.find_rows(bucket);
+    if (rows == nullptr) continue;
+    stats.rows += rows->rows();
+    if (state_.is_primary(bucket)) stats.rows_of[table.id()] += rows->rows();
+  }
 }
 
 void Server::add_steps(const ServerTable& table, ServerStats& stats) const {

@@ -83,6 +83,8 @@ class Server {
     ShardCopy copy{};              // of what it saves
     std::optional<Record> held{};  // that could not be answered yet; those behind it wait
   };
+  // Of a table, to the others.
+  void add_rows(const ServerTable& table, ServerStats& stats) const;
   void add_steps(const ServerTable& table, ServerStats& stats) const;
   bool answer_all(Peer& peer);
   // False: not yet.

@@ -12,6 +12,7 @@ namespace {
 // signals, and says how it stands.
 constexpr int64_t kLookMs = 20;
 constexpr int64_t kLookNs = kLookMs * 1'000'000;
+constexpr int64_t kCountNs = 100'000'000;  // of all tables, which may be many
 constexpr int64_t kMeetMs = 10'000;
 // In which what a primary has read of a worker that has ended is handed on.
 constexpr int64_t kForwardedNs = 10'000'000'000;
@@ -178,12 +179,16 @@ void ServerHost::drop_failed() {
   connections_ = std::move(all);
 }
 
-void ServerHost::tell() {
+void ServerHost::count() {
   ServerStats stats = server_.stats();
   stats.memory_bytes = memory_.used_bytes();
-  auto wanted = server_.wish();
   const std::lock_guard lock(mutex_);
   stats_ = std::move(stats);
+}
+
+void ServerHost::tell() {
+  auto wanted = server_.wish();
+  const std::lock_guard lock(mutex_);
   wish_.reset();
   if (!wanted) return;
   wish_.emplace(server_.map(), *wanted);
@@ -195,6 +200,10 @@ Status ServerHost::look_about(const InterruptCheck& interrupt) {
   if (now_ns < look_again_ns_ && !has_failed()) return Status();
   look_again_ns_ = now_ns + kLookNs;
   tell();
+  if (now_ns >= count_again_ns_) {
+    count_again_ns_ = now_ns + kCountNs;
+    count();
+  }
   drop_failed();
   drop_loans();
   return interrupt ? interrupt() : Status();

@@ -75,6 +75,7 @@ class ServerHost {
   void drop_failed();
   void lend(const Heard& heard);
   void drop_loans();
+  void count();
   void tell();
   Status look_about(const InterruptCheck& interrupt);
   // serve() does it in its thread.
@@ -109,6 +110,7 @@ class ServerHost {
   // What waits looks at them, too, so they are replaced as a whole.
   std::shared_ptr<const RingConnections> connections_ = std::make_shared<RingConnections>();
   int64_t look_again_ns_ = 0;
+  int64_t count_again_ns_ = 0;
 };
 
 }  // namespace rdmacoll::ps

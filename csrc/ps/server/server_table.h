@@ -39,7 +39,7 @@ class ServerTable {
   // ShardMemory::let_go().
   std::shared_ptr<void> drop() {
     is_dropped_ = true;
-    rows_ = {};
+    rows_.reset();
     dense_.clear();
     row_memory_.reset();
     return memory_.let_go(id_);
@@ -64,7 +64,8 @@ class ServerTable {
   // It is made.
   DenseShard& known_dense(uint64_t shard) { return dense_.at(shard); }
   RowShard& rows(uint32_t bucket) {
-    auto& shard = rows_[bucket];
+    if (rows_ == nullptr) rows_ = std::make_unique<RowShards>();
+    auto& shard = (*rows_)[bucket];
     if (shard == nullptr) shard = std::make_unique<RowShard>(spec_, bucket, steps_, *row_memory_);
     return *shard;
   }
@@ -72,8 +73,9 @@ class ServerTable {
   std::map<uint64_t, DenseShard>& all_dense() { return dense_; }
   const std::map<uint64_t, DenseShard>& all_dense() const { return dense_; }
   // nullptr: there are none.
-  RowShard* find_rows(uint32_t bucket) { return rows_[bucket].get(); }
-  const RowShard* find_rows(uint32_t bucket) const { return rows_[bucket].get(); }
+  RowShard* find_rows(uint32_t bucket) const {
+    return rows_ == nullptr ? nullptr : (*rows_)[bucket].get();
+  }
   // Where workers find all of them.
   const ShardPlace& rows_place() const { return row_memory_->directory_place(); }
   // Gradients of steps in these buckets are not where workers have them any more, but here: the new
@@ -83,7 +85,9 @@ class ServerTable {
       if (shard.pace() != nullptr && buckets[bucket_of_shard(id_, number)]) shard.pace()->own();
     }
   }
-  void forget_rows(uint32_t bucket) { rows_[bucket] = nullptr; }
+  void forget_rows(uint32_t bucket) {
+    if (rows_ != nullptr) (*rows_)[bucket] = nullptr;
+  }
   // What is in these buckets is not here any more.
   void forget(const std::bitset<kBuckets>& buckets) {
     for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
@@ -102,11 +106,6 @@ class ServerTable {
     }
   }
 
-  uint64_t count_rows() const {
-    uint64_t rows = 0;
-    for (const auto& shard : rows_) rows += shard == nullptr ? 0 : shard->rows();
-    return rows;
-  }
   uint64_t count_elements() const {
     uint64_t elements = 0;
     for (const auto& [number, shard] : dense_) elements += shard.elements();
@@ -121,7 +120,9 @@ class ServerTable {
   bool is_dropped_ = false;
   std::optional<RowMemory> row_memory_;
   std::map<uint64_t, DenseShard> dense_;
-  std::array<std::unique_ptr<RowShard>, kBuckets> rows_{};
+  // Of a table that has rows: there are many without, each part of a file one.
+  using RowShards = std::array<std::unique_ptr<RowShard>, kBuckets>;
+  std::unique_ptr<RowShards> rows_;
 };
 
 }  // namespace rdmacoll::ps

@@ -1,0 +1,90 @@
+"""A job with two servers, and a mount of its files.
+
+Floor: tests.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from by_hand import ByHand, Process, StoreOfTest
+from job_runner import Jobs, clean_jobs, wait_for
+
+
+class Mounted:
+    """Servers without ranks, and one folder or more that shows their files."""
+
+    def __init__(self, jobs: Jobs, store: StoreOfTest, memory: str = "1G") -> None:
+        self.jobs = jobs
+        self._by_hand = ByHand(jobs, store.port)
+        self.store = self._by_hand.store
+        servers = [self._by_hand.start(one, 2, "--memory", memory) for one in (0, 1)]
+        self.servers: list[Process] = servers
+        self._folders: list[Path] = []
+        self.folder, self.daemon = self.mount("mounted")
+
+    def mount(self, name: str, *more: str) -> tuple[Path, Process]:
+        folder = self.jobs.folder / f"{name}{len(self._folders)}"
+        folder.mkdir()
+        self._folders.append(folder)
+        daemon = self.start(folder, *more)
+        daemon.wait_for_word("has the files")
+        return folder, daemon
+
+    def start(self, folder: Path, *more: str) -> Process:
+        return self._by_hand.rdmacoll("mount", str(folder), "--store", self.store, *more)
+
+    def kill(self, server: int) -> None:
+        self.servers[server].process.kill()
+
+    def end(self) -> None:
+        for process in self.jobs.processes():
+            process.terminate()
+        for folder in self._folders:
+            wait_for(lambda: not os.path.ismount(folder), f"the end of the mount {folder}")
+        self.jobs.assert_none_left()
+
+
+def check_fuse() -> None:
+    if not os.path.exists("/dev/fuse") or shutil.which("fusermount3") is None:
+        pytest.skip("there is no /dev/fuse, or no fusermount3: nothing can be mounted here")
+
+
+@contextmanager
+def job_of_its_own(folder: Path, memory: str = "1G") -> Iterator[Mounted]:
+    check_fuse()
+    store = StoreOfTest()
+    with clean_jobs(folder) as jobs:
+        mounted = Mounted(jobs, store, memory)
+        yield mounted
+        for server in mounted.servers:
+            server.process.send_signal(signal.SIGCONT)
+        mounted.end()
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mounted]:
+    with job_of_its_own(tmp_path_factory.mktemp("job")) as mounted:
+        yield mounted
+
+
+@pytest.fixture
+def mounted(job: Mounted) -> Iterator[Mounted]:
+    """A job that tests share, and leave without files."""
+    yield job
+    for one in job.folder.iterdir():
+        shutil.rmtree(one) if one.is_dir() else one.unlink()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Mounted]:
+    """One that a test may break."""
+    with job_of_its_own(tmp_path) as mounted:
+        yield mounted

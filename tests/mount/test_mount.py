@@ -1,0 +1,178 @@
+"""What programs see of the job's files in a folder: as of any file system, and what is seen when.
+
+Floor: tests.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+import torch
+from conftest import Mounted
+
+OPERATIONS = Path(__file__).with_name("random_operations.py")
+# Seeds, and how many operations of each.
+SHORT = [(seed, 400) for seed in range(6)]
+LONG = [(seed, 20_000) for seed in range(100, 150)]  # a million
+
+
+def fails_with(number: int) -> pytest.RaisesExc[OSError]:
+    return pytest.RaisesExc(OSError, check=lambda error: error.errno == number)
+
+
+def check_operations(mounted: Mounted, seed: int, count: int) -> None:
+    inside = mounted.folder / f"of seed {seed}"
+    inside.mkdir()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
+        command = [sys.executable, str(OPERATIONS), str(inside), other, str(seed), str(count)]
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert ended.returncode == 0, ended.stdout
+    shutil.rmtree(inside)
+
+
+def test_random_operations_are_as_those_of_another_file_system(mounted: Mounted) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda one: check_operations(mounted, *one), SHORT))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(7200)
+def test_a_million_random_operations(mounted: Mounted) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda one: check_operations(mounted, *one), LONG))
+
+
+def test_what_is_written_is_seen_when_it_is_closed_or_synchronised(mounted: Mounted) -> None:
+    file = mounted.folder / "file"
+    file.write_text("first")
+    with file.open("r+") as writer, file.open() as reader:
+        writer.write("second one")
+        writer.flush()
+        assert os.fstat(writer.fileno()).st_size == 10
+        assert file.read_text() == "first"
+        assert reader.read() == "first"
+        os.fsync(writer.fileno())
+        assert file.read_text() == "second one"
+        writer.write(" and more")
+    assert file.read_text() == "second one and more"
+
+
+def test_who_reads_keeps_to_one_version(mounted: Mounted) -> None:
+    file = mounted.folder / "file"
+    before, after = os.urandom(3 << 20), os.urandom(2 << 20)
+    file.write_bytes(before)
+    with file.open("rb", buffering=0) as reader:
+        assert reader.read(1000) == before[:1000]
+        file.write_bytes(after)
+        assert os.fstat(reader.fileno()).st_size == len(before)
+        file.unlink()
+        assert reader.read() == before[1000:]
+    file.write_bytes(after)
+    assert file.read_bytes() == after
+
+
+def test_what_several_append_is_all_there(mounted: Mounted) -> None:
+    file = mounted.folder / "log"
+    other, _ = mounted.mount("other")
+    with file.open("a") as first, (other / "log").open("a") as second:
+        first.write("one\n" * 1000)
+        second.write("two\n" * 1000)
+    lines = file.read_text().split()
+    assert (lines.count("one"), lines.count("two"), len(lines)) == (1000, 1000, 2000)
+
+
+def test_two_mounts_and_rdma_paths_have_the_same_files(mounted: Mounted) -> None:
+    other, _ = mounted.mount("other")
+    (mounted.folder / "in").mkdir()
+    (mounted.folder / "in" / "file").write_text("of a mount")
+    assert (other / "in" / "file").read_text() == "of a mount"
+    at = "rdma://in/more"
+    with fsspec.open(at, "w", store=mounted.store) as file:
+        file.write("of fsspec")
+    assert (other / "in" / "more").read_text() == "of fsspec"
+    assert sorted(os.listdir(other / "in")) == ["file", "more"]
+    shutil.rmtree(other / "in")
+    assert os.listdir(mounted.folder) == []
+
+
+def test_tools_that_know_files_work(mounted: Mounted, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "deep" / "er").mkdir(parents=True)
+    (tree / "deep" / "er" / "large").write_bytes(os.urandom(20_000_000))
+    (tree / "runs").write_text("#!/bin/sh\necho ran\n")
+    (tree / "runs").chmod(0o755)
+    subprocess.run(["cp", "-a", tree, mounted.folder], check=True)
+    copied = mounted.folder / "tree"
+    subprocess.run(["diff", "-r", tree, copied], check=True)
+    assert subprocess.check_output([copied / "runs"], text=True) == "ran\n"
+    assert (copied / "runs").stat().st_mtime_ns == (tree / "runs").stat().st_mtime_ns
+    archive = mounted.folder / "tree.tar"
+    subprocess.run(["tar", "-cf", archive, "-C", tree, "."], check=True)
+    subprocess.run(["tar", "-df", archive, "-C", tree], check=True)
+    zeros = ["dd", "if=/dev/zero", f"of={archive}", "bs=1M", "count=3", "seek=1", "conv=fsync"]
+    subprocess.run(zeros, check=True, stderr=subprocess.DEVNULL)
+    assert archive.stat().st_size == 4 << 20
+    archive.rename(mounted.folder / "renamed")
+    assert shutil.disk_usage(mounted.folder).total > 0
+
+
+def test_tensors_are_saved_and_mapped(mounted: Mounted) -> None:
+    values = torch.randn(300_000)
+    torch.save({"weights": values}, mounted.folder / "model.pt")
+    np.save(mounted.folder / "array.npy", values.numpy())
+    shared = mounted.folder / ".mmap"
+    for folder in mounted.folder, shared:
+        loaded = torch.load(folder / "model.pt", mmap=True)["weights"]
+        assert torch.equal(loaded, values)
+    mapped = np.load(shared / "array.npy", mmap_mode="r")
+    assert np.array_equal(mapped, values.numpy())
+    # Who has it mapped keeps to it, also once another version is there.
+    np.save(mounted.folder / "array.npy", np.zeros(5))
+    assert np.array_equal(mapped, values.numpy())
+    assert np.array_equal(np.load(shared / "array.npy", mmap_mode="r"), np.zeros(5))
+
+
+def test_what_cannot_be_done_says_why(mounted: Mounted) -> None:
+    file = mounted.folder / "file"
+    file.write_bytes(b"bytes")
+    with fails_with(errno.EROFS):
+        (mounted.folder / ".mmap" / "file").write_text("x")
+    with fails_with(errno.EROFS):
+        (mounted.folder / ".mmap" / "file").unlink()
+    with fails_with(errno.ENAMETOOLONG):
+        (mounted.folder / ("x" * 256)).touch()
+    with fails_with(errno.EPERM):
+        os.chown(file, 12345, 12345)
+    with file.open("rb") as reader, fails_with(errno.ENODEV):  # .mmap/file can be
+        mmap.mmap(reader.fileno(), 5, access=mmap.ACCESS_READ)
+    assert set(os.listxattr(file)) == {"user.rdmacoll.version"}
+    before = os.getxattr(file, "user.rdmacoll.version")
+    file.write_bytes(b"other bytes")
+    assert int(os.getxattr(file, "user.rdmacoll.version")) > int(before)
+
+
+def test_a_folder_that_is_in_use_is_refused(mounted: Mounted, tmp_path: Path) -> None:
+    (mounted.folder / "file").touch()
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "file").touch()
+    for folder, why in (
+        (mounted.folder, "is a mount already"),
+        (full, "would be hidden"),
+        (tmp_path / "nowhere", "give a folder that is there"),
+    ):
+        status, said = mounted.start(folder).end()
+        assert status == 1
+        assert why in said
+        assert "Traceback" not in said
