@@ -39,6 +39,10 @@ except OSError as error:
     print("refused:", error)
 assert fs.ls("", detail=False) == ["small"]
 assert fs.cat_file("small") == b"x" * (20 << 20)
+for number in range(100):  # of the same buckets as what was refused, some of them
+    fs.pipe_file(f"after/{number}", b"%d" % number)
+for number in range(100):
+    assert fs.cat_file(f"after/{number}") == b"%d" % number
 dist.destroy_process_group()
 """
 

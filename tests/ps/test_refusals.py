@@ -74,6 +74,45 @@ def test_a_server_without_room(jobs: Jobs) -> None:
     assert "start more servers, or give them more memory (rdmarun: --server-memory" in done.stdout
 
 
+def test_pushes_go_on_after_one_that_a_server_has_no_room_for(jobs: Jobs) -> None:
+    """Those to the same buckets, in their turn; and once there is room it is taken."""
+    text = """
+        import pytest
+        import torch
+        import torch.distributed as dist
+
+        from rdmacoll import ps
+
+        dist.init_process_group(backend="rdma")
+        kv = ps.KV(timeout=20.0)
+        large = torch.ones(40 * 256 * 1024)  # 40 shards; it takes 80M at each server
+        kv.init("holds", large)
+        for _ in range(2):
+            with pytest.raises(OSError, match="the server has no room for") as refused:
+                kv.init("large", large)
+            print(refused.value)
+            for _ in range(2):
+                with pytest.raises(OSError, match="the server has no room for"):
+                    kv.push("large", large).wait()
+            kv.drop("large")
+        names = [f"small {number}" for number in range(150)]
+        for name in names:
+            kv.init(name, torch.zeros(3))
+        kv.wait(*[kv.push(name, torch.ones(3)) for name in names for _ in range(2)])
+        assert all(kv.pull(name).tolist() == [2.0] * 3 for name in names)
+        assert kv.pull("holds").unique().tolist() == [1.0]
+        kv.drop("holds")
+        kv.init("large", large)
+        kv.push("large", large).wait()
+        assert kv.pull("large").unique().tolist() == [2.0]
+        print("as it should be")
+        dist.destroy_process_group()
+    """
+    done = jobs.run_script(text, "-np", "1", "--servers", "2", "--server-memory", "110M")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rdmarun: --server-memory" in done.stdout and "as it should be" in done.stdout
+
+
 def test_without_a_group() -> None:
     with pytest.raises(ValueError, match="there is no process group"):
         ps.connect(timeout=10)

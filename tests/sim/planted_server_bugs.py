@@ -98,9 +98,9 @@ SERVERS = (
     Mutant(
         "what a server has not now is taken for done",
         CLIENT,
-        "if (!is_lost && !is_unlent) return finish(errand, how);",
-        "if (!is_unlent && (!is_lost || how.code() == StatusCode::Aborted)) return "
-        "finish(errand, {});",
+        "if (!is_lost && !is_unlent && !is_early) return finish(errand, how);",
+        "if (!is_unlent && !is_early && (!is_lost || how.code() == StatusCode::Aborted)) "
+        "return finish(errand, {});",
     ),
     Mutant(
         "a worker's step counts again when the worker is started again",
@@ -198,6 +198,18 @@ SERVERS = (
         "state_.applied.note(part.bucket, push.head.worker, part.push);",
         "if (table.check_there().ok())"
         " state_.applied.note(part.bucket, push.head.worker, part.push);",
+    ),
+    Mutant(
+        "what comes behind a push that was refused waits for it for ever",
+        CLIENT,
+        "if (!how.ok() && !is_lost && !is_unlent) fill_gap(errand.head, sent);",
+        "",
+    ),
+    Mutant(
+        "a pull is done although what was pushed before it is asked again behind it",
+        CLIENT,
+        "if (is_push) ++redone_;",
+        "",
     ),
     Mutant(
         "a table that was dropped comes back with a server that was started again",

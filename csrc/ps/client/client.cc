@@ -106,6 +106,7 @@ bool Client::try_ask(ServerId server, Errand& errand, uint64_t body_bytes, const
   head.worker = number_;
   if (errand.awaits) head.count = 0;
   const RecordKind answer = errand.answer();
+  errand.redone = redone_;
   const auto shared = std::make_shared<Errand>(std::move(errand));
   calls.make(head, {.answer = answer,
                     .answer_bytes = answer_bytes,
@@ -128,14 +129,19 @@ void Client::learn(const RecordHead& asked, ServerId server, const RecordHead& a
   if (asked.kind == RecordKind::PullRows) row_reads_.learn(asked.table, server, place);
 }
 
-// A server that is lost, or has not what was asked for, is not the last word.
+// A server that is lost, or has not what was asked for, is not the last word. Nor is what is pulled
+// where a push is asked again since: what this worker had pushed before comes behind it by now.
 void Client::end(const Errand& errand, ServerId server, const Status& how,
                  std::span<const std::byte> sent) {
-  if (how.ok() && errand.awaits) return read_reached(errand, server);
+  const bool is_push = errand.head.kind == RecordKind::Push;
+  const bool is_early = how.ok() && !is_push && errand.redone != redone_;
+  if (how.ok() && errand.awaits && !is_early) return read_reached(errand, server);
   const bool is_lost = how.code() == StatusCode::PeerFailed || how.code() == StatusCode::Aborted;
   const bool is_unlent = errand.head.loan > 0 && how.code() == StatusCode::Unsupported;
-  if (!is_lost && !is_unlent) return finish(errand, how);
+  if (!how.ok() && !is_lost && !is_unlent) fill_gap(errand.head, sent);
+  if (!is_lost && !is_unlent && !is_early) return finish(errand, how);
   if (is_unlent) surroundings_.end_loans(server);
+  if (is_push) ++redone_;
   redo_.push_back(for_another({errand, {sent.begin(), sent.end()}}));
 }
 

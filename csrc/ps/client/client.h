@@ -182,6 +182,8 @@ class Client {
                                           const BucketMap::Place& place, const Limit& limit);
 
   // recovery.cc: what is to be asked again.
+  // A push was refused: servers are to count its number.
+  void fill_gap(const RecordHead& refused, std::span<const std::byte> sent);
   bool redo(const Limit& limit);
   enum class Asked : uint8_t { Yes, NotYet, Never };
   Asked redo(Redo& one, ServerId server, bool knows_map, const Limit& limit);
@@ -205,6 +207,7 @@ class Client {
   DirectReads direct_;
   RowReads row_reads_;
   std::deque<Redo> redo_;  // those of one bucket in their order
+  uint64_t redone_ = 0;    // pushes that are asked again, or were
   int64_t look_again_ns_ = 0;
   int64_t suspect_ns_ = 0;  // when, if nothing is answered until then
 };

@@ -114,6 +114,16 @@ Status Errand::take(std::span<const std::byte> answered, const TableSpec& spec) 
   return Status();
 }
 
+Redo filler(const RecordHead& refused, std::span<const std::byte> body) {
+  const RecordHead head{.kind = RecordKind::Push,
+                        .code = static_cast<uint16_t>(PushAs::Assigned),
+                        .table = refused.table,
+                        .parts = 1,
+                        .shard = refused.shard};
+  const auto part = body.first(sizeof(PushPart));
+  return {{std::make_shared<Batch>(), head}, {part.begin(), part.end()}};
+}
+
 Redo for_another(Redo redo) {
   Errand& errand = redo.errand;
   errand.awaits = false;

@@ -27,6 +27,7 @@ struct Errand {
   std::shared_ptr<const void> keeps{};  // what that is in, if nobody else keeps it
   std::span<const float> lent{};        // of a push, the values that were not sent
   bool awaits = false;  // of a pull: it asks whether its step is reached, and reads it then
+  uint64_t redone = 0;  // pushes that had been asked again when it was asked
 
   // What is answered, and how many bytes that are at most.
   RecordKind answer() const;
@@ -44,6 +45,8 @@ struct Redo {
 // What is answered of a row to a request of this kind.
 uint64_t answered_row_floats(RecordKind kind, const TableSpec& spec);
 
+// Of nothing, with the number of a push of a dense table that was refused. body: what was sent.
+Redo filler(const RecordHead& refused, std::span<const std::byte> body);
 // As another server is asked: with the values of a push that were lent, and for those of a pull.
 Redo for_another(Redo redo);
 std::vector<uint32_t> buckets_of(const Redo& redo);

@@ -47,6 +47,19 @@ void Client::suspect() {
   }
 }
 
+// Servers count some of the pushes that they refuse, and none that they have no room for: the next
+// ones of this worker to the bucket would be too soon for ever. One of nothing with the same number
+// counts once, whichever it was. Nobody waits for it; those behind it come in their turn. Rows that
+// are pushed are made, whatever room there is.
+void Client::fill_gap(const RecordHead& refused, std::span<const std::byte> sent) {
+  const bool is_push = refused.kind == RecordKind::Push;
+  if (!is_push || tables_.at(refused.table).kind != TableKind::Dense) return;
+  if (is_filler(refused)) return;
+  Redo one = filler(refused, sent);
+  begin(one.errand);
+  redo_.push_back(std::move(one));
+}
+
 bool Client::redo(const Limit& limit) {
   const int64_t now_ns = surroundings_.clock().now_ns();
   if (redo_.empty() || now_ns < look_again_ns_) return false;

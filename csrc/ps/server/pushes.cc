@@ -104,7 +104,8 @@ bool Pushes::take(const std::shared_ptr<Connection>& connection, Push push) {
     for (const uint32_t part : parts) handed.parts.push_back(push.parts[part]);
     waiting.handed.push_back(std::move(handed));
   }
-  if (waiting.how.ok() && table.spec().pace) note_pace(table, push, waiting);
+  const bool may_step = table.spec().pace && !is_filler(push.head);
+  if (waiting.how.ok() && may_step) note_pace(table, push, waiting);
   if (waiting.handed.empty() && !waiting.borrowed) {
     answer(waiting);
   } else {
@@ -174,8 +175,8 @@ bool Pushes::take_forward(Connection& connection, ServerId from, const Push& pus
   return true;
 }
 
-// Of its parts, those that are not applied yet. Of a table that was dropped they only count: the
-// worker's next pushes to the bucket come behind them.
+// Of its parts, those that are not applied yet. Of a table that was dropped, and where one was
+// refused, they only count: the worker's next pushes to the bucket come behind them.
 void Pushes::apply(ServerTable& table, const Push& push) {
   const TableSpec& spec = table.spec();
   uint64_t row = 0;
@@ -187,8 +188,8 @@ void Pushes::apply(ServerTable& table, const Push& push) {
       const uint64_t elements =
           spec.kind == TableKind::Dense ? push.head.count : part.rows * spec.dim;
       state_.add_load(part.bucket, elements * sizeof(float));
-      if (table.is_dropped()) {
-        // It has no values any more.
+      if (table.is_dropped() || is_filler(push.head)) {
+        // It has no values any more, or none are pushed: what they would be for may not be made.
       } else if (push.as() == PushAs::Restored) {
         restore(table, push, part, row);
       } else if (spec.kind == TableKind::Dense) {

@@ -259,7 +259,8 @@ Status Server::push(Peer& peer, const Record& record, bool& is_held) {
   if (!push || is_forward != (peer.from != kNoServer)) return makes_no_sense(kRequest);
   if (push->lent) RDMACOLL_RETURN_IF_ERROR(lent_.find(*push));
   const bool may_be_here = is_forward || state_.is_primary(push->parts[0].bucket);
-  if (table.spec().kind == TableKind::Dense && may_be_here && !table.is_dropped()) {
+  const bool is_of_dense = table.spec().kind == TableKind::Dense && !table.is_dropped();
+  if (is_of_dense && may_be_here && !is_filler(push->head)) {
     auto made = table.dense(record.head.shard);
     if (!made.ok()) return made.status();
   }

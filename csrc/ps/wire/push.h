@@ -56,6 +56,12 @@ struct Push {
   }
 };
 
+// In the place of a push to a dense table that was refused: nothing is assigned, and its number
+// counts, so that those behind it come in their turn.
+constexpr bool is_filler(const RecordHead& head) {
+  return head.count == 0 && static_cast<PushAs>(head.code) == PushAs::Assigned;
+}
+
 constexpr uint64_t rates_bytes(PushAs as) { return as == PushAs::Gradient ? sizeof(Rates) : 0; }
 
 // nullopt: it makes no sense for such a table.

@@ -116,7 +116,7 @@ PsWorld::PsWorld(const Plan& plan, uint64_t seed)
 void PsWorld::start(ServerId server) {
   Host& host = hosts_[server];
   host = Host{};
-  host.memory = std::make_shared<HeapMemory>(UINT64_MAX, clock_);
+  host.memory = std::make_shared<HeapMemory>(plan_.memory_bytes, clock_);
   host.server = std::make_unique<Server>(server, plan_.replicas, map_, *host.memory, clock_);
   host.server->adopt(map_, clock_.now_ns());
   while (host.dropped < dropped_.size()) host.server->drop(dropped_[host.dropped++]);

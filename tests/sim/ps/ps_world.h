@@ -38,7 +38,8 @@ class PsWorld {
     uint32_t servers = 3;
     uint32_t workers = 2;
     uint32_t replicas = 2;
-    uint64_t most_tick_ns = 4'000'000;  // the less, the more happens within a lease
+    uint64_t most_tick_ns = 4'000'000;   // the less, the more happens within a lease
+    uint64_t memory_bytes = UINT64_MAX;  // of each server
   };
   PsWorld(const Plan& plan, uint64_t seed);
   ~PsWorld();
