@@ -44,7 +44,5 @@ class FileBoard:
     def drop_tables(self, tables: Iterable[int]) -> None:
         """Servers free them within a second."""
         numbers = list(tables)
-        for number in numbers:
-            self._board.words.say(f"dropped/{number}", "")
         if numbers:
-            self._board.next_number("drops")
+            self._board.drops.add(numbers)

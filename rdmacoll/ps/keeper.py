@@ -150,22 +150,19 @@ def watch_others(
 
 
 class Dropped:
-    """What of the tables that workers have dropped a server knows."""
+    """How much of the log of drops a server has seen."""
 
     def __init__(self) -> None:
         self._drops = 0
-        self._tables: set[int] = set()
 
     def look(self, board: Board, number: int, drop: Callable[[list[int]], None]) -> None:
-        """drop: of those that are new."""
-        drops = board.drops()
+        """drop: of tables that are new there."""
+        tables, drops = board.drops.after(self._drops)
         if drops == self._drops:
             return
-        new = board.dropped_tables(self._tables)
-        drop(sorted(new))
-        self._tables |= new
+        drop(tables)
         self._drops = drops
-        board.say_dropped(number, drops)
+        board.drops.say_dropped(number, drops)
 
 
 def free_dropped(
