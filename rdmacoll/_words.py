@@ -49,6 +49,9 @@ class Words:
             known += 1
         return known + 1
 
+    def forget(self, key: str) -> None:
+        self._store.delete_key(key)
+
     def _signed(self, key: str, word: str) -> str:
         return self._sign(json.dumps([self._start, key, word])).hex() + word
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from .board import GONE, FileBoard
+from ..ps.freeing.held import GONE
+from .board import FileBoard
 from .entry import Entry, File, Folder, Part, from_word, to_word
 
 T = TypeVar("T")
@@ -39,6 +40,16 @@ class Tree:
                 raise _error(errno.ENOENT, path)
             entry = entries[name]
         return entry
+
+    def folder_of(self, path: Path) -> int:
+        """The number of the folder that it is in. Raises as find() of that folder."""
+        return self._folder(self.find(path[:-1]), path[:-1])
+
+    def find_in(self, folder: int, path: Path) -> Entry:
+        """As find(), by one look, where the folder that it is in is known."""
+        if not path:
+            return Folder(ROOT, 0)
+        return _named(self._names(folder, path[:-1]), path[-1], path)
 
     def list(self, path: Path) -> dict[str, Entry]:
         """Raises FileNotFoundError, NotADirectoryError."""
@@ -72,6 +83,26 @@ class Tree:
             return () if append else had
 
         return self._change(path, put)
+
+    def take_back(self, path: Path, parts: tuple[Part, ...], had: tuple[Part, ...]) -> bool:
+        """After put(), which has returned what the file had: the name is without these parts again.
+        False: it was so already."""
+
+        def take(entries: dict[str, Entry], name: str) -> bool:
+            entry = entries.get(name)
+            if not isinstance(entry, File) or not set(parts) <= set(entry.parts):
+                return False
+            # Others may have appended to it meanwhile.
+            left = (*had, *(part for part in entry.parts if part not in parts))
+            del entries[name]
+            if left:
+                entries[name] = File(left, _now_ns())
+            return True
+
+        try:
+            return self._change(path, take)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def remove_file(self, path: Path) -> tuple[Part, ...]:
         """Returns what it had. Raises IsADirectoryError; else as find()."""
@@ -136,7 +167,7 @@ class Tree:
         where another process was faster."""
         if not path:
             raise _error(errno.EBUSY, path)
-        number = self._folder(self.find(path[:-1]), path[:-1])
+        number = self.folder_of(path)
         while True:
             word = self._board.names_in(number)
             if word == GONE:

@@ -138,7 +138,7 @@ class Board:
     def count_servers(self) -> int:
         """With those that have joined; their numbers follow. Servers have agreed before."""
         job = self.servers()
-        return 0 if job is None else job.count + int(self._store.add("joined", 0))
+        return 0 if job is None else job.count + self.count("joined")
 
     def next_server(self) -> int:
         """The number of one that joins."""
@@ -239,7 +239,7 @@ class Board:
 
     def about_tables(self) -> Iterator[tuple[int, list[Any]]]:
         """The number of each table; its name, kind, optimizer and shape."""
-        for number in range(1, int(self._store.add("tables", 0)) + 1):
+        for number in range(1, self.count("tables") + 1):
             word = self.words.hear(f"about/{number}")
             # None: another worker was first with a table of that name.
             if word not in (None, DROPPED):
@@ -259,6 +259,10 @@ class Board:
 
     def next_number(self, of: str) -> int:
         return int(self._store.add(of, 1))
+
+    def count(self, of: str) -> int:
+        """The last next_number() of these."""
+        return int(self._store.add(of, 0))
 
     def change_generation(self, name: str, known: Generation | None, wanted: Generation) -> bool:
         """Makes this the last one; False: another one is that by now."""
