@@ -12,6 +12,9 @@ from ..ps.board import Board
 from ..ps.freeing.held import folder_word, holders, thrown_away, word_of
 from ..ps.worker import Worker
 
+# Tables that have names are numbered from 1, and who looks for these goes through their numbers.
+FIRST_TABLE = 1 << 31
+
 
 class FileBoard:
     def __init__(self, worker: Worker) -> None:
@@ -45,7 +48,7 @@ class FileBoard:
     # --- tables -------------------------------------------------------------------------------
 
     def next_table(self) -> int:
-        return self._board.next_number("tables")
+        return FIRST_TABLE + self._board.next_number("file tables")
 
     def throw_away(self, tables: Iterable[int]) -> None:
         """No folder names them any more. Servers free them once nobody holds them."""
