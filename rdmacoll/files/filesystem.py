@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
@@ -124,20 +125,16 @@ class RdmaFileSystem(AbstractFileSystem):
             return Reader(path, self._contents, *self._holds.open(names))
         if mode not in ("wb", "ab", "xb"):
             raise ValueError(f"mode={mode!r}; give rb, wb, ab or xb")
-        try:
-            size = self._file(names).size
-        except FileNotFoundError:
-            size = 0
-            self._make_folders(names[:-1])
-        else:
-            if mode == "xb":
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        size = self._size(names)
+        if size is not None and mode == "xb":
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        begin = size or 0 if mode == "ab" else 0
 
         def put(parts: tuple[Part, ...]) -> None:
             only_new, append = mode == "xb", mode == "ab"
             self._contents.free(self._holds.put(names, parts, only_new=only_new, append=append))
 
-        return Writer(path, self._contents, size if mode == "ab" else 0, autocommit, put)
+        return Writer(path, self._contents, begin, autocommit, put)
 
     def cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **_: Any
@@ -176,16 +173,28 @@ class RdmaFileSystem(AbstractFileSystem):
     def _file(self, names: Path) -> File:
         return as_file(self._tree.find(names), names)
 
+    def _size(self, names: Path) -> int | None:
+        """None: there is no such file, but there are the folders on the way, which may be new."""
+        try:
+            folder = self._tree.folder_of(names)
+        except FileNotFoundError:
+            self._make_folders(names[:-1])
+            return None
+        try:
+            return as_file(self._tree.find_in(folder, names), names).size
+        except FileNotFoundError:
+            return None
+
     def _make_folders(self, names: Path) -> bool:
         """All of these that are not there; whether the last one was not."""
-        is_new = False
+        with suppress(FileNotFoundError):
+            self._tree.list(names)  # raises NotADirectoryError
+            return False
         for depth in range(1, len(names) + 1):
-            try:
+            is_new = False
+            with suppress(FileExistsError):
                 self._tree.make_folder(names[:depth])
                 is_new = True
-            except FileExistsError:
-                is_new = False
-                self._tree.list(names[:depth])  # raises NotADirectoryError
         return is_new
 
 
