@@ -23,7 +23,7 @@ from .board import FileBoard
 
 BEAT_S = 0.5
 OLD_S = 5.0  # half of what a process may be silent before it is taken for dead
-END_S = 1.0  # that the thread has for its last word
+END_S = 1.0  # that the thread has for a word that it is saying
 
 
 class Hold:
@@ -54,7 +54,7 @@ class Holder:
         # What is no more needed. The next word is without it: so nobody waits for the Store, and
         # finalizers may come at any moment, also where this thread has the lock.
         self._closed: deque[tuple[int, ...]] = deque()
-        self._freed: deque[tuple[int, ...]] = deque()
+        self._freed: deque[set[int]] = deque()
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
 
@@ -97,8 +97,10 @@ class Holder:
                 raise _taken_for_dead()
 
     def forget(self, tables: Iterable[int]) -> None:
-        """What it has made was thrown away."""
-        self._freed.append(tuple(tables))
+        """What of these it has made was thrown away."""
+        made = self._loose.intersection(tables)
+        if made:
+            self._freed.append(made)
 
     def beat(self) -> None:
         """Shows that this process lives, and what it needs no more."""
@@ -143,7 +145,8 @@ class Holder:
             self._number = self._board.new_holder(word)
         self._said, self._said_s = word, time.monotonic()
         self._in_word = Held.from_word(word)
-        if self._thread is None or not self._thread.is_alive():
+        is_beating = self._thread is not None and self._thread.is_alive()
+        if not is_beating and not self._ended.is_set():
             self._thread = threading.Thread(target=self._beats_on, daemon=True)
             self._thread.start()
 

@@ -219,6 +219,9 @@ def case_who_has_it_open_keeps_its_version(_kv: ps.KV) -> None:
         del opened  # who forgets to close it leaves nothing either
         for version in versions.values():
             until_gone(fs, version)
+        with pytest.MonkeyPatch.context() as patch:  # it is replaced just before it is read
+            patch.setattr(fs, "_file", lambda _: versions["moved over"])
+            assert fs.cat_file("held/moved over") == b"another"
 
 
 def until_gone(fs: RdmaFileSystem, version: File) -> None:

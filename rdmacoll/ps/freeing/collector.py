@@ -46,8 +46,8 @@ class Collector:
     def _held_by(self, holder: int) -> frozenset[int]:
         key = word_of(holder)
         word = self._words.hear(key)
-        if word is None:  # another collector has buried it
-            self._holders.change(remove=[holder])
+        if word is None:  # another collector has buried it, or was about to
+            self._strike(holder)
             return frozenset()
         held = Held.from_word(word)
         if not held.is_gone:
@@ -68,8 +68,11 @@ class Collector:
             if named is None:
                 return  # the next look tries it again
             self._thrown.change(add=held.loose - named)
-        self._holders.change(remove=[holder])
         self._words.forget(word_of(holder))
+        self._strike(holder)
+
+    def _strike(self, holder: int) -> None:
+        self._holders.change(remove=[holder])
         self._silent.pop(holder, None)
 
     def _named(self) -> set[int] | None:
