@@ -76,16 +76,16 @@ Hold Names::hold(const Place& place, const Entry& entry) {
   return call<Hold>("hold", place, entry);
 }
 void Names::release(Hold hold) { call<void>("release", hold); }
-std::vector<uint32_t> Names::new_tables() { return call<std::vector<uint32_t>>("new_tables"); }
-void Names::free(const std::vector<uint32_t>& tables) { call<void>("free", tables); }
+Names::Tables Names::new_tables() { return call<Tables>("new_tables"); }
+void Names::free(const Tables& tables) { call<void>("free", tables); }
 Entry Names::create(const Place& place, uint32_t mode, bool only_new) {
   return call<Entry>("create", place, mode, only_new);
 }
-void Names::put(const Place& place, const Entry& entry, Hold hold) {
-  call<void>("put", place, entry, hold);
+void Names::put(const Place& place, const Entry& entry, const Tables& new_tables, Hold hold) {
+  call<void>("put", place, entry, new_tables, hold);
 }
-Entry Names::append(const Place& place, const Entry& added, Hold hold) {
-  return call<Entry>("append", place, added, hold);
+Entry Names::append(const Place& place, const Entry& added, const Tables& new_tables, Hold hold) {
+  return call<Entry>("append", place, added, new_tables, hold);
 }
 void Names::change(const Place& place, const Entry& known, const Entry& wanted) {
   call<void>("change", place, known, wanted);

@@ -45,15 +45,17 @@ class Names {
   // ESTALE: another version has the name.
   Hold hold(const Place& place, const Entry& entry);
   void release(Hold hold);
-  std::vector<uint32_t> new_tables();
-  void free(const std::vector<uint32_t>& tables);
+  using Tables = std::vector<uint32_t>;
+  Tables new_tables();
+  void free(const Tables& tables);
   // A file without bytes. only_new: EEXIST where there is one; else it may be that one.
   Entry create(const Place& place, uint32_t mode, bool only_new);
-  // The name has this version from now on; of `before` what is no part of it is free. hold: of the
-  // version before, of this one then.
-  void put(const Place& place, const Entry& entry, Hold hold);
+  // The name has this version from now on. new_tables: of its parts those that this process has
+  // made. hold: of the version that it began with; of this one then. ESTALE: this process has stood
+  // still for so long that they may be no more.
+  void put(const Place& place, const Entry& entry, const Tables& new_tables, Hold hold);
   // Behind what the file has by then; all of it.
-  Entry append(const Place& place, const Entry& added, Hold hold);
+  Entry append(const Place& place, const Entry& added, const Tables& new_tables, Hold hold);
   // Times and permissions. ESTALE: another version has the name.
   void change(const Place& place, const Entry& known, const Entry& wanted);
   Entry make_folder(const Place& place, uint32_t mode);

@@ -44,11 +44,16 @@ OpenDraft::OpenDraft(DraftHost& host, Place place, Entry before, bool appends)
 OpenDraft::~OpenDraft() {
   draft_->publish({});
   try {
-    host_.names().free(draft_->take_unused());
+    free_unused();
     host_.names().release(hold_);
   } catch (const Problem&) {
     // The Store is gone, and the job with it.
   }
+}
+
+void OpenDraft::free_unused() {
+  const auto unused = draft_->take_unused();
+  if (!unused.empty()) host_.names().free(unused);
 }
 
 uint64_t OpenDraft::read(uint64_t first, std::span<std::byte> out) {
@@ -99,14 +104,14 @@ Entry OpenDraft::store() {
   const auto added = draft_->added();
   if (appends_ && added && !is_changed_) {
     wanted.parts = *added;
-    entry_ = host_.names().append(place_, wanted, hold_);
+    entry_ = host_.names().append(place_, wanted, draft_->new_tables(), hold_);
   } else {
-    host_.names().put(place_, wanted, hold_);
+    host_.names().put(place_, wanted, draft_->new_tables(), hold_);
     entry_ = std::move(wanted);
   }
   draft_->publish(entry_.parts);
   is_changed_ = false;
-  host_.names().free(draft_->take_unused());
+  free_unused();
   return entry_;
 }
 

@@ -58,6 +58,8 @@ class OpenDraft {
   void remove();
 
  private:
+  void free_unused();
+
   DraftHost& host_;
   std::mutex mutex_;  // what follows
   Place place_;

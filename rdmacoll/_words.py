@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch.distributed as dist
 
 SIGNATURE_DIGITS = 64  # hexadecimal
+NOTHING = "?"  # no word: it is signed by nobody
 
 
 class Words:
@@ -26,9 +27,9 @@ class Words:
 
     def hear(self, key: str) -> str | None:
         """None if nobody has said it yet; RuntimeError if somebody has who is not of this job."""
-        if not self._store.check([key]):
-            return None
-        return self._verified(key, _text(self._store.get(key)))
+        # A Store that has none answers with what it was to compare: so one question is enough.
+        said = _text(self._store.compare_set(key, NOTHING, NOTHING))
+        return None if said == NOTHING else self._verified(key, said)
 
     def say_first(self, key: str, word: str) -> str:
         """Says it unless another rank was first; what the first one said, the same for all."""
@@ -36,9 +37,20 @@ class Words:
         return self._verified(key, _text(said))
 
     def change(self, key: str, word: str, next_word: str) -> str:
-        """Says the next word, unless the newest is another one by now; the newest one then."""
+        """Says the next word, unless the newest is another one by now; the newest one then. Where
+        there is none any more, the word that was to be changed."""
         signed = self._signed(key, word), self._signed(key, next_word)
         return self._verified(key, _text(self._store.compare_set(key, *signed)))
+
+    def append(self, log: str, known: int, word: str) -> int:
+        """Says it behind at least so many words of a log; how many there are then. What two say
+        alike may be there once. `log/0`, `log/1`, ... is read from its begin: it has no gaps."""
+        while self.say_first(f"{log}/{known}", word) != word:
+            known += 1
+        return known + 1
+
+    def forget(self, key: str) -> None:
+        self._store.delete_key(key)
 
     def _signed(self, key: str, word: str) -> str:
         return self._sign(json.dumps([self._start, key, word])).hex() + word

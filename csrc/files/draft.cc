@@ -260,6 +260,14 @@ std::optional<Parts> Draft::added() const {
   return all;
 }
 
+std::vector<uint32_t> Draft::new_tables() const {
+  std::vector<uint32_t> tables;
+  for (const Chunk& chunk : chunks_) {
+    if (chunk.part && own_.contains(chunk.part->table)) tables.push_back(chunk.part->table);
+  }
+  return tables;
+}
+
 std::vector<uint32_t> Draft::take_unused() {
   std::set<uint32_t> unused = own_;
   for (const Chunk& chunk : chunks_) {

@@ -47,6 +47,8 @@ class Draft {
   Parts parts() const;
   // Those behind the version that it began with, if that is at its beginning, unchanged.
   std::optional<Parts> added() const;
+  // Of these parts the tables that it has made, and that are not published.
+  std::vector<uint32_t> new_tables() const;
   // The file has these parts now; they are what the draft begins with from now on.
   void publish(const Parts& parts);
   // Tables of its own that are no part of it any more.

@@ -2,6 +2,6 @@
 
     fsspec.open("rdma://runs/7/model.safetensors", "rb")
 
-entry.py, tree.py and board.py have the names, contents.py the bytes; filesystem.py and opened.py
-are fsspec's face.
+entry.py, tree.py and board.py have the names, contents.py the bytes; holds.py and holder.py keep
+what is open or has no name yet; filesystem.py and opened.py are fsspec's face.
 """

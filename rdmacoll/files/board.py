@@ -1,5 +1,5 @@
-"""FileBoard: what the job's Store has for files: the names in each folder, and which numbers are
-taken.
+"""FileBoard: what the job's Store has for files: the names in each folder, which numbers are taken,
+and what processes hold.
 
 Floor: rdmacoll/files. Thread: any.
 """
@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ps.board import Board
+from ..ps.freeing.held import folder_word, holders, thrown_away, word_of
 from ..ps.worker import Worker
 
-GONE = "gone"  # in the place of a folder's names
+# Tables that have names are numbered from 1, and who looks for these goes through their numbers.
+FIRST_TABLE = 1 << 31
 
 
 class FileBoard:
@@ -20,17 +22,22 @@ class FileBoard:
 
     @property
     def _board(self) -> Board:
-        """Raises RuntimeError in a forked child."""
-        self._worker.check_process()
+        self.check_process()
         return self._worker.board
+
+    def check_process(self) -> None:
+        """Raises RuntimeError in a forked child, as all of these do."""
+        self._worker.check_process()
+
+    # --- folders ------------------------------------------------------------------------------
 
     def names_in(self, folder: int) -> str | None:
         """None: none were ever there; GONE: it was removed."""
-        return self._board.words.hear(f"folder/{folder}")
+        return self._board.words.hear(folder_word(folder))
 
     def change_names(self, folder: int, known: str | None, wanted: str) -> str:
         """Says what is in it, unless it is not as known any more; the newest word."""
-        key = f"folder/{folder}"
+        key = folder_word(folder)
         if known is None:
             return self._board.words.say_first(key, wanted)
         return self._board.words.change(key, known, wanted)
@@ -38,13 +45,26 @@ class FileBoard:
     def next_folder(self) -> int:
         return self._board.next_number("folders")
 
-    def next_table(self) -> int:
-        return self._board.next_number("tables")
+    # --- tables -------------------------------------------------------------------------------
 
-    def drop_tables(self, tables: Iterable[int]) -> None:
-        """Servers free them within a second."""
+    def next_tables(self, count: int) -> list[int]:
+        """Numbers that nobody has, one after the other."""
+        last = FIRST_TABLE + self._board.next_number("file tables", count)
+        return list(range(last - count + 1, last + 1))
+
+    def throw_away(self, tables: Iterable[int]) -> None:
+        """No folder names them any more. Servers free them once nobody holds them."""
         numbers = list(tables)
-        for number in numbers:
-            self._board.words.say(f"dropped/{number}", "")
         if numbers:
-            self._board.next_number("drops")
+            thrown_away(self._board.words).change(add=numbers)
+
+    def new_holder(self, word: str) -> int:
+        """The number of one that says this."""
+        words, holder = self._board.words, self._board.next_number("holders")
+        words.say(word_of(holder), word)
+        holders(words).change(add=[holder])
+        return holder
+
+    def change_holder(self, holder: int, known: str, wanted: str) -> bool:
+        """False: what is known is not what it has said last, as it was taken for dead."""
+        return self._board.words.change(word_of(holder), known, wanted) == wanted

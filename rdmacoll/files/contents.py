@@ -16,7 +16,8 @@ import torch
 from .._extension import extension
 from ..ps.worker import Worker
 from .board import FileBoard
-from .entry import Part
+from .entry import HOLE, Part
+from .holder import own_holder
 
 if TYPE_CHECKING:
     from .. import _C
@@ -38,18 +39,20 @@ class Contents:
         """timeout: of each wait for servers, in seconds."""
         self._worker = worker
         self._board = board
+        self._holder = own_holder(worker)
         self._client = worker.client
         self._timeout = timeout
 
     def write(self, data: memoryview) -> Part:
-        """A new part, which servers have when this returns. Raises OSError where they have no room,
-        TimeoutError, remote.PeerError: then nothing of it is left."""
-        part = Part(self._board.next_table(), len(data))
+        """A new part, which servers have when this returns, and keep until this process ends, if no
+        folder names it by then (Holds.put). Raises OSError where they have no room, TimeoutError,
+        remote.PeerError: then nothing of it is left."""
         values = torch.zeros(_floats(len(data)))
         _bytes_of(values)[: len(data)] = torch.frombuffer(data, dtype=torch.uint8)
-        self._create(part)
+        part = Part(*self._holder.make(), len(data))
         try:
-            self._client.assign(part.table, values, self._timeout).wait(self._timeout)
+            self._create(part)
+            self._wait(self._client.assign(part.table, values, self._timeout))
         except BaseException:
             self.free([part])
             raise
@@ -57,14 +60,17 @@ class Contents:
 
     def read(self, parts: Iterable[Part], first: int, out: memoryview) -> int:
         """The bytes from `first` on; how many there were. Raises OSError (ESTALE) for a version
-        that was replaced or removed, and is not kept any more; TimeoutError, remote.PeerError."""
+        that was replaced or removed, and that nobody holds; TimeoutError, remote.PeerError."""
         self._worker.check_process()
         pending = []
         count = 0
         for piece in _pieces(parts, first, out):
+            count += len(piece.out)
+            if piece.part.table == HOLE:
+                torch.frombuffer(piece.out, dtype=torch.uint8).zero_()
+                continue
             self._create(piece.part)
             pending.append(self._begin(piece))
-            count += len(piece.out)
         for batches, finish in pending:
             for batch in batches:
                 self._wait(batch)
@@ -78,8 +84,11 @@ class Contents:
             raise OSError(errno.ESTALE, f"this version of the file is no more: {error}") from None
 
     def free(self, parts: Iterable[Part]) -> None:
-        """Nobody reads them any more. Returns at once; servers free them within a second."""
-        self._board.drop_tables(part.table for part in parts)
+        """No folder names them, or none does any more. Returns at once; servers free them within a
+        second of when nobody has them open."""
+        tables = [part.table for part in parts if part.table != HOLE]
+        self._board.throw_away(tables)
+        self._holder.forget(tables)
 
     def _begin(self, piece: _Piece) -> tuple[list[_C.PsBatch], Callable[[], None]]:
         """What ends when the bytes are here, but for what the function copies then."""

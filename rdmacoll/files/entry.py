@@ -29,6 +29,10 @@ class File:
     mode: int = 0o644  # permissions: they are kept, and nobody is refused by them
 
     @property
+    def tables(self) -> list[int]:
+        return [part.table for part in self.parts if part.table != HOLE]
+
+    @property
     def size(self) -> int:
         return sum(part.size for part in self.parts)
 
@@ -44,13 +48,16 @@ Entry = File | Folder
 
 
 def to_word(entries: dict[str, Entry]) -> str:
-    """No two are the same: who finds its word in the Store has put it there itself."""
+    """No two are the same: who finds its word in the Store has put it there itself. The tables that
+    are named stand by themselves, for servers (ps/freeing/held.py)."""
+    files = [entry for entry in entries.values() if isinstance(entry, File)]
+    tables = [table for file in files for table in file.tables]
     packed = {name: _packed(entry) for name, entry in entries.items()}
-    return json.dumps([secrets.token_hex(8), packed])
+    return json.dumps([secrets.token_hex(8), tables, packed])
 
 
 def from_word(word: str) -> dict[str, Entry]:
-    _, packed = json.loads(word)
+    _, _, packed = json.loads(word)
     return {name: _unpacked(one) for name, one in packed.items()}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
@@ -16,7 +17,9 @@ from ..ps.guest import as_address
 from ..ps.worker import DEFAULT_TIMEOUT_S, worker
 from .board import FileBoard
 from .contents import Contents
-from .entry import Entry, File, Folder, Part
+from .entry import Entry, File, Part
+from .holder import own_holder
+from .holds import Holds, as_file
 from .opened import Reader, Writer
 from .tree import Path, Tree
 
@@ -29,8 +32,8 @@ class RdmaFileSystem(AbstractFileSystem):
         with fsspec.open("rdma://runs/7/model.pt", "wb") as file:
             torch.save(model.state_dict(), file)
 
-    A file that is written is seen as a whole, when it is closed. Who reads it keeps to the version
-    that was there when it was opened, and gets OSError (ESTALE) once that is no more.
+    A file that is written is seen as a whole, when it is closed. Who has it open reads the version
+    that was there when it was opened, also when it is replaced or removed.
     """
 
     protocol = "rdma"
@@ -49,6 +52,7 @@ class RdmaFileSystem(AbstractFileSystem):
         at = worker(timeout, None, None if store is None else (as_address(store), rdzv_id))
         board = FileBoard(at)
         self._tree = Tree(board)
+        self._holds = Holds(board, self._tree, own_holder(at))
         self._contents = Contents(at, board, timeout)
 
     # --- names --------------------------------------------------------------------------------
@@ -118,28 +122,37 @@ class RdmaFileSystem(AbstractFileSystem):
     ) -> Reader | Writer:
         names = _names(path)
         if mode == "rb":
-            return Reader(path, self._contents, self._file(names))
+            return Reader(path, self._contents, *self._holds.open(names))
         if mode not in ("wb", "ab", "xb"):
             raise ValueError(f"mode={mode!r}; give rb, wb, ab or xb")
-        try:
-            size = self._file(names).size
-        except FileNotFoundError:
-            size = 0
-            self._make_folders(names[:-1])
-        else:
-            if mode == "xb":
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        size = self._size(names)
+        if size is not None and mode == "xb":
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        begin = size or 0 if mode == "ab" else 0
 
         def put(parts: tuple[Part, ...]) -> None:
             only_new, append = mode == "xb", mode == "ab"
-            self._contents.free(self._tree.put(names, parts, only_new=only_new, append=append))
+            self._contents.free(self._holds.put(names, parts, only_new=only_new, append=append))
 
-        return Writer(path, self._contents, size if mode == "ab" else 0, autocommit, put)
+        return Writer(path, self._contents, begin, autocommit, put)
 
     def cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **_: Any
     ) -> bytes:
-        file = self._file(_names(self._strip_protocol(path)))
+        names = _names(self._strip_protocol(path))
+        try:
+            return self._read(self._file(names), start, end)
+        except OSError as error:
+            if error.errno != errno.ESTALE:
+                raise
+        # It was replaced while it was read: so seldom that only now somebody is to keep it.
+        file, hold = self._holds.open(names)
+        try:
+            return self._read(file, start, end)
+        finally:
+            hold.close()
+
+    def _read(self, file: File, start: int | None, end: int | None) -> bytes:
         first, last, _step = slice(start, end).indices(file.size)
         out = bytearray(max(last - first, 0))
         self._contents.read(file.parts, first, memoryview(out))
@@ -158,21 +171,30 @@ class RdmaFileSystem(AbstractFileSystem):
         self.open(path, "wb" if truncate else "ab").close()
 
     def _file(self, names: Path) -> File:
-        entry = self._tree.find(names)
-        if isinstance(entry, Folder):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), "/".join(names))
-        return entry
+        return as_file(self._tree.find(names), names)
+
+    def _size(self, names: Path) -> int | None:
+        """None: there is no such file, but there are the folders on the way, which may be new."""
+        try:
+            folder = self._tree.folder_of(names)
+        except FileNotFoundError:
+            self._make_folders(names[:-1])
+            return None
+        try:
+            return as_file(self._tree.find_in(folder, names), names).size
+        except FileNotFoundError:
+            return None
 
     def _make_folders(self, names: Path) -> bool:
         """All of these that are not there; whether the last one was not."""
-        is_new = False
+        with suppress(FileNotFoundError):
+            self._tree.list(names)  # raises NotADirectoryError
+            return False
         for depth in range(1, len(names) + 1):
-            try:
+            is_new = False
+            with suppress(FileExistsError):
                 self._tree.make_folder(names[:depth])
                 is_new = True
-            except FileExistsError:
-                is_new = False
-                self._tree.list(names[:depth])  # raises NotADirectoryError
         return is_new
 
 

@@ -12,7 +12,8 @@ import os
 from collections.abc import Callable
 from typing import TypeVar
 
-from .board import GONE, FileBoard
+from ..ps.freeing.held import GONE
+from .board import FileBoard
 from .entry import Entry, File, Folder, from_word, to_word
 
 T = TypeVar("T")

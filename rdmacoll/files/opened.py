@@ -11,6 +11,7 @@ from typing import Any
 
 from .contents import Contents
 from .entry import File, Part
+from .holder import Hold
 
 PART_BYTES = 16 << 20
 # What reads of a few bytes fetch: those of that size or more go to their place at once.
@@ -20,9 +21,10 @@ READ_BYTES = 1 << 20
 class _Bytes(io.RawIOBase):
     """Of one version: another one that takes its place is not seen."""
 
-    def __init__(self, contents: Contents, file: File) -> None:
+    def __init__(self, contents: Contents, file: File, hold: Hold) -> None:
         self._contents = contents
         self._file = file
+        self._hold = hold
         self._at = 0
 
     def readable(self) -> bool:
@@ -44,12 +46,16 @@ class _Bytes(io.RawIOBase):
         self._at += count
         return count
 
+    def close(self) -> None:
+        super().close()
+        self._hold.close()
+
 
 class Reader(io.BufferedReader):
-    """Raises OSError (ESTALE) where its version was replaced, and is not kept any more."""
+    """Its version is kept until it is closed."""
 
-    def __init__(self, path: str, contents: Contents, file: File) -> None:
-        super().__init__(_Bytes(contents, file), READ_BYTES)
+    def __init__(self, path: str, contents: Contents, file: File, hold: Hold) -> None:
+        super().__init__(_Bytes(contents, file, hold), READ_BYTES)
         self.path = path
         self.size = file.size
 

@@ -1,5 +1,4 @@
-"""Tree: which names there are. A folder is one word of the job's Store, changed as a whole: what a
-process sees of it is of one moment, and of two that change it one sees the other's change.
+"""Tree: which names there are, by paths.
 
 Floor: rdmacoll/files. Thread: any.
 """
@@ -7,14 +6,14 @@ Floor: rdmacoll/files. Thread: any.
 from __future__ import annotations
 
 import errno
-import os
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from .board import GONE, FileBoard
-from .entry import Entry, File, Folder, Part, from_word, to_word
+from .board import FileBoard
+from .entry import Entry, File, Folder, Part
+from .folders import Entries, Folders, error, exchange, place
 
 T = TypeVar("T")
 ROOT = 0  # the number of the folder that is always there
@@ -29,6 +28,7 @@ def _now_ns() -> int:
 class Tree:
     def __init__(self, board: FileBoard) -> None:
         self._board = board
+        self._folders = Folders(board)
 
     def find(self, path: Path) -> Entry:
         """Raises FileNotFoundError, NotADirectoryError."""
@@ -40,6 +40,16 @@ class Tree:
             entry = entries[name]
         return entry
 
+    def folder_of(self, path: Path) -> int:
+        """The number of the folder that it is in. Raises as find() of that folder."""
+        return self._folder(self.find(path[:-1]), path[:-1])
+
+    def find_in(self, folder: int, path: Path) -> Entry:
+        """As find(), by one look, where the folder that it is in is known."""
+        if not path:
+            return Folder(ROOT, 0)
+        return _named(self._names(folder, path[:-1]), path[-1], path)
+
     def list(self, path: Path) -> dict[str, Entry]:
         """Raises FileNotFoundError, NotADirectoryError."""
         return self._names(self._folder(self.find(path), path), path)
@@ -47,7 +57,7 @@ class Tree:
     def make_folder(self, path: Path) -> None:
         """Raises FileExistsError; else as find() of the folder that it is in."""
 
-        def make(entries: dict[str, Entry], name: str) -> None:
+        def make(entries: Entries, name: str) -> None:
             if name in entries:
                 raise _error(errno.EEXIST, path)
             entries[name] = Folder(self._board.next_folder(), _now_ns())
@@ -61,7 +71,7 @@ class Tree:
         it had, and has no more. Raises IsADirectoryError, FileExistsError; else as find() of the
         folder that it is in."""
 
-        def put(entries: dict[str, Entry], name: str) -> tuple[Part, ...]:
+        def put(entries: Entries, name: str) -> tuple[Part, ...]:
             before = entries.get(name)
             if isinstance(before, Folder):
                 raise _error(errno.EISDIR, path)
@@ -73,10 +83,30 @@ class Tree:
 
         return self._change(path, put)
 
+    def take_back(self, path: Path, parts: tuple[Part, ...], had: tuple[Part, ...]) -> bool:
+        """After put(), which has returned what the file had: the name is without these parts again.
+        False: it was so already."""
+
+        def take(entries: Entries, name: str) -> bool:
+            entry = entries.get(name)
+            if not isinstance(entry, File) or not set(parts) <= set(entry.parts):
+                return False
+            # Others may have appended to it meanwhile.
+            left = (*had, *(part for part in entry.parts if part not in parts))
+            del entries[name]
+            if left:
+                entries[name] = File(left, _now_ns())
+            return True
+
+        try:
+            return self._change(path, take)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
     def remove_file(self, path: Path) -> tuple[Part, ...]:
         """Returns what it had. Raises IsADirectoryError; else as find()."""
 
-        def remove(entries: dict[str, Entry], name: str) -> tuple[Part, ...]:
+        def remove(entries: Entries, name: str) -> tuple[Part, ...]:
             entry = _named(entries, name, path)
             if isinstance(entry, Folder):
                 raise _error(errno.EISDIR, path)
@@ -90,15 +120,8 @@ class Tree:
         if not path:
             raise _error(errno.EBUSY, path)
         entry = self.find(path)
-        number = self._folder(entry, path)
-        word = self._board.names_in(number)
-        if word == GONE:
-            raise _error(errno.ENOENT, path)
-        # From then on nothing can be put there.
-        is_empty = word is None or not from_word(word)
-        if not is_empty or self._board.change_names(number, word, GONE) != GONE:
-            raise _error(errno.ENOTEMPTY, path)
-        self._change(path, partial(_exchange, known=entry, wanted=None))
+        self._folders.remove(self._folder(entry, path), "/".join(path))
+        self._change(path, partial(exchange, known=entry, wanted=None))
 
     def move(self, old: Path, new: Path) -> tuple[Part, ...]:
         """Returns what a file had that was replaced. Between two folders there is a moment in which
@@ -113,10 +136,10 @@ class Tree:
         if old[:-1] == new[:-1]:
             replaced = self._change(old, partial(_rename, new=new))
         else:
-            replaced = self._change(new, partial(_place, entry=entry, path=new))
+            replaced = self._change(new, partial(place, entry=entry, path="/".join(new)))
             # Another one that is there by now is not this one: it would be lost.
-            if not self._change(old, partial(_exchange, known=entry, wanted=None)):
-                self._change(new, partial(_exchange, known=entry, wanted=replaced))
+            if not self._change(old, partial(exchange, known=entry, wanted=None)):
+                self._change(new, partial(exchange, known=entry, wanted=replaced))
                 raise _error(errno.EBUSY, old)
         return () if replaced is None else replaced.parts
 
@@ -125,62 +148,30 @@ class Tree:
             raise _error(errno.ENOTDIR, path)
         return entry.number
 
-    def _names(self, number: int, path: Path) -> dict[str, Entry]:
-        word = self._board.names_in(number)
-        if word == GONE:
-            raise _error(errno.ENOENT, path)
-        return {} if word is None else from_word(word)
+    def _names(self, number: int, path: Path) -> Entries:
+        return self._folders.names(number, "/".join(path))
 
-    def _change(self, path: Path, edit: Callable[[dict[str, Entry], str], T]) -> T:
+    def _change(self, path: Path, edit: Callable[[Entries, str], T]) -> T:
         """edit: of the names in the folder that the path is in, and its own; it is called again
         where another process was faster."""
         if not path:
             raise _error(errno.EBUSY, path)
-        number = self._folder(self.find(path[:-1]), path[:-1])
-        while True:
-            word = self._board.names_in(number)
-            if word == GONE:
-                raise _error(errno.ENOENT, path[:-1])
-            entries = {} if word is None else from_word(word)
-            result = edit(entries, path[-1])
-            wanted = to_word(entries)
-            if self._board.change_names(number, word, wanted) == wanted:
-                return result
+        folder, name = self.folder_of(path), path[-1]
+        return self._folders.change(folder, lambda all: edit(all, name), "/".join(path[:-1]))
 
 
-def _named(entries: dict[str, Entry], name: str, path: Path) -> Entry:
+def _named(entries: Entries, name: str, path: Path) -> Entry:
     if name not in entries:
         raise _error(errno.ENOENT, path)
     return entries[name]
 
 
-def _exchange(entries: dict[str, Entry], name: str, known: Entry, wanted: Entry | None) -> bool:
-    """False: it is not as known any more."""
-    if entries.get(name) != known:
-        return False
-    if wanted is None:
-        del entries[name]
-    else:
-        entries[name] = wanted
-    return True
-
-
-def _rename(entries: dict[str, Entry], name: str, new: Path) -> File | None:
+def _rename(entries: Entries, name: str, new: Path) -> File | None:
     entry = _named(entries, name, (*new[:-1], name))
-    replaced = _place(entries, new[-1], entry, new)
+    replaced = place(entries, new[-1], entry, "/".join(new))
     del entries[name]
     return replaced
 
 
-def _place(entries: dict[str, Entry], name: str, entry: Entry, path: Path) -> File | None:
-    before = entries.get(name)
-    if isinstance(before, Folder):
-        raise _error(errno.EISDIR if isinstance(entry, File) else errno.ENOTEMPTY, path)
-    if before is not None and isinstance(entry, Folder):
-        raise _error(errno.ENOTDIR, path)
-    entries[name] = entry
-    return before
-
-
 def _error(number: int, path: Path) -> OSError:
-    return OSError(number, os.strerror(number), "/".join(path))
+    return error(number, "/".join(path))

@@ -10,12 +10,14 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import count
 
 from ..files.board import FileBoard
-from ..files.entry import HOLE, Entry, File, Folder, Part
+from ..files.entry import Entry, File, Folder, Part
 from ..files.folders import Entries, Folders, error, exchange, place
+from ..files.holder import Hold, own_holder
 from ..ps.status import status_of
 from ..ps.worker import Worker
 
@@ -31,6 +33,9 @@ class Names:
         self._worker = worker
         self._board = board
         self._folders = Folders(board)
+        self._holder = own_holder(worker)
+        self._numbers = count(1)
+        self._held: dict[int, Hold] = {}
         self._space = (0, 0)
         self._space_s = -SPACE_S
 
@@ -56,27 +61,57 @@ class Names:
 
         return _packed(self._folders.change(at[0], create))
 
-    def put(self, at: Place, packed: Packed, hold: int) -> None:
+    def put(self, at: Place, packed: Packed, new_tables: list[int], hold: int) -> None:
+        """new_tables: of these parts those that this process has made. Raises OSError (ESTALE)
+        where it was taken for dead since."""
         name, wanted = _text(at), _file(packed)
 
-        def put(entries: Entries) -> File | None:
-            return place(entries, name, wanted, name)
+        def put(entries: Entries) -> tuple[Entry | None, File]:
+            return place(entries, name, wanted, name), wanted
 
-        before = self._folders.change(at[0], put)
-        self._free_parts(before, wanted)
+        self._name(at, put, new_tables, hold)
 
-    def append(self, at: Place, packed: Packed, hold: int) -> Packed:
+    def append(self, at: Place, packed: Packed, new_tables: list[int], hold: int) -> Packed:
+        """Behind what the file has by then; as put()."""
         name, added = _text(at), _file(packed)
 
-        def append(entries: Entries) -> File:
+        def append(entries: Entries) -> tuple[Entry | None, File]:
             before = entries.get(name)
             if isinstance(before, Folder):
                 raise error(errno.EISDIR, name)
             had = () if before is None else before.parts
-            entries[name] = after = replace(added, parts=(*had, *added.parts))
-            return after
+            after = replace(added, parts=(*had, *added.parts))
+            entries[name] = after
+            return before, after
 
-        return _packed(self._folders.change(at[0], append))
+        return _packed(self._name(at, append, new_tables, hold))
+
+    def _name(
+        self,
+        at: Place,
+        edit: Callable[[Entries], tuple[Entry | None, File]],
+        new_tables: list[int],
+        hold: int,
+    ) -> File:
+        """edit: returns what had the name, and what has it then."""
+        if new_tables:
+            self._holder.check(new_tables)
+        before, after = self._folders.change(at[0], edit)
+        # A version that another process puts in its place is not seen: who writes it goes on.
+        held = self._holder.hold(after.tables)
+        try:
+            if new_tables:
+                self._holder.named(new_tables)
+        except OSError:
+            held.close()
+            name = _text(at)
+            if not self._folders.change(at[0], lambda all: exchange(all, name, after, before)):
+                self._free_parts(before, None)
+            raise
+        self._held[hold].close()
+        self._held[hold] = held
+        self._free_parts(before, after)
+        return after
 
     def change(self, at: Place, known: Packed, wanted: Packed) -> None:
         name, before, after = _text(at), _entry(known), _entry(wanted)
@@ -155,24 +190,35 @@ class Names:
     # --- versions -----------------------------------------------------------------------------
 
     def hold(self, at: Place, packed: Packed) -> int:
-        if self._folders.names(at[0]).get(_text(at)) != _entry(packed):
+        """Raises OSError (ESTALE) where another version has the name."""
+        wanted = _entry(packed)
+        assert isinstance(wanted, File)
+        held = self._holder.hold(wanted.tables)
+        # Only what has its name still is kept: what has lost it may be freed by now.
+        if self._folders.names(at[0]).get(_text(at)) != wanted:
+            held.close()
             raise error(errno.ESTALE, _text(at))
-        return 0
+        number = next(self._numbers)
+        self._held[number] = held
+        return number
 
     def release(self, hold: int) -> None:
-        pass
+        self._held.pop(hold).close()
 
     def new_tables(self) -> list[int]:
         """The last one is to be used first."""
-        return sorted((self._board.next_table() for _ in range(TABLES_AT_ONCE)), reverse=True)
+        return self._holder.make(TABLES_AT_ONCE)[::-1]
 
     def free(self, tables: Iterable[int]) -> None:
-        self._board.drop_tables(tables)
+        """No folder names them."""
+        numbers = list(tables)
+        self._board.throw_away(numbers)
+        self._holder.forget(numbers)
 
     def _free_parts(self, before: Entry | None, after: File | None) -> None:
         if isinstance(before, File):
-            kept = set() if after is None else _tables(after)
-            self.free(sorted(_tables(before) - kept))
+            kept = set() if after is None else set(after.tables)
+            self._board.throw_away(sorted(set(before.tables) - kept))
 
     def space(self) -> tuple[int, int]:
         """Bytes that files may have in all, and how many of them are free."""
@@ -189,10 +235,6 @@ class Names:
 
 def _text(at: Place) -> str:
     return os.fsdecode(at[1])
-
-
-def _tables(file: File) -> set[int]:
-    return {part.table for part in file.parts} - {HOLE}
 
 
 def _packed(entry: Entry) -> Packed:

@@ -23,6 +23,7 @@ from .._extension import extension
 from .._words import Words
 from ..servers.options import NO_RUN_ID
 from ..servers.status import ServerStatus
+from .freeing.drops import Drops
 
 # What workers must say alike when they make tables.
 LAYOUT = "layout"  # of the parameters of a ps.Optimizer
@@ -111,6 +112,7 @@ class Board:
             self._store.set(START, start)
         self._servers: Servers | None = None
         self.words = Words(self._store, start, lambda text: extension().sign(text))
+        self.drops = Drops(self.words)
 
     # --- the job ------------------------------------------------------------------------------
 
@@ -136,7 +138,7 @@ class Board:
     def count_servers(self) -> int:
         """With those that have joined; their numbers follow. Servers have agreed before."""
         job = self.servers()
-        return 0 if job is None else job.count + int(self._store.add("joined", 0))
+        return 0 if job is None else job.count + self.count("joined")
 
     def next_server(self) -> int:
         """The number of one that joins."""
@@ -237,7 +239,7 @@ class Board:
 
     def about_tables(self) -> Iterator[tuple[int, list[Any]]]:
         """The number of each table; its name, kind, optimizer and shape."""
-        for number in range(1, int(self._store.add("tables", 0)) + 1):
+        for number in range(1, self.count("tables") + 1):
             word = self.words.hear(f"about/{number}")
             # None: another worker was first with a table of that name.
             if word not in (None, DROPPED):
@@ -255,8 +257,13 @@ class Board:
     def next_generation(self, name: str) -> int:
         return self.next_number(f"generations/{name}")
 
-    def next_number(self, of: str) -> int:
-        return int(self._store.add(of, 1))
+    def next_number(self, of: str, count: int = 1) -> int:
+        """The last one of so many that nobody else gets."""
+        return int(self._store.add(of, count))
+
+    def count(self, of: str) -> int:
+        """The last next_number() of these."""
+        return int(self._store.add(of, 0))
 
     def change_generation(self, name: str, known: Generation | None, wanted: Generation) -> bool:
         """Makes this the last one; False: another one is that by now."""
@@ -274,41 +281,6 @@ class Board:
             deadline,
             f"the worker that was first to call init({name!r}) has not given the table its values",
         )
-
-    def drop_tables(self, name: str) -> int:
-        """Has servers drop the table of this name and all `name/...`. Returns 0 where there is none
-        of these; else what dropped_by() of a server reaches once it has."""
-        names = [one for _, (one, *_) in self.about_tables() if one.startswith(f"{name}/")]
-        found = {one: self.find_table(one) for one in [name, *names]}
-        tables = {one: table for one, table in found.items() if table is not None}
-        for one, table in tables.items():
-            self.words.say(f"dropped/{table.number}", "")
-            self.words.say(f"about/{table.number}", DROPPED)
-            self.words.change(f"table/{one}", table.to_word(), DROPPED)
-        # What was said of an optimizer is under its own name, above those of its tables.
-        above = {one.rpartition("/")[0] for one in tables}
-        for one in (own for own in {name, *tables, *above} if f"{own}/".startswith(f"{name}/")):
-            for of in LAYOUT, PACE, GENERATION:
-                said = self.words.hear(f"word/{of}/{one}")
-                if said is not None:
-                    self.words.change(f"word/{of}/{one}", said, DROPPED)
-        return self.next_number("drops") if tables else 0
-
-    def drops(self) -> int:
-        """How often something was dropped."""
-        return int(self._store.add("drops", 0))
-
-    def dropped_tables(self, known: set[int]) -> set[int]:
-        """Tables that are to be dropped, but those that are known."""
-        numbers = set(range(1, int(self._store.add("tables", 0)) + 1)) - known
-        return {one for one in numbers if self.words.hear(f"dropped/{one}") is not None}
-
-    def say_dropped(self, server: int, drops: int) -> None:
-        self.words.say(f"dropped_by/{server}", str(drops))
-
-    def dropped_by(self, server: int) -> int:
-        """All that was dropped when drops() was this, the server has freed."""
-        return int(self.words.hear(f"dropped_by/{server}") or 0)
 
     def _say_first(self, key: str, word: str) -> str:
         """As Words.say_first(), also behind a word about what was dropped."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ..servers.status import ENDED, MORE_MEMORY, ServerStatus
 from .base.ending import MOST_FAILED, Ending, StoreLife
 from .board import Board
+from .freeing.collector import Collector
 
 if TYPE_CHECKING:
     from .. import _C
@@ -150,22 +151,19 @@ def watch_others(
 
 
 class Dropped:
-    """What of the tables that workers have dropped a server knows."""
+    """How much of the log of drops a server has seen."""
 
     def __init__(self) -> None:
         self._drops = 0
-        self._tables: set[int] = set()
 
     def look(self, board: Board, number: int, drop: Callable[[list[int]], None]) -> None:
-        """drop: of those that are new."""
-        drops = board.drops()
+        """drop: of tables that are new there."""
+        tables, drops = board.drops.after(self._drops)
         if drops == self._drops:
             return
-        new = board.dropped_tables(self._tables)
-        drop(sorted(new))
-        self._tables |= new
+        drop(tables)
         self._drops = drops
-        board.say_dropped(number, drops)
+        board.drops.say_dropped(number, drops)
 
 
 def free_dropped(
@@ -179,6 +177,28 @@ def free_dropped(
         except Exception as error:
             complaints.say(f"tables that were dropped could not be freed: {error}")
         ended.wait(BEAT_S)
+
+
+def collect(board: Board, number: int, ended: threading.Event) -> None:
+    """Frees tables of files that nobody needs, where no server of a lower number seems to run."""
+    collector = Collector(board.words, board.drops, lambda: board.count("folders"))
+    complaints = Complaints(ended, SILENT_STORE_S)
+    beats = dict.fromkeys(range(number), 0)
+    silent = dict.fromkeys(range(number), 0)
+    while not ended.wait(BEAT_S):
+        try:
+            for other in range(number):
+                beat = board.beats_of(other)
+                silent[other] = 0 if beat != beats[other] else silent[other] + 1
+                beats[other] = beat
+                if silent[other] < MOST_SILENT:
+                    collector.forget()
+                    break
+            else:
+                collector.look()
+            complaints.went_well()
+        except Exception as error:
+            complaints.say(f"what files have no more could not be freed: {error}")
 
 
 def watch_store(life: StoreLife, ending: Ending, ended: threading.Event) -> None:

@@ -23,6 +23,7 @@ import torch.distributed.checkpoint as dcp
 from fsspec.implementations.local import LocalFileSystem
 
 from rdmacoll import ps
+from rdmacoll.files.entry import File
 from rdmacoll.files.filesystem import RdmaFileSystem
 from rdmacoll.files.opened import PART_BYTES
 
@@ -176,8 +177,8 @@ def case_one_of_all_makes_it(_kv: ps.KV) -> None:
     assert all(fs.cat_file(f"made once {number}") == b"%d" % dist.get_rank() for number in made)
 
 
-def case_a_version_is_read_as_a_whole_or_not(_kv: ps.KV) -> None:
-    """Of one that was replaced a reader is told, and gets no other bytes."""
+def case_a_version_is_read_as_a_whole(_kv: ps.KV) -> None:
+    """By who has it open, also when it is replaced; others see another one once it is closed."""
     fs, own = files(), f"versions {dist.get_rank()}"
     before, after = some_bytes(3 << 20, 1), some_bytes(3 << 20, 2)
     fs.pipe_file(own, before)
@@ -185,22 +186,54 @@ def case_a_version_is_read_as_a_whole_or_not(_kv: ps.KV) -> None:
         assert file.read(10) == before[:10]
         with fs.open(own, "wb") as writer:
             writer.write(after[:100])
-            assert fs.cat_file(own) == before  # not seen before it is closed
+            assert fs.cat_file(own) == before
             writer.write(after[100:])
         assert fs.cat_file(own) == after
-        until_gone(file)
+        assert file.read() == before[10:]
 
 
-def until_gone(file: Any) -> None:
+def case_who_has_it_open_keeps_its_version(_kv: ps.KV) -> None:
+    """Whatever another process does to it; then it is freed."""
+    fs, data = files(), some_bytes(PART_BYTES + 5)
+    names = ["replaced", "removed", "moved over", "appended"]
+    if dist.get_rank() == 0:
+        for name in names:
+            fs.pipe_file(f"held/{name}", data)
+        opened = {name: fs.open(f"held/{name}", "rb") for name in names}
+        versions = {name: fs._file(("held", name)) for name in names}
+    dist.barrier()
+    if dist.get_rank() == 1:
+        fs.pipe_file("held/replaced", b"another")
+        fs.rm_file("held/removed")
+        fs.mv("held/replaced", "held/moved over")
+        with fs.open("held/appended", "ab") as file:
+            file.write(b"more")
+        fs.rm_file("held/appended")
+    dist.barrier()
+    if dist.get_rank() == 0:
+        time.sleep(1.0)  # what nobody has open is freed by then
+        assert fs.cat_file("held/moved over") == b"another"
+        for name in names:
+            assert opened[name].read() == data, name
+        opened.pop("replaced").close()
+        del opened  # who forgets to close it leaves nothing either
+        for version in versions.values():
+            until_gone(fs, version)
+        with pytest.MonkeyPatch.context() as patch:  # it is replaced just before it is read
+            patch.setattr(fs, "_file", lambda _: versions["moved over"])
+            assert fs.cat_file("held/moved over") == b"another"
+
+
+def until_gone(fs: RdmaFileSystem, version: File) -> None:
     deadline = time.monotonic() + 20
     while True:
-        file.seek(2 << 20)
         try:
-            file.read(1 << 20)
+            fs._read(version, 0, 1)
         except OSError as error:
             assert error.errno == errno.ESTALE, error
             return
-        assert time.monotonic() < deadline, "the version that was replaced is still there"
+        assert time.monotonic() < deadline, "a version that nobody has open is still there"
+        time.sleep(0.05)
 
 
 def case_appends_of_all_are_there(_kv: ps.KV) -> None:

@@ -78,6 +78,81 @@ def test_a_server_is_lost(jobs: Jobs) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+LOST_PROCESSES = """
+import errno, os, signal, time
+from pathlib import Path
+import fsspec
+import torch.distributed as dist
+from rdmacoll import ps
+
+RANK = int(os.environ["RANK"])
+dist.init_process_group("rdma")
+fs = fsspec.filesystem("rdma")
+
+def say(word):
+    Path(f"{word}.new").write_text(str(os.getpid()))
+    Path(f"{word}.new").rename(word)
+
+def wait_for(condition):
+    until = time.monotonic() + 50
+    while not condition():
+        assert time.monotonic() < until, (condition, ps.stats())
+        time.sleep(0.05)
+
+def heard(word):
+    wait_for(Path(word).exists)
+    return int(Path(word).read_text())
+
+def tables():
+    return max(one.tables for one in ps.stats().servers if one.state == "serves")
+
+if RANK == 0:
+    fs.pipe_file("kept", bytes(3 << 20))
+    say("begun")
+    lost, stopped = heard("wrote 1"), heard("wrote 2")
+    fs.pipe_file("kept", b"another")
+    wait_for(lambda: tables() >= 4)
+    os.kill(ps.stats().servers[0].pid, signal.SIGKILL)  # the one that frees them
+    os.kill(lost, signal.SIGKILL)
+    os.kill(stopped, signal.SIGSTOP)
+    wait_for(lambda: tables() == 1)
+    say("go on")
+    os.kill(stopped, signal.SIGCONT)
+    heard("was told")
+    assert fs.ls("", detail=False) == ["kept"] and fs.cat_file("kept") == b"another"
+    wait_for(lambda: tables() == 1)
+    print("all is freed", flush=True)
+    say("ended")
+else:
+    heard("begun")
+    file = fs.open("kept", "rb")
+    file.read(10)
+    writer = fs.open(f"never {RANK}", "wb")
+    writer.write(bytes(17 << 20))
+    say(f"wrote {RANK}")
+    wait_for(lambda: RANK == 2 and Path("go on").exists())
+    for refused in writer.close, file.read:
+        try:
+            refused()
+        except OSError as error:
+            assert error.errno == errno.ESTALE, error
+        else:
+            raise AssertionError("it was not refused")
+    file.close()
+    say("was told")
+    heard("ended")
+os._exit(0)
+"""
+
+
+def test_processes_are_lost(jobs: Jobs) -> None:
+    """With what they had open and were writing, and the server that frees it. One is only stopped:
+    it is told when it goes on."""
+    done = jobs.run_script(LOST_PROCESSES, "-np", "3", "--min-np", "2", "--servers", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all is freed" in done.stdout
+
+
 def test_fsspecs_own_suite(jobs: Jobs) -> None:
     suite = str(Path(__file__).with_name("fsspec_suite.py"))
     pytest_options = ["-q", "-p", "no:cacheprovider"]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from rdmacoll.files.board import GONE
 from rdmacoll.files.entry import File, Part
 from rdmacoll.files.tree import Tree
+from rdmacoll.ps.freeing.held import GONE
 
 A, B = (Part(1, 10),), (Part(2, 20),)
 

@@ -46,8 +46,7 @@ class Mounted:
     def end(self) -> None:
         for process in self.jobs.processes():
             process.terminate()
-        for folder in self._folders:
-            wait_for(lambda: not os.path.ismount(folder), f"the end of the mount {folder}")
+        wait_for(lambda: not any(map(os.path.ismount, self._folders)), "the end of the mounts")
         self.jobs.assert_none_left()
 
 

@@ -50,7 +50,7 @@ class Operations:
         while self._open:
             self._close_one()
         for path in self._paths():
-            self._both(f"all of {path!r}", lambda root: _all_of(os.path.join(root, path)))
+            self._both(f"all of {path!r}", _at(_all_of, path))
 
     # --- the two sides ------------------------------------------------------------------------
 
@@ -70,9 +70,7 @@ class Operations:
         return sorted(found)
 
     def _name(self) -> str:
-        folders = [
-            one for one in self._paths() if os.path.isdir(os.path.join(self._roots[1], one))
-        ]
+        folders = [one for one in self._paths() if os.path.isdir(os.path.join(self._roots[1], one))]
         folder = self._random.choice(["", "", *folders])
         return os.path.join(folder, self._random.choice(NAMES))
 
@@ -198,7 +196,7 @@ def _short(said: Any) -> str:
     return repr(said)
 
 
-def _at(act: Callable[[str], None], name: str) -> Callable[[str], None]:
+def _at(act: Callable[[str], Any], name: str) -> Callable[[str], Any]:
     return lambda root: act(os.path.join(root, name))
 
 

@@ -143,10 +143,11 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.remote": ON_MEMORY | {"rdmacoll.remote.versions", "rdmacoll.remote.placement"},
     "rdmacoll.servers": {"rdmacoll.base"},
     "rdmacoll.ps.base": ON_MEMORY,
-    "rdmacoll.ps": ON_MEMORY | {"rdmacoll.servers", "rdmacoll.ps.base"},
-    "rdmacoll.files": {"rdmacoll", "rdmacoll.ps"},
-    "rdmacoll.mount": {"rdmacoll", "rdmacoll.base", "rdmacoll.files", "rdmacoll.ps", "rdmacoll.ps.base"}
-    | {"rdmacoll.servers"},
+    "rdmacoll.ps.freeing": {"rdmacoll"},
+    "rdmacoll.ps": ON_MEMORY | {"rdmacoll.servers", "rdmacoll.ps.base", "rdmacoll.ps.freeing"},
+    "rdmacoll.files": {"rdmacoll", "rdmacoll.ps", "rdmacoll.ps.freeing"},
+    "rdmacoll.mount": {"rdmacoll", "rdmacoll.base", "rdmacoll.files", "rdmacoll.servers"}
+    | {f"rdmacoll.ps{room}" for room in ("", ".base", ".freeing")},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,
