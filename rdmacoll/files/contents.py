@@ -49,7 +49,8 @@ class Contents:
         remote.PeerError: then nothing of it is left."""
         values = torch.zeros(_floats(len(data)))
         _bytes_of(values)[: len(data)] = torch.frombuffer(data, dtype=torch.uint8)
-        part = Part(*self._holder.make(), len(data))
+        (table,) = self._holder.make()
+        part = Part(table, len(data))
         try:
             self._create(part)
             self._wait(self._client.assign(part.table, values, self._timeout))
