@@ -46,7 +46,6 @@ Status Memory::resize(uint64_t bytes, Blocks& blocks) {
     few_ = {};
   }
   if (block_ == nullptr) few_.resize(elements_of(bytes));
-  if (bytes > bytes_) std::memset(data() + bytes_, 0, bytes - bytes_);
   bytes_ = bytes;
   return Status();
 }

@@ -30,7 +30,7 @@ class Blocks {
 
 class Memory {
  public:
-  // Bytes from `bytes()` on that are new are zero. At most kPartBytes.
+  // To at most kPartBytes. What is new in it is to be written.
   Status resize(uint64_t bytes, Blocks& blocks);
   uint64_t bytes() const { return bytes_; }
   std::byte* data() { return block_ ? block_.get() : reinterpret_cast<std::byte*>(few_.data()); }

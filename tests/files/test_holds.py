@@ -89,7 +89,8 @@ class Process:
         self.holds = Holds(self.board, self.tree, self.holder)
 
     def make(self) -> tuple[Part, ...]:
-        return (Part(*self.holder.make(), 10),)
+        (table,) = self.holder.make()
+        return (Part(table, 10),)
 
     def put(self, *path: str, parts: tuple[Part, ...] | None = None) -> tuple[Part, ...]:
         made = self.make() if parts is None else parts
