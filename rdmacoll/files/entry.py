@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 
 HOLE = 0
 
@@ -57,6 +58,11 @@ def to_word(entries: dict[str, Entry]) -> str:
 
 
 def from_word(word: str) -> dict[str, Entry]:
+    return dict(_entries(word))
+
+
+@lru_cache(maxsize=16)  # who opens a file looks twice, and folders may be large
+def _entries(word: str) -> dict[str, Entry]:
     _, _, packed = json.loads(word)
     return {name: _unpacked(one) for name, one in packed.items()}
 
