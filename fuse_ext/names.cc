@@ -98,6 +98,7 @@ void Names::remove_folder(const Place& place) { call<void>("remove_folder", plac
 void Names::move(const Place& from, const Place& to, bool only_new) {
   call<void>("move", from, to, only_new);
 }
+bool Names::wait_for_room() { return call<bool>("wait_for_room"); }
 Names::Space Names::space() {
   const auto [bytes, free_bytes] = call<std::pair<uint64_t, uint64_t>>("space");
   return {bytes, free_bytes};

@@ -62,6 +62,8 @@ class Names {
   void remove_file(const Place& place);
   void remove_folder(const Place& place);
   void move(const Place& from, const Place& to, bool only_new);
+  // Whether servers have freed something since.
+  bool wait_for_room();
   struct Space {
     uint64_t bytes = 0;
     uint64_t free_bytes = 0;

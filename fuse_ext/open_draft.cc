@@ -61,16 +61,23 @@ uint64_t OpenDraft::read(uint64_t first, std::span<std::byte> out) {
   return take_or_throw(draft_->read(first, out));
 }
 
+template <typename Act>
+void OpenDraft::with_room(Act act) {
+  Status done = act();
+  if (done.code() == StatusCode::System && host_.names().wait_for_room()) done = act();
+  throw_if_failed(done);
+}
+
 void OpenDraft::write(uint64_t first, std::span<const std::byte> data) {
   const std::lock_guard lock(mutex_);
-  throw_if_failed(draft_->write(first, data));
+  with_room([&] { return draft_->write(first, data); });
   entry_.modified_ns = now_ns();
   has_time_ = false;
 }
 
 void OpenDraft::resize(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  throw_if_failed(draft_->resize(bytes));
+  with_room([&] { return draft_->resize(bytes); });
   entry_.modified_ns = now_ns();
   has_time_ = false;
 }
@@ -98,7 +105,7 @@ uint64_t OpenDraft::bytes() {
 Entry OpenDraft::store() {
   const std::lock_guard lock(mutex_);
   if (is_removed_ || (!draft_->is_changed() && !is_changed_)) return entry_;
-  throw_if_failed(draft_->store());
+  with_room([&] { return draft_->store(); });
   Entry wanted = entry_;
   wanted.parts = draft_->parts();
   const auto added = draft_->added();

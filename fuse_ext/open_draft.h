@@ -58,6 +58,9 @@ class OpenDraft {
   void remove();
 
  private:
+  // act: returns a Status. It is done again where servers had no room, and have some by now.
+  template <typename Act>
+  void with_room(Act act);
   void free_unused();
 
   DraftHost& host_;

@@ -18,6 +18,7 @@ from ..ps.worker import Worker
 from .board import FileBoard
 from .entry import HOLE, Part
 from .holder import own_holder
+from .room import wait_for_room
 
 if TYPE_CHECKING:
     from .. import _C
@@ -53,11 +54,19 @@ class Contents:
         part = Part(table, len(data))
         try:
             self._create(part)
-            self._wait(self._client.assign(part.table, values, self._timeout))
+            self._assign(part, values)
         except BaseException:
             self.free([part])
             raise
         return part
+
+    def _assign(self, part: Part, values: torch.Tensor) -> None:
+        try:
+            self._wait(self._client.assign(part.table, values, self._timeout))
+        except OSError as error:
+            if isinstance(error, TimeoutError) or not wait_for_room(self._worker):
+                raise
+            self._wait(self._client.assign(part.table, values, self._timeout))
 
     def read(self, parts: Iterable[Part], first: int, out: memoryview) -> int:
         """The bytes from `first` on; how many there were. Raises OSError (ESTALE) for a version

@@ -18,6 +18,7 @@ from ..files.board import FileBoard
 from ..files.entry import Entry, File, Folder, Part
 from ..files.folders import Entries, Folders, error, exchange, place
 from ..files.holder import Hold, own_holder
+from ..files.room import wait_for_room
 from ..ps.status import status_of
 from ..ps.worker import Worker
 
@@ -219,6 +220,10 @@ class Names:
         if isinstance(before, File):
             kept = set() if after is None else set(after.tables)
             self._board.throw_away(sorted(set(before.tables) - kept))
+
+    def wait_for_room(self) -> bool:
+        """Whether it is worth to try again what has found none."""
+        return wait_for_room(self._worker)
 
     def space(self) -> tuple[int, int]:
         """Bytes that files may have in all, and how many of them are free."""

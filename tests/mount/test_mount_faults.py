@@ -55,8 +55,8 @@ def test_without_servers_there_is_an_error_within_the_deadline(own: Mounted) -> 
     (folder / "more").write_bytes(b"z" * MIB)
     assert (folder / "more").read_bytes() == b"z" * MIB
     assert os.listxattr(folder / "more") == ["user.rdmacoll.version"]
-    for server in (0, 1):
-        own.kill(server)
+    for number in (0, 1):
+        own.kill(number)
     with fails_with(errno.EIO):
         (folder / "file").read_bytes()
 
