@@ -11,8 +11,8 @@ namespace {
 struct Opened {
   NodeId node = 0;
   Place place{};
-  Entry entry{};
   Hold hold = 0;
+  files::Parts parts{};
   std::shared_ptr<OpenDraft> draft{};  // nullptr: it is only read
 };
 
@@ -25,13 +25,14 @@ Opened* open_node(Mount& mount, NodeId id, int flags) {
   const Node node = mount.nodes().of(id);
   if (node.entry.is_folder) throw Problem{EISDIR};
   if (writes(flags) && node.is_mapped) throw Problem{EROFS};
-  auto opened = std::make_unique<Opened>(Opened{id, node.place, node.entry, 0, node.draft});
+  auto opened = std::make_unique<Opened>(Opened{id, node.place, 0, {}, node.draft});
   if (writes(flags) && node.draft == nullptr) {
     opened->draft = std::make_shared<OpenDraft>(mount.drafts(), node.place, node.entry,
                                                 (flags & O_APPEND) != 0);
     mount.nodes().set_draft(id, opened->draft);
   } else if (node.draft == nullptr) {
     opened->hold = mount.names().hold(node.place, node.entry);
+    opened->parts = node.entry.parts;
   }
   if (writes(flags) && (flags & O_TRUNC) != 0) opened->draft->resize(0);
   mount.nodes().open(id);
@@ -79,25 +80,23 @@ void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
   });
 }
 
-void read(fuse_req_t request, fuse_ino_t, size_t size, off_t first, fuse_file_info* file) {
+uint64_t read(Mount& mount, const Opened& opened, uint64_t first, std::span<std::byte> out) {
+  if (opened.draft != nullptr) return opened.draft->read(first, out);
+  const uint64_t bytes = files::bytes_of(opened.parts);
+  out = out.first(first >= bytes ? 0 : std::min<uint64_t>(out.size(), bytes - first));
+  const Status status = files::read(mount.tables(), opened.parts, first, out);
+  if (!status.ok()) mount.note_error(opened.place, status.message());
+  throw_if_failed(status);
+  return out.size();
+}
+
+void read(fuse_req_t request, fuse_ino_t, size_t size, off_t at, fuse_file_info* file) {
   answer(request, [&] {
-    Mount& mount = mount_of(request);
-    const Opened& opened = opened_as(file);
-    const auto at = static_cast<uint64_t>(first);
+    const auto first = static_cast<uint64_t>(at);
     static thread_local std::vector<float> room;
     room.resize(std::max(room.size(), files::elements_of(size) + 3));
-    std::byte* const data =
-        reinterpret_cast<std::byte*>(room.data() + 1) + at % sizeof(float);
-    uint64_t count = 0;
-    if (opened.draft != nullptr) {
-      count = opened.draft->read(at, {data, size});
-    } else {
-      const uint64_t bytes = files::bytes_of(opened.entry.parts);
-      count = at >= bytes ? 0 : std::min<uint64_t>(size, bytes - at);
-      const Status status = files::read(mount.tables(), opened.entry.parts, at, {data, count});
-      if (!status.ok()) mount.note_error(opened.place, status.message());
-      throw_if_failed(status);
-    }
+    std::byte* const data = reinterpret_cast<std::byte*>(room.data() + 1) + first % sizeof(float);
+    const uint64_t count = read(mount_of(request), opened_as(file), first, {data, size});
     libfuse().reply_buf(request, reinterpret_cast<const char*>(data), count);
   });
 }
@@ -107,8 +106,9 @@ void write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t 
   answer(request, [&] {
     const Opened& opened = opened_as(file);
     if (opened.draft == nullptr) throw Problem{EBADF};
-    opened.draft->write(static_cast<uint64_t>(first), std::as_bytes(std::span(data, size)));
-    libfuse().reply_write(request, size);
+    // The program goes on while the bytes are copied.
+    opened.draft->write(static_cast<uint64_t>(first), std::as_bytes(std::span(data, size)),
+                        [&] { libfuse().reply_write(request, size); });
   });
 }
 

@@ -68,9 +68,13 @@ void OpenDraft::with_room(Act act) {
   throw_if_failed(done);
 }
 
-void OpenDraft::write(uint64_t first, std::span<const std::byte> data) {
+void OpenDraft::write(uint64_t first, std::span<const std::byte> data,
+                      const std::function<void()>& accepted) {
   const std::lock_guard lock(mutex_);
+  const bool takes = draft_->takes(first, data.size());
+  if (takes) accepted();
   with_room([&] { return draft_->write(first, data); });
+  if (!takes) accepted();
   entry_.modified_ns = now_ns();
   has_time_ = false;
 }

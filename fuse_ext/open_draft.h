@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,7 +43,9 @@ class OpenDraft {
   OpenDraft& operator=(const OpenDraft&) = delete;
 
   uint64_t read(uint64_t first, std::span<std::byte> out);
-  void write(uint64_t first, std::span<const std::byte> data);
+  // accepted: is called once, when nothing can fail any more; later operations wait for the rest.
+  void write(uint64_t first, std::span<const std::byte> data,
+             const std::function<void()>& accepted);
   void resize(uint64_t bytes);
   // nullopt: they stay.
   void change(std::optional<int64_t> modified_ns, std::optional<uint32_t> mode);

@@ -49,19 +49,23 @@ void Draft::change_from(size_t index) {
 
 // A last part that is as it was before stays so, for who appends: but a small one is written anew,
 // or a file that is written a few bytes at a time would have thousands.
-size_t Draft::tail() {
-  if (!chunks_.empty()) {
-    const Chunk& last = chunks_.back();
-    const bool is_own = chunks_.size() > kept_;
-    const bool is_open = last.memory != nullptr || (is_own && last.bytes < kRewrittenBytes);
-    if (is_open && last.bytes < kPartBytes && last.part != Part{kHole, last.bytes}) {
-      return chunks_.size() - 1;
-    }
+bool Draft::has_open_tail() const {
+  if (chunks_.empty()) return false;
+  const Chunk& last = chunks_.back();
+  const bool is_own = chunks_.size() > kept_;
+  const bool is_open = last.memory != nullptr || (is_own && last.bytes < kRewrittenBytes);
+  return is_open && last.bytes < kPartBytes && last.part != Part{kHole, last.bytes};
+}
+
+Result<size_t> Draft::tail() {
+  if (!has_open_tail()) {
     // It is whole: servers may have it.
-    if (last.memory != nullptr && last.bytes == kPartBytes)
+    if (!chunks_.empty() && chunks_.back().memory != nullptr) {
       static_cast<void>(begin(chunks_.back()));
+    }
+    RDMACOLL_RETURN_IF_ERROR(make_room());
+    chunks_.push_back({.memory = std::make_unique<Memory>()});
   }
-  chunks_.push_back({.memory = std::make_unique<Memory>()});
   return chunks_.size() - 1;
 }
 
@@ -187,9 +191,9 @@ Status Draft::write(uint64_t first, std::span<const std::byte> data) {
   while (!data.empty()) {
     Found found;
     if (first == bytes_) {
-      RDMACOLL_RETURN_IF_ERROR(make_room());
-      found.chunk = tail();
-      found.at = chunks_[found.chunk].bytes;
+      auto chunk = tail();
+      if (!chunk.ok()) return chunk.status();
+      found = {chunk.value(), chunks_[chunk.value()].bytes};
     } else {
       found = find(first);
       if (chunks_[found.chunk].part && chunks_[found.chunk].part->table == kHole) {
@@ -210,6 +214,14 @@ Status Draft::write(uint64_t first, std::span<const std::byte> data) {
     data = data.subspan(count);
   }
   return Status();
+}
+
+bool Draft::takes(uint64_t first, uint64_t bytes) const {
+  if (first > bytes_ || chunks_.empty()) return false;
+  const Chunk& last = chunks_.back();
+  const uint64_t begin = bytes_ - last.bytes;
+  return first >= begin && last.memory != nullptr && last.writing == nullptr &&
+         first - begin + bytes <= last.memory->room();
 }
 
 Status Draft::resize(uint64_t bytes) {

@@ -39,6 +39,8 @@ class Draft {
   // What is between the end and `first` is a hole. After a failure some of it may be there.
   Status write(uint64_t first, std::span<const std::byte> data);
   Status resize(uint64_t bytes);
+  // Whether write() of so many bytes cannot fail, as they go to memory that is there.
+  bool takes(uint64_t first, uint64_t bytes) const;
 
   bool is_changed() const { return is_changed_; }
   // Ok: servers have all of it. After a failure it can be stored again.
@@ -68,8 +70,10 @@ class Draft {
     uint64_t at = 0;  // in it
   };
   Found find(uint64_t first) const;
-  // The chunk that bytes at the end go to.
-  size_t tail();
+  // Whether bytes at the end go to the last chunk.
+  bool has_open_tail() const;
+  // The chunk that they go to.
+  Result<size_t> tail();
   void split_hole(Found found);
   // So that it can be changed.
   Status to_memory(size_t index);

@@ -33,6 +33,8 @@ class Memory {
   // To at most kPartBytes. What is new in it is to be written.
   Status resize(uint64_t bytes, Blocks& blocks);
   uint64_t bytes() const { return bytes_; }
+  // How many bytes it may have without more memory.
+  uint64_t room() const { return block_ ? kPartBytes : few_.size() * sizeof(float); }
   std::byte* data() { return block_ ? block_.get() : reinterpret_cast<std::byte*>(few_.data()); }
   // As floats; the last one ends with zeros.
   std::span<const float> floats();

@@ -280,12 +280,15 @@ BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> val
   const auto check = [&](const TableSpec& spec) {
     return step == 0 || spec.pace ? Status() : no_pace(spec);
   };
+  const Stores stores =
+      values.size_bytes() >= kStreamBytes ? Stores::Streamed : Stores::Cached;
   return range_batch(table, first, values.size(), check,
                      [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
                        head.kind = RecordKind::PullRange;
                        head.step = step;
                        auto* const into = reinterpret_cast<std::byte*>(values.data() + at);
                        Errand errand{batch, head, into};
+                       errand.stores = stores;
                        if (read(errand, limit)) return Status();
                        const ServerId server = map_.of(bucket_of_shard(table, head.shard)).primary;
                        errand.awaits = step > 0 && direct_.knows(table, head.shard, server);

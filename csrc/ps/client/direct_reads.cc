@@ -29,7 +29,7 @@ bool DirectReads::begin(const Errand& errand, const TableSpec& spec, ServerId se
                           .version_bytes = elements * sizeof(float),
                           .first_byte = head.first * sizeof(float),
                           .into = {errand.into, head.count * sizeof(float)},
-                          .stores = head.count == elements ? spec.stores() : Stores::Cached},
+                          .stores = errand.stores},
                          limit);
   if (read == nullptr) {
     known_.erase(found);

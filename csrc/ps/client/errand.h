@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/memory/copy.h"
 #include "csrc/ps/client/batch.h"
 #include "csrc/ps/table/bucket_map.h"
 #include "csrc/ps/table/table_spec.h"
@@ -27,6 +28,7 @@ struct Errand {
   std::shared_ptr<const void> keeps{};  // what that is in, if nobody else keeps it
   std::span<const float> lent{};        // of a push, the values that were not sent
   bool awaits = false;  // of a pull: it asks whether its step is reached, and reads it then
+  Stores stores = Stores::Cached;  // of a pull, to where it goes, if that is read without asking
   uint64_t redone = 0;  // pushes that had been asked again when it was asked
 
   // What is answered, and how many bytes that are at most.

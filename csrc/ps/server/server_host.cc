@@ -231,6 +231,7 @@ Status ServerHost::serve(const InterruptCheck& interrupt) {
     if (!waited.ok() && waited.code() != StatusCode::Timeout) return waited;
   }
   tell();
+  count();
   return Status();
 }
 

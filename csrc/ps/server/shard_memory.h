@@ -49,9 +49,11 @@ class ShardMemory {
     dense_bytes_of_[table] -= padded(bytes) + state_bytes;
     given_back_[{table, padded(bytes)}].emplace_back(piece, clock_.now_ns() + kUsedAgainNs);
   }
-  // For rows, without regard to the limit. What they use of it RowMemory counts in row_bytes().
+  // For rows, zeroed, and without regard to the limit. What they use of it RowMemory counts in row_bytes().
   Result<ShardMemoryPiece> take_for_rows(uint32_t table, uint64_t bytes) {
-    return make(table, padded(bytes));
+    auto made = make(table, padded(bytes));
+    if (made.ok() && !made.value().is_zeroed) std::memset(made.value().data, 0, padded(bytes));
+    return made;
   }
   uint64_t& row_bytes() { return row_bytes_; }
   // All that the table has. It counts no more, and is freed with the last holder of what this

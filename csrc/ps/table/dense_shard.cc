@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "csrc/base/check.h"
 
@@ -12,20 +13,28 @@ DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, ShardMemoryPiece m
     : memory_(memory),
       versions_(memory.data, spec.shard_elements(shard) * sizeof(float)),
       steps_(spec),
+      has_values_(memory.is_zeroed),
       state_(states_per_element(steps_.optimizer()),
              std::vector<float>(elements(), initial_state(steps_.optimizer()))),
       stores_(spec.stores()),
       is_sync_(spec.pace && spec.pace->is_sync),
       paced_elements_(spec.pace ? spec.paced_elements(shard) : 0) {
   if (spec.pace) pace_.emplace();
+  if (!memory.is_zeroed) std::memset(memory.data, 0, kStatementBytes);
   versions_.hide();
   versions_.begin();  // zeros
   versions_.complete();
 }
 
+// What is written as a whole first, as files are, is never zero.
+void DenseShard::write_zeros() const {
+  std::memset(const_cast<std::byte*>(versions_.newest()), 0, versions_.bytes());
+  has_values_ = true;
+}
+
 void DenseShard::load_values(uint64_t pushes, std::span<const float> values) {
   RDMACOLL_CHECK(values.size() == elements());
-  std::ranges::copy(values, reinterpret_cast<float*>(versions_.begin()));
+  std::ranges::copy(values, begin_change(0, elements()));
   versions_.complete();
   pushes_ = pushes;
 }
@@ -48,6 +57,8 @@ void DenseShard::restore(uint64_t first, uint64_t pushes, std::span<const float>
 
 // The next version, with all but the range as it is now.
 float* DenseShard::begin_change(uint64_t first, uint64_t end) {
+  const bool is_whole = first == 0 && end == elements();
+  if (is_whole) has_values_ = true;
   const std::span<const float> now = values();
   auto* const next = reinterpret_cast<float*>(versions_.begin());
   std::copy(now.begin(), now.begin() + first, next);

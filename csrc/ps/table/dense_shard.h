@@ -32,6 +32,7 @@ class DenseShard {
 
   uint64_t elements() const { return versions_.bytes() / sizeof(float); }
   std::span<const float> values() const {
+    if (!has_values_) write_zeros();
     return {reinterpret_cast<const float*>(versions_.newest()), elements()};
   }
   const Optimizer& optimizer() const { return steps_.optimizer(); }
@@ -39,7 +40,10 @@ class DenseShard {
   const ShardPlace& place() const { return memory_.place; }
   // Whether others find its versions there. They do not until they are shown.
   bool is_shown() const { return !versions_.is_hidden(); }
-  void show() { versions_.show(); }
+  void show() {
+    if (!has_values_) write_zeros();
+    versions_.show();
+  }
   void hide() { versions_.hide(); }
   // How many pushes the optimizer has seen, and its state: as much as the values, each.
   uint64_t pushes() const { return pushes_; }
@@ -67,12 +71,14 @@ class DenseShard {
   void push_step(WorkerStep step, const StepGradient& gradient);
 
  private:
+  void write_zeros() const;
   float* begin_change(uint64_t first, uint64_t end);
   void apply(const Gradients& gradients, uint64_t first, uint64_t count, const Rates& rates);
 
   const ShardMemoryPiece memory_;
   Versions versions_;
   Steps steps_;
+  mutable bool has_values_;  // false: they are zeros, and are not written yet
   uint64_t pushes_ = 0;
   std::vector<std::vector<float>> state_;
   const Stores stores_;  // of new versions

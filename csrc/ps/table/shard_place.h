@@ -34,10 +34,11 @@ inline std::string extent_name(uint32_t server, uint32_t extent) {
   return "rdmacoll.ps.shards." + std::to_string(server) + "." + std::to_string(extent);
 }
 
-// Memory for a shard: zeroed.
+// Memory for a shard.
 struct ShardMemoryPiece {
   std::byte* data = nullptr;
   ShardPlace place{};
+  bool is_zeroed = true;
 };
 
 }  // namespace rdmacoll::ps
