@@ -280,8 +280,7 @@ BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> val
   const auto check = [&](const TableSpec& spec) {
     return step == 0 || spec.pace ? Status() : no_pace(spec);
   };
-  const Stores stores =
-      values.size_bytes() >= kStreamBytes ? Stores::Streamed : Stores::Cached;
+  const Stores stores = values.size_bytes() >= kStreamBytes ? Stores::Streamed : Stores::Cached;
   return range_batch(table, first, values.size(), check,
                      [&](Lock& lock, const BatchPtr& batch, RecordHead head, uint64_t at) {
                        head.kind = RecordKind::PullRange;

@@ -23,14 +23,13 @@ bool DirectReads::begin(const Errand& errand, const TableSpec& spec, ServerId se
   const RecordHead& head = errand.head;
   const uint64_t elements = spec.shard_elements(head.shard);
   const auto found = known_.find({head.table, head.shard});
-  auto read =
-      surroundings_.read({.server = server,
-                          .place = found->second.place,
-                          .version_bytes = elements * sizeof(float),
-                          .first_byte = head.first * sizeof(float),
-                          .into = {errand.into, head.count * sizeof(float)},
-                          .stores = errand.stores},
-                         limit);
+  auto read = surroundings_.read({.server = server,
+                                  .place = found->second.place,
+                                  .version_bytes = elements * sizeof(float),
+                                  .first_byte = head.first * sizeof(float),
+                                  .into = {errand.into, head.count * sizeof(float)},
+                                  .stores = errand.stores},
+                                 limit);
   if (read == nullptr) {
     known_.erase(found);
     return false;

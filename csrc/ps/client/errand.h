@@ -29,7 +29,7 @@ struct Errand {
   std::span<const float> lent{};        // of a push, the values that were not sent
   bool awaits = false;  // of a pull: it asks whether its step is reached, and reads it then
   Stores stores = Stores::Cached;  // of a pull, to where it goes, if that is read without asking
-  uint64_t redone = 0;  // pushes that had been asked again when it was asked
+  uint64_t redone = 0;             // pushes that had been asked again when it was asked
 
   // What is answered, and how many bytes that are at most.
   RecordKind answer() const;

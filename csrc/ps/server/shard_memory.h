@@ -49,7 +49,8 @@ class ShardMemory {
     dense_bytes_of_[table] -= padded(bytes) + state_bytes;
     given_back_[{table, padded(bytes)}].emplace_back(piece, clock_.now_ns() + kUsedAgainNs);
   }
-  // For rows, zeroed, and without regard to the limit. What they use of it RowMemory counts in row_bytes().
+  // For rows, zeroed, and without regard to the limit. What they use of it RowMemory counts in
+  // row_bytes().
   Result<ShardMemoryPiece> take_for_rows(uint32_t table, uint64_t bytes) {
     auto made = make(table, padded(bytes));
     if (made.ok() && !made.value().is_zeroed) std::memset(made.value().data, 0, padded(bytes));

@@ -1,6 +1,6 @@
-// SpareExtents: memory of tables that were dropped, for those that come: its pages are there already,
-// which takes three times as long as to write to them. Where tables come and go, as parts of files
-// do, that is most of the time. Floor: ps/server. Thread: any.
+// SpareExtents: memory of tables that were dropped, for those that come: its pages are there
+// already, which takes three times as long as to write to them. Where tables come and go, as parts
+// of files do, that is most of the time. Floor: ps/server. Thread: any.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <set>
@@ -36,9 +37,11 @@ class HeapMemory final : public ShardMemory {
   }
   Result<ShardMemoryPiece> make(uint32_t table, uint64_t bytes) override {
     all_.push_back(std::make_unique<CacheLine[]>(bytes / kLineBytes));
+    // As of a table that was dropped: nobody may take it for zeros.
+    std::memset(all_.back()[0].bytes, 0xa5, bytes);
     bytes_.push_back(bytes);
     of_table_[table].push_back(static_cast<uint32_t>(all_.size()));
-    return ShardMemoryPiece{all_.back()[0].bytes, {static_cast<uint32_t>(all_.size()), 0}};
+    return ShardMemoryPiece{all_.back()[0].bytes, {static_cast<uint32_t>(all_.size()), 0}, false};
   }
   std::shared_ptr<void> detach(uint32_t table) override {
     gone_.insert(of_table_[table].begin(), of_table_[table].end());
