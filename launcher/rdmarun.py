@@ -138,6 +138,7 @@ def _job(options: Options, argv: list[str]) -> Job:
         server_restarts=options.server_restarts,
         server_memory_bytes=options.server_memory_bytes,
         server_replicas=options.server_replicas,
+        mount=None if options.mount is None else os.path.abspath(options.mount),
         tag_output=options.tag_output,
         output_dir=options.output_dir,
         verbose=options.verbose,

@@ -1,9 +1,9 @@
-"""rdmarun's agent, from the side of a rank or a server. A process that no agent has started as one
+"""rdmarun's agent, from the side of a rank or a helper. A process that no agent has started as one
 of these has none.
 
 Children of a rank, and jobs that it starts, are not of the rank's job, but inherit RDMACOLL_AGENT,
 RANK and the like. So the variables prove nothing. Whether a process is a rank, and which, it learns
-from its parent, if that is the agent; launcher/agent/rendezvous.py has the protocol. A server asks
+from its parent, if that is the agent; launcher/agent/rendezvous.py has the protocol. A helper asks
 the agent for the job's secret only: its groups, of itself alone, meet in Stores.
 Floor: rdmacoll/. Thread: any.
 """
@@ -17,7 +17,7 @@ from rdmacoll.base.agent_protocol import Identity, ask_identity, pid_of_agent
 
 @dataclass(frozen=True)
 class Agent:
-    """The agent of this host, and which rank or server it says this process is."""
+    """The agent of this host, and which rank or helper it says this process is."""
 
     address: str
     identity: Identity
@@ -45,7 +45,7 @@ _asked: tuple[int, Agent | None] | None = None  # the process that asked, and th
 
 
 def own_agent() -> Agent | None:
-    """None if rdmarun has started this process neither as a rank nor as a server."""
+    """None if rdmarun has started this process neither as a rank nor as a helper."""
     global _asked
     if _asked is None or _asked[0] != os.getpid():
         _asked = os.getpid(), _ask()

@@ -19,7 +19,7 @@ Files = tuple[int, int] | tuple[None, None]
 
 
 class Outlets:
-    """`who` is "rank 3" or "server 0", as people call a process."""
+    """`who` is "rank 3", "server 0" or "the mount", as people call a process."""
 
     def __init__(self, job: Job, selector: selectors.BaseSelector, out: Sink, err: Sink) -> None:
         self._job = job
@@ -43,7 +43,7 @@ class Outlets:
 
     def connect(self, who: str, process: Started, files: Files) -> tuple[Stream, Stream]:
         """Its standard output and standard error."""
-        tag = f"[{who.removeprefix('rank ')}]: ".encode() if self._job.tag_output else b""
+        tag = f"[{_short(who).removeprefix('rank ')}]: ".encode() if self._job.tag_output else b""
         out, err = (
             Stream(
                 pipe,
@@ -68,4 +68,8 @@ class Outlets:
 
 
 def _folder_of(who: str) -> str:
-    return who.replace(" ", ".")
+    return _short(who).replace(" ", ".")
+
+
+def _short(who: str) -> str:
+    return who.removeprefix("the ")

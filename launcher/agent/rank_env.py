@@ -1,4 +1,4 @@
-"""The environment of a rank, with torchrun's variables, and of a server. Pure.
+"""The environment of a rank, with torchrun's variables, and of a helper. Pure.
 
 Floor: launcher/agent. Thread: any.
 """
@@ -12,7 +12,7 @@ from rdmacoll.launcher.base.job import Job
 
 from rdmacoll.base.agent_protocol import JOINS, STARTS
 
-# The own variables of a rank or a server. rdmarun may run in one of another job: these are then
+# The own variables of a rank or a helper. rdmarun may run in one of another job: these are then
 # that job's, and none of this one may get them.
 OWN: Final = {
     "RANK",
@@ -32,6 +32,7 @@ OWN: Final = {
     "TORCHELASTIC_USE_AGENT_STORE",
     "RDMACOLL_AGENT",
     "RDMACOLL_ELASTIC",
+    "RDMACOLL_MOUNT",
     "RDMACOLL_SERVERS",
     "RDMACOLL_SERVER",
     "RDMACOLL_SERVER_START",
@@ -73,7 +74,7 @@ class Attempt:
 
 
 def shared_env(job: Job) -> dict[str, str]:
-    """What all ranks and servers of the job see. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED
+    """What all ranks and helpers of the job see. The user's OMP_NUM_THREADS and PYTHONUNBUFFERED
     are kept."""
     users = {name: value for name, value in job.env.items() if name not in OWN}
     ours = {"OMP_NUM_THREADS": "1"} if sets_one_thread(job) else {}
@@ -107,22 +108,17 @@ def own_env(
         own["RDMACOLL_ELASTIC"] = JOINS if joins else STARTS
     if job.servers:
         own["RDMACOLL_SERVERS"] = len(job.servers)
+    if job.mount is not None:
+        own["RDMACOLL_MOUNT"] = job.mount
     return {name: str(value) for name, value in own.items()}
 
 
 def server_env(
-    job: Job, server: int, start: int, attempt: Attempt, rendezvous: str
+    job: Job, start: int, attempt: Attempt, rendezvous: str, server: int
 ) -> dict[str, str]:
     """What a server sees besides. start: 0 the first time, and larger each time that it is started
     again."""
     own: dict[str, object] = {
-        "WORLD_SIZE": job.world,
-        "MASTER_ADDR": attempt.master.address,
-        "MASTER_PORT": attempt.master.port,
-        "TORCHELASTIC_RUN_ID": job.run_id,
-        "TORCHELASTIC_RESTART_COUNT": attempt.number,
-        "RDMACOLL_AGENT": rendezvous,
-        "RDMACOLL_SERVERS": len(job.servers),
         "RDMACOLL_SERVER": server,
         "RDMACOLL_SERVER_START": start,
         "RDMACOLL_SERVER_REPLICAS": job.server_replicas,
@@ -130,7 +126,27 @@ def server_env(
     }
     if job.server_memory_bytes is not None:
         own["RDMACOLL_SERVER_MEMORY"] = job.server_memory_bytes
-    return {name: str(value) for name, value in own.items()}
+    return _helper_env(job, attempt, rendezvous, own)
+
+
+def mount_env(job: Job, _start: int, attempt: Attempt, rendezvous: str) -> dict[str, str]:
+    """What the process of the mount sees besides."""
+    return _helper_env(job, attempt, rendezvous, {"RDMACOLL_MOUNT": job.mount})
+
+
+def _helper_env(
+    job: Job, attempt: Attempt, rendezvous: str, own: dict[str, object]
+) -> dict[str, str]:
+    shared: dict[str, object] = {
+        "WORLD_SIZE": job.world,
+        "MASTER_ADDR": attempt.master.address,
+        "MASTER_PORT": attempt.master.port,
+        "TORCHELASTIC_RUN_ID": job.run_id,
+        "TORCHELASTIC_RESTART_COUNT": attempt.number,
+        "RDMACOLL_AGENT": rendezvous,
+        "RDMACOLL_SERVERS": len(job.servers),
+    }
+    return {name: str(value) for name, value in (shared | own).items()}
 
 
 def sets_one_thread(job: Job) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from rdmacoll.launcher.base.job import Job
 from rdmacoll.launcher.base.processes import kill_group
 
+from .helpers import Helpers
 from .outlets import Outlets
 from .output import Stream
 from .preload import Preload
@@ -36,14 +37,20 @@ class Ranks:
     """All ranks of this host, by rank."""
 
     def __init__(
-        self, job: Job, agent: int, selector: selectors.BaseSelector, outlets: Outlets
+        self,
+        job: Job,
+        agent: int,
+        selector: selectors.BaseSelector,
+        outlets: Outlets,
+        helpers: Helpers,
     ) -> None:
         self._job = job
         self._agent = agent
         self._outlets = outlets
+        self._helpers = helpers
         self._by_rank: dict[int, Rank] = {}
         self._preload = Preload(job, selector) if job.preload else None
-        self._due: list[tuple[Envs, bool]] = []  # until the modules are imported
+        self._due: list[tuple[Envs, bool]] = []  # until they may start
         self._kill_at: float | None = None
         self.ending = False
 
@@ -62,7 +69,7 @@ class Ranks:
     def start(self, attempt: Attempt, rendezvous: str, joins: bool = False) -> None:
         """Starts all ranks, or none if a file of theirs cannot be opened. OSError says why.
 
-        With --preload, poll() starts them once the modules are imported.
+        Where they wait for the mount, or for modules to be imported, poll() starts them.
         """
         slots = range(self._job.hosts[self._agent].slots)
         first = self._job.first_rank(self._agent)
@@ -84,25 +91,26 @@ class Ranks:
         self._start({rank: own}, is_restart=True)
 
     def _start(self, own: Envs, is_restart: bool) -> None:
-        if self._preload is not None:
-            self._preload.begin()
-            self._due.append((own, is_restart))
-            return
-        self._add_all(own, spawn_all(self._job, own), is_restart)
+        self._due.append((own, is_restart))
+        self._start_due()
 
     def _start_due(self) -> None:
-        assert self._preload is not None
+        preload = self._preload
         try:
-            if not self._preload.ready:
+            if preload is not None and not preload.ready:
+                preload.begin()  # also where it was killed since, while ranks waited for the mount
                 return
         except OSError:
             self._due.clear()
             raise
+        if not self._helpers.ranks_may_start:
+            return
         due, self._due = self._due, []
         for own, is_restart in due:
-            self._add_all(own, self._preload.fork(own), is_restart)
-        if not self._job.elastic:  # it is not needed again
-            self._preload.close()
+            started = spawn_all(self._job, own) if preload is None else preload.fork(own)
+            self._add_all(own, started, is_restart)
+        if preload is not None and not self._job.elastic:  # it is not needed again
+            preload.close()
 
     def _add_all(self, own: Envs, started: Iterable[tuple[int, Started]], is_restart: bool) -> None:
         files = {rank: self._outlets.open_files(f"rank {rank}", is_restart) for rank in own}
@@ -160,8 +168,7 @@ class Ranks:
         """When poll() has something to do."""
         deadlines = [self._kill_at]
         if self._preload is not None and self._due:
-            # Once the imports are over, ranks that are due can be started now.
-            deadlines.append(self._preload.deadline or time.monotonic())
+            deadlines.append(self._preload.deadline)
         return min((at for at in deadlines if at is not None), default=None)
 
     def poll(self) -> None:

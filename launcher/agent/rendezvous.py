@@ -1,5 +1,5 @@
 """The agent's unix socket, where the ranks of its host exchange their payloads with the world, and
-ranks and servers are told the job's secret.
+ranks and helpers are told the job's secret.
 
 Protocol, for whoever writes a client (all integers little endian, u32):
   The address is in RDMACOLL_AGENT: @name is the abstract socket "\\0name", which leaves nothing
@@ -10,7 +10,8 @@ Protocol, for whoever writes a client (all integers little endian, u32):
                or  "RDMACOL0"  with the same behind it, and closes: for the others only
                or  "RDMACOLS"  any  any  0: it asks for the job's secret, in no exchange
                or  "RDMACOLJ"  rank  world  0: it has joined the group of the others
-               or  "RDMACOLI"  0  0  0: it asks which rank or server it is
+               or  "RDMACOLI"  0  0  0: it asks which rank or helper it is
+               or  "RDMACOLT"  0  0  0: the mount is there
                or  "RDMACOLD"  0  0  0: it asks what all ranks of the job are doing
   agent -> rank    0  world  then for each rank in order: length  payload
                or  0  length  secret, for who asked for that
@@ -21,9 +22,9 @@ Protocol, for whoever writes a client (all integers little endian, u32):
   happen any more) and closes. A rank that gives up waiting closes first, and may come again; the
   payload of one that does not wait stays.
 Only processes that the agent started as ranks, and that still live, are served: not their children,
-who have inherited RDMACOLL_AGENT and may be of another job. Servers that the agent started are told
-the secret and which server they are, and no more. What the ranks are doing is told to any
-process of this user. Other users are not even answered.
+who have inherited RDMACOLL_AGENT and may be of another job. Helpers that the agent started, servers
+and the mount, are told the secret and which one they are, and no more. What the ranks are doing is
+told to any process of this user. Other users are not even answered.
 Floor: launcher/agent. Thread: the agent's; nothing blocks.
 """
 
@@ -40,6 +41,7 @@ from rdmacoll.base.agent_protocol import (
     MAGIC_DUMPS,
     MAGIC_IDENTITY,
     MAGIC_JOINED,
+    MAGIC_THERE,
     Identity,
     address_of,
 )
@@ -78,17 +80,20 @@ class Rendezvous:
         world: int,
         attempt: Attempt,
         rank_of: Callable[[int], int | None],
-        server_of: Callable[[int], int | None],
+        helper_of: Callable[[int], str | None],
+        on_there: Callable[[int], None],
         selector: selectors.BaseSelector,
         ask_dumps: Callable[[Caller], None],
     ) -> None:
-        """rank_of, server_of: which has this process id; None if none that lives has it.
+        """rank_of, helper_of: which has this process id; None if none that lives has it.
+        on_there: told that the helper of this process id is there.
         ask_dumps: answers a caller, later, what all ranks of the job are doing.
         """
         self._world = world
         self._attempt = attempt
         self._rank_of = rank_of
-        self._server_of = server_of
+        self._helper_of = helper_of
+        self._on_there = on_there
         self._ask_dumps = ask_dumps
         self._selector = selector
         self._callers: list[Caller] = []
@@ -172,24 +177,28 @@ class Rendezvous:
         if message.magic == MAGIC_DUMPS:  # of any process of this user
             self._ask_dumps(caller)
             return
-        is_rank, is_server = self._rank_of(caller.pid), self._server_of(caller.pid)
-        if is_rank is None and is_server is None:
+        is_rank, helper = self._rank_of(caller.pid), self._helper_of(caller.pid)
+        if is_rank is None and helper is None:
             raise ProtocolError(
                 f"process {caller.pid} is no rank that this agent has started; a child of one "
                 "meets others in a Store of theirs (unset RDMACOLL_AGENT)"
             )
         if message.magic == MAGIC_IDENTITY:
             master, start = self._attempt.master, self._attempt.id
-            which = Identity(is_rank, self._world, master.address, master.port, start, is_server)
+            which = Identity(is_rank, self._world, master.address, master.port, start, helper)
             caller.give(packed(which.to_bytes()))
             return
         if message.magic == MAGIC_SECRET:  # for any group, also one that numbers its ranks anew
             caller.give(packed(self._attempt.secret))
             return
+        if is_rank is None and message.magic == MAGIC_THERE:
+            self._on_there(caller.pid)
+            caller.close()
+            return
         if is_rank is None:
             raise ProtocolError(
-                f"process {caller.pid} is server {is_server}, and no rank: it takes part in no "
-                "exchange of ranks"
+                f"process {caller.pid} is {helper}, and no rank: it takes part in no exchange of "
+                "ranks"
             )
         if message.rank != is_rank:
             raise ProtocolError(

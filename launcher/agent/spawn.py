@@ -1,4 +1,4 @@
-"""How ranks and servers are started as new python processes.
+"""How ranks and helpers are started as new python processes.
 
 Floor: launcher/agent. Thread: the agent's; their parent-death signal hangs on it.
 """
@@ -21,7 +21,7 @@ Envs = dict[int, dict[str, str]]  # ranks and their own variables
 
 
 class StartError(OSError):
-    """A rank or a server cannot be started; the message says why."""
+    """A rank or a helper cannot be started; the message says why."""
 
     def __init__(self, who: str, why: str) -> None:
         super().__init__(f"cannot start {who}: {why}")

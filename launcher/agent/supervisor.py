@@ -24,13 +24,13 @@ from rdmacoll.launcher.star.hub import Hub, Loss
 
 from . import store
 from .dumps import Dumps
+from .helpers import Helpers
 from .losses import Losses
 from .missed import Missed
 from .outlets import Outlets
 from .rank_env import Attempt
 from .ranks import GRACE_S, Ranks
 from .rendezvous import Rendezvous, unpack
-from .servers import Servers
 from .table import Record, Table, pack
 
 TICK_S = 0.02  # between looks at an exchange over MPI, which no selector could watch
@@ -60,15 +60,16 @@ class Supervisor:
         first = job.first_rank(self._me)
         self._own = range(first, first + job.hosts[self._me].slots)
         self._outlets = Outlets(job, self._selector, self.out, self.err)
-        self._ranks = Ranks(job, self._me, self._selector, self._outlets)
-        self._servers = Servers(job, self._me, attempt, self._outlets)
+        self._helpers = Helpers(job, self._me, attempt, self._outlets)
+        self._ranks = Ranks(job, self._me, self._selector, self._outlets, self._helpers)
         self._dumps = Dumps(comm, job, self._ranks.live_pids, self._selector)
         self._rendezvous = Rendezvous(
             self._own,
             job.world,
             attempt,
             self._ranks.rank_of,
-            self._servers.server_of,
+            self._helpers.helper_of,
+            self._helpers.note_there,
             self._selector,
             self._dumps.ask,
         )
@@ -86,7 +87,7 @@ class Supervisor:
     def start(
         self, listener: socket.socket | None, woken: int, missed: Missed | None = None
     ) -> None:
-        """Starts this host's servers and ranks, and on host 0 the store, which takes the listener
+        """Starts this host's helpers and ranks, and on host 0 the store, which takes the listener
         over.
 
         woken: readable after SIGCHLD. missed: if the host was lost, and the ranks are to join.
@@ -102,9 +103,8 @@ class Supervisor:
         others = self._comm.size - 1 if self._me == 0 else 0
         times_lost = self.losses.times_lost[self._me]
         try:
-            servers = len(self._job.servers_of(self._me))
-            make_room(ranks=len(self._own), servers=servers, hosts=others)
-            self._servers.start(self._rendezvous.address, times_lost)
+            make_room(ranks=len(self._own), helpers=self._helpers.count, hosts=others)
+            self._helpers.start(self._rendezvous.address, times_lost)
             self._ranks.start(attempt, self._rendezvous.address, self._rendezvous.exchange > 0)
         except OSError as error:
             self._cannot_start(self._own[0], error)
@@ -129,17 +129,17 @@ class Supervisor:
 
     def run(self) -> None:
         """Returns when all ranks of all hosts have ended, on all agents with the same table, and
-        then the servers of this host."""
+        then the helpers of this host."""
         while not self._turn():
-            self._wait(self._late_at, self._ranks, self._servers, self._rendezvous, self._dumps)
-        self._servers.end(self._grace_s)
-        while self._servers.live:
-            self._wait(None, self._servers)
+            self._wait(self._late_at, self._ranks, self._helpers, self._rendezvous, self._dumps)
+        self._helpers.end(self._grace_s)
+        while self._helpers.live:
+            self._wait(None, self._helpers)
             self._reap()
-            self._servers.poll()
+            self._helpers.poll()
         kill_descendants()
         self._ranks.close()
-        self._servers.close()
+        self._helpers.close()
 
     def _turn(self) -> bool:
         """Does what there is to do. True: the job is over."""
@@ -192,7 +192,7 @@ class Supervisor:
     def _grace_s(self) -> float:
         return HOST_LOST_GRACE_S if self.cause.why is Why.HOST_LOST else GRACE_S
 
-    def _wait(self, until: float | None, *parts: Ranks | Servers | Rendezvous | Dumps) -> None:
+    def _wait(self, until: float | None, *parts: Ranks | Helpers | Rendezvous | Dumps) -> None:
         """Until something comes that there is to do, or a deadline of these parts."""
         deadlines = [at for at in (until, *(p.deadline for p in (self._comm, *parts))) if at]
         if self._gather is not None and self._gather.must_be_tested:
@@ -264,8 +264,8 @@ class Supervisor:
         return Record(self._attempt.number, 0, 0, slots, exchange, frozenset(), 0, cause)
 
     def _reap(self) -> None:
-        for pid, returncode in reap(self._ranks.pids | self._servers.pids):
-            if self._servers.ended(pid, returncode, may_restart=not self._ranks.ending):
+        for pid, returncode in reap(self._ranks.pids | self._helpers.pids):
+            if self._helpers.ended(pid, returncode, may_restart=not self._ranks.ending):
                 continue
             rank = self._ranks.ended(pid, returncode)
             if rank is None:
@@ -279,7 +279,7 @@ class Supervisor:
 
     def _poll_processes(self) -> None:
         try:
-            self._servers.poll()
+            self._helpers.poll()
             self._ranks.poll()
         except OSError as error:
             self._cannot_start(self._own[0], error)

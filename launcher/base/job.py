@@ -36,6 +36,7 @@ class Job:
     server_restarts: int = 0  # so often each may be started again
     server_memory_bytes: int | None = None
     server_replicas: int = 2  # so many servers keep each part of the tables
+    mount: str | None = None  # the folder that shows the servers' files, in full
 
     @property
     def fewest(self) -> int:

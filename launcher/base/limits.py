@@ -12,7 +12,7 @@ from resource import RLIM_INFINITY, RLIMIT_NOFILE
 
 OWN_DESCRIPTORS = 64  # that rdmarun or an agent needs, with mpiexec's pipes and MPI; measured: 40
 HOST_DESCRIPTORS = 6  # that rdmarun needs for each host: pipes to mpiexec and to the key holder
-# That an agent needs for each rank or server: pipes, files, a connection; more at start.
+# That an agent needs for each rank or helper: pipes, files, a connection; more at start.
 RANK_DESCRIPTORS = 8
 STACK_BYTES = 1 << 18  # of a thread: the usual 8 MiB may be more than `ulimit -v` leaves
 
@@ -34,17 +34,17 @@ def give_users_descriptors(least: int = 0) -> None:
     resource.setrlimit(RLIMIT_NOFILE, (soft if soft == RLIM_INFINITY else max(soft, least), hard))
 
 
-def make_room(*, ranks: int = 0, servers: int = 0, hosts: int = 0) -> None:
+def make_room(*, ranks: int = 0, helpers: int = 0, hosts: int = 0) -> None:
     """Raises the soft limit of descriptors, if it is too low for rdmarun with so many hosts, or for
-    an agent with so many ranks and servers; agent 0 has a connection to each of the other hosts as
+    an agent with so many ranks and helpers; agent 0 has a connection to each of the other hosts as
     well."""
     soft, hard = users_descriptors()
-    needed = OWN_DESCRIPTORS + (ranks + servers) * RANK_DESCRIPTORS + hosts * HOST_DESCRIPTORS
+    needed = OWN_DESCRIPTORS + (ranks + helpers) * RANK_DESCRIPTORS + hosts * HOST_DESCRIPTORS
     if hard != RLIM_INFINITY and hard < needed:
         what = ""
         if ranks:
-            and_servers = f" and {servers} servers" if servers else ""
-            what = f" for {ranks} ranks{and_servers} on this host"
+            and_helpers = f" and {helpers} helpers" if helpers else ""
+            what = f" for {ranks} ranks{and_helpers} on this host"
         elif hosts:
             what = f" for {hosts} hosts"
         raise LimitError(

@@ -14,6 +14,9 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+# libfuse's helper, which unmounts a folder once the process that has served it is gone.
+UNMOUNTS = b"fusermount3\n"
+UNMOUNT_S = 2.0
 _libc = ctypes.CDLL(None, use_errno=True)  # loaded now: used between fork and exec
 
 
@@ -63,7 +66,8 @@ def kill_unreaped(timeout_s: float = 5.0) -> None:
 
     The deadline is for processes that the kernel cannot end (waiting for a dead disk, say).
     """
-    deadline = time.monotonic() + timeout_s
+    began = time.monotonic()
+    deadline = began + timeout_s
     known: set[int] = set()
     all_ended = False
     while time.monotonic() < deadline:
@@ -73,8 +77,9 @@ def kill_unreaped(timeout_s: float = 5.0) -> None:
         if all_ended and children <= known:
             return
         for pid in children:
-            with suppress(ProcessLookupError):  # reaped since we looked
-                os.kill(pid, signal.SIGKILL)
+            with suppress(OSError):  # reaped since we looked
+                if not (time.monotonic() < began + UNMOUNT_S and _unmounts(pid)):
+                    os.kill(pid, signal.SIGKILL)
         known, all_ended = children, all(map(_has_ended, children))
         time.sleep(0.002)
 
@@ -91,6 +96,10 @@ def _ended_child() -> int | None:
     except ChildProcessError:
         return None
     return None if ended is None else ended.si_pid
+
+
+def _unmounts(pid: int) -> bool:
+    return Path(f"/proc/{pid}/comm").read_bytes() == UNMOUNTS
 
 
 def _has_ended(child: int) -> bool:

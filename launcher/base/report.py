@@ -90,9 +90,9 @@ def failure_lines(failures: Sequence[Failure]) -> list[str]:
     ]
 
 
-def server_lines(server: int, host: str, pid: int, returncode: int, tail: list[str]) -> list[str]:
-    """How a server ended, with its last words."""
-    return _with_last_words(_how(f"server {server}", host, pid, returncode), tail)
+def helper_lines(who: str, host: str, pid: int, returncode: int, tail: list[str]) -> list[str]:
+    """How a server or the mount ended, with its last words."""
+    return _with_last_words(_how(who, host, pid, returncode), tail)
 
 
 def _with_last_words(what: str, tail: list[str]) -> list[str]:

@@ -26,8 +26,8 @@ from .returning import Returning
 from .starter import Command, Starter
 
 StartAgain = Callable[[int], tuple[Command, Callable[[], KeySharing] | None]]
-# For the agents to end the ranks, then the servers (each with 5 s of grace), and themselves.
-STOP_TIMEOUT_S = 15.0
+# For the agents to end the ranks, the mount, the servers (each with 5 s of grace), and themselves.
+STOP_TIMEOUT_S = 20.0
 KILL_TIMEOUT_S = 5.0  # for the processes to end them when they do not answer
 LEAVE_TIMEOUT_S = 2.0  # for the others to end after agent 0; those of lost hosts do not
 # Of output that is held after a signal. mpiexec passes no signal on while nobody reads its output,

@@ -54,6 +54,7 @@ class Options:
     server_restarts: int
     server_memory_bytes: int | None
     server_replicas: int
+    mount: str | None
     output_dir: str | None
     tag_output: bool
     verbose: bool
@@ -102,6 +103,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
         server_restarts=args.server_restarts or 0,
         server_memory_bytes=args.server_memory,
         server_replicas=args.server_replicas or 2,
+        mount=args.mount,
         output_dir=args.output_filename,
         tag_output=args.tag_output,
         verbose=args.verbose,
@@ -159,7 +161,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     )
     _add_preload(parser)
     _add_failures(parser)
-    add_server_options(parser, _whole, _bytes)
+    add_server_options(parser, _whole, _bytes, _folder)
     add_remote_options(parser)
     _add_output(parser)
     add("--verbose", action="store_true", help="say what is started where, and when")
@@ -188,13 +190,13 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         type=_folder,
         metavar="DIR",
         help="also write each rank's output to DIR/rank.N/stdout and DIR/rank.N/stderr, and each "
-        "server's to files in DIR/server.N",
+        "server's to files in DIR/server.N, the mount's in DIR/mount",
     )
     parser.add_argument(
         "--tag-output",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="begin each line of output with [rank]: or [server N]: (default: yes)",
+        help="begin each line of output with [rank]:, [server N]: or [mount]: (default: yes)",
     )
 
 

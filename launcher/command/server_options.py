@@ -1,4 +1,4 @@
-"""The options about servers, and on which hosts these are. Pure.
+"""The options about servers and the mount of their files, and on which hosts servers are. Pure.
 
 Floor: launcher/command. Thread: any.
 """
@@ -12,9 +12,12 @@ MOST_SERVERS = 1024  # of a job
 
 
 def add_server_options(
-    parser: argparse.ArgumentParser, whole: Callable[[str], int], size: Callable[[str], int]
+    parser: argparse.ArgumentParser,
+    whole: Callable[[str], int],
+    size: Callable[[str], int],
+    folder: Callable[[str], str],
 ) -> None:
-    """whole, size: read a number and a size in bytes."""
+    """whole, size, folder: read a number, a size in bytes, and the name of a folder."""
     add = parser.add_argument
     add(
         "--servers",
@@ -50,6 +53,13 @@ def add_server_options(
         help="how many servers keep each part of the tables; with 1 a lost server takes its part "
         "along (default: 2)",
     )
+    add(
+        "--mount",
+        type=folder,
+        metavar="DIR",
+        help="show the files at the servers (rdma://) in this folder of each host, which is empty "
+        "or not there yet, for as long as the job runs; ranks see it in RDMACOLL_MOUNT",
+    )
 
 
 def place_servers(args: argparse.Namespace, hosts: Sequence[Host]) -> list[int]:
@@ -57,7 +67,7 @@ def place_servers(args: argparse.Namespace, hosts: Sequence[Host]) -> list[int]:
     if args.servers > MOST_SERVERS:
         raise ValueError(f"--servers {args.servers}: a job can have {MOST_SERVERS} servers at most")
     if args.servers == 0:
-        for option in "servers_on", "server_restarts", "server_memory", "server_replicas":
+        for option in "servers_on", "server_restarts", "server_memory", "server_replicas", "mount":
             if getattr(args, option) is not None:
                 raise ValueError(
                     f"--{option.replace('_', '-')} without servers: say how many, with --servers N"

@@ -1,6 +1,6 @@
-"""The side of a rank or a server in the agent's protocol, in Python: it asks which it is, and a
-rank says that it has joined. torch_ext/join/agent_bootstrap.cc exchanges payloads and asks for the
-secret.
+"""The side of a rank or a helper in the agent's protocol, in Python: it asks which it is, a rank
+says that it has joined, and the mount that it is there. torch_ext/join/agent_bootstrap.cc exchanges
+payloads and asks for the secret.
 
 Floor: rdmacoll/base. Thread: any.
 """
@@ -20,24 +20,26 @@ HELLO = struct.Struct("<8sIII")  # magic, rank, world, length of what follows
 # What RDMACOLL_ELASTIC says: the rank is of those that make the job's first group, or comes later.
 STARTS: Final = "starts"
 JOINS: Final = "joins"
+MOUNT: Final = "the mount"  # what shows the servers' files (rdmarun --mount), as people call it
 
 ASK_TIMEOUT_S = 60.0  # the agent answers at once, unless it is stopped
 MAGIC_IDENTITY = b"RDMACOLI"
 MAGIC_JOINED = b"RDMACOLJ"
+MAGIC_THERE = b"RDMACOLT"
 MAGIC_DUMPS = b"RDMACOLD"
 _ANSWER = struct.Struct("<II")  # whether it refuses, and the length of the text that follows
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Which rank or server of which job the agent has started as this process."""
+    """Which rank or helper of which job the agent has started as this process."""
 
-    rank: int | None  # None: it is a server
+    rank: int | None  # None: it is a helper
     world: int  # how many ranks there are
     master_addr: str  # of the job's Store
     master_port: int
     start: str  # differs for each start of all the job's ranks, and from those of other jobs
-    server: int | None = None
+    helper: str | None = None  # "server 0", or MOUNT
 
     def to_bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -56,7 +58,7 @@ def pid_of_agent(address: str) -> int | None:
 
 
 def ask_identity(address: str) -> Identity | None:
-    """None if the agent has started this process neither as a rank nor as a server."""
+    """None if the agent has started this process neither as a rank nor as a helper."""
     with _connect(address) as agent:
         agent.sendall(HELLO.pack(MAGIC_IDENTITY, 0, 0, 0))
         with agent.makefile("rb") as stream:
@@ -69,10 +71,19 @@ def ask_identity(address: str) -> Identity | None:
 
 def tell_joined(address: str, rank: int, world: int) -> None:
     """From now on the agent counts this rank among those that are left."""
+    _tell(address, HELLO.pack(MAGIC_JOINED, rank, world, 0), "to count this rank")
+
+
+def tell_there(address: str) -> None:
+    """Of the mount: from now on ranks may use it."""
+    _tell(address, HELLO.pack(MAGIC_THERE, 0, 0, 0), "to start ranks")
+
+
+def _tell(address: str, message: bytes, what: str) -> None:
     with _connect(address) as agent:
-        agent.sendall(HELLO.pack(MAGIC_JOINED, rank, world, 0))
-        if agent.recv(1):  # a refusal; else it hangs up once it has counted
-            raise ConnectionError("it refuses to count this rank")
+        agent.sendall(message)
+        if agent.recv(1):  # a refusal; else it hangs up once it has heard
+            raise ConnectionError(f"it refuses {what}")
 
 
 def ask_dumps(address: str) -> tuple[int, list[tuple[str, str]]]:

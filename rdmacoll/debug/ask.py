@@ -30,8 +30,9 @@ class Asked:
 
     @property
     def is_server(self) -> bool:
-        """It is of the job, but no rank of it (rdmarun --servers)."""
-        return "RDMACOLL_SERVER" in self.environ
+        """It is of the job, but no rank of it (rdmarun --servers, --mount)."""
+        is_mount = "RDMACOLL_MOUNT" in self.environ and "RANK" not in self.environ
+        return is_mount or "RDMACOLL_SERVER" in self.environ
 
 
 def ask_all(pids: set[int] | None, seconds: float) -> list[Asked]:

@@ -1,5 +1,5 @@
 """The process that serves the mount: until it is told to end, the folder is unmounted, or the job
-has ended.
+has ended. in_job.py has what is different where rdmarun has started it.
 
 Floor: rdmacoll/mount. Thread: the main one.
 """
@@ -15,9 +15,11 @@ import threading
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
+from ..base.mount_folder import check_folder
 from ..files.board import FileBoard
 from ..ps.base.ending import StoreLife
 from ..ps.worker import Worker, worker
+from .in_job import Turn, agent_of_mount, meet
 from .names import Names
 
 if TYPE_CHECKING:
@@ -28,26 +30,36 @@ LOOK_S = 0.2  # between looks whether the job, or the mount, has ended
 
 def mount(arguments: argparse.Namespace) -> int:
     """The exit status."""
+    folder = os.path.abspath(arguments.folder)
     try:
         module = _module()
-        _check_folder(arguments.folder)
-        guest_of = None if arguments.store is None else (arguments.store, arguments.rdzv_id)
-        this = worker(arguments.timeout, None, guest_of)
-        mounted = module.Mount(
-            this.client.file_tables(arguments.timeout), Names(this, FileBoard(this))
-        )
-        mounted.start(os.path.abspath(arguments.folder))
+        agent = agent_of_mount()
+        if agent is None:
+            check_folder(folder)
+            guest_of = None if arguments.store is None else (arguments.store, arguments.rdzv_id)
+            this = worker(arguments.timeout, None, guest_of)
+        else:
+            this = meet(agent, arguments.timeout)
+        names, told = Names(this, FileBoard(this)), _told_to_end()
+        turn = None if agent is None else Turn(agent, folder, names)
+        if turn is not None and not turn.wait(told):
+            return 0
+        mounted = module.Mount(this.client.file_tables(arguments.timeout), names)
+        mounted.start(folder)
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         print(f"rdmacoll mount: {error}", file=sys.stderr)
         return 1
-    print(f"rdmacoll mount: {arguments.folder} has the files of the job at {this.board.address}")
-    sys.stdout.flush()
+    if turn is None:
+        print(f"rdmacoll mount: {folder} has the files of the job at {this.board.address}")
+        sys.stdout.flush()
     try:
-        why = _wait(mounted, this)
+        if turn is not None:
+            turn.say_there()
+        why = _wait(mounted, this, told)
     finally:
         mounted.stop()
     if why:
-        print(f"rdmacoll mount: {arguments.folder} was unmounted: {why}", file=sys.stderr)
+        print(f"rdmacoll mount: {folder} was unmounted: {why}", file=sys.stderr)
     return 0
 
 
@@ -61,23 +73,7 @@ def _module() -> ModuleType:
         ) from None
 
 
-def _check_folder(folder: str) -> None:
-    """Raises ValueError, OSError."""
-    try:
-        names = os.listdir(folder)
-    except OSError as error:
-        raise ValueError(
-            f"{folder} cannot be read ({error.strerror}): give a folder that is there and empty; "
-            f"if it is a mount whose process is gone: fusermount3 -u {folder}"
-        ) from None
-    if os.path.ismount(folder):
-        raise ValueError(f"{folder} is a mount already: give another folder, or unmount that")
-    if names:
-        raise ValueError(f"{folder} has {len(names)} entries, which would be hidden: empty it")
-
-
-def _wait(mounted: _fuse.Mount, this: Worker) -> str:
-    """Why it has ended; empty: it was told to."""
+def _told_to_end() -> threading.Event:
     told = threading.Event()
 
     def end(_signal: int, _frame: FrameType | None) -> None:
@@ -85,6 +81,11 @@ def _wait(mounted: _fuse.Mount, this: Worker) -> str:
 
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, end)
+    return told
+
+
+def _wait(mounted: _fuse.Mount, this: Worker, told: threading.Event) -> str:
+    """Why it has ended; empty: it was told to."""
     life = StoreLife()
     while not told.wait(LOOK_S):
         if mounted.has_ended():

@@ -133,7 +133,8 @@ from rdmacoll.launcher.agent.rendezvous import Rendezvous
 selector = selectors.DefaultSelector()
 attempt = Attempt(0, Master("127.0.0.1", 1), b"s" * 32)
 nobody = lambda pid: None
-agent = Rendezvous(range(1), 1, attempt, lambda pid: 0, nobody, selector, lambda caller: None)
+callers = lambda pid: 0, nobody, nobody
+agent = Rendezvous(range(1), 1, attempt, *callers, selector, nobody)
 rank = socket.socket(socket.AF_UNIX)
 rank.connect("\\0" + agent.address[1:])
 for key, _ in selector.select():

@@ -54,6 +54,8 @@ from rdmacoll.launcher.base.hosts import MOST_RANKS
         (["-np", "1", "--servers", "1", "--server-memory", "8GB", "s.py"], "'8GB' is not a size"),
         (["-np", "1", "--servers", "1", "--server-memory", "0", "s.py"], "a server needs memory"),
         (["-np", "1", "--server-replicas", "1", "s.py"], "--server-replicas without servers"),
+        (["-np", "1", "--mount", "a", "s.py"], "--mount without servers: say how many, with"),
+        (["-np", "1", "--servers", "1", "--mount", "", "s.py"], "'' names no folder"),
         (["-np", "1", "--servers", "2", "--server-replicas", "3", "s.py"], "invalid choice: 3"),
         (
             ["-np", "2", "-H", "a,b", "--servers", "1", "--servers-on", "b,c", "s.py"],

@@ -9,6 +9,7 @@ from rdmacoll.launcher.agent.rank_env import (
     OWN,
     Attempt,
     Master,
+    mount_env,
     own_env,
     server_env,
     shared_env,
@@ -57,7 +58,7 @@ def test_rank_of_the_second_host() -> None:
 
 def test_server_of_the_second_host() -> None:
     job = replace(JOB, servers=[0, 1], server_memory_bytes=8, server_replicas=1)
-    assert shared_env(job) | server_env(job, 1, 3, FIRST, "@address") == {
+    assert shared_env(job) | server_env(job, 3, FIRST, "@address", 1) == {
         "PATH": "/bin",
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": "1",
@@ -78,12 +79,20 @@ def test_server_of_the_second_host() -> None:
     assert job.servers_of(1) == [1]
 
 
+def test_the_mount() -> None:
+    job = replace(JOB, servers=[0, 1], mount="/folder")
+    env = shared_env(job) | mount_env(job, 3, FIRST, "@address")
+    assert env["RDMACOLL_MOUNT"] == rank_env(job, 0, 0, "")["RDMACOLL_MOUNT"] == "/folder"
+    assert (env["RDMACOLL_AGENT"], env["RDMACOLL_SERVERS"]) == ("@address", "2")
+    assert "RDMACOLL_SERVER" not in env and "RANK" not in env
+
+
 def test_variables_of_an_outer_job_are_not_inherited() -> None:
     job = replace(JOB, env={"RDMACOLL_ELASTIC": "joins", "RDMACOLL_AGENT": "@outer"})
     env = rank_env(job, 0, 0, "@inner")
     assert not OWN & shared_env(job).keys()
-    whole = replace(job, elastic=True, servers=[0], server_memory_bytes=1)
-    of_rank, of_server = own_env(whole, 0, 0, FIRST, ""), server_env(whole, 0, 0, FIRST, "")
+    whole = replace(job, elastic=True, servers=[0], server_memory_bytes=1, mount="/folder")
+    of_rank, of_server = own_env(whole, 0, 0, FIRST, ""), server_env(whole, 0, FIRST, "", 0)
     assert of_rank.keys() | of_server.keys() == OWN
     assert "RDMACOLL_ELASTIC" not in env
     assert env["RDMACOLL_AGENT"] == "@inner"

@@ -222,9 +222,12 @@ def test_silence_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caller, "SILENCE_S", 0.05)
     selector = selectors.DefaultSelector()
     attempt = Attempt(0, Master("127.0.0.1", 1), b"s" * 32)
-    agent = Rendezvous(
-        range(1), 1, attempt, lambda pid: 0, lambda pid: None, selector, caller.Caller.close
-    )
+
+    def nobody(pid: int) -> None:
+        pass
+
+    close = caller.Caller.close
+    agent = Rendezvous(range(1), 1, attempt, lambda pid: 0, nobody, nobody, selector, close)
 
     def let_in_and_hear() -> None:
         for key, _ in selector.select(0.02):

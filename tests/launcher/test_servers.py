@@ -124,8 +124,8 @@ def test_servers_are_on_hosts_in_turn(served: Served, given: list[str], placed: 
     assert done.returncode == 0, done.stderr
     for host in set(placed):
         on_host = [server for server in range(3) if placed[server] == host]
-        pids = ", ".join(f"{one} (pid {served.up(f'up.{one}.0')[0]})" for one in on_host)
-        assert f"rdmarun: host {host}: servers {pids}\n" in done.stderr
+        pids = ", ".join(f"server {one} (pid {served.up(f'up.{one}.0')[0]})" for one in on_host)
+        assert f"rdmarun: host {host}: {pids}\n" in done.stderr
 
 
 def test_without_servers_nothing_says_so(served: Served) -> None:
@@ -341,7 +341,7 @@ import subprocess
 from client import *
 from rdmacoll.base.agent_protocol import ask_identity
 which = ask_identity(os.environ["RDMACOLL_AGENT"])
-assert (which.rank, which.server, which.world) == (None, int(number), 2), which
+assert (which.rank, which.helper, which.world) == (None, f"server {number}", 2), which
 assert which.master_addr == os.environ["MASTER_ADDR"]
 assert str(which.master_port) == os.environ["MASTER_PORT"]
 for magic in b"RDMACOL1", b"RDMACOL0", b"RDMACOLJ":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from by_hand import ByHand, Process, StoreOfTest
+from fuse import check_fuse
 from job_runner import Jobs, clean_jobs, wait_for
 
 
@@ -48,11 +49,6 @@ class Mounted:
             process.terminate()
         wait_for(lambda: not any(map(os.path.ismount, self._folders)), "the end of the mounts")
         self.jobs.assert_none_left()
-
-
-def check_fuse() -> None:
-    if not os.path.exists("/dev/fuse") or shutil.which("fusermount3") is None:
-        pytest.skip("there is no /dev/fuse, or no fusermount3: nothing can be mounted here")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fuse import check_fuse
 from world import backend
 
 ROOT = Path(__file__).parents[2]
@@ -117,6 +118,12 @@ def recommender(output: str, ranks: int, _folder: Path) -> None:
     assert len(re.findall(r"rank \d finds \d+\.\d+% of what users like", output)) == ranks
 
 
+def files(output: str, ranks: int, _folder: Path) -> None:
+    assert "killed server 0" in output
+    assert len(re.findall(r"has read \d+ whole files, the last one of epoch 6", output)) == 1
+    assert len(re.findall(r"rank \d has loaded what it has", output)) == ranks
+
+
 CHECKS = {
     "01_train_digits.py": train_digits,
     "02_collectives.py": collectives,
@@ -129,12 +136,15 @@ CHECKS = {
     "09_weight_sync.py": weight_sync,
     "10_parameter_server.py": parameter_server,
     "11_recommender.py": recommender,
+    "12_files.py": files,
 }
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_as_its_first_lines_say(example: str, tmp_path: Path) -> None:
     ranks, *arguments = first_lines(example)
+    if "--mount" in arguments:
+        check_fuse()
     output = run("rdmarun", ranks, *arguments, folder=tmp_path)
     CHECKS[example](output, int(ranks), tmp_path)
 
