@@ -35,6 +35,7 @@ class Part(NamedTuple):
     mark: float | None = None  # that each ratio is to reach; of loads: that none is to exceed
     has_loads: bool = False  # of the servers, instead of times
     needs_gpu: bool = False
+    has_mount: bool = False
 
 
 PARTS = {
@@ -47,6 +48,7 @@ PARTS = {
     "sync": Part("two workers in step, with 64 MB of parameters, beside DDP", workers=2, mark=1.5),
     "recommender": Part("rows of 256 B that are trained, beside RPCs", mark=2),
     "gpu": Part("64 MB on a GPU, beside its copy and beside the same of the host", needs_gpu=True),
+    "files": Part("64 MB of a file, beside memcpy of as much", servers=2, has_mount=True),
     "zipf": Part("two servers' loads, of the mean", 2, 2, mark=1.25, has_loads=True),
     "zipf-4": Part("four servers' loads, of the mean", 4, 2, mark=1.25, has_loads=True),
 }
@@ -59,6 +61,8 @@ def measure(part: str, rounds: int) -> dict[str, dict[str, list[float]]]:
         json_at = Path(folder, "seconds.json")
         job = [str(Path(sys.executable).with_name("rdmarun")), "-np", str(its.workers)]
         job += ["--servers", str(its.servers), *its.options]
+        if its.has_mount:
+            job += ["--mount", str(Path(folder, "mount"))]
         worker = [str(HERE / "worker.py"), part, str(rounds), str(json_at)]
         subprocess.run([*job, *worker], check=True, timeout=JOB_LIMIT_S)
         return json.loads(json_at.read_text())

@@ -16,6 +16,7 @@ import psutil
 import row_peers
 import torch
 import torch.distributed as dist
+from files import files
 from gpu import gpu
 from loads import loads
 from recommender import recommender
@@ -134,6 +135,7 @@ MEASURES = {
     "sync": sync,
     "recommender": recommender,
     "gpu": gpu,
+    "files": files,
     "zipf": loads,
     "zipf-4": loads,
 }

@@ -57,10 +57,12 @@ def job_of_its_own(folder: Path, memory: str = "1G") -> Iterator[Mounted]:
     store = StoreOfTest()
     with clean_jobs(folder) as jobs:
         mounted = Mounted(jobs, store, memory)
-        yield mounted
-        for server in mounted.servers:
-            server.process.send_signal(signal.SIGCONT)
-        mounted.end()
+        try:
+            yield mounted
+        finally:  # who kills all processes leaves a mount of which nobody is there
+            for process in [*mounted.servers, mounted.daemon]:
+                process.process.send_signal(signal.SIGCONT)
+            mounted.end()
     store.close()
 
 
