@@ -19,7 +19,7 @@ import fsspec
 import numpy as np
 import pytest
 import torch
-from conftest import Mounted
+from mounted_job import Mounted
 
 OPERATIONS = Path(__file__).with_name("random_operations.py")
 # Seeds, and how many operations of each.

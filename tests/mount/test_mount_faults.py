@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Mounted, job_of_its_own
 from job_runner import wait_for
+from mounted_job import Mounted, job_of_its_own
 from test_mount import fails_with
 
 MIB = 1 << 20
