@@ -195,9 +195,11 @@ import os, signal, time
 from pathlib import Path
 folder = Path(os.environ["RDMACOLL_MOUNT"])
 assert os.path.ismount(folder)
-if os.environ["RDMACOLL_ELASTIC"] == "starts":
+if os.environ["RANK"] == "0" or not os.path.exists("up.0"):
     (folder / ("of " + os.environ["RANK"])).touch()
     if os.environ["RANK"] == "1":
+        while not (folder / "of 0").exists():
+            time.sleep(0.01)
         Path("up.0").touch()
         while os.path.ismount(folder):
             time.sleep(0.01)
