@@ -34,12 +34,10 @@ Mount::Mount(std::shared_ptr<files::Tables> tables, pybind11::object names)
 
 Mount::~Mount() { stop(); }
 
-void Mount::start(const std::string& folder) {
+void Mount::start(const std::string& folder, const std::string& name) {
   fuse_args args = FUSE_ARGS_INIT(0, nullptr);
-  // A helper of libfuse unmounts the folder when this process is gone, however it ends.
-  for (const char* const one : {"rdmacoll", "-o", "fsname=rdmacoll,subtype=rdmacoll,auto_unmount"}) {
-    fuse_.opt_add_arg(&args, one);
-  }
+  const std::string options = "fsname=" + name + ",subtype=rdmacoll";
+  for (const char* const one : {"rdmacoll", "-o", options.c_str()}) fuse_.opt_add_arg(&args, one);
   static const fuse_lowlevel_ops all = operations();
   session_ = fuse_.session_new(&args, &all, sizeof(all), this);
   fuse_.opt_free_args(&args);

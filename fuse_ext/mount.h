@@ -28,7 +28,8 @@ class Mount {
   Mount& operator=(const Mount&) = delete;
 
   // Throws std::runtime_error where the kernel, or who may mount, refuses; libfuse has said why.
-  void start(const std::string& folder);
+  // name: of the mount, for /proc/mounts.
+  void start(const std::string& folder, const std::string& name);
   // Somebody has unmounted it.
   bool has_ended() const { return running_ == 0; }
   // Unmounts it. What is open for writing is stored, and each further use of it is an error.

@@ -14,8 +14,8 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-# libfuse's helper, which unmounts a folder once the process that has served it is gone.
-UNMOUNTS = b"fusermount3\n"
+# What unmounts a folder once the process that has served it is gone (rdmacoll/mount/unmounter.py).
+UNMOUNTS = (b"rdma-unmount\n", b"fusermount3\n")
 UNMOUNT_S = 2.0
 _libc = ctypes.CDLL(None, use_errno=True)  # loaded now: used between fork and exec
 
@@ -99,7 +99,7 @@ def _ended_child() -> int | None:
 
 
 def _unmounts(pid: int) -> bool:
-    return Path(f"/proc/{pid}/comm").read_bytes() == UNMOUNTS
+    return Path(f"/proc/{pid}/comm").read_bytes() in UNMOUNTS
 
 
 def _has_ended(child: int) -> bool:

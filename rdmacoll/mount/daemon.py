@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -21,6 +22,7 @@ from ..ps.base.ending import StoreLife
 from ..ps.worker import Worker, worker
 from .in_job import Turn, agent_of_mount, meet
 from .names import Names
+from .unmounter import Unmounter
 
 if TYPE_CHECKING:
     from .. import _fuse
@@ -45,7 +47,9 @@ def mount(arguments: argparse.Namespace) -> int:
         if turn is not None and not turn.wait(told):
             return 0
         mounted = module.Mount(this.client.file_tables(arguments.timeout), names)
-        mounted.start(folder)
+        name = f"rdmacoll-{os.getpid()}-{secrets.token_hex(4)}"
+        unmounter = Unmounter(folder, name)
+        mounted.start(folder, name)
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         print(f"rdmacoll mount: {error}", file=sys.stderr)
         return 1
@@ -58,6 +62,7 @@ def mount(arguments: argparse.Namespace) -> int:
         why = _wait(mounted, this, told)
     finally:
         mounted.stop()
+        unmounter.close()
     if why:
         print(f"rdmacoll mount: {folder} was unmounted: {why}", file=sys.stderr)
     return 0

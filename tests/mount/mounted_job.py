@@ -5,6 +5,7 @@ Floor: tests.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -38,6 +39,18 @@ class Mounted:
 
     def start(self, folder: Path, *more: str) -> Process:
         return self._by_hand.rdmacoll("mount", str(folder), "--store", self.store, *more)
+
+    def join(self) -> Process:
+        """One server more."""
+        server = self._by_hand.rdmacoll("ps", "serve", "--join", "--store", self.store)
+        self.servers.append(server)
+        return server
+
+    def tables_at(self, server: int) -> int:
+        """As it has said itself."""
+        status = self._by_hand.rdmacoll("ps", "status", "--store", self.store, "--json")
+        _, said = status.end()
+        return int(json.loads(said)[0]["servers"][server]["tables"])
 
     def kill(self, server: int) -> None:
         self.servers[server].process.kill()
