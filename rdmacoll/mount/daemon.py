@@ -20,6 +20,7 @@ from ..base.mount_folder import check_folder
 from ..files.board import FileBoard
 from ..ps.base.ending import StoreLife
 from ..ps.worker import Worker, worker
+from ..servers.options import store_of_ranks
 from .in_job import Turn, agent_of_mount, meet
 from .names import Names
 from .unmounter import Unmounter
@@ -38,8 +39,8 @@ def mount(arguments: argparse.Namespace) -> int:
         agent = agent_of_mount()
         if agent is None:
             check_folder(folder)
-            guest_of = None if arguments.store is None else (arguments.store, arguments.rdzv_id)
-            this = worker(arguments.timeout, None, guest_of)
+            store = arguments.store or store_of_ranks(os.environ)
+            this = worker(arguments.timeout, None, (store, arguments.rdzv_id))
         else:
             this = meet(agent, arguments.timeout)
         names, told = Names(this, FileBoard(this)), _told_to_end()

@@ -10,7 +10,7 @@ import sys
 
 from rdmacoll.base.own_module import own_module
 
-from .options import JOINS, NO_RUN_ID, Address, address
+from .options import JOINS, NO_RUN_ID, Address, store_of_ranks
 from .reaching import NoStore, wait_for_store
 
 SERVER = "rdmacoll.ps.serve"
@@ -26,9 +26,9 @@ def serve(arguments: argparse.Namespace) -> int:
     """Returns only where no server is started: the exit status."""
     try:
         _check_which(arguments)
-        store = arguments.store or _store_of_ranks(os.environ)
+        store = arguments.store or store_of_ranks(os.environ)
         wait_for_store(store, arguments.timeout)
-    except (Refused, NoStore) as error:
+    except (Refused, NoStore, ValueError) as error:
         print(f"rdmacoll ps serve: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -48,16 +48,6 @@ def _check_which(arguments: argparse.Namespace) -> None:
         raise Refused("which server is it? Give --number K and --servers N, or --join")
     if number >= servers:
         raise Refused(f"--number {number} of --servers {servers}: numbers are 0 to {servers - 1}")
-
-
-def _store_of_ranks(environ: "os._Environ[str]") -> Address:
-    host, port = environ.get("MASTER_ADDR", ""), environ.get("MASTER_PORT", "")
-    try:
-        return address(f"[{host}]:{port}")
-    except argparse.ArgumentTypeError:
-        raise Refused(
-            f"MASTER_ADDR={host!r} and MASTER_PORT={port!r} name no Store: give --store HOST:PORT"
-        ) from None
 
 
 def _environment(arguments: argparse.Namespace, store: Address) -> dict[str, str]:

@@ -4,6 +4,7 @@ Floor: rdmacoll/servers. Thread: any.
 """
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rdmacoll.base.arguments import seconds
@@ -93,6 +94,17 @@ def address(text: str) -> Address:
     if not host or not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 1 << 16):
         raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT, as 10.0.0.1:29500")
     return Address(host, int(port))
+
+
+def store_of_ranks(environ: Mapping[str, str]) -> Address:
+    """Raises ValueError where the variables of ranks name none."""
+    host, port = environ.get("MASTER_ADDR", ""), environ.get("MASTER_PORT", "")
+    try:
+        return address(f"[{host}]:{port}")
+    except argparse.ArgumentTypeError:
+        raise ValueError(
+            f"MASTER_ADDR={host!r} and MASTER_PORT={port!r} name no Store: give --store HOST:PORT"
+        ) from None
 
 
 def _whole(text: str) -> int:

@@ -176,3 +176,12 @@ def test_a_folder_that_is_in_use_is_refused(mounted: Mounted, tmp_path: Path) ->
         assert status == 1
         assert why in said
         assert "Traceback" not in said
+
+
+def test_without_a_store_it_says_what_to_give(tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MASTER_")}
+    command = [sys.executable, "-m", "rdmacoll", "mount", str(tmp_path)]
+    ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert "give --store HOST:PORT" in ended.stderr
+    assert "Traceback" not in ended.stderr

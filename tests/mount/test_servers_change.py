@@ -84,9 +84,7 @@ def test_training_needs_nothing_but_files(own: Mounted) -> None:
     at = own.folder / "run"
     at.mkdir()
     command = [sys.executable, program, str(at)]
-    ranks = [
-        Process(own.jobs, f"rank{rank}", [*command, str(rank), str(STEPS)]) for rank in (0, 1)
-    ]
+    ranks = [Process(own.jobs, f"rank{rank}", [*command, str(rank), str(STEPS)]) for rank in (0, 1)]
     reached = own.jobs.folder / "step.0"
     wait_for(lambda: reached.exists() and int(reached.read_text() or 0) >= 5, "five steps")
     own.kill(1)
