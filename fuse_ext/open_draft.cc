@@ -32,6 +32,11 @@ Result<uint32_t> DraftHost::new_table() {
   return table;
 }
 
+void DraftHost::forget_new_tables() {
+  const std::lock_guard lock(mutex_);
+  new_tables_.clear();
+}
+
 OpenDraft::OpenDraft(DraftHost& host, Place place, Entry before, bool appends)
     : host_(host),
       place_(std::move(place)),
@@ -64,6 +69,10 @@ uint64_t OpenDraft::read(uint64_t first, std::span<std::byte> out) {
 template <typename Act>
 void OpenDraft::with_room(Act act) {
   Status done = act();
+  if (done.code() == StatusCode::InvalidArgument) {
+    host_.forget_new_tables();
+    done = act();
+  }
   if (done.code() == StatusCode::System && host_.names().wait_for_room()) done = act();
   throw_if_failed(done);
 }

@@ -21,6 +21,8 @@ class DraftHost {
   DraftHost(files::Tables& tables, Names& names) : tables_(tables), blocks_(tables), names_(names) {}
   files::Draft::Host host();
   Names& names() { return names_; }
+  // This process has stood still, and was taken for dead: its numbers are nobody's any more.
+  void forget_new_tables();
 
  private:
   Result<uint32_t> new_table();
@@ -61,7 +63,8 @@ class OpenDraft {
   void remove();
 
  private:
-  // act: returns a Status. It is done again where servers had no room, and have some by now.
+  // act: returns a Status. It is done again where servers had no room, and have some by now, or
+  // where they have dropped the tables that it was to write.
   template <typename Act>
   void with_room(Act act);
   void free_unused();

@@ -95,6 +95,25 @@ def test_a_daemon_that_is_stopped_goes_on(own: Mounted) -> None:
     assert listed(own.folder) == "['file']\n"
 
 
+@pytest.mark.nightly
+def test_a_daemon_that_is_taken_for_dead_goes_on(own: Mounted) -> None:
+    """Servers free what one holds that shows no sign of life for 10 s."""
+    file = own.folder / "file"
+    file.write_bytes(b"before")
+    reader = os.open(file, os.O_RDONLY)
+    other, _ = own.mount("other")
+    own.daemon.process.send_signal(signal.SIGSTOP)
+    (other / "file").write_bytes(b"after")
+    time.sleep(20)
+    own.daemon.process.send_signal(signal.SIGCONT)
+    with fails_with(errno.ESTALE):
+        os.read(reader, 10)
+    os.close(reader)
+    assert file.read_bytes() == b"after"
+    for number in range(20):
+        (own.folder / f"file {number}").write_bytes(os.urandom(100_000))
+
+
 def test_what_is_open_is_stored_when_the_mount_is_told_to_end(own: Mounted) -> None:
     other, _ = own.mount("other")
     file = os.open(own.folder / "file", os.O_WRONLY | os.O_CREAT)
