@@ -18,6 +18,7 @@ ROTATED = {
     "debug": 3,
     "hosts": 4,
     "launcher": 4,
+    "mount": 2,
     "plan_command": 3,
     "programs": 3,
     "ps": 4,
@@ -25,7 +26,7 @@ ROTATED = {
     "torture": 4,
 }
 # Of these, those whose files are not divided: each starts a job, for all its tests.
-WHOLE_FILES = {"ps"}
+WHOLE_FILES = {"mount", "ps"}
 # What guards the main job.
 EVERY_DAY = {
     "test_all_gather",
@@ -34,6 +35,7 @@ EVERY_DAY = {
     "test_broadcast",
     "test_ddp",
     "test_kill",
+    "test_mount",
     "test_output",
     "test_p2p",
     "test_reduce_scatter",
