@@ -105,5 +105,5 @@ def test_fault(own: Mounted, what: str, fault: Fault) -> None:
     loop.wait_for_more()
     fault(own, loop)
     assert kept.read_bytes() == loops.KEPT
-    for file in Path(own.folder).glob("written *"):
-        assert file.stat().st_size == 0 or loops.KEPT.endswith(file.read_bytes())
+    for file in Path(own.folder).glob("written *"):  # the loop was killed amid one of them
+        assert file.read_bytes() in loops.KEPT
