@@ -47,10 +47,10 @@ void tell_kernel(fuse_file_info* file, const Opened* opened, bool is_mapped) {
 }
 
 void close_node(Mount& mount, const Opened& opened) {
-  mount.nodes().close(opened.node);
+  const bool is_last = mount.nodes().close(opened.node);
   if (opened.draft == nullptr) {
     mount.names().release(opened.hold);
-  } else if (mount.nodes().of(opened.node).opened == 0) {
+  } else if (is_last) {
     mount.nodes().set_entry(opened.node, opened.draft->seen(), true);
   }
 }

@@ -96,9 +96,10 @@ void Nodes::open(NodeId id) {
   ++known(id).node.opened;
 }
 
-void Nodes::close(NodeId id) {
+bool Nodes::close(NodeId id) {
   const std::lock_guard lock(mutex_);
-  --known(id).node.opened;
+  const auto found = all_.find(id);
+  return found != all_.end() && --found->second.node.opened == 0;
 }
 
 void Nodes::set_draft(NodeId id, std::shared_ptr<OpenDraft> draft) {

@@ -40,7 +40,8 @@ class Nodes {
   NodeId add(const Place& place, const Entry& entry);
 
   void open(NodeId id);
-  void close(NodeId id);
+  // Whether nobody has it open any more. The kernel may have forgotten it by then.
+  bool close(NodeId id);
   // For who is to write to it. Throws a Problem (ESTALE) where others have it open: the kernel
   // looks for it again then, and finds another node.
   void set_draft(NodeId id, std::shared_ptr<OpenDraft> draft);

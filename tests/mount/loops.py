@@ -65,8 +65,7 @@ def look(folder: Path, _count: int) -> None:
 
 
 LOOPS: dict[str, Callable[[Path, int], None]] = {
-    one.__name__: one
-    for one in (write, change, synchronise, read, resize, rename, remove, look)
+    one.__name__: one for one in (write, change, synchronise, read, resize, rename, remove, look)
 }
 
 

@@ -93,10 +93,7 @@ def marks(case: tuple[str, Fault]) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.parametrize(
     ("what", "fault"),
-    [
-        pytest.param(*case, marks=marks(case), id=f"{case[0]}, {case[1].__name__}")
-        for case in CASES
-    ],
+    [pytest.param(*case, marks=marks(case), id=f"{case[0]}, {case[1].__name__}") for case in CASES],
 )
 def test_fault(own: Mounted, what: str, fault: Fault) -> None:
     kept = own.folder / "kept"
