@@ -20,7 +20,7 @@ from job_runner import Jobs, clean_jobs, wait_for
 class Mounted:
     """Servers without ranks, and one folder or more that shows their files."""
 
-    def __init__(self, jobs: Jobs, store: StoreOfTest, memory: str = "1G") -> None:
+    def __init__(self, jobs: Jobs, store: StoreOfTest, memory: str = "4G") -> None:
         self.jobs = jobs
         self._by_hand = ByHand(jobs, store.port)
         self.store = self._by_hand.store
@@ -63,7 +63,7 @@ class Mounted:
 
 
 @contextmanager
-def job_of_its_own(folder: Path, memory: str = "1G") -> Iterator[Mounted]:
+def job_of_its_own(folder: Path, memory: str = "4G") -> Iterator[Mounted]:
     check_fuse()
     store = StoreOfTest()
     with clean_jobs(folder) as jobs:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import stat
 import sys
 from collections import deque
@@ -35,8 +36,11 @@ class Operations:
         self._random = random.Random(seed)
         self._open: list[Open] = []
         self._last: deque[str] = deque(maxlen=SHOWN)
-        # Small files, of a part, or of a few.
-        self._most = self._random.choice([100, 10_000, 300_000, 3 * MIB, 40 * MIB])
+        # Small files, of a part, or of a few. After so many operations all are removed: there is no
+        # room for all that would come.
+        self._most, self._until_empty = self._random.choice(
+            [(100, 1000), (10_000, 1000), (300_000, 500), (3 * MIB, 200), (40 * MIB, 40)]
+        )
 
     def run(self, count: int) -> None:
         kinds: list[Callable[[], None]] = [
@@ -45,12 +49,17 @@ class Operations:
             *[self._close_one] * 2,
             *(self._remove, self._rename, self._make, self._list, self._look, self._truncate),
         ]
-        for _ in range(count):
+        for number in range(1, count + 1):
             self._random.choice(kinds)()
+            if number % self._until_empty == 0 or number == count:
+                self._compare_all_and_empty()
+
+    def _compare_all_and_empty(self) -> None:
         while self._open:
             self._close_one()
         for path in self._paths():
             self._both(f"all of {path!r}", _at(_all_of, path))
+        self._both("empty it", _empty)
 
     # --- the two sides ------------------------------------------------------------------------
 
@@ -205,6 +214,12 @@ def _stat(of: str | int) -> tuple[int, int]:
     found = os.stat(of)
     kind = stat.S_IFMT(found.st_mode)
     return kind, 0 if kind == stat.S_IFDIR else found.st_size
+
+
+def _empty(root: str) -> None:
+    for name in os.listdir(root):
+        path = os.path.join(root, name)
+        shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 
 
 def _all_of(path: str) -> object:
