@@ -10,7 +10,6 @@ namespace {
 // A file that a program has open.
 struct Opened {
   NodeId node = 0;
-  Place place{};
   Hold hold = 0;
   files::Parts parts{};
   std::shared_ptr<OpenDraft> draft{};  // nullptr: it is only read
@@ -20,12 +19,11 @@ Opened& opened_as(fuse_file_info* file) { return *reinterpret_cast<Opened*>(file
 
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
-// Of the caller: it is closed with the request that says so.
-Opened* open_node(Mount& mount, NodeId id, int flags) {
+std::unique_ptr<Opened> open_node(Mount& mount, NodeId id, int flags) {
   const Node node = mount.nodes().of(id);
   if (node.entry.is_folder) throw Problem{EISDIR};
   if (writes(flags) && node.is_mapped) throw Problem{EROFS};
-  auto opened = std::make_unique<Opened>(Opened{id, node.place, 0, {}, node.draft});
+  auto opened = std::make_unique<Opened>(Opened{id, 0, {}, node.draft});
   if (writes(flags) && node.draft == nullptr) {
     opened->draft = std::make_shared<OpenDraft>(mount.drafts(), node.place, node.entry,
                                                 (flags & O_APPEND) != 0);
@@ -36,11 +34,11 @@ Opened* open_node(Mount& mount, NodeId id, int flags) {
   }
   if (writes(flags) && (flags & O_TRUNC) != 0) opened->draft->resize(0);
   mount.nodes().open(id);
-  return opened.release();
+  return opened;
 }
 
-void tell_kernel(fuse_file_info* file, const Opened* opened, bool is_mapped) {
-  file->fh = reinterpret_cast<uint64_t>(opened);
+void tell_kernel(fuse_file_info* file, const Opened& opened, bool is_mapped) {
+  file->fh = reinterpret_cast<uint64_t>(&opened);
   // A page cache copies once more, and takes five to ten times as long.
   file->direct_io = is_mapped ? 0 : 1;
   file->keep_cache = is_mapped ? 1 : 0;
@@ -55,12 +53,22 @@ void close_node(Mount& mount, const Opened& opened) {
   }
 }
 
+// The kernel says that it is closed, unless the answer finds that the program was killed meanwhile.
+void keep_if_told(Mount& mount, std::unique_ptr<Opened> opened, int told) {
+  if (told == 0) {
+    static_cast<void>(opened.release());
+  } else {
+    close_node(mount, *opened);
+  }
+}
+
 void open(fuse_req_t request, fuse_ino_t id, fuse_file_info* file) {
   answer(request, [&] {
     Mount& mount = mount_of(request);
-    const Opened* const opened = open_node(mount, id, file->flags);
-    tell_kernel(file, opened, mount.nodes().of(id).is_mapped);
-    libfuse().reply_open(request, file);
+    auto opened = open_node(mount, id, file->flags);
+    tell_kernel(file, *opened, mount.nodes().of(id).is_mapped);
+    const int told = libfuse().reply_open(request, file);
+    keep_if_told(mount, std::move(opened), told);
   });
 }
 
@@ -73,10 +81,11 @@ void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
     const Place place = place_in(folder, name);
     const Entry made = mount.names().create(place, mode & 07777, (file->flags & O_EXCL) != 0);
     const NodeId id = mount.nodes().add(place, made);
-    const Opened* const opened = open_node(mount, id, file->flags);
-    tell_kernel(file, opened, false);
+    auto opened = open_node(mount, id, file->flags);
+    tell_kernel(file, *opened, false);
     const auto known = known_as(id, mount.nodes().of(id));
-    libfuse().reply_create(request, &known, file);
+    const int told = libfuse().reply_create(request, &known, file);
+    keep_if_told(mount, std::move(opened), told);
   });
 }
 
@@ -85,7 +94,7 @@ uint64_t read(Mount& mount, const Opened& opened, uint64_t first, std::span<std:
   const uint64_t bytes = files::bytes_of(opened.parts);
   out = out.first(first >= bytes ? 0 : std::min<uint64_t>(out.size(), bytes - first));
   const Status status = files::read(mount.tables(), opened.parts, first, out);
-  if (!status.ok()) mount.note_error(opened.place, status.message());
+  if (!status.ok()) mount.note_error(mount.nodes().of(opened.node).place, status.message());
   throw_if_failed(status);
   return out.size();
 }

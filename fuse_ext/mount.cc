@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <system_error>
 
 #include "csrc/base/printable.h"
 #include "fuse_ext/operations.h"
@@ -56,7 +57,13 @@ void Mount::run_one_more() {
   if (threads_.size() == kMostThreads) return;
   ++running_;
   ++idle_;
-  threads_.emplace_back([this] { run(); });
+  try {
+    threads_.emplace_back([this] { run(); });
+  } catch (const std::system_error&) {  // the machine has no more: those that there are go on
+    --running_;
+    --idle_;
+    if (threads_.empty()) throw std::runtime_error("no thread can be started");
+  }
 }
 
 // One of them always waits for the next request, unless all wait for something else.

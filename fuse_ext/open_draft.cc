@@ -85,22 +85,17 @@ void OpenDraft::write(uint64_t first, std::span<const std::byte> data,
   with_room([&] { return draft_->write(first, data); });
   if (!takes) accepted();
   entry_.modified_ns = now_ns();
-  has_time_ = false;
 }
 
 void OpenDraft::resize(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   with_room([&] { return draft_->resize(bytes); });
   entry_.modified_ns = now_ns();
-  has_time_ = false;
 }
 
 void OpenDraft::change(std::optional<int64_t> modified_ns, std::optional<uint32_t> mode) {
   const std::lock_guard lock(mutex_);
-  if (modified_ns) {
-    entry_.modified_ns = *modified_ns;
-    has_time_ = true;
-  }
+  if (modified_ns) entry_.modified_ns = *modified_ns;
   if (mode) entry_.mode = *mode;
   is_changed_ = true;
 }

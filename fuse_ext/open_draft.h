@@ -77,7 +77,6 @@ class OpenDraft {
   const bool appends_;
   bool is_removed_ = false;
   bool is_changed_ = false;  // other than in its bytes
-  bool has_time_ = false;    // given, and not by a write since
   std::optional<files::Draft> draft_;
 };
 

@@ -73,8 +73,13 @@ void set_size(Mount& mount, NodeId id, uint64_t bytes) {
   if (node.draft != nullptr) return node.draft->resize(bytes);
   auto draft = std::make_shared<OpenDraft>(mount.drafts(), node.place, node.entry, false);
   mount.nodes().set_draft(id, draft);
-  draft->resize(bytes);
-  mount.nodes().set_entry(id, draft->store(), true);
+  try {
+    draft->resize(bytes);
+    mount.nodes().set_entry(id, draft->store(), true);
+  } catch (const Problem&) {
+    mount.nodes().set_entry(id, node.entry, true);
+    throw;
+  }
 }
 
 void set_others(Mount& mount, NodeId id, std::optional<int64_t> modified_ns,
@@ -162,6 +167,8 @@ void rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino_t 
     check_writable(to_folder);
     const Place from = place_in(from_folder, name);
     const Place to = place_in(to_folder, new_name);
+    // Nobody would find it there. Of what else makes a name the kernel knows that it is taken.
+    if (new_parent == kRoot && to.name == kMappedName) throw Problem{EEXIST};
     const auto moved = mount.nodes().drafts(&from);
     mount.names().move(from, to, (flags & kNoReplace) != 0);
     remove_drafts(mount, to);

@@ -2,7 +2,9 @@
 // once; errors are Problems until then. Floor: fuse_ext. Thread: any, without the GIL.
 #pragma once
 
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <new>
 
 #include "fuse_ext/mount.h"
@@ -28,6 +30,9 @@ void answer(fuse_req_t request, Act act) {
     libfuse().reply_err(request, problem.number);
   } catch (const std::bad_alloc&) {
     libfuse().reply_err(request, ENOMEM);
+  } catch (const std::exception& error) {  // of a value from Python that is none
+    std::fprintf(stderr, "rdmacoll mount: %s\n", error.what());
+    libfuse().reply_err(request, EIO);
   }
 }
 

@@ -24,7 +24,6 @@ struct Wanted {
 class Writing {
  public:
   virtual ~Writing() = default;
-  virtual bool done() const = 0;
   // Ok: servers have it, as often as they keep tables.
   virtual Status wait() = 0;
 };

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,46 @@ def test_full_servers_are_an_error_and_later_there_is_room(tmp_path: Path) -> No
         fits = os.urandom(8 * MIB)
         (full.folder / "fits").write_bytes(fits)
         assert (full.folder / "fits").read_bytes() == fits
+
+
+OPENS = """
+import os, sys
+known = os.open(sys.argv[1], os.O_PATH)  # so that the kernel need not look for it again
+print(flush=True)
+input()
+os.open(f"/proc/self/fd/{known}", os.O_RDONLY)
+"""
+
+
+def test_who_is_killed_while_it_opens_a_file_holds_nothing(own: Mounted) -> None:
+    file = own.folder / "file"
+    file.write_bytes(b"x" * MIB)
+    command = [sys.executable, "-c", OPENS, str(file)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    program = subprocess.Popen(command, **pipes)
+    assert program.stdout is not None
+    program.stdout.readline()
+    own.daemon.process.send_signal(signal.SIGSTOP)
+    with suppress(subprocess.TimeoutExpired):
+        program.communicate("now\n", timeout=1)
+    program.kill()
+    program.communicate(timeout=60)
+    own.daemon.process.send_signal(signal.SIGCONT)
+    file.unlink()
+    wait_for(lambda: own.tables_at(0) == 0, "that the file is freed")
+
+
+def test_a_size_that_cannot_be_set_changes_nothing(own: Mounted) -> None:
+    folder, _ = own.mount("other", "--timeout", "2")
+    file = folder / "file"
+    file.write_bytes(b"x" * MIB)
+    for server in own.servers:
+        server.process.send_signal(signal.SIGSTOP)
+    with fails_with(errno.EIO):
+        os.truncate(file, 1000)
+    for server in own.servers:
+        server.process.send_signal(signal.SIGCONT)
+    assert file.read_bytes() == b"x" * MIB
+    os.truncate(file, 1000)
+    file.write_bytes(file.read_bytes() + b"y")
+    assert file.read_bytes() == b"x" * 1000 + b"y"

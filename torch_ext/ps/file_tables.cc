@@ -48,7 +48,6 @@ class OfClient final : public files::Tables {
   class Push final : public files::Writing {
    public:
     Push(OfClient& of, ps::BatchPtr batch) : of_(of), batch_(std::move(batch)) {}
-    bool done() const override { return of_.host().client().is_done(batch_); }
     Status wait() override { return of_.host().client().wait(batch_, of_.limit()); }
 
    private:

@@ -51,9 +51,7 @@ class TablesForTest final : public Tables {
    public:
     UnderWay(TablesForTest& tables, uint32_t table, std::span<const float> values)
         : tables_(tables), table_(table), values_(values) {}
-    bool done() const override { return is_done_; }
     Status wait() override {
-      is_done_ = true;
       if (!tables_.has_room) return Status(StatusCode::System, "no room");
       tables_.all[table_].assign(values_.begin(), values_.end());
       return Status();
@@ -63,7 +61,6 @@ class TablesForTest final : public Tables {
     TablesForTest& tables_;
     const uint32_t table_;
     const std::span<const float> values_;
-    bool is_done_ = false;
   };
 };
 
