@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 HOLE = 0
+FOLDER_MODE = 0o755
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class File:
 class Folder:
     number: int  # under which its names are
     modified_ns: int
-    mode: int = 0o755
+    mode: int = FOLDER_MODE
 
 
 Entry = File | Folder

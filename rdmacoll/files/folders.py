@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from ..ps.freeing.held import GONE
 from .board import FileBoard
-from .entry import Entry, File, Folder, from_word, to_word
+from .entry import FOLDER_MODE, Entry, File, Folder, from_word, to_word
 
 T = TypeVar("T")
 Entries = dict[str, Entry]
@@ -22,6 +24,15 @@ Entries = dict[str, Entry]
 
 def error(number: int, name: str) -> OSError:
     return OSError(number, os.strerror(number), name)
+
+
+@dataclass(frozen=True)
+class At:
+    """A name in a folder."""
+
+    folder: int  # its number
+    name: str
+    path: str  # as people call it, for errors
 
 
 class Folders:
@@ -47,14 +58,93 @@ class Folders:
             if self._board.change_names(number, word, wanted) == wanted:
                 return result
 
-    def remove(self, number: int, path: str = "") -> None:
+    def find(self, at: At) -> Entry:
+        """Raises FileNotFoundError."""
+        return named(self.names(at.folder, at.path), at)
+
+    def make_folder(self, at: At, mode: int = FOLDER_MODE) -> Folder:
+        """Raises FileExistsError; else as names(), as all below."""
+        made: list[Folder] = []
+
+        def make(entries: Entries) -> Folder:
+            if at.name in entries:
+                raise error(errno.EEXIST, at.path)
+            if not made:  # a number is drawn only for a name that is free, and once
+                made.append(Folder(self._board.next_folder(), time.time_ns(), mode))
+            entries[at.name] = made[0]
+            return made[0]
+
+        return self.change(at.folder, make, at.path)
+
+    def remove_file(self, at: At) -> File:
+        """Raises FileNotFoundError, IsADirectoryError."""
+
+        def remove(entries: Entries) -> File:
+            entry = named(entries, at)
+            if isinstance(entry, Folder):
+                raise error(errno.EISDIR, at.path)
+            del entries[at.name]
+            return entry
+
+        return self.change(at.folder, remove, at.path)
+
+    def remove_folder(self, at: At) -> None:
+        """Raises FileNotFoundError, NotADirectoryError, OSError (ENOTEMPTY)."""
+        entry = self.find(at)
+        if isinstance(entry, File):
+            raise error(errno.ENOTDIR, at.path)
+        self._close(entry, at.path)
+        self.change(at.folder, lambda all: exchange(all, at.name, entry, None), at.path)
+
+    def move(
+        self, old: At, new: At, *, only_new: bool = False, over_empty: bool = False
+    ) -> File | None:
+        """Returns the file that was replaced. Between two folders there is a moment in which both
+        names are there. over_empty: a folder may replace one that is empty. Raises as find() and
+        place(); FileExistsError; OSError (EBUSY) where another process changes the entry meanwhile:
+        then it is as that one has left it."""
+        entry = self.find(old)
+        if over_empty and isinstance(entry, Folder) and not only_new:
+            self._remove_empty(new)
+
+        def put(entries: Entries) -> File | None:
+            if only_new and new.name in entries:
+                raise error(errno.EEXIST, new.path)
+            moved = named(entries, old) if old.folder == new.folder else entry
+            replaced = place(entries, new.name, moved, new.path)
+            if old.folder == new.folder:
+                del entries[old.name]
+            return replaced
+
+        replaced = self.change(new.folder, put, new.path)
+        if old.folder == new.folder or self._take(old, entry, None):
+            return replaced
+        # Another entry that has the old name by now is not this one: it would be lost.
+        self._take(new, entry, replaced)
+        raise error(errno.EBUSY, old.path)
+
+    def _remove_empty(self, at: At) -> None:
+        if isinstance(self.names(at.folder, at.path).get(at.name), Folder):
+            self.remove_folder(at)
+
+    def _take(self, at: At, known: Entry, wanted: Entry | None) -> bool:
+        return self.change(at.folder, lambda all: exchange(all, at.name, known, wanted), at.path)
+
+    def _close(self, folder: Folder, path: str) -> None:
         """From then on nothing can be put there. Raises OSError (ENOTEMPTY)."""
-        word = self._board.names_in(number)
+        word = self._board.names_in(folder.number)
         if word == GONE:
             raise error(errno.ENOENT, path)
         is_empty = word is None or not from_word(word)
-        if not is_empty or self._board.change_names(number, word, GONE) != GONE:
+        if not is_empty or self._board.change_names(folder.number, word, GONE) != GONE:
             raise error(errno.ENOTEMPTY, path)
+
+
+def named(entries: Entries, at: At) -> Entry:
+    """Raises FileNotFoundError."""
+    if at.name not in entries:
+        raise error(errno.ENOENT, at.path)
+    return entries[at.name]
 
 
 def exchange(entries: Entries, name: str, known: Entry, wanted: Entry | None) -> bool:

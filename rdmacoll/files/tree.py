@@ -8,12 +8,11 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import TypeVar
 
 from .board import FileBoard
 from .entry import Entry, File, Folder, Part
-from .folders import Entries, Folders, error, exchange, place
+from .folders import At, Entries, Folders, error
 
 T = TypeVar("T")
 ROOT = 0  # the number of the folder that is always there
@@ -27,7 +26,6 @@ def _now_ns() -> int:
 
 class Tree:
     def __init__(self, board: FileBoard) -> None:
-        self._board = board
         self._folders = Folders(board)
 
     def find(self, path: Path) -> Entry:
@@ -48,7 +46,7 @@ class Tree:
         """As find(), by one look, where the folder that it is in is known."""
         if not path:
             return Folder(ROOT, 0)
-        return _named(self._names(folder, path[:-1]), path[-1], path)
+        return self._folders.find(At(folder, path[-1], "/".join(path)))
 
     def list(self, path: Path) -> dict[str, Entry]:
         """Raises FileNotFoundError, NotADirectoryError."""
@@ -56,13 +54,7 @@ class Tree:
 
     def make_folder(self, path: Path) -> None:
         """Raises FileExistsError; else as find() of the folder that it is in."""
-
-        def make(entries: Entries, name: str) -> None:
-            if name in entries:
-                raise _error(errno.EEXIST, path)
-            entries[name] = Folder(self._board.next_folder(), _now_ns())
-
-        self._change(path, make)
+        self._folders.make_folder(self._at(path))
 
     def put(
         self, path: Path, parts: tuple[Part, ...], *, only_new: bool = False, append: bool = False
@@ -105,42 +97,21 @@ class Tree:
 
     def remove_file(self, path: Path) -> tuple[Part, ...]:
         """Returns what it had. Raises IsADirectoryError; else as find()."""
-
-        def remove(entries: Entries, name: str) -> tuple[Part, ...]:
-            entry = _named(entries, name, path)
-            if isinstance(entry, Folder):
-                raise _error(errno.EISDIR, path)
-            del entries[name]
-            return entry.parts
-
-        return self._change(path, remove)
+        return self._folders.remove_file(self._at(path)).parts
 
     def remove_folder(self, path: Path) -> None:
         """Raises OSError (ENOTEMPTY), NotADirectoryError; else as find()."""
-        if not path:
-            raise _error(errno.EBUSY, path)
-        entry = self.find(path)
-        self._folders.remove(self._folder(entry, path), "/".join(path))
-        self._change(path, partial(exchange, known=entry, wanted=None))
+        self._folders.remove_folder(self._at(path))
 
     def move(self, old: Path, new: Path) -> tuple[Part, ...]:
-        """Returns what a file had that was replaced. Between two folders there is a moment in which
-        both names are there. Raises as find() and put(); OSError (EINVAL) for a folder that would
-        be in itself, (ENOTEMPTY) for one that would replace another entry, (EBUSY) where another
-        process changes the entry meanwhile: then it is as that one has left it."""
+        """Returns what a file had that was replaced. Raises as Folders.move(), and OSError (EINVAL)
+        for a folder that would be in itself."""
         entry = self.find(old)
-        if isinstance(entry, Folder) and new[: len(old)] == old and new != old:
-            raise _error(errno.EINVAL, new)
         if new == old:
             return ()
-        if old[:-1] == new[:-1]:
-            replaced = self._change(old, partial(_rename, new=new))
-        else:
-            replaced = self._change(new, partial(place, entry=entry, path="/".join(new)))
-            # Another one that is there by now is not this one: it would be lost.
-            if not self._change(old, partial(exchange, known=entry, wanted=None)):
-                self._change(new, partial(exchange, known=entry, wanted=replaced))
-                raise _error(errno.EBUSY, old)
+        if isinstance(entry, Folder) and new[: len(old)] == old:
+            raise _error(errno.EINVAL, new)
+        replaced = self._folders.move(self._at(old), self._at(new))
         return () if replaced is None else replaced.parts
 
     def _folder(self, entry: Entry, path: Path) -> int:
@@ -152,25 +123,14 @@ class Tree:
         return self._folders.names(number, "/".join(path))
 
     def _change(self, path: Path, edit: Callable[[Entries, str], T]) -> T:
-        """edit: of the names in the folder that the path is in, and its own; it is called again
-        where another process was faster."""
+        """edit: as of Folders.change(), with the path's own name."""
+        at = self._at(path)
+        return self._folders.change(at.folder, lambda all: edit(all, at.name), at.path)
+
+    def _at(self, path: Path) -> At:
         if not path:
             raise _error(errno.EBUSY, path)
-        folder, name = self.folder_of(path), path[-1]
-        return self._folders.change(folder, lambda all: edit(all, name), "/".join(path[:-1]))
-
-
-def _named(entries: Entries, name: str, path: Path) -> Entry:
-    if name not in entries:
-        raise _error(errno.ENOENT, path)
-    return entries[name]
-
-
-def _rename(entries: Entries, name: str, new: Path) -> File | None:
-    entry = _named(entries, name, (*new[:-1], name))
-    replaced = place(entries, new[-1], entry, "/".join(new))
-    del entries[name]
-    return replaced
+        return At(self.folder_of(path), path[-1], "/".join(path))
 
 
 def _error(number: int, path: Path) -> OSError:

@@ -16,7 +16,7 @@ from itertools import count
 
 from ..files.board import FileBoard
 from ..files.entry import Entry, File, Folder, Part
-from ..files.folders import Entries, Folders, error, exchange, place
+from ..files.folders import At, Entries, Folders, error, exchange, place
 from ..files.holder import Hold, own_holder
 from ..files.room import wait_for_room
 from ..ps.status import status_of
@@ -120,73 +120,18 @@ class Names:
             raise error(errno.ESTALE, name)
 
     def make_folder(self, at: Place, mode: int) -> Packed:
-        name, folder = _text(at), Folder(self._board.next_folder(), time.time_ns(), mode)
-
-        def make(entries: Entries) -> None:
-            if name in entries:
-                raise error(errno.EEXIST, name)
-            entries[name] = folder
-
-        self._folders.change(at[0], make)
-        return _packed(folder)
+        return _packed(self._folders.make_folder(_at(at), mode))
 
     def remove_file(self, at: Place) -> None:
-        name = _text(at)
-
-        def remove(entries: Entries) -> File:
-            entry = entries.get(name)
-            if entry is None:
-                raise error(errno.ENOENT, name)
-            if isinstance(entry, Folder):
-                raise error(errno.EISDIR, name)
-            del entries[name]
-            return entry
-
-        self._free_parts(self._folders.change(at[0], remove), None)
+        self._free_parts(self._folders.remove_file(_at(at)), None)
 
     def remove_folder(self, at: Place) -> None:
-        name = _text(at)
-        entry = self._known(at)
-        if isinstance(entry, File):
-            raise error(errno.ENOTDIR, name)
-        self._folders.remove(entry.number, name)
-        self._folders.change(at[0], lambda all: exchange(all, name, entry, None))
+        self._folders.remove_folder(_at(at))
 
     def move(self, old: Place, new: Place, only_new: bool) -> None:
-        """Between two folders there is a moment in which both names are there."""
-        entry, name = self._known(old), _text(new)
-
-        def put(entries: Entries) -> Entry | None:
-            before = entries.get(name)
-            if before is not None and only_new:
-                raise error(errno.EEXIST, name)
-            if old[0] == new[0] and not exchange(entries, _text(old), entry, None):
-                raise error(errno.ESTALE, _text(old))
-            if isinstance(before, Folder) and isinstance(entry, Folder):
-                self._folders.remove(before.number, name)
-                del entries[name]
-            return place(entries, name, entry, name)
-
-        if old == new:
-            return
-        replaced = self._folders.change(new[0], put)
-        if old[0] != new[0]:
-            self._remove_moved(old, new, entry, replaced)
-        self._free_parts(replaced, None)
-
-    def _remove_moved(self, old: Place, new: Place, entry: Entry, replaced: Entry | None) -> None:
-        """Another entry that has the old name by now is not this one: it would be lost."""
-        name, new_name = _text(old), _text(new)
-        if self._folders.change(old[0], lambda all: exchange(all, name, entry, None)):
-            return
-        self._folders.change(new[0], lambda all: exchange(all, new_name, entry, replaced))
-        raise error(errno.EBUSY, name)
-
-    def _known(self, at: Place) -> Entry:
-        entry = self._folders.names(at[0]).get(_text(at))
-        if entry is None:
-            raise error(errno.ENOENT, _text(at))
-        return entry
+        if old != new:
+            moved = self._folders.move(_at(old), _at(new), only_new=only_new, over_empty=True)
+            self._free_parts(moved, None)
 
     # --- versions -----------------------------------------------------------------------------
 
@@ -240,6 +185,10 @@ class Names:
 
 def _text(at: Place) -> str:
     return os.fsdecode(at[1])
+
+
+def _at(at: Place) -> At:
+    return At(at[0], _text(at), _text(at))
 
 
 def _packed(entry: Entry) -> Packed:

@@ -152,8 +152,7 @@ def test_who_is_killed_while_it_opens_a_file_holds_nothing(own: Mounted) -> None
     file = own.folder / "file"
     file.write_bytes(b"x" * MIB)
     command = [sys.executable, "-c", OPENS, str(file)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    program = subprocess.Popen(command, **pipes)
+    program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert program.stdout is not None
     program.stdout.readline()
     own.daemon.process.send_signal(signal.SIGSTOP)
