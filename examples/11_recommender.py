@@ -8,12 +8,10 @@ has a second server, which takes over, so the training goes on and no gradient i
 """
 
 import argparse
-import os
-import signal
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from kill_a_server import kill_a_server
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -47,19 +45,6 @@ def accuracy(model: nn.Module) -> float:
     with torch.no_grad():
         said = model(pairs[:, 0], pairs[:, 1]) > 0
     return (said == (likes(pairs[:, 0], pairs[:, 1]) > 0)).float().mean().item()
-
-
-def kill_a_server() -> str:
-    """One of this job and this host."""
-    ours = {f"MASTER_PORT={os.environ['MASTER_PORT']}".encode(), b"RDMACOLL_SERVER=0"}
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if ours <= set(path.read_bytes().split(b"\0")):
-                os.kill(int(path.parent.name), signal.SIGKILL)
-                return "killed server 0"
-        except OSError:  # another user's, or it has ended
-            continue
-    return "there is no server 0 on this host to be killed"
 
 
 def main() -> None:

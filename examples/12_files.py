@@ -9,7 +9,6 @@ the servers. What is read is whole all the same, and in the end all ranks load w
 """
 
 import os
-import signal
 import subprocess
 import sys
 from hashlib import sha256
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
+from kill_a_server import kill_a_server
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -50,19 +50,6 @@ def save(model: nn.Module, epoch: int) -> None:
     weights = torch.cat([one.detach().flatten() for one in model.parameters()]).numpy()
     digest = np.frombuffer(sha256(weights.tobytes()).digest(), np.uint8)
     np.savez(WEIGHTS, weights=weights, digest=digest, epoch=epoch)
-
-
-def kill_a_server() -> str:
-    """One of this job and this host."""
-    ours = {f"MASTER_PORT={os.environ['MASTER_PORT']}".encode(), b"RDMACOLL_SERVER=0"}
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if ours <= set(path.read_bytes().split(b"\0")):
-                os.kill(int(path.parent.name), signal.SIGKILL)
-                return "killed server 0"
-        except OSError:  # another user's, or it has ended
-            continue
-    return "there is no server 0 on this host to be killed"
 
 
 def main() -> None:
