@@ -6,15 +6,17 @@ Floor: tests.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from rdmacoll.files.entry import File, Part
+from rdmacoll.files.folders import At, Folders
 from rdmacoll.files.tree import Tree
 from rdmacoll.ps.freeing.held import GONE
 
 A, B = (Part(1, 10),), (Part(2, 20),)
+MOVED = ("from", "moved"), ("to", "empty")
 
 
 class Board:
@@ -128,3 +130,19 @@ def test_nothing_is_put_into_a_folder_that_goes(two: Two) -> None:
     with pytest.raises(FileNotFoundError):
         two.ours.put(("to", "a"), B)
     assert GONE in two.board.words.values() and list(two.ours.list(())) == ["from"]
+
+
+def test_a_folder_takes_the_place_of_an_empty_one(two: Two) -> None:
+    """As rename() has it; what the other one puts beside it has our change tried again."""
+    folders = Folders(cast(Any, two.board))
+    two.ours.make_folder(("from", "moved"))
+    two.ours.make_folder(("to", "empty"))
+    old, new = (At(two.ours.folder_of((one, "x")), name, name) for one, name in MOVED)
+    two.meanwhile(nothing, nothing, lambda: two.theirs.put(("to", "beside"), B))
+    assert folders.move(old, new, over_empty=True) is None
+    assert two.ours.list(("to", "empty")) == {}
+    two.ours.put(("to", "empty", "file"), A)
+    assert sorted(two.ours.list(("to",))) == ["beside", "empty"]
+    assert sorted(two.ours.list(("from",))) == ["a"]
+    with pytest.raises(OSError, match="not empty"):
+        folders.move(At(0, "from", "from"), new, over_empty=True)
