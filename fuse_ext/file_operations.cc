@@ -89,11 +89,12 @@ void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
   });
 }
 
-uint64_t read(Mount& mount, const Opened& opened, uint64_t first, std::span<std::byte> out) {
+uint64_t read(Mount& mount, const Opened& opened, uint64_t first, std::span<std::byte> out,
+              const std::shared_ptr<const void>& keeps) {
   if (opened.draft != nullptr) return opened.draft->read(first, out);
   const uint64_t bytes = files::bytes_of(opened.parts);
   out = out.first(first >= bytes ? 0 : std::min<uint64_t>(out.size(), bytes - first));
-  const Status status = files::read(mount.tables(), opened.parts, first, out);
+  const Status status = files::read(mount.tables(), opened.parts, first, out, keeps);
   if (!status.ok()) mount.note_error(mount.nodes().of(opened.node).place, status.message());
   throw_if_failed(status);
   return out.size();
@@ -102,11 +103,15 @@ uint64_t read(Mount& mount, const Opened& opened, uint64_t first, std::span<std:
 void read(fuse_req_t request, fuse_ino_t, size_t size, off_t at, fuse_file_info* file) {
   answer(request, [&] {
     const auto first = static_cast<uint64_t>(at);
-    static thread_local std::vector<float> room;
-    room.resize(std::max(room.size(), files::elements_of(size) + 3));
-    std::byte* const data = reinterpret_cast<std::byte*>(room.data() + 1) + first % sizeof(float);
-    const uint64_t count = read(mount_of(request), opened_as(file), first, {data, size});
+    static thread_local std::shared_ptr<std::vector<float>> room;
+    // Until all of it is read: else it may be written to later.
+    auto own = std::exchange(room, nullptr);
+    const uint64_t floats = files::elements_of(size) + 3;
+    if (own == nullptr || own->size() < floats) own = std::make_shared<std::vector<float>>(floats);
+    std::byte* const data = reinterpret_cast<std::byte*>(own->data() + 1) + first % sizeof(float);
+    const uint64_t count = read(mount_of(request), opened_as(file), first, {data, size}, own);
     libfuse().reply_buf(request, reinterpret_cast<const char*>(data), count);
+    room = std::move(own);
   });
 }
 

@@ -22,6 +22,7 @@
 #include "torch_ext/heap/heap_allocator.h"
 #include "torch_ext/join/process.h"
 #include "torch_ext/planned_group.h"
+#include "torch_ext/ps/file_draft.h"
 #include "torch_ext/ps/ps_face.h"
 #include "torch_ext/remote/remote_face.h"
 #include "torch_ext/remote/window.h"
@@ -221,6 +222,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   bind_planned_group(module);
   bind_remote(module);
   bind_ps(module);
+  bind_file_draft(module);
   bind_window(module);
   module.def(
       "create",

@@ -64,7 +64,7 @@ Result<size_t> Draft::tail() {
       static_cast<void>(begin(chunks_.back()));
     }
     RDMACOLL_RETURN_IF_ERROR(make_room());
-    chunks_.push_back({.memory = std::make_unique<Memory>()});
+    chunks_.push_back({.memory = std::make_shared<Memory>()});
   }
   return chunks_.size() - 1;
 }
@@ -138,12 +138,13 @@ Status Draft::to_memory(size_t index) {
     chunk.part.reset();
   }
   if (chunk.memory != nullptr) return Status();
-  auto memory = std::make_unique<Memory>();
+  auto memory = std::make_shared<Memory>();
   RDMACOLL_RETURN_IF_ERROR(make_room());
   RDMACOLL_RETURN_IF_ERROR(memory->resize(chunk.bytes, host_.blocks));
   const std::span<std::byte> out(memory->data(), chunk.bytes);
   if (!out.empty()) {
-    RDMACOLL_RETURN_IF_ERROR(files::read(host_.tables, {{chunk.part->table, chunk.bytes}}, 0, out));
+    RDMACOLL_RETURN_IF_ERROR(
+        files::read(host_.tables, {{chunk.part->table, chunk.bytes}}, 0, out, memory));
   }
   chunk.memory = std::move(memory);
   chunk.part.reset();
@@ -174,10 +175,11 @@ Result<uint64_t> Draft::read(uint64_t first, std::span<std::byte> out) {
       if (!piece.empty()) std::memcpy(piece.data(), chunk.memory->data() + found.at, piece.size());
     } else {
       // A copy: what is beside the piece in `out` has been read before.
-      std::vector<float> beside(elements_of(piece.size() + 2 * sizeof(float)));
-      auto* const to = reinterpret_cast<std::byte*>(beside.data() + 1) + found.at % sizeof(float);
+      const auto beside =
+          std::make_shared<std::vector<float>>(elements_of(piece.size() + 2 * sizeof(float)));
+      auto* const to = reinterpret_cast<std::byte*>(beside->data() + 1) + found.at % sizeof(float);
       RDMACOLL_RETURN_IF_ERROR(
-          files::read(host_.tables, {*chunk.part}, found.at, {to, piece.size()}));
+          files::read(host_.tables, {*chunk.part}, found.at, {to, piece.size()}, beside));
       std::memcpy(piece.data(), to, piece.size());
     }
     done += piece.size();

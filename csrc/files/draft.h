@@ -61,7 +61,7 @@ class Draft {
   struct Chunk {
     uint64_t bytes = 0;
     std::optional<Part> part{};  // nullopt: it is in memory alone
-    std::unique_ptr<Memory> memory{};
+    std::shared_ptr<Memory> memory{};
     std::shared_ptr<Writing> writing{};  // of the part, from memory
     uint64_t used = 0;                   // the last one has the highest number
   };

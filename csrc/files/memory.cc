@@ -12,28 +12,31 @@ constexpr size_t kKept = 8;                // blocks that are free
 
 }  // namespace
 
+std::shared_ptr<std::byte> Blocks::Free::take() {
+  const std::lock_guard lock(mutex_);
+  if (all_.empty()) return nullptr;
+  auto block = std::move(all_.back());
+  all_.pop_back();
+  return block;
+}
+
+void Blocks::Free::give_back(std::shared_ptr<std::byte> block) {
+  const std::lock_guard lock(mutex_);
+  if (all_.size() < kKept) all_.push_back(std::move(block));
+}
+
 Result<std::shared_ptr<std::byte>> Blocks::take() {
-  std::shared_ptr<std::byte> block;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
-      block = std::move(free_.back());
-      free_.pop_back();
-    }
-  }
+  auto block = free_->take();
   if (block == nullptr) {
     auto lent = tables_.lend(kPartBytes);
     if (!lent.ok()) return lent.status();
     block = lent.take();
   }
   std::byte* const data = block.get();
-  return std::shared_ptr<std::byte>(
-      data, [this, block = std::move(block)](std::byte*) mutable { give_back(std::move(block)); });
-}
-
-void Blocks::give_back(std::shared_ptr<std::byte> block) {
-  const std::lock_guard lock(mutex_);
-  if (free_.size() < kKept) free_.push_back(std::move(block));
+  return std::shared_ptr<std::byte>(data,
+                                    [free = free_, block = std::move(block)](std::byte*) mutable {
+                                      free->give_back(std::move(block));
+                                    });
 }
 
 Status Memory::resize(uint64_t bytes, Blocks& blocks) {

@@ -13,7 +13,7 @@
 
 namespace rdmacoll::files {
 
-// Of kPartBytes each. It outlives its blocks.
+// Of kPartBytes each.
 class Blocks {
  public:
   explicit Blocks(Tables& tables) : tables_(tables) {}
@@ -21,11 +21,19 @@ class Blocks {
   Result<std::shared_ptr<std::byte>> take();
 
  private:
-  void give_back(std::shared_ptr<std::byte> block);
+  class Free {
+   public:
+    std::shared_ptr<std::byte> take();
+    void give_back(std::shared_ptr<std::byte> block);
+
+   private:
+    std::mutex mutex_;
+    std::vector<std::shared_ptr<std::byte>> all_;
+  };
 
   Tables& tables_;
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<std::byte>> free_;
+  // A block may outlive the others: of a read that was waited for in vain.
+  const std::shared_ptr<Free> free_ = std::make_shared<Free>();
 };
 
 class Memory {

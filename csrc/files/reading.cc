@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 namespace rdmacoll::files {
@@ -10,7 +11,7 @@ namespace {
 
 // Bytes that are read beside their place, and are copied there.
 struct Beside {
-  std::vector<float> floats;
+  std::shared_ptr<std::vector<float>> floats;
   uint64_t skipped = 0;  // bytes
   std::span<std::byte> out{};
 };
@@ -21,10 +22,10 @@ bool is_aligned(const std::byte* at) {
 
 }  // namespace
 
-Status read(Tables& tables, const Parts& parts, uint64_t first, std::span<std::byte> out) {
+Status read(Tables& tables, const Parts& parts, uint64_t first, std::span<std::byte> out,
+            const std::shared_ptr<const void>& keeps) {
   std::vector<Wanted> wanted;
   std::vector<Beside> beside;
-  beside.reserve(parts.size());  // what is wanted points into them
   uint64_t begin = 0;
   size_t done = 0;
   for (const Part& part : parts) {
@@ -48,15 +49,18 @@ Status read(Tables& tables, const Parts& parts, uint64_t first, std::span<std::b
     Wanted& one = wanted.emplace_back(Wanted{part, at / sizeof(float)});
     if (is_direct) {
       one.into = {reinterpret_cast<float*>(to), floats};
+      one.keeps = keeps;
     } else {
-      beside.push_back({std::vector<float>(floats), skipped, piece});
-      one.into = beside.back().floats;
+      const auto own = std::make_shared<std::vector<float>>(floats);
+      beside.push_back({own, skipped, piece});
+      one.into = *own;
+      one.keeps = own;
     }
   }
   RDMACOLL_CHECK(done == out.size());
   if (!wanted.empty()) RDMACOLL_RETURN_IF_ERROR(tables.read(wanted));
   for (const Beside& one : beside) {
-    std::memcpy(one.out.data(), std::as_bytes(std::span(one.floats)).data() + one.skipped,
+    std::memcpy(one.out.data(), std::as_bytes(std::span(*one.floats)).data() + one.skipped,
                 one.out.size());
   }
   return Status();

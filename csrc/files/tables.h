@@ -18,6 +18,8 @@ struct Wanted {
   Part part;
   uint64_t first = 0;
   std::span<float> into{};
+  // What that is in. It is written to also after a read that has failed.
+  std::shared_ptr<const void> keeps{};
 };
 
 // A part that is being written. Who lets go of it waits for it first.

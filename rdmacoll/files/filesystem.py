@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -16,11 +17,13 @@ from fsspec.spec import AbstractFileSystem
 from ..ps.guest import as_address
 from ..ps.worker import DEFAULT_TIMEOUT_S, worker
 from .board import FileBoard
-from .contents import Contents
-from .entry import Entry, File, Part
+from .draft import Draft, Drafts, Start
+from .entry import Entry, File
+from .folders import At, Folders
 from .holder import own_holder
-from .holds import Holds, as_file
-from .opened import Reader, Writer
+from .holds import Holds
+from .opened import Changer, Reader, Writer
+from .reading import Reading
 from .tree import Path, Tree
 
 NS = 1_000_000_000
@@ -50,10 +53,12 @@ class RdmaFileSystem(AbstractFileSystem):
         rank of the job, as of ps.connect(), whose errors these are."""
         super().__init__(**options)
         at = worker(timeout, None, None if store is None else (as_address(store), rdzv_id))
-        board = FileBoard(at)
-        self._tree = Tree(board)
-        self._holds = Holds(board, self._tree, own_holder(at))
-        self._contents = Contents(at, board, timeout)
+        self._board = FileBoard(at)
+        folders, holder = Folders(self._board), own_holder(at)
+        self._tree = Tree(folders)
+        self._holds = Holds(self._board, folders, holder)
+        self._reading = Reading(at, timeout)
+        self._drafts = Drafts(at, self._board, holder, self._holds, timeout)
 
     # --- names --------------------------------------------------------------------------------
 
@@ -88,7 +93,8 @@ class RdmaFileSystem(AbstractFileSystem):
         self._tree.remove_folder(_names(self._strip_protocol(path)))
 
     def rm_file(self, path: str) -> None:
-        self._contents.free(self._tree.remove_file(_names(self._strip_protocol(path))))
+        removed = self._tree.remove_file(_names(self._strip_protocol(path)))
+        self._board.throw_away(removed.tables)
 
     def rm(
         self, path: str | list[str], recursive: bool = False, maxdepth: int | None = None
@@ -104,7 +110,9 @@ class RdmaFileSystem(AbstractFileSystem):
         """Of folders as well. A file that had the new name before is replaced."""
         old, new = (_names(self._strip_protocol(path)) for path in (path1, path2))
         self._make_folders(new[:-1])
-        self._contents.free(self._tree.move(old, new))
+        replaced = self._tree.move(old, new)
+        if replaced is not None:
+            self._board.throw_away(replaced.tables)
 
     def modified(self, path: str) -> datetime:
         return datetime.fromtimestamp(self.info(path)["mtime"], tz=timezone.utc)
@@ -119,22 +127,46 @@ class RdmaFileSystem(AbstractFileSystem):
         autocommit: bool = True,
         cache_options: dict[str, Any] | None = None,
         **_: Any,
-    ) -> Reader | Writer:
+    ) -> Reader | Writer | Changer:
         names = _names(path)
         if mode == "rb":
-            return Reader(path, self._contents, *self._holds.open(names))
+            return Reader(path, self._reading, *self._holds.open(self._at(names)))
+        if mode == "r+b":
+            at = self._at(names)
+            draft = Draft(self._drafts, at, Start(*self._holds.open(at)))
+            changer = Changer(path, draft, autocommit)
+            if not autocommit:  # fsspec has none of these in a transaction
+                self.transaction.files.append(changer)
+            return changer
         if mode not in ("wb", "ab", "xb"):
-            raise ValueError(f"mode={mode!r}; give rb, wb, ab or xb")
-        size = self._size(names)
-        if size is not None and mode == "xb":
+            raise ValueError(f"mode={mode!r}; give rb, r+b, wb, ab or xb")
+        draft = Draft(self._drafts, *self._start(path, names, mode))
+        return Writer(path, draft, autocommit, appends=mode == "ab")
+
+    def _start(self, path: str, names: Path, mode: str) -> tuple[At, Start]:
+        """Of a file that is written: one that there is, or another one. Folders on the way are
+        made."""
+        try:
+            at = self._at(names)
+        except FileNotFoundError:
+            self._make_folders(names[:-1])
+            at = self._at(names)
+        try:
+            file, hold = self._holds.open(at)
+        except FileNotFoundError:
+            return at, Start(File((), 0), only_new=mode == "xb", appends=mode == "ab")
+        if mode == "ab":
+            return at, Start(file, hold, appends=True)
+        hold.close()
+        if mode == "xb":
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-        begin = size or 0 if mode == "ab" else 0
+        return at, Start(replace(file, parts=()))
 
-        def put(parts: tuple[Part, ...]) -> None:
-            only_new, append = mode == "xb", mode == "ab"
-            self._contents.free(self._holds.put(names, parts, only_new=only_new, append=append))
-
-        return Writer(path, self._contents, begin, autocommit, put)
+    def _at(self, names: Path) -> At:
+        """Raises IsADirectoryError for the root."""
+        if not names:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), "")
+        return self._tree.at(names)
 
     def cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **_: Any
@@ -146,7 +178,7 @@ class RdmaFileSystem(AbstractFileSystem):
             if error.errno != errno.ESTALE:
                 raise
         # It was replaced while it was read: so seldom that only now somebody is to keep it.
-        file, hold = self._holds.open(names)
+        file, hold = self._holds.open(self._at(names))
         try:
             return self._read(file, start, end)
         finally:
@@ -155,7 +187,7 @@ class RdmaFileSystem(AbstractFileSystem):
     def _read(self, file: File, start: int | None, end: int | None) -> bytes:
         first, last, _step = slice(start, end).indices(file.size)
         out = bytearray(max(last - first, 0))
-        self._contents.read(file.parts, first, memoryview(out))
+        self._reading.read(file.parts, first, memoryview(out))
         return bytes(out)
 
     def cp_file(self, path1: str, path2: str, **_: Any) -> None:
@@ -171,19 +203,10 @@ class RdmaFileSystem(AbstractFileSystem):
         self.open(path, "wb" if truncate else "ab").close()
 
     def _file(self, names: Path) -> File:
-        return as_file(self._tree.find(names), names)
-
-    def _size(self, names: Path) -> int | None:
-        """None: there is no such file, but there are the folders on the way, which may be new."""
-        try:
-            folder = self._tree.folder_of(names)
-        except FileNotFoundError:
-            self._make_folders(names[:-1])
-            return None
-        try:
-            return as_file(self._tree.find_in(folder, names), names).size
-        except FileNotFoundError:
-            return None
+        entry = self._tree.find(names)
+        if isinstance(entry, File):
+            return entry
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), "/".join(names))
 
     def _make_folders(self, names: Path) -> bool:
         """All of these that are not there; whether the last one was not."""

@@ -11,7 +11,7 @@ import errno
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ..ps.freeing.held import GONE
@@ -75,6 +75,55 @@ class Folders:
             return made[0]
 
         return self.change(at.folder, make, at.path)
+
+    def put(self, at: At, file: File, *, only_new: bool = False) -> File | None:
+        """Gives it the name; returns the file that is replaced. Raises IsADirectoryError,
+        FileExistsError."""
+
+        def put(entries: Entries) -> File | None:
+            if only_new and isinstance(entries.get(at.name), File):
+                raise error(errno.EEXIST, at.path)
+            return place(entries, at.name, file, at.path)
+
+        return self.change(at.folder, put, at.path)
+
+    def append(self, at: At, added: File) -> tuple[File | None, File]:
+        """Puts its parts behind those that the name has. Returns the file before, and after. Raises
+        IsADirectoryError."""
+
+        def append(entries: Entries) -> tuple[File | None, File]:
+            before = entries.get(at.name)
+            if isinstance(before, Folder):
+                raise error(errno.EISDIR, at.path)
+            had = () if before is None else before.parts
+            after = replace(added, parts=(*had, *added.parts))
+            entries[at.name] = after
+            return before, after
+
+        return self.change(at.folder, append, at.path)
+
+    def take_back(self, at: At, before: File | None, after: File) -> bool:
+        """What put() or append() has done. Others may have appended to it meanwhile: that stays.
+        False: another version has the name."""
+
+        def take(entries: Entries) -> bool:
+            entry = entries.get(at.name)
+            count = len(after.parts)
+            if not isinstance(entry, File) or entry.parts[:count] != after.parts:
+                return False
+            others = entry.parts[count:]
+            if before is not None:
+                entries[at.name] = replace(before, parts=(*before.parts, *others))
+            elif others:
+                entries[at.name] = replace(entry, parts=others)
+            else:
+                del entries[at.name]
+            return True
+
+        try:
+            return self.change(at.folder, take, at.path)
+        except FileNotFoundError:
+            return False
 
     def remove_file(self, at: At) -> File:
         """Raises FileNotFoundError, IsADirectoryError."""

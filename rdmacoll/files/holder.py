@@ -60,13 +60,7 @@ class Holder:
 
     def hold(self, tables: Iterable[int]) -> Hold:
         """From now on they are kept, if a folder names them still."""
-        held = tuple(tables)
-        with self._alone():
-            self._open.update(held)
-            hold = Hold(partial(self._closed.append, held))
-            if not self._in_word.open.issuperset(held) or self._is_old():
-                self._say()
-        return hold
+        return self.named((), tables)
 
     def make(self, count: int = 1) -> list[int]:
         """Numbers of tables that are about to be made. They are kept until named() or forget(), and
@@ -85,16 +79,22 @@ class Holder:
                 self._say()
             self._check(tables)
 
-    def named(self, tables: Iterable[int]) -> None:
-        """A folder names them now. Raises as check(): then the name is to be taken away."""
-        numbers = set(tables)
+    def named(self, tables: Iterable[int], keep: Iterable[int] = ()) -> Hold:
+        """A folder names them now. keep: what is held from now on. Raises as check(): then the name
+        is to be taken away."""
+        numbers, held = set(tables), tuple(keep)
         with self._alone():
             self._check(numbers)
             self._loose -= numbers
+            self._open.update(held)
+            hold = Hold(partial(self._closed.append, held))
             number = self._number
-            self._say()
-            if self._number != number:
+            if numbers or not self._in_word.open.issuperset(held) or self._is_old():
+                self._say()
+            if numbers and self._number != number:
+                hold.close()
                 raise _taken_for_dead()
+        return hold
 
     def forget(self, tables: Iterable[int]) -> None:
         """What of these it has made was thrown away."""

@@ -6,55 +6,76 @@ Floor: rdmacoll/files. Thread: any.
 from __future__ import annotations
 
 import errno
-import os
+from collections.abc import Iterable
 
 from .board import FileBoard
-from .entry import Entry, File, Part
+from .entry import Entry, File
+from .folders import At, Folders, error
 from .holder import Hold, Holder
-from .tree import Path, Tree
 
 
 class Holds:
-    def __init__(self, board: FileBoard, tree: Tree, holder: Holder) -> None:
+    def __init__(self, board: FileBoard, folders: Folders, holder: Holder) -> None:
         self._board = board
-        self._tree = tree
+        self._folders = folders
         self._holder = holder
 
-    def open(self, path: Path) -> tuple[File, Hold]:
+    def open(self, at: At) -> tuple[File, Hold]:
         """The newest version. Servers keep it until the hold is closed, also when the file is
-        replaced or removed. Raises IsADirectoryError; else as Tree.find()."""
-        folder = self._tree.folder_of(path)
-        file = as_file(self._tree.find_in(folder, path), path)
+        replaced or removed. Raises IsADirectoryError; else as Folders.find()."""
+        file = as_file(self._folders.find(at), at)
         while True:
             hold = self._holder.hold(file.tables)
             # Only what has its name still is kept: what has lost it may be freed by now.
-            newest = as_file(self._tree.find_in(folder, path), path) if file.parts else file
+            newest = as_file(self._folders.find(at), at) if file.parts else file
             if newest.parts == file.parts:
                 return newest, hold
             hold.close()
             file = newest
 
-    def put(
-        self, path: Path, parts: tuple[Part, ...], *, only_new: bool = False, append: bool = False
-    ) -> tuple[Part, ...]:
-        """As Tree.put(), of parts that this process has made. Raises OSError (ESTALE) where it has
-        stood still for so long that they may be no more: then the file is as it was."""
-        tables = [part.table for part in parts]
-        if tables:
-            self._holder.check(tables)
-        had = self._tree.put(path, parts, only_new=only_new, append=append)
+    def hold(self, at: At, file: File) -> Hold:
+        """This version. Raises OSError (ESTALE) where another one has the name."""
+        hold = self._holder.hold(file.tables)
+        if self._folders.names(at.folder, at.path).get(at.name) != file:
+            hold.close()
+            raise error(errno.ESTALE, at.path)
+        return hold
+
+    def put(self, at: At, file: File, new_tables: Iterable[int], *, only_new: bool = False) -> Hold:
+        """As Folders.put(); frees what is replaced, and holds the new version.
+
+        new_tables: of its parts those that this process has made. Raises OSError (ESTALE) where it
+        has stood still for so long that they may be no more: then the file is as it was."""
+        made = list(new_tables)
+        self._check(made)
+        return self._named(at, self._folders.put(at, file, only_new=only_new), file, made)
+
+    def append(self, at: At, added: File, new_tables: Iterable[int]) -> tuple[File, Hold]:
+        """As Folders.append(), of parts that are new; the file after it. Else as put()."""
+        made = list(new_tables)
+        self._check(made)
+        before, after = self._folders.append(at, added)
+        return after, self._named(at, before, after, made)
+
+    def _check(self, made: list[int]) -> None:
+        if made:
+            self._holder.check(made)
+
+    def _named(self, at: At, before: File | None, after: File, made: list[int]) -> Hold:
+        lost = set() if before is None else set(before.tables) - set(after.tables)
         try:
-            if tables:
-                self._holder.named(tables)
+            # A version that another process puts in its place is not seen: who writes it goes on.
+            hold = self._holder.named(made, after.tables)
         except OSError:
-            if not self._tree.take_back(path, parts, had):
-                self._board.throw_away(File(had, 0).tables)
+            if not self._folders.take_back(at, before, after):
+                self._board.throw_away(sorted(lost))
             raise
-        return had
+        self._board.throw_away(sorted(lost))
+        return hold
 
 
-def as_file(entry: Entry, path: Path) -> File:
+def as_file(entry: Entry, at: At) -> File:
     """Raises IsADirectoryError."""
     if isinstance(entry, File):
         return entry
-    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), "/".join(path))
+    raise error(errno.EISDIR, at.path)

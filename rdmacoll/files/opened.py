@@ -6,23 +6,23 @@ Floor: rdmacoll/files. Thread: one at a time.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from .contents import Contents
-from .entry import File, Part
+from .draft import Draft
+from .entry import File
 from .holder import Hold
+from .reading import Reading
 
-PART_BYTES = 16 << 20
 # What reads of a few bytes fetch: those of that size or more go to their place at once.
 READ_BYTES = 1 << 20
 
 
-class _Bytes(io.RawIOBase):
+class _Read(io.RawIOBase):
     """Of one version: another one that takes its place is not seen."""
 
-    def __init__(self, contents: Contents, file: File, hold: Hold) -> None:
-        self._contents = contents
+    def __init__(self, reading: Reading, file: File, hold: Hold) -> None:
+        self._reading = reading
         self._file = file
         self._hold = hold
         self._at = 0
@@ -34,15 +34,12 @@ class _Bytes(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
-        if begin + offset < 0:
-            raise ValueError(f"seek({offset}, {whence}) is before the file's begin")
-        self._at = begin + offset
+        self._at = _place(self._at, self._file.size, offset, whence)
         return self._at
 
     def readinto(self, buffer: Any) -> int:
         out = memoryview(buffer).cast("B")
-        count = self._contents.read(self._file.parts, self._at, out)
+        count = self._reading.read(self._file.parts, self._at, out)
         self._at += count
         return count
 
@@ -54,63 +51,68 @@ class _Bytes(io.RawIOBase):
 class Reader(io.BufferedReader):
     """Its version is kept until it is closed."""
 
-    def __init__(self, path: str, contents: Contents, file: File, hold: Hold) -> None:
-        super().__init__(_Bytes(contents, file, hold), READ_BYTES)
+    def __init__(self, path: str, reading: Reading, file: File, hold: Hold) -> None:
+        super().__init__(_Read(reading, file, hold), READ_BYTES)
         self.path = path
         self.size = file.size
 
 
-class Writer(io.BufferedIOBase):
-    """What is written is a new version of the file, once it is closed, or committed."""
+class _Written(io.RawIOBase):
+    """The bytes of a draft, from a place on that follows what is read and written."""
 
-    def __init__(
-        self,
-        path: str,
-        contents: Contents,
-        begin: int,
-        autocommit: bool,
-        put: Callable[[tuple[Part, ...]], None],
-    ) -> None:
-        """begin: bytes that are there already, before what is written. put: gives the file its name
-        once servers have what was written."""
-        self.path = path
-        self._contents = contents
-        self._at = begin
-        self._own: list[Part] = []
-        self._open = bytearray()
-        self._autocommit = autocommit
-        self._put = put
+    def __init__(self, draft: Draft, may_read: bool, appends: bool) -> None:
+        self._draft = draft
+        self._may_read = may_read
+        self._appends = appends
+        self._at = draft.size if appends else 0
+
+    def readable(self) -> bool:
+        return self._may_read
 
     def writable(self) -> bool:
         return True
 
-    def tell(self) -> int:
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = _place(self._at, self._draft.size, offset, whence)
         return self._at
 
+    def readinto(self, buffer: Any) -> int:
+        if not self._may_read:
+            raise io.UnsupportedOperation("not readable")
+        count = self._draft.read(self._at, memoryview(buffer).cast("B"))
+        self._at += count
+        return count
+
     def write(self, data: Any) -> int:
-        if self.closed:
-            raise ValueError(f"{self.path!r} is closed")
         view = memoryview(data).cast("B")
-        for first in range(0, len(view), PART_BYTES):
-            self._open += view[first : first + PART_BYTES]
-            if len(self._open) >= PART_BYTES:
-                self._write(PART_BYTES)
+        if self._appends:
+            self._at = self._draft.size
+        self._draft.write(self._at, view)
         self._at += len(view)
         return len(view)
 
-    def _write(self, size: int) -> None:
-        with memoryview(self._open) as whole, whole[:size] as part:
-            self._own.append(self._contents.write(part))
-        del self._open[:size]
+    def truncate(self, size: int | None = None) -> int:
+        wanted = self._at if size is None else size
+        self._draft.resize(wanted)
+        return wanted
+
+
+class _Commits(io.BufferedIOBase):
+    """Of a file that is written: what is new is seen by others once it is closed, or committed."""
+
+    path: str
+    _draft: Draft
+    _autocommit: bool
 
     def close(self) -> None:
         """Raises what a write may raise; then the file is as it was before."""
         if self.closed:
             return
-        super().close()
         try:
-            if self._open:
-                self._write(len(self._open))
+            super().close()
             if self._autocommit:
                 self.commit()
         except BaseException:
@@ -118,17 +120,39 @@ class Writer(io.BufferedIOBase):
             raise
 
     def commit(self) -> None:
-        self._put(tuple(self._own))
-        self._own = []
+        if not self.closed:
+            self.flush()
+        self._draft.commit()
 
     def discard(self) -> None:
-        self._contents.free(self._own)
-        self._own = []
-        self._open.clear()
+        self._draft.discard()
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
-        if kind is None:
-            self.close()
-        elif not self.closed:
-            super().close()
+        if kind is not None and not self.closed:
+            self._autocommit = False
+            with suppress(Exception):  # the caller's error counts
+                super().close()
             self.discard()
+        else:
+            self.close()
+
+
+class Writer(_Commits, io.BufferedWriter):
+    def __init__(self, path: str, draft: Draft, autocommit: bool, appends: bool) -> None:
+        io.BufferedWriter.__init__(self, _Written(draft, False, appends))
+        self.path, self._draft, self._autocommit = path, draft, autocommit
+
+
+class Changer(_Commits, io.BufferedRandom):
+    """It reads what it has written, and what was there before it."""
+
+    def __init__(self, path: str, draft: Draft, autocommit: bool) -> None:
+        io.BufferedRandom.__init__(self, _Written(draft, True, False))
+        self.path, self._draft, self._autocommit = path, draft, autocommit
+
+
+def _place(at: int, size: int, offset: int, whence: int) -> int:
+    begin = {io.SEEK_SET: 0, io.SEEK_CUR: at, io.SEEK_END: size}[whence]
+    if begin + offset < 0:
+        raise ValueError(f"seek({offset}, {whence}) is before the file's begin")
+    return begin + offset

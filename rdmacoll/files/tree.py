@@ -6,27 +6,18 @@ Floor: rdmacoll/files. Thread: any.
 from __future__ import annotations
 
 import errno
-import time
-from collections.abc import Callable
-from typing import TypeVar
 
-from .board import FileBoard
-from .entry import Entry, File, Folder, Part
+from .entry import Entry, File, Folder
 from .folders import At, Entries, Folders, error
 
-T = TypeVar("T")
 ROOT = 0  # the number of the folder that is always there
 # A path is its names: no slash is in them, and none is empty.
 Path = tuple[str, ...]
 
 
-def _now_ns() -> int:
-    return time.time_ns()
-
-
 class Tree:
-    def __init__(self, board: FileBoard) -> None:
-        self._folders = Folders(board)
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
 
     def find(self, path: Path) -> Entry:
         """Raises FileNotFoundError, NotADirectoryError."""
@@ -42,11 +33,11 @@ class Tree:
         """The number of the folder that it is in. Raises as find() of that folder."""
         return self._folder(self.find(path[:-1]), path[:-1])
 
-    def find_in(self, folder: int, path: Path) -> Entry:
-        """As find(), by one look, where the folder that it is in is known."""
+    def at(self, path: Path) -> At:
+        """Raises as find() of the folder that it is in; OSError (EBUSY) for the root."""
         if not path:
-            return Folder(ROOT, 0)
-        return self._folders.find(At(folder, path[-1], "/".join(path)))
+            raise _error(errno.EBUSY, path)
+        return At(self.folder_of(path), path[-1], "/".join(path))
 
     def list(self, path: Path) -> dict[str, Entry]:
         """Raises FileNotFoundError, NotADirectoryError."""
@@ -54,65 +45,25 @@ class Tree:
 
     def make_folder(self, path: Path) -> None:
         """Raises FileExistsError; else as find() of the folder that it is in."""
-        self._folders.make_folder(self._at(path))
+        self._folders.make_folder(self.at(path))
 
-    def put(
-        self, path: Path, parts: tuple[Part, ...], *, only_new: bool = False, append: bool = False
-    ) -> tuple[Part, ...]:
-        """Gives the name to a file of these parts, or of those that it has and these. Returns what
-        it had, and has no more. Raises IsADirectoryError, FileExistsError; else as find() of the
-        folder that it is in."""
-
-        def put(entries: Entries, name: str) -> tuple[Part, ...]:
-            before = entries.get(name)
-            if isinstance(before, Folder):
-                raise _error(errno.EISDIR, path)
-            if before is not None and only_new:
-                raise _error(errno.EEXIST, path)
-            had = () if before is None else before.parts
-            entries[name] = File((*had, *parts) if append else parts, _now_ns())
-            return () if append else had
-
-        return self._change(path, put)
-
-    def take_back(self, path: Path, parts: tuple[Part, ...], had: tuple[Part, ...]) -> bool:
-        """After put(), which has returned what the file had: the name is without these parts again.
-        False: it was so already."""
-
-        def take(entries: Entries, name: str) -> bool:
-            entry = entries.get(name)
-            if not isinstance(entry, File) or not set(parts) <= set(entry.parts):
-                return False
-            # Others may have appended to it meanwhile.
-            left = (*had, *(part for part in entry.parts if part not in parts))
-            del entries[name]
-            if left:
-                entries[name] = File(left, _now_ns())
-            return True
-
-        try:
-            return self._change(path, take)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-
-    def remove_file(self, path: Path) -> tuple[Part, ...]:
-        """Returns what it had. Raises IsADirectoryError; else as find()."""
-        return self._folders.remove_file(self._at(path)).parts
+    def remove_file(self, path: Path) -> File:
+        """Raises IsADirectoryError; else as find()."""
+        return self._folders.remove_file(self.at(path))
 
     def remove_folder(self, path: Path) -> None:
         """Raises OSError (ENOTEMPTY), NotADirectoryError; else as find()."""
-        self._folders.remove_folder(self._at(path))
+        self._folders.remove_folder(self.at(path))
 
-    def move(self, old: Path, new: Path) -> tuple[Part, ...]:
-        """Returns what a file had that was replaced. Raises as Folders.move(), and OSError (EINVAL)
-        for a folder that would be in itself."""
+    def move(self, old: Path, new: Path) -> File | None:
+        """Returns the file that was replaced. Raises as Folders.move(), and OSError (EINVAL) for a
+        folder that would be in itself."""
         entry = self.find(old)
         if new == old:
-            return ()
+            return None
         if isinstance(entry, Folder) and new[: len(old)] == old:
             raise _error(errno.EINVAL, new)
-        replaced = self._folders.move(self._at(old), self._at(new))
-        return () if replaced is None else replaced.parts
+        return self._folders.move(self.at(old), self.at(new))
 
     def _folder(self, entry: Entry, path: Path) -> int:
         if isinstance(entry, File):
@@ -121,16 +72,6 @@ class Tree:
 
     def _names(self, number: int, path: Path) -> Entries:
         return self._folders.names(number, "/".join(path))
-
-    def _change(self, path: Path, edit: Callable[[Entries, str], T]) -> T:
-        """edit: as of Folders.change(), with the path's own name."""
-        at = self._at(path)
-        return self._folders.change(at.folder, lambda all: edit(all, at.name), at.path)
-
-    def _at(self, path: Path) -> At:
-        if not path:
-            raise _error(errno.EBUSY, path)
-        return At(self.folder_of(path), path[-1], "/".join(path))
 
 
 def _error(number: int, path: Path) -> OSError:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 from itertools import count
 
 from ..files.board import FileBoard
 from ..files.entry import Entry, File, Folder, Part
-from ..files.folders import At, Entries, Folders, error, exchange, place
+from ..files.folders import At, Entries, Folders, error, exchange
 from ..files.holder import Hold, own_holder
+from ..files.holds import Holds
 from ..files.room import wait_for_room
 from ..ps.status import status_of
 from ..ps.worker import Worker
@@ -35,6 +35,7 @@ class Names:
         self._board = board
         self._folders = Folders(board)
         self._holder = own_holder(worker)
+        self._holds = Holds(board, self._folders, self._holder)
         self._numbers = count(1)
         self._held: dict[int, Hold] = {}
         self._space = (0, 0)
@@ -63,56 +64,19 @@ class Names:
         return _packed(self._folders.change(at[0], create))
 
     def put(self, at: Place, packed: Packed, new_tables: list[int], hold: int) -> None:
-        """new_tables: of these parts those that this process has made. Raises OSError (ESTALE)
-        where it was taken for dead since."""
-        name, wanted = _text(at), _file(packed)
-
-        def put(entries: Entries) -> tuple[Entry | None, File]:
-            return place(entries, name, wanted, name), wanted
-
-        self._name(at, put, new_tables, hold)
+        """new_tables: of these parts those that this process has made. hold: of the version before;
+        it is of this one then. Raises OSError (ESTALE) where this process was taken for dead."""
+        self._keep(hold, self._holds.put(_at(at), _file(packed), new_tables))
 
     def append(self, at: Place, packed: Packed, new_tables: list[int], hold: int) -> Packed:
         """Behind what the file has by then; as put()."""
-        name, added = _text(at), _file(packed)
+        after, held = self._holds.append(_at(at), _file(packed), new_tables)
+        self._keep(hold, held)
+        return _packed(after)
 
-        def append(entries: Entries) -> tuple[Entry | None, File]:
-            before = entries.get(name)
-            if isinstance(before, Folder):
-                raise error(errno.EISDIR, name)
-            had = () if before is None else before.parts
-            after = replace(added, parts=(*had, *added.parts))
-            entries[name] = after
-            return before, after
-
-        return _packed(self._name(at, append, new_tables, hold))
-
-    def _name(
-        self,
-        at: Place,
-        edit: Callable[[Entries], tuple[Entry | None, File]],
-        new_tables: list[int],
-        hold: int,
-    ) -> File:
-        """edit: returns what had the name, and what has it then."""
-        if new_tables:
-            self._holder.check(new_tables)
-        before, after = self._folders.change(at[0], edit)
-        # A version that another process puts in its place is not seen: who writes it goes on.
-        held = self._holder.hold(after.tables)
-        try:
-            if new_tables:
-                self._holder.named(new_tables)
-        except OSError:
-            held.close()
-            name = _text(at)
-            if not self._folders.change(at[0], lambda all: exchange(all, name, after, before)):
-                self._free_parts(before, None)
-            raise
-        self._held[hold].close()
-        self._held[hold] = held
-        self._free_parts(before, after)
-        return after
+    def _keep(self, number: int, hold: Hold) -> None:
+        self._held[number].close()
+        self._held[number] = hold
 
     def change(self, at: Place, known: Packed, wanted: Packed) -> None:
         name, before, after = _text(at), _entry(known), _entry(wanted)
@@ -123,27 +87,22 @@ class Names:
         return _packed(self._folders.make_folder(_at(at), mode))
 
     def remove_file(self, at: Place) -> None:
-        self._free_parts(self._folders.remove_file(_at(at)), None)
+        self._board.throw_away(self._folders.remove_file(_at(at)).tables)
 
     def remove_folder(self, at: Place) -> None:
         self._folders.remove_folder(_at(at))
 
     def move(self, old: Place, new: Place, only_new: bool) -> None:
         if old != new:
-            moved = self._folders.move(_at(old), _at(new), only_new=only_new, over_empty=True)
-            self._free_parts(moved, None)
+            replaced = self._folders.move(_at(old), _at(new), only_new=only_new, over_empty=True)
+            if replaced is not None:
+                self._board.throw_away(replaced.tables)
 
     # --- versions -----------------------------------------------------------------------------
 
     def hold(self, at: Place, packed: Packed) -> int:
         """Raises OSError (ESTALE) where another version has the name."""
-        wanted = _entry(packed)
-        assert isinstance(wanted, File)
-        held = self._holder.hold(wanted.tables)
-        # Only what has its name still is kept: what has lost it may be freed by now.
-        if self._folders.names(at[0]).get(_text(at)) != wanted:
-            held.close()
-            raise error(errno.ESTALE, _text(at))
+        held = self._holds.hold(_at(at), _file(packed))
         number = next(self._numbers)
         self._held[number] = held
         return number
@@ -160,11 +119,6 @@ class Names:
         numbers = list(tables)
         self._board.throw_away(numbers)
         self._holder.forget(numbers)
-
-    def _free_parts(self, before: Entry | None, after: File | None) -> None:
-        if isinstance(before, File):
-            kept = set() if after is None else set(after.tables)
-            self._board.throw_away(sorted(set(before.tables) - kept))
 
     def wait_for_room(self) -> bool:
         """Whether it is worth to try again what has found none."""

@@ -25,8 +25,8 @@ from fsspec.implementations.local import LocalFileSystem
 from rdmacoll import ps
 from rdmacoll.files.entry import File
 from rdmacoll.files.filesystem import RdmaFileSystem
-from rdmacoll.files.opened import PART_BYTES
 
+PART_BYTES = 16 << 20  # as csrc/files/part.h has it
 SIZES = (0, 1, 3, 4, 5, 1 << 20, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 2 * PART_BYTES + 5)
 SEED = 20
 
@@ -144,6 +144,61 @@ def tree_of(fs: Any, at: str) -> dict[str, bytes | None]:
         for path in fs.find(at, withdirs=True)
         if os.path.relpath(path, at) != "."
     }
+
+
+def some_change(file: Any, drawn: random.Random) -> Any:
+    """Of a file that is open to be changed; what it returns."""
+    kind, at = drawn.randrange(5), drawn.randrange(50_000)
+    count = drawn.choice((0, 1, 3, 4, 100, 4097, 30_000))
+    if kind == 0:
+        return file.truncate(at)
+    if kind == 1:
+        return file.seek(0, os.SEEK_END), file.write(drawn.randbytes(count))
+    file.seek(at)
+    return file.read(count) if kind == 2 else file.write(drawn.randbytes(count))
+
+
+def case_a_file_is_changed_as_a_local_one(_kv: ps.KV) -> None:
+    fs, own = files(), f"changed/{dist.get_rank()}"
+    fs.pipe_file(own, some_bytes(20_000))
+    with tempfile.NamedTemporaryFile() as local:
+        local.write(some_bytes(20_000))
+        local.flush()
+        for number in range(40):
+            before = fs.cat_file(own)
+            with fs.open(own, "r+b") as ours, open(local.name, "r+b") as theirs:
+                for step in range(25):
+                    seed = f"{SEED} {dist.get_rank()} {number} {step}"
+                    found = some_change(ours, random.Random(seed))
+                    assert found == some_change(theirs, random.Random(seed)), seed
+                assert ours.tell() == theirs.tell() and fs.cat_file(own) == before
+            assert fs.cat_file(own) == Path(local.name).read_bytes(), number
+
+
+def case_a_large_file_is_changed_within(_kv: ps.KV) -> None:
+    """What stays as it was is kept, also when somebody replaces the file meanwhile."""
+    fs, own = files(), f"changed within {dist.get_rank()}"
+    data = bytearray(some_bytes(3 * PART_BYTES + 5))
+    fs.pipe_file(own, data)
+    before = fs._file((own,)).parts
+    with fs.open(own, "r+b") as file:
+        file.seek(PART_BYTES + 7)
+        file.write(b"changed")
+        fs.pipe_file(own, b"of another")
+        time.sleep(1.0)  # what nobody has open is freed by then
+    data[PART_BYTES + 7 : PART_BYTES + 14] = b"changed"
+    assert fs.cat_file(own) == data
+    kept = [a == b for a, b in zip(before, fs._file((own,)).parts, strict=True)]
+    assert kept == [True, False, True, True]
+    with fs.open(own, "r+b") as file:
+        assert file.read(10) == data[:10]
+    with pytest.raises(ZeroDivisionError), fs.open(own, "r+b") as file:
+        file.write(b"never")
+        raise ZeroDivisionError
+    with fs.transaction, fs.open(own, "r+b") as file:
+        file.write(b"at the end of it")
+        assert fs.cat_file(own) == data
+    assert fs.cat_file(own) == b"at the end of it" + data[16:]
 
 
 def case_all_write_into_one_folder(_kv: ps.KV) -> None:
@@ -274,12 +329,13 @@ def case_what_fails_leaves_nothing(_kv: ps.KV) -> None:
         file.write(some_bytes(PART_BYTES))
         raise ZeroDivisionError
     assert not fs.exists(own)
-    with pytest.raises(ValueError, match="is closed"):
+    with pytest.raises(ValueError, match="closed file"):
         file.write(b"more")
-    with pytest.raises(ValueError, match="mode='r\\+b'; give rb, wb, ab or xb"):
-        fs.open(own, "r+b")
-    with pytest.raises(FileNotFoundError):
-        fs.open(own, "rb")
+    with pytest.raises(ValueError, match="mode='w\\+b'; give rb, r\\+b, wb, ab or xb"):
+        fs.open(own, "w+b")
+    for mode in "rb", "r+b":
+        with pytest.raises(FileNotFoundError):
+            fs.open(own, mode)
     fs.mkdir(own)
     for wrong in lambda: fs.open(own, "rb"), lambda: fs.pipe_file(own, b""):
         with pytest.raises(IsADirectoryError):

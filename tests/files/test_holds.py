@@ -6,134 +6,14 @@ Floor: tests.
 from __future__ import annotations
 
 import errno
-import hashlib
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from near_job import FILE, Job
 
-from rdmacoll._words import Words
-from rdmacoll.files.board import FileBoard
 from rdmacoll.files.entry import File, Part
-from rdmacoll.files.holder import Holder
-from rdmacoll.files.holds import Holds
-from rdmacoll.files.tree import Tree
-from rdmacoll.ps.freeing.collector import MOST_SILENT, Collector
-from rdmacoll.ps.freeing.drops import Drops
-
-FILE = ("file",)
-
-
-class Store:
-    """In the place of the job's."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, str] = {}
-        self.numbers: dict[str, int] = {}
-        self._meanwhile: list[tuple[str, int, Callable[[], Any]]] = []
-
-    def meanwhile(self, key: str, does: Callable[[], Any], after: int = 0) -> None:
-        """What somebody does before the next word of this key is said or heard, or a later one."""
-        self._meanwhile.append((key, after, does))
-
-    def _before(self, key: str) -> None:
-        waiting, self._meanwhile = self._meanwhile, []
-        for of, after, does in waiting:
-            if key == of and after == 0:
-                does()
-            else:
-                self._meanwhile.append((of, after - (key == of), does))
-
-    def compare_set(self, key: str, known: str, wanted: str) -> str:
-        self._before(key)
-        if key not in self.values and known:
-            return known
-        if self.values.get(key, "") == known:
-            self.values[key] = wanted
-        return self.values[key]
-
-    def set(self, key: str, value: str) -> None:
-        self._before(key)
-        self.values[key] = value
-
-    def delete_key(self, key: str) -> bool:
-        return self.values.pop(key, None) is not None
-
-
-class Board:
-    """What of a job's Board is needed for files."""
-
-    def __init__(self, store: Any) -> None:
-        self._numbers = store.numbers
-        self.words = Words(store, "start", lambda text: hashlib.sha256(text.encode()).digest())
-        self.drops = Drops(self.words)
-
-    def next_number(self, of: str, count: int = 1) -> int:
-        self._numbers[of] = self.count(of) + count
-        return self.count(of)
-
-    def count(self, of: str) -> int:
-        return int(self._numbers.get(of, 0))
-
-
-class Process:
-    """One that has files. It shows that it lives only where it is told to."""
-
-    def __init__(self, board: Board) -> None:
-        worker: Any = SimpleNamespace(board=board, check_process=lambda: None)
-        self.board = FileBoard(worker)
-        self.tree = Tree(self.board)
-        self.holder = Holder(self.board)
-        self.holder.end()
-        self.holds = Holds(self.board, self.tree, self.holder)
-
-    def make(self) -> tuple[Part, ...]:
-        (table,) = self.holder.make()
-        return (Part(table, 10),)
-
-    def put(self, *path: str, parts: tuple[Part, ...] | None = None) -> tuple[Part, ...]:
-        made = self.make() if parts is None else parts
-        self.free(self.holds.put(path, made))
-        return made
-
-    def free(self, parts: tuple[Part, ...]) -> None:
-        self.board.throw_away(part.table for part in parts)
-        self.holder.forget(part.table for part in parts)
-
-
-class Job:
-    def __init__(self) -> None:
-        self.store = Store()
-        self.board = Board(self.store)
-        self.ours, self.theirs = Process(self.board), Process(self.board)
-        self.collector = self.another_collector()
-        self.before = self.ours.put(*FILE)
-        self.theirs.put("other")
-
-    def another_collector(self) -> Collector:
-        board = Board(self.store)
-        return Collector(board.words, board.drops, lambda: board.count("folders"))
-
-    def is_freed(self, parts: tuple[Part, ...]) -> bool:
-        """After another look of the collector."""
-        self.collector.look()
-        return self.is_dropped(parts)
-
-    def is_dropped(self, parts: tuple[Part, ...]) -> bool:
-        tables, _ = Drops(self.board.words).after(0)
-        return {part.table for part in parts} <= set(tables)
-
-    def bury(self, dead: Process) -> None:
-        """All but it show that they live."""
-        for _ in range(MOST_SILENT + 2):
-            self.collector.look()
-            for one in self.ours, self.theirs:
-                if one is not dead:
-                    one.holder.beat()
-
-    def holders(self) -> list[str]:
-        return [key for key in self.store.values if key.startswith("holder/")]
+from rdmacoll.files.folders import At
+from rdmacoll.files.tree import ROOT
+from rdmacoll.ps.freeing.collector import MOST_SILENT
 
 
 @pytest.fixture
@@ -142,8 +22,8 @@ def job() -> Job:
 
 
 def test_who_has_it_open_keeps_it(job: Job) -> None:
-    file, hold = job.ours.holds.open(FILE)
-    _, again = job.ours.holds.open(FILE)
+    file, hold = job.ours.open(*FILE)
+    _, again = job.ours.open(*FILE)
     job.theirs.put(*FILE)
     assert file.parts == job.before and not job.is_freed(job.before)
     for one in hold, hold, again:
@@ -155,13 +35,13 @@ def test_who_has_it_open_keeps_it(job: Job) -> None:
 
 def test_what_nobody_has_open_is_freed(job: Job) -> None:
     job.ours.holder.beat()
-    job.theirs.free(job.theirs.tree.remove_file(FILE))
+    job.theirs.remove(*FILE)
     assert job.is_freed(job.before)
     assert job.board.words.hear("thrown") == "[]"
 
 
 def test_one_that_nobody_has_any_more_is_closed(job: Job) -> None:
-    _, hold = job.ours.holds.open(FILE)
+    _, hold = job.ours.open(*FILE)
     job.theirs.put(*FILE)
     del hold
     job.ours.holder.beat()
@@ -178,8 +58,8 @@ def test_it_is_replaced_and_freed_while_it_is_opened(job: Job) -> None:
         assert job.is_freed(job.before)
 
     job.store.meanwhile("holder/1", replace)
-    file, hold = job.ours.holds.open(FILE)
-    job.theirs.free(job.theirs.tree.remove_file(FILE))
+    file, hold = job.ours.open(*FILE)
+    job.theirs.remove(*FILE)
     job.theirs.holder.beat()
     assert file.parts == after[0] and not job.is_freed(file.parts)
     hold.close()
@@ -190,16 +70,16 @@ def test_it_is_replaced_and_freed_while_it_is_opened(job: Job) -> None:
 def test_it_is_removed_while_it_is_opened(job: Job) -> None:
     """When our word has said that we have it, and before we look again."""
     job.ours.holder.beat()
-    remove = lambda: job.theirs.free(job.theirs.tree.remove_file(FILE))  # noqa: E731
+    remove = lambda: job.theirs.remove(*FILE)  # noqa: E731
     job.store.meanwhile("folder/0", remove, after=1)
     with pytest.raises(FileNotFoundError):
-        job.ours.holds.open(FILE)
+        job.ours.open(*FILE)
     job.ours.holder.beat()
     assert job.is_freed(job.before)
 
 
 def test_what_a_dead_one_had_open_is_freed(job: Job) -> None:
-    _, _hold = job.ours.holds.open(FILE)
+    _, _hold = job.ours.open(*FILE)
     job.theirs.put(*FILE)
     job.bury(job.theirs)  # ours lives
     assert not job.is_freed(job.before)
@@ -210,11 +90,11 @@ def test_what_a_dead_one_had_open_is_freed(job: Job) -> None:
 
 def test_what_a_dead_one_was_making_is_freed(job: Job) -> None:
     made, named = job.ours.make(), job.ours.make()
-    job.ours.tree.put(("named",), named)  # it dies before it says so
+    job.ours.folders.put(At(ROOT, "named", "named"), File(named, 0))  # it dies before it says so
     assert not job.is_freed(made)
     job.bury(job.ours)
     assert job.is_freed(made)
-    file, _hold = job.theirs.holds.open(("named",))
+    file, _hold = job.theirs.open("named")
     assert file.parts == named and not job.is_freed(named) and not job.is_freed(job.before)
 
 
@@ -222,7 +102,7 @@ def test_what_is_moved_while_it_is_looked_for_is_kept(job: Job) -> None:
     """The folder that it comes to was looked at before, and that it leaves was not."""
     job.ours.tree.make_folder(("to",))
     made = job.ours.make()
-    job.ours.tree.put(("named",), made)
+    job.ours.folders.put(At(ROOT, "named", "named"), File(made, 0))
     job.ours.tree.make_folder(("from",))
     job.theirs.tree.move(("named",), ("from", "named"))
     move = lambda: job.theirs.tree.move(("from", "named"), ("to", "named"))  # noqa: E731
@@ -234,20 +114,20 @@ def test_what_is_moved_while_it_is_looked_for_is_kept(job: Job) -> None:
 
 def test_one_that_was_taken_for_dead_goes_on(job: Job) -> None:
     """What it has opened before may be freed; what it opens now is kept."""
-    _, _hold = job.ours.holds.open(FILE)
+    _, _hold = job.ours.open(*FILE)
     job.theirs.put("another")
     job.bury(job.ours)
-    _, _again = job.ours.holds.open(("another",))
-    job.theirs.free(job.theirs.tree.remove_file(("another",)))
-    job.theirs.free(job.theirs.tree.remove_file(FILE))
+    _, _again = job.ours.open("another")
+    job.theirs.remove("another")
+    job.theirs.remove(*FILE)
     job.theirs.holder.beat()
     assert not job.is_freed(job.before)  # as it was not replaced in between
     assert job.holders() == ["holder/3"]  # the other one needs nothing, and so is gone
 
 
-def refused(job: Job, parts: tuple[Part, ...], **options: bool) -> None:
+def refused(job: Job, parts: tuple[Part, ...], *, appends: bool = False) -> None:
     with pytest.raises(OSError, match="stood still") as raised:
-        job.ours.holds.put(FILE, parts, **options)
+        job.ours.name(parts, *FILE, appends=appends)
     assert raised.value.errno == errno.ESTALE
     job.ours.free(parts)
 
@@ -269,19 +149,18 @@ def test_a_writer_that_was_taken_for_dead(job: Job) -> None:
     as_it_was(job)
 
 
-@pytest.mark.parametrize("options", [{}, {"append": True}], ids=["new", "append"])
+@pytest.mark.parametrize("appends", [False, True], ids=["new", "append"])
 @pytest.mark.parametrize(
     ("key", "after"),
     [("folder/0", 0), ("folder/0", 1), ("holder/1", 0)],
     ids=["before it looks", "before it names", "before it says so"],
 )
-def test_a_writer_is_taken_for_dead(
-    job: Job, key: str, after: int, options: dict[str, bool]
-) -> None:
+def test_a_writer_is_taken_for_dead(job: Job, key: str, after: int, appends: bool) -> None:
     made = job.ours.make()
     job.store.meanwhile(key, lambda: job.bury(job.ours), after)
-    refused(job, made, **options)
+    refused(job, made, appends=appends)
     as_it_was(job)
+    job.ours.holder.beat()
     assert job.is_freed(made)
 
 
@@ -292,7 +171,7 @@ def test_a_writer_is_taken_for_dead_and_its_file_is_changed(job: Job) -> None:
 
     def bury() -> None:
         job.bury(job.ours)
-        job.theirs.holds.put(FILE, added, append=True)
+        job.theirs.name(added, *FILE, appends=True)
 
     job.store.meanwhile("holder/1", bury)
     refused(job, made)
@@ -313,7 +192,7 @@ def test_a_writer_is_taken_for_dead_and_its_file_is_changed(job: Job) -> None:
 
 def test_two_collectors(job: Job) -> None:
     """One does all between any two words of the other."""
-    _, _hold = job.ours.holds.open(("other",))
+    _, _hold = job.ours.open("other")
     other = job.another_collector()
     for key in "thrown", "holding", "holder/1", "dropped/0", "dropped/1", "dropped/2":
         before = job.theirs.put(*FILE)
@@ -328,8 +207,8 @@ def test_two_collectors(job: Job) -> None:
         other.look()
         job.ours.holder.beat()
     assert job.is_freed(made) and len(job.holders()) == 1
-    theirs, _ = job.theirs.holds.open(("other",))
-    job.theirs.free(job.theirs.tree.remove_file(("other",)))
+    theirs, _ = job.theirs.open("other")
+    job.theirs.remove("other")
     other.look()
     assert not job.is_freed(theirs.parts)
 
@@ -344,7 +223,7 @@ def test_a_collector_takes_over(job: Job) -> None:
         raise Killed
 
     for key in "holding", "dropped/0", "thrown":
-        _, hold = job.ours.holds.open(FILE)
+        _, hold = job.ours.open(*FILE)
         before = job.before
         job.before = job.theirs.put(*FILE)
         assert not job.is_freed(before)
@@ -371,13 +250,13 @@ def test_a_forked_child_is_refused(job: Job) -> None:
         raise RuntimeError("this process was forked")
 
     job.ours.board._worker.check_process = forked  # type: ignore[method-assign]
-    for use in lambda: job.ours.holds.open(FILE), job.ours.make, job.ours.holder.beat:
+    for use in lambda: job.ours.open(*FILE), job.ours.make, job.ours.holder.beat:
         with pytest.raises(RuntimeError, match="forked"):
             use()
 
 
 def test_a_finalizer_that_comes_amid_our_word_is_told(job: Job) -> None:
-    _, hold = job.ours.holds.open(FILE)
+    _, hold = job.ours.open(*FILE)
 
     def finalize() -> None:
         hold.close()

@@ -6,15 +6,16 @@ Floor: tests.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from rdmacoll.files.entry import File, Part
 from rdmacoll.files.folders import At, Folders
-from rdmacoll.files.tree import Tree
+from rdmacoll.files.tree import Path, Tree
 from rdmacoll.ps.freeing.held import GONE
 
+Parts = tuple[Part, ...]
 A, B = (Part(1, 10),), (Part(2, 20),)
 MOVED = ("from", "moved"), ("to", "empty")
 
@@ -42,13 +43,29 @@ class Board:
         return self.folders
 
 
+class Process(Tree):
+    def __init__(self, board: Any) -> None:
+        self.folders = Folders(board)
+        super().__init__(self.folders)
+
+    def put(self, path: Path, parts: Parts, *, only_new: bool = False) -> Parts:
+        """What is replaced."""
+        replaced = self.folders.put(self.at(path), File(parts, 0), only_new=only_new)
+        return () if replaced is None else replaced.parts
+
+    def append(self, path: Path, parts: Parts) -> Parts:
+        """What is there then."""
+        _, after = self.folders.append(self.at(path), File(parts, 0))
+        return after.parts
+
+
 class Two:
     """Two processes' trees of one job."""
 
     def __init__(self) -> None:
         self.board = Board()
         shared: Any = self.board
-        self.ours, self.theirs = Tree(shared), Tree(shared)
+        self.ours, self.theirs = Process(shared), Process(shared)
         self.ours.make_folder(("from",))
         self.ours.make_folder(("to",))
         self.ours.put(("from", "a"), A)
@@ -79,9 +96,8 @@ def test_both_names_are_there(two: Two) -> None:
 
 
 def test_both_appends_are_there(two: Two) -> None:
-    two.meanwhile(lambda: two.theirs.put(("from", "a"), B, append=True))
-    assert two.ours.put(("from", "a"), B, append=True) == ()
-    assert two.parts("from", "a") == A + B + B
+    two.meanwhile(lambda: two.theirs.append(("from", "a"), B))
+    assert two.ours.append(("from", "a"), B) == two.parts("from", "a") == A + B + B
 
 
 def test_what_was_replaced_is_what_was_there_then(two: Two) -> None:
@@ -114,10 +130,11 @@ def test_a_move_of_what_was_removed(two: Two) -> None:
 
 def test_moves(two: Two) -> None:
     two.ours.put(("to", "b"), B)
-    assert two.ours.move(("from", "a"), ("to", "b")) == B
+    replaced = two.ours.move(("from", "a"), ("to", "b"))
+    assert replaced is not None and replaced.parts == B
     assert two.ours.list(("from",)) == {} and two.parts("to", "b") == A
-    assert two.ours.move(("to", "b"), ("to", "c")) == ()
-    assert two.ours.move(("to",), ("from", "to")) == ()
+    assert two.ours.move(("to", "b"), ("to", "c")) is None
+    assert two.ours.move(("to",), ("from", "to")) is None
     assert two.parts("from", "to", "c") == A
 
 
@@ -134,7 +151,7 @@ def test_nothing_is_put_into_a_folder_that_goes(two: Two) -> None:
 
 def test_a_folder_takes_the_place_of_an_empty_one(two: Two) -> None:
     """As rename() has it; what the other one puts beside it has our change tried again."""
-    folders = Folders(cast(Any, two.board))
+    folders = two.ours.folders
     two.ours.make_folder(("from", "moved"))
     two.ours.make_folder(("to", "empty"))
     old, new = (At(two.ours.folder_of((one, "x")), name, name) for one, name in MOVED)

@@ -12,16 +12,16 @@ namespace {
 
 class OfClient final : public files::Tables {
  public:
-  OfClient(PsClientPtr client, int64_t timeout_ms)
-      : client_(std::move(client)), timeout_ms_(timeout_ms) {}
+  OfClient(PsClientPtr client, int64_t timeout_ms, const InterruptCheck* interrupt)
+      : client_(std::move(client)), timeout_ms_(timeout_ms), interrupt_(interrupt) {}
 
   Status read(std::span<const files::Wanted> wanted) override {
     std::vector<ps::BatchPtr> batches;
     for (const files::Wanted& one : wanted) {
       RDMACOLL_RETURN_IF_ERROR(create(one.part));
-      batches.push_back(host().client().pull_range(one.part.table, one.first, one.into, limit()));
+      batches.push_back(
+          host().client().pull_range(one.part.table, one.first, one.into, limit(), 0, one.keeps));
     }
-    // What goes on writes to the caller's memory: none is left behind.
     Status first;
     for (const ps::BatchPtr& batch : batches) {
       const Status status = host().client().wait(batch, limit());
@@ -56,7 +56,9 @@ class OfClient final : public files::Tables {
   };
 
   ps::ClientHost& host() const { return client_->host(); }
-  ps::Limit limit() const { return host().limit(timeout_ms_, {}); }
+  ps::Limit limit() const {
+    return host().limit(timeout_ms_, interrupt_ == nullptr ? InterruptCheck() : *interrupt_);
+  }
   Status create(const files::Part& part) {
     return host().client().create(part.table, {.name = "file/" + std::to_string(part.table),
                                                .elements = files::elements_of(part.bytes)});
@@ -64,12 +66,14 @@ class OfClient final : public files::Tables {
 
   const PsClientPtr client_;
   const int64_t timeout_ms_;
+  const InterruptCheck* const interrupt_;
 };
 
 }  // namespace
 
-std::shared_ptr<files::Tables> file_tables(PsClientPtr client, double timeout_s) {
-  return std::make_shared<OfClient>(std::move(client), milliseconds(timeout_s));
+std::shared_ptr<files::Tables> file_tables(PsClientPtr client, double timeout_s,
+                                           const InterruptCheck* interrupt) {
+  return std::make_shared<OfClient>(std::move(client), milliseconds(timeout_s), interrupt);
 }
 
 }  // namespace rdmacoll::torch_ext

@@ -1,4 +1,4 @@
-// file_tables: this process as a worker, as the mount sees it (csrc/files/tables.h).
+// file_tables: this process as a worker, as files see it (csrc/files/tables.h).
 // Floor: torch_ext/ps. Thread: any, without the GIL.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace rdmacoll::torch_ext {
 
-// timeout_s: of each wait.
-std::shared_ptr<files::Tables> file_tables(PsClientPtr client, double timeout_s);
+// timeout_s: of each wait. interrupt: what it looks at in each; nullptr: nothing ends one.
+std::shared_ptr<files::Tables> file_tables(PsClientPtr client, double timeout_s,
+                                           const InterruptCheck* interrupt = nullptr);
 
 }  // namespace rdmacoll::torch_ext

@@ -276,7 +276,7 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
 }
 
 BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> values,
-                            const Limit& limit, uint32_t step) {
+                            const Limit& limit, uint32_t step, std::shared_ptr<const void> keeps) {
   const auto check = [&](const TableSpec& spec) {
     return step == 0 || spec.pace ? Status() : no_pace(spec);
   };
@@ -287,6 +287,7 @@ BatchPtr Client::pull_range(uint32_t table, uint64_t first, std::span<float> val
                        head.step = step;
                        auto* const into = reinterpret_cast<std::byte*>(values.data() + at);
                        Errand errand{batch, head, into};
+                       errand.keeps = keeps;
                        errand.stores = stores;
                        if (read(errand, limit)) return Status();
                        const ServerId server = map_.of(bucket_of_shard(table, head.shard)).primary;

@@ -62,9 +62,10 @@ class Client {
   BatchPtr push_rows(uint32_t table, std::span<const uint64_t> ids, const float* values, PushAs as,
                      const Limit& limit, const OwnRates& own = {});
   // The values are written until the batch has ended, failed or not.
-  // step: that all workers have pushed, for as long as it waits for the slowest one.
+  // step: that all workers have pushed, for as long as it waits for the slowest one. keeps: what
+  // the values are in, if the caller does not keep it where it waits in vain.
   BatchPtr pull_range(uint32_t table, uint64_t first, std::span<float> values, const Limit& limit,
-                      uint32_t step = 0);
+                      uint32_t step = 0, std::shared_ptr<const void> keeps = nullptr);
   BatchPtr pull_rows(uint32_t table, std::span<const uint64_t> ids, float* values,
                      const Limit& limit) {
     return ask_rows(RecordKind::PullRows, table, ids, values, limit);

@@ -135,6 +135,33 @@ TEST_F(DraftTest, NamesTheTablesThatItUsesNoMore) {
   EXPECT_EQ(draft.take_unused(), std::vector<uint32_t>{2});
 }
 
+// What was waited for in vain is written to where it was to go, though nobody has that any more.
+TEST_F(DraftTest, KeepsWhereALateAnswerGoes) {
+  Draft writer(host(), {});
+  const std::string text(200'000, 'x');
+  ASSERT_TRUE(writer.write(0, bytes_in(text)).ok());
+  ASSERT_TRUE(writer.store().ok());
+  tables.answers_late = true;
+  {
+    Draft draft(host(), writer.parts());
+    std::string out(10, ' ');
+    const auto into = std::as_writable_bytes(std::span(out));
+    EXPECT_EQ(draft.read(0, into).status().code(), StatusCode::Timeout);
+    EXPECT_EQ(draft.write(5, bytes_in("abc")).code(), StatusCode::Timeout);
+    const auto room = std::make_shared<std::vector<float>>(8);
+    const std::span<std::byte> odd(reinterpret_cast<std::byte*>(room->data()) + 5, 10);
+    EXPECT_EQ(files::read(tables, writer.parts(), 0, odd, room).code(), StatusCode::Timeout);
+    EXPECT_EQ(files::read(tables, writer.parts(), 1, odd, room).code(), StatusCode::Timeout);
+  }
+  ASSERT_EQ(tables.late.size(), 4u);
+  for (const Wanted& one : tables.late) {
+    // Who has it alone is who answers.
+    EXPECT_EQ(one.keeps.use_count(), 1) << one.into.size();
+    EXPECT_TRUE(tables.answer({&one, 1}).ok());
+    EXPECT_EQ(std::memcmp(one.into.data(), text.data(), one.into.size_bytes()), 0);
+  }
+}
+
 // A seed, its operations: sizes of few bytes, and such as cross parts.
 TEST_F(DraftTest, IsAsAStringIsAfterRandomOperations) {
   for (uint32_t seed = 0; seed < 40; ++seed) {

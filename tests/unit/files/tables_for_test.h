@@ -17,6 +17,13 @@ class TablesForTest final : public Tables {
  public:
   Status read(std::span<const Wanted> wanted) override {
     if (fails_reads) return Status(StatusCode::PeerFailed, "both servers are lost");
+    if (answers_late) {
+      late.insert(late.end(), wanted.begin(), wanted.end());
+      return Status(StatusCode::Timeout, "they have not answered in time");
+    }
+    return answer(wanted);
+  }
+  Status answer(std::span<const Wanted> wanted) {
     for (const Wanted& one : wanted) {
       const auto found = all.find(one.part.table);
       if (found == all.end()) return Status(StatusCode::InvalidArgument, "it was dropped");
@@ -44,6 +51,8 @@ class TablesForTest final : public Tables {
   std::map<uint32_t, std::vector<float>> all;
   uint64_t lent_bytes = 0;
   bool fails_reads = false;
+  bool answers_late = false;
+  std::vector<Wanted> late;  // what is to be answered
   bool has_room = true;
 
  private:
@@ -70,9 +79,9 @@ inline std::span<const std::byte> bytes_in(const std::string& text) {
 
 // Of a version, by files::read().
 inline std::string text_of(Tables& tables, const Parts& parts, uint64_t first, uint64_t count) {
-  std::vector<float> room(elements_of(count) + 3);
-  auto* const at = reinterpret_cast<std::byte*>(room.data() + 1) + first % sizeof(float);
-  const Status status = files::read(tables, parts, first, {at, count});
+  const auto room = std::make_shared<std::vector<float>>(elements_of(count) + 3);
+  auto* const at = reinterpret_cast<std::byte*>(room->data() + 1) + first % sizeof(float);
+  const Status status = files::read(tables, parts, first, {at, count}, room);
   RDMACOLL_CHECK(status.ok());
   return {reinterpret_cast<const char*>(at), count};
 }

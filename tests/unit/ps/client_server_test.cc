@@ -137,6 +137,20 @@ TEST_P(ClientServer, FailsWhatNoServerHasAnyMore) {
   EXPECT_EQ(job.client().wait(again, job.limit()).code(), StatusCode::PeerFailed);
 }
 
+TEST_P(ClientServer, KeepsWhereAnAnswerGoesUntilItHasCome) {
+  NearJob job(GetParam());
+  ASSERT_TRUE(job.client().create(1, {.name = "w", .elements = 12}).ok());
+  auto values = std::make_shared<std::vector<float>>(12);
+  const std::weak_ptr<std::vector<float>> kept = values;
+  const BatchPtr pull = job.client().pull_range(1, 0, *values, job.limit(), 0, values);
+  values.reset();
+  const Limit no_time{Deadline::after_ms(job.clock(), 0), {}};
+  EXPECT_EQ(job.client().wait(pull, no_time).code(), StatusCode::Timeout);
+  EXPECT_FALSE(kept.expired());
+  job.good(pull);
+  EXPECT_TRUE(kept.expired());
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, ClientServer, testing::Values(1, 2, 3, 7));
 
 TEST(Backups, HaveWhatWasPushedWhenTheirPrimaryIsLost) {

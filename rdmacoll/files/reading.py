@@ -1,5 +1,4 @@
-"""Contents: the bytes of files, in tables of the job's servers. A part of a file is a table that is
-written once; servers keep it twice as any other one.
+"""Reading: bytes of a version of a file, which lie in tables of the job's servers.
 
 Floor: rdmacoll/files. Thread: any.
 """
@@ -15,10 +14,7 @@ import torch
 
 from .._extension import extension
 from ..ps.worker import Worker
-from .board import FileBoard
 from .entry import HOLE, Part
-from .holder import own_holder
-from .room import wait_for_room
 
 if TYPE_CHECKING:
     from .. import _C
@@ -35,38 +31,12 @@ class _Piece:
     out: memoryview
 
 
-class Contents:
-    def __init__(self, worker: Worker, board: FileBoard, timeout: float) -> None:
+class Reading:
+    def __init__(self, worker: Worker, timeout: float) -> None:
         """timeout: of each wait for servers, in seconds."""
         self._worker = worker
-        self._board = board
-        self._holder = own_holder(worker)
         self._client = worker.client
         self._timeout = timeout
-
-    def write(self, data: memoryview) -> Part:
-        """A new part, which servers have when this returns, and keep until this process ends, if no
-        folder names it by then (Holds.put). Raises OSError where they have no room, TimeoutError,
-        remote.PeerError: then nothing of it is left."""
-        values = torch.zeros(_floats(len(data)))
-        _bytes_of(values)[: len(data)] = torch.frombuffer(data, dtype=torch.uint8)
-        (table,) = self._holder.make()
-        part = Part(table, len(data))
-        try:
-            self._create(part)
-            self._assign(part, values)
-        except BaseException:
-            self.free([part])
-            raise
-        return part
-
-    def _assign(self, part: Part, values: torch.Tensor) -> None:
-        try:
-            self._wait(self._client.assign(part.table, values, self._timeout))
-        except OSError as error:
-            if isinstance(error, TimeoutError) or not wait_for_room(self._worker):
-                raise
-            self._wait(self._client.assign(part.table, values, self._timeout))
 
     def read(self, parts: Iterable[Part], first: int, out: memoryview) -> int:
         """The bytes from `first` on; how many there were. Raises OSError (ESTALE) for a version
@@ -92,13 +62,6 @@ class Contents:
             batch.wait(self._timeout)
         except ValueError as error:  # the table was dropped
             raise OSError(errno.ESTALE, f"this version of the file is no more: {error}") from None
-
-    def free(self, parts: Iterable[Part]) -> None:
-        """No folder names them, or none does any more. Returns at once; servers free them within a
-        second of when nobody has them open."""
-        tables = [part.table for part in parts if part.table != HOLE]
-        self._board.throw_away(tables)
-        self._holder.forget(tables)
 
     def _begin(self, piece: _Piece) -> tuple[list[_C.PsBatch], Callable[[], None]]:
         """What ends when the bytes are here, but for what the function copies then."""
