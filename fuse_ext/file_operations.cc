@@ -12,6 +12,7 @@ struct Opened {
   NodeId node = 0;
   Hold hold = 0;
   files::Parts parts{};
+  std::string head{};  // in the place of their first bytes
   std::shared_ptr<OpenDraft> draft{};  // nullptr: it is only read
 };
 
@@ -22,8 +23,8 @@ bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 std::unique_ptr<Opened> open_node(Mount& mount, NodeId id, int flags) {
   const Node node = mount.nodes().of(id);
   if (node.entry.is_folder) throw Problem{EISDIR};
-  if (writes(flags) && node.is_mapped) throw Problem{EROFS};
-  auto opened = std::make_unique<Opened>(Opened{id, 0, {}, node.draft});
+  if (writes(flags) && node.is_read_only()) throw Problem{EROFS};
+  auto opened = std::make_unique<Opened>(Opened{id, 0, {}, {}, node.draft});
   if (writes(flags) && node.draft == nullptr) {
     opened->draft = std::make_shared<OpenDraft>(mount.drafts(), node.place, node.entry,
                                                 (flags & O_APPEND) != 0);
@@ -31,6 +32,7 @@ std::unique_ptr<Opened> open_node(Mount& mount, NodeId id, int flags) {
   } else if (node.draft == nullptr) {
     opened->hold = mount.names().hold(node.place, node.entry);
     opened->parts = node.entry.parts;
+    if (node.entry.fixed) opened->head = node.entry.fixed->head;
   }
   if (writes(flags) && (flags & O_TRUNC) != 0) opened->draft->resize(0);
   mount.nodes().open(id);
@@ -77,7 +79,7 @@ void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
   answer(request, [&] {
     Mount& mount = mount_of(request);
     const Node folder = mount.nodes().of(parent);
-    if (folder.is_mapped) throw Problem{EROFS};
+    if (folder.is_read_only()) throw Problem{EROFS};
     const Place place = place_in(folder, name);
     const Entry made = mount.names().create(place, mode & 07777, (file->flags & O_EXCL) != 0);
     const NodeId id = mount.nodes().add(place, made);
@@ -97,6 +99,10 @@ uint64_t read(Mount& mount, const Opened& opened, uint64_t first, std::span<std:
   const Status status = files::read(mount.tables(), opened.parts, first, out, keeps);
   if (!status.ok()) mount.note_error(mount.nodes().of(opened.node).place, status.message());
   throw_if_failed(status);
+  if (first < opened.head.size()) {
+    const std::string_view head = std::string_view(opened.head).substr(first, out.size());
+    std::ranges::copy(std::as_bytes(std::span(head)), out.begin());
+  }
   return out.size();
 }
 
@@ -164,8 +170,7 @@ void release(fuse_req_t request, fuse_ino_t, fuse_file_info* file) {
 
 // --- extended attributes -------------------------------------------------------------------------
 
-constexpr std::string_view kVersion = "user.rdmacoll.version";
-constexpr std::string_view kError = "user.rdmacoll.error";
+using Attributes = std::vector<std::pair<std::string, std::string>>;
 
 void answer_bytes(fuse_req_t request, std::string_view bytes, size_t size) {
   if (size == 0) {
@@ -184,18 +189,28 @@ std::string version_of(const Entry& entry) {
   return std::to_string(newest);
 }
 
+Attributes extended_of(Mount& mount, const Node& node) {
+  Attributes all;
+  const auto add = [&](const std::string& name, std::string value) {
+    all.emplace_back("user.rdmacoll." + name, std::move(value));
+  };
+  if (!node.entry.is_folder) add("version", version_of(node.entry));
+  if (node.entry.fixed) {
+    for (const auto& [name, value] : node.entry.fixed->attributes) add(name, value);
+  }
+  const std::string error = mount.error_of(node.place);
+  if (!error.empty()) add("error", error);
+  return all;
+}
+
 void get_extended(fuse_req_t request, fuse_ino_t id, const char* name, size_t size) {
   answer(request, [&] {
     Mount& mount = mount_of(request);
     const Node node = mount.nodes().of(id);
-    const std::string error = mount.error_of(node.place);
-    if (name == kVersion && !node.entry.is_folder) {
-      answer_bytes(request, version_of(node.entry), size);
-    } else if (name == kError && !error.empty()) {
-      answer_bytes(request, error, size);
-    } else {
-      throw Problem{ENODATA};
+    for (const auto& [known, value] : extended_of(mount, node)) {
+      if (known == name) return answer_bytes(request, value, size);
     }
+    throw Problem{ENODATA};
   });
 }
 
@@ -204,8 +219,7 @@ void list_extended(fuse_req_t request, fuse_ino_t id, size_t size) {
     Mount& mount = mount_of(request);
     const Node node = mount.nodes().of(id);
     std::string all;
-    if (!node.entry.is_folder) all.append(kVersion).push_back('\0');
-    if (!mount.error_of(node.place).empty()) all.append(kError).push_back('\0');
+    for (const auto& [name, value] : extended_of(mount, node)) all.append(name).push_back('\0');
     answer_bytes(request, all, size);
   });
 }

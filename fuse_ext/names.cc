@@ -7,23 +7,28 @@
 
 namespace py = pybind11;
 
-// An entry is (is_folder, its number, modified_ns, mode, [(table, bytes), ...]).
+// As rdmacoll/mount/names.py has it.
 template <>
 struct pybind11::detail::type_caster<rdmacoll::fuse::Entry> {
   PYBIND11_TYPE_CASTER(rdmacoll::fuse::Entry, const_name("Entry"));
-  using Tuple = std::tuple<bool, uint64_t, int64_t, uint32_t,
-                           std::vector<std::pair<uint32_t, uint64_t>>>;
+  using Parts = std::vector<std::pair<uint32_t, uint64_t>>;
+  using Fixed = std::pair<std::string, std::vector<std::pair<std::string, std::string>>>;
+  using Tuple = std::tuple<bool, uint64_t, int64_t, uint32_t, Parts, std::optional<Fixed>>;
 
   bool load(handle source, bool) {
-    const auto [is_folder, folder, modified_ns, mode, parts] = source.cast<Tuple>();
+    const auto [is_folder, folder, modified_ns, mode, parts, fixed] = source.cast<Tuple>();
     value = {is_folder, folder, modified_ns, mode};
     for (const auto& [table, bytes] : parts) value.parts.push_back({table, bytes});
+    if (fixed) value.fixed = {fixed->first, fixed->second};
     return true;
   }
+  // Nobody is told of what is fixed: it is known by its place.
   static handle cast(const rdmacoll::fuse::Entry& entry, return_value_policy, handle) {
-    Tuple tuple{entry.is_folder, entry.folder, entry.modified_ns, entry.mode, {}};
-    for (const auto& part : entry.parts) std::get<4>(tuple).emplace_back(part.table, part.bytes);
-    return py::cast(tuple).release();
+    Parts parts;
+    for (const auto& part : entry.parts) parts.emplace_back(part.table, part.bytes);
+    return py::make_tuple(entry.is_folder, entry.folder, entry.modified_ns, entry.mode, parts,
+                          py::none())
+        .release();
   }
 };
 

@@ -22,12 +22,20 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+// Of what nobody writes, as the job's tables.
+struct Fixed {
+  std::string head{};  // what is read in the place of the first bytes of its parts
+  std::vector<std::pair<std::string, std::string>> attributes{};  // extended ones
+  bool operator==(const Fixed&) const = default;
+};
+
 struct Entry {
   bool is_folder = false;
   uint64_t folder = 0;  // its own number
   int64_t modified_ns = 0;
   uint32_t mode = 0;  // permissions
   files::Parts parts{};
+  std::optional<Fixed> fixed{};
   bool operator==(const Entry&) const = default;
 };
 

@@ -25,6 +25,8 @@ struct Node {
   bool is_mapped = false;
   uint32_t opened = 0;  // how often, and not closed
   std::shared_ptr<OpenDraft> draft{};
+
+  bool is_read_only() const { return is_mapped || entry.fixed.has_value(); }
 };
 
 class Nodes {

@@ -15,7 +15,7 @@ constexpr int64_t kNs = 1'000'000'000;
 constexpr uint32_t kBlockBytes = 4096;
 
 void check_writable(const Node& node) {
-  if (node.is_mapped) throw Problem{EROFS, "files below .mmap are read only"};
+  if (node.is_read_only()) throw Problem{EROFS};
 }
 
 void init(void*, fuse_conn_info* connection) {
@@ -34,7 +34,8 @@ void look_up(fuse_req_t request, fuse_ino_t parent, const char* name) {
     }
     const Place place = place_in(folder, name);
     const auto found = mount.names().find(place);
-    if (!found) throw Problem{ENOENT};
+    // Pages of a table would stay as they were when they were first read.
+    if (!found || (folder.is_mapped && found->fixed)) throw Problem{ENOENT};
     const NodeId id = mount.nodes().look(place, *found, folder.is_mapped);
     const auto known = known_as(id, mount.nodes().of(id));
     libfuse().reply_entry(request, &known);
@@ -245,6 +246,7 @@ struct stat about(NodeId id, const Node& node) {
   stat.st_gid = getgid();
   stat.st_blksize = kBlockBytes;
   stat.st_mtim = {entry.modified_ns / kNs, entry.modified_ns % kNs};
+  if (entry.fixed) clock_gettime(CLOCK_REALTIME, &stat.st_mtim);  // it is changed all the time
   stat.st_atim = stat.st_ctim = stat.st_mtim;
   stat.st_mode = (entry.is_folder ? S_IFDIR : S_IFREG) | entry.mode;
   stat.st_nlink = entry.is_folder ? 2 : 1;

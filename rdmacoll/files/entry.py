@@ -40,6 +40,20 @@ class File:
 
 
 @dataclass(frozen=True)
+class TableFile(File):
+    """A table of the job as a file, which nobody writes: its bytes are what servers have when they
+    are read, and so it is changed all the time."""
+
+    head: bytes = b""  # in the place of the first part
+    shape: tuple[int, ...] = ()
+
+    @property
+    def tables(self) -> list[int]:
+        """Not its own: it lasts as long as the job wants it."""
+        return []
+
+
+@dataclass(frozen=True)
 class Folder:
     number: int  # under which its names are
     modified_ns: int

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -18,12 +19,13 @@ from ..ps.guest import as_address
 from ..ps.worker import DEFAULT_TIMEOUT_S, worker
 from .board import FileBoard
 from .draft import Draft, Drafts, Start
-from .entry import Entry, File
+from .entry import Entry, File, TableFile
 from .folders import At, Folders
 from .holder import own_holder
 from .holds import Holds
 from .opened import Changer, Reader, Writer
 from .reading import Reading
+from .table_files import TableFiles
 from .tree import Path, Tree
 
 NS = 1_000_000_000
@@ -54,9 +56,10 @@ class RdmaFileSystem(AbstractFileSystem):
         super().__init__(**options)
         at = worker(timeout, None, None if store is None else (as_address(store), rdzv_id))
         self._board = FileBoard(at)
-        folders, holder = Folders(self._board), own_holder(at)
-        self._tree = Tree(folders)
-        self._holds = Holds(self._board, folders, holder)
+        holder = own_holder(at)
+        self._folders = Folders(self._board, TableFiles(at))
+        self._tree = Tree(self._folders)
+        self._holds = Holds(self._board, self._folders, holder)
         self._reading = Reading(at, timeout)
         self._drafts = Drafts(at, self._board, holder, self._holds, timeout)
 
@@ -133,6 +136,7 @@ class RdmaFileSystem(AbstractFileSystem):
             return Reader(path, self._reading, *self._holds.open(self._at(names)))
         if mode == "r+b":
             at = self._at(names)
+            self._folders.check_writable(at)
             draft = Draft(self._drafts, at, Start(*self._holds.open(at)))
             changer = Changer(path, draft, autocommit)
             if not autocommit:  # fsspec has none of these in a transaction
@@ -151,6 +155,7 @@ class RdmaFileSystem(AbstractFileSystem):
         except FileNotFoundError:
             self._make_folders(names[:-1])
             at = self._at(names)
+        self._folders.check_writable(at)
         try:
             file, hold = self._holds.open(at)
         except FileNotFoundError:
@@ -187,7 +192,7 @@ class RdmaFileSystem(AbstractFileSystem):
     def _read(self, file: File, start: int | None, end: int | None) -> bytes:
         first, last, _step = slice(start, end).indices(file.size)
         out = bytearray(max(last - first, 0))
-        self._reading.read(file.parts, first, memoryview(out))
+        self._reading.read(file, first, memoryview(out))
         return bytes(out)
 
     def cp_file(self, path1: str, path2: str, **_: Any) -> None:
@@ -227,9 +232,7 @@ def _names(path: str) -> Path:
 
 def _about(path: str, entry: Entry) -> dict[str, Any]:
     size, kind = (entry.size, "file") if isinstance(entry, File) else (0, "directory")
-    return {
-        "name": path,
-        "size": size,
-        "type": kind,
-        "mtime": entry.modified_ns / NS,
-    }
+    about = {"name": path, "size": size, "type": kind, "mtime": entry.modified_ns / NS}
+    if isinstance(entry, TableFile):
+        about |= {"mtime": time.time(), "dtype": "float32", "shape": entry.shape}
+    return about

@@ -1,6 +1,6 @@
 """Folders: the names in each, by the folder's number. A folder is one word of the job's Store,
 changed as a whole: what a process sees of it is of one moment, and of two that change it one sees
-the other's change.
+the other's change. One folder is of another kind: the job's tables (table_files.py).
 
 Floor: rdmacoll/files. Thread: any.
 """
@@ -17,7 +17,11 @@ from typing import TypeVar
 from ..ps.freeing.held import GONE
 from .board import FileBoard
 from .entry import FOLDER_MODE, Entry, File, Folder, from_word, to_word
+from .table_files import FOLDER as TABLES
+from .table_files import NAME as TABLES_NAME
+from .table_files import TableFiles
 
+ROOT = 0  # the number of the folder that is always there
 T = TypeVar("T")
 Entries = dict[str, Entry]
 
@@ -36,31 +40,54 @@ class At:
 
 
 class Folders:
-    def __init__(self, board: FileBoard) -> None:
+    def __init__(self, board: FileBoard, tables: TableFiles | None = None) -> None:
+        """tables: None: there is no folder of them."""
         self._board = board
+        self._tables = tables
 
     def names(self, number: int, path: str = "") -> Entries:
         """path: of the folder, for errors. Raises FileNotFoundError where it was removed."""
+        if self._tables is not None and number == TABLES.number:
+            return self._tables.all()
         word = self._board.names_in(number)
         if word == GONE:
             raise error(errno.ENOENT, path)
         return {} if word is None else from_word(word)
 
-    def change(self, number: int, edit: Callable[[Entries], T], path: str = "") -> T:
-        """edit: it is called again where another process was faster. path, errors: as names()."""
+    def change(self, at: At, edit: Callable[[Entries], T]) -> T:
+        """edit: of the names in the folder; it is called again where another process was faster.
+        Raises OSError (EROFS) for what nobody writes; else as names()."""
+        self.check_writable(at)
         while True:
-            word = self._board.names_in(number)
+            word = self._board.names_in(at.folder)
             if word == GONE:
-                raise error(errno.ENOENT, path)
+                raise error(errno.ENOENT, at.path)
             entries = {} if word is None else from_word(word)
             result = edit(entries)
             wanted = to_word(entries)
-            if self._board.change_names(number, word, wanted) == wanted:
+            if self._board.change_names(at.folder, word, wanted) == wanted:
                 return result
 
+    def check_writable(self, at: At) -> None:
+        """Raises OSError (EROFS) for tables, and their folder."""
+        if self._tables is not None and (at.folder == TABLES.number or _is_tables(at)):
+            raise error(errno.EROFS, at.path)
+
+    def look(self, at: At) -> Entry | None:
+        """None: there is no such name. Raises as names()."""
+        if self._tables is not None:
+            if at.folder == TABLES.number:
+                return self._tables.find(at.name)
+            if _is_tables(at):
+                return TABLES
+        return self.names(at.folder, at.path).get(at.name)
+
     def find(self, at: At) -> Entry:
-        """Raises FileNotFoundError."""
-        return named(self.names(at.folder, at.path), at)
+        """Raises FileNotFoundError; else as names()."""
+        entry = self.look(at)
+        if entry is None:
+            raise error(errno.ENOENT, at.path)
+        return entry
 
     def make_folder(self, at: At, mode: int = FOLDER_MODE) -> Folder:
         """Raises FileExistsError; else as names(), as all below."""
@@ -74,7 +101,7 @@ class Folders:
             entries[at.name] = made[0]
             return made[0]
 
-        return self.change(at.folder, make, at.path)
+        return self.change(at, make)
 
     def put(self, at: At, file: File, *, only_new: bool = False) -> File | None:
         """Gives it the name; returns the file that is replaced. Raises IsADirectoryError,
@@ -85,7 +112,7 @@ class Folders:
                 raise error(errno.EEXIST, at.path)
             return place(entries, at.name, file, at.path)
 
-        return self.change(at.folder, put, at.path)
+        return self.change(at, put)
 
     def append(self, at: At, added: File) -> tuple[File | None, File]:
         """Puts its parts behind those that the name has. Returns the file before, and after. Raises
@@ -100,7 +127,7 @@ class Folders:
             entries[at.name] = after
             return before, after
 
-        return self.change(at.folder, append, at.path)
+        return self.change(at, append)
 
     def take_back(self, at: At, before: File | None, after: File) -> bool:
         """What put() or append() has done. Others may have appended to it meanwhile: that stays.
@@ -121,7 +148,7 @@ class Folders:
             return True
 
         try:
-            return self.change(at.folder, take, at.path)
+            return self.change(at, take)
         except FileNotFoundError:
             return False
 
@@ -135,15 +162,16 @@ class Folders:
             del entries[at.name]
             return entry
 
-        return self.change(at.folder, remove, at.path)
+        return self.change(at, remove)
 
     def remove_folder(self, at: At) -> None:
         """Raises FileNotFoundError, NotADirectoryError, OSError (ENOTEMPTY)."""
         entry = self.find(at)
         if isinstance(entry, File):
             raise error(errno.ENOTDIR, at.path)
+        self.check_writable(at)
         self._close(entry, at.path)
-        self.change(at.folder, lambda all: exchange(all, at.name, entry, None), at.path)
+        self.change(at, lambda all: exchange(all, at.name, entry, None))
 
     def move(
         self, old: At, new: At, *, only_new: bool = False, over_empty: bool = False
@@ -152,6 +180,7 @@ class Folders:
         names are there. over_empty: a folder may replace one that is empty. Raises as find() and
         place(); FileExistsError; OSError (EBUSY) where another process changes the entry meanwhile:
         then it is as that one has left it."""
+        self.check_writable(old)
         entry = self.find(old)
         if over_empty and isinstance(entry, Folder) and not only_new:
             self._remove_empty(new)
@@ -165,7 +194,7 @@ class Folders:
                 del entries[old.name]
             return replaced
 
-        replaced = self.change(new.folder, put, new.path)
+        replaced = self.change(new, put)
         if old.folder == new.folder or self._take(old, entry, None):
             return replaced
         # Another entry that has the old name by now is not this one: it would be lost.
@@ -177,7 +206,7 @@ class Folders:
             self.remove_folder(at)
 
     def _take(self, at: At, known: Entry, wanted: Entry | None) -> bool:
-        return self.change(at.folder, lambda all: exchange(all, at.name, known, wanted), at.path)
+        return self.change(at, lambda all: exchange(all, at.name, known, wanted))
 
     def _close(self, folder: Folder, path: str) -> None:
         """From then on nothing can be put there. Raises OSError (ENOTEMPTY)."""
@@ -187,6 +216,10 @@ class Folders:
         is_empty = word is None or not from_word(word)
         if not is_empty or self._board.change_names(folder.number, word, GONE) != GONE:
             raise error(errno.ENOTEMPTY, path)
+
+
+def _is_tables(at: At) -> bool:
+    return at.folder == ROOT and at.name == TABLES_NAME
 
 
 def named(entries: Entries, at: At) -> Entry:

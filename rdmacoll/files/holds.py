@@ -36,7 +36,7 @@ class Holds:
     def hold(self, at: At, file: File) -> Hold:
         """This version. Raises OSError (ESTALE) where another one has the name."""
         hold = self._holder.hold(file.tables)
-        if self._folders.names(at.folder, at.path).get(at.name) != file:
+        if self._folders.look(at) != file:
             hold.close()
             raise error(errno.ESTALE, at.path)
         return hold

@@ -39,7 +39,7 @@ class _Read(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         out = memoryview(buffer).cast("B")
-        count = self._reading.read(self._file.parts, self._at, out)
+        count = self._reading.read(self._file, self._at, out)
         self._at += count
         return count
 

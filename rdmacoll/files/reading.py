@@ -14,7 +14,7 @@ import torch
 
 from .._extension import extension
 from ..ps.worker import Worker
-from .entry import HOLE, Part
+from .entry import HOLE, File, Part, TableFile
 
 if TYPE_CHECKING:
     from .. import _C
@@ -38,13 +38,13 @@ class Reading:
         self._client = worker.client
         self._timeout = timeout
 
-    def read(self, parts: Iterable[Part], first: int, out: memoryview) -> int:
+    def read(self, file: File, first: int, out: memoryview) -> int:
         """The bytes from `first` on; how many there were. Raises OSError (ESTALE) for a version
         that was replaced or removed, and that nobody holds; TimeoutError, remote.PeerError."""
         self._worker.check_process()
         pending = []
         count = 0
-        for piece in _pieces(parts, first, out):
+        for piece in _pieces(file.parts, first, out):
             count += len(piece.out)
             if piece.part.table == HOLE:
                 torch.frombuffer(piece.out, dtype=torch.uint8).zero_()
@@ -55,6 +55,9 @@ class Reading:
             for batch in batches:
                 self._wait(batch)
             finish()
+        if isinstance(file, TableFile):
+            head = file.head[first : first + count]
+            out[: len(head)] = head
         return count
 
     def _wait(self, batch: _C.PsBatch) -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import errno
 
 from .entry import Entry, File, Folder
-from .folders import At, Entries, Folders, error
+from .folders import ROOT, At, Folders, error
 
-ROOT = 0  # the number of the folder that is always there
 # A path is its names: no slash is in them, and none is empty.
 Path = tuple[str, ...]
 
@@ -23,10 +22,8 @@ class Tree:
         """Raises FileNotFoundError, NotADirectoryError."""
         entry: Entry = Folder(ROOT, 0)
         for depth, name in enumerate(path):
-            entries = self._names(self._folder(entry, path[:depth]), path[:depth])
-            if name not in entries:
-                raise _error(errno.ENOENT, path)
-            entry = entries[name]
+            folder = self._folder(entry, path[:depth])
+            entry = self._folders.find(At(folder, name, "/".join(path)))
         return entry
 
     def folder_of(self, path: Path) -> int:
@@ -41,7 +38,7 @@ class Tree:
 
     def list(self, path: Path) -> dict[str, Entry]:
         """Raises FileNotFoundError, NotADirectoryError."""
-        return self._names(self._folder(self.find(path), path), path)
+        return self._folders.names(self._folder(self.find(path), path), "/".join(path))
 
     def make_folder(self, path: Path) -> None:
         """Raises FileExistsError; else as find() of the folder that it is in."""
@@ -69,9 +66,6 @@ class Tree:
         if isinstance(entry, File):
             raise _error(errno.ENOTDIR, path)
         return entry.number
-
-    def _names(self, number: int, path: Path) -> Entries:
-        return self._folders.names(number, "/".join(path))
 
 
 def _error(number: int, path: Path) -> OSError:

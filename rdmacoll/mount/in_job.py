@@ -18,7 +18,7 @@ import time
 from .._agent import Agent, own_agent
 from ..base.agent_protocol import MOUNT, tell_there
 from ..base.mount_folder import check_folder, is_mount_of_ours
-from ..files.tree import ROOT
+from ..files.folders import ROOT
 from ..ps.worker import Worker, worker
 from ..servers.options import Address
 from .names import Names

@@ -1,7 +1,8 @@
 """Names: what the mount asks of the job's Store. rdmacoll._fuse calls it, in threads of its own.
 
 A place is (the number of a folder, a name of any bytes); an entry (is it a folder, its number, time
-in ns, permissions, [(table, bytes), ...]). All raise OSError.
+in ns, permissions, [(table, bytes), ...], of what nobody writes its first bytes and extended
+attributes). All raise OSError.
 Floor: rdmacoll/mount. Thread: any.
 """
 
@@ -14,16 +15,19 @@ from collections.abc import Iterable
 from itertools import count
 
 from ..files.board import FileBoard
-from ..files.entry import Entry, File, Folder, Part
+from ..files.entry import Entry, File, Folder, Part, TableFile
 from ..files.folders import At, Entries, Folders, error, exchange
 from ..files.holder import Hold, own_holder
 from ..files.holds import Holds
 from ..files.room import wait_for_room
+from ..files.table_files import FOLDER as TABLES
+from ..files.table_files import TableFiles
 from ..ps.status import status_of
 from ..ps.worker import Worker
 
 Place = tuple[int, bytes]
-Packed = tuple[bool, int, int, int, list[tuple[int, int]]]
+About = tuple[bytes, list[tuple[bytes, bytes]]]
+Packed = tuple[bool, int, int, int, list[tuple[int, int]], About | None]
 TABLES_AT_ONCE = 16
 SPACE_S = 1.0  # for which what is free is not asked for again
 VERSIONS = 2  # that a server keeps of a table
@@ -33,7 +37,7 @@ class Names:
     def __init__(self, worker: Worker, board: FileBoard) -> None:
         self._worker = worker
         self._board = board
-        self._folders = Folders(board)
+        self._folders = Folders(board, TableFiles(worker))
         self._holder = own_holder(worker)
         self._holds = Holds(board, self._folders, self._holder)
         self._numbers = count(1)
@@ -44,7 +48,7 @@ class Names:
     # --- names --------------------------------------------------------------------------------
 
     def find(self, at: Place) -> Packed | None:
-        entry = self._folders.names(at[0]).get(_text(at))
+        entry = self._folders.look(_at(at))
         return None if entry is None else _packed(entry)
 
     def names_in(self, folder: int) -> list[tuple[bytes, Packed]]:
@@ -61,7 +65,7 @@ class Names:
                 raise error(errno.EEXIST, name)
             return entries[name]
 
-        return _packed(self._folders.change(at[0], create))
+        return _packed(self._folders.change(_at(at), create))
 
     def put(self, at: Place, packed: Packed, new_tables: list[int], hold: int) -> None:
         """new_tables: of these parts those that this process has made. hold: of the version before;
@@ -80,7 +84,7 @@ class Names:
 
     def change(self, at: Place, known: Packed, wanted: Packed) -> None:
         name, before, after = _text(at), _entry(known), _entry(wanted)
-        if not self._folders.change(at[0], lambda all: exchange(all, name, before, after)):
+        if not self._folders.change(_at(at), lambda all: exchange(all, name, before, after)):
             raise error(errno.ESTALE, name)
 
     def make_folder(self, at: Place, mode: int) -> Packed:
@@ -102,7 +106,10 @@ class Names:
 
     def hold(self, at: Place, packed: Packed) -> int:
         """Raises OSError (ESTALE) where another version has the name."""
-        held = self._holds.hold(_at(at), _file(packed))
+        if at[0] == TABLES.number:
+            held = self._holder.hold(())
+        else:
+            held = self._holds.hold(_at(at), _file(packed))
         number = next(self._numbers)
         self._held[number] = held
         return number
@@ -147,16 +154,24 @@ def _at(at: Place) -> At:
 
 def _packed(entry: Entry) -> Packed:
     if isinstance(entry, Folder):
-        return True, entry.number, entry.modified_ns, entry.mode, []
+        about: About | None = (b"", []) if entry == TABLES else None
+        return True, entry.number, entry.modified_ns, entry.mode, [], about
     parts = [(part.table, part.size) for part in entry.parts]
-    return False, 0, entry.modified_ns, entry.mode, parts
+    return False, 0, entry.modified_ns, entry.mode, parts, _about(entry)
+
+
+def _about(file: File) -> About | None:
+    if not isinstance(file, TableFile):
+        return None
+    shape = ",".join(map(str, file.shape)).encode()
+    return file.head, [(b"dtype", b"float32"), (b"shape", shape)]
 
 
 def _entry(packed: Packed) -> Entry:
-    is_folder, number, modified_ns, mode, _ = packed
+    is_folder, number, modified_ns, mode, _, _ = packed
     return Folder(number, modified_ns, mode) if is_folder else _file(packed)
 
 
 def _file(packed: Packed) -> File:
-    _, _, modified_ns, mode, parts = packed
+    _, _, modified_ns, mode, parts, _ = packed
     return File(tuple(Part(table, size) for table, size in parts), modified_ns, mode)

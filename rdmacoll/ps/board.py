@@ -275,6 +275,10 @@ class Board:
     def say_ready(self, table: int) -> None:
         self.words.say(f"ready/{table}", "")
 
+    def is_ready(self, table: int) -> bool:
+        """Whether a dense one has its first values."""
+        return self.words.hear(f"ready/{table}") is not None
+
     def wait_ready(self, table: int, name: str, deadline: float) -> None:
         self._wait(
             f"ready/{table}",

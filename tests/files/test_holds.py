@@ -11,8 +11,7 @@ import pytest
 from near_job import FILE, Job
 
 from rdmacoll.files.entry import File, Part
-from rdmacoll.files.folders import At
-from rdmacoll.files.tree import ROOT
+from rdmacoll.files.folders import ROOT, At
 from rdmacoll.ps.freeing.collector import MOST_SILENT
 
 

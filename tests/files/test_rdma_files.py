@@ -1,4 +1,4 @@
-"""Files at the servers: file_cases.py, and fsspec's own tests (fsspec_suite.py).
+"""Files at the servers: file_cases.py, table_cases.py, and fsspec's own tests (fsspec_suite.py).
 
 Floor: tests.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import file_cases
 import pytest
+import table_cases
 from case_job import Outcomes, cases_of
 from job_runner import Jobs, clean_jobs
 
@@ -24,6 +25,17 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
 @pytest.mark.parametrize("case", cases_of(file_cases))
 def test_files(worked: Outcomes, case: str) -> None:
     worked.check(case)
+
+
+@pytest.fixture(scope="module")
+def worked_with_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
+        yield Outcomes(jobs, table_cases, workers=2, servers=2)
+
+
+@pytest.mark.parametrize("case", cases_of(table_cases))
+def test_tables(worked_with_tables: Outcomes, case: str) -> None:
+    worked_with_tables.check(case)
 
 
 FULL = """
