@@ -6,10 +6,18 @@ Floor: rdmacoll/files. Thread: any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from ..ps.board import Board
-from ..ps.freeing.held import folder_word, holders, thrown_away, word_of
+from ..ps.freeing.held import (
+    TIMES_NAMED_AGAIN,
+    folder_word,
+    holders,
+    named_again,
+    thrown_away,
+    word_of,
+)
 from ..ps.worker import Worker
 
 # Tables that have names are numbered from 1, and who looks for these goes through their numbers.
@@ -57,6 +65,14 @@ class FileBoard:
         numbers = list(tables)
         if numbers:
             thrown_away(self._board.words).change(add=numbers)
+
+    @contextmanager
+    def naming_again(self, tables: Iterable[int]) -> Iterator[None]:
+        """A folder is to name them, that did so before. This process holds them, and goes on until
+        this has ended (ps/freeing/held.py)."""
+        named_again(self._board.words).change(add=tables)
+        yield
+        self._board.next_number(TIMES_NAMED_AGAIN)
 
     def new_holder(self, word: str) -> int:
         """The number of one that says this."""

@@ -91,7 +91,7 @@ class Draft:
         added = self._bytes.added() if start.appends else None
         if added is None:
             file = replace(file, parts=_parts(self._bytes.parts()))
-            hold = holds.put(self._at, file, made, only_new=start.only_new)
+            hold = holds.put(self._at, file, made, start.hold, only_new=start.only_new)
         else:
             _, hold = holds.append(self._at, replace(file, parts=_parts(added)), made)
         hold.close()

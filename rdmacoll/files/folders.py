@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -37,6 +37,10 @@ class At:
     folder: int  # its number
     name: str
     path: str  # as people call it, for errors
+
+
+class ReplacedMeanwhile(Exception):
+    """By another process."""
 
 
 class Folders:
@@ -103,13 +107,18 @@ class Folders:
 
         return self.change(at, make)
 
-    def put(self, at: At, file: File, *, only_new: bool = False) -> File | None:
-        """Gives it the name; returns the file that is replaced. Raises IsADirectoryError,
-        FileExistsError."""
+    def put(
+        self, at: At, file: File, *, only_new: bool = False, kept: Set[int] = frozenset()
+    ) -> File | None:
+        """Gives it the name; returns the file that is replaced. kept: tables that the name has, or
+        else it raises ReplacedMeanwhile. Raises IsADirectoryError, FileExistsError."""
 
         def put(entries: Entries) -> File | None:
-            if only_new and isinstance(entries.get(at.name), File):
+            before = entries.get(at.name)
+            if isinstance(before, File) and only_new:
                 raise error(errno.EEXIST, at.path)
+            if kept and not (isinstance(before, File) and kept <= set(before.tables)):
+                raise ReplacedMeanwhile
             return place(entries, at.name, file, at.path)
 
         return self.change(at, put)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import errno
+import math
 import os
 import threading
 import time
@@ -29,7 +30,9 @@ END_S = 1.0  # that the thread has for a word that it is saying
 class Hold:
     """Of a version of a file, until it is closed, or nobody has it any more."""
 
-    def __init__(self, let_go: Callable[[], None]) -> None:
+    def __init__(self, holder: int, let_go: Callable[[], None]) -> None:
+        """holder: the number under which it is held."""
+        self.holder = holder
         self._let_go = weakref.finalize(self, let_go)
         self._let_go.atexit = False
 
@@ -46,7 +49,7 @@ class Holder:
         self._is_busy = False
         self._number: int | None = None
         self._said = ""
-        self._said_s = 0.0
+        self._said_s = -math.inf
         self._beats = 0
         self._open: Counter[int] = Counter()
         self._loose: set[int] = set()
@@ -60,7 +63,9 @@ class Holder:
 
     def hold(self, tables: Iterable[int]) -> Hold:
         """From now on they are kept, if a folder names them still."""
-        return self.named((), tables)
+        held = tuple(tables)
+        with self._alone():
+            return self._hold(held)
 
     def make(self, count: int = 1) -> list[int]:
         """Numbers of tables that are about to be made. They are kept until named() or forget(), and
@@ -71,30 +76,35 @@ class Holder:
             self._say()
         return tables
 
-    def check(self, tables: Iterable[int]) -> None:
-        """Before a folder names them. Raises OSError (ESTALE) where this process was taken for dead
-        since it has made them: they may be no more."""
+    def check(self, tables: Iterable[int], also: Hold | None) -> None:
+        """Before a folder names them, and what is held. Raises OSError (ESTALE) where this process
+        was taken for dead since it has made them, or has held that: it may be no more."""
         with self._alone():
             if self._is_old():
                 self._say()
-            self._check(tables)
+            self._check(tables, also)
 
-    def named(self, tables: Iterable[int], keep: Iterable[int] = ()) -> Hold:
+    def named(self, tables: Iterable[int], also: Hold | None, keep: Iterable[int]) -> Hold:
         """A folder names them now. keep: what is held from now on. Raises as check(): then the name
         is to be taken away."""
         numbers, held = set(tables), tuple(keep)
         with self._alone():
-            self._check(numbers)
+            self._check(numbers, also)
             self._loose -= numbers
-            self._open.update(held)
-            hold = Hold(partial(self._closed.append, held))
-            number = self._number
-            if numbers or not self._in_word.open.issuperset(held) or self._is_old():
-                self._say()
-            if numbers and self._number != number:
+            number, is_due = self._number, bool(numbers) or also is not None
+            hold = self._hold(held, is_due)
+            if is_due and hold.holder != number:
                 hold.close()
                 raise _taken_for_dead()
         return hold
+
+    def _hold(self, held: tuple[int, ...], is_due: bool = False) -> Hold:
+        """is_due: the word is to be said in any case."""
+        self._open.update(held)
+        if is_due or not self._in_word.open.issuperset(held) or self._is_old():
+            self._say()
+        assert self._number is not None
+        return Hold(self._number, partial(self._closed.append, held))
 
     def forget(self, tables: Iterable[int]) -> None:
         """What of these it has made was thrown away."""
@@ -130,7 +140,9 @@ class Holder:
     def _is_old(self) -> bool:
         return time.monotonic() - self._said_s > OLD_S
 
-    def _check(self, tables: Iterable[int]) -> None:
+    def _check(self, tables: Iterable[int], also: Hold | None) -> None:
+        if also is not None and also.holder != self._number:
+            raise _taken_for_dead()
         if not self._loose.issuperset(tables):
             raise _taken_for_dead()
 

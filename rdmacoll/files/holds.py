@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from .board import FileBoard
 from .entry import Entry, File
-from .folders import At, Folders, error
+from .folders import At, Folders, ReplacedMeanwhile, error
 from .holder import Hold, Holder
 
 
@@ -41,31 +41,43 @@ class Holds:
             raise error(errno.ESTALE, at.path)
         return hold
 
-    def put(self, at: At, file: File, new_tables: Iterable[int], *, only_new: bool = False) -> Hold:
+    def put(
+        self, at: At, file: File, made: Iterable[int], base: Hold | None, *, only_new: bool = False
+    ) -> Hold:
         """As Folders.put(); frees what is replaced, and holds the new version.
 
-        new_tables: of its parts those that this process has made. Raises OSError (ESTALE) where it
-        has stood still for so long that they may be no more: then the file is as it was."""
-        made = list(new_tables)
-        self._check(made)
-        return self._named(at, self._folders.put(at, file, only_new=only_new), file, made)
+        made: of its tables those that this process has made. base: of the version that has the
+        others; None: there are none. Raises OSError (ESTALE) where this process has stood still for
+        so long that they may be no more: then the file is as it was."""
+        new = list(made)
+        kept = set(file.tables).difference(new)
+        also = base if kept else None
+        self._check(new, also)
+        try:
+            before = self._folders.put(at, file, only_new=only_new, kept=kept)
+        except ReplacedMeanwhile:
+            with self._board.naming_again(kept):
+                before = self._folders.put(at, file, only_new=only_new)
+        return self._named(at, before, file, new, also)
 
-    def append(self, at: At, added: File, new_tables: Iterable[int]) -> tuple[File, Hold]:
+    def append(self, at: At, added: File, made: Iterable[int]) -> tuple[File, Hold]:
         """As Folders.append(), of parts that are new; the file after it. Else as put()."""
-        made = list(new_tables)
-        self._check(made)
+        new = list(made)
+        self._check(new, None)
         before, after = self._folders.append(at, added)
-        return after, self._named(at, before, after, made)
+        return after, self._named(at, before, after, new, None)
 
-    def _check(self, made: list[int]) -> None:
-        if made:
-            self._holder.check(made)
+    def _check(self, new: list[int], also: Hold | None) -> None:
+        if new or also is not None:
+            self._holder.check(new, also)
 
-    def _named(self, at: At, before: File | None, after: File, made: list[int]) -> Hold:
+    def _named(
+        self, at: At, before: File | None, after: File, new: list[int], also: Hold | None
+    ) -> Hold:
         lost = set() if before is None else set(before.tables) - set(after.tables)
         try:
             # A version that another process puts in its place is not seen: who writes it goes on.
-            hold = self._holder.named(made, after.tables)
+            hold = self._holder.named(new, also, after.tables)
         except OSError:
             if not self._folders.take_back(at, before, after):
                 self._board.throw_away(sorted(lost))

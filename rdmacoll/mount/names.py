@@ -70,7 +70,8 @@ class Names:
     def put(self, at: Place, packed: Packed, new_tables: list[int], hold: int) -> None:
         """new_tables: of these parts those that this process has made. hold: of the version before;
         it is of this one then. Raises OSError (ESTALE) where this process was taken for dead."""
-        self._keep(hold, self._holds.put(_at(at), _file(packed), new_tables))
+        base = self._held[hold]
+        self._keep(hold, self._holds.put(_at(at), _file(packed), new_tables, base))
 
     def append(self, at: Place, packed: Packed, new_tables: list[int], hold: int) -> Packed:
         """Behind what the file has by then; as put()."""

@@ -181,7 +181,7 @@ def free_dropped(
 
 def collect(board: Board, number: int, ended: threading.Event) -> None:
     """Frees tables of files that nobody needs, where no server of a lower number seems to run."""
-    collector = Collector(board.words, board.drops, lambda: board.count("folders"))
+    collector = Collector(board.words, board.drops, board.count)
     complaints = Complaints(ended, SILENT_STORE_S)
     beats = dict.fromkeys(range(number), 0)
     silent = dict.fromkeys(range(number), 0)

@@ -303,6 +303,21 @@ def case_appends_of_all_are_there(_kv: ps.KV) -> None:
     assert sorted(lines) == sorted(f"{r}.{n}" for r in range(world) for n in range(20))
 
 
+def case_a_forked_child_leaves_it_alone(_kv: ps.KV) -> None:
+    fs, own = files(), f"forked {dist.get_rank()}"
+    data = some_bytes(2 * PART_BYTES)
+    with fs.open(own, "wb") as file:
+        file.write(data)
+        child = os.fork()
+        if child == 0:
+            with pytest.raises(RuntimeError, match="forked"):
+                file.close()
+            del file
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    assert fs.cat_file(own) == data
+
+
 def case_transactions(_kv: ps.KV) -> None:
     fs, own = files(), f"transactions {dist.get_rank()}"
     fs.pipe_file(f"{own}/kept", b"as it was")

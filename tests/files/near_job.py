@@ -35,7 +35,10 @@ class Store:
         """What somebody does before the next word of this key is said or heard, or a later one."""
         self._meanwhile.append((key, after, does))
 
-    def _before(self, key: str) -> None:
+    def forget_meanwhile(self) -> None:
+        self._meanwhile.clear()
+
+    def before(self, key: str) -> None:
         waiting, self._meanwhile = self._meanwhile, []
         for of, after, does in waiting:
             if key == of and after == 0:
@@ -44,7 +47,7 @@ class Store:
                 self._meanwhile.append((of, after - (key == of), does))
 
     def compare_set(self, key: str, known: str, wanted: str) -> str:
-        self._before(key)
+        self.before(key)
         if key not in self.values and known:
             return known
         if self.values.get(key, "") == known:
@@ -52,7 +55,7 @@ class Store:
         return self.values[key]
 
     def set(self, key: str, value: str) -> None:
-        self._before(key)
+        self.before(key)
         self.values[key] = value
 
     def delete_key(self, key: str) -> bool:
@@ -63,15 +66,18 @@ class Board:
     """What of a job's Board is needed for files."""
 
     def __init__(self, store: Any) -> None:
+        self._store = store
         self._numbers = store.numbers
         self.words = Words(store, "start", lambda text: hashlib.sha256(text.encode()).digest())
         self.drops = Drops(self.words)
 
     def next_number(self, of: str, count: int = 1) -> int:
-        self._numbers[of] = self.count(of) + count
-        return self.count(of)
+        self._store.before(of)
+        self._numbers[of] = self._numbers.get(of, 0) + count
+        return int(self._numbers[of])
 
     def count(self, of: str) -> int:
+        self._store.before(of)
         return int(self._numbers.get(of, 0))
 
 
@@ -99,12 +105,23 @@ class Process:
         self.name(made, *path)
         return made
 
+    def change_within(self, opened: tuple[File, Hold], *path: str) -> tuple[Part, ...]:
+        """A new version of what it has open: its parts, and one that is new. All is closed then."""
+        before, base = opened
+        made = self.make()
+        file = File((*before.parts, *made), 0)
+        tables = [part.table for part in made]
+        self.holds.put(self.tree.at(path), file, tables, base).close()
+        base.close()
+        self.holder.beat()
+        return file.parts
+
     def name(self, parts: tuple[Part, ...], *path: str, appends: bool = False) -> None:
         at, tables = self.tree.at(path), [part.table for part in parts]
         if appends:
             _, hold = self.holds.append(at, File(parts, 0), tables)
         else:
-            hold = self.holds.put(at, File(parts, 0), tables)
+            hold = self.holds.put(at, File(parts, 0), tables, None)
         hold.close()
         self.holder.beat()
 
@@ -128,7 +145,7 @@ class Job:
 
     def another_collector(self) -> Collector:
         board = Board(self.store)
-        return Collector(board.words, board.drops, lambda: board.count("folders"))
+        return Collector(board.words, board.drops, board.count)
 
     def is_freed(self, parts: tuple[Part, ...]) -> bool:
         """After another look of the collector."""
@@ -136,8 +153,11 @@ class Job:
         return self.is_dropped(parts)
 
     def is_dropped(self, parts: tuple[Part, ...]) -> bool:
+        return {part.table for part in parts} <= set(self.dropped())
+
+    def dropped(self) -> list[int]:
         tables, _ = Drops(self.board.words).after(0)
-        return {part.table for part in parts} <= set(tables)
+        return list(tables)
 
     def bury(self, dead: Process) -> None:
         """All but it show that they live."""

@@ -36,12 +36,16 @@ FileDraft::FileDraft(std::shared_ptr<FileDrafts> drafts, const Parts& parts, py:
     : drafts_(std::move(drafts)),
       new_table_(std::move(new_table)),
       tables_(file_tables(drafts_->client, drafts_->timeout_s, &interrupt_)) {
-  draft_.emplace(
-      files::Draft::Host{*tables_, drafts_->blocks, [this] { return this->new_table(); }},
-      parts_of(parts));
+  const files::Draft::Host host{*tables_, drafts_->blocks, [this] { return this->new_table(); }};
+  draft_ = std::make_unique<files::Draft>(host, parts_of(parts));
 }
 
+// What is being written is the parent's, in a forked child.
 FileDraft::~FileDraft() {
+  if (drafts_->client->inherited()) {
+    static_cast<void>(draft_.release());
+    return;
+  }
   const WithoutGil without;
   draft_.reset();
 }

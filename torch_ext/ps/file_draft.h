@@ -66,7 +66,7 @@ class FileDraft {
   InterruptCheck interrupt_;   // of the operation that is under way
   std::exception_ptr raised_;  // by new_table(), in it
   const std::shared_ptr<files::Tables> tables_;
-  mutable std::optional<files::Draft> draft_;
+  std::unique_ptr<files::Draft> draft_;
 };
 
 void bind_file_draft(pybind11::module_& module);

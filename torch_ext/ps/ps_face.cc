@@ -151,7 +151,7 @@ PsClientPtr PsClient::make(RemoteFacePtr face, const std::string& own_address,
 }
 
 PsClient::~PsClient() {
-  if (face_->inherited()) static_cast<void>(host_.release());
+  if (inherited()) static_cast<void>(host_.release());
 }
 
 ps::ClientHost& PsClient::host() const {

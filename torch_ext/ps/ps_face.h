@@ -140,6 +140,8 @@ class PsClient : public std::enable_shared_from_this<PsClient> {
   ps::Rebalanced rebalance(double over_s, double timeout_s) const;
 
   ps::ClientHost& host() const;
+  // Whether this is a forked child of the process that has it.
+  bool inherited() const { return face_->inherited(); }
   // Until the batch has ended, which writes to it.
   void keep(ps::BatchPtr batch, at::Tensor tensor);
 

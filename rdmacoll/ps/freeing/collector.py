@@ -11,33 +11,61 @@ from dataclasses import replace
 
 from ..._words import Words
 from .drops import Drops
-from .held import Held, folder_word, holders, tables_named, thrown_away, word_of
+from .held import (
+    TIMES_NAMED_AGAIN,
+    Held,
+    folder_word,
+    holders,
+    named_again,
+    tables_named,
+    thrown_away,
+    word_of,
+)
 
 # Of this one's own looks: if the Store has stood still, holders could not show that they live.
 MOST_SILENT = 50
 
 
 class Collector:
-    def __init__(self, words: Words, drops: Drops, count_folders: Callable[[], int]) -> None:
-        """count_folders: how many have ever been made, but for the first one."""
+    def __init__(self, words: Words, drops: Drops, count: Callable[[str], int]) -> None:
+        """count: as Board.count()."""
         self._words = words
         self._drops = drops
-        self._count_folders = count_folders
+        self._count = count
         self._thrown = thrown_away(words)
+        self._again = named_again(words)
         self._holders = holders(words)
         self._silent: dict[int, tuple[str, int]] = {}  # by holder: its word, in how many looks
 
     def look(self) -> None:
         # What is thrown away is read before the holders' words: who has come to hold a table later
         # finds that no folder names it.
+        times = self._count(TIMES_NAMED_AGAIN)
         thrown = self._thrown.all()
+        doubtful = thrown & self._again.all() if thrown else set()
+        thrown -= self._named_still(doubtful)
         held: set[int] = set()
         for holder in sorted(self._holders.all()):
             held |= self._held_by(holder)
         free = thrown - held
-        if free:
+        # Of those some may be named since, by who held them before its word was read.
+        if free and self._count(TIMES_NAMED_AGAIN) == times:
             self._drops.add(free)
             self._thrown.change(remove=free)
+            self._again.change(remove=free & doubtful)
+
+    def _named_still(self, doubtful: set[int]) -> set[int]:
+        """Of these, those that folders name, or may name."""
+        named = self._named() if doubtful else set()
+        if named is None:
+            return doubtful
+        still = doubtful & named
+        if still:
+            self._thrown.change(remove=still)
+            # Who has taken the name away since has found it thrown away already.
+            named = self._named()
+            self._thrown.change(add=still if named is None else still - named)
+        return still
 
     def forget(self) -> None:
         """Another server has its turn: nothing is known of how long holders are silent."""
@@ -82,5 +110,5 @@ class Collector:
         return set().union(*map(tables_named, after)) if before == after else None
 
     def _folders(self) -> list[str | None]:
-        count = self._count_folders()
+        count = self._count("folders")
         return [self._words.hear(folder_word(folder)) for folder in range(count + 1)]

@@ -5,6 +5,11 @@ Who makes a table is its holder: its own word in the Store has the table before 
 folder's word names it. Who opens the file has it in a word, too, and looks then whether the folder
 still names it. Who takes the name away throws the table away: it is freed once no holder has it.
 
+Who changes a file within begins with tables of the version that it has open. If another process
+replaces that version meanwhile, a table that was thrown away is named again. Who does that says so
+before, counts it up behind it, and has the table open all the time. Such a table is freed only once
+no folder names it.
+
 Floor: rdmacoll/ps/freeing. Thread: any.
 """
 
@@ -17,6 +22,7 @@ from dataclasses import dataclass
 from ..._words import Words
 
 GONE = "gone"  # in the place of a folder's names
+TIMES_NAMED_AGAIN = "times named again"  # the count, as Board.count() has it
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,11 @@ def thrown_away(words: Words) -> Numbers:
 def holders(words: Words) -> Numbers:
     """Those whose words count."""
     return Numbers(words, "holding")
+
+
+def named_again(words: Words) -> Numbers:
+    """Tables that a folder has named, or may do so, after they were thrown away."""
+    return Numbers(words, "named again")
 
 
 def word_of(holder: int) -> str:
