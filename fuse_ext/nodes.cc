@@ -65,7 +65,9 @@ NodeId Nodes::look(const Place& place, const Entry& entry, bool is_mapped) {
   if (!is_contested) {
     const auto found = by_key_.find(key_of(node));
     if (found != by_key_.end()) {
-      ++all_.at(found->second).lookups;
+      Known& same = all_.at(found->second);
+      same.node.entry = entry;  // of a folder others may have changed the permissions
+      ++same.lookups;
       return found->second;
     }
   }

@@ -9,6 +9,7 @@ import errno
 import mmap
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -104,6 +105,19 @@ def test_two_mounts_and_rdma_paths_have_the_same_files(mounted: Mounted) -> None
     assert sorted(os.listdir(other / "in")) == ["file", "more"]
     shutil.rmtree(other / "in")
     assert os.listdir(mounted.folder) == []
+
+
+def test_permissions_of_a_folder_are_those_that_another_mount_has_given(mounted: Mounted) -> None:
+    other, _ = mounted.mount("other")
+    ours, theirs = mounted.folder / "folder", other / "folder"
+    ours.mkdir()
+    opened = os.open(theirs, os.O_RDONLY)  # the kernel knows the folder meanwhile
+    try:
+        for one, another, mode in (ours, theirs, 0o700), (theirs, ours, 0o711):
+            one.chmod(mode)
+            assert stat.S_IMODE(another.stat().st_mode) == mode
+    finally:
+        os.close(opened)
 
 
 def test_tools_that_know_files_work(mounted: Mounted, tmp_path: Path) -> None:
