@@ -12,7 +12,7 @@ struct Opened {
   NodeId node = 0;
   Hold hold = 0;
   files::Parts parts{};
-  std::string head{};  // in the place of their first bytes
+  std::string head{};                  // in the place of their first bytes
   std::shared_ptr<OpenDraft> draft{};  // nullptr: it is only read
 };
 

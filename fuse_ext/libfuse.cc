@@ -20,7 +20,8 @@ LibFuse load() {
   const auto find = [library](const char* name, auto& function) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     if (function == nullptr) {
-      throw std::runtime_error(std::string("libfuse3 has no ") + name + "; install fuse3, 3.10 or "
+      throw std::runtime_error(std::string("libfuse3 has no ") + name +
+                               "; install fuse3, 3.10 or "
                                "later");
     }
   };

@@ -8,12 +8,14 @@
 namespace rdmacoll::fuse {
 
 struct LibFuse {
-#define RDMACOLL_LIBFUSE(X)                                                                 \
-  X(session_new)                                                                            \
-  X(session_mount) X(session_unmount) X(session_destroy) X(session_exit) X(session_exited)  \
-  X(session_receive_buf) X(session_process_buf) X(opt_free_args) X(opt_add_arg)             \
-  X(req_userdata) X(reply_err) X(reply_none) X(reply_entry) X(reply_create) X(reply_attr)   \
-  X(reply_open) X(reply_write) X(reply_buf) X(reply_statfs) X(reply_xattr) X(add_direntry)
+  // clang-format off
+#define RDMACOLL_LIBFUSE(X) \
+  X(session_new) X(session_mount) X(session_unmount) X(session_destroy) X(session_exit) \
+  X(session_exited) X(session_receive_buf) X(session_process_buf) X(opt_free_args) \
+  X(opt_add_arg) X(req_userdata) X(reply_err) X(reply_none) X(reply_entry) X(reply_create) \
+  X(reply_attr) X(reply_open) X(reply_write) X(reply_buf) X(reply_statfs) X(reply_xattr) \
+  X(add_direntry)
+// clang-format on
 #define X(name) decltype(&fuse_##name) name = nullptr;
   RDMACOLL_LIBFUSE(X)
 #undef X

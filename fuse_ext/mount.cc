@@ -87,7 +87,8 @@ void Mount::store_all() {
     try {
       draft->store();
     } catch (const Problem& problem) {
-      std::fprintf(stderr, "rdmacoll mount: %s is lost, as it was open and could not be stored: %s\n",
+      std::fprintf(stderr,
+                   "rdmacoll mount: %s is lost, as it was open and could not be stored: %s\n",
                    printable(draft->place().name).c_str(), problem.why.c_str());
     }
   }

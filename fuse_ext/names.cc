@@ -95,6 +95,10 @@ Entry Names::append(const Place& place, const Entry& added, const Tables& new_ta
 void Names::change(const Place& place, const Entry& known, const Entry& wanted) {
   call<void>("change", place, known, wanted);
 }
+int64_t Names::changed_ns(uint64_t folder) { return call<int64_t>("changed_ns", folder); }
+void Names::set_changed_ns(uint64_t folder, int64_t changed_ns) {
+  call<void>("set_changed_ns", folder, changed_ns);
+}
 Entry Names::make_folder(const Place& place, uint32_t mode) {
   return call<Entry>("make_folder", place, mode);
 }

@@ -64,8 +64,11 @@ class Names {
   void put(const Place& place, const Entry& entry, const Tables& new_tables, Hold hold);
   // Behind what the file has by then; all of it.
   Entry append(const Place& place, const Entry& added, const Tables& new_tables, Hold hold);
-  // Times and permissions. ESTALE: another version has the name.
+  // Times and permissions, of a folder permissions. ESTALE: another version has the name.
   void change(const Place& place, const Entry& known, const Entry& wanted);
+  // Of a folder: when a name in it has come or gone last, or what was set; 0: neither was.
+  int64_t changed_ns(uint64_t folder);
+  void set_changed_ns(uint64_t folder, int64_t changed_ns);
   Entry make_folder(const Place& place, uint32_t mode);
   void remove_file(const Place& place);
   void remove_folder(const Place& place);

@@ -33,7 +33,8 @@ std::string Nodes::key_of(const Node& node) {
 
 Nodes::Known& Nodes::known(NodeId id) {
   const auto found = all_.find(id);
-  if (found == all_.end()) throw Problem{ESTALE, "the kernel asks for a node that it has forgotten"};
+  if (found == all_.end())
+    throw Problem{ESTALE, "the kernel asks for a node that it has forgotten"};
   return found->second;
 }
 
@@ -65,7 +66,9 @@ NodeId Nodes::look(const Place& place, const Entry& entry, bool is_mapped) {
   if (!is_contested) {
     const auto found = by_key_.find(key_of(node));
     if (found != by_key_.end()) {
-      ++all_.at(found->second).lookups;
+      Known& same = all_.at(found->second);
+      same.node.entry = entry;  // of a folder others may have changed the permissions
+      ++same.lookups;
       return found->second;
     }
   }

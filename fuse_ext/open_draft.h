@@ -18,7 +18,8 @@ namespace rdmacoll::fuse {
 // What drafts share. It outlives them.
 class DraftHost {
  public:
-  DraftHost(files::Tables& tables, Names& names) : tables_(tables), blocks_(tables), names_(names) {}
+  DraftHost(files::Tables& tables, Names& names)
+      : tables_(tables), blocks_(tables), names_(names) {}
   files::Draft::Host host();
   Names& names() { return names_; }
   // This process has stood still, and was taken for dead: its numbers are nobody's any more.

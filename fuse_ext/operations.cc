@@ -52,9 +52,22 @@ void forget_many(fuse_req_t request, size_t count, fuse_forget_data* all) {
   libfuse().reply_none(request);
 }
 
+// Of a folder with its own time, which the folder that it is in does not have.
+struct stat newest(Mount& mount, NodeId id) {
+  Node node = mount.nodes().of(id);
+  if (!node.entry.is_folder) return about(id, node);
+  try {
+    const int64_t changed_ns = mount.names().changed_ns(node.entry.folder);
+    if (changed_ns != 0) node.entry.modified_ns = changed_ns;
+  } catch (const Problem&) {
+    // Without the Store it is a mount still, and who looks for that finds it.
+  }
+  return about(id, node);
+}
+
 void get_attributes(fuse_req_t request, fuse_ino_t id, fuse_file_info*) {
   answer(request, [&] {
-    const struct stat stat = about(id, mount_of(request).nodes().of(id));
+    const struct stat stat = newest(mount_of(request), id);
     libfuse().reply_attr(request, &stat, 0);
   });
 }
@@ -88,7 +101,11 @@ void set_others(Mount& mount, NodeId id, std::optional<int64_t> modified_ns,
   const Node node = mount.nodes().of(id);
   if (node.draft != nullptr) return node.draft->change(modified_ns, mode);
   Entry wanted = node.entry;
-  if (modified_ns) wanted.modified_ns = *modified_ns;
+  if (modified_ns && wanted.is_folder) {
+    mount.names().set_changed_ns(wanted.folder, *modified_ns);
+  } else if (modified_ns) {
+    wanted.modified_ns = *modified_ns;
+  }
   if (mode) wanted.mode = *mode;
   if (wanted == node.entry || id == kRoot) return;
   mount.names().change(node.place, node.entry, wanted);
@@ -111,7 +128,7 @@ void set_attributes(fuse_req_t request, fuse_ino_t id, struct stat* wanted, int 
     if ((set & FUSE_SET_ATTR_MODE) != 0) mode = wanted->st_mode & 07777;
     const auto modified_ns = time_in(*wanted, set);
     if (mode || modified_ns) set_others(mount, id, modified_ns, mode);
-    const struct stat is = about(id, mount.nodes().of(id));
+    const struct stat is = newest(mount, id);
     libfuse().reply_attr(request, &is, 0);
   });
 }
@@ -204,9 +221,9 @@ void read_folder(fuse_req_t request, fuse_ino_t, size_t size, off_t first, fuse_
       struct stat stat = {};
       stat.st_ino = 0xffffffff;  // it has none before it is looked up
       stat.st_mode = listed[i].second;
-      const size_t more = libfuse().add_direntry(request, out.data() + used, size - used,
-                                                 listed[i].first.c_str(), &stat,
-                                                 static_cast<off_t>(i + 1));
+      const size_t more =
+          libfuse().add_direntry(request, out.data() + used, size - used, listed[i].first.c_str(),
+                                 &stat, static_cast<off_t>(i + 1));
       if (used + more > size) break;
       used += more;
     }

@@ -6,6 +6,7 @@ Floor: tests.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -20,11 +21,18 @@ class Outcomes:
     """How each of the cases has ended."""
 
     def __init__(
-        self, jobs: Jobs, module: ModuleType, workers: int, servers: int, **env: str
+        self,
+        jobs: Jobs,
+        module: ModuleType,
+        workers: int,
+        servers: int,
+        more: Sequence[str] = (),
+        **env: str,
     ) -> None:
+        """more: options of rdmarun."""
         worker = str(Path(__file__).with_name("case_worker.py"))
         assert module.__file__ is not None
-        options = ["-np", str(workers), "--servers", str(servers)]
+        options = ["-np", str(workers), "--servers", str(servers), *more]
         self._done = jobs.run(*options, jobs.python, worker, module.__file__, **env)
         files = [jobs.folder / f"ends.{rank}" for rank in range(workers)]
         self._ends = [json.loads(file.read_text()) if file.exists() else {} for file in files]

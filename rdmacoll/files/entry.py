@@ -56,30 +56,32 @@ class TableFile(File):
 @dataclass(frozen=True)
 class Folder:
     number: int  # under which its names are
-    modified_ns: int
+    modified_ns: int  # when it was made; its own word has what was later (Folders.changed_ns)
     mode: int = FOLDER_MODE
 
 
 Entry = File | Folder
 
 
-def to_word(entries: dict[str, Entry]) -> str:
+def to_word(entries: dict[str, Entry], changed_ns: int) -> str:
     """No two are the same: who finds its word in the Store has put it there itself. The tables that
     are named stand by themselves, for servers (ps/freeing/held.py)."""
     files = [entry for entry in entries.values() if isinstance(entry, File)]
     tables = [table for file in files for table in file.tables]
     packed = {name: _packed(entry) for name, entry in entries.items()}
-    return json.dumps([secrets.token_hex(8), tables, packed])
+    return json.dumps([secrets.token_hex(8), tables, packed, changed_ns])
 
 
-def from_word(word: str) -> dict[str, Entry]:
-    return dict(_entries(word))
+def from_word(word: str) -> tuple[dict[str, Entry], int]:
+    """The entries, and when a name of them has come or gone last, or what was set in its place."""
+    entries, changed_ns = _read(word)
+    return dict(entries), changed_ns
 
 
 @lru_cache(maxsize=16)  # who opens a file looks twice, and folders may be large
-def _entries(word: str) -> dict[str, Entry]:
-    _, _, packed = json.loads(word)
-    return {name: _unpacked(one) for name, one in packed.items()}
+def _read(word: str) -> tuple[dict[str, Entry], int]:
+    _, _, packed, changed_ns = json.loads(word)
+    return {name: _unpacked(one) for name, one in packed.items()}, changed_ns
 
 
 def _packed(entry: Entry) -> list[object]:

@@ -73,12 +73,20 @@ class RdmaFileSystem(AbstractFileSystem):
         else:
             below = f"{path}/" if path else ""
             found = {below + name: one for name, one in self._tree.list(_names(path)).items()}
-        about = [_about(name, one) for name, one in sorted(found.items())]
+        about = [self._about(name, one) for name, one in sorted(found.items())]
         return about if detail else [one["name"] for one in about]
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         path = self._strip_protocol(path)
-        return _about(path, self._tree.find(_names(path)))
+        return self._about(path, self._tree.find(_names(path)))
+
+    def _about(self, path: str, entry: Entry) -> dict[str, Any]:
+        size, kind = (entry.size, "file") if isinstance(entry, File) else (0, "directory")
+        mtime = self._tree.modified_ns(entry) / NS
+        about = {"name": path, "size": size, "type": kind, "mtime": mtime}
+        if isinstance(entry, TableFile):
+            about |= {"mtime": time.time(), "dtype": "float32", "shape": entry.shape}
+        return about
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
         names = _names(self._strip_protocol(path))
@@ -228,11 +236,3 @@ class RdmaFileSystem(AbstractFileSystem):
 
 def _names(path: str) -> Path:
     return tuple(name for name in path.split("/") if name)
-
-
-def _about(path: str, entry: Entry) -> dict[str, Any]:
-    size, kind = (entry.size, "file") if isinstance(entry, File) else (0, "directory")
-    about = {"name": path, "size": size, "type": kind, "mtime": entry.modified_ns / NS}
-    if isinstance(entry, TableFile):
-        about |= {"mtime": time.time(), "dtype": "float32", "shape": entry.shape}
-    return about

@@ -53,24 +53,45 @@ class Folders:
         """path: of the folder, for errors. Raises FileNotFoundError where it was removed."""
         if self._tables is not None and number == TABLES.number:
             return self._tables.all()
+        _, entries, _ = self._read(number, path)
+        return entries
+
+    def changed_ns(self, number: int) -> int:
+        """When a name in it has come or gone last, or what was set in its place; 0: neither was."""
+        word = self._board.names_in(number)
+        return 0 if word in (None, GONE) else from_word(word)[1]
+
+    def set_changed_ns(self, number: int, changed_ns: int, path: str = "") -> None:
+        """path, errors: as names()."""
+        while True:
+            word, entries, _ = self._read(number, path)
+            if self._write(number, word, entries, changed_ns):
+                return
+
+    def change(self, at: At, edit: Callable[[Entries], T], *, is_move: bool = False) -> T:
+        """edit: of the names in the folder; it is called again where another process was faster.
+        is_move: the folder has changed also where its names are the same. Raises OSError (EROFS)
+        for what nobody writes; else as names()."""
+        self.check_writable(at)
+        while True:
+            word, entries, changed_ns = self._read(at.folder, at.path)
+            names = set(entries)
+            result = edit(entries)
+            if is_move or entries.keys() != names:
+                changed_ns = time.time_ns()
+            if self._write(at.folder, word, entries, changed_ns):
+                return result
+
+    def _read(self, number: int, path: str) -> tuple[str | None, Entries, int]:
         word = self._board.names_in(number)
         if word == GONE:
             raise error(errno.ENOENT, path)
-        return {} if word is None else from_word(word)
+        return (word, {}, 0) if word is None else (word, *from_word(word))
 
-    def change(self, at: At, edit: Callable[[Entries], T]) -> T:
-        """edit: of the names in the folder; it is called again where another process was faster.
-        Raises OSError (EROFS) for what nobody writes; else as names()."""
-        self.check_writable(at)
-        while True:
-            word = self._board.names_in(at.folder)
-            if word == GONE:
-                raise error(errno.ENOENT, at.path)
-            entries = {} if word is None else from_word(word)
-            result = edit(entries)
-            wanted = to_word(entries)
-            if self._board.change_names(at.folder, word, wanted) == wanted:
-                return result
+    def _write(self, number: int, known: str | None, entries: Entries, changed_ns: int) -> bool:
+        """False: another process was faster."""
+        wanted = to_word(entries, changed_ns)
+        return self._board.change_names(number, known, wanted) == wanted
 
     def check_writable(self, at: At) -> None:
         """Raises OSError (EROFS) for tables, and their folder."""
@@ -203,7 +224,7 @@ class Folders:
                 del entries[old.name]
             return replaced
 
-        replaced = self.change(new, put)
+        replaced = self.change(new, put, is_move=True)
         if old.folder == new.folder or self._take(old, entry, None):
             return replaced
         # Another entry that has the old name by now is not this one: it would be lost.
@@ -219,12 +240,12 @@ class Folders:
 
     def _close(self, folder: Folder, path: str) -> None:
         """From then on nothing can be put there. Raises OSError (ENOTEMPTY)."""
-        word = self._board.names_in(folder.number)
-        if word == GONE:
-            raise error(errno.ENOENT, path)
-        is_empty = word is None or not from_word(word)
-        if not is_empty or self._board.change_names(folder.number, word, GONE) != GONE:
-            raise error(errno.ENOTEMPTY, path)
+        while True:
+            word, entries, _ = self._read(folder.number, path)
+            if entries:
+                raise error(errno.ENOTEMPTY, path)
+            if self._board.change_names(folder.number, word, GONE) == GONE:
+                return
 
 
 def _is_tables(at: At) -> bool:

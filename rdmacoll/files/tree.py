@@ -40,6 +40,11 @@ class Tree:
         """Raises FileNotFoundError, NotADirectoryError."""
         return self._folders.names(self._folder(self.find(path), path), "/".join(path))
 
+    def modified_ns(self, entry: Entry) -> int:
+        """When it was written, or a name in it has come or gone."""
+        changed_ns = self._folders.changed_ns(entry.number) if isinstance(entry, Folder) else 0
+        return changed_ns or entry.modified_ns
+
     def make_folder(self, path: Path) -> None:
         """Raises FileExistsError; else as find() of the folder that it is in."""
         self._folders.make_folder(self.at(path))

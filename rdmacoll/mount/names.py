@@ -88,6 +88,12 @@ class Names:
         if not self._folders.change(_at(at), lambda all: exchange(all, name, before, after)):
             raise error(errno.ESTALE, name)
 
+    def changed_ns(self, folder: int) -> int:
+        return self._folders.changed_ns(folder)
+
+    def set_changed_ns(self, folder: int, changed_ns: int) -> None:
+        self._folders.set_changed_ns(folder, changed_ns)
+
     def make_folder(self, at: Place, mode: int) -> Packed:
         return _packed(self._folders.make_folder(_at(at), mode))
 

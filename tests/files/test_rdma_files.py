@@ -1,4 +1,4 @@
-"""Files at the servers: file_cases.py, table_cases.py, and fsspec's own tests (fsspec_suite.py).
+"""Files at the servers: modules of cases, and fsspec's own tests (fsspec_suite.py).
 
 Floor: tests.
 """
@@ -6,36 +6,44 @@ Floor: tests.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
+import change_cases
 import file_cases
 import pytest
 import table_cases
 from case_job import Outcomes, cases_of
 from job_runner import Jobs, clean_jobs
 
-
-@pytest.fixture(scope="module")
-def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
-    with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
-        yield Outcomes(jobs, file_cases, workers=2, servers=2)
-
-
-@pytest.mark.parametrize("case", cases_of(file_cases))
-def test_files(worked: Outcomes, case: str) -> None:
-    worked.check(case)
+CASES = [
+    pytest.param(module, case, id=case)
+    for module in (file_cases, change_cases, table_cases)
+    for case in cases_of(module)
+]
 
 
 @pytest.fixture(scope="module")
-def worked_with_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
-    with clean_jobs(tmp_path_factory.mktemp("job")) as jobs:
-        yield Outcomes(jobs, table_cases, workers=2, servers=2)
+def outcomes(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[ModuleType], Outcomes]]:
+    """A job for each module of cases."""
+    with ExitStack() as stack:
+
+        @cache
+        def of(module: ModuleType) -> Outcomes:
+            jobs = stack.enter_context(clean_jobs(tmp_path_factory.mktemp("job")))
+            return Outcomes(jobs, module, workers=2, servers=2)
+
+        yield of
 
 
-@pytest.mark.parametrize("case", cases_of(table_cases))
-def test_tables(worked_with_tables: Outcomes, case: str) -> None:
-    worked_with_tables.check(case)
+@pytest.mark.parametrize(("module", "case"), CASES)
+def test_files(outcomes: Callable[[ModuleType], Outcomes], module: ModuleType, case: str) -> None:
+    outcomes(module).check(case)
 
 
 FULL = """

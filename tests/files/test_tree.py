@@ -163,3 +163,23 @@ def test_a_folder_takes_the_place_of_an_empty_one(two: Two) -> None:
     assert sorted(two.ours.list(("from",))) == ["a"]
     with pytest.raises(OSError, match="not empty"):
         folders.move(At(0, "from", "from"), new, over_empty=True)
+
+
+def test_a_folder_is_removed_while_its_time_is_set(two: Two) -> None:
+    theirs, to = two.theirs.folders, two.ours.folder_of(("to", "x"))
+    two.meanwhile(lambda: theirs.set_changed_ns(to, 5))
+    two.ours.remove_folder(("to",))
+    assert list(two.ours.list(())) == ["from"] and theirs.changed_ns(to) == 0
+    with pytest.raises(FileNotFoundError):
+        theirs.set_changed_ns(to, 7)
+
+
+def test_a_time_that_is_set_stays_until_a_name_comes_or_goes(two: Two) -> None:
+    folders, at = two.ours.folders, two.ours.folder_of(("from", "x"))
+    two.meanwhile(lambda: two.theirs.put(("from", "b"), B))
+    folders.set_changed_ns(at, 5)
+    assert sorted(two.ours.list(("from",))) == ["a", "b"]
+    two.ours.put(("from", "a"), B)
+    assert folders.changed_ns(at) == 5
+    two.ours.remove_file(("from", "b"))
+    assert folders.changed_ns(at) > 5

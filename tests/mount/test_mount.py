@@ -9,6 +9,7 @@ import errno
 import mmap
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -104,6 +105,92 @@ def test_two_mounts_and_rdma_paths_have_the_same_files(mounted: Mounted) -> None
     assert sorted(os.listdir(other / "in")) == ["file", "more"]
     shutil.rmtree(other / "in")
     assert os.listdir(mounted.folder) == []
+
+
+def times_changed(folder: Path) -> list[str]:
+    """By what of all this a folder has another time."""
+    changed: list[str] = []
+    below, other = folder / "below", folder / "other"
+    for one in below, other:
+        one.mkdir()
+
+    def check(what: str) -> None:
+        changed.extend(f"{what}: {one.name}" for one in (below, other) if one.stat().st_mtime != 5)
+        for one in below, other:
+            os.utime(one, (5, 5))
+
+    check("made")
+    check("set")
+    (below / "file").write_text("new")
+    check("create")
+    (below / "file").write_text("another")
+    check("write")
+    (below / "file").chmod(0o600)
+    check("change")
+    (below / "deep").mkdir()
+    check("make a folder")
+    (below / "deep" / "file").touch()
+    check("create below")
+    (below / "deep" / "file").rename(below / "deep" / "moved")
+    check("rename below")
+    (below / "file").rename(below / "renamed")
+    check("rename")
+    (other / "renamed").touch()
+    check("create in the other")
+    (below / "renamed").rename(other / "renamed")
+    check("replace")
+    (other / "renamed").unlink()
+    check("remove")
+    shutil.rmtree(below / "deep")
+    check("remove a folder")
+    return changed
+
+
+def test_a_folder_has_the_time_when_a_name_has_come_or_gone(
+    mounted: Mounted, tmp_path: Path
+) -> None:
+    assert times_changed(mounted.folder) == times_changed(tmp_path)
+    before = mounted.folder.stat().st_mtime
+    (mounted.folder / "new").touch()
+    assert mounted.folder.stat().st_mtime > before
+    other, _ = mounted.mount("other")
+    os.utime(other, (7, 7))
+    assert mounted.folder.stat().st_mtime == 7
+    fs = fsspec.filesystem("rdma", store=mounted.store)
+    fs.pipe_file("below/of fsspec", b"")
+    found = fs.info("below")["mtime"]
+    assert found > 5 and (mounted.folder / "below").stat().st_mtime == pytest.approx(found)
+    assert {one["name"]: one["mtime"] for one in fs.ls("")}["below"] == found
+    before = (mounted.folder / "below").stat().st_mtime_ns
+    assert (mounted.folder / ".mmap" / "below").stat().st_mtime_ns == before
+
+
+def test_python_finds_a_module_that_has_come(mounted: Mounted) -> None:
+    """Python lists a folder again where its time is another one."""
+    program = """
+import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+try:
+    import comes
+except ImportError:
+    pathlib.Path(sys.argv[1], "comes.py").write_text("value = 5")
+import comes
+assert comes.value == 5
+"""
+    subprocess.run([sys.executable, "-c", program, mounted.folder], check=True, timeout=60)
+
+
+def test_permissions_of_a_folder_are_those_that_another_mount_has_given(mounted: Mounted) -> None:
+    other, _ = mounted.mount("other")
+    ours, theirs = mounted.folder / "folder", other / "folder"
+    ours.mkdir()
+    opened = os.open(theirs, os.O_RDONLY)  # the kernel knows the folder meanwhile
+    try:
+        for one, another, mode in (ours, theirs, 0o700), (theirs, ours, 0o711):
+            one.chmod(mode)
+            assert stat.S_IMODE(another.stat().st_mode) == mode
+    finally:
+        os.close(opened)
 
 
 def test_tools_that_know_files_work(mounted: Mounted, tmp_path: Path) -> None:
