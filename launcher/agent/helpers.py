@@ -5,6 +5,7 @@ the ranks of all hosts have.
 Floor: launcher/agent. Thread: the agent's; the helpers' parent-death signal hangs on it.
 """
 
+import os
 import signal
 import subprocess
 import time
@@ -14,11 +15,11 @@ from functools import partial
 from typing import Final
 
 from rdmacoll.launcher.base.job import Job
-from rdmacoll.launcher.base.processes import kill_group
+from rdmacoll.launcher.base.processes import is_ending, kill_group
 from rdmacoll.launcher.base.report import helper_lines
 
 from rdmacoll.base.agent_protocol import MOUNT
-from rdmacoll.base.mount_folder import is_mount_of_ours, make_folder
+from rdmacoll.base.mount_folder import is_mount_of_ours, is_mounted, make_folder
 from rdmacoll.base.own_module import own_module
 
 from .outlets import Outlets
@@ -70,6 +71,7 @@ class Helpers:
         self._by_who: dict[str, Helper] = {}
         self._rendezvous = ""
         self._times_lost = 0
+        self._mount_at: str | None = None
         self._due: list[Helper] = []  # to be started again
         self._error: StartError | None = None
         self._grace_s: float | None = None  # once they are told to end
@@ -86,6 +88,8 @@ class Helpers:
         """
         self._rendezvous, self._times_lost = rendezvous, times_lost
         _prepare_mount(self._job)
+        if self._job.mount is not None:
+            self._mount_at = os.path.realpath(self._job.mount)
         for role in self._roles:
             self._start(role, 0)
         if self._job.verbose and self._roles:
@@ -122,7 +126,11 @@ class Helpers:
     def ranks_may_start(self) -> bool:
         """Whether what they wait for is there."""
         waited_for = [one for one in self._by_who.values() if one.role.is_mount]
-        return all(one.is_there and one.returncode is None for one in waited_for)
+        if not all(one.is_there and one.returncode is None for one in waited_for):
+            return False
+        # A rank may end as the mount's process is lost, before that is known here.
+        is_lost = any(is_ending(one.pid) for one in waited_for)
+        return self._mount_at is None or (not is_lost and is_mounted(self._mount_at))
 
     def ended(self, pid: int, returncode: int, may_restart: bool) -> bool:
         """Takes note of a reaped child; False if it is no helper."""

@@ -20,6 +20,7 @@ from .preload import Preload
 from .rank_env import Attempt, own_env
 from .spawn import Envs, Started, spawn_all
 
+LOOK_S = 0.2  # between looks whether the mount is there
 GRACE_S = 5.0  # between the signal that asks a rank to end and the one that makes it
 
 
@@ -51,6 +52,7 @@ class Ranks:
         self._by_rank: dict[int, Rank] = {}
         self._preload = Preload(job, selector) if job.preload else None
         self._due: list[tuple[Envs, bool]] = []  # until they may start
+        self._look_at: float | None = None  # again, whether the mount is there
         self._kill_at: float | None = None
         self.ending = False
 
@@ -104,6 +106,7 @@ class Ranks:
             self._due.clear()
             raise
         if not self._helpers.ranks_may_start:
+            self._look_at = time.monotonic() + LOOK_S
             return
         due, self._due = self._due, []
         for own, is_restart in due:
@@ -167,8 +170,10 @@ class Ranks:
     def deadline(self) -> float | None:
         """When poll() has something to do."""
         deadlines = [self._kill_at]
-        if self._preload is not None and self._due:
-            deadlines.append(self._preload.deadline)
+        if self._due:
+            deadlines.append(self._look_at)
+            if self._preload is not None:
+                deadlines.append(self._preload.deadline)
         return min((at for at in deadlines if at is not None), default=None)
 
     def poll(self) -> None:

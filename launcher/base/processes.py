@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+FLAGS, PF_EXITING = 5, 0x4  # in /proc/PID/stat, behind the state; include/linux/sched.h
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 # What unmounts a folder once the process that has served it is gone (rdmacoll/mount/unmounter.py).
@@ -35,6 +36,17 @@ def wait_until_gone(pid: int) -> None:
             select.select([end], [], [])
         finally:
             os.close(end)
+
+
+def is_ending(pid: int) -> bool:
+    """Whether it is gone, or has begun to end: it closes what it has open before others see that it
+    has ended."""
+    try:
+        about = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return True
+    state, *numbers = about.rpartition(")")[2].split()
+    return state in "ZX" or bool(int(numbers[FLAGS]) & PF_EXITING)
 
 
 def become_subreaper() -> None:

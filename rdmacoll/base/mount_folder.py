@@ -34,10 +34,14 @@ def check_folder(folder: str) -> None:
 
 def is_mount_of_ours(folder: str) -> bool:
     """Of any job, also where its process is gone."""
-    wanted = os.path.realpath(folder)
+    return is_mounted(os.path.realpath(folder))
+
+
+def is_mounted(real_folder: str) -> bool:
+    """The same of a folder that has no links on its way. It waits for no process."""
     for line in Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines():
         _, target, kind, *_ = line.split(" ")
-        if kind == TYPE and _unescaped(target) == wanted:
+        if kind == TYPE and _unescaped(target) == real_folder:
             return True
     return False
 
