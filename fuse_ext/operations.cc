@@ -146,6 +146,15 @@ void make_folder(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t
   });
 }
 
+// Without these programs are told that the call is unknown, and not that links are.
+void make_symbolic_link(fuse_req_t request, const char*, fuse_ino_t, const char*) {
+  libfuse().reply_err(request, EPERM);
+}
+
+void make_link(fuse_req_t request, fuse_ino_t, fuse_ino_t, const char*) {
+  libfuse().reply_err(request, EPERM);
+}
+
 // Programs that write to it go on, and nobody sees it any more.
 void remove_drafts(Mount& mount, const Place& place) {
   for (const auto& draft : mount.nodes().drafts(&place)) draft->remove();
@@ -292,6 +301,8 @@ fuse_lowlevel_ops operations() {
   all.getattr = get_attributes;
   all.setattr = set_attributes;
   all.mkdir = make_folder;
+  all.symlink = make_symbolic_link;
+  all.link = make_link;
   all.unlink = remove_file;
   all.rmdir = remove_folder;
   all.rename = rename;

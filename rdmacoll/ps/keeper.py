@@ -156,14 +156,20 @@ class Dropped:
     def __init__(self) -> None:
         self._drops = 0
 
-    def look(self, board: Board, number: int, drop: Callable[[list[int]], None]) -> None:
-        """drop: of tables that are new there."""
+    def look(self, board: Board, number: int, drop: Callable[[list[int]], None]) -> bool:
+        """drop: of tables that are new there. Whether there were any."""
         tables, drops = board.drops.after(self._drops)
         if drops == self._drops:
-            return
+            return False
         drop(tables)
         self._drops = drops
         board.drops.say_dropped(number, drops)
+        return True
+
+
+def pause(had_any: bool) -> float:
+    """In seconds. Files that are written one after the other take the memory of those before."""
+    return LOOK_S if had_any else BEAT_S
 
 
 def free_dropped(
@@ -171,12 +177,15 @@ def free_dropped(
 ) -> None:
     complaints = Complaints(ended, SILENT_STORE_S)
     while not ended.is_set():
+        had_any = False
         try:
-            dropped.look(board, number, lambda tables: server.drop(tables, DROP_TIMEOUT_S))
+            had_any = dropped.look(
+                board, number, lambda tables: server.drop(tables, DROP_TIMEOUT_S)
+            )
             complaints.went_well()
         except Exception as error:
             complaints.say(f"tables that were dropped could not be freed: {error}")
-        ended.wait(BEAT_S)
+        ended.wait(pause(had_any))
 
 
 def collect(board: Board, number: int, ended: threading.Event) -> None:
@@ -185,7 +194,11 @@ def collect(board: Board, number: int, ended: threading.Event) -> None:
     complaints = Complaints(ended, SILENT_STORE_S)
     beats = dict.fromkeys(range(number), 0)
     silent = dict.fromkeys(range(number), 0)
-    while not ended.wait(BEAT_S):
+    had_any, beat_at = False, time.monotonic()
+    while not ended.wait(pause(had_any)):
+        had_any, is_beat = False, time.monotonic() >= beat_at
+        if is_beat:
+            beat_at = time.monotonic() + BEAT_S
         try:
             for other in range(number):
                 beat = board.beats_of(other)
@@ -195,7 +208,7 @@ def collect(board: Board, number: int, ended: threading.Event) -> None:
                     collector.forget()
                     break
             else:
-                collector.look()
+                had_any = collector.look(is_beat)
             complaints.went_well()
         except Exception as error:
             complaints.say(f"what files have no more could not be freed: {error}")

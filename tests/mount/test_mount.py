@@ -239,6 +239,9 @@ def test_what_cannot_be_done_says_why(mounted: Mounted) -> None:
         (mounted.folder / ".mmap" / "file").unlink()
     with fails_with(errno.ENAMETOOLONG):
         (mounted.folder / ("x" * 256)).touch()
+    for link in (os.link, os.symlink):
+        with fails_with(errno.EPERM):
+            link(file, mounted.folder / "link")
     with fails_with(errno.EPERM):
         os.chown(file, 12345, 12345)
     with file.open("rb") as reader, fails_with(errno.ENODEV):  # .mmap/file can be

@@ -14,11 +14,11 @@ DenseShard::DenseShard(const TableSpec& spec, uint64_t shard, ShardMemoryPiece m
       versions_(memory.data, spec.shard_elements(shard) * sizeof(float)),
       steps_(spec),
       has_values_(memory.is_zeroed),
-      state_(states_per_element(steps_.optimizer()),
-             std::vector<float>(elements(), initial_state(steps_.optimizer()))),
+      state_(states_per_element(steps_.optimizer())),
       stores_(spec.stores()),
       is_sync_(spec.pace && spec.pace->is_sync),
       paced_elements_(spec.pace ? spec.paced_elements(shard) : 0) {
+  for (auto& state : state_) state.assign(elements(), initial_state(steps_.optimizer()));
   if (spec.pace) pace_.emplace();
   if (!memory.is_zeroed) std::memset(memory.data, 0, kStatementBytes);
   versions_.hide();

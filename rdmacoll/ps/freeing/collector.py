@@ -22,7 +22,7 @@ from .held import (
     word_of,
 )
 
-# Of this one's own looks: if the Store has stood still, holders could not show that they live.
+# Of this one's own beats: if the Store has stood still, holders could not show that they live.
 MOST_SILENT = 50
 
 
@@ -35,9 +35,11 @@ class Collector:
         self._thrown = thrown_away(words)
         self._again = named_again(words)
         self._holders = holders(words)
-        self._silent: dict[int, tuple[str, int]] = {}  # by holder: its word, in how many looks
+        self._silent: dict[int, tuple[str, int]] = {}  # by holder: its word, in how many beats
 
-    def look(self) -> None:
+    def look(self, is_beat: bool = True) -> bool:
+        """Whether anything was thrown away that was there still. is_beat: holders that live have
+        spoken since the last look that was one."""
         # What is thrown away is read before the holders' words: who has come to hold a table later
         # finds that no folder names it.
         times = self._count(TIMES_NAMED_AGAIN)
@@ -46,13 +48,14 @@ class Collector:
         thrown -= self._named_still(doubtful)
         held: set[int] = set()
         for holder in sorted(self._holders.all()):
-            held |= self._held_by(holder)
+            held |= self._held_by(holder, is_beat)
         free = thrown - held
         # Of those some may be named since, by who held them before its word was read.
         if free and self._count(TIMES_NAMED_AGAIN) == times:
             self._drops.add(free)
             self._thrown.change(remove=free)
             self._again.change(remove=free & doubtful)
+        return bool(thrown)
 
     def _named_still(self, doubtful: set[int]) -> set[int]:
         """Of these, those that folders name, or may name."""
@@ -71,7 +74,7 @@ class Collector:
         """Another server has its turn: nothing is known of how long holders are silent."""
         self._silent.clear()
 
-    def _held_by(self, holder: int) -> frozenset[int]:
+    def _held_by(self, holder: int, is_beat: bool) -> frozenset[int]:
         key = word_of(holder)
         word = self._words.hear(key)
         if word is None:  # another collector has buried it, or was about to
@@ -79,12 +82,12 @@ class Collector:
             return frozenset()
         held = Held.from_word(word)
         if not held.is_gone:
-            before, looks = self._silent.get(holder, ("", 0))
-            looks = looks + 1 if word == before else 0
-            self._silent[holder] = (word, looks)
+            before, silent = self._silent.get(holder, ("", 0))
+            silent = silent + is_beat if word == before else 0
+            self._silent[holder] = (word, silent)
             # It may show that it lives until the word itself says that it is gone.
             gone = replace(held, is_gone=True).to_word()
-            if looks < MOST_SILENT or self._words.change(key, word, gone) != gone:
+            if silent < MOST_SILENT or self._words.change(key, word, gone) != gone:
                 return held.open | held.loose
         self._bury(holder, held)
         return frozenset()
