@@ -19,10 +19,6 @@ constexpr uint64_t kRewrittenBytes =
 
 Draft::Draft(Host host, const Parts& before) : host_(std::move(host)) { publish(before); }
 
-Draft::~Draft() {
-  for (Chunk& chunk : chunks_) static_cast<void>(end(chunk));
-}
-
 void Draft::publish(const Parts& parts) {
   chunks_.clear();
   for (const Part& part : parts) {
@@ -97,7 +93,7 @@ Status Draft::begin(Chunk& chunk) {
   if (!table.ok()) return table.status();
   const Part part{table.value(), chunk.bytes};
   own_.insert(part.table);
-  auto writing = host_.tables.write(part, chunk.memory->floats());
+  auto writing = host_.tables.write(part, chunk.memory->floats(), chunk.memory);
   if (!writing.ok()) return writing.status();
   chunk.writing = writing.take();
   chunk.part = part;
@@ -236,7 +232,6 @@ Status Draft::resize(uint64_t bytes) {
     return Status();
   }
   while (!chunks_.empty() && bytes_ - chunks_.back().bytes >= bytes) {
-    static_cast<void>(end(chunks_.back()));
     bytes_ -= chunks_.back().bytes;
     chunks_.pop_back();
     change_from(chunks_.size());

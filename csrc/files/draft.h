@@ -28,8 +28,6 @@ class Draft {
   };
   // before: the version that it begins with.
   Draft(Host host, const Parts& before);
-  // Waits for what is being written.
-  ~Draft();
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
 

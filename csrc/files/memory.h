@@ -17,6 +17,8 @@ namespace rdmacoll::files {
 class Blocks {
  public:
   explicit Blocks(Tables& tables) : tables_(tables) {}
+  // Has those that are free in common with others, and asks these tables for more.
+  Blocks(Tables& tables, const Blocks& others) : tables_(tables), free_(others.free_) {}
   // Whatever was there before is in it.
   Result<std::shared_ptr<std::byte>> take();
 
@@ -33,7 +35,7 @@ class Blocks {
 
   Tables& tables_;
   // A block may outlive the others: of a read that was waited for in vain.
-  const std::shared_ptr<Free> free_ = std::make_shared<Free>();
+  std::shared_ptr<Free> free_ = std::make_shared<Free>();
 };
 
 class Memory {

@@ -22,7 +22,7 @@ struct Wanted {
   std::shared_ptr<const void> keeps{};
 };
 
-// A part that is being written. Who lets go of it waits for it first.
+// A part that is being written, also where nobody waits for it.
 class Writing {
  public:
   virtual ~Writing() = default;
@@ -36,9 +36,9 @@ class Tables {
  public:
   virtual ~Tables() = default;
   virtual Status read(std::span<const Wanted> wanted) = 0;
-  // values: of the whole part, which stay as they are until it is written.
-  virtual Result<std::shared_ptr<Writing>> write(const Part& part,
-                                                 std::span<const float> values) = 0;
+  // values: of the whole part, which stay as they are until it is written; they are in `keeps`.
+  virtual Result<std::shared_ptr<Writing>> write(const Part& part, std::span<const float> values,
+                                                 std::shared_ptr<const void> keeps) = 0;
   // Memory that servers of this host read where it is, zeroed.
   virtual Result<std::shared_ptr<std::byte>> lend(uint64_t bytes) = 0;
 };

@@ -124,8 +124,11 @@ class Draft:
     def _do_with_room(self, act: Callable[[], T]) -> T:
         try:
             return act()
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}{self._shared.worker.about_store()}") from None
         except OSError as error:
-            if isinstance(error, TimeoutError) or not wait_for_room(self._shared.worker):
+            is_of_servers = error.errno is None  # they have no room
+            if not is_of_servers or not wait_for_room(self._shared.board):
                 raise
         return act()
 

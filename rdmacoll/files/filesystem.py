@@ -57,7 +57,7 @@ class RdmaFileSystem(AbstractFileSystem):
         at = worker(timeout, None, None if store is None else (as_address(store), rdzv_id))
         self._board = FileBoard(at)
         holder = own_holder(at)
-        self._folders = Folders(self._board, TableFiles(at))
+        self._folders = Folders(self._board, TableFiles(at.client, self._board))
         self._tree = Tree(self._folders)
         self._holds = Holds(self._board, self._folders, holder)
         self._reading = Reading(at, timeout)

@@ -6,7 +6,6 @@ Floor: rdmacoll/files. Thread: one at a time.
 from __future__ import annotations
 
 import io
-from contextlib import suppress
 from typing import Any
 
 from .draft import Draft
@@ -96,6 +95,8 @@ class _Written(io.RawIOBase):
 
     def truncate(self, size: int | None = None) -> int:
         wanted = self._at if size is None else size
+        if wanted < 0:
+            raise ValueError(f"truncate({wanted}); give 0 bytes or more")
         self._draft.resize(wanted)
         return wanted
 
@@ -104,6 +105,7 @@ class _Commits(io.BufferedIOBase):
     """Of a file that is written: what is new is seen by others once it is closed, or committed."""
 
     path: str
+    raw: Any
     _draft: Draft
     _autocommit: bool
 
@@ -129,9 +131,7 @@ class _Commits(io.BufferedIOBase):
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
         if kind is not None and not self.closed:
-            self._autocommit = False
-            with suppress(Exception):  # the caller's error counts
-                super().close()
+            self.raw.close()  # so that nothing more is written
             self.discard()
         else:
             self.close()

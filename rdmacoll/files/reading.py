@@ -63,6 +63,8 @@ class Reading:
     def _wait(self, batch: _C.PsBatch) -> None:
         try:
             batch.wait(self._timeout)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}{self._worker.about_store()}") from None
         except ValueError as error:  # the table was dropped
             raise OSError(errno.ESTALE, f"this version of the file is no more: {error}") from None
 

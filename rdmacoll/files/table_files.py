@@ -8,13 +8,16 @@ from __future__ import annotations
 import io
 import math
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..ps.worker import Worker
+from .board import FileBoard
 from .entry import HOLE, Entry, Folder, Part, TableFile
 from .reading import FLOAT
+
+if TYPE_CHECKING:
+    from .. import _C
 
 NAME = ".tables"  # in the root; `ls` does not show it
 FOLDER = Folder(number=(1 << 63) - 1, modified_ns=0, mode=0o555)
@@ -23,28 +26,26 @@ MODE = 0o444
 
 
 class TableFiles:
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+    def __init__(self, client: _C.PsClient, board: FileBoard) -> None:
+        self._client = client
+        self._board = board
 
     def all(self) -> dict[str, Entry]:
-        self._worker.check_process()
         return {
-            _quoted(name) + SUFFIX: _file(number, tuple(shape))
-            for number, (name, kind, _optimizer, shape) in self._worker.board.about_tables()
-            if kind == "dense"
+            _quoted(name) + SUFFIX: _file(number, shape)
+            for name, number, shape in self._board.dense_tables()
         }
 
     def find(self, file_name: str) -> TableFile | None:
         name = _unquoted(file_name.removesuffix(SUFFIX))
         if file_name != _quoted(name) + SUFFIX:
             return None
-        self._worker.check_process()
         table = None
         with suppress(UnicodeEncodeError):  # no table has such a name
-            table = self._worker.board.find_table(name)
-        if table is None or not self._worker.board.is_ready(table.number):
+            table = self._board.find_table(name)
+        if table is None:
             return None
-        self._worker.client.create(table.number, table.spec)
+        self._client.create(table.number, table.spec)
         return _file(table.number, table.shape)
 
 

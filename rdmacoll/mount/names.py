@@ -37,7 +37,7 @@ class Names:
     def __init__(self, worker: Worker, board: FileBoard) -> None:
         self._worker = worker
         self._board = board
-        self._folders = Folders(board, TableFiles(worker))
+        self._folders = Folders(board, TableFiles(worker.client, board))
         self._holder = own_holder(worker)
         self._holds = Holds(board, self._folders, self._holder)
         self._numbers = count(1)
@@ -136,7 +136,7 @@ class Names:
 
     def wait_for_room(self) -> bool:
         """Whether it is worth to try again what has found none."""
-        return wait_for_room(self._worker)
+        return wait_for_room(self._board)
 
     def space(self) -> tuple[int, int]:
         """Bytes that files may have in all, and how many of them are free."""

@@ -65,6 +65,9 @@ def case_a_large_file_is_changed_within(_kv: ps.KV) -> None:
     assert kept == [True, False, True, True]
     with fs.open(own, "r+b") as file:
         assert file.read(10) == data[:10]
+        for wrong in (lambda: file.truncate(-1), lambda: file.seek(-1)):
+            with pytest.raises(ValueError, match="-1"):
+                wrong()
     with pytest.raises(ZeroDivisionError), fs.open(own, "r+b") as file:
         file.write(b"never")
         raise ZeroDivisionError

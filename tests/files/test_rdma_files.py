@@ -98,6 +98,51 @@ def test_a_server_is_lost(jobs: Jobs) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+STOPPED = """
+import os, signal, threading
+import fsspec
+import torch.distributed as dist
+from rdmacoll import ps
+
+dist.init_process_group("rdma")
+fs = fsspec.filesystem("rdma", timeout=1000)
+fs.pipe_file("kept", b"a" * (40 << 20))
+servers = [server.pid for server in ps.stats().servers]
+for pid in servers:
+    os.kill(pid, signal.SIGSTOP)
+
+def write():
+    with fs.open("never", "wb") as file:
+        file.write(bytes(200 << 20))
+
+def change():
+    with fs.open("kept", "r+b") as file:
+        file.seek(20 << 20)
+        file.write(b"never")
+
+for call in write, change, lambda: fs.cat_file("kept"):
+    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    try:
+        call()
+    except KeyboardInterrupt:
+        print("was interrupted", flush=True)
+for pid in servers:
+    os.kill(pid, signal.SIGCONT)
+assert fs.ls("", detail=False) == ["kept"] and fs.cat_file("kept") == b"a" * (40 << 20)
+for number in range(10):
+    fs.pipe_file("after", bytes([number]) * (20 << 20))
+    assert fs.cat_file("after") == bytes([number]) * (20 << 20)
+dist.destroy_process_group()
+"""
+
+
+def test_servers_stand_still_and_the_user_gives_up(jobs: Jobs) -> None:
+    """Ctrl-C ends what waits for them. Once they go on, all is as it was."""
+    done = jobs.run_script(STOPPED, "-np", "1", "--servers", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("was interrupted") == 3, done.stdout + done.stderr
+
+
 LOST_PROCESSES = """
 import errno, os, signal, time
 from pathlib import Path

@@ -35,8 +35,9 @@ std::span<std::byte> bytes_of(const py::buffer_info& info) {
 FileDraft::FileDraft(std::shared_ptr<FileDrafts> drafts, const Parts& parts, py::function new_table)
     : drafts_(std::move(drafts)),
       new_table_(std::move(new_table)),
-      tables_(file_tables(drafts_->client, drafts_->timeout_s, &interrupt_)) {
-  const files::Draft::Host host{*tables_, drafts_->blocks, [this] { return this->new_table(); }};
+      tables_(file_tables(drafts_->client, drafts_->timeout_s, &interrupt_)),
+      blocks_(*tables_, drafts_->blocks) {
+  const files::Draft::Host host{*tables_, blocks_, [this] { return this->new_table(); }};
   draft_ = std::make_unique<files::Draft>(host, parts_of(parts));
 }
 

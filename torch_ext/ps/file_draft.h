@@ -66,6 +66,7 @@ class FileDraft {
   InterruptCheck interrupt_;   // of the operation that is under way
   std::exception_ptr raised_;  // by new_table(), in it
   const std::shared_ptr<files::Tables> tables_;
+  files::Blocks blocks_;
   std::unique_ptr<files::Draft> draft_;
 };
 

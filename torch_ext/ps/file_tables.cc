@@ -31,9 +31,11 @@ class OfClient final : public files::Tables {
   }
 
   Result<std::shared_ptr<files::Writing>> write(const files::Part& part,
-                                                std::span<const float> values) override {
+                                                std::span<const float> values,
+                                                std::shared_ptr<const void> keeps) override {
     RDMACOLL_RETURN_IF_ERROR(create(part));
-    auto batch = host().client().push_range(part.table, 0, values, ps::PushAs::Assigned, limit());
+    auto batch = host().client().push_range(part.table, 0, values, ps::PushAs::Assigned, limit(),
+                                            {}, {}, std::move(keeps));
     return std::shared_ptr<files::Writing>(std::make_shared<Push>(*this, std::move(batch)));
   }
 

@@ -232,7 +232,8 @@ BatchPtr Client::range_batch(uint32_t table, uint64_t first, uint64_t count, Che
 }
 
 BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const float> values,
-                            PushAs as, const Limit& limit, WorkerStep step, const OwnRates& own) {
+                            PushAs as, const Limit& limit, WorkerStep step, const OwnRates& own,
+                            std::shared_ptr<const void> keeps) {
   Rates rates;
   const auto check = [&](const TableSpec& spec) {
     if (as != PushAs::Gradient) return Status();
@@ -253,6 +254,7 @@ BatchPtr Client::push_range(uint32_t table, uint64_t first, std::span<const floa
                        PushPart part{.bucket = bucket_of_shard(table, head.shard)};
                        const BucketMap::Place place = map_.of(part.bucket);
                        Errand errand{batch, head};
+                       errand.keeps = keeps;
                        auto lent = lend(errand, piece, place);
                        if (!lent) {
                          auto staged = stage(lock, errand, piece, place, limit);

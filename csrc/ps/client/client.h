@@ -54,9 +54,10 @@ class Client {
   // the batch has ended. That ends when all servers have answered. It may have ended at once:
   // InvalidArgument: what is named is not in the table, and nothing is done.
   // step: of a gradient for a table with a pace, whose workers push all that the pace says. own: of
-  // a gradient.
+  // a gradient. keeps: what the values are in, if they are lent and the caller does not keep it.
   BatchPtr push_range(uint32_t table, uint64_t first, std::span<const float> values, PushAs as,
-                      const Limit& limit, WorkerStep step = {}, const OwnRates& own = {});
+                      const Limit& limit, WorkerStep step = {}, const OwnRates& own = {},
+                      std::shared_ptr<const void> keeps = nullptr);
   // values: a row for each id, one after the other. Those of one id are added up first, in their
   // order; of assigned ones the last counts.
   BatchPtr push_rows(uint32_t table, std::span<const uint64_t> ids, const float* values, PushAs as,

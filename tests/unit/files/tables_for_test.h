@@ -37,7 +37,9 @@ class TablesForTest final : public Tables {
   }
 
   // What servers have is what there is when they are waited for.
-  Result<std::shared_ptr<Writing>> write(const Part& part, std::span<const float> values) override {
+  Result<std::shared_ptr<Writing>> write(const Part& part, std::span<const float> values,
+                                         std::shared_ptr<const void> keeps) override {
+    RDMACOLL_CHECK(keeps != nullptr);
     RDMACOLL_CHECK(values.size() == elements_of(part.bytes));
     RDMACOLL_CHECK(!all.contains(part.table) && part.table != kHole);
     return std::shared_ptr<Writing>(std::make_shared<UnderWay>(*this, part.table, values));
