@@ -32,6 +32,6 @@ def wait_for_store(store: Address, timeout_s: float) -> None:
                     "ranks, see that this is their MASTER_ADDR and MASTER_PORT, or wait longer"
                 ) from None
             if not is_said:
-                print(f"rdmacoll ps: waiting for the Store at {store}", file=sys.stderr)
+                print(f"rdmacoll: waiting for the Store at {store}", file=sys.stderr)
             is_said = True
             time.sleep(LOOK_S)

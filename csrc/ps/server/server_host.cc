@@ -44,14 +44,17 @@ void ServerHost::order(std::function<void()> what) {
 
 // It sleeps beside the engine: else it would drive that, and serve() had to wait for it.
 Status ServerHost::hear(int64_t timeout_ms, const InterruptCheck& interrupt) {
-  {
-    std::unique_lock lock(mutex_);
-    const auto is_called = [this] { return told_->has_calls.exchange(false); };
-    if (!called_.wait_for(lock, std::chrono::milliseconds(timeout_ms), is_called)) {
-      return Status(StatusCode::Timeout, "nobody has called");
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  Result<Heard> heard = Status(StatusCode::Timeout, "nobody has called");
+  // It may be told once more of a call that it is about to take: then there is none.
+  while (heard.status().code() == StatusCode::Timeout) {
+    {
+      std::unique_lock lock(mutex_);
+      const auto is_called = [this] { return told_->has_calls.exchange(false); };
+      if (!called_.wait_until(lock, until, is_called)) return heard.status();
     }
+    heard = hear_call({remote_, kMeetMs, interrupt});
   }
-  auto heard = hear_call({remote_, kMeetMs, interrupt});
   if (!heard.ok()) return heard.status();
   order([this, heard = heard.take()] {
     if (heard.lent != nullptr) return lend(heard);
