@@ -77,6 +77,25 @@ def case_a_large_file_is_changed_within(_kv: ps.KV) -> None:
     assert fs.cat_file(own) == b"at the end of it" + data[16:]
 
 
+def case_the_user_gives_up_as_it_gets_its_name(_kv: ps.KV) -> None:
+    """The name has either version then, and all of it."""
+    fs, own = files(), f"given up {dist.get_rank()}"
+    for step in "put", "_named":
+        fs.pipe_file(own, some_bytes(5000, 1))
+        of = fs._folders if step == "put" else fs._holds
+        done = getattr(of, step)
+
+        def give_up(*arguments: Any, done: Any = done, **options: Any) -> None:
+            done(*arguments, **options)
+            raise KeyboardInterrupt
+
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(of, step, give_up)
+            fs.pipe_file(own, some_bytes(5000, 2))
+        time.sleep(1.5)  # what nobody needs is freed by then
+        assert fs.cat_file(own) == some_bytes(5000, 2), step
+
+
 def case_a_forked_child_leaves_it_alone(_kv: ps.KV) -> None:
     fs, own = files(), f"forked {dist.get_rank()}"
     data = some_bytes(2 * PART_BYTES)
