@@ -62,7 +62,6 @@ class Draft:
         self._start = start
         parts = [(part.table, part.size) for part in start.file.parts]
         self._bytes = extension().FileDraft(shared.engine, parts, shared.new_table)
-        self._may_be_named = False
 
     @property
     def size(self) -> int:
@@ -84,13 +83,7 @@ class Draft:
         start = self._start
         if start.hold is None or start.appends or self._bytes.is_changed():
             self._do(self._bytes.store)
-            try:
-                self._name(replace(start.file, parts=(), modified_ns=time.time_ns()))
-            except OSError:
-                raise
-            except BaseException:  # Ctrl-C, most likely
-                self._may_be_named = True
-                raise
+            self._name(replace(start.file, parts=(), modified_ns=time.time_ns()))
         self._end()
 
     def _name(self, file: File) -> None:
@@ -110,12 +103,7 @@ class Draft:
         self._end()
 
     def _end(self) -> None:
-        unused = self._bytes.take_unused()
-        if unused and self._may_be_named:
-            with self._shared.board.naming_again(unused):
-                pass
-        self._shared.board.throw_away(unused)
-        self._shared.holder.forget(unused)
+        self._shared.holds.free(self._bytes.take_unused())
         if self._start.hold is not None:
             self._start.hold.close()
 

@@ -101,8 +101,12 @@ class Holder:
     def _hold(self, held: tuple[int, ...], is_due: bool = False) -> Hold:
         """is_due: the word is to be said in any case."""
         self._open.update(held)
-        if is_due or not self._in_word.open.issuperset(held) or self._is_old():
-            self._say()
+        try:
+            if is_due or not self._in_word.open.issuperset(held) or self._is_old():
+                self._say()
+        except BaseException:
+            self._closed.append(held)
+            raise
         assert self._number is not None
         return Hold(self._number, partial(self._closed.append, held))
 

@@ -6,7 +6,8 @@ Floor: rdmacoll/files. Thread: any.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from .board import FileBoard
 from .entry import Entry, File
@@ -19,6 +20,7 @@ class Holds:
         self._board = board
         self._folders = folders
         self._holder = holder
+        self._doubtful: set[int] = set()  # tables that folders may name or not
 
     def open(self, at: At) -> tuple[File, Hold]:
         """The newest version. Servers keep it until the hold is closed, also when the file is
@@ -53,19 +55,43 @@ class Holds:
         kept = set(file.tables).difference(new)
         also = base if kept else None
         self._check(new, also)
-        try:
-            before = self._folders.put(at, file, only_new=only_new, kept=kept)
-        except ReplacedMeanwhile:
-            with self._board.naming_again(kept):
-                before = self._folders.put(at, file, only_new=only_new)
-        return self._named(at, before, file, new, also)
+        with self._noting(new):
+            try:
+                before = self._folders.put(at, file, only_new=only_new, kept=kept)
+            except ReplacedMeanwhile:
+                with self._board.naming_again(kept):
+                    before = self._folders.put(at, file, only_new=only_new)
+            return self._named(at, before, file, new, also)
 
     def append(self, at: At, added: File, made: Iterable[int]) -> tuple[File, Hold]:
         """As Folders.append(), of parts that are new; the file after it. Else as put()."""
         new = list(made)
         self._check(new, None)
-        before, after = self._folders.append(at, added)
-        return after, self._named(at, before, after, new, None)
+        with self._noting(new):
+            before, after = self._folders.append(at, added)
+            return after, self._named(at, before, after, new, None)
+
+    def free(self, made: Iterable[int]) -> None:
+        """Tables that this process has made and does not need, whatever became of their names."""
+        tables = list(made)
+        doubtful = self._doubtful.intersection(tables)
+        if doubtful:
+            with self._board.naming_again(doubtful):
+                pass
+            self._doubtful -= doubtful
+        self._board.throw_away(tables)
+        self._holder.forget(tables)
+
+    @contextmanager
+    def _noting(self, new: list[int]) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            # Ctrl-C may have come, or the Store have failed, as a folder had just named them.
+            is_refused = isinstance(error, OSError) and error.errno != errno.EIO
+            if not is_refused:
+                self._doubtful.update(new)
+            raise
 
     def _check(self, new: list[int], also: Hold | None) -> None:
         if new or also is not None:

@@ -129,10 +129,8 @@ class Names:
         return self._holder.make(TABLES_AT_ONCE)[::-1]
 
     def free(self, tables: Iterable[int]) -> None:
-        """No folder names them."""
-        numbers = list(tables)
-        self._board.throw_away(numbers)
-        self._holder.forget(numbers)
+        """As Holds.free()."""
+        self._holds.free(tables)
 
     def wait_for_room(self) -> bool:
         """Whether it is worth to try again what has found none."""
