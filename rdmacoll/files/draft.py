@@ -79,7 +79,8 @@ class Draft:
         self._do(lambda: self._bytes.resize(size))
 
     def commit(self) -> None:
-        """Servers have all, and the name has it. What it raises leaves the name as it was."""
+        """Servers have all, and the name has it. An error leaves the name as it was; after EIO and
+        Ctrl-C it has either version, and all of it."""
         start = self._start
         if start.hold is None or start.appends or self._bytes.is_changed():
             self._do(self._bytes.store)

@@ -6,7 +6,6 @@ Floor: rdmacoll/files. Thread: any; a file is open in one at a time.
 from __future__ import annotations
 
 import errno
-import os
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -20,9 +19,9 @@ from ..ps.worker import DEFAULT_TIMEOUT_S, worker
 from .board import FileBoard
 from .draft import Draft, Drafts, Start
 from .entry import Entry, File, TableFile
-from .folders import At, Folders
+from .folders import At, Folders, error
 from .holder import own_holder
-from .holds import Holds
+from .holds import Holds, as_file
 from .opened import Changer, Reader, Writer
 from .reading import Reading
 from .table_files import TableFiles
@@ -98,7 +97,7 @@ class RdmaFileSystem(AbstractFileSystem):
         names = _names(self._strip_protocol(path))
         if self._make_folders(names) or exist_ok:
             return
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        raise error(errno.EEXIST, path)
 
     def rmdir(self, path: str) -> None:
         self._tree.remove_folder(_names(self._strip_protocol(path)))
@@ -164,21 +163,22 @@ class RdmaFileSystem(AbstractFileSystem):
             self._make_folders(names[:-1])
             at = self._at(names)
         self._folders.check_writable(at)
-        try:
-            file, hold = self._holds.open(at)
-        except FileNotFoundError:
-            return at, Start(File((), 0), only_new=mode == "xb", appends=mode == "ab")
         if mode == "ab":
-            return at, Start(file, hold, appends=True)
-        hold.close()
+            with suppress(FileNotFoundError):
+                return at, Start(*self._holds.open(at), appends=True)
+            return at, Start(File((), 0), appends=True)
+        entry = self._folders.look(at)
+        if entry is None:
+            return at, Start(File((), 0), only_new=mode == "xb")
+        file = as_file(entry, path)
         if mode == "xb":
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+            raise error(errno.EEXIST, path)
         return at, Start(replace(file, parts=()))
 
     def _at(self, names: Path) -> At:
         """Raises IsADirectoryError for the root."""
         if not names:
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), "")
+            raise error(errno.EISDIR, "")
         return self._tree.at(names)
 
     def cat_file(
@@ -187,8 +187,8 @@ class RdmaFileSystem(AbstractFileSystem):
         names = _names(self._strip_protocol(path))
         try:
             return self._read(self._file(names), start, end)
-        except OSError as error:
-            if error.errno != errno.ESTALE:
+        except OSError as lost:
+            if lost.errno != errno.ESTALE:
                 raise
         # It was replaced while it was read: so seldom that only now somebody is to keep it.
         file, hold = self._holds.open(self._at(names))
@@ -216,10 +216,7 @@ class RdmaFileSystem(AbstractFileSystem):
         self.open(path, "wb" if truncate else "ab").close()
 
     def _file(self, names: Path) -> File:
-        entry = self._tree.find(names)
-        if isinstance(entry, File):
-            return entry
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), "/".join(names))
+        return as_file(self._tree.find(names), "/".join(names))
 
     def _make_folders(self, names: Path) -> bool:
         """All of these that are not there; whether the last one was not."""

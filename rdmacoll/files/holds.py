@@ -25,11 +25,11 @@ class Holds:
     def open(self, at: At) -> tuple[File, Hold]:
         """The newest version. Servers keep it until the hold is closed, also when the file is
         replaced or removed. Raises IsADirectoryError; else as Folders.find()."""
-        file = as_file(self._folders.find(at), at)
+        file = as_file(self._folders.find(at), at.path)
         while True:
             hold = self._holder.hold(file.tables)
             # Only what has its name still is kept: what has lost it may be freed by now.
-            newest = as_file(self._folders.find(at), at) if file.parts else file
+            newest = as_file(self._folders.find(at), at.path) if file.parts else file
             if newest.parts == file.parts:
                 return newest, hold
             hold.close()
@@ -112,8 +112,8 @@ class Holds:
         return hold
 
 
-def as_file(entry: Entry, at: At) -> File:
+def as_file(entry: Entry, path: str) -> File:
     """Raises IsADirectoryError."""
     if isinstance(entry, File):
         return entry
-    raise error(errno.EISDIR, at.path)
+    raise error(errno.EISDIR, path)

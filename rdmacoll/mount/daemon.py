@@ -84,8 +84,8 @@ def _module() -> ModuleType:
 
 
 def _read_ahead(folder: str) -> None:
-    """Of what is read through the page cache, in KiB. The kernel's own, 128, takes several times as
-    long, and only root may say another one."""
+    """Of what is read through the page cache, in KiB. The kernel's own is 128, with which a file
+    takes about twice as long to map first. Only root may say another one."""
     device = os.stat(folder).st_dev
     path = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
     with suppress(OSError):

@@ -40,9 +40,9 @@ class Collector:
     def look(self, is_beat: bool = True) -> bool:
         """Whether anything was thrown away that was there still. is_beat: holders that live have
         spoken since the last look that was one."""
+        times = self._count(TIMES_NAMED_AGAIN)
         # What is thrown away is read before the holders' words: who has come to hold a table later
         # finds that no folder names it.
-        times = self._count(TIMES_NAMED_AGAIN)
         thrown = self._thrown.all()
         doubtful = thrown & self._again.all() if thrown else set()
         thrown -= self._named_still(doubtful)
@@ -58,7 +58,7 @@ class Collector:
         return bool(thrown)
 
     def _named_still(self, doubtful: set[int]) -> set[int]:
-        """Of these, those that folders name, or may name."""
+        """Of these, those that folders name, or may name. Those that do are thrown away no more."""
         named = self._named() if doubtful else set()
         if named is None:
             return doubtful
