@@ -194,7 +194,10 @@ Result<bool> Shrinking::go_on() {
   // says by then why, as it has begun anew, or declined.
   const bool is_not_yet =
       moved.code() == StatusCode::Timeout || moved.code() == StatusCode::PeerFailed;
-  if (opens && is_not_yet) return false;
+  if (opens && is_not_yet) {
+    not_yet_ = moved;
+    return false;
+  }
   // One that has gone since will be excluded next time. Anything else only this rank knows.
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (is_member(rank) && members().is_gone(rank)) return false;
@@ -304,7 +307,7 @@ std::string Shrinking::missing() const {
     words += (words.empty() ? "" : "; ") + rank_name(rank) +
              (found_[rank] ? " has not gone on with it" : " has not called it");
   }
-  return words.empty() ? "nobody" : words;
+  return words.empty() ? "all have gone on with it, but " + not_yet_.message() : words;
 }
 
 }  // namespace rdmacoll

@@ -114,6 +114,7 @@ class Shrinking {
   std::vector<std::pair<RankSet, std::shared_ptr<Communicator>>> made_;
   std::shared_ptr<Communicator> result_;
   Status failure_;  // for good
+  Status not_yet_;  // why the ranks of the next group are not linked yet
 
   WorkPtr reading_;
   // By rank, from the first reading on.

@@ -46,13 +46,18 @@ class OpenedRegions {
     open_.set(id, std::make_unique<Opened>(region));
     return opened;
   }
-  // The peer has offered it, so close() knows it before it is open.
   void note_offer(RegionId id, Generation generation) { offered_[id] = generation; }
-  // Which use of the id that was; nullopt: it was neither open nor offered.
+  // Whether that use of the id is offered, and neither open nor taken back; it is no more.
+  bool decline(RegionId id, Generation generation) {
+    const auto offered = offered_.find(id);
+    if (offered == offered_.end() || offered->second != generation) return false;
+    offered_.erase(offered);
+    return true;
+  }
+  // Which use of the id that was; nullopt: it was not open.
   std::optional<Generation> close(RegionId id) {
-    if (const auto closed = open_.take(id)) return closed->generation;
-    const auto offered = offered_.extract(id);
-    return offered.empty() ? std::nullopt : std::optional(offered.mapped());
+    const auto closed = open_.take(id);
+    return closed == nullptr ? std::nullopt : std::optional(closed->generation);
   }
   // The peer takes it back. Whether it is not open here, and never will be; else it stays open
   // until it is closed.

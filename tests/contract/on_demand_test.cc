@@ -204,13 +204,15 @@ Script offer_again_and_again(Member& member) {
     const RegionOffer offer = std::exchange(linker.offers, {})[0];
     if (round % 2 == 0) {
       REQUIRE_OK(member.transport.open_region(offer.peer, offer.key, linker.deadline()).status());
+      member.transport.close_region(offer.peer, 0);
+    } else {
+      member.transport.decline_offer(offer.peer, offer.key);
     }
-    member.transport.close_region(offer.peer, 0);
   }
   co_await say_done(linker);
 }
 
-TEST_P(Contract, AnOfferThatIsClosedUnopenedFreesTheIdToo) {
+TEST_P(Contract, AnOfferThatIsDeclinedFreesTheIdToo) {
   if (world() > 1) run(5, offer_again_and_again);
 }
 
@@ -241,13 +243,42 @@ Script release_early(Member& member) {
     EXPECT_EQ(late.code(), StatusCode::PeerFailed) << late.message();
     EXPECT_NE(late.message().find("taken its memory back"), std::string::npos) << late.message();
     member.transport.close_region(peer, 0);
-    member.transport.close_region(peer, 1);  // to no effect
+    member.transport.decline_offer(peer, linker.offers[1].key);  // to no effect
   }
   co_await say_done(linker);
 }
 
 TEST_P(Contract, AnOfferOutlivesItsOwnersReleaseButNoWithdrawal) {
   if (world() > 1) run(20, release_early);
+}
+
+// The owner takes back what the other has heard of, and offers other memory under the same id
+// before the other lets go of the first.
+Script offer_another_under_the_id(Member& member) {
+  co_await member.gather(member.transport.info().address);
+  Linker linker(member, member.gathered);
+  co_await meet_on_demand(linker);
+  if (member.rank > 1) co_return co_await say_done(linker);
+  const PeerId peer = linker.peer(1 - member.rank);
+  if (member.rank == 0) {
+    REQUIRE_OK(make_region(member.transport, 0, kBytes).status());
+    REQUIRE_OK(member.transport.offer_region(peer, 0, 1));
+    member.transport.release_region(0, Release::Withdraw);
+    AWAIT_SERVING(linker, member.transport.is_reusable(0));
+    REQUIRE_OK(make_region(member.transport, 0, kBytes).status());
+    REQUIRE_OK(member.transport.offer_region(peer, 0, 2));
+  } else {
+    AWAIT_SERVING(linker, linker.offers.size() == 2);
+    member.transport.decline_offer(peer, linker.offers[0].key);
+    REQUIRE_OK(
+        member.transport.open_region(peer, linker.offers[1].key, linker.deadline()).status());
+    member.transport.close_region(peer, 0);
+  }
+  co_await say_done(linker);
+}
+
+TEST_P(Contract, ADeclinedOfferIsNotTheNextOneUnderItsId) {
+  if (world() > 1) run(20, offer_another_under_the_id);
 }
 
 // Rank 0 leaves in the middle of all of it.

@@ -57,7 +57,7 @@ void LinkedGroup::hear_refused(const Transports::Offer& offer) {
   std::erase_if(attempts_, [&](const auto& under_way) {
     const auto& [rank, attempt] = under_way;
     if (!attempt.path || !is_meant(rank, *attempt.path)) return false;
-    close(attempt.theirs);
+    decline(attempt.theirs);
     links_.fail(rank, left);
     return true;
   });
@@ -81,7 +81,7 @@ bool LinkedGroup::turn() {
       continue;
     }
     if (!attempt.last.ok()) {
-      close(attempt.theirs);
+      decline(attempt.theirs);
       links_.fail(rank, attempt.last);
     }
     under_way = attempts_.erase(under_way);
@@ -205,8 +205,8 @@ void LinkedGroup::close(const Link& link) const {
   if (has_slab) link.transport->close_region(link.peer, link.slab.id);
 }
 
-void LinkedGroup::close(const std::vector<Transports::Offer>& offers) {
-  for (const auto& offer : offers) offer.transport->close_region(offer.peer, offer.region);
+void LinkedGroup::decline(const std::vector<Transports::Offer>& offers) {
+  for (const auto& offer : offers) offer.transport->decline_offer(offer.peer, offer.key);
 }
 
 // An owner that has the group keeps its memory until this rank has closed it. So all is closed
@@ -214,7 +214,7 @@ void LinkedGroup::close(const std::vector<Transports::Offer>& offers) {
 // always sees what the other does (docs/TRANSPORTS.md, "Region ids").
 void LinkedGroup::leave(Release how) {
   if (how == Release::Withdraw) rooms_.release(how);
-  for (const auto& [rank, attempt] : attempts_) close(attempt.theirs);
+  for (const auto& [rank, attempt] : attempts_) decline(attempt.theirs);
   for (const auto& [rank, path] : paths_) close(links_.at(rank)->link);
   if (how == Release::Keep) rooms_.release(how);
 }

@@ -74,7 +74,7 @@ class LinkedGroup {
   Status open_slab(const Attempt& attempt, Link* link);
   Status not_mapped(uint32_t rank, const Path& path) const;
   void close(const Link& link) const;
-  static void close(const std::vector<Transports::Offer>& offers);
+  static void decline(const std::vector<Transports::Offer>& offers);
 
   Transports& transports_;
   const Clock& clock_;

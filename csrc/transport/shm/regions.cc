@@ -97,13 +97,19 @@ Result<OpenRegion*> ShmTransport::open_offered(Peer* peer, const RegionKey& key)
 void ShmTransport::close_region(PeerId id, RegionId region) {
   const std::lock_guard lock(mutex_);
   Peer& peer = peer_at(id);
-  if (const auto open = peer.regions.take(region)) {
-    return tell_closed(&peer, region, open->generation);
-  }
-  if (!peer.offers.contains(region)) look();
-  if (const auto offer = peer.offers.extract(region)) {
-    tell_closed(&peer, region, offer.mapped().generation);
-  }
+  if (const auto open = peer.regions.take(region)) tell_closed(&peer, region, open->generation);
+}
+
+void ShmTransport::decline_offer(PeerId id, std::string_view key_bytes) {
+  Result<RegionKey> key = parse_region_key(key_bytes);
+  if (!key.ok()) return;
+  const auto [region, generation] = std::pair(key.value().region, key.value().generation);
+  const std::lock_guard lock(mutex_);
+  Peer& peer = peer_at(id);
+  const auto offer = peer.offers.find(region);
+  if (offer == peer.offers.end() || offer->second.generation != generation) return;
+  peer.offers.erase(offer);
+  tell_closed(&peer, region, generation);
 }
 
 void ShmTransport::release_region(RegionId region, Release how) {

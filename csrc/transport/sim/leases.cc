@@ -9,10 +9,7 @@ namespace rdmacoll {
 
 void SimTransport::close_region(PeerId peer, RegionId region) {
   if (auto open = peers_[peer].regions.extract(region)) {
-    return tell_closed(peers_[peer].rank, std::move(open.mapped().region));
-  }
-  if (auto offered = peers_[peer].offered.extract(region)) {
-    tell_closed(peers_[peer].rank, std::move(offered.mapped()));
+    tell_closed(peers_[peer].rank, std::move(open.mapped().region));
   }
 }
 

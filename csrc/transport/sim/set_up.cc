@@ -148,6 +148,16 @@ Result<Region> SimTransport::open_region(PeerId id, std::string_view key, Deadli
   return view(open);
 }
 
+void SimTransport::decline_offer(PeerId id, std::string_view key) {
+  Peer& peer = peers_[id];
+  const auto offered =
+      std::find_if(peer.offered.begin(), peer.offered.end(),
+                   [&](const auto& offer) { return key_of(*offer.second) == key; });
+  if (offered == peer.offered.end()) return;
+  tell_closed(peer.rank, std::move(offered->second));
+  peer.offered.erase(offered);
+}
+
 // As this rank sees it.
 Region SimTransport::view(const Open& open) const {
   std::byte* base = open.shadow ? open.shadow->base() : open.region->base();

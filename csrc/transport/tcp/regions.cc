@@ -82,6 +82,16 @@ void TcpTransport::close_region(PeerId id, RegionId region) {
   }
 }
 
+void TcpTransport::decline_offer(PeerId id, std::string_view key_bytes) {
+  auto key = tcp::parse_region_key(key_bytes);
+  if (!key.ok()) return;
+  const auto [region, generation] = std::pair(key.value().region, key.value().generation);
+  const std::lock_guard lock(mutex_);
+  if (peer_at(id).regions.decline(region, generation)) {
+    errands_.say_closed(id, region, generation);
+  }
+}
+
 // What peers get of it, they get of its own pages, wherever these are mapped now.
 void TcpTransport::cut_off_region(RegionId id) {
   OwnRegion& region = *regions_.at(id);

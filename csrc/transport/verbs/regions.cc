@@ -111,6 +111,16 @@ void VerbsTransport::close_region(PeerId id, RegionId region) {
   }
 }
 
+void VerbsTransport::decline_offer(PeerId id, std::string_view key_bytes) {
+  auto key = verbs::parse_region_key(key_bytes);
+  if (!key.ok()) return;
+  const auto [region, generation] = std::pair(key.value().region, key.value().generation);
+  const std::lock_guard lock(mutex_);
+  if (peer_at(id).regions.decline(region, generation)) {
+    errands_.say_closed(id, region, generation);
+  }
+}
+
 // Its key opens nothing any more; the id stays taken until its readers have closed it.
 void VerbsTransport::cut_off_region(RegionId id) { deregister(*regions_.at(id)); }
 

@@ -61,6 +61,7 @@ class Network final : public Transport {
     return opened;
   }
   void close_region(PeerId peer, RegionId region) override { shm_->close_region(peer, region); }
+  void decline_offer(PeerId peer, std::string_view key) override { shm_->decline_offer(peer, key); }
   void cut_off_region(RegionId region) override { shm_->cut_off_region(region); }
   void release_region(RegionId region, Release how) override { shm_->release_region(region, how); }
   bool is_reusable(RegionId region) override { return shm_->is_reusable(region); }
