@@ -19,7 +19,7 @@ from rdmacoll.launcher.command.agents import Agents
 from rdmacoll.launcher.command.launch import Launch, say
 from rdmacoll.launcher.command.mpi_find import Mpi, MpiError, find_mpi
 from rdmacoll.launcher.command.options import Options, parse
-from rdmacoll.launcher.command.script import ScriptError, check_preload, python_arguments
+from rdmacoll.launcher.command.script import ScriptError, check_start_up, python_arguments
 from rdmacoll.launcher.command.starter import Command
 from rdmacoll.launcher.keys.key import Key
 from rdmacoll.launcher.keys.key_sharing import KeyNotShared, KeySharing
@@ -51,12 +51,14 @@ def run(options: Options) -> int:
     try:
         argv = python_arguments(options.script, options.args, options.module)
         if options.preload:
-            check_preload(argv)
+            check_start_up(argv, "--preload")
+        if options.horovod:
+            check_start_up(argv, "--horovod")
     except ScriptError as error:
         say(str(error))
         return 2
-    if options.hosts_said:
-        say(options.hosts_said)
+    for line in options.said:
+        say(line)
     make_room()
     job = _job(options, argv)
     if sets_one_thread(job):

@@ -21,6 +21,7 @@
 #include "torch_ext/base/interrupt.h"
 #include "torch_ext/heap/heap_allocator.h"
 #include "torch_ext/join/process.h"
+#include "torch_ext/order/bind_order.h"
 #include "torch_ext/planned_group.h"
 #include "torch_ext/ps/file_draft.h"
 #include "torch_ext/ps/ps_face.h"
@@ -224,6 +225,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   bind_ps(module);
   bind_file_draft(module);
   bind_window(module);
+  bind_order(module);
   module.def(
       "create",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,

@@ -194,10 +194,8 @@ Result<bool> Shrinking::go_on() {
   // says by then why, as it has begun anew, or declined.
   const bool is_not_yet =
       moved.code() == StatusCode::Timeout || moved.code() == StatusCode::PeerFailed;
-  if (opens && is_not_yet) {
-    not_yet_ = moved;
-    return false;
-  }
+  not_yet_ = moved;
+  if (opens && is_not_yet) return false;
   // One that has gone since will be excluded next time. Anything else only this rank knows.
   for (uint32_t rank = 0; rank < world(); ++rank) {
     if (is_member(rank) && members().is_gone(rank)) return false;

@@ -47,17 +47,17 @@ class OpenedRegions {
     return opened;
   }
   void note_offer(RegionId id, Generation generation) { offered_[id] = generation; }
-  // Whether that use of the id is offered, and neither open nor taken back; it is no more.
-  bool decline(RegionId id, Generation generation) {
+  // Which use of the id that was; nullopt: it was not open. With a use: only that, which may be
+  // offered alone.
+  std::optional<Generation> close(RegionId id, std::optional<Generation> use) {
+    if (const Opened* open = at(id)) {
+      if (use && *use != open->generation) return std::nullopt;
+      return open_.take(id)->generation;
+    }
     const auto offered = offered_.find(id);
-    if (offered == offered_.end() || offered->second != generation) return false;
+    if (!use || offered == offered_.end() || offered->second != *use) return std::nullopt;
     offered_.erase(offered);
-    return true;
-  }
-  // Which use of the id that was; nullopt: it was not open.
-  std::optional<Generation> close(RegionId id) {
-    const auto closed = open_.take(id);
-    return closed == nullptr ? std::nullopt : std::optional(closed->generation);
+    return use;
   }
   // The peer takes it back. Whether it is not open here, and never will be; else it stays open
   // until it is closed.

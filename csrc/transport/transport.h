@@ -237,12 +237,10 @@ class Transport {
   // a short key this neither waits nor, but for the first time, allocates. PeerFailed: its owner
   // has withdrawn it.
   virtual Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) = 0;
-  // The owner is told, after everything that this process did to the region. One that is not open
-  // stays as it is.
-  virtual void close_region(PeerId peer, RegionId region) = 0;
-  // Instead of opening it, of what was offered with a note: the owner is told. By its key, as the
-  // owner may have withdrawn it meanwhile, and offered other memory under the same id.
-  virtual void decline_offer(PeerId peer, std::string_view key) = 0;
+  // The owner is told, after everything that this process did to the region. With a key: of that
+  // use of the id alone, be it open, or offered with a note and not to be opened. Its owner may
+  // have taken that back meanwhile, and offered other memory under the same id.
+  virtual void close_region(PeerId peer, RegionId region, std::string_view key = {}) = 0;
   // The driver, of a region that is released next. From now on nothing that a peer puts lands in
   // its memory, whenever it was issued; who still puts there may lose this process. No put or get
   // of this process uses it. Where peers map it this does nothing: there its pages were changed for

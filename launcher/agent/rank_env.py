@@ -1,4 +1,4 @@
-"""The environment of a rank, with torchrun's variables, and of a helper. Pure.
+"""The environment of a rank, with torchrun's variables and Horovod's, and of a helper. Pure.
 
 Floor: launcher/agent. Thread: any.
 """
@@ -30,6 +30,12 @@ OWN: Final = {
     "TORCHELASTIC_RESTART_COUNT",
     "TORCHELASTIC_MAX_RESTARTS",
     "TORCHELASTIC_USE_AGENT_STORE",
+    "HOROVOD_RANK",
+    "HOROVOD_SIZE",
+    "HOROVOD_LOCAL_RANK",
+    "HOROVOD_LOCAL_SIZE",
+    "HOROVOD_CROSS_RANK",
+    "HOROVOD_CROSS_SIZE",
     "RDMACOLL_AGENT",
     "RDMACOLL_ELASTIC",
     "RDMACOLL_MOUNT",
@@ -103,6 +109,7 @@ def own_env(
         "TORCHELASTIC_MAX_RESTARTS": job.max_restarts,
         "TORCHELASTIC_USE_AGENT_STORE": True,
         "RDMACOLL_AGENT": rendezvous,
+        **_horovods(job, agent, local_rank),
     }
     if job.elastic:
         own["RDMACOLL_ELASTIC"] = JOINS if joins else STARTS
@@ -111,6 +118,19 @@ def own_env(
     if job.mount is not None:
         own["RDMACOLL_MOUNT"] = job.mount
     return {name: str(value) for name, value in own.items()}
+
+
+def _horovods(job: Job, agent: int, local_rank: int) -> dict[str, int]:
+    """Cross: among the ranks that have this local rank, one for each host that has as many."""
+    hosts = [number for number, host in enumerate(job.hosts) if host.slots > local_rank]
+    return {
+        "HOROVOD_RANK": job.first_rank(agent) + local_rank,
+        "HOROVOD_SIZE": job.world,
+        "HOROVOD_LOCAL_RANK": local_rank,
+        "HOROVOD_LOCAL_SIZE": job.hosts[agent].slots,
+        "HOROVOD_CROSS_RANK": hosts.index(agent),
+        "HOROVOD_CROSS_SIZE": len(hosts),
+    }
 
 
 def server_env(

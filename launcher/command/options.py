@@ -13,6 +13,7 @@ from rdmacoll.launcher.base.hosts import Host
 from rdmacoll.base.arguments import seconds
 from rdmacoll.base.byte_sizes import parse_size
 
+from .horovod_options import add_horovod_options, apply_horovod_options, with_horovod
 from .remote_options import add_remote_options, network_environment, remote_environment
 from .server_options import add_server_options, place_servers
 from .where import choose_hosts
@@ -38,7 +39,7 @@ status (128 + the signal, if one killed it).
 @dataclass(frozen=True)
 class Options:
     hosts: list[Host]  # with the ranks placed on them
-    hosts_said: str  # where they are from; empty if that needs no word
+    said: list[str]  # what the user is to be told at once
     remote_env: dict[str, str]  # for what starts programs on other hosts
     mpi_args: list[str]
     script: str
@@ -50,6 +51,7 @@ class Options:
     max_restarts: int
     elastic: bool
     preload: list[str]
+    horovod: bool
     servers: list[int]  # the host of each, by its index
     server_restarts: int
     server_memory_bytes: int | None
@@ -65,10 +67,14 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
     """Ends the process with status 2 and a clear line when argv is wrong, as argparse does."""
     parser = _parser(version)
     args = parser.parse_args(argv)
+    try:
+        apply_horovod_options(args)
+    except ValueError as error:
+        parser.error(str(error))
     hosts: list[Host] = []
     servers: list[int] = []
     if args.check_build:
-        said = ""
+        hosts_said = ""
     elif not args.script:
         parser.error("what shall the ranks run? give a python script, or -m module")
     else:
@@ -77,17 +83,17 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
             servers = place_servers(args, where.hosts)
         except ValueError as error:
             parser.error(str(error))
-        hosts, said = where.hosts, where.said
+        hosts, hosts_said = where.hosts, where.said
         if wrong := _wrong_about_failures(args, sum(host.slots for host in hosts)):
             parser.error(wrong)
     try:
-        ours = _heap(args.heap_size) | network_environment(args)
-        env = dict(environ) | ours | _settings(args.env, environ)
+        ours = _heap(args.heap_size) | network_environment(args) | args.horovod_env
+        env = with_horovod(args, dict(environ) | ours | _settings(args.env, environ))
     except ValueError as error:
         parser.error(str(error))
     return Options(
         hosts=hosts,
-        hosts_said=said,
+        said=[hosts_said] * bool(hosts_said) + args.horovod_said,
         remote_env=remote_environment(args, environ),
         mpi_args=args.mpi_args,
         script=args.script,
@@ -99,6 +105,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
         max_restarts=args.max_restarts,
         elastic=args.elastic,
         preload=list(dict.fromkeys(chain.from_iterable(args.preload))),
+        horovod=args.horovod,
         servers=servers,
         server_restarts=args.server_restarts or 0,
         server_memory_bytes=args.server_memory,
@@ -132,7 +139,10 @@ def _parser(version: str) -> argparse.ArgumentParser:
         "(default: those of a job of Slurm, PBS, LSF or Kubernetes's MPIJob, else this host)",
     )
     where.add_argument(
-        "--hostfile", metavar="FILE", help="the same from a file: lines `host slots=N` or `host:N`"
+        "--hostfile",
+        "-hostfile",
+        metavar="FILE",
+        help="the same from a file: lines `host slots=N` or `host:N`",
     )
     add("-m", dest="module", action="store_true", help="script is a module, as python -m has it")
     add(
@@ -163,6 +173,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     _add_failures(parser)
     add_server_options(parser, _whole, _bytes, _folder)
     add_remote_options(parser)
+    add_horovod_options(parser, _whole, _positive)
     _add_output(parser)
     add("--verbose", action="store_true", help="say what is started where, and when")
     add("--check-build", action="store_true", help="say what this installation can do, and exit")

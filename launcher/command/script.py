@@ -45,8 +45,9 @@ def _check_interpreter(script: str) -> None:
         )
 
 
-def check_preload(argv: list[str]) -> None:
-    """--preload hooks into python's start-up; these options of python's would switch that off."""
+def check_start_up(argv: list[str], option: str) -> None:
+    """--preload and --horovod hook into python's start-up; these options of python's would switch
+    that off. Raises ScriptError."""
     arguments = iter(argv)
     for argument in arguments:
         if not argument.startswith("-") or argument in ("-m", "-c"):
@@ -54,4 +55,4 @@ def check_preload(argv: list[str]) -> None:
         if argument in TAKE_A_VALUE:
             next(arguments, None)
         elif not argument.startswith(("--", "-W", "-X")) and set(argument) & set("EIS"):
-            raise ScriptError(f"python {argument} with --preload: leave out one of them")
+            raise ScriptError(f"python {argument} with {option}: leave out one of them")

@@ -206,7 +206,7 @@ Script offer_again_and_again(Member& member) {
       REQUIRE_OK(member.transport.open_region(offer.peer, offer.key, linker.deadline()).status());
       member.transport.close_region(offer.peer, 0);
     } else {
-      member.transport.decline_offer(offer.peer, offer.key);
+      member.transport.close_region(offer.peer, 0, offer.key);
     }
   }
   co_await say_done(linker);
@@ -243,7 +243,7 @@ Script release_early(Member& member) {
     EXPECT_EQ(late.code(), StatusCode::PeerFailed) << late.message();
     EXPECT_NE(late.message().find("taken its memory back"), std::string::npos) << late.message();
     member.transport.close_region(peer, 0);
-    member.transport.decline_offer(peer, linker.offers[1].key);  // to no effect
+    member.transport.close_region(peer, 1, linker.offers[1].key);  // to no effect
   }
   co_await say_done(linker);
 }
@@ -269,7 +269,7 @@ Script offer_another_under_the_id(Member& member) {
     REQUIRE_OK(member.transport.offer_region(peer, 0, 2));
   } else {
     AWAIT_SERVING(linker, linker.offers.size() == 2);
-    member.transport.decline_offer(peer, linker.offers[0].key);
+    member.transport.close_region(peer, 0, linker.offers[0].key);
     REQUIRE_OK(
         member.transport.open_region(peer, linker.offers[1].key, linker.deadline()).status());
     member.transport.close_region(peer, 0);

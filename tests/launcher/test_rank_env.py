@@ -53,7 +53,21 @@ def test_rank_of_the_second_host() -> None:
         "TORCHELASTIC_MAX_RESTARTS": "0",
         "TORCHELASTIC_USE_AGENT_STORE": "True",
         "RDMACOLL_AGENT": "@address",
+        "HOROVOD_RANK": "2",
+        "HOROVOD_SIZE": "3",
+        "HOROVOD_LOCAL_RANK": "0",
+        "HOROVOD_LOCAL_SIZE": "1",
+        "HOROVOD_CROSS_RANK": "1",
+        "HOROVOD_CROSS_SIZE": "2",
     }
+
+
+def test_horovods_cross_ranks_are_among_hosts_that_have_the_local_rank() -> None:
+    job = replace(JOB, hosts=[Host("a", 1), Host("b", 3), Host("c", 2)])
+    ranks = [(agent, local) for agent, host in enumerate(job.hosts) for local in range(host.slots)]
+    envs = [rank_env(job, *rank, "") for rank in ranks]
+    cross = [(env["HOROVOD_CROSS_RANK"], env["HOROVOD_CROSS_SIZE"]) for env in envs]
+    assert cross == [("0", "3"), ("1", "3"), ("0", "2"), ("0", "1"), ("2", "3"), ("1", "2")]
 
 
 def test_server_of_the_second_host() -> None:

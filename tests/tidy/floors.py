@@ -74,6 +74,7 @@ SEES: dict[str, set[str]] = {
     "csrc/ps/server": ON_CHANNELS | REMOTE | {"csrc/ps/table", "csrc/ps/wire"},
     "csrc/ps/client": ON_CHANNELS | REMOTE | {"csrc/ps/table", "csrc/ps/wire"},
     "csrc/files": {"csrc/base"},
+    "csrc/order": {"csrc/base"},
     "torch_ext/base": ENGINE,
     "torch_ext/tensors": ENGINE | {"torch_ext/base"},
     "torch_ext/join": ENGINE | {"torch_ext/base", "torch_ext/tensors"},
@@ -88,11 +89,14 @@ SEES: dict[str, set[str]] = {
     | {f"csrc/ps/{room}" for room in ("table", "wire", "server", "client")}
     | {f"torch_ext/{room}" for room in ("base", "tensors", "remote")}
     | {"csrc/files"},
+    "torch_ext/order": ENGINE
+    | {"csrc/engine/drive", "csrc/engine/p2p", "csrc/order"}
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "backend")},
     "fuse_ext": {"csrc/base", "csrc/files"},
     "torch_ext": ENGINE
     | {
         f"torch_ext/{room}"
-        for room in ("base", "tensors", "join", "heap", "backend", "remote", "ps")
+        for room in ("base", "tensors", "join", "heap", "backend", "remote", "ps", "order")
     }
     | {"csrc/plan/selection", "csrc/plan/cost", "csrc/plan/choice", "csrc/transport/verbs"},
 }
@@ -148,6 +152,11 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.files": {"rdmacoll", "rdmacoll.ps", "rdmacoll.ps.freeing"},
     "rdmacoll.mount": {"rdmacoll", "rdmacoll.base", "rdmacoll.files", "rdmacoll.servers"}
     | {f"rdmacoll.ps{room}" for room in ("", ".base", ".freeing")},
+    "rdmacoll.horovod.names": {"rdmacoll", "rdmacoll.base"},
+    "rdmacoll.horovod.training": {"rdmacoll", "rdmacoll.base", "rdmacoll.horovod.names"},
+    "rdmacoll.horovod": {f"rdmacoll{room}" for room in ("", ".base", ".elastic")}
+    | {f"rdmacoll.horovod.{room}" for room in ("names", "training", "alias")},
+    "rdmacoll.horovod.alias": {"rdmacoll.horovod"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,

@@ -106,6 +106,9 @@ class RdmaBackend final : public c10d::Backend {
     return session_->communicator();
   }
 
+  // What the operations stand on, for what is made of several backends.
+  Session& session() const { return *session_; }
+
   // --- collectives.cc ---------------------------------------------------------------------------
   WorkRef broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
   WorkRef allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override;

@@ -206,7 +206,8 @@ void LinkedGroup::close(const Link& link) const {
 }
 
 void LinkedGroup::decline(const std::vector<Transports::Offer>& offers) {
-  for (const auto& offer : offers) offer.transport->decline_offer(offer.peer, offer.key);
+  for (const auto& offer : offers)
+    offer.transport->close_region(offer.peer, offer.region, offer.key);
 }
 
 // An owner that has the group keeps its memory until this rank has closed it. So all is closed

@@ -108,7 +108,7 @@ bool Linker::take_offers() {
 
 // This rank of the group has left. Whoever offers a link to it hears that by its own note.
 void Linker::refuse(const Transports::Offer& offer) {
-  offer.transport->decline_offer(offer.peer, offer.key);
+  offer.transport->close_region(offer.peer, offer.region, offer.key);
   // Where this cannot be said the peer has ended, or will find that this process has.
   static_cast<void>(offer.transport->offer_region(offer.peer, kNoRegion, offer.note));
 }

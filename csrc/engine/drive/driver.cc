@@ -18,8 +18,11 @@ constexpr int64_t kAwakeMinNs = 10'000;       // how long a wait stays awake
 constexpr int64_t kAwakeMaxNs = 300'000;
 constexpr int64_t kAwakeOnOwnCoreNs = 200'000;  // of a waiter, at least
 constexpr int64_t kSpinAfterStartNs = 100'000;
-constexpr int64_t kSleepForNs = 50'000'000;  // the longest sleep, for deadlines to be looked at
-constexpr uint32_t kRoundsPerLook = 32;      // rounds between two looks at the clock
+// The longest sleep, for deadlines to be looked at. Without a waiter, and the longer nothing has
+// moved, the rarer: what waits for others to begin may do so for ever.
+constexpr int64_t kSleepForNs = 50'000'000;
+constexpr int64_t kSleepUnwatchedNs = 250'000'000;
+constexpr uint32_t kRoundsPerLook = 32;  // rounds between two looks at the clock
 // The same, where every look at the transports is a call of the system.
 constexpr uint32_t kCallsPerLook = 2;
 // Beside transports that are cheaper to look at, one that asks the system is looked at in every so
@@ -178,7 +181,9 @@ void Driver::sleep(const Work* work, int64_t until_ns) {
   round(Look::AtAll);
   const bool make_way = role_.is_requested() || (work == nullptr && role_.has_parked());
   if (!moved_ && !make_way) {
-    const int64_t sleep_ns = std::min(kSleepForNs, until_ns - now_ns_);
+    const int64_t unwatched_ns = std::min((now_ns_ - moved_ns_) / 4, kSleepUnwatchedNs);
+    const int64_t longest_ns = work == nullptr ? std::max(kSleepForNs, unwatched_ns) : kSleepForNs;
+    const int64_t sleep_ns = std::min(longest_ns, until_ns - now_ns_);
     const int ready =
         ::poll(waited.data(), count, static_cast<int>((sleep_ns + 999'999) / 1'000'000));
     if (ready < 0 && errno == EINTR) interrupted_.store(true);

@@ -103,7 +103,8 @@ void Sessions::hear(const Transports::Offer& offer) {
     return note_new();
   }
   if (!is(SessionNote::Kind::Memory, true) || !may_begin_anew(peer)) {
-    if (offer.region != kNoRegion) offer.transport->decline_offer(offer.peer, offer.key);
+    if (offer.region != kNoRegion)
+      offer.transport->close_region(offer.peer, offer.region, offer.key);
     return;
   }
   if (found == meetings_.end()) {
@@ -220,7 +221,8 @@ Result<SessionPtr> Sessions::open(const Meeting& meeting) {
 void Sessions::give_up(const Meeting& meeting) {
   if (meeting.own.id != kNoRegion) transports_.release_region(meeting.own.id, Release::Withdraw);
   if (meeting.theirs) {
-    meeting.theirs->transport->decline_offer(meeting.theirs->peer, meeting.theirs->key);
+    const Transports::Offer& offer = *meeting.theirs;
+    offer.transport->close_region(offer.peer, offer.region, offer.key);
   }
   if (meeting.address.empty()) return;
   const Status& last = meeting.last;

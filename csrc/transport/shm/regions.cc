@@ -94,22 +94,23 @@ Result<OpenRegion*> ShmTransport::open_offered(Peer* peer, const RegionKey& key)
   return peer->regions.at(key.region);
 }
 
-void ShmTransport::close_region(PeerId id, RegionId region) {
+void ShmTransport::close_region(PeerId id, RegionId region, std::string_view key_bytes) {
+  std::optional<Generation> use;
+  if (!key_bytes.empty()) {
+    Result<RegionKey> key = parse_region_key(key_bytes);
+    if (!key.ok()) return;
+    use = key.value().generation;
+  }
   const std::lock_guard lock(mutex_);
   Peer& peer = peer_at(id);
-  if (const auto open = peer.regions.take(region)) tell_closed(&peer, region, open->generation);
-}
-
-void ShmTransport::decline_offer(PeerId id, std::string_view key_bytes) {
-  Result<RegionKey> key = parse_region_key(key_bytes);
-  if (!key.ok()) return;
-  const auto [region, generation] = std::pair(key.value().region, key.value().generation);
-  const std::lock_guard lock(mutex_);
-  Peer& peer = peer_at(id);
+  if (const OpenRegion* open = peer.regions.at(region); open != nullptr) {
+    if (use && *use != open->generation) return;
+    return tell_closed(&peer, region, peer.regions.take(region)->generation);
+  }
   const auto offer = peer.offers.find(region);
-  if (offer == peer.offers.end() || offer->second.generation != generation) return;
+  if (!use || offer == peer.offers.end() || offer->second.generation != *use) return;
+  tell_closed(&peer, region, offer->second.generation);
   peer.offers.erase(offer);
-  tell_closed(&peer, region, generation);
 }
 
 void ShmTransport::release_region(RegionId region, Release how) {

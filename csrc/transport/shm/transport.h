@@ -62,8 +62,7 @@ class ShmTransport final : public Transport {
   void serve(SetUpReport& report) override;
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
-  void close_region(PeerId peer, RegionId region) override;
-  void decline_offer(PeerId peer, std::string_view key) override;
+  void close_region(PeerId peer, RegionId region, std::string_view key = {}) override;
   // The memory itself stays until the last peer closed it: a late write of a live peer lands in
   // pages that nobody reads, and never in those of another region of the same id.
   void cut_off_region(RegionId) override {}

@@ -7,12 +7,6 @@
 
 namespace rdmacoll {
 
-void SimTransport::close_region(PeerId peer, RegionId region) {
-  if (auto open = peers_[peer].regions.extract(region)) {
-    tell_closed(peers_[peer].rank, std::move(open.mapped().region));
-  }
-}
-
 void SimTransport::release_region(RegionId id, Release how) {
   if (how == Release::Withdraw) withdraw(id);
   regions_.at(id)->lease.released = true;

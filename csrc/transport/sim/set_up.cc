@@ -148,12 +148,15 @@ Result<Region> SimTransport::open_region(PeerId id, std::string_view key, Deadli
   return view(open);
 }
 
-void SimTransport::decline_offer(PeerId id, std::string_view key) {
+void SimTransport::close_region(PeerId id, RegionId region, std::string_view key) {
   Peer& peer = peers_[id];
-  const auto offered =
-      std::find_if(peer.offered.begin(), peer.offered.end(),
-                   [&](const auto& offer) { return key_of(*offer.second) == key; });
-  if (offered == peer.offered.end()) return;
+  const auto is_meant = [&](const SimRegion& use) { return key.empty() || key_of(use) == key; };
+  if (const auto open = peer.regions.find(region); open != peer.regions.end()) {
+    if (!is_meant(*open->second.region)) return;
+    return tell_closed(peer.rank, std::move(peer.regions.extract(open).mapped().region));
+  }
+  const auto offered = peer.offered.find(region);
+  if (key.empty() || offered == peer.offered.end() || !is_meant(*offered->second)) return;
   tell_closed(peer.rank, std::move(offered->second));
   peer.offered.erase(offered);
 }

@@ -32,8 +32,7 @@ class SimTransport final : public Transport {
   Result<std::string> register_region(RegionId region, const RegionMemory& memory) override;
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
-  void close_region(PeerId peer, RegionId region) override;
-  void decline_offer(PeerId peer, std::string_view key) override;
+  void close_region(PeerId peer, RegionId region, std::string_view key = {}) override;
   void cut_off_region(RegionId region) override;
   void release_region(RegionId region, Release how) override;
   bool is_reusable(RegionId region) override;

@@ -75,20 +75,16 @@ void TcpTransport::end_placement(const Placement& placement) {
   drop_payload_into(placement.id);
 }
 
-void TcpTransport::close_region(PeerId id, RegionId region) {
-  const std::lock_guard lock(mutex_);
-  if (const auto closed = peer_at(id).regions.close(region)) {
-    errands_.say_closed(id, region, *closed);
+void TcpTransport::close_region(PeerId id, RegionId region, std::string_view key_bytes) {
+  std::optional<Generation> use;
+  if (!key_bytes.empty()) {
+    auto key = tcp::parse_region_key(key_bytes);
+    if (!key.ok()) return;
+    use = key.value().generation;
   }
-}
-
-void TcpTransport::decline_offer(PeerId id, std::string_view key_bytes) {
-  auto key = tcp::parse_region_key(key_bytes);
-  if (!key.ok()) return;
-  const auto [region, generation] = std::pair(key.value().region, key.value().generation);
   const std::lock_guard lock(mutex_);
-  if (peer_at(id).regions.decline(region, generation)) {
-    errands_.say_closed(id, region, generation);
+  if (const auto closed = peer_at(id).regions.close(region, use)) {
+    errands_.say_closed(id, region, *closed);
   }
 }
 

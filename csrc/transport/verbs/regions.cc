@@ -104,20 +104,16 @@ Result<Region> VerbsTransport::open_part(Peer& peer, const PartKey& key) {
                            peer.address.who());
 }
 
-void VerbsTransport::close_region(PeerId id, RegionId region) {
-  const std::lock_guard lock(mutex_);
-  if (const auto closed = peer_at(id).regions.close(region)) {
-    errands_.say_closed(id, region, *closed);
+void VerbsTransport::close_region(PeerId id, RegionId region, std::string_view key_bytes) {
+  std::optional<Generation> use;
+  if (!key_bytes.empty()) {
+    auto key = verbs::parse_region_key(key_bytes);
+    if (!key.ok()) return;
+    use = key.value().generation;
   }
-}
-
-void VerbsTransport::decline_offer(PeerId id, std::string_view key_bytes) {
-  auto key = verbs::parse_region_key(key_bytes);
-  if (!key.ok()) return;
-  const auto [region, generation] = std::pair(key.value().region, key.value().generation);
   const std::lock_guard lock(mutex_);
-  if (peer_at(id).regions.decline(region, generation)) {
-    errands_.say_closed(id, region, generation);
+  if (const auto closed = peer_at(id).regions.close(region, use)) {
+    errands_.say_closed(id, region, *closed);
   }
 }
 

@@ -73,8 +73,7 @@ class VerbsTransport final : public Transport {
   // Without a note nothing is sent: the key is enough. With one, poll() sends it.
   Status offer_region(PeerId peer, RegionId region, uint64_t note) override;
   Result<Region> open_region(PeerId peer, std::string_view key, Deadline deadline) override;
-  void close_region(PeerId peer, RegionId region) override;
-  void decline_offer(PeerId peer, std::string_view key) override;
+  void close_region(PeerId peer, RegionId region, std::string_view key = {}) override;
   void cut_off_region(RegionId region) override;
   // Deregistered by poll(), once every living peer that it was offered to has closed it.
   void release_region(RegionId region, Release how) override;

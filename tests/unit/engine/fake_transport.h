@@ -78,7 +78,6 @@ class FakeTransport final : public Transport {
   std::vector<Offered> offered;  // with a note
   std::vector<std::string> opened;
   std::vector<RegionId> closed;
-  std::vector<std::string> declined;  // keys
 
   Result<PeerId> connect(const std::string& address, Deadline deadline) override {
     connected.push_back(address);
@@ -104,8 +103,9 @@ class FakeTransport final : public Transport {
     opened.emplace_back(key);
     return open_as;
   }
-  void close_region(PeerId, RegionId region) override { closed.push_back(region); }
-  void decline_offer(PeerId, std::string_view key) override { declined.emplace_back(key); }
+  void close_region(PeerId, RegionId region, std::string_view) override {
+    closed.push_back(region);
+  }
   void cut_off_region(RegionId) override {}
   void release_region(RegionId region, Release) override { regions.erase(region); }
   bool is_reusable(RegionId region) override { return !held.contains(region); }

@@ -60,8 +60,9 @@ class Network final : public Transport {
     if (opened.ok()) opened.value().base = nullptr;
     return opened;
   }
-  void close_region(PeerId peer, RegionId region) override { shm_->close_region(peer, region); }
-  void decline_offer(PeerId peer, std::string_view key) override { shm_->decline_offer(peer, key); }
+  void close_region(PeerId peer, RegionId region, std::string_view key) override {
+    shm_->close_region(peer, region, key);
+  }
   void cut_off_region(RegionId region) override { shm_->cut_off_region(region); }
   void release_region(RegionId region, Release how) override { shm_->release_region(region, how); }
   bool is_reusable(RegionId region) override { return shm_->is_reusable(region); }

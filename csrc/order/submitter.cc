@@ -1,0 +1,143 @@
+// Submitter. Floor: order.
+#include "csrc/order/submitter.h"
+
+#include <utility>
+
+namespace rdmacoll {
+namespace {
+
+Status malformed_from_sequencer() { return malformed("rank 0 of the group"); }
+
+}  // namespace
+
+Result<uint64_t> Submitter::submit(const NamedRequest& request, Bytes& message) {
+  if (has_joined_) {
+    return Status(StatusCode::InvalidArgument,
+                  "\"" + request.name +
+                      "\" was submitted after join() on this rank; nothing may be "
+                      "until join() has ended");
+  }
+  const auto [at, is_new] = in_flight_.try_emplace(request.name);
+  if (!is_new) {
+    return Status(StatusCode::InvalidArgument,
+                  "\"" + request.name +
+                      "\" was submitted on this rank before, and has not ended; "
+                      "wait for that, or give this operation another name");
+  }
+  const uint64_t ticket = next_ticket_++;
+  at->second = {ticket, request};
+  names_by_ticket_.emplace(ticket, request.name);
+  ByteWriter writer(message);
+  const auto known = known_.find(request.name);
+  if (known != known_.end() && known->second.own == request) {
+    writer.put(ToSequencer::Ready);
+    SlotSet slot;
+    slot.add(known->second.slot);
+    slot.write(writer);
+  } else {
+    writer.put(ToSequencer::Submit);
+    write(writer, request);
+  }
+  return ticket;
+}
+
+Status Submitter::join(Bytes& message) {
+  if (has_joined_) {
+    return Status(StatusCode::InvalidArgument, "join() was called again before it has ended");
+  }
+  has_joined_ = true;
+  ByteWriter(message).put(ToSequencer::Join);
+  return Status();
+}
+
+Status Submitter::take(std::span<const std::byte> message, std::vector<Decision>& decisions) {
+  ByteReader reader(message);
+  while (!reader.at_end()) {
+    const auto part = reader.get<FromSequencer>();
+    Status taken;
+    if (part == FromSequencer::Decide) {
+      taken = decided(reader, decisions);
+    } else if (part == FromSequencer::Run) {
+      taken = run(reader, decisions);
+    } else if (part == FromSequencer::Refuse) {
+      taken = refused(reader, decisions);
+    } else if (part == FromSequencer::JoinEnded) {
+      has_joined_ = false;
+      decisions.push_back(
+          {.what = Decision::What::JoinEnded, .last_joined = reader.get<uint32_t>()});
+    } else {
+      return malformed_from_sequencer();
+    }
+    RDMACOLL_RETURN_IF_ERROR(taken);
+  }
+  return reader.is_good() ? Status() : malformed_from_sequencer();
+}
+
+// A rank that has not submitted it has joined: nobody else is decided without.
+Result<std::optional<uint64_t>> Submitter::take_ticket(const std::string& name) {
+  const auto found = in_flight_.find(name);
+  if (found == in_flight_.end() || found->second.is_decided) {
+    if (!has_joined_) return malformed_from_sequencer();
+    return std::optional<uint64_t>();
+  }
+  found->second.is_decided = true;
+  return std::optional(found->second.ticket);
+}
+
+Status Submitter::decided(ByteReader& reader, std::vector<Decision>& decisions) {
+  const auto slot = reader.get<uint32_t>();
+  auto agreed = std::make_shared<const Agreed>(read_agreed(reader));
+  if (!reader.is_good()) return malformed_from_sequencer();
+  const std::string& name = agreed->request.name;
+  Result<std::optional<uint64_t>> ticket = take_ticket(name);
+  if (!ticket.ok()) return ticket.status();
+  if (slot != kNoSlot) {
+    if (slot > names_.size() || (slot < names_.size() && names_[slot] != name))
+      return malformed_from_sequencer();
+    if (slot == names_.size()) names_.push_back(name);
+    Known& known = known_[name];
+    known.slot = slot;
+    known.agreed = agreed;
+    if (ticket.value()) known.own = in_flight_.at(name).request;
+  }
+  decisions.push_back(
+      {.what = Decision::What::Run, .ticket = ticket.take(), .agreed = agreed, .why = Status()});
+  return Status();
+}
+
+Status Submitter::run(ByteReader& reader, std::vector<Decision>& decisions) {
+  const SlotSet slots = SlotSet::read(reader);
+  for (const uint32_t slot : slots.slots()) {
+    const auto known = slot < names_.size() ? known_.find(names_[slot]) : known_.end();
+    if (known == known_.end()) return malformed_from_sequencer();
+    Result<std::optional<uint64_t>> ticket = take_ticket(names_[slot]);
+    if (!ticket.ok()) return ticket.status();
+    decisions.push_back(
+        {.what = Decision::What::Run, .ticket = ticket.take(), .agreed = known->second.agreed});
+  }
+  return Status();
+}
+
+Status Submitter::refused(ByteReader& reader, std::vector<Decision>& decisions) {
+  const std::string name = reader.text();
+  const auto code = reader.get<StatusCode>();
+  std::string why = reader.text();
+  if (!reader.is_good() || code == StatusCode::Ok) return malformed_from_sequencer();
+  Result<std::optional<uint64_t>> ticket = take_ticket(name);
+  if (!ticket.ok()) return ticket.status();
+  known_.erase(name);
+  // A rank that has joined has not asked for it.
+  if (!ticket.value()) return Status();
+  decisions.push_back({.what = Decision::What::Refused,
+                       .ticket = ticket.take(),
+                       .agreed = nullptr,
+                       .why = Status(code, std::move(why))});
+  return Status();
+}
+
+void Submitter::end(uint64_t ticket) {
+  const auto name = names_by_ticket_.extract(ticket);
+  in_flight_.erase(name.mapped());
+}
+
+}  // namespace rdmacoll

@@ -1,0 +1,1 @@
+"""Operations by name: ranks submit them in any order, and all run them in one."""

@@ -1,0 +1,227 @@
+"""Gradients of an optimizer: buckets that all ranks cut alike, reduced in one fixed order.
+
+So ranks need not ask each other which of them is next: step() and synchronize() fill in what a rank
+has no gradient of, and all come to the same end. A rank that has joined goes on with zeros; how
+many ranks have not is the sum of the last element of the first bucket.
+
+A parameter's gradient becomes a view of its bucket, so what backward() computes is copied once.
+Floor: rdmacoll/horovod/training. Thread: the one of backward() and step(), one at a time.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+
+from rdmacoll import memory
+from rdmacoll.horovod.names import ops
+from rdmacoll.horovod.names.compression import Compressor, NoneCompressor
+from rdmacoll.horovod.names.exceptions import HorovodInternalError
+
+if TYPE_CHECKING:
+    from rdmacoll._C import RdmaBackend
+
+BUCKET_BYTES = 25 << 20
+
+
+class Bucket:
+    """Gradients that are reduced as one."""
+
+    def __init__(self, parameters: list[torch.Tensor], dtype: torch.dtype, counts: bool) -> None:
+        self.parameters = parameters
+        total = sum(p.numel() for p in parameters)
+        self.memory = memory.zeros(total + counts, dtype=dtype)
+        self.views = []
+        first = 0
+        for p in parameters:
+            flat = self.memory[first : first + p.numel()]
+            self.views.append(flat.as_strided(p.shape, _strides_of(p), flat.storage_offset()))
+            first += p.numel()
+        self.missing = len(parameters)  # gradients that are not in it yet
+        self.work: dist.Work | None = None
+
+
+def _strides_of(parameter: torch.Tensor) -> tuple[int, ...]:
+    """Of a gradient that autograd would make."""
+    return tuple(torch.empty_like(parameter, device="meta").stride())
+
+
+class Gradients:
+    """parameters: in the order in which their gradients are expected last, as models have them.
+
+    groups: lists of parameters that are to be reduced together; the others as they come
+    """
+
+    def __init__(
+        self,
+        backend: "RdmaBackend",
+        parameters: Sequence[torch.Tensor],
+        groups: Sequence[Sequence[torch.Tensor]],
+        compression: type[Compressor],
+        op: int,
+        predivide: float,
+    ) -> None:
+        self._backend = backend
+        self._compression = compression
+        self._is_plain = compression is NoneCompressor
+        self._op = op
+        self._predivide = predivide
+        self._buckets = _cut(parameters, groups, compression)
+        self._place = {
+            p: (bucket, number)
+            for bucket in self._buckets
+            for number, p in enumerate(bucket.parameters)
+        }
+        for bucket in self._buckets:
+            self._fill(bucket)
+        self._contexts: dict[torch.Tensor, Any] = {}
+        self._next = 0  # the bucket to be started
+        self._reduce_op = dist.AllreduceOptions()
+        self._reduce_op.reduceOp = _reduce_op(op, predivide)
+        self._reduce_op.asyncOp = True
+
+    def _fill(self, bucket: Bucket) -> None:
+        """Scripts count on it that every parameter has a gradient from the start."""
+        for parameter, view in zip(bucket.parameters, bucket.views, strict=True):
+            if parameter.grad is None:
+                parameter.grad = view if self._is_plain else torch.zeros_like(parameter)
+
+    def put(self, parameter: torch.Tensor, gradient: torch.Tensor | None) -> None:
+        """A gradient is complete; None: this rank has none, and adds zeros."""
+        bucket, number = self._place[parameter]
+        view = bucket.views[number]
+        if gradient is None:
+            view.zero_()
+        else:
+            sent, self._contexts[parameter] = self._compression.compress(gradient)
+            if self._predivide != 1.0:
+                torch.mul(sent, 1.0 / self._predivide, out=view)
+            elif sent.data_ptr() != view.data_ptr():
+                view.copy_(sent)
+        bucket.missing -= 1
+        if bucket.missing == 0:
+            self._start_ready()
+
+    def _start_ready(self) -> None:
+        while self._next < len(self._buckets) and self._buckets[self._next].missing == 0:
+            bucket = self._buckets[self._next]
+            if self._next == 0:
+                bucket.memory[-1] = 1
+            self._start(bucket)
+            self._next += 1
+
+    def _start(self, bucket: Bucket) -> None:
+        backend: Any = self._backend  # torch's stubs lack what its backends do
+        bucket.work = backend.allreduce([bucket.memory], self._reduce_op)
+
+    def finish(self) -> None:
+        """Once every parameter was put: their gradients are those of all ranks."""
+        try:
+            for bucket in self._buckets:
+                assert bucket.work is not None
+                bucket.work.wait()
+                self._hand_out(bucket)
+        except RuntimeError as error:
+            raise HorovodInternalError(str(error)) from error
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._next = 0
+        for bucket in self._buckets:
+            bucket.missing, bucket.work = len(bucket.parameters), None
+
+    def _hand_out(self, bucket: Bucket) -> None:
+        if self._op == ops.Average and self._predivide != 1.0:
+            bucket.memory.mul_(self._predivide / self._backend.size())
+        for parameter, view in zip(bucket.parameters, bucket.views, strict=True):
+            if self._is_plain:
+                parameter.grad = view
+            else:
+                ctx = self._contexts.get(parameter, parameter.dtype)
+                parameter.grad = self._compression.decompress(view, ctx)
+
+    # --- a rank that has joined -------------------------------------------------------------------
+
+    def start_zeros(self) -> None:
+        """As a step does: the first bucket alone, as there may be no further step."""
+        self._begin_anew()
+        self._buckets[0].memory.zero_()
+        self._start(self._buckets[0])
+
+    def follow(self) -> bool:
+        """Goes on with what start_zeros() began, as far as it can. Whether all have joined."""
+        works = [bucket.work for bucket in self._buckets]
+        if not all(work is None or work.is_completed() for work in works):
+            return False
+        if self._buckets[0].memory[-1] == 0:
+            self._begin_anew()
+            return True
+        if works[-1] is None:
+            for bucket in self._buckets[1:]:
+                bucket.memory.zero_()
+                self._start(bucket)
+        else:
+            self.start_zeros()
+        return False
+
+    def failure(self) -> bool:
+        """Whether an operation of theirs has failed."""
+        works = [bucket.work for bucket in self._buckets if bucket.work is not None]
+        return any(work.is_completed() and not work.is_success() for work in works)
+
+    def close(self) -> None:
+        """Their group is ended."""
+        self._backend.shutdown()
+
+
+def _reduce_op(op: int, predivide: float) -> Any:
+    if op == ops.Average:
+        return dist.ReduceOp.AVG if predivide == 1.0 else dist.ReduceOp.SUM
+    return {
+        ops.Sum: dist.ReduceOp.SUM,
+        ops.Min: dist.ReduceOp.MIN,
+        ops.Max: dist.ReduceOp.MAX,
+        ops.Product: dist.ReduceOp.PRODUCT,
+    }[op]
+
+
+def _cut(
+    parameters: Sequence[torch.Tensor],
+    groups: Sequence[Sequence[torch.Tensor]],
+    compression: type[Compressor],
+) -> list[Bucket]:
+    """The last parameters first, as backward() comes to them first."""
+    dtype_of = {p: compression.compress(torch.zeros(1, dtype=p.dtype))[0].dtype for p in parameters}
+    grouped = {p for group in groups for p in group}
+    lists: list[list[torch.Tensor]] = []
+    for group in groups:
+        for dtype in {dtype_of[p]: None for p in group}:
+            lists.append([p for p in group if dtype_of[p] == dtype])
+    open_list: dict[torch.dtype, list[torch.Tensor]] = {}
+    for p in reversed(parameters):
+        if p in grouped:
+            continue
+        wanted = open_list.get(dtype_of[p])
+        if wanted is None or sum(q.nbytes for q in wanted) + p.nbytes > BUCKET_BYTES:
+            wanted = open_list[dtype_of[p]] = []
+            lists.append(wanted)
+        wanted.append(p)
+    return [Bucket(list_, dtype_of[list_[0]], i == 0) for i, list_ in enumerate(lists)]
+
+
+def follow(all_gradients: list[Gradients]) -> None:
+    """Goes with the optimizers of ranks that have not joined, until all have."""
+    for gradients in all_gradients:
+        gradients.start_zeros()
+    left = list(all_gradients)
+    pause_s = 50e-6
+    while left:
+        if any(gradients.failure() for gradients in left):
+            raise HorovodInternalError("a rank was lost while this one had joined")
+        still = [gradients for gradients in left if not gradients.follow()]
+        moved, left = len(still) < len(left), still
+        pause_s = 50e-6 if moved else min(2 * pause_s, 2e-3)
+        if left:
+            time.sleep(pause_s)

@@ -1,0 +1,260 @@
+"""DistributedOptimizer: an optimizer that steps with the gradients of all ranks.
+
+Floor: rdmacoll/horovod/training. Thread: one at a time, as its optimizer.
+"""
+
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from rdmacoll.horovod.names import ops
+from rdmacoll.horovod.names.compression import Compression, Compressor
+from rdmacoll.horovod.names.operations import sparse_allreduce_async
+from rdmacoll.horovod.names.process_sets import ProcessSet, global_process_set, state_of
+from rdmacoll.horovod.names.world import current
+
+from .adasum_optimizer import AdasumMixin
+from .gradients import Gradients
+from .named import check_named_parameters, name_parameters
+
+TOO_OFTEN = (
+    "Gradients were computed more than backward_passes_per_step times before step() or "
+    "synchronize() was called; raise backward_passes_per_step to accumulate gradients locally"
+)
+
+
+class _Mixin(torch.optim.Optimizer):
+    """What it does besides its optimizer, which is the next class in its order."""
+
+    def _begin(
+        self,
+        names: dict[torch.Tensor, str],
+        compression: type[Compressor],
+        backward_passes_per_step: int,
+        op: int,
+        predivide: float,
+        groups: list[list[torch.Tensor]],
+        sparse_as_dense: bool,
+        process_set: ProcessSet,
+    ) -> None:
+        self._parameter_names = names
+        self._op = op
+        self._sparse_as_dense = sparse_as_dense
+        self._process_set = process_set
+        self.backward_passes_per_step = backward_passes_per_step
+        self._synchronized = False
+        self._should_synchronize = True
+        self._sparse: dict[torch.Tensor, Callable[[], torch.Tensor]] = {}
+        self._ever_sparse: set[torch.Tensor] = set()
+        self._put: set[torch.Tensor] = set()
+        self._trained = [p for p in names if p.requires_grad]
+        self._delay = dict.fromkeys(self._trained, backward_passes_per_step)
+        self._gradients: Gradients | None = None
+        if not process_set.included() or not self._trained:
+            return
+        self._gradients = _make_gradients(
+            self._trained, groups, compression, op, predivide, process_set
+        )
+        own = weakref.ref(self)
+
+        def hook(parameter: torch.Tensor) -> None:
+            if (optimizer := own()) is not None:
+                optimizer._on_gradient(parameter)
+
+        self._hooks = [p.register_post_accumulate_grad_hook(hook) for p in self._trained]
+
+    def _on_gradient(self, parameter: torch.Tensor) -> None:
+        if self._delay[parameter] <= 0:
+            raise AssertionError(TOO_OFTEN)
+        self._delay[parameter] -= 1
+        if self._delay[parameter] == 0:
+            self._give(parameter)
+
+    def _give(self, parameter: torch.Tensor) -> None:
+        assert self._gradients is not None
+        gradient = parameter.grad
+        if gradient is None and parameter in self._ever_sparse:
+            gradient = torch.zeros_like(parameter, layout=torch.sparse_coo)
+        if gradient is not None and gradient.is_sparse:
+            self._ever_sparse.add(parameter)
+            gradient = self._give_sparse(parameter, gradient)
+        self._put.add(parameter)
+        self._gradients.put(parameter, gradient)
+
+    def _give_sparse(self, parameter: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor | None:
+        """What goes into its bucket. Its gradient will be sparse again."""
+        if self._sparse_as_dense:
+            self._sparse[parameter] = lambda: _grad_of(parameter).to_sparse()
+            return gradient.to_dense()
+        self._sparse[parameter] = sparse_allreduce_async(
+            gradient, self._parameter_names[parameter], self._op, self._process_set
+        )
+        return None
+
+    def synchronize(self) -> None:
+        """Waits until all gradients are those of all ranks; what a rank lacks is zeros.
+
+        Raises HorovodInternalError where a rank is lost.
+        """
+        if self._gradients is not None:
+            for parameter in self._trained:
+                if parameter not in self._put:
+                    self._give(parameter)
+            self._gradients.finish()
+            for parameter, finish in self._sparse.items():
+                parameter.grad = finish()
+        self._forget()
+        self._synchronized = True
+
+    def _forget(self) -> None:
+        self._put.clear()
+        self._sparse.clear()
+        self._delay = dict.fromkeys(self._trained, self.backward_passes_per_step)
+
+    @contextmanager
+    def skip_synchronize(self) -> Iterator[None]:
+        """In it step() does not synchronize, as that was done: to clip gradients, for one."""
+        self._should_synchronize = False
+        try:
+            yield
+        finally:
+            self._should_synchronize = True
+
+    def set_backward_passes_per_step(self, passes: int) -> None:
+        """So many backward passes are added up on each rank before step()."""
+        if passes <= 0:
+            raise ValueError(f"passes={passes}: give 1 or more")
+        self.backward_passes_per_step = passes
+        self._delay = dict.fromkeys(self._trained, passes)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self._forget()
+
+    def step(self, closure: Any = None) -> Any:
+        """Synchronizes, and steps."""
+        if self._should_synchronize:
+            if self._synchronized:
+                warnings.warn(
+                    "optimizer.step() called without optimizer.skip_synchronize() after "
+                    "optimizer.synchronize(): gradients are reduced twice, which takes longer and "
+                    "changes them; write `with optimizer.skip_synchronize():` around it",
+                    stacklevel=2,
+                )
+            self.synchronize()
+        self._synchronized = False
+        return super().step(closure)
+
+    def zero_grad(self, *args: Any, **kwargs: Any) -> None:
+        """Raises AssertionError between backward() and step() or synchronize()."""
+        if self._put:
+            raise AssertionError(
+                "optimizer.zero_grad() was called after loss.backward() but before "
+                "optimizer.step() or optimizer.synchronize(): gradients would be lost that are "
+                "being reduced; call it before backward()"
+            )
+        super().zero_grad(*args, **kwargs)
+
+
+def _grad_of(parameter: torch.Tensor) -> torch.Tensor:
+    assert parameter.grad is not None
+    return parameter.grad
+
+
+def _make_gradients(
+    parameters: list[torch.Tensor],
+    groups: list[list[torch.Tensor]],
+    compression: type[Compressor],
+    op: int,
+    predivide: float,
+    process_set: ProcessSet,
+) -> Gradients:
+    world = current()
+    state = state_of(process_set)
+    backend = world.meeting.backend(
+        state.next_gradients(), [world.ranks[rank] for rank in state.ranks]
+    )
+    gradients = Gradients(backend, parameters, groups, compression, op, predivide)
+    world.closed_with_it.append(weakref.ref(gradients))
+    return gradients
+
+
+def _groups_of(groups: Any, parameters: list[torch.Tensor]) -> list[list[torch.Tensor]]:
+    if groups is None or groups == 0:
+        return []
+    if isinstance(groups, int) and not isinstance(groups, bool):
+        if groups < 0:
+            raise ValueError(f"groups={groups}: give 0 or more, or lists of parameters")
+        each = -(-len(parameters) // groups)
+        return [parameters[i : i + each] for i in range(0, len(parameters), each)]
+    if not isinstance(groups, (list, tuple)):
+        raise ValueError(
+            f"groups is a {type(groups).__name__}; give a number of groups, or lists of parameters"
+        )
+    seen: set[torch.Tensor] = set()
+    for group in groups:
+        for parameter in group:
+            if not isinstance(parameter, torch.Tensor):
+                raise ValueError(f"groups hold a {type(parameter).__name__}; give parameters alone")
+            if parameter in seen:
+                raise ValueError("groups name a parameter twice; each may be in one group")
+            seen.add(parameter)
+    known = set(parameters)
+    return [kept for group in groups if (kept := [p for p in group if p in known])]
+
+
+def DistributedOptimizer(  # noqa: N802  (its name is Horovod's)
+    optimizer: torch.optim.Optimizer,
+    named_parameters: Iterable[tuple[str, torch.Tensor]] | None = None,
+    compression: type[Compressor] = Compression.none,
+    backward_passes_per_step: int = 1,
+    op: int = ops.Average,
+    gradient_predivide_factor: float = 1.0,
+    num_groups: int = 0,
+    groups: int | Sequence[Sequence[torch.Tensor]] | None = None,
+    sparse_as_dense: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> Any:
+    """The optimizer, of a class made from its own, stepping with the gradients of all ranks.
+
+    All ranks of the set make it alike, in the same order among their optimizers. named_parameters:
+    all that it updates; compression: what is sent of a gradient; backward_passes_per_step: how many
+    are added up before; op: hvd.Average, Sum, Min, Max, Product or Adasum;
+    gradient_predivide_factor: Average divides by it before, and by the rest after the sum; groups:
+    parameters that are reduced together; sparse_as_dense: sparse gradients as dense ones.
+
+    Raises ValueError for what does not fit.
+    """
+    if num_groups:
+        warnings.warn("num_groups=... is the old way; give groups=...", stacklevel=2)
+        groups = num_groups if groups is None else groups
+    if ops.checked(op) != ops.Average and gradient_predivide_factor != 1.0:
+        raise ValueError(
+            f"gradient_predivide_factor={gradient_predivide_factor} goes with op=hvd.Average alone"
+        )
+    if backward_passes_per_step <= 0:
+        raise ValueError(f"backward_passes_per_step={backward_passes_per_step}: give 1 or more")
+    names = name_parameters(optimizer, check_named_parameters(optimizer, named_parameters))
+    mixin: type = AdasumMixin if op == ops.Adasum else _Mixin
+    own = type(optimizer)
+    distributed: Any = object.__new__(type(own.__name__, (mixin, own), {}))
+    distributed.__dict__.update(optimizer.__dict__)
+    if op == ops.Adasum:
+        distributed._begin(names, compression, backward_passes_per_step, process_set)
+    else:
+        trained = [p for p in names if p.requires_grad]
+        distributed._begin(
+            names,
+            compression,
+            backward_passes_per_step,
+            op,
+            gradient_predivide_factor,
+            _groups_of(groups, trained),
+            sparse_as_dense,
+            process_set,
+        )
+    return distributed

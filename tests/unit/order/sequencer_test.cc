@@ -1,0 +1,193 @@
+// Operations by name: what goes over the wire, what is refused in which words, and what a process
+// that speaks another language gets. That ranks come to one order is for the simulation.
+#include "csrc/order/sequencer.h"
+
+#include <gtest/gtest.h>
+
+#include "csrc/order/submitter.h"
+
+namespace rdmacoll::sequencer_test {
+namespace {
+
+NamedRequest all_reduce_of(const std::string& name, std::vector<int64_t> dims) {
+  NamedRequest request;
+  request.name = name;
+  request.op = NamedOp::Sum;
+  request.tensors = {{"float32", std::move(dims)}};
+  return request;
+}
+
+// Two ranks and a sequencer, whose messages arrive at once.
+struct Pair {
+  Sequencer sequencer{2};
+  Submitter ranks[2];
+  size_t bytes_said = 0;     // by the last submission
+  size_t bytes_decided = 0;  // by the last decisions
+
+  void submit(uint32_t rank, const NamedRequest& request) {
+    Bytes message;
+    const auto ticket = ranks[rank].submit(request, message);
+    ASSERT_TRUE(ticket.ok()) << ticket.status().message();
+    bytes_said = message.size();
+    ASSERT_TRUE(sequencer.take(rank, message).ok());
+  }
+  void join(uint32_t rank) {
+    Bytes message;
+    ASSERT_TRUE(ranks[rank].join(message).ok());
+    ASSERT_TRUE(sequencer.take(rank, message).ok());
+  }
+  // As rank 1 hears them; both end what they were told of.
+  std::vector<Decision> decide() {
+    const Bytes message = sequencer.decisions();
+    bytes_decided = message.size();
+    std::vector<Decision> decisions;
+    for (Submitter& rank : ranks) {
+      decisions.clear();
+      EXPECT_TRUE(rank.take(message, decisions).ok());
+      for (const Decision& decision : decisions) {
+        if (decision.ticket) rank.end(*decision.ticket);
+      }
+    }
+    return decisions;
+  }
+  std::vector<Decision> run(const NamedRequest& one, const NamedRequest& other) {
+    submit(0, one);
+    submit(1, other);
+    return decide();
+  }
+};
+
+TEST(Sequencer, ANameThatIsKnownTakesFewBytes) {
+  Pair pair;
+  const NamedRequest request = all_reduce_of("a name of some length", {512, 512});
+  ASSERT_EQ(pair.run(request, request).size(), 1U);
+  EXPECT_GT(pair.bytes_said, 60U);
+  ASSERT_EQ(pair.run(request, request).size(), 1U);
+  EXPECT_LE(pair.bytes_said, 24U);  // it fits into one line
+  EXPECT_LE(pair.bytes_decided, 24U);
+  ASSERT_EQ(pair.run(all_reduce_of(request.name, {3}), all_reduce_of(request.name, {3})).size(),
+            1U);
+  EXPECT_GT(pair.bytes_said, 60U) << "it has changed";
+}
+
+TEST(Sequencer, WhatIsNotKeptIsSaidInFullAndForgotten) {
+  Pair pair;
+  NamedRequest request = all_reduce_of("once", {1});
+  request.is_kept = false;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(pair.run(request, request).size(), 1U);
+    EXPECT_GT(pair.bytes_said, 40U);
+  }
+}
+
+TEST(Sequencer, MoreNamesThanAreKeptWork) {
+  Pair pair;
+  for (uint32_t round = 0; round < 2; ++round) {
+    for (uint32_t i = 0; i < kSlotsMax + 10; ++i) {
+      const NamedRequest request = all_reduce_of("name " + std::to_string(i), {1});
+      ASSERT_EQ(pair.run(request, request).size(), 1U);
+    }
+  }
+}
+
+TEST(Sequencer, SaysWhoDiffersAndInWhat) {
+  const NamedRequest one = all_reduce_of("grad", {2, 3});
+  std::vector<std::pair<NamedRequest, std::string>> others(7, {one, ""});
+  others[0].first.tensors[0].dims = {2, 4};
+  others[0].second =
+      "Mismatched allreduce tensor shapes under the name \"grad\": rank 0 sent a "
+      "tensor of shape [2, 3], but rank 1 sent a tensor of shape [2, 4]";
+  others[1].first.tensors[0].dtype = "int64";
+  others[1].second = "rank 0 sent float32, but rank 1 sent int64";
+  others[2].first.kind = NamedKind::AllGather;
+  others[2].second = "rank 0 sent allreduce, but rank 1 sent allgather";
+  others[3].first.op = NamedOp::Max;
+  others[3].second = "rank 0 sent Sum, but rank 1 sent Max";
+  others[4].first.prescale = 0.5;
+  others[4].second = "Mismatched prescale factors";
+  others[5].first.root = 1;
+  others[5].second = "root rank 0, but rank 1 sent root rank 1";
+  others[6].first.tensors.push_back(one.tensors[0]);
+  others[6].second = "rank 0 sent 1, but rank 1 sent 2";
+  for (const auto& [other, words] : others) {
+    Pair pair;
+    const auto decisions = pair.run(one, other);
+    ASSERT_EQ(decisions.size(), 1U);
+    EXPECT_EQ(decisions[0].what, Decision::What::Refused);
+    EXPECT_EQ(decisions[0].why.code(), StatusCode::Mismatch);
+    EXPECT_NE(decisions[0].why.message().find(words), std::string::npos)
+        << decisions[0].why.message();
+    EXPECT_EQ(pair.run(one, one)[0].what, Decision::What::Run) << "the next one works";
+  }
+}
+
+TEST(Sequencer, WhoHasJoinedIsWaitedForNoMore) {
+  Pair pair;
+  const NamedRequest request = all_reduce_of("grad", {2});
+  pair.join(1);
+  pair.submit(0, request);
+  auto decisions = pair.decide();
+  ASSERT_EQ(decisions.size(), 1U);
+  EXPECT_FALSE(decisions[0].ticket.has_value());
+  EXPECT_EQ(decisions[0].agreed->request, request);
+
+  NamedRequest gather = request;
+  gather.kind = NamedKind::AllGather;
+  pair.submit(0, gather);
+  EXPECT_TRUE(pair.decide().empty()) << "it is refused on the rank that has asked for it";
+
+  pair.join(0);
+  decisions = pair.decide();
+  ASSERT_EQ(decisions.size(), 1U);
+  EXPECT_EQ(decisions[0].what, Decision::What::JoinEnded);
+  EXPECT_EQ(decisions[0].last_joined, 0U);
+  EXPECT_EQ(pair.run(request, request).size(), 1U);
+}
+
+TEST(Sequencer, SaysForWhomANameWaits) {
+  Pair pair;
+  pair.submit(1, all_reduce_of("grad", {2}));
+  const auto waiting = pair.sequencer.waiting();
+  ASSERT_EQ(waiting.size(), 1U);
+  EXPECT_EQ(waiting[0].name, "grad");
+  EXPECT_EQ(waiting[0].missing, std::vector<uint32_t>{0});
+}
+
+TEST(Submitter, RefusesANameThatIsInFlight) {
+  Submitter submitter;
+  Bytes message;
+  ASSERT_TRUE(submitter.submit(all_reduce_of("grad", {1}), message).ok());
+  const Status again = submitter.submit(all_reduce_of("grad", {1}), message).status();
+  EXPECT_EQ(again.code(), StatusCode::InvalidArgument);
+  EXPECT_NE(again.message().find("\"grad\""), std::string::npos);
+  ASSERT_TRUE(submitter.join(message).ok());
+  EXPECT_EQ(submitter.join(message).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(submitter.submit(all_reduce_of("late", {1}), message).status().code(),
+            StatusCode::InvalidArgument);
+}
+
+// What is cut off, or no part of this protocol, is an error and nothing worse.
+TEST(Sequencer, RefusesWhatNoRankSays) {
+  Bytes message;
+  Submitter submitter;
+  ASSERT_TRUE(submitter.submit(all_reduce_of("grad", {1, 2, 3}), message).ok());
+  for (size_t bytes = 1; bytes < message.size(); ++bytes) {
+    Sequencer sequencer(1);
+    const Bytes part(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(bytes));
+    EXPECT_FALSE(sequencer.take(0, part).ok()) << bytes;
+  }
+  Sequencer sequencer(1);
+  EXPECT_FALSE(sequencer.take(0, Bytes{std::byte{77}}).ok());
+  Bytes unknown;
+  ByteWriter writer(unknown);
+  writer.put(ToSequencer::Ready);
+  SlotSet slots;
+  slots.add(5);
+  slots.write(writer);
+  EXPECT_FALSE(sequencer.take(0, unknown).ok()) << "nobody has been told of slot 5";
+  std::vector<Decision> decisions;
+  EXPECT_FALSE(submitter.take(unknown, decisions).ok());
+}
+
+}  // namespace
+}  // namespace rdmacoll::sequencer_test

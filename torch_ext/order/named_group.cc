@@ -1,0 +1,257 @@
+// NamedGroup. Floor: torch_ext/order.
+#include "torch_ext/order/named_group.h"
+
+#include <atomic>
+#include <exception>
+
+#include "torch_ext/base/errors.h"
+#include "torch_ext/base/interrupt.h"
+
+namespace rdmacoll::torch_ext {
+namespace {
+
+// While so many batches are under way rank 0 lets names gather, and then has them run together:
+// short tensors are copied into one operation.
+constexpr uint32_t kBatchesAtOnce = 2;
+
+Status status_of(const std::exception& error) { return Status(StatusCode::System, error.what()); }
+
+}  // namespace
+
+std::shared_ptr<NamedGroup> NamedGroup::make(BackendRef tensors, BackendRef names) {
+  auto group = std::make_shared<NamedGroup>(std::move(tensors), std::move(names));
+  group->mail_ = std::make_shared<Mail>(
+      group->names_->session().communicator(),
+      [weak = std::weak_ptr(group), in_flight = group->names_->session().in_flight()](
+          uint32_t rank, const Status& status, std::span<const std::byte> message) {
+        const InCallbacks in_callbacks(*in_flight);  // this thread may be the last to let go of it
+        if (const auto self = weak.lock()) self->hear(rank, status, message);
+      });
+  const auto ranks = static_cast<uint32_t>(group->names_->getSize());
+  const WithoutGil without_gil;
+  if (group->is_first_) {
+    for (uint32_t rank = 1; rank < ranks; ++rank) group->mail_->listen_to(rank);
+  } else {
+    group->mail_->listen_to(0);
+  }
+  return group;
+}
+
+NamedGroup::NamedGroup(BackendRef tensors, BackendRef names)
+    : tensors_(std::move(tensors)), names_(std::move(names)), is_first_(names_->getRank() == 0) {
+  if (is_first_) sequencer_.emplace(static_cast<uint32_t>(names_->getSize()));
+}
+
+NamedGroup::~NamedGroup() = default;
+
+NamedWorkPtr NamedGroup::submit(NamedRequest request, Tensors inputs, Tensors outputs) {
+  throw_if_failed(names_->session().usable());
+  Later later;
+  auto work = std::make_shared<NamedWork>(tensors_, std::move(request), std::move(inputs),
+                                          std::move(outputs));
+  const WithoutGil without_gil;
+  Status said;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    throw_if_failed(failure_, names_->session().communicator());
+    Bytes message;
+    Result<uint64_t> submitted = submitter_.submit(work->request(), message);
+    TORCH_CHECK_VALUE(submitted.ok(), submitted.status().message());
+    const uint64_t ticket = submitted.take();
+    work->set_ticket(ticket);
+    waiting_.emplace(ticket, work);
+    said = say(std::move(message), later);
+    if (!said.ok()) fail(said, later);
+  }
+  carry_out(std::move(later));
+  return work;
+}
+
+NamedWorkPtr NamedGroup::join() {
+  throw_if_failed(names_->session().usable());
+  Later later;
+  auto work = std::make_shared<NamedWork>(tensors_, NamedRequest{}, Tensors{}, Tensors{});
+  const WithoutGil without_gil;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    throw_if_failed(failure_, names_->session().communicator());
+    Bytes message;
+    const Status joined = submitter_.join(message);
+    TORCH_CHECK_VALUE(joined.ok(), joined.message());
+    join_ = work;
+    const Status said = say(std::move(message), later);
+    if (!said.ok()) fail(said, later);
+  }
+  carry_out(std::move(later));
+  return work;
+}
+
+std::vector<std::pair<std::string, std::vector<uint32_t>>> NamedGroup::waiting() {
+  std::vector<std::pair<std::string, std::vector<uint32_t>>> waiting;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!sequencer_) return waiting;
+  for (Sequencer::Waiting& one : sequencer_->waiting()) {
+    waiting.emplace_back(std::move(one.name), std::move(one.missing));
+  }
+  return waiting;
+}
+
+uint64_t NamedGroup::messages() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return messages_;
+}
+
+void NamedGroup::close() {
+  Later later;
+  {
+    const WithoutGil without_gil;
+    names_->session().communicator().leave("shutdown() was called on rank " +
+                                           std::to_string(names_->getRank()));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    fail(Status(StatusCode::Aborted, "shutdown() was called on this rank"), later);
+  }
+  carry_out(std::move(later));
+  tensors_->shutdown();
+  names_->shutdown();
+}
+
+Status NamedGroup::say(Bytes message, Later& later) {
+  if (!is_first_) {
+    ++messages_;
+    return mail_->send(0, std::make_shared<const Bytes>(std::move(message)));
+  }
+  RDMACOLL_RETURN_IF_ERROR(sequencer_->take(0, message));
+  return decide(later);
+}
+
+// What comes from others, in a thread of the engine or one that waits.
+void NamedGroup::hear(uint32_t rank, const Status& status, std::span<const std::byte> message) {
+  Later later;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.ok()) return;
+    Status taken = status;
+    if (taken.ok() && is_first_) {
+      taken = sequencer_->take(rank, message);
+      if (taken.ok()) taken = decide(later);
+    } else if (taken.ok()) {
+      taken = take_decisions(message, later);
+    }
+    if (!taken.ok()) fail(taken, later);
+  }
+  carry_out(std::move(later));
+}
+
+// All ranks take the same message, this one last: the others need not wait for what it starts.
+Status NamedGroup::decide(Later& later) {
+  if (batches_ >= kBatchesAtOnce) return Status();
+  auto message = std::make_shared<const Bytes>(sequencer_->decisions());
+  if (message->empty()) return Status();
+  const auto ranks = static_cast<uint32_t>(names_->getSize());
+  for (uint32_t rank = 1; rank < ranks; ++rank) {
+    ++messages_;
+    RDMACOLL_RETURN_IF_ERROR(mail_->send(rank, message));
+  }
+  return take_decisions(*message, later);
+}
+
+Status NamedGroup::take_decisions(std::span<const std::byte> message, Later& later) {
+  std::vector<Decision> decisions;
+  RDMACOLL_RETURN_IF_ERROR(submitter_.take(message, decisions));
+  std::vector<NamedRun> together;
+  const auto run_those = [&] {
+    if (!together.empty()) run(std::exchange(together, {}), later);
+  };
+  for (Decision& decision : decisions) {
+    NamedWorkPtr work;
+    if (decision.ticket) work = std::move(waiting_.extract(*decision.ticket).mapped());
+    if (decision.what == Decision::What::Run) {
+      NamedRun next{std::move(decision.agreed), std::move(work)};
+      if (!together.empty() && !goes_with(together.back(), next)) run_those();
+      together.push_back(std::move(next));
+      continue;
+    }
+    run_those();
+    if (decision.what == Decision::What::Refused) {
+      end(work, decision.why, later);
+    } else {
+      join_->set_last_joined(decision.last_joined);
+      later.ended.emplace_back(std::exchange(join_, nullptr), Status());
+    }
+  }
+  run_those();
+  return Status();
+}
+
+void NamedGroup::run(std::vector<NamedRun> runs, Later& later) {
+  try {
+    later.started.push_back(start(*tensors_, runs));
+    ++batches_;
+  } catch (const std::exception& error) {
+    for (const NamedRun& run : runs) {
+      if (run.work != nullptr) end(run.work, status_of(error), later);
+    }
+  }
+}
+
+void NamedGroup::end(const NamedWorkPtr& work, const Status& status, Later& later) {
+  submitter_.end(work->ticket());
+  later.ended.emplace_back(work, status);
+}
+
+// What runs goes on, and ends by itself: others may leave once they have their part of it.
+void NamedGroup::fail(const Status& why, Later& later) {
+  if (!failure_.ok()) return;
+  failure_ = why;
+  for (auto& [ticket, work] : waiting_) later.ended.emplace_back(std::move(work), why);
+  waiting_.clear();
+  if (join_ != nullptr) later.ended.emplace_back(std::exchange(join_, nullptr), why);
+}
+
+void NamedGroup::carry_out(Later later) {
+  for (const auto& [work, status] : later.ended) work->end(status);
+  for (StartedRuns& started : later.started) watch(std::move(started));
+  // Who waits for a work may be asleep in the engine.
+  if (!later.ended.empty()) names_->session().communicator().context().progress.notify({});
+}
+
+// Once all works of the runs have ended, whichever thread that is.
+void NamedGroup::watch(StartedRuns started) {
+  struct Watched {
+    StartedRuns started;
+    std::atomic<size_t> left;
+  };
+  auto watched = std::make_shared<Watched>(std::move(started), started.works.size());
+  const std::vector<RdmaBackend::WorkRef> works = watched->started.works;
+  for (const RdmaBackend::WorkRef& work : works) {
+    work->getFuture()->addCallback([watched, self = shared_from_this()](c10::ivalue::Future&) {
+      if (watched->left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+      Status status;
+      try {
+        for (const auto& one : watched->started.works) one->wait();
+        for (const auto& finish : watched->started.finish) finish();
+      } catch (const std::exception& error) {
+        status = status_of(error);
+      }
+      self->end_runs(watched->started.runs, status);
+    });
+  }
+}
+
+void NamedGroup::end_runs(const std::vector<NamedRun>& runs, const Status& status) {
+  Later later;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --batches_;
+    for (const NamedRun& run : runs) {
+      if (run.work != nullptr) end(run.work, status, later);
+    }
+    if (is_first_ && failure_.ok()) {
+      const Status decided = decide(later);
+      if (!decided.ok()) fail(decided, later);
+    }
+  }
+  carry_out(std::move(later));
+}
+
+}  // namespace rdmacoll::torch_ext

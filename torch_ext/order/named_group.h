@@ -1,0 +1,83 @@
+// NamedGroup: operations that ranks submit by name, each in an order of its own, and that all run
+// in one order, without a cycle: what is submitted is said to rank 0 at once, which says back what
+// all have submitted (csrc/order). Nothing is sent, and nobody woken, while nothing is submitted.
+// Floor: torch_ext/order. Thread: any.
+//
+// Two backends of the same ranks: one for what ranks say of names, one for the tensors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csrc/order/sequencer.h"
+#include "csrc/order/submitter.h"
+#include "torch_ext/backend/backend.h"
+#include "torch_ext/order/mail.h"
+#include "torch_ext/order/named_run.h"
+#include "torch_ext/order/named_work.h"
+
+namespace rdmacoll::torch_ext {
+
+class NamedGroup : public std::enable_shared_from_this<NamedGroup> {
+ public:
+  using BackendRef = c10::intrusive_ptr<RdmaBackend>;
+  using Tensors = std::vector<at::Tensor>;
+
+  static std::shared_ptr<NamedGroup> make(BackendRef tensors, BackendRef names);
+  NamedGroup(BackendRef tensors, BackendRef names);
+  ~NamedGroup();
+  NamedGroup(const NamedGroup&) = delete;
+  NamedGroup& operator=(const NamedGroup&) = delete;
+
+  // Throws ValueError for a name that is in flight, and what the group has failed with.
+  NamedWorkPtr submit(NamedRequest request, Tensors inputs, Tensors outputs);
+  NamedWorkPtr join();
+  // On rank 0: names that some have submitted, and the ranks that have not.
+  std::vector<std::pair<std::string, std::vector<uint32_t>>> waiting();
+  // Messages that this rank has sent about names so far.
+  uint64_t messages();
+  // What is in flight fails, here and on the others, unless it ends within a moment.
+  void close();
+
+ private:
+  // What is to be done once the lock is free.
+  struct Later {
+    std::vector<StartedRuns> started;
+    std::vector<std::pair<NamedWorkPtr, Status>> ended;
+  };
+
+  void hear(uint32_t rank, const Status& status, std::span<const std::byte> message);
+  // All of these under the lock.
+  Status say(Bytes message, Later& later);
+  Status decide(Later& later);
+  Status take_decisions(std::span<const std::byte> message, Later& later);
+  void run(std::vector<NamedRun> runs, Later& later);
+  void end(const NamedWorkPtr& work, const Status& status, Later& later);
+  void fail(const Status& why, Later& later);
+
+  void carry_out(Later later);
+  void watch(StartedRuns started);
+  void end_runs(const std::vector<NamedRun>& runs, const Status& status);
+
+  const BackendRef tensors_;
+  const BackendRef names_;
+  const bool is_first_;  // rank 0, which has the sequencer
+  std::shared_ptr<Mail> mail_;
+
+  std::mutex mutex_;
+  std::optional<Sequencer> sequencer_;
+  Submitter submitter_;
+  std::map<uint64_t, NamedWorkPtr> waiting_;  // for the others to submit it, by ticket
+  NamedWorkPtr join_;                         // while this rank has joined
+  Status failure_;
+  uint32_t batches_ = 0;  // started by rank 0 and not ended
+  uint64_t messages_ = 0;
+};
+
+}  // namespace rdmacoll::torch_ext

@@ -1,0 +1,36 @@
+// NamedWork. Floor: torch_ext/order.
+#include "torch_ext/order/named_work.h"
+
+#include <utility>
+
+#include "torch_ext/base/errors.h"
+#include "torch_ext/base/interrupt.h"
+
+namespace rdmacoll::torch_ext {
+
+NamedWork::NamedWork(c10::intrusive_ptr<RdmaBackend> backend, NamedRequest request, Tensors inputs,
+                     Tensors outputs)
+    : backend_(std::move(backend)),
+      request_(std::move(request)),
+      inputs_(std::move(inputs)),
+      outputs_(std::move(outputs)) {}
+
+void NamedWork::wait(double timeout_s) {
+  Communicator& communicator = backend_->session().communicator();
+  if (!ended_->done()) {
+    const int64_t timeout_ms = timeout_s < 0 ? -1 : static_cast<int64_t>(timeout_s * 1000);
+    throw_if_failed(backend_->session().usable());
+    const Status stopped = without_gil([&](const InterruptCheck& interrupt) {
+      const Status waited = communicator.wait(*ended_, timeout_ms, interrupt);
+      return ended_->done() ? Status() : waited;
+    });
+    throw_if_failed(stopped);
+  }
+  throw_if_failed(ended_->status(), communicator);
+}
+
+void NamedWork::end(const Status& status) {
+  for (Work::Callback& callback : ended_->finish(status)) callback(status);
+}
+
+}  // namespace rdmacoll::torch_ext
