@@ -119,7 +119,6 @@ void Sequencer::decide(Name& name) {
   name.has_changed = name.has_changed && name.count < ranks_;
   for (uint32_t rank = 0; rank < ranks_; ++rank) {
     if (name.submitted[rank] != nullptr) name.last[rank] = std::move(name.submitted[rank]);
-    name.submitted[rank] = nullptr;
   }
   name.count = 0;
 }

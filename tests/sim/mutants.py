@@ -25,12 +25,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mutant import Mutant
 from parts import Part, part
 from planted_bugs import ENGINE
+from planted_name_bugs import NAMES
 from planted_server_bugs import SERVERS
 
-MUTANTS = (*ENGINE, *SERVERS)
+MUTANTS = (*ENGINE, *SERVERS, *NAMES)
 REPOSITORY = Path(__file__).resolve().parents[2]
 # What shows most comes first. The rarest bug shows in one of 6,800 scripts with faults.
 PARAMETER_SERVER_RUNS = (("Unconfirmed.*", 1), ("ParameterServer.*", 300))
+NAME_RUNS = (("Names.*", 3000),)
 RUNS = (
     ("Found.*", 1),
     ("Streams.*", 200),
@@ -108,8 +110,13 @@ class Build:
 def is_caught(build: Build, mutant: Mutant) -> bool:
     with tempfile.TemporaryDirectory(prefix="rdmacoll-mutant-") as scratch:
         program = str(build.make(mutant, Path(scratch)))
-        runs = PARAMETER_SERVER_RUNS if mutant in SERVERS else RUNS
-        return any(fails(program, tests, seeds) for tests, seeds in runs)
+        return any(fails(program, tests, seeds) for tests, seeds in runs_for(mutant))
+
+
+def runs_for(mutant: Mutant) -> tuple[tuple[str, int], ...]:
+    if mutant in SERVERS:
+        return PARAMETER_SERVER_RUNS
+    return NAME_RUNS if mutant in NAMES else RUNS
 
 
 def fails(program: str, tests: str, seeds: int) -> bool:

@@ -51,8 +51,14 @@ struct Script {
   }
   NamedKind kind(uint32_t name, int phase, int round) const {
     const NamedKind kind = kKinds[mixed({seed, name, 2}) % std::size(kKinds)];
-    const bool all_take_part = round < common_rounds(phase);
-    return all_take_part || kind == NamedKind::Barrier ? kind : NamedKind::AllReduce;
+    const bool stays = round < common_rounds(phase) || mixed({seed, name, 12}) % 3 == 0;
+    return stays || kind == NamedKind::Barrier ? kind : NamedKind::AllReduce;
+  }
+  // What cannot run while a rank has joined, which has no part in that.
+  bool is_in_vain(uint32_t name, int phase, int round) const {
+    const NamedKind of_round = kind(name, phase, round);
+    return round >= common_rounds(phase) && of_round != NamedKind::AllReduce &&
+           of_round != NamedKind::Barrier;
   }
   // The rank that asks for something else than the others; none: the number of ranks.
   uint32_t odd_one(uint32_t name, int phase, int round) const {
@@ -238,10 +244,11 @@ class World {
       EXPECT_LT(round, rank.next[name]);
       EXPECT_TRUE(rank.running.emplace(*decision.ticket, name).second);
     }
-    EXPECT_EQ(is_refused, script_.odd_one(name, rank.phase, round) < script_.ranks)
+    const bool is_in_vain = script_.is_in_vain(name, rank.phase, round);
+    EXPECT_EQ(is_refused, is_in_vain || script_.odd_one(name, rank.phase, round) < script_.ranks)
         << "rank " << at << ", " << text << ", round " << round << ": " << decision.why.message();
     if (!is_refused) check_agreed(*decision.agreed, name, rank.phase, round);
-    rank.told.push_back({name, rank.phase, round, is_refused});
+    if (!is_in_vain) rank.told.push_back({name, rank.phase, round, is_refused});
     ++(is_refused ? covered_.refused : covered_.runs);
   }
 
@@ -293,7 +300,11 @@ class World {
     for (int phase = 0; phase < script_.phases; ++phase) {
       int most = 0;
       for (uint32_t r = 0; r < script_.ranks; ++r) most = std::max(most, script_.rounds(r, phase));
-      expected += static_cast<size_t>(most) * script_.names;
+      for (uint32_t name = 0; name < script_.names; ++name) {
+        for (int round = 0; round < most; ++round) {
+          expected += !script_.is_in_vain(name, phase, round);
+        }
+      }
     }
     for (const Rank& rank : ranks_) {
       EXPECT_EQ(rank.told.size(), expected) << "rank " << &rank - ranks_.data();

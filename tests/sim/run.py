@@ -25,12 +25,14 @@ from parts import Part, part
 CHUNK_SEEDS = 125
 CHUNK_LIMIT_S = 900  # of one process; its own bounds are in virtual time
 SUMMARY = re.compile(
-    r"^((?:scripts|soaks|streams|faults|placements|mismatches|shrinkings|standstills|servers|paces)"
+    r"^((?:scripts|soaks|streams|faults|placements|mismatches|shrinkings|standstills|servers|paces"
+    r"|names)"
     r"(?: on hosts)?): (.*)$",
     re.MULTILINE,
 )
 TESTS = (
-    "Simulation.*:Streams.*:DirectPlacement.*:Shrinking.*:Standstills.*:Hosts.*:ParameterServer.*"
+    "Simulation.*:Streams.*:DirectPlacement.*:Shrinking.*:Standstills.*:Hosts.*:"
+    "ParameterServer.*:Names.*"
 )
 
 

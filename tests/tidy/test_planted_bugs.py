@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT / "tests/sim"))
 PLANTED: list[Any] = [
     *import_module("planted_bugs").ENGINE,
     *import_module("planted_server_bugs").SERVERS,
+    *import_module("planted_name_bugs").NAMES,
 ]
 
 

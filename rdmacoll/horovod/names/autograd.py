@@ -128,9 +128,10 @@ class _AllGather(Function):
     def forward(
         ctx: Any, name: str | None, process_set: ProcessSet, *tensors: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
+        handle = start.grouped_allgather_async(tensors, name, process_set)
         ctx.process_set = process_set
         ctx.rows = [tensor.shape[0] for tensor in tensors]
-        return tuple(synchronize(start.grouped_allgather_async(tensors, name, process_set)))
+        return tuple(synchronize(handle))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:

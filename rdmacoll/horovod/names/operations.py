@@ -221,7 +221,9 @@ def sparse_allreduce_async(
         all_indices, all_values = synchronize(indices), synchronize(values)
         if op == ops.Average:
             all_values = all_values / process_set.size()
-        summed = torch.sparse_coo_tensor(all_indices.t(), all_values, tensor.shape)
+        summed = torch.sparse_coo_tensor(
+            all_indices.t(), all_values, tensor.shape, check_invariants=False
+        )
         return summed.coalesce()
 
     return finish_both
