@@ -194,6 +194,7 @@ def case_a_snapshot_by_path(kv: ps.KV) -> None:
     push(ids)
     twice = kv.pull("dense"), kv.row_pull("rows", ids)
     assert twice[1].unique().tolist() == [4.0]
+    dist.barrier()  # the next push is to some of the same rows
     push(ids + 5)
     ps.restore(path, names)
     assert kv.row_pull("rows", ids).unique().tolist() == [2.0]
