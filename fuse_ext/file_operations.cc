@@ -24,6 +24,9 @@ std::unique_ptr<Opened> open_node(Mount& mount, NodeId id, int flags) {
   const Node node = mount.nodes().of(id);
   if (node.entry.is_folder) throw Problem{EISDIR};
   if (writes(flags) && node.is_read_only()) throw Problem{EROFS};
+  // The program has found a version, which another one has begun to change before this could open
+  // it. The kernel looks for the name again, and finds the version as a node of its own.
+  if (!writes(flags) && node.draft != nullptr) throw Problem{ESTALE, "it is being changed"};
   auto opened = std::make_unique<Opened>(Opened{id, 0, {}, {}, node.draft});
   if (writes(flags) && node.draft == nullptr) {
     opened->draft = std::make_shared<OpenDraft>(mount.drafts(), node.place, node.entry,

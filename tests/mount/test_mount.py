@@ -69,6 +69,21 @@ def test_what_is_written_is_seen_when_it_is_closed_or_synchronised(mounted: Moun
     assert file.read_text() == "second one and more"
 
 
+def test_who_has_found_a_version_sees_no_draft_of_it(mounted: Mounted) -> None:
+    path = mounted.folder / "found"
+    path.write_bytes(b"whole")
+    found = os.open(path, os.O_PATH)  # as the kernel does, before it asks to open it
+    try:
+        with path.open("wb") as other:
+            with fails_with(errno.ESTALE):  # where there is a name to look for it looks again
+                os.open(f"/proc/self/fd/{found}", os.O_RDONLY)
+            assert path.read_bytes() == b"whole"
+            other.write(b"whole, too")
+        assert path.read_bytes() == b"whole, too"
+    finally:
+        os.close(found)
+
+
 def test_who_reads_keeps_to_one_version(mounted: Mounted) -> None:
     file = mounted.folder / "file"
     before, after = os.urandom(3 << 20), os.urandom(2 << 20)
