@@ -20,6 +20,7 @@ NOT_NEEDED = {
     "--gloo": (0, "ranks meet by rdmarun's agents"),
     "--mpi": (0, "ranks meet by rdmarun's agents"),
     "--disable-cache": (0, "rdmarun keeps no checks of hosts from one job to the next"),
+    "--fusion-threshold-mb": (1, "short tensors are sent together, long ones without a copy"),
     "--cycle-time-ms": (1, "there are no cycles: an operation starts once all ranks want it"),
 }
 LOG_LEVELS = {  # as RDMACOLL_LOG has them
@@ -93,9 +94,6 @@ def add_horovod_options(
     def number(text: str) -> str:
         return str(whole(text))
 
-    def mebibytes(text: str) -> str:
-        return str(whole(text) << 20)
-
     add("--num-proc", dest="np", type=positive, metavar="N", help="-np")
     add("--min-num-proc", dest="min_np", type=positive, metavar="N", help="--min-np")
     add(
@@ -117,7 +115,6 @@ def add_horovod_options(
         help="one of --network-interfaces, by its whole name (repeatable)",
     )
     set_variable("--timeline-filename", "HOROVOD_TIMELINE", _word, "FILE")
-    set_variable("--fusion-threshold-mb", "HOROVOD_FUSION_THRESHOLD", mebibytes, "N")
     stall, seconds = "--stall-check", "HOROVOD_STALL"
     set_variable(f"{stall}-warning-time-seconds", f"{seconds}_CHECK_TIME_SECONDS", number, "N")
     set_variable(f"{stall}-shutdown-time-seconds", f"{seconds}_SHUTDOWN_TIME_SECONDS", number, "N")

@@ -185,8 +185,8 @@ def case_ranks_with_fewer_batches_join() -> None:
         x, y = batch(step, hvd.rank())
         functional.mse_loss(model(x), y).backward()
         optimizer.step()
-    hvd.join()
-    last = hvd.size() - 1
+    last = hvd.join()
+    assert last == hvd.size() - 1, "it has made the last step"
     hvd.broadcast_parameters(model.state_dict(), root_rank=last)
     check_equal(model, reference)
 

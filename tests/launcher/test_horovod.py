@@ -19,8 +19,6 @@ def options_of(*argv: str, **environ: str) -> Options:
     ("argv", "name", "value"),
     [
         (["--timeline-filename", "a b.json"], "HOROVOD_TIMELINE", "a b.json"),
-        (["--fusion-threshold-mb", "32"], "HOROVOD_FUSION_THRESHOLD", "33554432"),
-        (["--fusion-threshold-mb", "0"], "HOROVOD_FUSION_THRESHOLD", "0"),
         (["--stall-check-warning-time-seconds", "7"], "HOROVOD_STALL_CHECK_TIME_SECONDS", "7"),
         (["--stall-check-shutdown-time-seconds", "9"], "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "9"),
         (["--log-level", "WARNING"], "RDMACOLL_LOG", "warn"),
@@ -57,7 +55,7 @@ def test_what_is_not_needed_is_said() -> None:
     [
         (["--gloo"], "--gloo is an option of horovodrun: give --horovod, too"),
         (["--horovod", "--log-level", "LOUD"], "'LOUD' is none of TRACE, DEBUG, INFO, WARNING"),
-        (["--horovod", "--fusion-threshold-mb", "1.5"], "'1.5' is no whole number"),
+        (["--horovod", "--stall-check-warning-time-seconds", "1.5"], "'1.5' is no whole number"),
         (["--horovod", "--timeline-filename", ""], "'' is no name"),
         (["--horovod", "--max-np", "4"], "--max-np 4 with -np 2: rdmarun starts at once all ranks"),
         (

@@ -124,6 +124,11 @@ def files(output: str, ranks: int, _folder: Path) -> None:
     assert len(re.findall(r"rank \d has loaded what it has", output)) == ranks
 
 
+def horovod(output: str, ranks: int, _folder: Path) -> None:
+    found = re.findall(r"(\d) ranks, (\d+\.\d) % right; rank 0 was the last one", output)
+    assert len(found) == 1 and int(found[0][0]) == ranks and float(found[0][1]) > 80
+
+
 CHECKS = {
     "01_train_digits.py": train_digits,
     "02_collectives.py": collectives,
@@ -137,6 +142,7 @@ CHECKS = {
     "10_parameter_server.py": parameter_server,
     "11_recommender.py": recommender,
     "12_files.py": files,
+    "13_horovod.py": horovod,
 }
 
 

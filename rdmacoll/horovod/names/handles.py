@@ -10,6 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from .exceptions import HorovodInternalError
+from .stalls import wait_for
 
 if TYPE_CHECKING:
     from .native import NamedWork
@@ -80,7 +81,9 @@ def synchronize(handle: Any) -> Any:
 
 def finish(work: "NamedWork", result: Result) -> Any:
     try:
-        work.wait()
+        wait_for(work)
+    except HorovodInternalError:
+        raise
     except RuntimeError as error:
         raise HorovodInternalError(str(error)) from error
     return result(work)

@@ -78,6 +78,7 @@ class Gradients:
             self._fill(bucket)
         self._contexts: dict[torch.Tensor, Any] = {}
         self._next = 0  # the bucket to be started
+        self.zeros_started = 0  # steps, while this rank had joined
         self._reduce_op = dist.AllreduceOptions()
         self._reduce_op.reduceOp = _reduce_op(op, predivide)
         self._reduce_op.asyncOp = True
@@ -147,14 +148,18 @@ class Gradients:
     def start_zeros(self) -> None:
         """As a step does: the first bucket alone, as there may be no further step."""
         self._begin_anew()
+        self.zeros_started += 1
         self._buckets[0].memory.zero_()
         self._start(self._buckets[0])
 
     def follow(self) -> bool:
         """Goes on with what start_zeros() began, as far as it can. Whether all have joined."""
         works = [bucket.work for bucket in self._buckets]
-        if not all(work is None or work.is_completed() for work in works):
+        started = [work for work in works if work is not None]
+        if not all(work.is_completed() for work in started):
             return False
+        for work in started:
+            work.wait()  # raises what one has ended with
         if self._buckets[0].memory[-1] == 0:
             self._begin_anew()
             return True
@@ -165,11 +170,6 @@ class Gradients:
         else:
             self.start_zeros()
         return False
-
-    def failure(self) -> bool:
-        """Whether an operation of theirs has failed."""
-        works = [bucket.work for bucket in self._buckets if bucket.work is not None]
-        return any(work.is_completed() and not work.is_success() for work in works)
 
     def close(self) -> None:
         """Their group is ended."""
@@ -211,17 +211,24 @@ def _cut(
     return [Bucket(list_, dtype_of[list_[0]], i == 0) for i, list_ in enumerate(lists)]
 
 
-def follow(all_gradients: list[Gradients]) -> None:
-    """Goes with the optimizers of ranks that have not joined, until all have."""
+def follow(all_gradients: list[Gradients]) -> int:
+    """Goes with the optimizers of ranks that have not joined, until all have.
+
+    How many steps that were: the later a rank has joined, the fewer.
+    """
+    before = sum(gradients.zeros_started for gradients in all_gradients)
     for gradients in all_gradients:
         gradients.start_zeros()
     left = list(all_gradients)
     pause_s = 50e-6
     while left:
-        if any(gradients.failure() for gradients in left):
-            raise HorovodInternalError("a rank was lost while this one had joined")
-        still = [gradients for gradients in left if not gradients.follow()]
+        try:
+            still = [gradients for gradients in left if not gradients.follow()]
+        except RuntimeError as error:
+            raise HorovodInternalError(str(error)) from error
         moved, left = len(still) < len(left), still
         pause_s = 50e-6 if moved else min(2 * pause_s, 2e-3)
         if left:
             time.sleep(pause_s)
+    started = sum(gradients.zeros_started for gradients in all_gradients) - before
+    return started - len(all_gradients)  # in the last of each nobody was left

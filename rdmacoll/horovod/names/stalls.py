@@ -1,0 +1,63 @@
+"""What is said, and when it is given up, where ranks wait for a name that others do not submit.
+
+The first rank of a set knows who is missing, and says so while it waits itself.
+Floor: rdmacoll/horovod/names. Thread: any.
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from .exceptions import HorovodInternalError
+
+if TYPE_CHECKING:
+    from .native import NamedWork
+
+CHECK = "HOROVOD_STALL_CHECK_TIME_SECONDS"
+SHUTDOWN = "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"
+USUAL_CHECK_S = 60.0
+
+
+def _seconds(name: str, usual: float) -> float:
+    text = os.environ.get(name, "")
+    try:
+        seconds = float(text) if text else usual
+    except ValueError:
+        seconds = -1.0
+    if seconds < 0:
+        raise ValueError(f"{name}={text!r}: give seconds from 0 on; 0 is never")
+    return seconds
+
+
+def wait_for(work: "NamedWork") -> None:
+    """Raises what the operation has ended with, and HorovodInternalError for one that stalls."""
+    check_s, shutdown_s = _seconds(CHECK, USUAL_CHECK_S), _seconds(SHUTDOWN, 0.0)
+    step_s = min((one for one in (check_s, shutdown_s) if one > 0), default=-1.0)
+    waited_s, said_s = 0.0, 0.0
+    while True:
+        try:
+            return work.wait(step_s)
+        except RuntimeError:
+            if work.done():  # it is no time that has passed
+                raise
+        waited_s += step_s
+        if check_s > 0 and waited_s - said_s >= check_s:
+            said_s = waited_s
+            if missing := _missing():
+                print(f"rdmacoll.horovod: for {waited_s:g} s {missing}", file=sys.stderr)
+        if shutdown_s > 0 and waited_s >= shutdown_s:
+            raise HorovodInternalError(
+                f"an operation has waited for {waited_s:g} s, the limit of {SHUTDOWN}; "
+                f"{_missing() or 'the first rank of its set may know for whom'}"
+            )
+
+
+def _missing() -> str:
+    from .world import current
+
+    words = []
+    for state in current().sets.values():
+        for name, ranks in state.group.waiting() if state.group is not None else []:
+            own = ", ".join(str(state.ranks[rank]) for rank in ranks)
+            words.append(f"{name} is not submitted by ranks {own}")
+    return "; ".join(words)
