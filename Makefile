@@ -14,8 +14,8 @@ CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
 .PHONY: help train test ci-quick nightly test-cpp test-python test-examples test-suite test-hosts \
-	test-bare sim faults soak fuzz test-slurm test-rdma rdma-shell build build-cpp style tidy fmt \
-	asan tsan bench clean
+	test-horovod test-bare sim faults soak fuzz test-slurm test-rdma rdma-shell build build-cpp \
+	style tidy fmt asan tsan bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -140,6 +140,12 @@ comma := ,
 test-hosts: build  ## tests/torch and torch's own tests in worlds over several hosts: HOSTS=2x1,3+1
 	set -e; for hosts in $(subst $(comma), ,$(HOSTS)); do for tests in torch suite; do \
 		$(BIN)/python -m pytest tests/$$tests --hosts $$hosts --part $(HOSTS_PART); done; done
+
+test-horovod: build  ## Horovod's own tests, from its checkout: HOROVOD=DIR
+	@test -n "$(HOROVOD)" || { echo "HOROVOD=DIR: name a checkout of Horovod" >&2; exit 2; }
+	$(BIN)/python -m pip install mock
+	for np in 2 4; do $(BIN)/rdmarun -np $$np --horovod tests/horovod/upstream/rank.py \
+		$(HOROVOD)/test/parallel/test_torch.py || exit 1; done
 
 SUITE_PART ?= 0/1
 
