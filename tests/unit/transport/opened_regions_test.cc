@@ -23,9 +23,9 @@ TEST_F(Opened, IsFoundUntilItIsClosed) {
   EXPECT_EQ(region.bytes, 64u);
   EXPECT_EQ(region.base, nullptr);
   ASSERT_NE(regions_.at(kId), nullptr);
-  EXPECT_EQ(regions_.close(kId), 5u);
+  EXPECT_EQ(regions_.close(kId, std::nullopt), 5u);
   EXPECT_EQ(regions_.at(kId), nullptr);
-  EXPECT_EQ(regions_.close(kId), std::nullopt);
+  EXPECT_EQ(regions_.close(kId, std::nullopt), std::nullopt);
 }
 
 TEST_F(Opened, HoldsWhatLiesWithinItAlone) {
@@ -50,9 +50,26 @@ TEST_F(Opened, AnotherUseOfItsIdWaitsUntilItIsClosed) {
     EXPECT_EQ(open(other).code(), StatusCode::InvalidArgument);
     EXPECT_NE(open(other).message().find("process 7"), std::string::npos);
   }
-  regions_.close(kId);
+  EXPECT_EQ(regions_.close(kId, std::nullopt), 5u);
   EXPECT_TRUE(open(6, 128).ok());
   EXPECT_EQ(regions_.at(kId)->bytes, 128u);
+}
+
+TEST_F(Opened, IsClosedAsTheUseOfItsIdThatIsMeant) {
+  ASSERT_TRUE(open(5).ok());
+  EXPECT_EQ(regions_.close(kId, 4), std::nullopt);
+  EXPECT_NE(regions_.at(kId), nullptr);
+  EXPECT_EQ(regions_.close(kId, 5), 5u);
+}
+
+TEST_F(Opened, WhatIsOfferedIsClosedByItsUseAlone) {
+  regions_.note_offer(kId, 5);
+  EXPECT_TRUE(regions_.withdraw(kId, 5));
+  regions_.note_offer(kId, 6);  // before who had heard of the first let go of it
+  EXPECT_EQ(regions_.close(kId, std::nullopt), std::nullopt);
+  EXPECT_EQ(regions_.close(kId, 5), std::nullopt);
+  EXPECT_EQ(regions_.close(kId, 6), 6u);
+  EXPECT_EQ(regions_.close(kId, 6), std::nullopt);
 }
 
 TEST_F(Opened, WhatWasTakenBackIsNotOpenedAnyMore) {
