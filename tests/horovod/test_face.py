@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import operation_cases
+import named_operation_cases
+import optimizer_face_cases
 import pytest
-import training_cases
 from job_runner import Jobs
 
 WORLDS = (1, 2, 3, 4)
 WORKER = str(Path(__file__).with_name("worker.py"))
 CASES = [
     (module, name)
-    for module in (operation_cases, training_cases)
+    for module in (named_operation_cases, optimizer_face_cases)
     for name in vars(module)
     if name.startswith("case_")
 ]

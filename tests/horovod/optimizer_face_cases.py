@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import torch
-from operation_cases import raises
+from named_operation_cases import raises
 from torch.nn import functional
 
 import rdmacoll.horovod as hvd
