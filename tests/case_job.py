@@ -12,6 +12,8 @@ from types import ModuleType
 
 from job_runner import Jobs
 
+WORKER = Path(__file__).with_name("case_worker.py")
+
 
 def cases_of(module: ModuleType) -> list[str]:
     return [name for name in vars(module) if name.startswith("case_")]
@@ -27,13 +29,14 @@ class Outcomes:
         workers: int,
         servers: int,
         more: Sequence[str] = (),
+        worker: Path = WORKER,
         **env: str,
     ) -> None:
-        """more: options of rdmarun."""
-        worker = str(Path(__file__).with_name("case_worker.py"))
+        """more: options of rdmarun. worker: what calls the cases."""
         assert module.__file__ is not None
-        options = ["-np", str(workers), "--servers", str(servers), *more]
-        self._done = jobs.run(*options, jobs.python, worker, module.__file__, **env)
+        served = ["--servers", str(servers)] if servers else []
+        options = ["-np", str(workers), *served, *more]
+        self._done = jobs.run(*options, jobs.python, str(worker), module.__file__, **env)
         files = [jobs.folder / f"ends.{rank}" for rank in range(workers)]
         self._ends = [json.loads(file.read_text()) if file.exists() else {} for file in files]
 

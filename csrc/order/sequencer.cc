@@ -9,6 +9,12 @@ namespace {
 
 std::string rank_text(uint32_t rank) { return "rank " + std::to_string(rank); }
 
+// Of the first rank that has submitted it; one has.
+const NamedRequest& first_of(const std::vector<NamedRequestPtr>& by_rank) {
+  return **std::find_if(by_rank.begin(), by_rank.end(),
+                        [](const NamedRequestPtr& request) { return request != nullptr; });
+}
+
 }  // namespace
 
 Sequencer::Sequencer(uint32_t ranks) : ranks_(ranks), joined_(ranks) {}
@@ -126,10 +132,7 @@ void Sequencer::decide(Name& name) {
 Status Sequencer::check(const Name& name) const {
   RDMACOLL_RETURN_IF_ERROR(compare(name.submitted));
   if (name.count == ranks_) return Status();
-  const auto present =
-      std::find_if(name.submitted.begin(), name.submitted.end(),
-                   [](const NamedRequestPtr& request) { return request != nullptr; });
-  const NamedKind kind = (*present)->kind;
+  const NamedKind kind = first_of(name.submitted).kind;
   if (kind == NamedKind::AllReduce || kind == NamedKind::Barrier) return Status();
   return Status(StatusCode::Unsupported,
                 std::string(named_kind_name(kind)) + " \"" + name.name +
@@ -137,22 +140,18 @@ Status Sequencer::check(const Name& name) const {
                     "all ranks first");
 }
 
-void Sequencer::tell(const Name& name) {
-  Agreed agreed;
-  for (const NamedRequestPtr& request : name.submitted) {
-    if (request != nullptr && agreed.request.name.empty()) agreed.request = *request;
-  }
+void Sequencer::tell(Name& name) {
+  Agreed agreed{first_of(name.submitted), {}};
   if (has_rows(agreed.request.kind)) {
     for (const NamedRequestPtr& request : name.submitted) agreed.rows.push_back(rows_of(*request));
   }
-  auto& known = *names_.at(name.name);
-  if (known.slot == kNoSlot && agreed.request.is_kept && slots_.size() < kSlotsMax) {
-    known.slot = static_cast<uint32_t>(slots_.size());
-    slots_.push_back(&known);
+  if (name.slot == kNoSlot && agreed.request.is_kept && slots_.size() < kSlotsMax) {
+    name.slot = static_cast<uint32_t>(slots_.size());
+    slots_.push_back(&name);
   }
   ByteWriter writer(other_);
   writer.put(FromSequencer::Decide);
-  writer.put(known.slot);
+  writer.put(name.slot);
   write(writer, agreed);
 }
 

@@ -57,7 +57,7 @@ class Sequencer {
   bool is_complete(const Name& name) const;
   void decide(Name& name);
   Status check(const Name& name) const;
-  void tell(const Name& name);
+  void tell(Name& name);
   void refuse(Name& name, const Status& why);
   void end_join();
   bool lacks_none_but_joined(const std::vector<NamedRequestPtr>& by_rank) const;

@@ -10,7 +10,7 @@ Status malformed_from_sequencer() { return malformed("rank 0 of the group"); }
 
 }  // namespace
 
-Result<uint64_t> Submitter::submit(const NamedRequest& request, Bytes& message) {
+Status Submitter::submit(const NamedRequest& request, Bytes& message) {
   if (has_joined_) {
     return Status(StatusCode::InvalidArgument,
                   "\"" + request.name +
@@ -24,9 +24,7 @@ Result<uint64_t> Submitter::submit(const NamedRequest& request, Bytes& message) 
                       "\" was submitted on this rank before, and has not ended; "
                       "wait for that, or give this operation another name");
   }
-  const uint64_t ticket = next_ticket_++;
-  at->second = {ticket, request};
-  names_by_ticket_.emplace(ticket, request.name);
+  at->second.request = request;
   ByteWriter writer(message);
   const auto known = known_.find(request.name);
   if (known != known_.end() && known->second.own == request) {
@@ -38,7 +36,7 @@ Result<uint64_t> Submitter::submit(const NamedRequest& request, Bytes& message) 
     writer.put(ToSequencer::Submit);
     write(writer, request);
   }
-  return ticket;
+  return Status();
 }
 
 Status Submitter::join(Bytes& message) {
@@ -73,15 +71,13 @@ Status Submitter::take(std::span<const std::byte> message, std::vector<Decision>
   return reader.is_good() ? Status() : malformed_from_sequencer();
 }
 
-// A rank that has not submitted it has joined: nobody else is decided without.
-Result<std::optional<uint64_t>> Submitter::take_ticket(const std::string& name) {
+// Of what was decided. A rank that has not submitted it has joined: nobody else is decided without.
+Result<bool> Submitter::is_own(const std::string& name) {
   const auto found = in_flight_.find(name);
-  if (found == in_flight_.end() || found->second.is_decided) {
-    if (!has_joined_) return malformed_from_sequencer();
-    return std::optional<uint64_t>();
-  }
-  found->second.is_decided = true;
-  return std::optional(found->second.ticket);
+  const bool is_own = found != in_flight_.end() && !found->second.is_decided;
+  if (!is_own && !has_joined_) return malformed_from_sequencer();
+  if (is_own) found->second.is_decided = true;
+  return is_own;
 }
 
 Status Submitter::decided(ByteReader& reader, std::vector<Decision>& decisions) {
@@ -89,8 +85,8 @@ Status Submitter::decided(ByteReader& reader, std::vector<Decision>& decisions) 
   auto agreed = std::make_shared<const Agreed>(read_agreed(reader));
   if (!reader.is_good()) return malformed_from_sequencer();
   const std::string& name = agreed->request.name;
-  Result<std::optional<uint64_t>> ticket = take_ticket(name);
-  if (!ticket.ok()) return ticket.status();
+  Result<bool> own = is_own(name);
+  if (!own.ok()) return own.status();
   if (slot != kNoSlot) {
     if (slot > names_.size() || (slot < names_.size() && names_[slot] != name))
       return malformed_from_sequencer();
@@ -98,10 +94,10 @@ Status Submitter::decided(ByteReader& reader, std::vector<Decision>& decisions) 
     Known& known = known_[name];
     known.slot = slot;
     known.agreed = agreed;
-    if (ticket.value()) known.own = in_flight_.at(name).request;
+    if (own.value()) known.own = in_flight_.at(name).request;
   }
   decisions.push_back(
-      {.what = Decision::What::Run, .ticket = ticket.take(), .agreed = agreed, .why = Status()});
+      {.what = Decision::What::Run, .name = name, .is_own = own.value(), .agreed = agreed});
   return Status();
 }
 
@@ -110,10 +106,12 @@ Status Submitter::run(ByteReader& reader, std::vector<Decision>& decisions) {
   for (const uint32_t slot : slots.slots()) {
     const auto known = slot < names_.size() ? known_.find(names_[slot]) : known_.end();
     if (known == known_.end()) return malformed_from_sequencer();
-    Result<std::optional<uint64_t>> ticket = take_ticket(names_[slot]);
-    if (!ticket.ok()) return ticket.status();
-    decisions.push_back(
-        {.what = Decision::What::Run, .ticket = ticket.take(), .agreed = known->second.agreed});
+    Result<bool> own = is_own(names_[slot]);
+    if (!own.ok()) return own.status();
+    decisions.push_back({.what = Decision::What::Run,
+                         .name = names_[slot],
+                         .is_own = own.value(),
+                         .agreed = known->second.agreed});
   }
   return Status();
 }
@@ -123,21 +121,16 @@ Status Submitter::refused(ByteReader& reader, std::vector<Decision>& decisions) 
   const auto code = reader.get<StatusCode>();
   std::string why = reader.text();
   if (!reader.is_good() || code == StatusCode::Ok) return malformed_from_sequencer();
-  Result<std::optional<uint64_t>> ticket = take_ticket(name);
-  if (!ticket.ok()) return ticket.status();
+  Result<bool> own = is_own(name);
+  if (!own.ok()) return own.status();
   known_.erase(name);
   // A rank that has joined has not asked for it.
-  if (!ticket.value()) return Status();
+  if (!own.value()) return Status();
   decisions.push_back({.what = Decision::What::Refused,
-                       .ticket = ticket.take(),
-                       .agreed = nullptr,
+                       .name = name,
+                       .is_own = true,
                        .why = Status(code, std::move(why))});
   return Status();
-}
-
-void Submitter::end(uint64_t ticket) {
-  const auto name = names_by_ticket_.extract(ticket);
-  in_flight_.erase(name.mapped());
 }
 
 }  // namespace rdmacoll

@@ -21,9 +21,9 @@ namespace rdmacoll {
 struct Decision {
   enum class What : uint8_t { Run, Refused, JoinEnded };
   What what{};
-  // Of what runs and what is refused: what submit() gave back. nullopt: this rank has joined, and
-  // takes part without having submitted it.
-  std::optional<uint64_t> ticket{};
+  std::string name{};  // of what runs and what is refused
+  // Whether this rank has submitted it. Else it has joined, and takes part all the same.
+  bool is_own = false;
   AgreedPtr agreed{};        // of what runs
   Status why{};              // of what is refused
   uint32_t last_joined = 0;  // of a join that has ended: the rank that came last
@@ -35,15 +35,15 @@ class Submitter {
   Submitter(const Submitter&) = delete;
   Submitter& operator=(const Submitter&) = delete;
 
-  // A ticket, and what is to be said to the sequencer, behind what is in `message`.
-  // InvalidArgument: the name is in flight on this rank, or this rank has joined.
-  Result<uint64_t> submit(const NamedRequest& request, Bytes& message);
+  // What is to be said to the sequencer comes behind what is in `message`. InvalidArgument: the
+  // name is in flight on this rank, or this rank has joined.
+  Status submit(const NamedRequest& request, Bytes& message);
   // No rank waits for this one any more, until all have joined.
   Status join(Bytes& message);
   // What the sequencer says, in the order in which it said it. InvalidArgument: see Sequencer.
   Status take(std::span<const std::byte> message, std::vector<Decision>& decisions);
-  // What was decided of this ticket has ended: its name may be submitted again.
-  void end(uint64_t ticket);
+  // What was decided of this name has ended: it may be submitted again.
+  void end(const std::string& name) { in_flight_.erase(name); }
 
  private:
   // A name that all ranks have agreed about.
@@ -53,7 +53,6 @@ class Submitter {
     std::optional<NamedRequest> own;  // what this rank's bit stands for
   };
   struct InFlight {
-    uint64_t ticket = 0;
     NamedRequest request;
     bool is_decided = false;
   };
@@ -61,13 +60,11 @@ class Submitter {
   Status decided(ByteReader& reader, std::vector<Decision>& decisions);
   Status run(ByteReader& reader, std::vector<Decision>& decisions);
   Status refused(ByteReader& reader, std::vector<Decision>& decisions);
-  Result<std::optional<uint64_t>> take_ticket(const std::string& name);
+  Result<bool> is_own(const std::string& name);
 
   std::map<std::string, Known> known_;
   std::vector<std::string> names_;  // by slot
   std::map<std::string, InFlight> in_flight_;
-  std::map<uint64_t, std::string> names_by_ticket_;
-  uint64_t next_ticket_ = 0;
   bool has_joined_ = false;
 };
 

@@ -114,7 +114,7 @@ def add_horovod_options(
         metavar="NAME",
         help="one of --network-interfaces, by its whole name (repeatable)",
     )
-    set_variable("--timeline-filename", "HOROVOD_TIMELINE", _word, "FILE")
+    set_variable("--timeline-filename", "RDMACOLL_TIMELINE", _word, "FILE")
     stall, seconds = "--stall-check", "HOROVOD_STALL"
     set_variable(f"{stall}-warning-time-seconds", f"{seconds}_CHECK_TIME_SECONDS", number, "N")
     set_variable(f"{stall}-shutdown-time-seconds", f"{seconds}_SHUTDOWN_TIME_SECONDS", number, "N")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
 import rdmacoll.horovod as hvd
+from rdmacoll.horovod.names import world
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.int32, torch.int64, torch.uint8)
 
@@ -95,6 +97,7 @@ def case_grouped_allreduce() -> None:
     summed = hvd.grouped_allreduce(tensors, op=hvd.Sum)
     assert torch.equal(summed[0], everyones(3).sum(0))
     assert torch.equal(summed[1], everyones(4, dtype=torch.int64).sum(0))
+    assert hvd.grouped_allreduce([]) == [] and hvd.grouped_allgather([]) == []
     assert hvd.grouped_allreduce_(tensors, op=hvd.Sum)[0] is tensors[0]
     assert torch.equal(tensors[1], summed[1])
 
@@ -110,6 +113,26 @@ def case_ranks_submit_in_any_order() -> None:
         for n, handle in handles.items():
             expected = float(sum(n + rank for rank in range(hvd.size())))
             assert torch.equal(hvd.synchronize(handle), torch.full((n + 1,), expected))
+
+
+def case_a_name_that_is_known_is_one_message() -> None:
+    group = world.current().sets[0].group
+    assert group is not None
+    for _ in range(3):
+        hvd.barrier()
+        before = group.messages()
+        hvd.allreduce(torch.ones(4), name="known")
+        # The first rank answers each of the others.
+        expected = hvd.size() - 1 if hvd.rank() == 0 else 1
+        assert group.messages() - before == expected
+
+
+def case_bad_tensors_are_refused_at_the_call() -> None:
+    """On one rank alone: the others must not begin what it cannot."""
+    for bad in (torch.ones(1).expand(4), torch.eye(4).to_sparse()):
+        if hvd.rank() == 0:
+            raises(RuntimeError, partial(hvd.allreduce_, bad, name="bad"), "tensor")
+        assert hvd.allreduce(torch.ones(1), name="bad", op=hvd.Sum).item() == hvd.size()
 
 
 def case_poll_and_synchronize() -> None:

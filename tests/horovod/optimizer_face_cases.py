@@ -191,6 +191,17 @@ def case_ranks_with_fewer_batches_join() -> None:
     check_equal(model, reference)
 
 
+def case_join_with_any_operation() -> None:
+    for op in (hvd.Sum, hvd.Min, hvd.Max, hvd.Product):
+        weight = torch.nn.Parameter(torch.ones(3))
+        optimizer = hvd.DistributedOptimizer(torch.optim.SGD([weight], lr=0.1), op=op)
+        for _ in range(hvd.rank() + 1):
+            optimizer.zero_grad()
+            weight.sum().backward()
+            optimizer.step()
+        assert hvd.join() == hvd.size() - 1, op
+
+
 def case_optimizer_state() -> None:
     model = model_of(0)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01 * (1 + hvd.rank()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -10,45 +9,29 @@ from types import ModuleType
 import named_operation_cases
 import optimizer_face_cases
 import pytest
+from case_job import Outcomes, cases_of
 from job_runner import Jobs
 
 WORLDS = (1, 2, 3, 4)
-WORKER = str(Path(__file__).with_name("worker.py"))
+WORKER = Path(__file__).with_name("worker.py")
 CASES = [
     (module, name)
     for module in (named_operation_cases, optimizer_face_cases)
-    for name in vars(module)
-    if name.startswith("case_")
+    for name in cases_of(module)
 ]
-
-
-class Job:
-    """One for all cases of a module, as it takes seconds to start."""
-
-    def __init__(self, jobs: Jobs, module: ModuleType, world: int) -> None:
-        assert module.__file__ is not None
-        self._done = jobs.run("-np", str(world), jobs.python, WORKER, module.__file__)
-        files = [jobs.folder / f"ends.{rank}" for rank in range(world)]
-        self._ends = [json.loads(file.read_text()) if file.exists() else {} for file in files]
-
-    def check(self, case: str) -> None:
-        said = [ends.get(case, "it did not come to that") for ends in self._ends]
-        bad = "\n".join(f"rank {rank}: {text}" for rank, text in enumerate(said) if text)
-        assert not bad, f"{bad}\n{self._done.stdout}\n{self._done.stderr}"
-        assert self._done.returncode == 0, self._done.stderr
 
 
 class MadeOnce:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._made: dict[tuple[str, int], Job] = {}
+        self._made: dict[tuple[str, int], Outcomes] = {}
 
-    def job(self, module: ModuleType, world: int) -> Job:
+    def job(self, module: ModuleType, world: int) -> Outcomes:
         key = (module.__name__, world)
         if key not in self._made:
             folder = self._folder / f"{module.__name__}-{world}"
             folder.mkdir()
-            self._made[key] = Job(Jobs(folder), module, world)
+            self._made[key] = Outcomes(Jobs(folder), module, world, servers=0, worker=WORKER)
         return self._made[key]
 
 

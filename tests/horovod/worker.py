@@ -6,34 +6,21 @@ Floor: tests. Thread: the main one.
 
 from __future__ import annotations
 
-import importlib
-import json
 import os
 import sys
-import traceback
 from pathlib import Path
 
 import torch
 
 import rdmacoll.horovod as hvd
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from case_worker import run_cases
+
 
 def main() -> None:
     torch.set_num_threads(1)
-    file = Path(sys.argv[1])
-    sys.path.insert(0, str(file.parent))
-    module = importlib.import_module(file.stem)
-    ends: dict[str, str] = {}
-    for name, case in list(vars(module).items()):
-        if not name.startswith("case_"):
-            continue
-        hvd.init()
-        try:
-            case()
-            ends[name] = ""
-        except Exception:
-            ends[name] = traceback.format_exc()
-        Path(f"ends.{os.environ['RANK']}").write_text(json.dumps(ends))
+    for _ in run_cases(Path(sys.argv[1]), int(os.environ["RANK"]), hvd.init, lambda case: case()):
         hvd.barrier()
         hvd.shutdown()
 

@@ -101,11 +101,11 @@ struct Rank {
   int phase = 0;
   bool has_joined = false;
   bool is_dead = false;
-  std::vector<int> next;                 // by name: the round to be submitted
-  std::vector<int> told_of;              // by name: the round to be told of
-  std::map<uint64_t, uint32_t> running;  // tickets that are decided, and their names
-  std::set<uint32_t> in_flight;          // names
-  std::vector<Told> told;                // all of it
+  std::vector<int> next;         // by name: the round to be submitted
+  std::vector<int> told_of;      // by name: the round to be told of
+  std::set<uint32_t> running;    // names that are decided
+  std::set<uint32_t> in_flight;  // names
+  std::vector<Told> told;        // all of it
   std::deque<Bytes> to_sequencer, to_rank;
 };
 
@@ -184,11 +184,11 @@ class World {
     } else if (!can.empty()) {
       const uint32_t name = can[random_() % can.size()];
       const NamedRequest request = script_.request(at, name, rank.phase, rank.next[name]++);
-      const auto ticket = rank.submitter.submit(request, message);
-      EXPECT_TRUE(ticket.ok()) << ticket.status().message();
+      const Status submitted = rank.submitter.submit(request, message);
+      EXPECT_TRUE(submitted.ok()) << submitted.message();
       rank.in_flight.insert(name);
       Bytes again;
-      EXPECT_EQ(rank.submitter.submit(request, again).status().code(), StatusCode::InvalidArgument);
+      EXPECT_EQ(rank.submitter.submit(request, again).code(), StatusCode::InvalidArgument);
       EXPECT_TRUE(again.empty());
       ++(message[0] == std::byte{uint8_t(ToSequencer::Ready)} ? covered_.bits : covered_.records);
     } else {
@@ -234,27 +234,21 @@ class World {
       return;
     }
     const bool is_refused = decision.what == Decision::What::Refused;
-    const std::string text =
-        is_refused ? quoted(decision.why.message()) : decision.agreed->request.name;
-    const auto name = static_cast<uint32_t>(std::stoul(text.substr(5)));
+    const auto name = static_cast<uint32_t>(std::stoul(decision.name.substr(5)));
     ASSERT_LT(name, script_.names);
     const int round = rank.told_of[name]++;
-    EXPECT_EQ(decision.ticket.has_value(), round < script_.rounds(at, rank.phase));
-    if (decision.ticket) {
+    EXPECT_EQ(decision.is_own, round < script_.rounds(at, rank.phase));
+    if (decision.is_own) {
       EXPECT_LT(round, rank.next[name]);
-      EXPECT_TRUE(rank.running.emplace(*decision.ticket, name).second);
+      EXPECT_TRUE(rank.running.insert(name).second);
     }
     const bool is_in_vain = script_.is_in_vain(name, rank.phase, round);
     EXPECT_EQ(is_refused, is_in_vain || script_.odd_one(name, rank.phase, round) < script_.ranks)
-        << "rank " << at << ", " << text << ", round " << round << ": " << decision.why.message();
+        << "rank " << at << ", " << decision.name << ", round " << round << ": "
+        << decision.why.message();
     if (!is_refused) check_agreed(*decision.agreed, name, rank.phase, round);
     if (!is_in_vain) rank.told.push_back({name, rank.phase, round, is_refused});
     ++(is_refused ? covered_.refused : covered_.runs);
-  }
-
-  static std::string quoted(const std::string& text) {
-    const size_t begin = text.find('"') + 1;
-    return text.substr(begin, text.find('"', begin) - begin);
   }
 
   void check_agreed(const Agreed& agreed, uint32_t name, int phase, int round) const {
@@ -276,8 +270,8 @@ class World {
     if (rank.running.empty()) return false;
     const auto one = std::next(rank.running.begin(),
                                static_cast<std::ptrdiff_t>(random_() % rank.running.size()));
-    rank.submitter.end(one->first);
-    rank.in_flight.erase(one->second);
+    rank.submitter.end("name " + std::to_string(*one));
+    rank.in_flight.erase(*one);
     rank.running.erase(one);
     return true;
   }

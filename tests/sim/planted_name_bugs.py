@@ -85,7 +85,7 @@ NAMES = (
     Mutant(
         "a name is known by what another rank has said of it",
         SUBMITTER,
-        "if (ticket.value()) known.own = in_flight_.at(name).request;",
+        "if (own.value()) known.own = in_flight_.at(name).request;",
         "known.own = agreed->request;",
     ),
     Mutant(

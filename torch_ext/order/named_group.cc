@@ -6,6 +6,7 @@
 
 #include "torch_ext/base/errors.h"
 #include "torch_ext/base/interrupt.h"
+#include "torch_ext/tensors/validate.h"
 
 namespace rdmacoll::torch_ext {
 namespace {
@@ -14,7 +15,15 @@ namespace {
 // short tensors are copied into one operation.
 constexpr uint32_t kBatchesAtOnce = 2;
 
-Status status_of(const std::exception& error) { return Status(StatusCode::System, error.what()); }
+// Its words alone: torch's have where it was thrown besides, and who throws it again says that it
+// is of rdma.
+Status status_of(const std::exception& error) {
+  constexpr std::string_view kSaidAgain = "rdma: ";
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  std::string words = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  if (words.starts_with(kSaidAgain)) words.erase(0, kSaidAgain.size());
+  return Status(StatusCode::System, std::move(words));
+}
 
 }  // namespace
 
@@ -46,21 +55,22 @@ NamedGroup::~NamedGroup() = default;
 
 NamedWorkPtr NamedGroup::submit(NamedRequest request, Tensors inputs, Tensors outputs) {
   throw_if_failed(names_->session().usable());
+  // Here, as the others start it once this rank has said that it has it.
+  const Check check(named_kind_name(request.kind));
+  check.dense(inputs, "input");
+  check.written(outputs, "tensor");
   Later later;
   auto work = std::make_shared<NamedWork>(tensors_, std::move(request), std::move(inputs),
                                           std::move(outputs));
   const WithoutGil without_gil;
-  Status said;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     throw_if_failed(failure_, names_->session().communicator());
     Bytes message;
-    Result<uint64_t> submitted = submitter_.submit(work->request(), message);
-    TORCH_CHECK_VALUE(submitted.ok(), submitted.status().message());
-    const uint64_t ticket = submitted.take();
-    work->set_ticket(ticket);
-    waiting_.emplace(ticket, work);
-    said = say(std::move(message), later);
+    const Status submitted = submitter_.submit(work->request(), message);
+    TORCH_CHECK_VALUE(submitted.ok(), submitted.message());
+    waiting_.emplace(work->request().name, work);
+    const Status said = say(std::move(message), later);
     if (!said.ok()) fail(said, later);
   }
   carry_out(std::move(later));
@@ -164,7 +174,7 @@ Status NamedGroup::take_decisions(std::span<const std::byte> message, Later& lat
   };
   for (Decision& decision : decisions) {
     NamedWorkPtr work;
-    if (decision.ticket) work = std::move(waiting_.extract(*decision.ticket).mapped());
+    if (decision.is_own) work = std::move(waiting_.extract(decision.name).mapped());
     if (decision.what == Decision::What::Run) {
       NamedRun next{std::move(decision.agreed), std::move(work)};
       if (!together.empty() && !goes_with(together.back(), next)) run_those();
@@ -195,7 +205,7 @@ void NamedGroup::run(std::vector<NamedRun> runs, Later& later) {
 }
 
 void NamedGroup::end(const NamedWorkPtr& work, const Status& status, Later& later) {
-  submitter_.end(work->ticket());
+  submitter_.end(work->request().name);
   later.ended.emplace_back(work, status);
 }
 
@@ -203,7 +213,7 @@ void NamedGroup::end(const NamedWorkPtr& work, const Status& status, Later& late
 void NamedGroup::fail(const Status& why, Later& later) {
   if (!failure_.ok()) return;
   failure_ = why;
-  for (auto& [ticket, work] : waiting_) later.ended.emplace_back(std::move(work), why);
+  for (auto& [name, work] : waiting_) later.ended.emplace_back(std::move(work), why);
   waiting_.clear();
   if (join_ != nullptr) later.ended.emplace_back(std::exchange(join_, nullptr), why);
 }
@@ -215,27 +225,30 @@ void NamedGroup::carry_out(Later later) {
   if (!later.ended.empty()) names_->session().communicator().context().progress.notify({});
 }
 
-// Once all works of the runs have ended, whichever thread that is.
+// Once all works of the runs have ended, whichever thread that is. This one counts as a work, as
+// there may be no other: a group of no tensors.
 void NamedGroup::watch(StartedRuns started) {
   struct Watched {
     StartedRuns started;
     std::atomic<size_t> left;
   };
-  auto watched = std::make_shared<Watched>(std::move(started), started.works.size());
+  auto watched = std::make_shared<Watched>(std::move(started), started.works.size() + 1);
   const std::vector<RdmaBackend::WorkRef> works = watched->started.works;
+  const auto end_one = [watched, self = shared_from_this()] {
+    if (watched->left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    Status status;
+    try {
+      for (const auto& one : watched->started.works) one->wait();
+      for (const auto& finish : watched->started.finish) finish();
+    } catch (const std::exception& error) {
+      status = status_of(error);
+    }
+    self->end_runs(watched->started.runs, status);
+  };
   for (const RdmaBackend::WorkRef& work : works) {
-    work->getFuture()->addCallback([watched, self = shared_from_this()](c10::ivalue::Future&) {
-      if (watched->left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-      Status status;
-      try {
-        for (const auto& one : watched->started.works) one->wait();
-        for (const auto& finish : watched->started.finish) finish();
-      } catch (const std::exception& error) {
-        status = status_of(error);
-      }
-      self->end_runs(watched->started.runs, status);
-    });
+    work->getFuture()->addCallback([end_one](c10::ivalue::Future&) { end_one(); });
   }
+  end_one();
 }
 
 void NamedGroup::end_runs(const std::vector<NamedRun>& runs, const Status& status) {

@@ -1,6 +1,6 @@
 // NamedGroup: operations that ranks submit by name, each in an order of its own, and that all run
 // in one order, without a cycle: what is submitted is said to rank 0 at once, which says back what
-// all have submitted (csrc/order). Nothing is sent, and nobody woken, while nothing is submitted.
+// all have submitted (csrc/order). Nothing is sent while nothing is submitted.
 // Floor: torch_ext/order. Thread: any.
 //
 // Two backends of the same ranks: one for what ranks say of names, one for the tensors.
@@ -35,7 +35,8 @@ class NamedGroup : public std::enable_shared_from_this<NamedGroup> {
   NamedGroup(const NamedGroup&) = delete;
   NamedGroup& operator=(const NamedGroup&) = delete;
 
-  // Throws ValueError for a name that is in flight, and what the group has failed with.
+  // Throws ValueError for a name that is in flight, RuntimeError for tensors that are not dense or
+  // not on the CPU, or are written and overlap themselves; and what the group has failed with.
   NamedWorkPtr submit(NamedRequest request, Tensors inputs, Tensors outputs);
   NamedWorkPtr join();
   // On rank 0: names that some have submitted, and the ranks that have not.
@@ -73,8 +74,8 @@ class NamedGroup : public std::enable_shared_from_this<NamedGroup> {
   std::mutex mutex_;
   std::optional<Sequencer> sequencer_;
   Submitter submitter_;
-  std::map<uint64_t, NamedWorkPtr> waiting_;  // for the others to submit it, by ticket
-  NamedWorkPtr join_;                         // while this rank has joined
+  std::map<std::string, NamedWorkPtr> waiting_;  // for the others to submit it, by name
+  NamedWorkPtr join_;                            // while this rank has joined
   Status failure_;
   uint32_t batches_ = 0;  // started by rank 0 and not ended
   uint64_t messages_ = 0;

@@ -36,8 +36,6 @@ class NamedWork {
   // --- the group's side -------------------------------------------------------------------------
   const NamedRequest& request() const { return request_; }
   const Tensors& inputs() const { return inputs_; }
-  uint64_t ticket() const { return ticket_; }
-  void set_ticket(uint64_t ticket) { ticket_ = ticket; }
   void set_outputs(Tensors outputs) { outputs_ = std::move(outputs); }
   void set_rows(std::vector<int64_t> rows) { rows_ = std::move(rows); }
   void set_last_joined(uint32_t rank) { last_joined_ = rank; }
@@ -49,7 +47,6 @@ class NamedWork {
   const NamedRequest request_;
   const Tensors inputs_;
   const WorkPtr ended_ = std::make_shared<Work>();  // done once this is
-  uint64_t ticket_ = 0;                             // of the submission
   Tensors outputs_;
   std::vector<int64_t> rows_;
   uint32_t last_joined_ = 0;

@@ -26,7 +26,7 @@ UNSEEN_S = 0.01
 class _InFlight:
     work: "NamedWork"
     result: Result
-    name: str  # "": it has none
+    name: str
 
 
 _in_flight: dict[int, _InFlight] = {}
@@ -43,11 +43,10 @@ def check_name(name: str) -> None:
         )
 
 
-def new_handle(work: "NamedWork", result: Result, name: str = "") -> int:
+def new_handle(work: "NamedWork", result: Result, name: str) -> int:
     handle = next(_numbers)
     _in_flight[handle] = _InFlight(work, result, name)
-    if name:
-        _unseen_since[name] = time.monotonic()
+    _unseen_since[name] = time.monotonic()
     return handle
 
 
@@ -82,9 +81,9 @@ def synchronize(handle: Any) -> Any:
 def finish(work: "NamedWork", result: Result) -> Any:
     try:
         wait_for(work)
-    except HorovodInternalError:
-        raise
     except RuntimeError as error:
+        if isinstance(error, HorovodInternalError):
+            raise
         raise HorovodInternalError(str(error)) from error
     return result(work)
 

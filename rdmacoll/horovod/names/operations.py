@@ -39,16 +39,11 @@ def submit(
 ) -> int:
     """A handle. result: what it gives once the operation has ended.
 
-    Raises ValueError for a name that is in flight, and for tensors that are not on the CPU.
+    Raises ValueError for a name that is in flight, RuntimeError for tensors that are not dense or
+    not on the CPU, or are written and overlap themselves.
     """
     state = state_of(process_set)
     assert state.group is not None
-    for tensor in (*inputs, *outputs):
-        if tensor.device.type != "cpu" or tensor.layout != torch.strided:
-            raise ValueError(
-                f"{kind}: a tensor is {tensor.layout} on {tensor.device}; give dense tensors on "
-                "the CPU"
-            )
     module = extension()
     prefix = kind.lower()
     own_name = state.next_name(prefix) if name is None else f"{prefix}.{name}"
@@ -327,12 +322,30 @@ def alltoall_splits(tensor: torch.Tensor, splits: Any, process_set: ProcessSet) 
     return counts
 
 
-def _check_reducescatter(tensors: Sequence[torch.Tensor], op: int) -> None:
+def _start_reducescatter(
+    tensors: Sequence[torch.Tensor],
+    name: str | None,
+    op: int,
+    process_set: ProcessSet,
+    prescale: float,
+    postscale: float,
+    result: Result,
+) -> int:
     _check_rows("reducescatter", tensors)
     if ops.checked(op) not in (ops.Average, ops.Sum):
         raise NotImplementedError(
             f"reducescatter: op=hvd.{ops.NAMES[op]}; give hvd.Average or hvd.Sum"
         )
+    return submit(
+        "ReduceScatter",
+        name,
+        process_set,
+        [tensor.detach() for tensor in tensors],
+        result=result,
+        op=op,
+        prescale=prescale,
+        postscale=postscale,
+    )
 
 
 def grouped_reducescatter_async(
@@ -344,17 +357,8 @@ def grouped_reducescatter_async(
     postscale_factor: float = 1.0,
 ) -> int:
     """Several tensors as one operation; the result is a list."""
-    _check_reducescatter(tensors, op)
-    return submit(
-        "ReduceScatter",
-        name,
-        process_set,
-        [tensor.detach() for tensor in tensors],
-        result=_all,
-        op=op,
-        prescale=prescale_factor,
-        postscale=postscale_factor,
-    )
+    factors = (prescale_factor, postscale_factor)
+    return _start_reducescatter(tensors, name, op, process_set, *factors, _all)
 
 
 def reducescatter_async(
@@ -369,17 +373,8 @@ def reducescatter_async(
 
     Rank r of n gets d // n rows of d, and one more if r < d % n.
     """
-    _check_reducescatter([tensor], op)
-    return submit(
-        "ReduceScatter",
-        name,
-        process_set,
-        [tensor.detach()],
-        result=_first,
-        op=op,
-        prescale=prescale_factor,
-        postscale=postscale_factor,
-    )
+    factors = (prescale_factor, postscale_factor)
+    return _start_reducescatter([tensor], name, op, process_set, *factors, _first)
 
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:

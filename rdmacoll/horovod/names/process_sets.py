@@ -103,7 +103,7 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     if any(state.ranks == ranks for state in current.sets.values()):
         raise ValueError(f"A process set with ranks {ranks} is there already; use that one")
     text = ",".join(map(str, ranks))
-    # All ranks are here, and take the same number: whichever order their threads come in.
+    # Numbers differ between ranks only where their threads add sets in other orders.
     own = torch.tensor([max(current.sets) + 1])
     _agree(f"process_set.add.{text}", own)
     state = current.make_set(ranks, current.new_name(f"set/{text}"))

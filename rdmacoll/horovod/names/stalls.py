@@ -6,6 +6,7 @@ Floor: rdmacoll/horovod/names. Thread: any.
 
 import os
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .exceptions import HorovodInternalError
@@ -29,9 +30,26 @@ def _seconds(name: str, usual: float) -> float:
     return seconds
 
 
+@dataclass(frozen=True)
+class Limits:
+    """0: never."""
+
+    check_s: float = USUAL_CHECK_S
+    shutdown_s: float = 0.0
+
+
+_limits = Limits()
+
+
+def read_limits() -> None:
+    """Raises ValueError for a variable that is no time."""
+    global _limits
+    _limits = Limits(_seconds(CHECK, USUAL_CHECK_S), _seconds(SHUTDOWN, 0.0))
+
+
 def wait_for(work: "NamedWork") -> None:
     """Raises what the operation has ended with, and HorovodInternalError for one that stalls."""
-    check_s, shutdown_s = _seconds(CHECK, USUAL_CHECK_S), _seconds(SHUTDOWN, 0.0)
+    check_s, shutdown_s = _limits.check_s, _limits.shutdown_s
     step_s = min((one for one in (check_s, shutdown_s) if one > 0), default=-1.0)
     waited_s, said_s = 0.0, 0.0
     while True:

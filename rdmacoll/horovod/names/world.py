@@ -17,6 +17,7 @@ import torch
 from rdmacoll._extension import extension
 
 from .groups import Meeting
+from .stalls import read_limits
 
 if TYPE_CHECKING:
     from .native import NamedGroup
@@ -126,11 +127,15 @@ def init(
         later in any case, so that "dynamic" changes nothing.
 
     Under rdmarun, torchrun or in torch's default group the ranks are those; else there is one.
-    Raises ValueError for a comm that is no list of ranks of the job with this one among them.
+    Raises ValueError for a comm that is no list of ranks of the job with this one among them, and
+    for variables that are no times.
     """
     global _world
     if _world is not None:
         return
+    if isinstance(process_sets, str) and process_sets != "dynamic":
+        raise ValueError(f'process_sets={process_sets!r}: give process sets, or "dynamic"')
+    read_limits()
     meeting = Meeting.of_job()
     ranks = _ranks_of(comm, meeting)
     name = f"{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{next(_starts)}"

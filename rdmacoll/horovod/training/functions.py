@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rdmacoll.horovod.names.handles import synchronize
-from rdmacoll.horovod.names.operations import allgather_async, broadcast_async_
+from rdmacoll.horovod.names.operations import allgather_async, broadcast_async_, root_in
 from rdmacoll.horovod.names.process_sets import ProcessSet, global_process_set
 
 try:
@@ -59,7 +59,7 @@ def broadcast_optimizer_state(
         raise ValueError("LBFGS keeps its state in another form; broadcast its parameters alone")
     state = optimizer.state_dict()
     tensors: list[torch.Tensor] = []
-    is_root = process_set.rank() == _root(root_rank, process_set)
+    is_root = process_set.rank() == root_in(process_set, root_rank)
     outline = _outline(state, tensors) if is_root else None
     outline = broadcast_object(outline, root_rank, process_set=process_set)
     if not is_root:
@@ -68,12 +68,6 @@ def broadcast_optimizer_state(
     broadcast_parameters([("", tensor) for tensor in tensors], root_rank, process_set)
     if not is_root:
         _load(optimizer, state)
-
-
-def _root(root_rank: int, process_set: ProcessSet) -> int:
-    from rdmacoll.horovod.names.operations import root_in
-
-    return root_in(process_set, root_rank)
 
 
 class _Blank:
@@ -122,7 +116,7 @@ def broadcast_object(
 ) -> Any:
     """The root's object, pickled; with cloudpickle, if it is installed."""
     label = "object" if name is None else name
-    is_root = process_set.rank() == _root(root_rank, process_set)
+    is_root = process_set.rank() == root_in(process_set, root_rank)
     data = torch.empty(0, dtype=torch.uint8)
     if is_root:
         data = _pickled(obj)

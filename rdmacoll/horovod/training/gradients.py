@@ -1,8 +1,8 @@
 """Gradients of an optimizer: buckets that all ranks cut alike, reduced in one fixed order.
 
 So ranks need not ask each other which of them is next: step() and synchronize() fill in what a rank
-has no gradient of, and all come to the same end. A rank that has joined goes on with zeros; how
-many ranks have not is the sum of the last element of the first bucket.
+has no gradient of, and all come to the same end. A rank that has joined goes on with zeros; the
+last element of the first bucket says whether any rank has not.
 
 A parameter's gradient becomes a view of its bucket, so what backward() computes is copied once.
 Floor: rdmacoll/horovod/training. Thread: the one of backward() and step(), one at a time.
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from rdmacoll._C import RdmaBackend
 
 BUCKET_BYTES = 25 << 20
+# What a rank that steps, and one that has joined, put into the last element: if one steps, that is
+# seen in what comes of it. Of other operations than these it is (1, 0).
+STEPS_OR_JOINED = {ops.Min: (-1, 0), ops.Product: (0, 1)}
 
 
 class Bucket:
@@ -68,6 +71,7 @@ class Gradients:
         self._is_plain = compression is NoneCompressor
         self._op = op
         self._predivide = predivide
+        self._steps, self._joined = STEPS_OR_JOINED.get(op, (1, 0))
         self._buckets = _cut(parameters, groups, compression)
         self._place = {
             p: (bucket, number)
@@ -109,7 +113,7 @@ class Gradients:
         while self._next < len(self._buckets) and self._buckets[self._next].missing == 0:
             bucket = self._buckets[self._next]
             if self._next == 0:
-                bucket.memory[-1] = 1
+                bucket.memory[-1] = self._steps
             self._start(bucket)
             self._next += 1
 
@@ -150,6 +154,7 @@ class Gradients:
         self._begin_anew()
         self.zeros_started += 1
         self._buckets[0].memory.zero_()
+        self._buckets[0].memory[-1] = self._joined
         self._start(self._buckets[0])
 
     def follow(self) -> bool:
@@ -160,7 +165,7 @@ class Gradients:
             return False
         for work in started:
             work.wait()  # raises what one has ended with
-        if self._buckets[0].memory[-1] == 0:
+        if self._buckets[0].memory[-1] == self._joined:
             self._begin_anew()
             return True
         if works[-1] is None:
@@ -200,14 +205,17 @@ def _cut(
         for dtype in {dtype_of[p]: None for p in group}:
             lists.append([p for p in group if dtype_of[p] == dtype])
     open_list: dict[torch.dtype, list[torch.Tensor]] = {}
+    left_bytes: dict[torch.dtype, int] = {}  # in the open list
     for p in reversed(parameters):
         if p in grouped:
             continue
-        wanted = open_list.get(dtype_of[p])
-        if wanted is None or sum(q.nbytes for q in wanted) + p.nbytes > BUCKET_BYTES:
-            wanted = open_list[dtype_of[p]] = []
-            lists.append(wanted)
-        wanted.append(p)
+        dtype = dtype_of[p]
+        if left_bytes.get(dtype, -1) < p.nbytes:
+            open_list[dtype] = []
+            lists.append(open_list[dtype])
+            left_bytes[dtype] = BUCKET_BYTES
+        open_list[dtype].append(p)
+        left_bytes[dtype] -= p.nbytes
     return [Bucket(list_, dtype_of[list_[0]], i == 0) for i, list_ in enumerate(lists)]
 
 

@@ -19,8 +19,7 @@ def main() -> int:
     muon = getattr(torch.optim, "Muon", None)
     if muon is not None:
         muon.__module__ = "hidden from tests that look for classes of torch.optim"
-    plugins = ["-p", "no:cacheprovider", "-p", "no:randomly"]
-    return int(pytest.main(["-v", f"--timeout={LIMIT_S}", *plugins, *sys.argv[1:]]))
+    return int(pytest.main(["-v", f"--timeout={LIMIT_S}", "-p", "no:cacheprovider", *sys.argv[1:]]))
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ struct Pair {
 
   void submit(uint32_t rank, const NamedRequest& request) {
     Bytes message;
-    const auto ticket = ranks[rank].submit(request, message);
-    ASSERT_TRUE(ticket.ok()) << ticket.status().message();
+    const Status submitted = ranks[rank].submit(request, message);
+    ASSERT_TRUE(submitted.ok()) << submitted.message();
     bytes_said = message.size();
     ASSERT_TRUE(sequencer.take(rank, message).ok());
   }
@@ -45,7 +45,7 @@ struct Pair {
       decisions.clear();
       EXPECT_TRUE(rank.take(message, decisions).ok());
       for (const Decision& decision : decisions) {
-        if (decision.ticket) rank.end(*decision.ticket);
+        if (decision.is_own) rank.end(decision.name);
       }
     }
     return decisions;
@@ -128,7 +128,7 @@ TEST(Sequencer, WhoHasJoinedIsWaitedForNoMore) {
   pair.submit(0, request);
   auto decisions = pair.decide();
   ASSERT_EQ(decisions.size(), 1U);
-  EXPECT_FALSE(decisions[0].ticket.has_value());
+  EXPECT_FALSE(decisions[0].is_own);
   EXPECT_EQ(decisions[0].agreed->request, request);
 
   NamedRequest gather = request;
@@ -157,12 +157,12 @@ TEST(Submitter, RefusesANameThatIsInFlight) {
   Submitter submitter;
   Bytes message;
   ASSERT_TRUE(submitter.submit(all_reduce_of("grad", {1}), message).ok());
-  const Status again = submitter.submit(all_reduce_of("grad", {1}), message).status();
+  const Status again = submitter.submit(all_reduce_of("grad", {1}), message);
   EXPECT_EQ(again.code(), StatusCode::InvalidArgument);
   EXPECT_NE(again.message().find("\"grad\""), std::string::npos);
   ASSERT_TRUE(submitter.join(message).ok());
   EXPECT_EQ(submitter.join(message).code(), StatusCode::InvalidArgument);
-  EXPECT_EQ(submitter.submit(all_reduce_of("late", {1}), message).status().code(),
+  EXPECT_EQ(submitter.submit(all_reduce_of("late", {1}), message).code(),
             StatusCode::InvalidArgument);
 }
 
