@@ -56,7 +56,7 @@ class Exposure {
                                std::optional<uint32_t> stop_line) {
     const std::lock_guard lock(mutex_);
     Opening opening{session, number, stop_line};
-    if (info.is_writable) opening.line = session->take_line();
+    if (info.is_writable) opening.line = session->take_line(Session::LineUse::Notify);
     openings_.push_back(opening);
     return opening.line;
   }

@@ -162,7 +162,7 @@ Result<std::string> Remote::answer_open(const SessionPtr& session, const TaggedF
   if (told.value().empty()) return std::string();
   std::optional<uint32_t> stop_line;
   if (const auto given = number_of(asked, fields::kStopLine)) {
-    if (*given >= kNotificationLines) return makes_no_sense();
+    if (*given < kNotificationLines || *given >= kLines) return makes_no_sense();
     stop_line = static_cast<uint32_t>(*given);
   }
   const auto line = known->open(session, *number, stop_line);

@@ -77,7 +77,8 @@ Result<OpenedPtr> Remote::open(const std::string& address, const std::string& wh
   const Deadline deadline = Deadline::after_ms(context_.clock, timeout_ms);
   auto session = context_.sessions.meet(address, who, deadline, interrupt);
   if (!session.ok()) return session.status();
-  OpenedAs as{.number = next_number(), .stop_line = session.value()->take_line()};
+  OpenedAs as{.number = next_number(),
+              .stop_line = session.value()->take_line(Session::LineUse::Stop)};
   TaggedFields asks{{fields::kDo, fields::kOpen},
                     {fields::kName, name},
                     {fields::kWho, who_asks()},

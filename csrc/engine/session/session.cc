@@ -29,7 +29,7 @@ Session::Session(const Link& link, std::shared_ptr<const SharedSegment> own_memo
       own_memory_(std::move(own_memory)),
       clock_(clock),
       name_(std::move(name)),
-      lines_taken_(kNotificationLines),
+      lines_taken_(kLines),
       log_(std::move(log)),
       port_(kMessages, link_, kSessionChannel),
       landings_(link.own_slab) {
@@ -39,7 +39,7 @@ Session::Session(const Link& link, std::shared_ptr<const SharedSegment> own_memo
 }
 
 Line& Session::line_at(uint32_t line) const {
-  RDMACOLL_CHECK(line < kNotificationLines);
+  RDMACOLL_CHECK(line < kLines);
   return *reinterpret_cast<Line*>(link_.own_slab.base + notification_offset(line));
 }
 
@@ -126,10 +126,12 @@ bool Session::has_work() const {
   return shared_.is_driven.load() || !new_messages_.empty() || !new_transfers_.empty();
 }
 
-std::optional<uint32_t> Session::take_line() {
+std::optional<uint32_t> Session::take_line(LineUse use) {
   const std::lock_guard lock(mutex_);
-  const auto free = std::find(lines_taken_.begin(), lines_taken_.end(), false);
-  if (free == lines_taken_.end()) return std::nullopt;
+  const auto first = lines_taken_.begin() + (use == LineUse::Stop ? kNotificationLines : 0);
+  const auto end = first + kNotificationLines;
+  const auto free = std::find(first, end, false);
+  if (free == end) return std::nullopt;
   *free = true;
   return static_cast<uint32_t>(free - lines_taken_.begin());
 }
@@ -225,7 +227,7 @@ bool Session::take_messages(std::vector<Completion>& finished, std::vector<Asked
 // in which the writes were asked for, although these go on side by side.
 bool Session::move(std::vector<Completion>& finished) {
   bool moved = false;
-  std::bitset<kNotificationLines> owed;
+  std::bitset<kLines> owed;
   for (size_t i = 0; i < std::min(transfers_.size(), kTransfersAtOnce);) {
     Transfer& transfer = *transfers_[i];
     const auto line = transfer.notifies();

@@ -68,8 +68,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // Something is under way, or about to be.
   bool is_busy() const;
 
-  // A line in which the other notifies this process; nullopt: all are taken.
-  std::optional<uint32_t> take_line();
+  // A line in which the other notifies this process; nullopt: all for this use are taken.
+  enum class LineUse : uint8_t { Notify, Stop };
+  std::optional<uint32_t> take_line(LineUse use);
   // The other writes to it no more.
   void give_line_back(uint32_t line);
   // The counter that the line has reached.

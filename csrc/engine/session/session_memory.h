@@ -21,17 +21,19 @@ inline constexpr ChannelPlace kMessages{.depth = 16, .slot_bytes = kMessageBytes
 
 // A line for each opened region that the other notifies this process of.
 inline constexpr uint32_t kNotificationLines = 128;
+// Behind them as many in which the other says that it has taken memory back. It may say so when the
+// memory is closed here, so that what is in one of them may be of an earlier use: lines in which
+// notifications are counted are none of these.
+inline constexpr uint32_t kLines = 2 * kNotificationLines;
 constexpr uint64_t notification_offset(uint32_t line) {
   return (kMessages.depth + 1ull + line) * kLineBytes;
 }
 
 // Lines into which this process reads words of the other's memory.
 inline constexpr uint32_t kLandingLines = 16;
-constexpr uint64_t landing_offset(uint32_t line) {
-  return notification_offset(kNotificationLines + line);
-}
+constexpr uint64_t landing_offset(uint32_t line) { return notification_offset(kLines + line); }
 
-inline constexpr uint64_t kSessionSlots = 3 * 4096;
+inline constexpr uint64_t kSessionSlots = 5 * 4096;
 inline constexpr uint64_t kSessionBytes =
     kSessionSlots + 2ull * kMessages.depth * kMessages.slot_bytes;  // and where it sends from
 static_assert(landing_offset(kLandingLines) <= kSessionSlots);

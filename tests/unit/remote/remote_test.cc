@@ -176,6 +176,33 @@ TEST_P(RemoteTest, WhatIsRevokedIsReadNoMore) {
 }
 
 // Its id is used again, and nothing stays pinned.
+// The word may come when the memory is closed here, and the line in which it comes is free again.
+TEST_P(RemoteTest, AWordThatMemoryWasTakenBackIsNoNotification) {
+  run(2, [&](RemoteProcess& p) {
+    const int other = 1 - p.rank();
+    const SessionPtr session = p.session_with(other);
+    const uint32_t stop = *session->take_line(Session::LineUse::Stop);
+    session->give_line_back(stop);
+    const uint32_t notify = *session->take_line(Session::LineUse::Notify);
+    EXPECT_NE(stop, notify);
+    session->give_line_back(notify);
+    const auto memory = p.memory(4096, Others::Write);
+    for (int round = 0; round < (is_nightly() ? 1000 : 50); ++round) {
+      const auto name_at = [&](int rank) {
+        return "r" + std::to_string(round) + "/" + std::to_string(rank);
+      };
+      p.expose({.name = name_at(p.rank()), .bytes = 4096, .is_writable = true}, memory, 0);
+      const OpenedPtr there = p.open(name_at(other), other);
+      p.meet();
+      EXPECT_EQ(p.remote().notified(name_at(p.rank())).value(), 0u) << round;
+      p.meet();
+      p.remote().close(there);
+      ASSERT_TRUE(p.remote().revoke(name_at(p.rank()), kSoonMs, {}).ok());
+    }
+    p.meet();
+  });
+}
+
 TEST_P(RemoteTest, MemoryThatIsGoneIsClosedByAll) {
   run(3, [](RemoteProcess& p) {
     for (int round = 0; round < 20; ++round) {
