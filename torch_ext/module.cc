@@ -167,6 +167,11 @@ void bind_backend(py::module_& module) {
            })
       .def("_layout",
            [](const RdmaBackend& self) { return layout_name(self.communicator().islands()); })
+      .def("_leave",
+           [](RdmaBackend& self) {
+             self.session().communicator().leave("the group was left on rank " +
+                                                 std::to_string(self.getRank()));
+           })
       .def("_lost_ranks", [](const RdmaBackend& self) { return self.communicator().lost_ranks(); })
       // The same as torch has them from 2.15 on.
       .def("_reconfigure_handle", &RdmaBackend::handle)

@@ -50,7 +50,7 @@ def run(
             membership.has_state()
             result = train(state)
             state.commit()
-            membership.end(state._commits)
+            membership.end(str(state._commits))
             return result
         except Joiners as found:
             joiners = found.with_traceback(None)  # which holds the old group

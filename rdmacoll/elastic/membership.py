@@ -133,8 +133,11 @@ class Membership:
             raise error
         shrink_group()
 
-    def end(self, commits: int) -> None:
-        """Returns on all ranks or on none; RuntimeError if a member is lost."""
+    def end(self, which: str) -> None:
+        """Returns on all ranks or on none; RuntimeError if a member is lost.
+
+        which: that no other end of this job is called
+        """
         loss: RuntimeError | None = None
         try:
             dist.barrier()
@@ -144,6 +147,6 @@ class Membership:
             if loss is not None:
                 raise loss
             return
-        if not self._board.decide(f"end {commits}", loss is None):
+        if not self._board.decide(f"end {which}", loss is None):
             raise loss or LostElsewhere("a rank was lost as the training ended")
         self._board.say_over()

@@ -1,9 +1,11 @@
 """Horovod's interface on rdmacoll: `import rdmacoll.horovod as hvd`.
 
 docs/HOROVOD.md says what differs. names/ has the operations, which ranks submit by name; training/
-the optimizer and what else a script trains with; alias/ makes `import horovod.torch` find it all.
+the optimizer and what else a script trains with; elastic/ goes on when ranks are lost; alias/ makes
+`import horovod.torch` find it all.
 """
 
+from . import elastic
 from .built import (
     ccl_built,
     cuda_built,
@@ -106,6 +108,7 @@ __all__ = [
     "cross_size",
     "cuda_built",
     "ddl_built",
+    "elastic",
     "global_process_set",
     "gloo_built",
     "gloo_enabled",

@@ -191,6 +191,33 @@ def case_ranks_with_fewer_batches_join() -> None:
     check_equal(model, reference)
 
 
+def case_who_joins_before_its_first_step() -> None:
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0), op=hvd.Sum)
+    for _ in range(hvd.rank()):
+        optimizer.zero_grad()
+        weight.sum().backward()
+        optimizer.step()
+    assert hvd.join() == hvd.size() - 1
+    if hvd.rank() == hvd.size() - 1:
+        steps = hvd.size() - 1
+        assert weight[0].item() == 1.0 - sum(range(steps + 1))
+
+
+def case_state_that_is_loaded_in_the_middle_of_a_step() -> None:
+    model = model_of(0)
+    optimizer = hvd.DistributedOptimizer(sgd(model), named_parameters=model.named_parameters())
+    before = optimizer.state_dict()
+    functional.mse_loss(model(batch(9, hvd.rank())[0]), batch(9, hvd.rank())[1]).backward()
+    optimizer.load_state_dict(before)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        x, y = batch(step, hvd.rank())
+        functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+    check_equal(model, alone(hvd.size()))
+
+
 def case_join_with_any_operation() -> None:
     for op in (hvd.Sum, hvd.Min, hvd.Max, hvd.Product):
         weight = torch.nn.Parameter(torch.ones(3))

@@ -76,20 +76,20 @@ def test_the_modules_are_the_very_same(tmp_path: Path) -> None:
     assert said == ["True rdmacoll.horovod", "True"]
 
 
-def test_names_below_what_is_no_package(tmp_path: Path) -> None:
-    """horovod.torch.elastic has modules, and ours may be one."""
+def test_the_modules_of_elastic(tmp_path: Path) -> None:
     said = said_by(
         tmp_path,
         """
-        import sys, types
-        ours = sys.modules["rdmacoll.horovod.elastic"] = types.ModuleType("elastic")
-        ours.TorchState = "ours"
+        import sys
         import horovod.torch.elastic.state as state
-        from horovod.torch.elastic.sampler import TorchState
-        print(state is ours is sys.modules["horovod.torch.elastic"], TorchState)
+        import horovod.common.elastic
+        from horovod.torch.elastic.sampler import ElasticSampler
+        import horovod.torch as hvd
+        print(state is hvd.elastic is sys.modules["horovod.common.elastic"], state.TorchState)
+        print(ElasticSampler is hvd.elastic.ElasticSampler)
         """,
     )
-    assert said == ["True ours"]
+    assert said == ["True <class 'rdmacoll.horovod.elastic.torch_state.TorchState'>", "True"]
 
 
 def test_what_horovod_has_besides(tmp_path: Path) -> None:

@@ -152,10 +152,12 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.files": {"rdmacoll", "rdmacoll.ps", "rdmacoll.ps.freeing"},
     "rdmacoll.mount": {"rdmacoll", "rdmacoll.base", "rdmacoll.files", "rdmacoll.servers"}
     | {f"rdmacoll.ps{room}" for room in ("", ".base", ".freeing")},
-    "rdmacoll.horovod.names": {"rdmacoll", "rdmacoll.base"},
+    "rdmacoll.horovod.names": {"rdmacoll", "rdmacoll.base", "rdmacoll.elastic"},
     "rdmacoll.horovod.training": {"rdmacoll", "rdmacoll.base", "rdmacoll.horovod.names"},
-    "rdmacoll.horovod": {f"rdmacoll{room}" for room in ("", ".base", ".elastic")}
-    | {f"rdmacoll.horovod.{room}" for room in ("names", "training", "alias")},
+    "rdmacoll.horovod.elastic": {"rdmacoll", "rdmacoll.base"}
+    | {f"rdmacoll.horovod.{room}" for room in ("names", "training")},
+    "rdmacoll.horovod": {"rdmacoll", "rdmacoll.base"}
+    | {f"rdmacoll.horovod.{room}" for room in ("names", "training", "elastic", "alias")},
     "rdmacoll.horovod.alias": {"rdmacoll.horovod"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,

@@ -28,7 +28,7 @@ MODULES = {
     "horovod.torch.sync_batch_norm": f"{FACE}.training.sync_batch_norm",
     "horovod.torch.elastic": ELASTIC,
     "horovod.torch.elastic.state": ELASTIC,
-    "horovod.torch.elastic.sampler": ELASTIC,
+    "horovod.torch.elastic.sampler": f"{ELASTIC}.sampler",
     "horovod.common.elastic": ELASTIC,
     "horovod.common.exceptions": f"{FACE}.names.exceptions",
     "horovod.common.process_sets": f"{FACE}.names.process_sets",
@@ -95,15 +95,7 @@ class _Alias:
 
     def _replace(self, name: str) -> None:
         """Python takes what is in sys.modules then, and not the empty module."""
-        ours = sys.modules[name] = import_module(MODULES[name])
-        if hasattr(ours, "__path__"):
-            return
-        for below, target in MODULES.items():  # python looks for none in what is no package
-            parent, _, child = below.rpartition(".")
-            if parent == name:
-                sys.modules[below] = import_module(target)
-                if not hasattr(ours, child):
-                    setattr(ours, child, sys.modules[below])
+        sys.modules[name] = import_module(MODULES[name])
 
     def _say_what_is_hidden(self) -> None:
         """On rank 0, and not in the processes that multiprocessing starts there."""

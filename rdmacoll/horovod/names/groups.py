@@ -4,52 +4,69 @@ They meet in a Store, under keys that no other group has; torch's default group 
 nor made. Floor: rdmacoll/horovod/names. Thread: any.
 """
 
-import datetime
 import os
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import torch.distributed as dist
 
 from rdmacoll._agent import own_agent
 from rdmacoll._extension import extension
+from rdmacoll.elastic.loop import ADMIT_TIMEOUT
+
+from .elastic_job import current_job, is_elastic, take_part
+from .limits import TIMEOUT
 
 if TYPE_CHECKING:
     from rdmacoll._C import RdmaBackend
 
     from .native import NamedGroup
 
-# How long an operation may take once all ranks have submitted it: torch's own limit.
-TIMEOUT = datetime.timedelta(minutes=30)
 
-
+@dataclass
 class Meeting:
-    """Where ranks of a job meet: its Store, this rank's number and how many there are."""
+    """Where ranks of a job meet: its Store, this rank's number, and all in the order of the world.
 
-    def __init__(self, store: dist.Store, rank: int, size: int) -> None:
-        self.store = store
-        self.rank = rank
-        self.size = size
+    name: of no other ranks that have met in this Store
+    patience: so long the others may take to come
+    """
+
+    store: dist.Store
+    rank: int
+    ranks: list[int]
+    name: str
+    patience: timedelta = TIMEOUT
 
     @staticmethod
     def of_job() -> "Meeting":
-        """By torch's default group if there is one, else by the environment; else alone."""
+        """By torch's default group if there is one, else by the environment; else alone.
+
+        RuntimeError: the job is elastic, and a rank was lost meanwhile.
+        """
+        if is_elastic() and not dist.is_initialized():
+            take_part()
+        if (job := current_job()) is not None:
+            ranks = job.ranks()  # all are here
+            return Meeting(_default_store(), dist.get_rank(), ranks, job.name, ADMIT_TIMEOUT)
+        name = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         if dist.is_initialized():
-            store = dist.distributed_c10d._get_default_store()
-            return Meeting(store, dist.get_rank(), dist.get_world_size())
+            everyone = list(range(dist.get_world_size()))
+            return Meeting(_default_store(), dist.get_rank(), everyone, name)
         if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
-            return Meeting(dist.HashStore(), 0, 1)
+            return Meeting(dist.HashStore(), 0, [0], name)
         store, rank, size = next(iter(dist.rendezvous("env://")))
-        return Meeting(store, rank, size)
+        return Meeting(store, rank, list(range(size)), name)
 
     def backend(self, name: str, ranks: list[int]) -> "RdmaBackend":
         """A group of these ranks of the job; all of them call it, with a name never used before."""
         module = extension()
         options: Any = module.Options()
-        options._timeout = TIMEOUT
+        options._timeout = self.patience
         options.group_name = name
         options.global_ranks_in_group = ranks
         agent = own_agent()
-        return module.create(
+        backend = module.create(
             dist.PrefixStore(f"rdmacoll/horovod/{name}", self.store),
             ranks.index(self.rank),
             len(ranks),
@@ -57,9 +74,15 @@ class Meeting:
             agent.address if agent is not None else "",
             False,
         )
+        backend.set_timeout(TIMEOUT)
+        return backend
 
     def named_group(self, name: str, ranks: list[int]) -> "NamedGroup":
         """The same, for operations by name."""
         tensors = self.backend(f"{name}/tensors", ranks)
         group: NamedGroup = extension().NamedGroup(tensors, self.backend(f"{name}/names", ranks))
         return group
+
+
+def _default_store() -> dist.Store:
+    return dist.distributed_c10d._get_default_store()

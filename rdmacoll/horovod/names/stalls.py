@@ -4,12 +4,12 @@ The first rank of a set knows who is missing, and says so while it waits itself.
 Floor: rdmacoll/horovod/names. Thread: any.
 """
 
-import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .exceptions import HorovodInternalError
+from .limits import read_seconds
 
 if TYPE_CHECKING:
     from .native import NamedWork
@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 CHECK = "HOROVOD_STALL_CHECK_TIME_SECONDS"
 SHUTDOWN = "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"
 USUAL_CHECK_S = 60.0
-
-
-def _seconds(name: str, usual: float) -> float:
-    text = os.environ.get(name, "")
-    try:
-        seconds = float(text) if text else usual
-    except ValueError:
-        seconds = -1.0
-    if seconds < 0:
-        raise ValueError(f"{name}={text!r}: give seconds from 0 on; 0 is never")
-    return seconds
 
 
 @dataclass(frozen=True)
@@ -44,7 +33,7 @@ _limits = Limits()
 def read_limits() -> None:
     """Raises ValueError for a variable that is no time."""
     global _limits
-    _limits = Limits(_seconds(CHECK, USUAL_CHECK_S), _seconds(SHUTDOWN, 0.0))
+    _limits = Limits(read_seconds(CHECK, USUAL_CHECK_S), read_seconds(SHUTDOWN, 0.0))
 
 
 def wait_for(work: "NamedWork") -> None:
@@ -67,7 +56,7 @@ def wait_for(work: "NamedWork") -> None:
             raise HorovodInternalError(
                 f"an operation has waited for {waited_s:g} s, the limit of {SHUTDOWN}; "
                 f"{_missing() or 'the first rank of its set may know for whom'}"
-            )
+            ) from TimeoutError(SHUTDOWN)
 
 
 def _missing() -> str:

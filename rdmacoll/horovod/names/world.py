@@ -7,9 +7,9 @@ import os
 import socket
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -32,7 +32,7 @@ class SetState:
         self.group = group  # None: this rank is not in it
         self.name = name
         self._counts: dict[str, int] = {}
-        self._gradients = count()
+        self._gradients: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def next_name(self, kind: str) -> str:
@@ -41,8 +41,10 @@ class SetState:
             number = self._counts[kind] = self._counts.get(kind, -1) + 1
         return f"{kind}.noname.{number}"
 
-    def next_gradients(self) -> str:
-        return f"{self.name}/gradients/{next(self._gradients)}"
+    def next_gradients(self, signature: str) -> str:
+        """Of optimizers that are made alike, and used in the same order."""
+        self._gradients[signature] += 1
+        return f"{self.name}/gradients.{signature}.{self._gradients[signature]}"
 
     def count_anew(self) -> None:
         """Once all have joined, as some have submitted less before."""
@@ -101,7 +103,7 @@ class World:
 
 
 _world: World | None = None
-_starts = count()  # of this process; all ranks begin and end as often
+_starts: Counter[str] = Counter()  # by meeting: all its ranks begin and end as often
 
 
 def current() -> World:
@@ -138,7 +140,8 @@ def init(
     read_limits()
     meeting = Meeting.of_job()
     ranks = _ranks_of(comm, meeting)
-    name = f"{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{next(_starts)}"
+    name = f"{meeting.name}/{_starts[meeting.name]}"
+    _starts[meeting.name] += 1
     world = World(meeting, ranks, name)
     world.sets[0] = world.make_set(list(range(world.size)), f"{name}/world")
     world.place = _find_place(world)
@@ -151,7 +154,7 @@ def init(
 
 
 def _ranks_of(comm: Any, meeting: Meeting) -> list[int]:
-    everyone = list(range(meeting.size))
+    everyone = meeting.ranks
     if comm is None:
         return everyone
     if not isinstance(comm, (list, tuple, range)):
@@ -163,7 +166,7 @@ def _ranks_of(comm: Any, meeting: Meeting) -> list[int]:
     if not ranks:
         return everyone
     if sorted(set(ranks)) != sorted(ranks) or not set(ranks) <= set(everyone):
-        raise ValueError(f"comm={ranks}: give different ranks from 0 to {meeting.size - 1}")
+        raise ValueError(f"comm={ranks}: give different ranks from 0 to {len(everyone) - 1}")
     if meeting.rank not in ranks:
         raise ValueError(
             f"comm={ranks} leaves out rank {meeting.rank}, which has called init(); only the ranks "

@@ -59,14 +59,13 @@ class Gradients:
 
     def __init__(
         self,
-        backend: "RdmaBackend",
         parameters: Sequence[torch.Tensor],
         groups: Sequence[Sequence[torch.Tensor]],
         compression: type[Compressor],
         op: int,
         predivide: float,
     ) -> None:
-        self._backend = backend
+        self._backend: RdmaBackend | None = None  # of the ranks that there are now
         self._compression = compression
         self._is_plain = compression is NoneCompressor
         self._op = op
@@ -92,6 +91,15 @@ class Gradients:
         for parameter, view in zip(bucket.parameters, bucket.views, strict=True):
             if parameter.grad is None:
                 parameter.grad = view if self._is_plain else torch.zeros_like(parameter)
+
+    def begin(self, backend: "RdmaBackend") -> None:
+        """From now on they are reduced by this group; what was put before is forgotten."""
+        self._backend = backend
+        self._begin_anew()
+
+    @property
+    def has_begun(self) -> bool:
+        return self._backend is not None
 
     def put(self, parameter: torch.Tensor, gradient: torch.Tensor | None) -> None:
         """A gradient is complete; None: this rank has none, and adds zeros."""
@@ -119,17 +127,20 @@ class Gradients:
 
     def _start(self, bucket: Bucket) -> None:
         backend: Any = self._backend  # torch's stubs lack what its backends do
-        bucket.work = backend.allreduce([bucket.memory], self._reduce_op)
+        try:
+            bucket.work = backend.allreduce([bucket.memory], self._reduce_op)
+        except RuntimeError as error:
+            raise HorovodInternalError(str(error)) from error
 
     def finish(self) -> None:
         """Once every parameter was put: their gradients are those of all ranks."""
-        try:
-            for bucket in self._buckets:
-                assert bucket.work is not None
+        for bucket in self._buckets:
+            assert bucket.work is not None
+            try:
                 bucket.work.wait()
-                self._hand_out(bucket)
-        except RuntimeError as error:
-            raise HorovodInternalError(str(error)) from error
+            except RuntimeError as error:
+                raise HorovodInternalError(str(error)) from error
+            self._hand_out(bucket)
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -139,6 +150,7 @@ class Gradients:
 
     def _hand_out(self, bucket: Bucket) -> None:
         if self._op == ops.Average and self._predivide != 1.0:
+            assert self._backend is not None
             bucket.memory.mul_(self._predivide / self._backend.size())
         for parameter, view in zip(bucket.parameters, bucket.views, strict=True):
             if self._is_plain:
@@ -177,8 +189,12 @@ class Gradients:
         return False
 
     def close(self) -> None:
-        """Their group is ended."""
-        self._backend.shutdown()
+        """Ends their group; what is in flight there fails, here and on the others."""
+        backend, self._backend = self._backend, None
+        if backend is None:
+            return
+        backend._leave()
+        backend.shutdown()
 
 
 def _reduce_op(op: int, predivide: float) -> Any:

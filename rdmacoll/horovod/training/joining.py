@@ -11,6 +11,7 @@ from rdmacoll.horovod.names.operations import allreduce_async_
 from rdmacoll.horovod.names.world import current, rank
 
 from .gradients import Gradients, follow
+from .meeting import meet_all
 
 RANK_BITS = 20
 MOST_STEPS = 1 << 40
@@ -22,6 +23,7 @@ def join(device: int = -1) -> int:
     Returns the rank that called it last. Others go on with allreduce, by name and in optimizers,
     with this rank's zeros in it; what else they submit fails on them. device: of no meaning here.
     """
+    meet_all()
     world = current()
     state = world.sets[0]
     assert state.group is not None

@@ -14,11 +14,11 @@ import torch
 from rdmacoll.horovod.names import ops
 from rdmacoll.horovod.names.compression import Compression, Compressor
 from rdmacoll.horovod.names.operations import sparse_allreduce_async
-from rdmacoll.horovod.names.process_sets import ProcessSet, global_process_set, state_of
-from rdmacoll.horovod.names.world import current
+from rdmacoll.horovod.names.process_sets import ProcessSet, global_process_set
 
 from .adasum_optimizer import AdasumMixin
 from .gradients import Gradients
+from .meeting import begin, register, signature_of
 from .named import check_named_parameters, name_parameters
 
 TOO_OFTEN = (
@@ -56,9 +56,9 @@ class _Mixin(torch.optim.Optimizer):
         self._gradients: Gradients | None = None
         if not process_set.included() or not self._trained:
             return
-        self._gradients = _make_gradients(
-            self._trained, groups, compression, op, predivide, process_set
-        )
+        self._gradients = Gradients(self._trained, groups, compression, op, predivide)
+        self._signature = signature_of(names, op, compression)
+        register(self)
         own = weakref.ref(self)
 
         def hook(parameter: torch.Tensor) -> None:
@@ -74,7 +74,14 @@ class _Mixin(torch.optim.Optimizer):
         if self._delay[parameter] == 0:
             self._give(parameter)
 
+    def meet(self) -> None:
+        """Makes the group of its gradients, once in each world: with the ranks that are there."""
+        assert self._gradients is not None
+        if not self._gradients.has_begun:
+            begin(self._gradients, self._process_set, self._signature)
+
     def _give(self, parameter: torch.Tensor) -> None:
+        self.meet()
         assert self._gradients is not None
         gradient = parameter.grad
         if gradient is None and parameter in self._ever_sparse:
@@ -100,17 +107,20 @@ class _Mixin(torch.optim.Optimizer):
 
         Raises HorovodInternalError where a rank is lost.
         """
-        if self._gradients is not None:
-            for parameter in self._trained:
-                if parameter not in self._put:
-                    self._give(parameter)
-            self._gradients.finish()
-            for parameter, finish in self._sparse.items():
-                parameter.grad = finish()
-        self._forget()
+        try:
+            if self._gradients is not None:
+                for parameter in self._trained:
+                    if parameter not in self._put:
+                        self._give(parameter)
+                self._gradients.finish()
+                for parameter, finish in self._sparse.items():
+                    parameter.grad = finish()
+        finally:
+            self._forget()
         self._synchronized = True
 
     def _forget(self) -> None:
+        """What was put is no more in flight, or lost."""
         self._put.clear()
         self._sparse.clear()
         self._delay = dict.fromkeys(self._trained, self.backward_passes_per_step)
@@ -132,7 +142,10 @@ class _Mixin(torch.optim.Optimizer):
         self._delay = dict.fromkeys(self._trained, passes)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """What backward() has begun to reduce is given up: for the others, too, if any wait."""
         super().load_state_dict(state_dict)
+        if self._put and self._gradients is not None:
+            self._gradients.close()
         self._forget()
 
     def step(self, closure: Any = None) -> Any:
@@ -163,24 +176,6 @@ class _Mixin(torch.optim.Optimizer):
 def _grad_of(parameter: torch.Tensor) -> torch.Tensor:
     assert parameter.grad is not None
     return parameter.grad
-
-
-def _make_gradients(
-    parameters: list[torch.Tensor],
-    groups: list[list[torch.Tensor]],
-    compression: type[Compressor],
-    op: int,
-    predivide: float,
-    process_set: ProcessSet,
-) -> Gradients:
-    world = current()
-    state = state_of(process_set)
-    backend = world.meeting.backend(
-        state.next_gradients(), [world.ranks[rank] for rank in state.ranks]
-    )
-    gradients = Gradients(backend, parameters, groups, compression, op, predivide)
-    world.closed_with_it.append(weakref.ref(gradients))
-    return gradients
 
 
 def _groups_of(groups: Any, parameters: list[torch.Tensor]) -> list[list[torch.Tensor]]:

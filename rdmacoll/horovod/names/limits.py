@@ -1,0 +1,22 @@
+"""How long things may take, and the variables that say so.
+
+Floor: rdmacoll/horovod/names. Thread: any.
+"""
+
+import datetime
+import os
+
+# How long an operation may take once all ranks have submitted it: torch's own limit.
+TIMEOUT = datetime.timedelta(minutes=30)
+
+
+def read_seconds(name: str, usual: float) -> float:
+    """Of an environment variable. Raises ValueError for one that is no time."""
+    text = os.environ.get(name, "")
+    try:
+        seconds = float(text) if text else usual
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        raise ValueError(f"{name}={text!r}: give seconds from 0 on; 0 is never")
+    return seconds
