@@ -1,9 +1,24 @@
 // Floor: order.
 #include "csrc/order/messages.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace rdmacoll {
+namespace {
+
+// Of each rank there are as many rows as its kind of operation has.
+bool makes_sense(const Agreed& agreed) {
+  const NamedRequest& request = agreed.request;
+  if (!has_rows(request.kind)) return agreed.rows.empty();
+  const size_t of_each =
+      request.kind == NamedKind::AllToAll ? agreed.rows.size() : request.tensors.size();
+  return std::all_of(agreed.rows.begin(), agreed.rows.end(), [&](const std::vector<int64_t>& rows) {
+    return rows.size() == of_each && are_rows(rows);
+  });
+}
+
+}  // namespace
 
 std::vector<uint32_t> SlotSet::slots() const {
   std::vector<uint32_t> slots;
@@ -16,7 +31,7 @@ std::vector<uint32_t> SlotSet::slots() const {
 }
 
 void SlotSet::write(ByteWriter& writer) const {
-  writer.put(static_cast<uint32_t>(words_.size()));
+  writer.put_count(words_.size());
   for (const auto& [word, bits] : words_) {
     writer.put(static_cast<uint8_t>(word));
     writer.put(bits);
@@ -26,25 +41,28 @@ void SlotSet::write(ByteWriter& writer) const {
 SlotSet SlotSet::read(ByteReader& reader) {
   static_assert(kSlotsMax / 64 <= 256);
   SlotSet set;
-  const uint32_t words = reader.room_for(1 + sizeof(uint64_t));
-  for (uint32_t i = 0; i < words; ++i) {
-    const auto word = reader.get<uint8_t>();
-    set.words_[word] = reader.get<uint64_t>();
+  uint32_t least = 0;  // of the next word
+  for (uint32_t left = reader.count(1 + sizeof(uint64_t)); left > 0 && reader.is_good(); --left) {
+    const uint32_t word = reader.get<uint8_t>();
+    const auto bits = reader.get<uint64_t>();
+    reader.expect(word >= least && word < kSlotsMax / 64 && bits != 0);
+    set.words_[word] = bits;
+    least = word + 1;
   }
-  return set;
+  return reader.is_good() ? set : SlotSet();
 }
 
 void write(ByteWriter& writer, const NamedRequest& request) {
-  writer.put(std::string_view(request.name));
+  writer.put(request.name);
   writer.put(request.kind);
   writer.put(request.op);
   writer.put(request.is_kept);
   writer.put(request.root);
   writer.put(request.prescale);
   writer.put(request.postscale);
-  writer.put(static_cast<uint32_t>(request.tensors.size()));
+  writer.put_count(request.tensors.size());
   for (const TensorShape& tensor : request.tensors) {
-    writer.put(std::string_view(tensor.dtype));
+    writer.put(tensor.dtype);
     writer.put(tensor.dims);
   }
   writer.put(request.splits);
@@ -53,32 +71,34 @@ void write(ByteWriter& writer, const NamedRequest& request) {
 NamedRequest read_named_request(ByteReader& reader) {
   NamedRequest request;
   request.name = reader.text();
-  request.kind = reader.get<NamedKind>();
-  request.op = reader.get<NamedOp>();
-  request.is_kept = reader.get<uint8_t>() != 0;
+  request.kind = reader.up_to(kLastNamedKind);
+  request.op = reader.up_to(kLastNamedOp);
+  request.is_kept = reader.flag();
   request.root = reader.get<int32_t>();
   request.prescale = reader.get<double>();
   request.postscale = reader.get<double>();
-  request.tensors.resize(reader.room_for(2 * sizeof(uint32_t)));
+  request.tensors.resize(reader.count(2 * sizeof(uint32_t)));
   for (TensorShape& tensor : request.tensors) {
     tensor.dtype = reader.text();
     tensor.dims = reader.numbers();
   }
   request.splits = reader.numbers();
+  reader.expect(makes_sense(request));
   return request;
 }
 
 void write(ByteWriter& writer, const Agreed& agreed) {
   write(writer, agreed.request);
-  writer.put(static_cast<uint32_t>(agreed.rows.size()));
+  writer.put_count(agreed.rows.size());
   for (const std::vector<int64_t>& rows : agreed.rows) writer.put(rows);
 }
 
 Agreed read_agreed(ByteReader& reader) {
   Agreed agreed;
   agreed.request = read_named_request(reader);
-  agreed.rows.resize(reader.room_for(sizeof(uint32_t)));
+  agreed.rows.resize(reader.count(sizeof(uint32_t)));
   for (std::vector<int64_t>& rows : agreed.rows) rows = reader.numbers();
+  reader.expect(makes_sense(agreed));
   return agreed;
 }
 

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/bytes.h"
 #include "csrc/base/status.h"
 #include "csrc/order/agreed.h"
-#include "csrc/order/bytes.h"
 #include "csrc/order/named_request.h"
 
 namespace rdmacoll {
@@ -37,12 +37,15 @@ class SlotSet {
   bool empty() const { return words_.empty(); }
   std::vector<uint32_t> slots() const;
   void write(ByteWriter& writer) const;
+  // Empty unless the reader is good.
   static SlotSet read(ByteReader& reader);
 
  private:
   std::map<uint32_t, uint64_t> words_;  // by the number of the word
 };
 
+// Each is to be looked at only if the reader is good: then it makes sense, and is written as the
+// same bytes again.
 void write(ByteWriter& writer, const NamedRequest& request);
 NamedRequest read_named_request(ByteReader& reader);
 void write(ByteWriter& writer, const Agreed& agreed);

@@ -5,9 +5,12 @@
 #include <cstdio>
 
 #include "csrc/base/check.h"
+#include "csrc/base/printable.h"
 
 namespace rdmacoll {
 namespace {
+
+constexpr size_t kValueBytesShown = 256;  // of what a rank has sent, in an error
 
 std::string text_of(double value) {
   char text[32];
@@ -75,9 +78,11 @@ class Comparison {
  private:
   Status differs(const std::string& what, const std::string& mine, const std::string& its) const {
     return Status(StatusCode::Mismatch,
-                  "Mismatched " + what + " under the name \"" + one_.name + "\": rank " +
-                      std::to_string(first_rank_) + " sent " + mine + ", but rank " +
-                      std::to_string(rank_) + " sent " + its +
+                  "Mismatched " + what + " under the name \"" +
+                      printable(one_.name, kNameBytesShown) + "\": rank " +
+                      std::to_string(first_rank_) + " sent " + printable(mine, kValueBytesShown) +
+                      ", but rank " + std::to_string(rank_) + " sent " +
+                      printable(its, kValueBytesShown) +
                       "; give all ranks the same, or other names to other operations");
   }
 
@@ -120,6 +125,25 @@ std::vector<int64_t> rows_of(const NamedRequest& request) {
   std::vector<int64_t> rows;
   for (const TensorShape& tensor : request.tensors) rows.push_back(tensor.dims.at(0));
   return rows;
+}
+
+bool are_rows(const std::vector<int64_t>& rows) {
+  return std::all_of(rows.begin(), rows.end(),
+                     [](int64_t count) { return count >= 0 && count <= kRowsMax; });
+}
+
+bool makes_sense(const NamedRequest& request) {
+  const bool is_in_rows = has_rows(request.kind);
+  for (const TensorShape& tensor : request.tensors) {
+    const std::vector<int64_t>& dims = tensor.dims;
+    if (std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; })) return false;
+    if (is_in_rows && (dims.empty() || dims[0] > kRowsMax)) return false;
+  }
+  return request.kind == NamedKind::AllToAll ? are_rows(request.splits) : request.splits.empty();
+}
+
+bool agrees(const NamedRequest& one, const NamedRequest& other) {
+  return one == other || Comparison(0, one, 0, other).status().ok();
 }
 
 Status compare(const std::vector<NamedRequestPtr>& by_rank) {

@@ -27,6 +27,7 @@ enum class NamedKind : uint8_t {
   RDMACOLL_NAMED_KINDS(X)
 #undef X
 };
+inline constexpr NamedKind kLastNamedKind = NamedKind::Barrier;
 
 #define RDMACOLL_NAMED_OPS(X) X(Average) X(Sum) X(Adasum) X(Min) X(Max) X(Product)
 
@@ -35,9 +36,13 @@ enum class NamedOp : uint8_t {
   RDMACOLL_NAMED_OPS(X)
 #undef X
 };
+inline constexpr NamedOp kLastNamedOp = NamedOp::Product;
 
 const char* named_kind_name(NamedKind kind);
 const char* named_op_name(NamedOp op);
+
+// Of a name of another rank, where people see it (base/printable.h).
+inline constexpr size_t kNameBytesShown = 512;
 
 struct TensorShape {
   std::string dtype;
@@ -66,6 +71,16 @@ using NamedRequestPtr = std::shared_ptr<const NamedRequest>;
 // its splits; nothing of the others.
 bool has_rows(NamedKind kind);
 std::vector<int64_t> rows_of(const NamedRequest& request);
+
+// More than any tensor has; those of all ranks still add up to an int64_t.
+inline constexpr int64_t kRowsMax = int64_t{1} << 48;
+bool are_rows(const std::vector<int64_t>& rows);
+// Whether a rank may submit it: no size is negative, what is in rows has a first dimension, and
+// only an all_to_all has splits.
+bool makes_sense(const NamedRequest& request);
+
+// Whether all is equal that must be on all ranks.
+bool agrees(const NamedRequest& one, const NamedRequest& other);
 
 // Mismatch, which names two ranks and what each of them has said, unless all agree. A rank that has
 // not submitted has nullptr; one has.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "csrc/base/printable.h"
+
 namespace rdmacoll {
 namespace {
 
@@ -22,7 +24,7 @@ Sequencer::Sequencer(uint32_t ranks) : ranks_(ranks), joined_(ranks) {}
 Status Sequencer::take(uint32_t rank, std::span<const std::byte> message) {
   ByteReader reader(message);
   while (!reader.at_end()) {
-    const auto part = reader.get<ToSequencer>();
+    const auto part = reader.up_to(ToSequencer::Join);
     Status taken;
     if (part == ToSequencer::Submit) {
       NamedRequest request = read_named_request(reader);
@@ -41,6 +43,8 @@ Status Sequencer::take(uint32_t rank, std::span<const std::byte> message) {
 }
 
 Status Sequencer::submit(uint32_t rank, NamedRequest request) {
+  if (request.kind == NamedKind::AllToAll && request.splits.size() != ranks_)
+    return malformed(rank_text(rank));
   std::unique_ptr<Name>& name = names_[request.name];
   if (name == nullptr) {
     name = std::make_unique<Name>();
@@ -135,7 +139,7 @@ Status Sequencer::check(const Name& name) const {
   const NamedKind kind = first_of(name.submitted).kind;
   if (kind == NamedKind::AllReduce || kind == NamedKind::Barrier) return Status();
   return Status(StatusCode::Unsupported,
-                std::string(named_kind_name(kind)) + " \"" + name.name +
+                std::string(named_kind_name(kind)) + " \"" + printable(name.name, kNameBytesShown) +
                     "\" cannot run while a rank has joined: it has no rows of it; call join() on "
                     "all ranks first");
 }
@@ -159,9 +163,9 @@ void Sequencer::tell(Name& name) {
 void Sequencer::refuse(Name& name, const Status& why) {
   ByteWriter writer(other_);
   writer.put(FromSequencer::Refuse);
-  writer.put(std::string_view(name.name));
+  writer.put(name.name);
   writer.put(why.code());
-  writer.put(std::string_view(why.message()));
+  writer.put(why.message());
   if (name.slot == kNoSlot) {
     names_.erase(name.name);
     return;
@@ -188,7 +192,7 @@ std::vector<Sequencer::Waiting> Sequencer::waiting() const {
   std::vector<Waiting> waiting;
   for (const auto& [text, name] : names_) {
     if (name->count == 0) continue;
-    Waiting one{text, {}};
+    Waiting one{printable(text, kNameBytesShown), {}};
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
       if (name->submitted[rank] == nullptr && !joined_[rank]) one.missing.push_back(rank);
     }

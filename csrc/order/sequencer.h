@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/bytes.h"
 #include "csrc/base/status.h"
-#include "csrc/order/bytes.h"
 #include "csrc/order/messages.h"
 
 namespace rdmacoll {
@@ -34,7 +34,7 @@ class Sequencer {
 
   // What some ranks have submitted and others have not.
   struct Waiting {
-    std::string name;
+    std::string name;               // for people
     std::vector<uint32_t> missing;  // ranks
   };
   std::vector<Waiting> waiting() const;

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "csrc/base/printable.h"
+
 namespace rdmacoll {
 namespace {
 
@@ -16,6 +18,12 @@ Status Submitter::submit(const NamedRequest& request, Bytes& message) {
                   "\"" + request.name +
                       "\" was submitted after join() on this rank; nothing may be "
                       "until join() has ended");
+  }
+  if (!makes_sense(request)) {
+    return Status(StatusCode::InvalidArgument,
+                  "\"" + request.name +
+                      "\" has sizes that make no sense: none may be below 0, what is cut into rows "
+                      "needs a first dimension, and only an alltoall has splits");
   }
   const auto [at, is_new] = in_flight_.try_emplace(request.name);
   if (!is_new) {
@@ -51,7 +59,7 @@ Status Submitter::join(Bytes& message) {
 Status Submitter::take(std::span<const std::byte> message, std::vector<Decision>& decisions) {
   ByteReader reader(message);
   while (!reader.at_end()) {
-    const auto part = reader.get<FromSequencer>();
+    const auto part = reader.up_to(FromSequencer::JoinEnded);
     Status taken;
     if (part == FromSequencer::Decide) {
       taken = decided(reader, decisions);
@@ -60,9 +68,7 @@ Status Submitter::take(std::span<const std::byte> message, std::vector<Decision>
     } else if (part == FromSequencer::Refuse) {
       taken = refused(reader, decisions);
     } else if (part == FromSequencer::JoinEnded) {
-      has_joined_ = false;
-      decisions.push_back(
-          {.what = Decision::What::JoinEnded, .last_joined = reader.get<uint32_t>()});
+      taken = join_ended(reader, decisions);
     } else {
       return malformed_from_sequencer();
     }
@@ -87,8 +93,10 @@ Status Submitter::decided(ByteReader& reader, std::vector<Decision>& decisions) 
   const std::string& name = agreed->request.name;
   Result<bool> own = is_own(name);
   if (!own.ok()) return own.status();
+  if (own.value() && !agrees(in_flight_.at(name).request, agreed->request))
+    return malformed_from_sequencer();
   if (slot != kNoSlot) {
-    if (slot > names_.size() || (slot < names_.size() && names_[slot] != name))
+    if (slot >= kSlotsMax || slot > names_.size() || (slot < names_.size() && names_[slot] != name))
       return malformed_from_sequencer();
     if (slot == names_.size()) names_.push_back(name);
     Known& known = known_[name];
@@ -108,6 +116,8 @@ Status Submitter::run(ByteReader& reader, std::vector<Decision>& decisions) {
     if (known == known_.end()) return malformed_from_sequencer();
     Result<bool> own = is_own(names_[slot]);
     if (!own.ok()) return own.status();
+    if (own.value() && known->second.own != in_flight_.at(names_[slot]).request)
+      return malformed_from_sequencer();
     decisions.push_back({.what = Decision::What::Run,
                          .name = names_[slot],
                          .is_own = own.value(),
@@ -116,20 +126,26 @@ Status Submitter::run(ByteReader& reader, std::vector<Decision>& decisions) {
   return Status();
 }
 
+Status Submitter::join_ended(ByteReader& reader, std::vector<Decision>& decisions) {
+  const auto last = reader.get<uint32_t>();
+  if (!reader.is_good() || !has_joined_) return malformed_from_sequencer();
+  has_joined_ = false;
+  decisions.push_back({.what = Decision::What::JoinEnded, .last_joined = last});
+  return Status();
+}
+
 Status Submitter::refused(ByteReader& reader, std::vector<Decision>& decisions) {
   const std::string name = reader.text();
-  const auto code = reader.get<StatusCode>();
-  std::string why = reader.text();
-  if (!reader.is_good() || code == StatusCode::Ok) return malformed_from_sequencer();
+  const auto code = reader.up_to(StatusCode::System);
+  const std::string why = printable(reader.text());
+  if (!reader.is_good() || code == StatusCode::Ok || why.empty()) return malformed_from_sequencer();
   Result<bool> own = is_own(name);
   if (!own.ok()) return own.status();
   known_.erase(name);
   // A rank that has joined has not asked for it.
   if (!own.value()) return Status();
-  decisions.push_back({.what = Decision::What::Refused,
-                       .name = name,
-                       .is_own = true,
-                       .why = Status(code, std::move(why))});
+  decisions.push_back(
+      {.what = Decision::What::Refused, .name = name, .is_own = true, .why = Status(code, why)});
   return Status();
 }
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "csrc/base/bytes.h"
 #include "csrc/base/status.h"
 #include "csrc/order/agreed.h"
-#include "csrc/order/bytes.h"
 #include "csrc/order/messages.h"
 
 namespace rdmacoll {
@@ -60,6 +60,7 @@ class Submitter {
   Status decided(ByteReader& reader, std::vector<Decision>& decisions);
   Status run(ByteReader& reader, std::vector<Decision>& decisions);
   Status refused(ByteReader& reader, std::vector<Decision>& decisions);
+  Status join_ended(ByteReader& reader, std::vector<Decision>& decisions);
   Result<bool> is_own(const std::string& name);
 
   std::map<std::string, Known> known_;

@@ -15,7 +15,7 @@
 
 #include "csrc/base/status.h"
 #include "csrc/engine/communicator.h"
-#include "csrc/order/bytes.h"
+#include "csrc/base/bytes.h"
 
 namespace rdmacoll::torch_ext {
 

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "csrc/base/fifo.h"
-#include "csrc/base/spares.h"
 #include "csrc/base/status.h"
 #include "csrc/engine/channel/peer_links.h"
 #include "csrc/engine/collective/executor.h"
 #include "csrc/engine/collective/operation.h"
 #include "csrc/engine/failure/call_log.h"
 #include "csrc/engine/recorder/flight_recorder.h"
+#include "csrc/engine/work/spares.h"
 #include "csrc/engine/work/work.h"
 
 namespace rdmacoll {

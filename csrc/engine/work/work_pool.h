@@ -9,7 +9,7 @@
 #include <new>
 
 #include "csrc/base/check.h"
-#include "csrc/base/spares.h"
+#include "csrc/engine/work/spares.h"
 #include "csrc/engine/work/work.h"
 
 namespace rdmacoll {

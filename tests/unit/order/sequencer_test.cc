@@ -189,5 +189,166 @@ TEST(Sequencer, RefusesWhatNoRankSays) {
   EXPECT_FALSE(submitter.take(unknown, decisions).ok());
 }
 
+template <typename T>
+Bytes written(const T& value) {
+  Bytes bytes;
+  ByteWriter writer(bytes);
+  write(writer, value);
+  return bytes;
+}
+
+NamedRequest exchange_of(std::vector<int64_t> splits) {
+  NamedRequest request = all_reduce_of("parts", {3});
+  request.kind = NamedKind::AllToAll;
+  request.splits = std::move(splits);
+  return request;
+}
+
+TEST(Messages, WhatWasWrittenIsRead) {
+  NamedRequest request = all_reduce_of("grad", {});
+  request.tensors.push_back({"", {0, 7, int64_t{1} << 60}});
+  request.is_kept = false;
+  request.root = -3;
+  request.postscale = -0.25;
+  NamedRequest exchange = exchange_of({1, 2});
+  for (const Agreed& agreed : {Agreed{request, {}}, Agreed{exchange, {{1, 2}, {0, 4}}}}) {
+    const Bytes bytes = written(agreed.request);
+    ByteReader reader(bytes);
+    EXPECT_EQ(read_named_request(reader), agreed.request);
+    EXPECT_TRUE(reader.is_complete());
+    const Bytes all = written(agreed);
+    ByteReader of_all(all);
+    EXPECT_EQ(read_agreed(of_all), agreed);
+    EXPECT_TRUE(of_all.is_complete());
+  }
+}
+
+// The gathered scalar had ended the process that was told of it: it has no rows.
+TEST(Messages, WhatMakesNoSenseIsNotRead) {
+  NamedRequest scalar = all_reduce_of("grad", {});
+  scalar.kind = NamedKind::AllGather;
+  NamedRequest long_one = scalar;
+  long_one.tensors[0].dims = {kRowsMax + 1};
+  NamedRequest split = all_reduce_of("grad", {1});
+  split.splits = {1};
+  NamedRequest unknown = all_reduce_of("grad", {1});
+  unknown.kind = static_cast<NamedKind>(static_cast<uint8_t>(kLastNamedKind) + 1);
+  for (const NamedRequest& request :
+       {scalar, long_one, split, unknown, exchange_of({1, -1}), all_reduce_of("grad", {-1})}) {
+    const Bytes bytes = written(request);
+    ByteReader reader(bytes);
+    read_named_request(reader);
+    EXPECT_FALSE(reader.is_good());
+  }
+  for (const Agreed& agreed :
+       {Agreed{all_reduce_of("grad", {1}), {{1}}}, Agreed{exchange_of({1, 2}), {{1, 2}, {3}}},
+        Agreed{exchange_of({1, 2}), {{1, 2}, {-1, 1}}}}) {
+    const Bytes bytes = written(agreed);
+    ByteReader reader(bytes);
+    read_agreed(reader);
+    EXPECT_FALSE(reader.is_good());
+  }
+  Bytes message;
+  Submitter submitter;
+  EXPECT_EQ(submitter.submit(scalar, message).code(), StatusCode::InvalidArgument);
+  EXPECT_TRUE(message.empty());
+}
+
+TEST(Messages, SlotsAreSaidOnceAndInOrder) {
+  for (const auto& [words, is_good] :
+       {std::pair{std::vector<std::pair<uint8_t, uint64_t>>{{0, 1}, {127, ~uint64_t{0}}}, true},
+        {{{128, 1}}, false},
+        {{{1, 1}, {1, 2}}, false},
+        {{{1, 1}, {0, 1}}, false},
+        {{{1, 0}}, false}}) {
+    Bytes bytes;
+    ByteWriter writer(bytes);
+    writer.put_count(words.size());
+    for (const auto& [word, bits] : words) {
+      writer.put(word);
+      writer.put(bits);
+    }
+    ByteReader reader(bytes);
+    EXPECT_EQ(SlotSet::read(reader).empty(), !is_good);
+    EXPECT_EQ(reader.is_good(), is_good);
+  }
+}
+
+TEST(Sequencer, RefusesSplitsThatAreNotOfTheGroup) {
+  Bytes message;
+  Submitter submitter;
+  ASSERT_TRUE(submitter.submit(exchange_of({1, 1, 1}), message).ok());
+  EXPECT_FALSE(Sequencer(2).take(1, message).ok());
+  EXPECT_TRUE(Sequencer(3).take(1, message).ok());
+}
+
+// What another rank says of a name is shown to people, and obeyed by no terminal.
+TEST(Sequencer, ShowsNamesAsTheyMayBeShown) {
+  Pair pair;
+  const std::string name = "\x1b[2J" + std::string(10'000, 'n');
+  pair.submit(1, all_reduce_of(name, {2}));
+  const std::string shown = pair.sequencer.waiting().at(0).name;
+  EXPECT_TRUE(shown.starts_with("\\x1b[2Jnnn")) << shown;
+  EXPECT_LT(shown.size(), 600U);
+  pair.submit(0, all_reduce_of(name, std::vector<int64_t>(1000, 3)));
+  const std::string why = pair.decide().at(0).why.message();
+  EXPECT_EQ(why.find('\x1b'), std::string::npos);
+  EXPECT_NE(why.find("but rank 1 sent a tensor of shape [2]"), std::string::npos) << why;
+  EXPECT_LT(why.size(), 2000U);
+}
+
+// Each of these had a rank run what it has not submitted, or end what it does not wait for.
+TEST(Submitter, RunsOnlyWhatItHasSubmitted) {
+  const auto part = [](FromSequencer what, uint32_t number) {
+    Bytes bytes;
+    ByteWriter writer(bytes);
+    writer.put(what);
+    writer.put(number);
+    return bytes;
+  };
+  const auto decide = [&](const NamedRequest& request) {
+    Bytes bytes = part(FromSequencer::Decide, 0);
+    ByteWriter writer(bytes);
+    write(writer, Agreed{request, {}});
+    return bytes;
+  };
+  Bytes run;
+  ByteWriter runs(run);
+  runs.put(FromSequencer::Run);
+  SlotSet slots;
+  slots.add(0);
+  slots.write(runs);
+
+  const NamedRequest request = all_reduce_of("grad", {2});
+  const NamedRequest changed = all_reduce_of("grad", {3});
+  Bytes message;
+  std::vector<Decision> decisions;
+  {
+    Submitter submitter;
+    EXPECT_FALSE(submitter.take(part(FromSequencer::JoinEnded, 0), decisions).ok());
+    ASSERT_TRUE(submitter.submit(request, message).ok());
+    EXPECT_FALSE(submitter.take(decide(changed), decisions).ok());
+  }
+  {
+    Bytes refuse;
+    ByteWriter writer(refuse);
+    writer.put(FromSequencer::Refuse);
+    writer.put(request.name);
+    writer.put(StatusCode::Mismatch);
+    writer.put("");
+    Submitter submitter;
+    ASSERT_TRUE(submitter.submit(request, message).ok());
+    EXPECT_FALSE(submitter.take(refuse, decisions).ok()) << "it says no reason";
+  }
+  Submitter submitter;
+  ASSERT_TRUE(submitter.submit(request, message).ok());
+  ASSERT_TRUE(submitter.take(decide(request), decisions).ok());
+  submitter.end(request.name);
+  ASSERT_TRUE(submitter.submit(changed, message).ok());
+  EXPECT_EQ(decisions.size(), 1U);
+  EXPECT_FALSE(submitter.take(run, decisions).ok()) << "the bit stands for something else";
+  EXPECT_EQ(decisions.size(), 1U);
+}
+
 }  // namespace
 }  // namespace rdmacoll::sequencer_test

@@ -1,6 +1,6 @@
 // Spares: things that nobody uses, kept for who needs the next. The newest goes from hand to hand
 // without a lock: with one in use at a time, as in a loop of blocking calls, that is all it takes.
-// Floor: base. Thread: any.
+// Floor: engine/work. Thread: any.
 #pragma once
 
 #include <atomic>
