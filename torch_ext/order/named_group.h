@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "csrc/engine/mail.h"
 #include "csrc/order/sequencer.h"
 #include "csrc/order/submitter.h"
 #include "torch_ext/backend/backend.h"
-#include "torch_ext/order/mail.h"
 #include "torch_ext/order/named_run.h"
 #include "torch_ext/order/named_work.h"
 
