@@ -90,7 +90,7 @@ SEES: dict[str, set[str]] = {
     | {f"torch_ext/{room}" for room in ("base", "tensors", "remote")}
     | {"csrc/files"},
     "torch_ext/order": ENGINE
-    | {"csrc/engine/drive", "csrc/engine/p2p", "csrc/order"}
+    | {"csrc/order"}
     | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "backend")},
     "fuse_ext": {"csrc/base", "csrc/files"},
     "torch_ext": ENGINE
