@@ -145,7 +145,8 @@ test-horovod: build  ## Horovod's own tests, from its checkout: HOROVOD=DIR
 	@test -n "$(HOROVOD)" || { echo "HOROVOD=DIR: name a checkout of Horovod" >&2; exit 2; }
 	$(BIN)/python -m pip install mock
 	for np in 2 4; do $(BIN)/rdmarun -np $$np --horovod tests/horovod/upstream/rank.py \
-		$(HOROVOD)/test/parallel/test_torch.py || exit 1; done
+		$(HOROVOD)/test/parallel/test_torch.py \
+		$(HOROVOD)/test/parallel/test_timeline.py || exit 1; done
 
 SUITE_PART ?= 0/1
 

@@ -58,6 +58,13 @@ class _Variable(_Option):
         namespace.horovod_env = namespace.horovod_env | {self.dest: value}
 
 
+class _Flag(_Variable):
+    """Sets it to 1; it has no value."""
+
+    def take(self, namespace: argparse.Namespace, value: object) -> None:
+        super().take(namespace, "1")
+
+
 class _Interface(_Option):
     """One interface by its whole name; the option is given once for each."""
 
@@ -114,7 +121,9 @@ def add_horovod_options(
         metavar="NAME",
         help="one of --network-interfaces, by its whole name (repeatable)",
     )
-    set_variable("--timeline-filename", "RDMACOLL_TIMELINE", _word, "FILE")
+    set_variable("--timeline-filename", "HOROVOD_TIMELINE", _word, "FILE")
+    marks = "HOROVOD_TIMELINE_MARK_CYCLES"
+    add("--timeline-mark-cycles", dest=marks, action=_Flag, nargs=0, help=f"sets {marks}")
     stall, seconds = "--stall-check", "HOROVOD_STALL"
     set_variable(f"{stall}-warning-time-seconds", f"{seconds}_CHECK_TIME_SECONDS", number, "N")
     set_variable(f"{stall}-shutdown-time-seconds", f"{seconds}_SHUTDOWN_TIME_SECONDS", number, "N")

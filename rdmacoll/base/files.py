@@ -33,7 +33,9 @@ def write(path: Path, data: str | bytes, mode: int = PRIVATE) -> None:
 
 
 def create(path: Path) -> IO[str]:
-    """An empty private file that the caller writes bit by bit."""
+    """An empty private file that the caller writes bit by bit. OSError names the path."""
+    if (device := _device(path)) is not None:
+        return open(device, "w", closefd=isinstance(device, str))
     with _unfinished(path, PRIVATE) as (file, name):
         os.replace(name, path)
         return open(os.dup(file.fileno()), "w")

@@ -8,13 +8,11 @@ asynchronous slices.
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from rdmacoll.base import files
 
 from .dumps import Dump, Operation
-
-Event = dict[str, Any]
+from .trace_file import Event
 
 
 def write_timeline(dumps: Sequence[Dump], path: Path) -> None:

@@ -1,22 +1,17 @@
 """The timeline of a running rank, written while it runs: RDMACOLL_TIMELINE.
 
 A thread looks at the flight recorder now and then, and appends what has ended since to the file.
-The file is a trace at any time, also after a SIGKILL: its format, a list of events, needs no
-closing bracket.
 """
 
-import json
 import os
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
-
-from rdmacoll.base import files
 
 from .dumps import BadDump, Dump, Operation, parse
-from .timeline import Event, process_events, slices, track_events
+from .timeline import process_events, slices, track_events
+from .trace_file import Event, TraceFile
 
 # Between two looks: the less, the more of the recorder is new.
 LONGEST_S, SHORTEST_S = 0.5, 0.01
@@ -31,7 +26,7 @@ class TimelineWriter:
         self._take_dump = take_dump
         self._name = name
         self._pid = os.getpid()
-        self._file: IO[str] | None = None
+        self._file: TraceFile | None = None
         self._tracks: set[int] = set()  # of groups and sessions; that have a name
         self._written: set[tuple[int, str, int, int]] = set()  # of what the recorder holds
         self._newest: dict[int, int] = {}  # by group: the sequence of its last collective
@@ -72,8 +67,7 @@ class TimelineWriter:
             self._look(at_end=True)
         finally:
             if self._file is not None:
-                with self._file:
-                    self._file.write("\n]\n")
+                self._file.close()
 
     def _look(self, at_end: bool) -> float:
         """Writes what is new; its share of what the recorder holds."""
@@ -90,10 +84,8 @@ class TimelineWriter:
 
     def _write(self, dump: Dump, operations: list[Operation]) -> None:
         events: list[Event] = []
-        before = ",\n"
         if self._file is None:
             self._file = self._open(dump.rank)
-            before = "[\n"
             events += process_events(dump)
         tracks = track_events(dump)
         events += [event for track, event in tracks.items() if track not in self._tracks]
@@ -102,15 +94,13 @@ class TimelineWriter:
             if operation.group in tracks:
                 self._count += 1
                 events += slices(dump, operation, f"{dump.rank}.{self._count}")
-        if events:
-            self._file.write(before + ",\n".join(map(json.dumps, events)))
-            self._file.flush()
+        self._file.write(events)
 
-    def _open(self, rank: int) -> IO[str]:
+    def _open(self, rank: int) -> TraceFile:
         path = Path(self._name)
         if "{rank}" not in self._name:
             path = path.with_name(f"{path.stem}-{{rank}}{path.suffix}")
-        return files.create(Path(str(path).replace("{rank}", str(rank))))
+        return TraceFile(Path(str(path).replace("{rank}", str(rank))))
 
     def _count_missing(self, new: list[Operation]) -> None:
         for operation in new:

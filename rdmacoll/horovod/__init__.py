@@ -51,6 +51,7 @@ from .names.operations import (
 )
 from .names.ops import Adasum, Average, Max, Min, Product, Sum
 from .names.process_sets import ProcessSet, add_process_set, global_process_set, remove_process_set
+from .names.timeline import start_timeline, stop_timeline
 from .names.world import (
     cross_rank,
     cross_size,
@@ -138,5 +139,7 @@ __all__ = [
     "shutdown",
     "size",
     "sparse_allreduce_async",
+    "start_timeline",
+    "stop_timeline",
     "synchronize",
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import elastic_state_cases
+import horovod_timeline_cases
 import named_operation_cases
 import optimizer_face_cases
 import pytest
@@ -17,7 +18,12 @@ WORLDS = (1, 2, 3, 4)
 WORKER = Path(__file__).with_name("worker.py")
 CASES = [
     (module, name)
-    for module in (named_operation_cases, optimizer_face_cases, elastic_state_cases)
+    for module in (
+        named_operation_cases,
+        optimizer_face_cases,
+        elastic_state_cases,
+        horovod_timeline_cases,
+    )
     for name in cases_of(module)
 ]
 

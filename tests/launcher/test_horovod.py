@@ -18,7 +18,8 @@ def options_of(*argv: str, **environ: str) -> Options:
 @pytest.mark.parametrize(
     ("argv", "name", "value"),
     [
-        (["--timeline-filename", "a b.json"], "RDMACOLL_TIMELINE", "a b.json"),
+        (["--timeline-filename", "a b.json"], "HOROVOD_TIMELINE", "a b.json"),
+        (["--timeline-mark-cycles"], "HOROVOD_TIMELINE_MARK_CYCLES", "1"),
         (["--stall-check-warning-time-seconds", "7"], "HOROVOD_STALL_CHECK_TIME_SECONDS", "7"),
         (["--stall-check-shutdown-time-seconds", "9"], "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "9"),
         (["--log-level", "WARNING"], "RDMACOLL_LOG", "warn"),

@@ -152,7 +152,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.files": {"rdmacoll", "rdmacoll.ps", "rdmacoll.ps.freeing"},
     "rdmacoll.mount": {"rdmacoll", "rdmacoll.base", "rdmacoll.files", "rdmacoll.servers"}
     | {f"rdmacoll.ps{room}" for room in ("", ".base", ".freeing")},
-    "rdmacoll.horovod.names": {"rdmacoll", "rdmacoll.base", "rdmacoll.elastic"},
+    "rdmacoll.horovod.names": {f"rdmacoll{room}" for room in ("", ".base", ".debug", ".elastic")},
     "rdmacoll.horovod.training": {"rdmacoll", "rdmacoll.base", "rdmacoll.horovod.names"},
     "rdmacoll.horovod.elastic": {"rdmacoll", "rdmacoll.base"}
     | {f"rdmacoll.horovod.{room}" for room in ("names", "training")},

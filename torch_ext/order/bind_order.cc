@@ -41,12 +41,19 @@ void bind_order(py::module_& module) {
 #define X(name) ops.value(#name, NamedOp::name);
   RDMACOLL_NAMED_OPS(X)
 #undef X
+  py::class_<NamedTimes, std::shared_ptr<NamedTimes>>(module, "NamedTimes")
+      .def_property_readonly("submitted_ns", &NamedTimes::submitted_ns)
+      .def_property_readonly("agreed_ns", &NamedTimes::agreed_ns)
+      .def_property_readonly("ended_ns", &NamedTimes::ended_ns)
+      .def_property_readonly("has_failed", &NamedTimes::has_failed);
+  module.def("times_of", &times_of, py::arg("work"), py::arg("begun_ns"));
   py::class_<NamedWork, NamedWorkPtr>(module, "NamedWork")
       .def("done", &NamedWork::done)
       .def("wait", &NamedWork::wait, py::arg("timeout_s") = -1.0)
       .def("outputs", &NamedWork::outputs)
       .def("rows", &NamedWork::rows)
-      .def("last_joined", &NamedWork::last_joined);
+      .def("last_joined", &NamedWork::last_joined)
+      .def("times", &NamedWork::times);
   py::class_<NamedGroup, std::shared_ptr<NamedGroup>>(module, "NamedGroup")
       .def(py::init(&NamedGroup::make), py::arg("tensors"), py::arg("names"))
       .def(

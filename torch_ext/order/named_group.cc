@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 
+#include "csrc/base/clock.h"
 #include "torch_ext/base/errors.h"
 #include "torch_ext/base/interrupt.h"
 #include "torch_ext/tensors/validate.h"
@@ -168,6 +169,7 @@ Status NamedGroup::decide(Later& later) {
 Status NamedGroup::take_decisions(std::span<const std::byte> message, Later& later) {
   std::vector<Decision> decisions;
   RDMACOLL_RETURN_IF_ERROR(submitter_.take(message, decisions));
+  const int64_t now_ns = SteadyClock().now_ns();  // one for all: they are a batch
   std::vector<NamedRun> together;
   const auto run_those = [&] {
     if (!together.empty()) run(std::exchange(together, {}), later);
@@ -176,6 +178,7 @@ Status NamedGroup::take_decisions(std::span<const std::byte> message, Later& lat
     NamedWorkPtr work;
     if (decision.is_own) work = std::move(waiting_.extract(decision.name).mapped());
     if (decision.what == Decision::What::Run) {
+      if (work != nullptr) work->times()->agree(now_ns);
       NamedRun next{std::move(decision.agreed), std::move(work)};
       if (!together.empty() && !goes_with(together.back(), next)) run_those();
       together.push_back(std::move(next));
@@ -185,6 +188,7 @@ Status NamedGroup::take_decisions(std::span<const std::byte> message, Later& lat
     if (decision.what == Decision::What::Refused) {
       end(work, decision.why, later);
     } else {
+      join_->times()->agree(now_ns);
       join_->set_last_joined(decision.last_joined);
       later.ended.emplace_back(std::exchange(join_, nullptr), Status());
     }

@@ -30,6 +30,7 @@ void NamedWork::wait(double timeout_s) {
 }
 
 void NamedWork::end(const Status& status) {
+  times_->end(!status.ok());
   for (Work::Callback& callback : ended_->finish(status)) callback(status);
 }
 

@@ -11,6 +11,7 @@
 #include "csrc/engine/communicator.h"
 #include "csrc/order/named_request.h"
 #include "torch_ext/backend/backend.h"
+#include "torch_ext/order/named_times.h"
 
 namespace rdmacoll::torch_ext {
 
@@ -32,6 +33,7 @@ class NamedWork {
   const std::vector<int64_t>& rows() const { return rows_; }
   // Of a join: the rank that came last.
   uint32_t last_joined() const { return last_joined_; }
+  const std::shared_ptr<NamedTimes>& times() const { return times_; }
 
   // --- the group's side -------------------------------------------------------------------------
   const NamedRequest& request() const { return request_; }
@@ -46,6 +48,7 @@ class NamedWork {
   const c10::intrusive_ptr<RdmaBackend> backend_;
   const NamedRequest request_;
   const Tensors inputs_;
+  const std::shared_ptr<NamedTimes> times_ = std::make_shared<NamedTimes>();
   const WorkPtr ended_ = std::make_shared<Work>();  // done once this is
   Tensors outputs_;
   std::vector<int64_t> rows_;

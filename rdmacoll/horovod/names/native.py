@@ -5,6 +5,24 @@ from typing import Protocol
 import torch
 
 
+class NamedTimes(Protocol):
+    """When an operation was submitted and so on, by time.monotonic_ns(); 0: not yet.
+
+    What has ended does not change: read that first.
+    """
+
+    @property
+    def submitted_ns(self) -> int: ...
+    @property
+    def agreed_ns(self) -> int:
+        """When all ranks had, and it began to run."""
+
+    @property
+    def ended_ns(self) -> int: ...
+    @property
+    def has_failed(self) -> bool: ...
+
+
 class NamedWork(Protocol):
     """An operation that was submitted."""
 
@@ -18,6 +36,8 @@ class NamedWork(Protocol):
 
     def last_joined(self) -> int:
         """Of a join: the rank that came last."""
+
+    def times(self) -> NamedTimes: ...
 
 
 class NamedGroup(Protocol):

@@ -13,7 +13,7 @@ import torch
 
 from rdmacoll._extension import extension
 
-from . import adasum, ops
+from . import adasum, ops, timeline
 from .handles import Result, check_name, new_handle, synchronize
 from .process_sets import ProcessSet, global_process_set, state_of
 
@@ -61,6 +61,8 @@ def submit(
         root,
         list(splits),
     )
+    if timeline.is_on():
+        timeline.note(state, kind, own_name, name is not None, inputs or outputs, work.times())
     return new_handle(work, result, key)
 
 

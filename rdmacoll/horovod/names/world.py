@@ -16,6 +16,7 @@ import torch
 
 from rdmacoll._extension import extension
 
+from . import timeline
 from .groups import Meeting
 from .stalls import read_limits
 
@@ -130,7 +131,8 @@ def init(
 
     Under rdmarun, torchrun or in torch's default group the ranks are those; else there is one.
     Raises ValueError for a comm that is no list of ranks of the job with this one among them, and
-    for variables that are no times.
+    for variables that make no sense; OSError where HOROVOD_TIMELINE names a file that cannot be
+    made.
     """
     global _world
     if _world is not None:
@@ -143,6 +145,7 @@ def init(
     name = f"{meeting.name}/{_starts[meeting.name]}"
     _starts[meeting.name] += 1
     world = World(meeting, ranks, name)
+    timeline.begin(world.rank)
     world.sets[0] = world.make_set(list(range(world.size)), f"{name}/world")
     world.place = _find_place(world)
     _world = world
@@ -223,6 +226,7 @@ def shutdown() -> None:
             state.group.close()
     from . import handles, process_sets
 
+    timeline.end()
     handles.forget_all()
     process_sets.forget_all()
 

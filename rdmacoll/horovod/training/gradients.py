@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from rdmacoll import memory
-from rdmacoll.horovod.names import ops
+from rdmacoll.horovod.names import ops, timeline
 from rdmacoll.horovod.names.compression import Compressor, NoneCompressor
 from rdmacoll.horovod.names.exceptions import HorovodInternalError
 
@@ -127,10 +127,14 @@ class Gradients:
 
     def _start(self, bucket: Bucket) -> None:
         backend: Any = self._backend  # torch's stubs lack what its backends do
+        begun_ns = time.monotonic_ns()
         try:
             bucket.work = backend.allreduce([bucket.memory], self._reduce_op)
         except RuntimeError as error:
             raise HorovodInternalError(str(error)) from error
+        if timeline.is_on():
+            number = self._buckets.index(bucket)
+            timeline.note_bucket(backend, number, bucket.memory, bucket.work, begun_ns)
 
     def finish(self) -> None:
         """Once every parameter was put: their gradients are those of all ranks."""

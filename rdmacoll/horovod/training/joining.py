@@ -5,7 +5,7 @@ Floor: rdmacoll/horovod/training. Thread: any; nothing else of hvd in this proce
 
 import torch
 
-from rdmacoll.horovod.names import ops
+from rdmacoll.horovod.names import ops, timeline
 from rdmacoll.horovod.names.handles import finish, synchronize
 from rdmacoll.horovod.names.operations import allreduce_async_
 from rdmacoll.horovod.names.world import current, rank
@@ -28,6 +28,8 @@ def join(device: int = -1) -> int:
     state = world.sets[0]
     assert state.group is not None
     work = state.group.join()
+    if timeline.is_on():
+        timeline.note(state, "Join", "join", True, [], work.times())
     steps = follow([one for ref in world.closed_with_it if isinstance(one := ref(), Gradients)])
     last = finish(work, lambda work: work.last_joined())
     state.count_anew()
