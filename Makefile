@@ -147,6 +147,8 @@ test-horovod: build  ## Horovod's own tests, from its checkout: HOROVOD=DIR
 	for np in 2 4; do $(BIN)/rdmarun -np $$np --horovod tests/horovod/upstream/rank.py \
 		$(HOROVOD)/test/parallel/test_torch.py \
 		$(HOROVOD)/test/parallel/test_timeline.py || exit 1; done
+	$(BIN)/rdmarun -np 1 --horovod tests/horovod/upstream/rank.py \
+		$(HOROVOD)/test/single/test_torch_elastic.py
 
 SUITE_PART ?= 0/1
 

@@ -31,6 +31,14 @@ class LostElsewhere(RuntimeError):
     """Another rank has seen a loss where this one has not."""
 
 
+def role() -> str | None:
+    """Of this rank in a job whose lost ranks are started again: STARTS or JOINS; None: in no such.
+
+    A child of a rank is no rank, and inherits the variable.
+    """
+    return os.environ.get("RDMACOLL_ELASTIC") if own_agent() is not None else None
+
+
 class Membership:
     """From the first group to the end of the training."""
 
@@ -40,8 +48,8 @@ class Membership:
         join_timeout: datetime.timedelta,
         admit_timeout: datetime.timedelta,
     ) -> None:
-        agent = own_agent()  # None for a child of a rank, which inherits RDMACOLL_ELASTIC
-        said = os.environ.get("RDMACOLL_ELASTIC") if agent is not None else None
+        agent = own_agent()
+        said = role()
         self.is_joiner = said == JOINS
         self._timeout = timeout
         self._admit_timeout = admit_timeout

@@ -196,3 +196,22 @@ def case_run_begins_anew_where_a_script_says_so() -> None:
         assert sizes == [hvd.size()]
         # The step that was committed last is made again: it is the script's to count.
         assert abs(weights(model)[0] - (1.0 - 0.1 * 7)) < 1e-5, weights(model)
+
+
+def case_the_first_rank_begins_anew_while_the_others_commit() -> None:
+    """They wait in the commit for what it never says."""
+    state = elastic.ObjectState(hvd.broadcast_object, hvd.rank, step=0)
+    sizes: list[int] = []
+    state.register_reset_callbacks([lambda: sizes.append(hvd.size())])
+
+    @elastic.run
+    def train(state: Any) -> None:
+        while state.step < 3:
+            state.step += 1
+            if state.step == 2 and hvd.rank() == 0 and not sizes:
+                raise hvd.HorovodInternalError("as if one were lost")
+            state.commit()
+
+    if hvd.size() > 1:
+        train(state)
+        assert sizes == [hvd.size()] and state.step == 3

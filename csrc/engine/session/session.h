@@ -71,7 +71,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // A line in which the other notifies this process; nullopt: all for this use are taken.
   enum class LineUse : uint8_t { Notify, Stop };
   std::optional<uint32_t> take_line(LineUse use);
-  // The other writes to it no more.
+  // Of one that counts notifications: the other writes to it no more.
   void give_line_back(uint32_t line);
   // The counter that the line has reached.
   uint64_t counter(uint32_t line) const {

@@ -3,6 +3,7 @@
 Under `rdmarun --horovod --elastic`; docs/HOROVOD.md shows it.
 """
 
+from rdmacoll.horovod.names.elastic_job import StateLostError
 from rdmacoll.horovod.names.world import init, shutdown
 
 from .handlers import (
@@ -26,6 +27,7 @@ __all__ = [
     "SamplerStateHandler",
     "State",
     "StateHandler",
+    "StateLostError",
     "TorchState",
     "get_handler_registry",
     "init",

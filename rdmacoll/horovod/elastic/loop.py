@@ -13,7 +13,11 @@ import torch.distributed as dist
 from rdmacoll.failure import DeadRankError
 from rdmacoll.horovod.names import world
 from rdmacoll.horovod.names.elastic_job import ElasticJob, take_part
-from rdmacoll.horovod.names.exceptions import HorovodInternalError, HostsUpdatedInterrupt
+from rdmacoll.horovod.names.exceptions import (
+    HorovodInternalError,
+    HostsUpdatedInterrupt,
+    RanksLostError,
+)
 
 from .state import State
 
@@ -70,8 +74,10 @@ def _train(job: ElasticJob, state: State, func: Callable[[], Any]) -> Any:
 
 
 def _is_mistake(error: HorovodInternalError) -> bool:
-    """What a script raises itself, to begin anew, has no cause."""
-    return error.__cause__ is not None and not isinstance(error.__cause__, DeadRankError)
+    """Of the script. What it raises itself, to begin anew, has no cause."""
+    if isinstance(error, RanksLostError) or error.__cause__ is None:
+        return False
+    return not isinstance(error.__cause__, DeadRankError)
 
 
 def _change_ranks(job: ElasticJob, is_loss: bool) -> None:

@@ -86,7 +86,7 @@ class ObjectState(State):
     def sync(self) -> None:
         if self._saved_state:
             self._set_attributes(self._bcast_object(self._attributes()))
-            ObjectState.save(self)
+            ObjectState.save(self)  # who derives from it saves the rest itself
 
     def _attributes(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._saved_state}

@@ -6,18 +6,17 @@ Floor: rdmacoll/horovod/names. Thread: the one that trains.
 """
 
 import datetime
-import os
+from contextlib import suppress
 
 import torch
 import torch.distributed as dist
 
-from rdmacoll._agent import own_agent
 from rdmacoll.elastic.loop import ADMIT_TIMEOUT, JOIN_TIMEOUT
-from rdmacoll.elastic.membership import Joiners, Membership
+from rdmacoll.elastic.membership import Joiners, LostElsewhere, Membership
 from rdmacoll.elastic.state import NONE_YET
-from rdmacoll.failure import shrink_group
+from rdmacoll.failure import backend_of, shrink_group
 
-from .exceptions import HorovodInternalError, HostsUpdatedInterrupt
+from .exceptions import HostsUpdatedInterrupt, RanksLostError
 from .limits import TIMEOUT, read_seconds
 
 WAIT = "HOROVOD_ELASTIC_TIMEOUT"  # seconds that a rank which comes back waits to be let in
@@ -33,6 +32,8 @@ class ElasticJob:
                 " cannot call init_process_group; leave that call out"
             )
         wait_s = read_seconds(WAIT, JOIN_TIMEOUT.total_seconds())
+        if wait_s == 0:
+            raise ValueError(f"{WAIT}=0: give seconds above 0")
         join_timeout = datetime.timedelta(seconds=wait_s)
         self._membership = Membership(TIMEOUT, join_timeout, ADMIT_TIMEOUT)
         self.commits = NONE_YET if self._membership.is_joiner else 0
@@ -47,7 +48,7 @@ class ElasticJob:
     def ranks(self) -> list[int]:
         """Of the default group. The first holds the furthest commit, as rank 0's state is taken.
 
-        RuntimeError: nobody holds the state any more, or a rank is lost.
+        StateLostError: nobody holds the state any more. RuntimeError: a rank is lost.
         """
         everyones = [torch.zeros(1, dtype=torch.int64) for _ in range(dist.get_world_size())]
         dist.all_gather(everyones, torch.tensor([self.commits]))
@@ -67,15 +68,17 @@ class ElasticJob:
         self._membership.has_state()
 
     def look_for_joiners(self) -> None:
-        """Raises HostsUpdatedInterrupt, on all ranks, if somebody waits to be let in."""
+        """Raises HostsUpdatedInterrupt, on all ranks, if somebody waits to be let in.
+
+        RanksLostError: a rank is lost, or has begun anew.
+        """
         try:
             self._membership.look_for_joiners()
         except Joiners as joiners:
             self._joiners = joiners.with_traceback(None)  # which holds the old group
-        except RuntimeError as error:
-            raise HorovodInternalError(str(error)) from error
-        if self._joiners is not None:
-            raise HostsUpdatedInterrupt
+            raise HostsUpdatedInterrupt from None
+        except dist.DistError as error:
+            raise RanksLostError(str(error)) from error
 
     def grow(self) -> None:
         """Lets in who was found, if somebody was. RuntimeError: a rank is lost."""
@@ -84,16 +87,18 @@ class ElasticJob:
             self._membership.grow(joiners)
 
     def shrink(self) -> None:
-        """Leaves out who is lost."""
+        """Leaves out who is lost. All that are left call it, wherever they were."""
         self._joiners = None
+        with suppress(RuntimeError):  # it has failed already
+            backend_of(None).abort()  # else who waits in it for this rank would not come
         shrink_group()
 
     def end(self) -> None:
-        """Returns on all ranks or on none; HorovodInternalError if one is lost."""
+        """Returns on all ranks or on none; RanksLostError if one is lost."""
         try:
             self._membership.end(self.name)
-        except RuntimeError as error:
-            raise HorovodInternalError(str(error)) from error
+        except (dist.DistError, LostElsewhere) as error:
+            raise RanksLostError(str(error)) from error
 
 
 class StateLostError(Exception):
@@ -114,8 +119,3 @@ def take_part() -> ElasticJob:
     if _job is None:
         _job = ElasticJob()
     return _job
-
-
-def is_elastic() -> bool:
-    """Whether lost ranks of this job are started again: by rdmarun --elastic."""
-    return "RDMACOLL_ELASTIC" in os.environ and own_agent() is not None

@@ -5,8 +5,13 @@ class HorovodInternalError(RuntimeError):
     """An operation has failed: ranks disagree about it, or its group is lost; the words say which.
 
     What ranks disagree about has moved nothing, and leaves all else as it was. hvd.elastic.run()
-    goes on from the last commit after one.
+    goes on from the last commit after one that a script raises itself, or that a lost rank is the
+    cause of.
     """
+
+
+class RanksLostError(HorovodInternalError):
+    """A rank is lost, or has begun anew, and the others do so, too."""
 
 
 class HostsUpdatedInterrupt(Exception):  # noqa: N818  (its name is Horovod's)

@@ -14,8 +14,9 @@ import torch.distributed as dist
 from rdmacoll._agent import own_agent
 from rdmacoll._extension import extension
 from rdmacoll.elastic.loop import ADMIT_TIMEOUT
+from rdmacoll.elastic.membership import role
 
-from .elastic_job import current_job, is_elastic, take_part
+from .elastic_job import current_job, take_part
 from .limits import TIMEOUT
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ class Meeting:
     def of_job() -> "Meeting":
         """By torch's default group if there is one, else by the environment; else alone.
 
-        RuntimeError: the job is elastic, and a rank was lost meanwhile.
+        Of an elastic job: RuntimeError: a rank was lost meanwhile; StateLostError: see there.
         """
-        if is_elastic() and not dist.is_initialized():
+        if role() is not None and not dist.is_initialized():
             take_part()
         if (job := current_job()) is not None:
             ranks = job.ranks()  # all are here

@@ -8,15 +8,19 @@ import os
 
 # How long an operation may take once all ranks have submitted it: torch's own limit.
 TIMEOUT = datetime.timedelta(minutes=30)
+MOST_S = 1e9  # what is longer is a mistake, and more than some clocks have
 
 
 def read_seconds(name: str, usual: float) -> float:
-    """Of an environment variable. Raises ValueError for one that is no time."""
+    """Of an environment variable. Raises ValueError for one that is no time.
+
+    0 is never, where a time is one after which something is done.
+    """
     text = os.environ.get(name, "")
     try:
         seconds = float(text) if text else usual
     except ValueError:
         seconds = -1.0
-    if not seconds >= 0:
-        raise ValueError(f"{name}={text!r}: give seconds from 0 on; 0 is never")
+    if not 0 <= seconds <= MOST_S:
+        raise ValueError(f"{name}={text!r}: give seconds from 0 to {MOST_S:g}")
     return seconds

@@ -102,6 +102,16 @@ class World:
             group = self.meeting.named_group(name, [self.ranks[rank] for rank in ranks])
         return SetState(ranks, group, name)
 
+    def close(self) -> None:
+        """Ends its groups, and what is in flight there."""
+        for reference in self.closed_with_it:
+            if (one := reference()) is not None:
+                one.close()
+        for state in reversed(self.sets.values()):
+            if state.group is not None:
+                state.group.close()
+        timeline.end()
+
 
 _world: World | None = None
 _starts: Counter[str] = Counter()  # by meeting: all its ranks begin and end as often
@@ -146,8 +156,12 @@ def init(
     _starts[meeting.name] += 1
     world = World(meeting, ranks, name)
     timeline.begin(world.rank)
-    world.sets[0] = world.make_set(list(range(world.size)), f"{name}/world")
-    world.place = _find_place(world)
+    try:
+        world.sets[0] = world.make_set(list(range(world.size)), f"{name}/world")
+        world.place = _find_place(world)
+    except BaseException:
+        world.close()
+        raise
     _world = world
     if process_sets is not None and not isinstance(process_sets, str):
         from .process_sets import add_process_set
@@ -218,15 +232,9 @@ def shutdown() -> None:
     world, _world = _world, None
     if world is None:
         return
-    for reference in world.closed_with_it:
-        if (one := reference()) is not None:
-            one.close()
-    for state in reversed(world.sets.values()):
-        if state.group is not None:
-            state.group.close()
+    world.close()
     from . import handles, process_sets
 
-    timeline.end()
     handles.forget_all()
     process_sets.forget_all()
 

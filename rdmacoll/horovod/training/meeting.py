@@ -9,7 +9,7 @@ import gc
 import hashlib
 import weakref
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
@@ -28,7 +28,7 @@ class Meets(Protocol):
     def meet(self) -> None: ...
 
 
-_optimizers: list[weakref.ref[Any]] = []  # in the order in which they were made
+_optimizers: list[weakref.ref[Meets]] = []  # in the order in which they were made
 
 
 def register(optimizer: Meets) -> None:
