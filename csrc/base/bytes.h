@@ -32,16 +32,16 @@ template <size_t count>
 inline constexpr bool is_array_of_bytes<std::array<uint8_t, count>> = true;
 
 template <typename T>
-concept Written = std::is_arithmetic_v<T> || std::is_enum_v<T> || is_array_of_bytes<T>;
+concept PutsAsBytes = std::is_arithmetic_v<T> || std::is_enum_v<T> || is_array_of_bytes<T>;
 // Any bytes are a value of it; of others flag() and up_to() look whether they are.
 template <typename T>
-concept Read = Written<T> && !std::is_enum_v<T> && !std::same_as<T, bool>;
+concept GetsFromBytes = PutsAsBytes<T> && !std::is_enum_v<T> && !std::same_as<T, bool>;
 
 class ByteWriter {
  public:
   explicit ByteWriter(Bytes& bytes) : bytes_(bytes) {}
 
-  template <Written T>
+  template <PutsAsBytes T>
   void put(const T& value) {
     append(&value, sizeof value);
   }
@@ -73,7 +73,7 @@ class ByteReader {
   explicit ByteReader(std::span<const std::byte> bytes) : left_(bytes) {}
   explicit ByteReader(std::string_view bytes) : left_(std::as_bytes(std::span(bytes))) {}
 
-  template <Read T>
+  template <GetsFromBytes T>
   T get() {
     T value{};
     take(&value, sizeof value);
