@@ -36,6 +36,7 @@ OWN: Final = {
     "HOROVOD_LOCAL_SIZE",
     "HOROVOD_CROSS_RANK",
     "HOROVOD_CROSS_SIZE",
+    "HOROVOD_ELASTIC",
     "RDMACOLL_AGENT",
     "RDMACOLL_ELASTIC",
     "RDMACOLL_MOUNT",
@@ -113,6 +114,7 @@ def own_env(
     }
     if job.elastic:
         own["RDMACOLL_ELASTIC"] = JOINS if joins else STARTS
+        own["HOROVOD_ELASTIC"] = 1
     if job.servers:
         own["RDMACOLL_SERVERS"] = len(job.servers)
     if job.mount is not None:

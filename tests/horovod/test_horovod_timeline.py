@@ -107,7 +107,7 @@ def test_it_may_go_to_where_output_goes(jobs: Jobs) -> None:
         ),
         (
             {"HOROVOD_TIMELINE": "t.json", "HOROVOD_TIMELINE_MARK_CYCLES": "yes"},
-            "ValueError: HOROVOD_TIMELINE_MARK_CYCLES='yes': give 1 for marks, or 0",
+            "ValueError: HOROVOD_TIMELINE_MARK_CYCLES='yes': give 1 for yes, or 0",
         ),
     ],
 )

@@ -102,13 +102,15 @@ def test_the_mount() -> None:
 
 
 def test_variables_of_an_outer_job_are_not_inherited() -> None:
-    job = replace(JOB, env={"RDMACOLL_ELASTIC": "joins", "RDMACOLL_AGENT": "@outer"})
+    outer = {"RDMACOLL_ELASTIC": "joins", "RDMACOLL_AGENT": "@outer", "HOROVOD_ELASTIC": "1"}
+    job = replace(JOB, env=outer)
     env = rank_env(job, 0, 0, "@inner")
     assert not OWN & shared_env(job).keys()
     whole = replace(job, elastic=True, servers=[0], server_memory_bytes=1, mount="/folder")
     of_rank, of_server = own_env(whole, 0, 0, FIRST, ""), server_env(whole, 0, FIRST, "", 0)
     assert of_rank.keys() | of_server.keys() == OWN
-    assert "RDMACOLL_ELASTIC" not in env
+    assert "RDMACOLL_ELASTIC" not in env and "HOROVOD_ELASTIC" not in env
+    assert own_env(whole, 0, 0, FIRST, "")["HOROVOD_ELASTIC"] == "1"
     assert env["RDMACOLL_AGENT"] == "@inner"
 
 

@@ -24,3 +24,11 @@ def read_seconds(name: str, usual: float) -> float:
     if not 0 <= seconds <= MOST_S:
         raise ValueError(f"{name}={text!r}: give seconds from 0 to {MOST_S:g}")
     return seconds
+
+
+def read_switch(name: str) -> bool:
+    """Of an environment variable. Raises ValueError for one that is neither on nor off."""
+    text = os.environ.get(name, "")
+    if text not in ("", "0", "1"):
+        raise ValueError(f"{name}={text!r}: give 1 for yes, or 0")
+    return text == "1"

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .exceptions import HorovodInternalError
-from .limits import read_seconds
+from .limits import read_seconds, read_switch
 
 if TYPE_CHECKING:
     from .native import NamedWork
 
+DISABLE = "HOROVOD_STALL_CHECK_DISABLE"
 CHECK = "HOROVOD_STALL_CHECK_TIME_SECONDS"
 SHUTDOWN = "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"
 USUAL_CHECK_S = 60.0
@@ -31,9 +32,10 @@ _limits = Limits()
 
 
 def read_limits() -> None:
-    """Raises ValueError for a variable that is no time."""
+    """Raises ValueError for a variable that is no time, or no switch."""
     global _limits
-    _limits = Limits(read_seconds(CHECK, USUAL_CHECK_S), read_seconds(SHUTDOWN, 0.0))
+    given = Limits(read_seconds(CHECK, USUAL_CHECK_S), read_seconds(SHUTDOWN, 0.0))
+    _limits = Limits(0.0, 0.0) if read_switch(DISABLE) else given
 
 
 def wait_for(work: "NamedWork") -> None:

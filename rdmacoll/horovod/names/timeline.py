@@ -23,6 +23,8 @@ import torch
 from rdmacoll._extension import extension
 from rdmacoll.debug.trace_file import Event, TraceFile
 
+from .limits import read_switch
+
 if TYPE_CHECKING:
     from .native import NamedTimes
     from .world import SetState
@@ -225,12 +227,10 @@ def begin(rank: int) -> None:
 
     Raises OSError for a file that cannot be made, ValueError for variables that make no sense.
     """
-    mark_cycles = os.environ.get(MARK_CYCLES, "")
-    if mark_cycles not in ("", "0", "1"):
-        raise ValueError(f"{MARK_CYCLES}={mark_cycles!r}: give 1 for marks, or 0")
+    mark_cycles = read_switch(MARK_CYCLES)
     path = os.environ.get(FILE, "")
     if path and path != DYNAMIC and rank == 0:
-        _open(path, mark_cycles == "1", f"{FILE}={path}")
+        _open(path, mark_cycles, f"{FILE}={path}")
 
 
 def start_timeline(file_path: str | os.PathLike[str], mark_cycles: bool = False) -> None:

@@ -16,7 +16,7 @@ import torch
 
 from rdmacoll._extension import extension
 
-from . import timeline
+from . import timeline, variables
 from .groups import Meeting
 from .stalls import read_limits
 
@@ -142,7 +142,7 @@ def init(
     Under rdmarun, torchrun or in torch's default group the ranks are those; else there is one.
     Raises ValueError for a comm that is no list of ranks of the job with this one among them, and
     for variables that make no sense; OSError where HOROVOD_TIMELINE names a file that cannot be
-    made.
+    made; RuntimeError under horovodrun, by which ranks do not meet.
     """
     global _world
     if _world is not None:
@@ -150,6 +150,8 @@ def init(
     if isinstance(process_sets, str) and process_sets != "dynamic":
         raise ValueError(f'process_sets={process_sets!r}: give process sets, or "dynamic"')
     read_limits()
+    variables.refuse_horovodrun()
+    variables.take_log_level()
     meeting = Meeting.of_job()
     ranks = _ranks_of(comm, meeting)
     name = f"{meeting.name}/{_starts[meeting.name]}"
@@ -163,6 +165,7 @@ def init(
         world.close()
         raise
     _world = world
+    variables.say_once(world.rank)
     if process_sets is not None and not isinstance(process_sets, str):
         from .process_sets import add_process_set
 
