@@ -1,36 +1,24 @@
 """--horovod, and the options of horovodrun that rdmarun does not have by these names. Pure.
 
 Of horovodrun's others -np, -H, --hostfile, -p, -i, --network-interfaces, --mpi-args, --min-np,
---start-timeout, --output-filename, --verbose and --check-build are rdmarun's own.
+--start-timeout, --output-filename, --verbose and --check-build are rdmarun's own. What there is no
+more to do about than to say it is in horovod_flags.py.
 Floor: launcher/command. Thread: any.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from rdmacoll.base.horovod_folder import with_folder
+from rdmacoll.base.horovod_variables import LOG_LEVELS
+
+from .horovod_flags import NOT_NEEDED, REFUSED, about_not_needed, help_text
 
 GROUP = "Horovod"
 ABOUT = (
     "--horovod is for scripts of Horovod; with it the other options of horovodrun are understood"
 )
-# What horovodrun wants to be told, and rdmarun does not: how many values it has, and why not.
-NOT_NEEDED = {
-    "--gloo": (0, "ranks meet by rdmarun's agents"),
-    "--mpi": (0, "ranks meet by rdmarun's agents"),
-    "--disable-cache": (0, "rdmarun keeps no checks of hosts from one job to the next"),
-    "--fusion-threshold-mb": (1, "short tensors are sent together, long ones without a copy"),
-    "--cycle-time-ms": (1, "there are no cycles: an operation starts once all ranks want it"),
-}
-LOG_LEVELS = {  # as RDMACOLL_LOG has them
-    "TRACE": "debug",
-    "DEBUG": "debug",
-    "INFO": "info",
-    "WARNING": "warn",
-    "ERROR": "error",
-    "FATAL": "error",
-}
 
 
 class _Option(argparse.Action):
@@ -44,7 +32,7 @@ class _Option(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         namespace.horovodrun = [*namespace.horovodrun, option_string]
-        self.take(namespace, values)
+        self.take(namespace, self.const if self.nargs == 0 else values)
 
     def take(self, namespace: argparse.Namespace, value: Any) -> None:
         """By default it is rdmarun's option of that dest."""
@@ -58,13 +46,6 @@ class _Variable(_Option):
         namespace.horovod_env = namespace.horovod_env | {self.dest: value}
 
 
-class _Flag(_Variable):
-    """Sets it to 1; it has no value."""
-
-    def take(self, namespace: argparse.Namespace, value: object) -> None:
-        super().take(namespace, "1")
-
-
 class _Interface(_Option):
     """One interface by its whole name; the option is given once for each."""
 
@@ -74,18 +55,23 @@ class _Interface(_Option):
 
 
 class _NotNeeded(_Option):
-    def take(self, namespace: argparse.Namespace, value: Sequence[str]) -> None:
+    def take(self, namespace: argparse.Namespace, value: object) -> None:
+        namespace.horovod_idle = [*namespace.horovod_idle, self.option_strings[0]]
+
+
+class _Refused(_Option):
+    def take(self, namespace: argparse.Namespace, value: list[str] | None) -> None:
         flag = self.option_strings[0]
-        said = f"{flag} is not needed: {NOT_NEEDED[flag][1]}"
-        namespace.horovod_said = [*namespace.horovod_said, said]
+        given = " ".join([flag, *(value or [])])
+        namespace.horovod_refused = [*namespace.horovod_refused, f"{given}: {REFUSED[flag][1]}"]
 
 
 def add_horovod_options(
     parser: argparse.ArgumentParser, whole: Callable[[str], int], positive: Callable[[str], int]
 ) -> None:
     """whole, positive: read a number. Call it behind what adds rdmarun's own options."""
-    parser.set_defaults(horovodrun=[], horovod_env={}, horovod_said=[])
-    group = parser.add_argument_group(GROUP, ABOUT)
+    parser.set_defaults(horovodrun=[], horovod_env={}, horovod_idle=[], horovod_refused=[])
+    group = parser.add_argument_group(GROUP, f"{ABOUT}\n{help_text()}")
     group.add_argument(
         "--horovod",
         action="store_true",
@@ -97,6 +83,10 @@ def add_horovod_options(
 
     def set_variable(flag: str, name: str, read: Callable[[str], str], what: str) -> None:
         add(flag, dest=name, action=_Variable, type=read, metavar=what, help=f"sets {name}")
+
+    def switch(flag: str, name: str, value: str) -> None:
+        told = f"sets {name} to {value}"
+        add(flag, dest=name, action=_Variable, nargs=0, const=value, help=told)
 
     def number(text: str) -> str:
         return str(whole(text))
@@ -122,32 +112,28 @@ def add_horovod_options(
         help="one of --network-interfaces, by its whole name (repeatable)",
     )
     set_variable("--timeline-filename", "HOROVOD_TIMELINE", _word, "FILE")
-    marks = "HOROVOD_TIMELINE_MARK_CYCLES"
-    add("--timeline-mark-cycles", dest=marks, action=_Flag, nargs=0, help=f"sets {marks}")
+    switch("--timeline-mark-cycles", "HOROVOD_TIMELINE_MARK_CYCLES", "1")
+    switch("--no-timeline-mark-cycles", "HOROVOD_TIMELINE_MARK_CYCLES", "0")
     stall, seconds = "--stall-check", "HOROVOD_STALL"
     set_variable(f"{stall}-warning-time-seconds", f"{seconds}_CHECK_TIME_SECONDS", number, "N")
     set_variable(f"{stall}-shutdown-time-seconds", f"{seconds}_SHUTDOWN_TIME_SECONDS", number, "N")
+    switch("--no-stall-check", "HOROVOD_STALL_CHECK_DISABLE", "1")
+    switch("--stall-check", "HOROVOD_STALL_CHECK_DISABLE", "0")
+    set_variable("--elastic-timeout", "HOROVOD_ELASTIC_TIMEOUT", lambda t: str(positive(t)), "N")
     set_variable("--log-level", "RDMACOLL_LOG", _log_level, "LEVEL")
-    for flag, (values, why) in NOT_NEEDED.items():
-        add(flag, action=_NotNeeded, nargs=values, metavar="X", help=f"not needed: {why}")
-    add(
-        "--host-discovery-script",
-        default=None,
-        metavar="SCRIPT",
-        help="cannot be had: name all hosts, and give --elastic",
-    )
+    add("-cb", dest="check_build", nargs=0, const=True, help="--check-build")
+    for action, flags in (_NotNeeded, NOT_NEEDED), (_Refused, REFUSED):
+        for flag, (values, _) in flags.items():
+            add(flag, action=action, nargs=values, help=argparse.SUPPRESS)
 
 
 def apply_horovod_options(args: argparse.Namespace) -> None:
     """Turns what must be looked at together into rdmarun's own. ValueError if it cannot."""
     if args.horovodrun and not args.horovod:
         raise ValueError(f"{args.horovodrun[0]} is an option of horovodrun: give --horovod, too")
-    if args.host_discovery_script is not None:
-        raise ValueError(
-            f"--host-discovery-script {args.host_discovery_script}: rdmarun asks for no hosts while"
-            " a job runs; name them all with -H or --hostfile, and give --elastic --min-np N "
-            "--max-restarts M, by which a lost rank, and a lost host, comes back"
-        )
+    if args.horovod_refused:
+        raise ValueError(args.horovod_refused[0])
+    args.horovod_said = about_not_needed(args.horovod_idle)
     if args.max_np is None:
         return
     if args.np not in (None, args.max_np):

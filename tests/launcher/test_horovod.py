@@ -22,6 +22,10 @@ def options_of(*argv: str, **environ: str) -> Options:
         (["--timeline-mark-cycles"], "HOROVOD_TIMELINE_MARK_CYCLES", "1"),
         (["--stall-check-warning-time-seconds", "7"], "HOROVOD_STALL_CHECK_TIME_SECONDS", "7"),
         (["--stall-check-shutdown-time-seconds", "9"], "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "9"),
+        (["--no-timeline-mark-cycles"], "HOROVOD_TIMELINE_MARK_CYCLES", "0"),
+        (["--no-stall-check"], "HOROVOD_STALL_CHECK_DISABLE", "1"),
+        (["--no-stall-check", "--stall-check"], "HOROVOD_STALL_CHECK_DISABLE", "0"),
+        (["--elastic-timeout", "30"], "HOROVOD_ELASTIC_TIMEOUT", "30"),
         (["--log-level", "WARNING"], "RDMACOLL_LOG", "warn"),
         (["--network-interface", "eth0"], "RDMACOLL_SOCKET_IFNAME", "=eth0"),
         (["--nics", "eth0", "--network-interface", "ib0"], "RDMACOLL_SOCKET_IFNAME", "=eth0,ib0"),
@@ -42,13 +46,39 @@ def test_other_names_of_our_own() -> None:
 
 
 def test_what_is_not_needed_is_said() -> None:
-    options = options_of("-np", "2", "--gloo", "--cycle-time-ms", "0.5", "--disable-cache")
-    assert options.said == [
-        "--gloo is not needed: ranks meet by rdmarun's agents",
-        "--cycle-time-ms is not needed: there are no cycles: an operation starts once all ranks "
+    argv = ["--gloo", "--cycle-time-ms", "0.5", "--autotune", "--autotune-log-file", "a", "--gloo"]
+    assert options_of("-np", "2", *argv, "--blacklist-cooldown-range", "1", "9").said == [
+        "--gloo changes nothing: ranks meet by rdmarun's agents",
+        "--cycle-time-ms changes nothing: there are no cycles: an operation starts once all ranks "
         "want it",
-        "--disable-cache is not needed: rdmarun keeps no checks of hosts from one job to the next",
+        "--autotune, --autotune-log-file change nothing: `rdmacoll tune` measures before a job, "
+        "and nothing does while it trains",
+        "--blacklist-cooldown-range changes nothing: no host is left out: a lost rank comes back "
+        "where it was",
     ]
+
+
+# All of horovodrun's options but those for which options_of() is called above and below.
+OTHERS = """
+    --disable-cache|--start-timeout 9|--network-interfaces eth0|--output-filename out|--verbose
+    --ssh-port 22|-p 22|--fusion-threshold-mb 64|--cache-capacity 0|--hierarchical-allreduce
+    --no-hierarchical-allreduce|--hierarchical-allgather|--no-hierarchical-allgather
+    --torus-allreduce|--no-torus-allreduce|--no-autotune|--autotune-warmup-samples 3
+    --autotune-steps-per-sample 10|--autotune-bayes-opt-max-samples 20
+    --autotune-gaussian-process-noise 0.8|--min-np 1|--mpi-threads-disable
+    --no-mpi-threads-disable|--mpi-args=-v|--num-nccl-streams 2|--thread-affinity 0
+    --gloo-timeout-seconds 30|--log-with-timestamp|--log-without-timestamp|--log-hide-timestamp
+    --no-log-hide-timestamp|-H localhost:2|--hosts localhost:2|--mpi|--jsrun
+"""
+
+
+@pytest.mark.parametrize("option", [one.strip() for one in OTHERS.replace("\n", "|").split("|")])
+def test_other_options_of_horovodrun(option: str) -> None:
+    assert options_of("-np", "2", *option.split()).script == "script.py"
+
+
+def test_check_build() -> None:
+    assert parse(["--horovod", "-cb"], {}, "0").check_build
 
 
 @pytest.mark.parametrize(
@@ -63,6 +93,15 @@ def test_what_is_not_needed_is_said() -> None:
             ["--horovod", "--host-discovery-script", "./find"],
             "--host-discovery-script ./find: rdmarun asks for no hosts while a job runs; name them",
         ),
+        (["--horovod", "--config-file", "c.yaml"], "--config-file c.yaml: rdmarun reads no such"),
+        (["--horovod", "--slots-per-host", "4"], "--slots-per-host 4: say it of each host, as -H"),
+        (["--horovod", "--binding-args", "a b"], "--binding-args a b: rdmarun binds no rank to"),
+        (["--horovod", "-prefix-timestamp"], "-prefix-timestamp: rdmarun puts no times before"),
+        (["--horovod", "--prefix-output-with-timestamp"], "pipe its output through `ts`"),
+        (["--horovod", "--tcp"], "--tcp: set RDMACOLL_TRANSPORT to tcp with -x, which also"),
+        (["--horovod", "-v"], "-v: rdmarun --version says which one it is"),
+        (["--horovod", "--elastic-timeout", "0"], "0 is not a positive number"),
+        (["--tcp"], "--tcp is an option of horovodrun: give --horovod, too"),
     ],
 )
 def test_wrong_options(argv: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,7 +158,7 @@ def test_scripts_and_their_children_find_it(jobs: Jobs, options: list[str]) -> N
     assert done.returncode == 0, done.stderr
     wanted = [f"{rank} 0.28.1 False" for rank in (0, 0, 1, 1)]
     assert sorted(done.stdout.splitlines()) == wanted, done.stderr
-    assert "rdmarun: --gloo is not needed: ranks meet by" in done.stderr
+    assert "rdmarun: --gloo changes nothing: ranks meet by" in done.stderr
 
 
 @pytest.mark.parametrize("preload", [[], ["--preload", "json"]], ids=["alone", "preload"])
