@@ -10,6 +10,7 @@ from functools import partial
 import torch
 
 import rdmacoll.horovod as hvd
+import rdmacoll.horovod.byteps as bps
 from rdmacoll.horovod.names import world
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.int32, torch.int64, torch.uint8)
@@ -82,6 +83,30 @@ def case_allreduce() -> None:
     assert hvd.allreduce_(own, op=hvd.Sum) is own
     assert torch.equal(own, everyones(4).sum(0))
     raises(ValueError, lambda: hvd.allreduce(own, average=True, op=hvd.Sum), "op=")
+
+
+def case_push_pull_of_byteps() -> None:
+    bps.init(lazy=False)  # does nothing: hvd.init() was called
+    all_of = everyones(4)
+    own = all_of[bps.rank()].clone()
+    for average, expected in (True, all_of.mean(0)), (False, all_of.sum(0)):
+        assert torch.allclose(bps.push_pull(own, average, "pushed"), expected)
+        rounded = bps.push_pull(own, average, compression=bps.Compression.fp16)
+        assert torch.allclose(rounded, expected, rtol=1e-3)
+        handle = bps.push_pull_async(own, average, name="pushed", version=1, priority=2)
+        assert torch.allclose(bps.synchronize(handle), expected)
+        assert torch.equal(own, all_of[bps.rank()])
+        for in_place in (
+            bps.push_pull_inplace,
+            lambda *args: bps.synchronize(bps.push_pull_async_inplace(*args)),
+        ):
+            changed = own.clone()
+            assert in_place(changed, average, "in place") is changed
+            assert torch.allclose(changed, expected)
+    own.requires_grad_()
+    bps.push_pull(own, average=False, name="with gradient").sum().backward()
+    assert own.grad is not None
+    assert torch.equal(own.grad, torch.full((4,), float(bps.size())))
 
 
 def case_allreduce_of_what_is_not_contiguous() -> None:
