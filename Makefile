@@ -141,14 +141,15 @@ test-hosts: build  ## tests/torch and torch's own tests in worlds over several h
 	set -e; for hosts in $(subst $(comma), ,$(HOSTS)); do for tests in torch suite; do \
 		$(BIN)/python -m pytest tests/$$tests --hosts $$hosts --part $(HOSTS_PART); done; done
 
-test-horovod: build  ## Horovod's own tests, from its checkout: HOROVOD=DIR
+test-horovod: build  ## Horovod's own tests and examples, from its checkout: HOROVOD=DIR
 	@test -n "$(HOROVOD)" || { echo "HOROVOD=DIR: name a checkout of Horovod" >&2; exit 2; }
-	$(BIN)/python -m pip install mock
+	$(BIN)/python -m pip install filelock mock packaging
 	for np in 2 4; do $(BIN)/rdmarun -np $$np --horovod tests/horovod/upstream/rank.py \
 		$(HOROVOD)/test/parallel/test_torch.py \
 		$(HOROVOD)/test/parallel/test_timeline.py || exit 1; done
 	$(BIN)/rdmarun -np 1 --horovod tests/horovod/upstream/rank.py \
 		$(HOROVOD)/test/single/test_torch_elastic.py
+	$(BIN)/python tests/horovod/upstream/scripts.py $(HOROVOD)
 
 SUITE_PART ?= 0/1
 
