@@ -1,4 +1,4 @@
-"""benchmarks/training.py on one small model: what it prints and writes, and that losses count."""
+"""benchmarks/training/run.py on one model: what it prints and writes, and that losses count."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench_process import BIN, run
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
+FOLDER = Path(__file__).parents[2] / "benchmarks/training"
 RANKS = [str(BIN / "rdmarun"), "--no-tag-output", "-np", "2"]
 QUICK = ["--workloads", "mlp-4M", "--rounds", "2", "--turn-ms", "1"]
 SYSTEMS = ["rdma", "rdma, heap", "gloo", "alone", "alone, heap"]
@@ -15,7 +15,7 @@ SYSTEMS = ["rdma", "rdma, heap", "gloo", "alone", "alone, heap"]
 
 def test_a_small_run(tmp_path: Path) -> None:
     written = ["--json", "result.json", "--plot", "result.svg"]
-    done = run(*RANKS, str(FOLDER / "training.py"), *QUICK, *written, folder=tmp_path)
+    done = run(*RANKS, str(FOLDER / "run.py"), *QUICK, *written, folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["ranks"] == 2 and result["machine"]["copy_gb_per_s"] > 0
@@ -34,7 +34,7 @@ def test_a_small_run(tmp_path: Path) -> None:
 WRONG_LOSSES = """
 import sys
 sys.path.insert(0, {folder!r})
-import training, training_jobs
+import run, training_jobs
 
 class Wrong(training_jobs.Trainer):
     def turn_s(self, steps):
@@ -43,8 +43,8 @@ class Wrong(training_jobs.Trainer):
             self.losses[-1] += 0.001
         return seconds
 
-training.Trainer = Wrong
-training.main()
+run.Trainer = Wrong
+run.main()
 """
 
 
@@ -57,6 +57,6 @@ def test_losses_that_differ(tmp_path: Path) -> None:
 
 
 def test_wrong_arguments(tmp_path: Path) -> None:
-    done = run(*RANKS, str(FOLDER / "training.py"), "--rounds", "0", folder=tmp_path)
+    done = run(*RANKS, str(FOLDER / "run.py"), "--rounds", "0", folder=tmp_path)
     assert done.returncode == 2
     assert "--rounds 0 --turn-ms 300: give 1 or more rounds" in done.stderr

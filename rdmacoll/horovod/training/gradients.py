@@ -2,7 +2,8 @@
 
 So ranks need not ask each other which of them is next: step() and synchronize() fill in what a rank
 has no gradient of, and all come to the same end. A rank that has joined goes on with zeros; the
-last element of the first bucket says whether any rank has not.
+last element of the first bucket says whether any rank has not. The first step in each world ends
+with buckets cut anew, by what all have seen in it.
 
 A parameter's gradient becomes a view of its bucket, so what backward() computes is copied once.
 Floor: rdmacoll/horovod/training. Thread: the one of backward() and step(), one at a time.
@@ -15,40 +16,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
-from rdmacoll import memory
 from rdmacoll.horovod.names import ops, timeline
 from rdmacoll.horovod.names.compression import Compressor, NoneCompressor
 from rdmacoll.horovod.names.exceptions import HorovodInternalError
 
+from .arrival import Arrival
+from .buckets import Bucket, Cut, cut
+
 if TYPE_CHECKING:
     from rdmacoll._C import RdmaBackend
 
-BUCKET_BYTES = 25 << 20
 # What a rank that steps, and one that has joined, put into the last element: if one steps, that is
 # seen in what comes of it. Of other operations than these it is (1, 0).
 STEPS_OR_JOINED = {ops.Min: (-1, 0), ops.Product: (0, 1)}
-
-
-class Bucket:
-    """Gradients that are reduced as one."""
-
-    def __init__(self, parameters: list[torch.Tensor], dtype: torch.dtype, counts: bool) -> None:
-        self.parameters = parameters
-        total = sum(p.numel() for p in parameters)
-        self.memory = memory.zeros(total + counts, dtype=dtype)
-        self.views = []
-        first = 0
-        for p in parameters:
-            flat = self.memory[first : first + p.numel()]
-            self.views.append(flat.as_strided(p.shape, _strides_of(p), flat.storage_offset()))
-            first += p.numel()
-        self.missing = len(parameters)  # gradients that are not in it yet
-        self.work: dist.Work | None = None
-
-
-def _strides_of(parameter: torch.Tensor) -> tuple[int, ...]:
-    """Of a gradient that autograd would make."""
-    return tuple(torch.empty_like(parameter, device="meta").stride())
 
 
 class Gradients:
@@ -71,20 +51,46 @@ class Gradients:
         self._op = op
         self._predivide = predivide
         self._steps, self._joined = STEPS_OR_JOINED.get(op, (1, 0))
-        self._buckets = _cut(parameters, groups, compression)
-        self._place = {
-            p: (bucket, number)
-            for bucket in self._buckets
-            for number, p in enumerate(bucket.parameters)
-        }
+        self._parameters, self._groups = parameters, groups
+        self._first_cut = cut(list(reversed(parameters)), groups, compression)
+        self._make(self._first_cut)
         for bucket in self._buckets:
             self._fill(bucket)
+        self._arrival: Arrival | None = None  # while the first step of a world is on
+        self._sparse_dims: dict[torch.Tensor, int] = {}  # of those that are in no bucket
         self._contexts: dict[torch.Tensor, Any] = {}
         self._next = 0  # the bucket to be started
         self.zeros_started = 0  # steps, while this rank had joined
         self._reduce_op = dist.AllreduceOptions()
         self._reduce_op.reduceOp = _reduce_op(op, predivide)
         self._reduce_op.asyncOp = True
+
+    def _make(self, cut_: Cut) -> None:
+        self._cut = cut_
+        self._buckets = [
+            Bucket(some, dtype, number == 0) for number, (some, dtype) in enumerate(cut_.buckets)
+        ]
+        self._place = {
+            p: (bucket, number)
+            for bucket in self._buckets
+            for number, p in enumerate(bucket.parameters)
+        }
+
+    def _cut_anew(self, cut_: Cut) -> None:
+        """What is a gradient now remains one. The old buckets go first: both may have no room."""
+        if cut_ == self._cut:
+            return
+        kept = {}
+        for parameter, (bucket, number) in self._place.items():
+            if parameter.grad is bucket.views[number]:
+                kept[parameter] = parameter.grad = bucket.views[number].clone()
+        self._buckets, self._place = [], {}
+        del bucket
+        self._make(cut_)
+        for parameter, gradient in kept.items():
+            if parameter in self._place:
+                bucket, number = self._place[parameter]
+                parameter.grad = bucket.views[number].copy_(gradient)
 
     def _fill(self, bucket: Bucket) -> None:
         """Scripts count on it that every parameter has a gradient from the start."""
@@ -95,6 +101,9 @@ class Gradients:
     def begin(self, backend: "RdmaBackend") -> None:
         """From now on they are reduced by this group; what was put before is forgotten."""
         self._backend = backend
+        self._arrival = Arrival(self._parameters)
+        self._sparse_dims = {}
+        self._cut_anew(self._first_cut)
         self._begin_anew()
 
     @property
@@ -102,17 +111,39 @@ class Gradients:
         return self._backend is not None
 
     def put(self, parameter: torch.Tensor, gradient: torch.Tensor | None) -> None:
-        """A gradient is complete; None: this rank has none, and adds zeros."""
+        """A dense gradient is complete; None: this rank has none, and adds zeros."""
         bucket, number = self._place[parameter]
         view = bucket.views[number]
         if gradient is None:
             view.zero_()
         else:
+            if self._arrival is not None:
+                self._arrival.note(parameter, gradient)
             sent, self._contexts[parameter] = self._compression.compress(gradient)
             if self._predivide != 1.0:
                 torch.mul(sent, 1.0 / self._predivide, out=view)
             elif sent.data_ptr() != view.data_ptr():
                 view.copy_(sent)
+        self._one_is_there(bucket)
+
+    def put_sparse(self, parameter: torch.Tensor, gradient: torch.Tensor) -> None:
+        """A sparse one, which goes its own way. In the first step its bucket has zeros for it."""
+        if self._arrival is None:
+            return
+        self._arrival.note(parameter, gradient)
+        bucket, number = self._place[parameter]
+        bucket.views[number].zero_()
+        self._one_is_there(bucket)
+
+    def takes_sparse(self, parameter: torch.Tensor) -> bool:
+        """Whether a sparse gradient of it may go its own way: so do those of all ranks, then."""
+        return self._arrival is not None or parameter in self._sparse_dims
+
+    def sparse_dim(self, parameter: torch.Tensor) -> int:
+        """Not 0 since the first step if its gradient has to be sparse, in so many dimensions."""
+        return self._sparse_dims.get(parameter, 0)
+
+    def _one_is_there(self, bucket: Bucket) -> None:
         bucket.missing -= 1
         if bucket.missing == 0:
             self._start_ready()
@@ -124,6 +155,13 @@ class Gradients:
                 bucket.memory[-1] = self._steps
             self._start(bucket)
             self._next += 1
+        if self._next == len(self._buckets):
+            self._tell_arrival()
+
+    def _tell_arrival(self) -> None:
+        if self._arrival is not None:
+            assert self._backend is not None
+            self._arrival.start(self._backend)
 
     def _start(self, bucket: Bucket) -> None:
         backend: Any = self._backend  # torch's stubs lack what its backends do
@@ -136,16 +174,33 @@ class Gradients:
             number = self._buckets.index(bucket)
             timeline.note_bucket(backend, number, bucket.memory, bucket.work, begun_ns)
 
-    def finish(self) -> None:
-        """Once every parameter was put: their gradients are those of all ranks."""
-        for bucket in self._buckets:
-            assert bucket.work is not None
-            try:
+    def finish(self) -> Arrival | None:
+        """Once every parameter was put: their gradients are those of all ranks.
+
+        After the first step in a world: what all have seen in it.
+        """
+        if not self._place:
+            self._start_ready()  # nothing was put, but there is a bucket
+        try:
+            for bucket in self._buckets:
+                assert bucket.work is not None
                 bucket.work.wait()
-            except RuntimeError as error:
-                raise HorovodInternalError(str(error)) from error
-            self._hand_out(bucket)
-        self._begin_anew()
+                self._hand_out(bucket)
+            self._begin_anew()
+            return self._settle()
+        except RuntimeError as error:
+            raise HorovodInternalError(str(error)) from error
+
+    def _settle(self) -> Arrival | None:
+        arrival, self._arrival = self._arrival, None
+        if arrival is None:
+            return None
+        assert arrival.work is not None
+        arrival.work.wait()
+        self._sparse_dims = arrival.sparse_dims()
+        order = [p for p in arrival.order() if p not in self._sparse_dims]
+        self._cut_anew(cut(order, self._groups, self._compression))
+        return arrival
 
     def _begin_anew(self) -> None:
         self._next = 0
@@ -168,6 +223,8 @@ class Gradients:
     def start_zeros(self) -> None:
         """As a step does: the first bucket alone, as there may be no further step."""
         self._begin_anew()
+        if self._arrival is not None:
+            self._arrival = Arrival(self._parameters)  # of a step that was begun
         self.zeros_started += 1
         self._buckets[0].memory.zero_()
         self._buckets[0].memory[-1] = self._joined
@@ -175,20 +232,24 @@ class Gradients:
 
     def follow(self) -> bool:
         """Goes on with what start_zeros() began, as far as it can. Whether all have joined."""
-        works = [bucket.work for bucket in self._buckets]
-        started = [work for work in works if work is not None]
-        if not all(work.is_completed() for work in started):
+        works = [bucket.work for bucket in self._buckets if bucket.work is not None]
+        if self._arrival is not None and self._arrival.work is not None:
+            works.append(self._arrival.work)
+        if not all(work.is_completed() for work in works):
             return False
-        for work in started:
+        for work in works:
             work.wait()  # raises what one has ended with
         if self._buckets[0].memory[-1] == self._joined:
             self._begin_anew()
             return True
-        if works[-1] is None:
+        if self._next == 0:
             for bucket in self._buckets[1:]:
                 bucket.memory.zero_()
                 self._start(bucket)
+            self._next = len(self._buckets)
+            self._tell_arrival()
         else:
+            self._settle()
             self.start_zeros()
         return False
 
@@ -210,33 +271,6 @@ def _reduce_op(op: int, predivide: float) -> Any:
         ops.Max: dist.ReduceOp.MAX,
         ops.Product: dist.ReduceOp.PRODUCT,
     }[op]
-
-
-def _cut(
-    parameters: Sequence[torch.Tensor],
-    groups: Sequence[Sequence[torch.Tensor]],
-    compression: type[Compressor],
-) -> list[Bucket]:
-    """The last parameters first, as backward() comes to them first."""
-    dtype_of = {p: compression.compress(torch.zeros(1, dtype=p.dtype))[0].dtype for p in parameters}
-    grouped = {p for group in groups for p in group}
-    lists: list[list[torch.Tensor]] = []
-    for group in groups:
-        for dtype in {dtype_of[p]: None for p in group}:
-            lists.append([p for p in group if dtype_of[p] == dtype])
-    open_list: dict[torch.dtype, list[torch.Tensor]] = {}
-    left_bytes: dict[torch.dtype, int] = {}  # in the open list
-    for p in reversed(parameters):
-        if p in grouped:
-            continue
-        dtype = dtype_of[p]
-        if left_bytes.get(dtype, -1) < p.nbytes:
-            open_list[dtype] = []
-            lists.append(open_list[dtype])
-            left_bytes[dtype] = BUCKET_BYTES
-        open_list[dtype].append(p)
-        left_bytes[dtype] -= p.nbytes
-    return [Bucket(list_, dtype_of[list_[0]], i == 0) for i, list_ in enumerate(lists)]
 
 
 def follow(all_gradients: list[Gradients]) -> int:

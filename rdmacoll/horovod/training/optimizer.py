@@ -49,7 +49,6 @@ class _Mixin(torch.optim.Optimizer):
         self._synchronized = False
         self._should_synchronize = True
         self._sparse: dict[torch.Tensor, Callable[[], torch.Tensor]] = {}
-        self._ever_sparse: set[torch.Tensor] = set()
         self._put: set[torch.Tensor] = set()
         self._trained = [p for p in names if p.requires_grad]
         self._delay = dict.fromkeys(self._trained, backward_passes_per_step)
@@ -82,25 +81,26 @@ class _Mixin(torch.optim.Optimizer):
 
     def _give(self, parameter: torch.Tensor) -> None:
         self.meet()
-        assert self._gradients is not None
+        gradients = self._gradients
+        assert gradients is not None
         gradient = parameter.grad
-        if gradient is None and parameter in self._ever_sparse:
-            gradient = torch.zeros_like(parameter, layout=torch.sparse_coo)
-        if gradient is not None and gradient.is_sparse:
-            self._ever_sparse.add(parameter)
-            gradient = self._give_sparse(parameter, gradient)
         self._put.add(parameter)
-        self._gradients.put(parameter, gradient)
+        if gradient is not None and gradient.is_sparse:
+            if self._sparse_as_dense or not gradients.takes_sparse(parameter):
+                self._sparse[parameter] = lambda: _grad_of(parameter).to_sparse()
+                gradient = gradient.to_dense()
+        elif dim := gradients.sparse_dim(parameter):
+            gradient = _sparse_of(parameter, gradient, dim)
+        if gradient is not None and gradient.is_sparse:
+            self._send_sparse(parameter, gradient)
+            gradients.put_sparse(parameter, gradient)
+        else:
+            gradients.put(parameter, gradient)
 
-    def _give_sparse(self, parameter: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor | None:
-        """What goes into its bucket. Its gradient will be sparse again."""
-        if self._sparse_as_dense:
-            self._sparse[parameter] = lambda: _grad_of(parameter).to_sparse()
-            return gradient.to_dense()
+    def _send_sparse(self, parameter: torch.Tensor, gradient: torch.Tensor) -> None:
         self._sparse[parameter] = sparse_allreduce_async(
             gradient, self._parameter_names[parameter], self._op, self._process_set
         )
-        return None
 
     def synchronize(self) -> None:
         """Waits until all gradients are those of all ranks; what a rank lacks is zeros.
@@ -112,12 +112,23 @@ class _Mixin(torch.optim.Optimizer):
                 for parameter in self._trained:
                     if parameter not in self._put:
                         self._give(parameter)
-                self._gradients.finish()
-                for parameter, finish in self._sparse.items():
-                    parameter.grad = finish()
+                self._finish(self._gradients)
         finally:
             self._forget()
         self._synchronized = True
+
+    def _finish(self, gradients: Gradients) -> None:
+        """In the first step a gradient may be sparse on some ranks alone: the others add zeros."""
+        arrival = gradients.finish()
+        mixed = set()
+        if arrival is not None:
+            mixed = arrival.mixed()
+            for parameter in arrival.sparse_elsewhere():
+                none = _sparse_of(parameter, None, gradients.sparse_dim(parameter))
+                self._send_sparse(parameter, none)
+        for parameter, finish in self._sparse.items():
+            reduced = finish()
+            parameter.grad = _grad_of(parameter) + reduced if parameter in mixed else reduced
 
     def _forget(self) -> None:
         """What was put is no more in flight, or lost."""
@@ -176,6 +187,17 @@ class _Mixin(torch.optim.Optimizer):
 def _grad_of(parameter: torch.Tensor) -> torch.Tensor:
     assert parameter.grad is not None
     return parameter.grad
+
+
+def _sparse_of(
+    parameter: torch.Tensor, gradient: torch.Tensor | None, sparse_dim: int
+) -> torch.Tensor:
+    """Of a dense gradient, or of none."""
+    if gradient is not None:
+        return gradient.to_sparse(sparse_dim)
+    indices = torch.empty(sparse_dim, 0, dtype=torch.int64)
+    values = torch.empty(0, *parameter.shape[sparse_dim:], dtype=parameter.dtype)
+    return torch.sparse_coo_tensor(indices, values, parameter.shape, check_invariants=False)
 
 
 def _groups_of(groups: Any, parameters: list[torch.Tensor]) -> list[list[torch.Tensor]]:

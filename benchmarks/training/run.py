@@ -1,6 +1,6 @@
 """Training end to end on several backends: samples per second and the share of communication.
 
-    rdmarun -np 2 benchmarks/training.py [--json result.json] [--plot result.svg]
+    rdmarun -np 2 benchmarks/training/run.py [--json result.json] [--plot result.svg]
 
 Every system (rdmacoll, on ordinary memory and in its heap, gloo, and each rank alone, without any
 communication, on either memory) trains a model of its own from the same seed, in the same processes

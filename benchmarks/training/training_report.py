@@ -1,4 +1,4 @@
-"""The result of training.py: as data, as a table and as a picture."""
+"""The result of run.py: as data, as a table and as a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What training.py trains: models with their data, in DDP and FSDP2, on a group of any backend."""
+"""What run.py trains: models with their data, in DDP and FSDP2, on a group of any backend."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SEED = 1
 BATCHES = 8  # made beforehand, and used again and again
 VOCABULARY, LENGTH, DIMENSIONS, HEADS, LAYERS = 256, 64, 256, 4, 4  # of the transformer
