@@ -322,17 +322,3 @@ def case_barrier_waits_for_all() -> None:
     if hvd.rank() == 0:
         return
     assert hvd.size() == 1 or time.monotonic() - begin < 30
-
-
-def case_adasum() -> None:
-    n = hvd.size()
-    if n & (n - 1):
-        raises(
-            NotImplementedError, lambda: hvd.allreduce(torch.ones(2), op=hvd.Adasum), "power of two"
-        )
-        return
-    alike = hvd.allreduce(torch.tensor([3.0, 4.0]), op=hvd.Adasum)
-    assert torch.allclose(alike, torch.tensor([3.0, 4.0])), "what all say counts once"
-    apart = torch.zeros(n)
-    apart[hvd.rank()] = 2.0
-    assert torch.allclose(hvd.allreduce(apart, op=hvd.Adasum), torch.full((n,), 2.0))

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import adasum_cases
 import elastic_state_cases
+import first_step_cases
 import horovod_timeline_cases
 import named_operation_cases
 import optimizer_face_cases
@@ -20,7 +22,9 @@ CASES = [
     (module, name)
     for module in (
         named_operation_cases,
+        adasum_cases,
         optimizer_face_cases,
+        first_step_cases,
         elastic_state_cases,
         horovod_timeline_cases,
     )

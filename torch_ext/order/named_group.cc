@@ -155,7 +155,7 @@ void NamedGroup::hear(uint32_t rank, const Status& status, std::span<const std::
 
 // All ranks take the same message, this one last: the others need not wait for what it starts.
 Status NamedGroup::decide(Later& later) {
-  if (batches_ >= kBatchesAtOnce) return Status();
+  if (batches_ + held_.size() >= kBatchesAtOnce) return Status();
   auto message = std::make_shared<const Bytes>(sequencer_->decisions());
   if (message->empty()) return Status();
   const auto ranks = static_cast<uint32_t>(names_->getSize());
@@ -198,14 +198,25 @@ Status NamedGroup::take_decisions(std::span<const std::byte> message, Later& lat
 }
 
 void NamedGroup::run(std::vector<NamedRun> runs, Later& later) {
+  if (is_in_stages_) {
+    held_.push_back(std::move(runs));
+    return;
+  }
   try {
     later.started.push_back(start(*tensors_, runs));
     ++batches_;
+    is_in_stages_ = later.started.back().next != nullptr;
   } catch (const std::exception& error) {
     for (const NamedRun& run : runs) {
       if (run.work != nullptr) end(run.work, status_of(error), later);
     }
   }
+}
+
+// The last one is started, or never will be: what was held is next.
+void NamedGroup::end_stages(Later& later) {
+  is_in_stages_ = false;
+  for (std::vector<NamedRun>& runs : std::exchange(held_, {})) run(std::move(runs), later);
 }
 
 void NamedGroup::end(const NamedWorkPtr& work, const Status& status, Later& later) {
@@ -247,7 +258,8 @@ void NamedGroup::watch(StartedRuns started) {
     } catch (const std::exception& error) {
       status = status_of(error);
     }
-    self->end_runs(watched->started.runs, status);
+    if (status.ok() && watched->started.next != nullptr) return self->go_on(watched->started);
+    self->end_runs(watched->started, status);
   };
   for (const RdmaBackend::WorkRef& work : works) {
     work->getFuture()->addCallback([end_one](c10::ivalue::Future&) { end_one(); });
@@ -255,12 +267,33 @@ void NamedGroup::watch(StartedRuns started) {
   end_one();
 }
 
-void NamedGroup::end_runs(const std::vector<NamedRun>& runs, const Status& status) {
+// With the next stage, which starts before what was decided since.
+void NamedGroup::go_on(const StartedRuns& started) {
+  Later later;
+  Status status;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    try {
+      later.started.push_back(started.next(*tensors_));
+      if (later.started.back().next == nullptr) end_stages(later);
+    } catch (const std::exception& error) {
+      status = status_of(error);
+    }
+  }
+  if (!status.ok()) return end_runs(started, status);
+  carry_out(std::move(later));
+}
+
+void NamedGroup::end_runs(const StartedRuns& started, const Status& status) {
+  // The others are in stages that this rank will not come to: they would wait for it.
+  if (started.next != nullptr && tensors_->session().usable().ok())
+    tensors_->session().communicator().leave(status.message());
   Later later;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (started.next != nullptr) end_stages(later);
     --batches_;
-    for (const NamedRun& run : runs) {
+    for (const NamedRun& run : started.runs) {
       if (run.work != nullptr) end(run.work, status, later);
     }
     if (is_first_ && failure_.ok()) {

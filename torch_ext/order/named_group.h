@@ -59,12 +59,14 @@ class NamedGroup : public std::enable_shared_from_this<NamedGroup> {
   Status decide(Later& later);
   Status take_decisions(std::span<const std::byte> message, Later& later);
   void run(std::vector<NamedRun> runs, Later& later);
+  void end_stages(Later& later);
   void end(const NamedWorkPtr& work, const Status& status, Later& later);
   void fail(const Status& why, Later& later);
 
   void carry_out(Later later);
   void watch(StartedRuns started);
-  void end_runs(const std::vector<NamedRun>& runs, const Status& status);
+  void go_on(const StartedRuns& started);
+  void end_runs(const StartedRuns& started, const Status& status);
 
   const BackendRef tensors_;
   const BackendRef names_;
@@ -77,7 +79,11 @@ class NamedGroup : public std::enable_shared_from_this<NamedGroup> {
   std::map<std::string, NamedWorkPtr> waiting_;  // for the others to submit it, by name
   NamedWorkPtr join_;                            // while this rank has joined
   Status failure_;
-  uint32_t batches_ = 0;  // started by rank 0 and not ended
+  // What runs has stages that are not started: what is decided meanwhile is held, as all ranks
+  // start in one order.
+  bool is_in_stages_ = false;
+  std::vector<std::vector<NamedRun>> held_;
+  uint32_t batches_ = 0;  // started and not ended
   uint64_t messages_ = 0;
 };
 

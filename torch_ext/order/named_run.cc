@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "csrc/base/check.h"
+#include "torch_ext/order/adasum.h"
 #include "torch_ext/tensors/validate.h"
 
 namespace rdmacoll::torch_ext {
@@ -20,6 +21,7 @@ using Tensors = std::vector<at::Tensor>;
 c10d::ReduceOp reduce_op(NamedOp op) {
   switch (op) {
     case NamedOp::Average:  // the sum, which is divided at the end
+    case NamedOp::Adasum:   // of one rank
     case NamedOp::Sum:
       return c10d::ReduceOp::SUM;
     case NamedOp::Min:
@@ -28,10 +30,8 @@ c10d::ReduceOp reduce_op(NamedOp op) {
       return c10d::ReduceOp::MAX;
     case NamedOp::Product:
       return c10d::ReduceOp::PRODUCT;
-    case NamedOp::Adasum:
-      break;
   }
-  Check("allreduce").fail("Adasum is no operation of the backend");
+  RDMACOLL_CHECK(false);
 }
 
 // Integers are multiplied as doubles, and lose what is behind the point; floats of 16 bits as those
@@ -86,13 +86,29 @@ Tensors zeros_of(const NamedRequest& request) {
   return zeros;
 }
 
+// What a rank that has joined adds are zeros.
+Tensors tensors_of(const NamedRun& run) {
+  return run.work != nullptr ? run.work->outputs() : zeros_of(run.agreed->request);
+}
+
+StartedRuns start_adasums(const RdmaBackend& backend, std::vector<NamedRun> runs) {
+  std::vector<AdasumTensor> tensors;
+  for (const NamedRun& run : runs) {
+    const NamedRequest& request = run.agreed->request;
+    for (at::Tensor& tensor : tensors_of(run)) {
+      tensors.push_back({std::move(tensor), request.prescale, request.postscale});
+    }
+  }
+  return start_adasum(backend, std::move(runs), std::move(tensors));
+}
+
 // Those of one dtype are one operation, which copies the short ones together.
 StartedRuns start_all_reduces(RdmaBackend& backend, std::vector<NamedRun> runs) {
-  StartedRuns started{std::move(runs), {}, {}};
+  StartedRuns started{std::move(runs), {}, {}, {}};
   std::map<at::ScalarType, Tensors> by_type;
   for (const NamedRun& run : started.runs) {
     const NamedRequest& request = run.agreed->request;
-    const Tensors tensors = run.work != nullptr ? run.work->outputs() : zeros_of(request);
+    const Tensors tensors = tensors_of(run);
     for (const at::Tensor& tensor : tensors) {
       scale(tensor, request.prescale);
       by_type[tensor.scalar_type()].push_back(tensor);
@@ -112,7 +128,7 @@ StartedRuns start_all_reduces(RdmaBackend& backend, std::vector<NamedRun> runs) 
 }
 
 StartedRuns start_all_gather(RdmaBackend& backend, NamedRun run) {
-  StartedRuns started{{run}, {}, {}};
+  StartedRuns started{{run}, {}, {}, {}};
   const Tensors& inputs = run.work->inputs();
   Tensors outputs;
   std::vector<int64_t> all_rows;
@@ -132,7 +148,7 @@ StartedRuns start_all_gather(RdmaBackend& backend, NamedRun run) {
 }
 
 StartedRuns start_broadcast(RdmaBackend& backend, NamedRun run) {
-  StartedRuns started{{run}, {}, {}};
+  StartedRuns started{{run}, {}, {}, {}};
   c10d::BroadcastOptions options;
   options.rootRank = run.agreed->request.root;
   for (const at::Tensor& tensor : run.work->outputs()) {
@@ -143,7 +159,7 @@ StartedRuns start_broadcast(RdmaBackend& backend, NamedRun run) {
 }
 
 StartedRuns start_all_to_all(RdmaBackend& backend, NamedRun run) {
-  StartedRuns started{{run}, {}, {}};
+  StartedRuns started{{run}, {}, {}, {}};
   const auto me = static_cast<size_t>(backend.getRank());
   std::vector<int64_t> received;
   for (const auto& splits : run.agreed->rows) received.push_back(splits.at(me));
@@ -159,7 +175,7 @@ StartedRuns start_all_to_all(RdmaBackend& backend, NamedRun run) {
 
 // The first ranks get a row more, where rows do not come out even.
 StartedRuns start_reduce_scatter(RdmaBackend& backend, NamedRun run) {
-  StartedRuns started{{run}, {}, {}};
+  StartedRuns started{{run}, {}, {}, {}};
   const NamedRequest& request = run.agreed->request;
   const int64_t ranks = backend.getSize();
   const double factor = last_factor(request, backend.getSize());
@@ -187,7 +203,7 @@ StartedRuns start_reduce_scatter(RdmaBackend& backend, NamedRun run) {
 // All ranks have said that they are there, and what they submitted before has been started: behind
 // that it ends.
 StartedRuns start_barrier(RdmaBackend& backend, NamedRun run) {
-  return {{std::move(run)}, {backend.barrier({})}, {}};
+  return {{std::move(run)}, {backend.barrier({})}, {}, {}};
 }
 
 }  // namespace
@@ -202,6 +218,9 @@ bool goes_with(const NamedRun& first, const NamedRun& second) {
 StartedRuns start(RdmaBackend& backend, std::vector<NamedRun> runs) {
   switch (runs.front().agreed->request.kind) {
     case NamedKind::AllReduce:
+      if (runs.front().agreed->request.op == NamedOp::Adasum && backend.getSize() > 1) {
+        return start_adasums(backend, std::move(runs));
+      }
       return start_all_reduces(backend, std::move(runs));
     case NamedKind::AllGather:
       return start_all_gather(backend, std::move(runs.front()));

@@ -23,6 +23,9 @@ struct StartedRuns {
   std::vector<NamedRun> runs;
   std::vector<RdmaBackend::WorkRef> works;
   std::vector<std::function<void()>> finish;  // once they have ended well: what is left to compute
+  // Then, unless it is empty: starts the next stage, as ranks start collectives in one order. No
+  // other runs start before the last stage has.
+  std::function<StartedRuns(RdmaBackend&)> next;
 };
 
 // Whether the second may be one operation of the backend together with the first.
