@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "csrc/base/printable.h"
+
 namespace rdmacoll {
 namespace {
 
@@ -100,6 +102,32 @@ Agreed read_agreed(ByteReader& reader) {
   for (std::vector<int64_t>& rows : agreed.rows) rows = reader.numbers();
   reader.expect(makes_sense(agreed));
   return agreed;
+}
+
+void write(ByteWriter& writer, const Late& late) {
+  writer.put(late.asked_by);
+  writer.put_count(late.names.size());
+  for (const Unsubmitted& one : late.names) {
+    writer.put(one.name);
+    writer.put_count(one.missing.size());
+    for (const uint32_t rank : one.missing) writer.put(rank);
+  }
+  writer.put(late.more);
+}
+
+Late read_late(ByteReader& reader) {
+  Late late;
+  late.asked_by = reader.get<uint32_t>();
+  late.names.resize(reader.count(2 * sizeof(uint32_t)));
+  reader.expect(late.names.size() <= kLateNamesMax);
+  for (Unsubmitted& one : late.names) {
+    one.name = reader.text();
+    reader.expect(printable(one.name) == one.name);
+    one.missing.resize(reader.count(sizeof(uint32_t)));
+    for (uint32_t& rank : one.missing) rank = reader.get<uint32_t>();
+  }
+  late.more = reader.get<uint32_t>();
+  return late;
 }
 
 Status malformed(const std::string& from) {

@@ -24,7 +24,7 @@ Sequencer::Sequencer(uint32_t ranks) : ranks_(ranks), joined_(ranks) {}
 Status Sequencer::take(uint32_t rank, std::span<const std::byte> message) {
   ByteReader reader(message);
   while (!reader.at_end()) {
-    const auto part = reader.up_to(ToSequencer::Join);
+    const auto part = reader.up_to(kLastToSequencer);
     Status taken;
     if (part == ToSequencer::Submit) {
       NamedRequest request = read_named_request(reader);
@@ -34,6 +34,8 @@ Status Sequencer::take(uint32_t rank, std::span<const std::byte> message) {
       if (reader.is_good()) taken = submit_known(rank, slots);
     } else if (part == ToSequencer::Join) {
       taken = join(rank);
+    } else if (part == ToSequencer::Ask) {
+      answer(rank);
     } else {
       return malformed(rank_text(rank));
     }
@@ -81,6 +83,26 @@ Status Sequencer::join(uint32_t rank) {
   for (Name* name : complete) decide(*name);
   if (joined_count_ == ranks_) end_join();
   return Status();
+}
+
+// All hear it, so that one of them says it to people, whoever else has asked meanwhile.
+void Sequencer::answer(uint32_t rank) {
+  Late late{rank, {}, 0};
+  for (const auto& [text, name] : names_) {
+    if (name->count == 0) continue;
+    if (late.names.size() == kLateNamesMax) {
+      ++late.more;
+      continue;
+    }
+    Unsubmitted one{printable(text, kNameBytesShown), {}};
+    for (uint32_t other = 0; other < ranks_; ++other) {
+      if (name->submitted[other] == nullptr && !joined_[other]) one.missing.push_back(other);
+    }
+    late.names.push_back(std::move(one));
+  }
+  ByteWriter writer(other_);
+  writer.put(FromSequencer::Late);
+  write(writer, late);
 }
 
 void Sequencer::end_join() {
@@ -186,19 +208,6 @@ Bytes Sequencer::decisions() {
   bytes.insert(bytes.end(), other_.begin(), other_.end());
   other_.clear();
   return bytes;
-}
-
-std::vector<Sequencer::Waiting> Sequencer::waiting() const {
-  std::vector<Waiting> waiting;
-  for (const auto& [text, name] : names_) {
-    if (name->count == 0) continue;
-    Waiting one{printable(text, kNameBytesShown), {}};
-    for (uint32_t rank = 0; rank < ranks_; ++rank) {
-      if (name->submitted[rank] == nullptr && !joined_[rank]) one.missing.push_back(rank);
-    }
-    waiting.push_back(std::move(one));
-  }
-  return waiting;
 }
 
 }  // namespace rdmacoll

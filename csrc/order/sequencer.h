@@ -32,13 +32,6 @@ class Sequencer {
   // What has been decided since the last time, for all ranks; empty: nothing.
   Bytes decisions();
 
-  // What some ranks have submitted and others have not.
-  struct Waiting {
-    std::string name;               // for people
-    std::vector<uint32_t> missing;  // ranks
-  };
-  std::vector<Waiting> waiting() const;
-
  private:
   // All that is known of one name.
   struct Name {
@@ -53,6 +46,7 @@ class Sequencer {
   Status submit(uint32_t rank, NamedRequest request);
   Status submit_known(uint32_t rank, const SlotSet& slots);
   Status join(uint32_t rank);
+  void answer(uint32_t rank);
   void add(uint32_t rank, Name& name, NamedRequestPtr request);
   bool is_complete(const Name& name) const;
   void decide(Name& name);

@@ -59,7 +59,7 @@ Status Submitter::join(Bytes& message) {
 Status Submitter::take(std::span<const std::byte> message, std::vector<Decision>& decisions) {
   ByteReader reader(message);
   while (!reader.at_end()) {
-    const auto part = reader.up_to(FromSequencer::JoinEnded);
+    const auto part = reader.up_to(kLastFromSequencer);
     Status taken;
     if (part == FromSequencer::Decide) {
       taken = decided(reader, decisions);
@@ -69,6 +69,8 @@ Status Submitter::take(std::span<const std::byte> message, std::vector<Decision>
       taken = refused(reader, decisions);
     } else if (part == FromSequencer::JoinEnded) {
       taken = join_ended(reader, decisions);
+    } else if (part == FromSequencer::Late) {
+      taken = late(reader, decisions);
     } else {
       return malformed_from_sequencer();
     }
@@ -131,6 +133,13 @@ Status Submitter::join_ended(ByteReader& reader, std::vector<Decision>& decision
   if (!reader.is_good() || !has_joined_) return malformed_from_sequencer();
   has_joined_ = false;
   decisions.push_back({.what = Decision::What::JoinEnded, .last_joined = last});
+  return Status();
+}
+
+Status Submitter::late(ByteReader& reader, std::vector<Decision>& decisions) {
+  Late late = read_late(reader);
+  if (!reader.is_good()) return malformed_from_sequencer();
+  decisions.push_back({.what = Decision::What::Late, .late = std::move(late)});
   return Status();
 }
 

@@ -19,7 +19,7 @@ namespace rdmacoll {
 
 // What the sequencer has decided, as it matters to this rank.
 struct Decision {
-  enum class What : uint8_t { Run, Refused, JoinEnded };
+  enum class What : uint8_t { Run, Refused, JoinEnded, Late };
   What what{};
   std::string name{};  // of what runs and what is refused
   // Whether this rank has submitted it. Else it has joined, and takes part all the same.
@@ -27,6 +27,7 @@ struct Decision {
   AgreedPtr agreed{};        // of what runs
   Status why{};              // of what is refused
   uint32_t last_joined = 0;  // of a join that has ended: the rank that came last
+  Late late{};               // an answer to ask()
 };
 
 class Submitter {
@@ -40,6 +41,8 @@ class Submitter {
   Status submit(const NamedRequest& request, Bytes& message);
   // No rank waits for this one any more, until all have joined.
   Status join(Bytes& message);
+  // Who is late? The answer goes to all ranks.
+  static void ask(Bytes& message) { ByteWriter(message).put(ToSequencer::Ask); }
   // What the sequencer says, in the order in which it said it. InvalidArgument: see Sequencer.
   Status take(std::span<const std::byte> message, std::vector<Decision>& decisions);
   // What was decided of this name has ended: it may be submitted again.
@@ -61,6 +64,7 @@ class Submitter {
   Status run(ByteReader& reader, std::vector<Decision>& decisions);
   Status refused(ByteReader& reader, std::vector<Decision>& decisions);
   Status join_ended(ByteReader& reader, std::vector<Decision>& decisions);
+  Status late(ByteReader& reader, std::vector<Decision>& decisions);
   Result<bool> is_own(const std::string& name);
 
   std::map<std::string, Known> known_;

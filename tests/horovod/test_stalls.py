@@ -57,17 +57,38 @@ KILLED = """
 """
 
 
+LATE_FIRST = """
+    import time
+    import torch
+    import rdmacoll.horovod as hvd
+
+    hvd.init()
+    if hvd.rank() == 0:
+        time.sleep(3.5)
+    print(hvd.allreduce(torch.ones(1), name="loss", op=hvd.Sum).item())
+    hvd.barrier()
+"""
+
+
 @pytest.fixture
 def jobs(tmp_path: Path) -> Jobs:
     return Jobs(tmp_path)
 
 
-def test_the_first_rank_says_who_is_late(jobs: Jobs) -> None:
+def test_a_rank_that_waits_says_who_is_late(jobs: Jobs) -> None:
     script = jobs.script(LATE)
     done = jobs.run("-np", "2", jobs.python, script, HOROVOD_STALL_CHECK_TIME_SECONDS="1")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("2.0") == 2
     assert "allreduce.loss is not submitted by ranks 1" in done.stderr
+
+
+def test_one_rank_says_that_the_first_is_late(jobs: Jobs) -> None:
+    script = jobs.script(LATE_FIRST)
+    done = jobs.run("-np", "4", jobs.python, script, HOROVOD_STALL_CHECK_TIME_SECONDS="2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("4.0") == 4
+    assert done.stderr.count("for 2 s allreduce.loss is not submitted by ranks") == 1, done.stderr
 
 
 def test_who_waits_for_ever_is_told_after_a_while(jobs: Jobs) -> None:

@@ -101,16 +101,18 @@ struct Rank {
   int phase = 0;
   bool has_joined = false;
   bool is_dead = false;
-  std::vector<int> next;         // by name: the round to be submitted
-  std::vector<int> told_of;      // by name: the round to be told of
-  std::set<uint32_t> running;    // names that are decided
-  std::set<uint32_t> in_flight;  // names
-  std::vector<Told> told;        // all of it
+  std::vector<int> next;            // by name: the round to be submitted
+  std::vector<int> told_of;         // by name: the round to be told of
+  std::set<uint32_t> running;       // names that are decided
+  std::set<uint32_t> in_flight;     // names
+  std::vector<Told> told;           // all of it
+  uint32_t asked = 0;               // who is late
+  std::vector<uint32_t> told_late;  // who had asked
   std::deque<Bytes> to_sequencer, to_rank;
 };
 
 struct Covered {
-  uint64_t runs = 0, refused = 0, joins = 0, deaths = 0, bits = 0, records = 0;
+  uint64_t runs = 0, refused = 0, joins = 0, deaths = 0, bits = 0, records = 0, answers = 0;
 };
 
 class World {
@@ -195,7 +197,15 @@ class World {
       return false;
     }
     rank.to_sequencer.push_back(std::move(message));
+    if (random_() % 8 == 0) ask(rank);
     return true;
+  }
+
+  static void ask(Rank& rank) {
+    Bytes message;
+    Submitter::ask(message);
+    rank.to_sequencer.push_back(std::move(message));
+    ++rank.asked;
   }
 
   // What has left a rank arrives, also when the rank has died meanwhile.
@@ -233,6 +243,12 @@ class World {
       start_phase(rank);
       return;
     }
+    if (decision.what == Decision::What::Late) {
+      rank.told_late.push_back(decision.late.asked_by);
+      check_late(decision.late);
+      ++covered_.answers;
+      return;
+    }
     const bool is_refused = decision.what == Decision::What::Refused;
     const auto name = static_cast<uint32_t>(std::stoul(decision.name.substr(5)));
     ASSERT_LT(name, script_.names);
@@ -249,6 +265,16 @@ class World {
     if (!is_refused) check_agreed(*decision.agreed, name, rank.phase, round);
     if (!is_in_vain) rank.told.push_back({name, rank.phase, round, is_refused});
     ++(is_refused ? covered_.refused : covered_.runs);
+  }
+
+  // Of what has been decided in the meantime nobody can tell any more.
+  void check_late(const Late& late) const {
+    for (const Unsubmitted& one : late.names) {
+      const auto name = static_cast<uint32_t>(std::stoul(one.name.substr(5)));
+      ASSERT_LT(name, script_.names);
+      ASSERT_LT(one.missing.size(), script_.ranks);
+      for (const uint32_t missing : one.missing) ASSERT_LT(missing, script_.ranks);
+    }
   }
 
   void check_agreed(const Agreed& agreed, uint32_t name, int phase, int round) const {
@@ -289,7 +315,12 @@ class World {
   }
 
   void check_all_ended() const {
-    EXPECT_TRUE(sequencer_.waiting().empty());
+    uint32_t asked = 0;
+    for (const Rank& rank : ranks_) asked += rank.asked;
+    for (const Rank& rank : ranks_) {
+      EXPECT_EQ(rank.told_late.size(), asked);
+      EXPECT_EQ(rank.told_late, ranks_[0].told_late);
+    }
     size_t expected = 0;
     for (int phase = 0; phase < script_.phases; ++phase) {
       int most = 0;
@@ -323,15 +354,17 @@ TEST(Names, RunInOneOrderOnAllRanks) {
     World(script, covered).run(mixed({seed, 11}) % 4 == 0);
   });
   std::printf("names: %" PRIu64 " seeds, %" PRIu64 " runs, %" PRIu64 " refused, %" PRIu64
-              " joins, %" PRIu64 " deaths, %" PRIu64 " bits, %" PRIu64 " records\n",
+              " joins, %" PRIu64 " deaths, %" PRIu64 " bits, %" PRIu64 " records, %" PRIu64
+              " answers\n",
               seeds, covered.runs, covered.refused, covered.joins, covered.deaths, covered.bits,
-              covered.records);
+              covered.records, covered.answers);
   if (seeds < kEnoughToCount || testing::Test::HasFailure()) return;
   EXPECT_GT(covered.runs, 0U);
   EXPECT_GT(covered.refused, 0U);
   EXPECT_GT(covered.joins, 0U);
   EXPECT_GT(covered.deaths, 0U);
   EXPECT_GT(covered.bits, 0U);
+  EXPECT_GT(covered.answers, 0U);
 }
 
 }  // namespace

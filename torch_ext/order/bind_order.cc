@@ -54,6 +54,13 @@ void bind_order(py::module_& module) {
       .def("rows", &NamedWork::rows)
       .def("last_joined", &NamedWork::last_joined)
       .def("times", &NamedWork::times);
+  py::class_<Unsubmitted>(module, "Unsubmitted")
+      .def_readonly("name", &Unsubmitted::name)
+      .def_readonly("missing", &Unsubmitted::missing);
+  py::class_<Late>(module, "Late")
+      .def_readonly("asked_by", &Late::asked_by)
+      .def_readonly("names", &Late::names)
+      .def_readonly("more", &Late::more);
   py::class_<NamedGroup, std::shared_ptr<NamedGroup>>(module, "NamedGroup")
       .def(py::init(&NamedGroup::make), py::arg("tensors"), py::arg("names"))
       .def(
@@ -71,7 +78,9 @@ void bind_order(py::module_& module) {
           py::arg("postscale") = 1.0, py::arg("root") = 0,
           py::arg("splits") = std::vector<int64_t>())
       .def("join", &NamedGroup::join)
-      .def("waiting", &NamedGroup::waiting, py::call_guard<py::gil_scoped_release>())
+      .def("ask_who_is_late", &NamedGroup::ask_who_is_late,
+           py::call_guard<py::gil_scoped_release>())
+      .def("take_late", &NamedGroup::take_late, py::call_guard<py::gil_scoped_release>())
       .def("messages", &NamedGroup::messages, py::call_guard<py::gil_scoped_release>())
       .def("close", &NamedGroup::close);
 }

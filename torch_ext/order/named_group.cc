@@ -97,14 +97,22 @@ NamedWorkPtr NamedGroup::join() {
   return work;
 }
 
-std::vector<std::pair<std::string, std::vector<uint32_t>>> NamedGroup::waiting() {
-  std::vector<std::pair<std::string, std::vector<uint32_t>>> waiting;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (!sequencer_) return waiting;
-  for (Sequencer::Waiting& one : sequencer_->waiting()) {
-    waiting.emplace_back(std::move(one.name), std::move(one.missing));
+void NamedGroup::ask_who_is_late() {
+  Later later;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.ok()) return;  // whoever waits is told
+    Bytes message;
+    Submitter::ask(message);
+    const Status said = say(std::move(message), later);
+    if (!said.ok()) fail(said, later);
   }
-  return waiting;
+  carry_out(std::move(later));
+}
+
+std::optional<Late> NamedGroup::take_late() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::exchange(late_, std::nullopt);
 }
 
 uint64_t NamedGroup::messages() {
@@ -175,6 +183,10 @@ Status NamedGroup::take_decisions(std::span<const std::byte> message, Later& lat
     if (!together.empty()) run(std::exchange(together, {}), later);
   };
   for (Decision& decision : decisions) {
+    if (decision.what == Decision::What::Late) {
+      RDMACOLL_RETURN_IF_ERROR(hear_late(std::move(decision.late)));
+      continue;
+    }
     NamedWorkPtr work;
     if (decision.is_own) work = std::move(waiting_.extract(decision.name).mapped());
     if (decision.what == Decision::What::Run) {
@@ -194,6 +206,17 @@ Status NamedGroup::take_decisions(std::span<const std::byte> message, Later& lat
     }
   }
   run_those();
+  return Status();
+}
+
+Status NamedGroup::hear_late(Late late) {
+  const auto ranks = static_cast<uint32_t>(names_->getSize());
+  bool is_good = late.asked_by < ranks;
+  for (const Unsubmitted& one : late.names) {
+    for (const uint32_t rank : one.missing) is_good = is_good && rank < ranks;
+  }
+  if (!is_good) return malformed("rank 0 of the group");
+  if (!late_) late_ = std::move(late);
   return Status();
 }
 

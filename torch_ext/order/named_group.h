@@ -39,8 +39,10 @@ class NamedGroup : public std::enable_shared_from_this<NamedGroup> {
   // not on the CPU, or are written and overlap themselves; and what the group has failed with.
   NamedWorkPtr submit(NamedRequest request, Tensors inputs, Tensors outputs);
   NamedWorkPtr join();
-  // On rank 0: names that some have submitted, and the ranks that have not.
-  std::vector<std::pair<std::string, std::vector<uint32_t>>> waiting();
+  // Has rank 0 tell all ranks who is late.
+  void ask_who_is_late();
+  // The first answer to any rank since the last time; none has come: nullopt.
+  std::optional<Late> take_late();
   // Messages that this rank has sent about names so far.
   uint64_t messages();
   // What is in flight fails, here and on the others, unless it ends within a moment.
@@ -58,6 +60,7 @@ class NamedGroup : public std::enable_shared_from_this<NamedGroup> {
   Status say(Bytes message, Later& later);
   Status decide(Later& later);
   Status take_decisions(std::span<const std::byte> message, Later& later);
+  Status hear_late(Late late);
   void run(std::vector<NamedRun> runs, Later& later);
   void end_stages(Later& later);
   void end(const NamedWorkPtr& work, const Status& status, Later& later);
@@ -78,6 +81,7 @@ class NamedGroup : public std::enable_shared_from_this<NamedGroup> {
   Submitter submitter_;
   std::map<std::string, NamedWorkPtr> waiting_;  // for the others to submit it, by name
   NamedWorkPtr join_;                            // while this rank has joined
+  std::optional<Late> late_;
   Status failure_;
   // What runs has stages that are not started: what is decided meanwhile is held, as all ranks
   // start in one order.

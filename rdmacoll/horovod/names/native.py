@@ -40,6 +40,26 @@ class NamedWork(Protocol):
     def times(self) -> NamedTimes: ...
 
 
+class Unsubmitted(Protocol):
+    """What some ranks have submitted and others have not; ranks count within the group."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def missing(self) -> list[int]: ...
+
+
+class Late(Protocol):
+    """The answer to a rank that asked who is late; `more` names wait besides."""
+
+    @property
+    def asked_by(self) -> int: ...
+    @property
+    def names(self) -> list[Unsubmitted]: ...
+    @property
+    def more(self) -> int: ...
+
+
 class NamedGroup(Protocol):
     """Ranks that submit by name, each in an order of its own."""
 
@@ -59,8 +79,11 @@ class NamedGroup(Protocol):
         """Raises ValueError for a name that is in flight."""
 
     def join(self) -> NamedWork: ...
-    def waiting(self) -> list[tuple[str, list[int]]]:
-        """On the first rank: names that some have submitted, and who has not."""
+    def ask_who_is_late(self) -> None:
+        """Has the first rank tell all ranks."""
+
+    def take_late(self) -> Late | None:
+        """The first answer to any rank since the last time, if one has come."""
 
     def messages(self) -> int:
         """How many this rank has sent about names."""

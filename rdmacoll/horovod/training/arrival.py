@@ -44,7 +44,7 @@ class Arrival:
         self._own = self._rows.clone()
         if backend.rank() != 0:
             self._rows[ORDER] = 0
-        options = dist.AllreduceOptions()
+        options: Any = dist.AllreduceOptions()
         options.reduceOp = dist.ReduceOp.SUM
         options.asyncOp = True
         torch_backend: Any = backend  # torch's stubs lack what its backends do

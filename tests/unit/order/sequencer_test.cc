@@ -36,6 +36,16 @@ struct Pair {
     ASSERT_TRUE(ranks[rank].join(message).ok());
     ASSERT_TRUE(sequencer.take(rank, message).ok());
   }
+  // What rank 1 is told.
+  Late ask() {
+    Bytes message;
+    Submitter::ask(message);
+    EXPECT_TRUE(sequencer.take(1, message).ok());
+    const std::vector<Decision> decisions = decide();
+    EXPECT_EQ(decisions.size(), 1U);
+    EXPECT_EQ(decisions.at(0).what, Decision::What::Late);
+    return decisions.at(0).late;
+  }
   // As rank 1 hears them; both end what they were told of.
   std::vector<Decision> decide() {
     const Bytes message = sequencer.decisions();
@@ -147,10 +157,41 @@ TEST(Sequencer, WhoHasJoinedIsWaitedForNoMore) {
 TEST(Sequencer, SaysForWhomANameWaits) {
   Pair pair;
   pair.submit(1, all_reduce_of("grad", {2}));
-  const auto waiting = pair.sequencer.waiting();
-  ASSERT_EQ(waiting.size(), 1U);
-  EXPECT_EQ(waiting[0].name, "grad");
-  EXPECT_EQ(waiting[0].missing, std::vector<uint32_t>{0});
+  const Late late = pair.ask();
+  EXPECT_EQ(late.asked_by, 1U);
+  ASSERT_EQ(late.names.size(), 1U);
+  EXPECT_EQ(late.names[0].name, "grad");
+  EXPECT_EQ(late.names[0].missing, std::vector<uint32_t>{0});
+  EXPECT_EQ(late.more, 0U);
+  pair.submit(0, all_reduce_of("grad", {2}));
+  pair.decide();
+  EXPECT_TRUE(pair.ask().names.empty());
+}
+
+TEST(Sequencer, MissesNobodyWhoHasJoined) {
+  Sequencer sequencer(3);
+  Submitter ranks[2];
+  Bytes submitted, joined, asked;
+  ASSERT_TRUE(ranks[0].submit(all_reduce_of("grad", {2}), submitted).ok());
+  ASSERT_TRUE(ranks[1].join(joined).ok());
+  Submitter::ask(asked);
+  ASSERT_TRUE(sequencer.take(0, submitted).ok());
+  ASSERT_TRUE(sequencer.take(1, joined).ok());
+  ASSERT_TRUE(sequencer.take(0, asked).ok());
+  std::vector<Decision> decisions;
+  ASSERT_TRUE(ranks[0].take(sequencer.decisions(), decisions).ok());
+  ASSERT_EQ(decisions.size(), 1U);
+  EXPECT_EQ(decisions[0].late.names.at(0).missing, std::vector<uint32_t>{2});
+}
+
+TEST(Sequencer, NamesTheFirstOfManyThatWait) {
+  Pair pair;
+  for (size_t i = 0; i < kLateNamesMax + 5; ++i) {
+    pair.submit(1, all_reduce_of("grad " + std::to_string(i), {2}));
+  }
+  const Late late = pair.ask();
+  EXPECT_EQ(late.names.size(), kLateNamesMax);
+  EXPECT_EQ(late.more, 5U);
 }
 
 TEST(Submitter, RefusesANameThatIsInFlight) {
@@ -287,7 +328,7 @@ TEST(Sequencer, ShowsNamesAsTheyMayBeShown) {
   Pair pair;
   const std::string name = "\x1b[2J" + std::string(10'000, 'n');
   pair.submit(1, all_reduce_of(name, {2}));
-  const std::string shown = pair.sequencer.waiting().at(0).name;
+  const std::string shown = pair.ask().names.at(0).name;
   EXPECT_TRUE(shown.starts_with("\\x1b[2Jnnn")) << shown;
   EXPECT_LT(shown.size(), 600U);
   pair.submit(0, all_reduce_of(name, std::vector<int64_t>(1000, 3)));
