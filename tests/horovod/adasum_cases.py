@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,7 +55,7 @@ def check_close(got: torch.Tensor, tensors: torch.Tensor, factor: float = 1.0) -
     assert error <= 4 * torch.finfo(got.dtype).eps * largest, (error, largest, tensors)
 
 
-def adasum(tensors: torch.Tensor, **options: float) -> torch.Tensor:
+def adasum(tensors: torch.Tensor, **options: Any) -> torch.Tensor:
     return hvd.allreduce(tensors[hvd.rank()], op=hvd.Adasum, **options)
 
 

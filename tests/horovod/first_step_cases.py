@@ -12,6 +12,7 @@ from optimizer_face_cases import STEPS, batch, check_equal, sgd
 from torch.nn import functional
 
 import rdmacoll.horovod as hvd
+from rdmacoll.horovod.names.compression import Compressor
 from rdmacoll.horovod.training import gradients as gradients_module
 from rdmacoll.horovod.training.buckets import cut
 from rdmacoll.horovod.training.gradients import Gradients
@@ -34,9 +35,7 @@ class UsedOutOfOrder(torch.nn.Module):
         return self.last(between)
 
 
-def one_each(
-    order: list[torch.Tensor], groups: object, compression: type[hvd.Compression.none]
-) -> object:
+def one_each(order: list[torch.Tensor], groups: object, compression: type[Compressor]) -> object:
     return cut(order, [[p] for p in order], compression)
 
 
@@ -53,7 +52,7 @@ def with_short_buckets(run: Callable[[], None]) -> None:
 def order_of(optimizer: object, model: torch.nn.Module) -> list[str]:
     gradients = optimizer._gradients  # type: ignore[attr-defined]
     assert isinstance(gradients, Gradients)
-    names = {p: name for name, p in model.named_parameters()}
+    names: dict[torch.Tensor, str] = {p: name for name, p in model.named_parameters()}
     return [names[p] for bucket in gradients._buckets for p in bucket.parameters]
 
 
@@ -138,12 +137,12 @@ def case_ranks_that_begin_anew_cut_as_at_first() -> None:
 # --- sparse gradients -----------------------------------------------------------------------------
 
 
-def table_of(**options: bool) -> tuple[torch.nn.Embedding, torch.Tensor, torch.optim.Optimizer]:
+def table_of() -> tuple[torch.nn.Embedding, torch.Tensor, torch.optim.Optimizer]:
     torch.manual_seed(0)
     table = torch.nn.Embedding(8, 2, sparse=True)
     weight = table.weight.detach().clone()
     optimizer = torch.optim.SGD(table.parameters(), lr=1.0)
-    return table, weight, hvd.DistributedOptimizer(optimizer, **options)
+    return table, weight, hvd.DistributedOptimizer(optimizer)
 
 
 def case_a_sparse_gradient_leaves_its_bucket() -> None:

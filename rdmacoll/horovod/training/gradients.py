@@ -124,6 +124,8 @@ class Gradients:
                 torch.mul(sent, 1.0 / self._predivide, out=view)
             elif sent.data_ptr() != view.data_ptr():
                 view.copy_(sent)
+        if self._is_plain:
+            parameter.grad = view  # here, so that what backward() made is free for its next one
         self._one_is_there(bucket)
 
     def put_sparse(self, parameter: torch.Tensor, gradient: torch.Tensor) -> None:
@@ -133,6 +135,8 @@ class Gradients:
         self._arrival.note(parameter, gradient)
         bucket, number = self._place[parameter]
         bucket.views[number].zero_()
+        if self._is_plain:
+            parameter.grad = bucket.views[number]
         self._one_is_there(bucket)
 
     def takes_sparse(self, parameter: torch.Tensor) -> bool:
@@ -211,12 +215,11 @@ class Gradients:
         if self._op == ops.Average and self._predivide != 1.0:
             assert self._backend is not None
             bucket.memory.mul_(self._predivide / self._backend.size())
+        if self._is_plain:
+            return
         for parameter, view in zip(bucket.parameters, bucket.views, strict=True):
-            if self._is_plain:
-                parameter.grad = view
-            else:
-                ctx = self._contexts.get(parameter, parameter.dtype)
-                parameter.grad = self._compression.decompress(view, ctx)
+            ctx = self._contexts.get(parameter, parameter.dtype)
+            parameter.grad = self._compression.decompress(view, ctx)
 
     # --- a rank that has joined -------------------------------------------------------------------
 
