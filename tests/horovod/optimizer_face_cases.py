@@ -112,6 +112,57 @@ def case_two_optimizers_and_a_part_that_is_frozen() -> None:
     check_equal(other, other)
 
 
+def case_parameters_that_come_later() -> None:
+    model, expected = model_of(0), model_of(0)
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model[0].parameters(), lr=0.1))
+    reference = torch.optim.SGD(expected[0].parameters(), lr=0.1)
+    for step in range(STEPS):
+        if step == 1:
+            optimizer.add_param_group({"params": list(model[2].parameters())})
+            reference.add_param_group({"params": list(expected[2].parameters())})
+        optimizer.zero_grad()
+        model.zero_grad()
+        expected.zero_grad()
+        x, y = batch(step, hvd.rank())
+        functional.mse_loss(model(x), y).backward()
+        for rank in range(hvd.size()):
+            x, y = batch(step, rank)
+            (functional.mse_loss(expected(x), y) / hvd.size()).backward()
+        if step == 0:
+            raises(
+                AssertionError,
+                lambda: optimizer.add_param_group({"params": list(model[2].parameters())}),
+                "before backward()",
+            )
+        optimizer.step()
+        reference.step()
+    check_equal(model, expected)
+
+
+def case_parameters_that_are_trained_later() -> None:
+    """As where the last layers of a model are trained alone at first."""
+    model, expected = model_of(0), model_of(0)
+    for one in (model, expected):
+        one[0].requires_grad_(False)
+    optimizer = hvd.DistributedOptimizer(sgd(model), model.named_parameters())
+    reference = sgd(expected)
+    for step in range(STEPS):
+        if step == 2:
+            model[0].requires_grad_(True)
+            expected[0].requires_grad_(True)
+        optimizer.zero_grad()
+        reference.zero_grad()
+        x, y = batch(step, hvd.rank())
+        functional.mse_loss(model(x), y).backward()
+        for rank in range(hvd.size()):
+            x, y = batch(step, rank)
+            (functional.mse_loss(expected(x), y) / hvd.size()).backward()
+        optimizer.step()
+        reference.step()
+    check_equal(model, expected)
+    assert hvd.join() >= 0
+
+
 def case_sparse_gradients() -> None:
     for as_dense in (False, True):
         torch.manual_seed(0)

@@ -66,6 +66,16 @@ def submit(
     return new_handle(work, result, key)
 
 
+def _data_of(tensor: torch.Tensor) -> torch.Tensor:
+    if not isinstance(tensor, torch.Tensor):
+        raise ValueError(f"the tensor is a {type(tensor).__name__}; give a torch.Tensor")
+    return tensor.detach()
+
+
+def _copy_of(tensor: torch.Tensor) -> torch.Tensor:
+    return _data_of(tensor).clone(memory_format=torch.contiguous_format)
+
+
 def _first(work: "NamedWork") -> torch.Tensor:
     return work.outputs()[0]
 
@@ -120,7 +130,7 @@ def allreduce_async(
     The tensor must not be changed before that. op: hvd.Average by default. Of integers the factors
     multiply as doubles, and what is behind the point is lost.
     """
-    output = tensor.detach().clone(memory_format=torch.contiguous_format)
+    output = _copy_of(tensor)
     return start_allreduce(
         [output],
         ops.chosen(op, average),
@@ -143,7 +153,7 @@ def allreduce_async_(
 ) -> int:
     """The same in place; the result is this tensor."""
     return start_allreduce(
-        [tensor.detach()],
+        [_data_of(tensor)],
         ops.chosen(op, average),
         name,
         prescale_factor,
@@ -163,7 +173,7 @@ def grouped_allreduce_async(
     process_set: ProcessSet = global_process_set,
 ) -> int:
     """Several tensors as one operation; the result is a list."""
-    outputs = [tensor.detach().clone(memory_format=torch.contiguous_format) for tensor in tensors]
+    outputs = [_copy_of(tensor) for tensor in tensors]
     return start_allreduce(
         outputs,
         ops.chosen(op, average),
@@ -186,7 +196,7 @@ def grouped_allreduce_async_(
 ) -> int:
     """The same in place."""
     return start_allreduce(
-        [tensor.detach() for tensor in tensors],
+        [_data_of(tensor) for tensor in tensors],
         ops.chosen(op, average),
         name,
         prescale_factor,
@@ -210,7 +220,7 @@ def sparse_allreduce_async(
         raise NotImplementedError(
             f"op=hvd.{ops.NAMES[op]} of a sparse tensor; give hvd.Average or hvd.Sum"
         )
-    own = tensor.detach().coalesce()
+    own = _data_of(tensor).coalesce()
     indices = allgather_async(own.indices().t().contiguous(), f"{name}.indices", process_set)
     values = allgather_async(own.values(), f"{name}.values", process_set)
 
@@ -231,7 +241,7 @@ def sparse_allreduce_async(
 
 def _check_rows(kind: str, tensors: Sequence[torch.Tensor]) -> None:
     for tensor in tensors:
-        if tensor.dim() == 0:
+        if _data_of(tensor).dim() == 0:
             raise ValueError(f"{kind}: a tensor is a scalar; give tensors with a first dimension")
 
 
@@ -240,7 +250,7 @@ def allgather_async(
 ) -> int:
     """A handle, whose result has the rows of all ranks; each may have any number of rows."""
     _check_rows("allgather", [tensor])
-    return submit("AllGather", name, process_set, [tensor.detach()], result=_first)
+    return submit("AllGather", name, process_set, [_data_of(tensor)], result=_first)
 
 
 def grouped_allgather_async(
@@ -250,7 +260,7 @@ def grouped_allgather_async(
 ) -> int:
     """Several tensors as one operation; the result is a list."""
     _check_rows("allgather", tensors)
-    inputs = [tensor.detach() for tensor in tensors]
+    inputs = [_data_of(tensor) for tensor in tensors]
     return submit("AllGather", name, process_set, inputs, result=_all)
 
 
@@ -269,7 +279,7 @@ def broadcast_async(
 ) -> int:
     """A handle, whose result is the root's tensor. root_rank: its number in the world."""
     root = root_in(process_set, root_rank)
-    output = tensor.detach().clone(memory_format=torch.contiguous_format)
+    output = _copy_of(tensor)
     return submit("Broadcast", name, process_set, [], [output], root=root, result=_first)
 
 
@@ -281,7 +291,7 @@ def broadcast_async_(
 ) -> int:
     """The same in place."""
     root = root_in(process_set, root_rank)
-    outputs = [tensor.detach()]
+    outputs = [_data_of(tensor)]
     return submit("Broadcast", name, process_set, [], outputs, root=root, result=lambda _: tensor)
 
 
@@ -299,7 +309,7 @@ def alltoall_async(
     _check_rows("alltoall", [tensor])
     counts = alltoall_splits(tensor, splits, process_set)
     result = _first if splits is None else _with_rows
-    return submit("AllToAll", name, process_set, [tensor.detach()], splits=counts, result=result)
+    return submit("AllToAll", name, process_set, [_data_of(tensor)], splits=counts, result=result)
 
 
 def alltoall_splits(tensor: torch.Tensor, splits: Any, process_set: ProcessSet) -> list[int]:
@@ -342,7 +352,7 @@ def _start_reducescatter(
         "ReduceScatter",
         name,
         process_set,
-        [tensor.detach() for tensor in tensors],
+        [_data_of(tensor) for tensor in tensors],
         result=result,
         op=op,
         prescale=prescale,

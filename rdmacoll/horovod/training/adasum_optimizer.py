@@ -14,6 +14,8 @@ from rdmacoll.horovod.names.handles import synchronize
 from rdmacoll.horovod.names.operations import start_allreduce
 from rdmacoll.horovod.names.process_sets import ProcessSet, global_process_set
 
+from .named import name_last_group
+
 
 class AdasumMixin(torch.optim.Optimizer):
     """What it does besides its optimizer, which is the next class in its order."""
@@ -32,6 +34,12 @@ class AdasumMixin(torch.optim.Optimizer):
         self._compression = compression
         self._process_set = process_set
         self.backward_passes_per_step = backward_passes_per_step
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """All ranks add alike."""
+        super().add_param_group(param_group)
+        name_last_group(self, self._parameter_names)
+        adasum.check(self._process_set, self.param_groups[-1]["params"])
 
     def synchronize(self) -> None:
         """Nothing: step() adds what it has changed."""

@@ -54,3 +54,10 @@ def name_parameters(
         }
     updated = set(_all_of(optimizer))
     return {parameter: name for name, parameter in named if parameter in updated}
+
+
+def name_last_group(optimizer: torch.optim.Optimizer, names: dict[torch.Tensor, str]) -> None:
+    """Of parameters that came to the optimizer later."""
+    group = len(optimizer.param_groups) - 1
+    for number, parameter in enumerate(optimizer.param_groups[group]["params"]):
+        names[parameter] = f"allreduce.noname.{group}.{number}"

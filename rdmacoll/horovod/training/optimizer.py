@@ -13,13 +13,14 @@ import torch
 
 from rdmacoll.horovod.names import ops
 from rdmacoll.horovod.names.compression import Compression, Compressor
-from rdmacoll.horovod.names.operations import sparse_allreduce_async
+from rdmacoll.horovod.names.handles import synchronize as wait_for_handle
+from rdmacoll.horovod.names.operations import allreduce_async_, sparse_allreduce_async
 from rdmacoll.horovod.names.process_sets import ProcessSet, global_process_set
 
 from .adasum_optimizer import AdasumMixin
 from .gradients import Gradients
 from .meeting import begin, register, signature_of
-from .named import check_named_parameters, name_parameters
+from .named import check_named_parameters, name_last_group, name_parameters
 
 TOO_OFTEN = (
     "Gradients were computed more than backward_passes_per_step times before step() or "
@@ -50,21 +51,64 @@ class _Mixin(torch.optim.Optimizer):
         self._should_synchronize = True
         self._sparse: dict[torch.Tensor, Callable[[], torch.Tensor]] = {}
         self._put: set[torch.Tensor] = set()
-        self._trained = [p for p in names if p.requires_grad]
-        self._delay = dict.fromkeys(self._trained, backward_passes_per_step)
+        self._compression, self._predivide, self._groups = compression, predivide, groups
         self._gradients: Gradients | None = None
-        if not process_set.included() or not self._trained:
-            return
-        self._gradients = Gradients(self._trained, groups, compression, op, predivide)
-        self._signature = signature_of(names, op, compression)
+        self._replaced: Gradients | None = None  # others may still be at their last step
+        self._hooked: set[torch.Tensor] = set()
+        self._take_parameters()
         register(self)
+
+    def _take_parameters(self) -> None:
+        names = self._parameter_names
+        self._trained = [p for p in names if p.requires_grad or p in self._hooked]
+        self._delay = dict.fromkeys(self._trained, self.backward_passes_per_step)
+        if not self._process_set.included() or not self._trained:
+            return
+        self._replaced = self._replaced or self._gradients
+        self._gradients = Gradients(
+            self._trained, self._groups, self._compression, self._op, self._predivide
+        )
+        self._signature = signature_of(names, self._op, self._compression)
         own = weakref.ref(self)
 
         def hook(parameter: torch.Tensor) -> None:
             if (optimizer := own()) is not None:
                 optimizer._on_gradient(parameter)
 
-        self._hooks = [p.register_post_accumulate_grad_hook(hook) for p in self._trained]
+        for parameter in self._trained:
+            if parameter not in self._hooked:
+                parameter.register_post_accumulate_grad_hook(hook)
+                self._hooked.add(parameter)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """All ranks add alike, between two steps. Raises AssertionError after backward()."""
+        if self._put:
+            raise AssertionError(
+                "optimizer.add_param_group() was called after loss.backward() but before "
+                "optimizer.step() or optimizer.synchronize(); call it before backward()"
+            )
+        super().add_param_group(param_group)
+        name_last_group(self, self._parameter_names)
+        self._take_parameters()
+
+    def _take_unfrozen(self) -> None:
+        """Reduces gradients that are in no bucket, as their parameters were not trained before.
+
+        From the next step on they are.
+        """
+        new = [p for p in self._parameter_names if p.requires_grad and p not in self._hooked]
+        if not new or not self._process_set.included():
+            return
+        handles = []
+        for p in new:
+            p.grad = torch.zeros_like(p) if p.grad is None else p.grad.to_dense()
+            name = f"{self._parameter_names[p]}.unfrozen"
+            handles.append(
+                allreduce_async_(p.grad, name=name, op=self._op, process_set=self._process_set)
+            )
+        for handle in handles:
+            wait_for_handle(handle)
+        self._take_parameters()
 
     def _on_gradient(self, parameter: torch.Tensor) -> None:
         if self._delay[parameter] <= 0:
@@ -75,9 +119,12 @@ class _Mixin(torch.optim.Optimizer):
 
     def meet(self) -> None:
         """Makes the group of its gradients, once in each world: with the ranks that are there."""
-        assert self._gradients is not None
-        if not self._gradients.has_begun:
-            begin(self._gradients, self._process_set, self._signature)
+        if self._gradients is None or self._gradients.has_begun:
+            return
+        begin(self._gradients, self._process_set, self._signature)
+        if self._replaced is not None:
+            self._replaced.close()
+            self._replaced = None
 
     def _give(self, parameter: torch.Tensor) -> None:
         self.meet()
@@ -113,6 +160,7 @@ class _Mixin(torch.optim.Optimizer):
                     if parameter not in self._put:
                         self._give(parameter)
                 self._finish(self._gradients)
+            self._take_unfrozen()
         finally:
             self._forget()
         self._synchronized = True
