@@ -14,7 +14,7 @@ import rdmacoll.horovod as hvd
 STEPS = 4
 
 
-def model_of(seed: int) -> torch.nn.Module:
+def model_of(seed: int) -> torch.nn.Sequential:
     torch.manual_seed(seed)
     return torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 2))
 
