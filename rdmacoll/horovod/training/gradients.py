@@ -80,17 +80,21 @@ class Gradients:
         """What is a gradient now remains one. The old buckets go first: both may have no room."""
         if cut_ == self._cut:
             return
-        kept = {}
-        for parameter, (bucket, number) in self._place.items():
-            if parameter.grad is bucket.views[number]:
-                kept[parameter] = parameter.grad = bucket.views[number].clone()
-        self._buckets, self._place = [], {}
-        del bucket
+        kept = self._take_out()
         self._make(cut_)
         for parameter, gradient in kept.items():
             if parameter in self._place:
                 bucket, number = self._place[parameter]
                 parameter.grad = bucket.views[number].copy_(gradient)
+
+    def _take_out(self) -> dict[torch.Tensor, torch.Tensor]:
+        """Gradients that lie in buckets, elsewhere; and no bucket is left."""
+        kept = {}
+        for parameter, (bucket, number) in self._place.items():
+            if parameter.grad is bucket.views[number]:
+                kept[parameter] = parameter.grad = bucket.views[number].clone()
+        self._buckets, self._place = [], {}
+        return kept
 
     def _fill(self, bucket: Bucket) -> None:
         """Scripts count on it that every parameter has a gradient from the start."""
