@@ -24,17 +24,11 @@ except ImportError:
     )
 
 GIB_PER_COMPILER = 2  # a unit that includes torch's headers takes 1.6 GiB
-WITHOUT_VERBS = os.environ.get("RDMACOLL_WITHOUT_VERBS") == "1"
 SOURCES = [
     *glob("csrc/[!t]*/**/*.cc", recursive=True),  # every floor but the transports
     *glob("csrc/transport/shm/*.cc"),
     *glob("csrc/transport/tcp/**/*.cc", recursive=True),
-    *glob("csrc/transport/verbs/settings/*.cc"),
-    *(
-        glob("csrc/transport/verbs/absent/*.cc")
-        if WITHOUT_VERBS
-        else glob("csrc/transport/verbs/*.cc") + glob("csrc/transport/verbs/[cd]*/*.cc")
-    ),
+    *glob("csrc/transport/verbs/**/*.cc", recursive=True),
 ]
 TORCH_UNITS = 2
 UNIT_FILES = 8  # of a folder, included by one unit: most of the time goes into headers
@@ -92,14 +86,6 @@ def has_header(name: str) -> bool:
     return subprocess.run(compiler, input=source, stderr=subprocess.DEVNULL).returncode == 0
 
 
-def require_verbs_headers() -> None:
-    if not has_header("infiniband/verbs.h"):
-        sys.exit(
-            "infiniband/verbs.h is missing: install libibverbs-dev (Debian, Ubuntu) or "
-            "rdma-core-devel (Red Hat, SUSE), or set RDMACOLL_WITHOUT_VERBS=1 to build without RDMA"
-        )
-
-
 def flags() -> list[str]:
     # Named again as system folders, the headers of others lose their -I and so their warnings.
     others = [*include_paths(), sysconfig.get_path("include")]
@@ -154,7 +140,5 @@ def modules() -> list[Extension]:
     return [engine_module()]
 
 
-if not WITHOUT_VERBS:
-    require_verbs_headers()
 os.environ.setdefault("MAX_JOBS", str(compilers_at_once()))
 setup(ext_modules=modules(), cmdclass={"build_ext": Build})

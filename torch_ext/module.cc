@@ -45,15 +45,13 @@ void check_torch() {
 }
 
 std::map<std::string, std::string> build_info() {
-  std::string built, left_out;
+  std::string transports;
   for (const TransportRow& row : transport_table()) {
-    std::string& list = row.is_built ? built : left_out;
-    list += (list.empty() ? "" : ", ") + std::string(row.name);
+    transports += (transports.empty() ? "" : ", ") + std::string(row.name);
   }
   return {{"built for torch", TORCH_VERSION},
           {"compiler", "g++ " __VERSION__},
-          {"transports", built},
-          {"left out", left_out.empty() ? "nothing" : left_out}};
+          {"transports", transports}};
 }
 
 // The device that a rank with this LOCAL_RANK would use, and why.

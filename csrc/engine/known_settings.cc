@@ -62,7 +62,6 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "RDMACOLL_TIMELINE",
     "RDMACOLL_TRANSPORT",
     "RDMACOLL_TUNING",
-    "RDMACOLL_WITHOUT_VERBS",
     "RDMACOLL_ZERO_COPY_LOCAL_BYTES",
     "RDMACOLL_ZERO_COPY_REMOTE_BYTES",
 });

@@ -73,7 +73,6 @@ def _engine() -> tuple[Item, list[Item], Item]:
         return Item("PyTorch", False, str(error)), [], Item(chosen, False)
     torch = Item("PyTorch", True, f"{build.torch}, built for {build.facts['built for torch']}")
     transports = [Item(name, True) for name in build.transports]
-    transports += [Item(name, False, "left out of this build") for name in build.left_out]
     choice = build.choices[0]
     return torch, transports, Item(chosen, bool(choice.device), choice.device or choice.error)
 

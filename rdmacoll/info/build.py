@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
+
+MOUNT_NEEDS = (
+    "needs fuse3/fuse_lowlevel.h when rdmacoll is installed: install libfuse3-dev (Debian, Ubuntu) "
+    "or fuse3-devel (Red Hat, SUSE), and rdmacoll again"
+)
 
 
 @dataclass(frozen=True)
@@ -17,8 +23,7 @@ class Choice:
 class Build:
     torch: str
     facts: dict[str, str]
-    transports: list[str]  # those in it
-    left_out: list[str]  # those that it could have
+    transports: list[str]
     choices: list[Choice]
 
 
@@ -31,7 +36,6 @@ def ask_build(local_ranks: int) -> Build:
         torch=torch.__version__,
         facts=facts,
         transports=facts["transports"].split(", "),
-        left_out=[name for name in facts["left out"].split(", ") if name != "nothing"],
         choices=[_choice(rank) for rank in range(local_ranks)],
     )
 
@@ -39,7 +43,11 @@ def ask_build(local_ranks: int) -> Build:
 def build_facts() -> dict[str, str]:
     from rdmacoll._extension import extension
 
-    return {"rdmacoll": version("rdmacoll"), **extension().build_info()}
+    return {"rdmacoll": version("rdmacoll"), **extension().build_info(), "mount": mount_fact()}
+
+
+def mount_fact() -> str:
+    return "built" if find_spec("rdmacoll._fuse") else f"not built: {MOUNT_NEEDS}"
 
 
 def _choice(local_rank: int) -> Choice:

@@ -3,13 +3,12 @@
 // device has completed here, and with nothing else that it does.
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 
+#include "csrc/transport/verbs/abi/verbs.h"
 #include "tests/fake_verbs/event_queue.h"
 
 namespace rdmacoll::fake {

@@ -1,8 +1,6 @@
 // QueuePair: its queues, the work requests in them, and what is left of each of those to do.
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -11,6 +9,8 @@
 #include <mutex>
 #include <optional>
 #include <vector>
+
+#include "csrc/transport/verbs/abi/verbs.h"
 
 namespace rdmacoll::fake {
 

@@ -2,8 +2,6 @@
 // address. Under the network's lock.
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -11,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/transport/verbs/abi/verbs.h"
 #include "tests/fake_verbs/completion_queue.h"
 #include "tests/fake_verbs/queue_pair.h"
 #include "tests/fake_verbs/specs.h"

@@ -1,11 +1,11 @@
 // What the emulated network is made of and how it behaves: devices, ports, timings, losses.
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "csrc/transport/verbs/abi/verbs.h"
 
 namespace rdmacoll::fake {
 

@@ -106,7 +106,7 @@ def test_check_build(jobs: Jobs) -> None:
     assert "mpiexec" in found["MPI"][1]
     assert " with " in found["mpi4py"][1]
     assert found["shm"] == (True, "")
-    assert found["verbs"] in ((True, ""), (False, "left out of this build"))
+    assert found["verbs"] == (True, "")
     assert found["RDMA device of LOCAL_RANK 0"][1]
 
 

@@ -18,7 +18,8 @@ ENGINE = BASIS | {
     *(f"csrc/engine/{room}" for room in ("work", "channel", "recorder", "connect")),
 }
 REMOTE = {"csrc/remote", "csrc/engine/session", "csrc/engine/drive"}
-VERBS_DEVICE = {"csrc/transport/verbs/settings", "csrc/transport/verbs/device"}
+VERBS_ABI = {"csrc/transport/verbs/settings", "csrc/transport/verbs/abi"}
+VERBS_DEVICE = VERBS_ABI | {"csrc/transport/verbs/device"}
 TCP_SOCKETS = {"csrc/transport/tcp/settings", "csrc/transport/tcp/network"}
 SEES: dict[str, set[str]] = {
     "csrc/base": set(),
@@ -39,11 +40,10 @@ SEES: dict[str, set[str]] = {
     "csrc/transport": BELOW_TRANSPORT,
     "csrc/transport/shm": ON_TRANSPORT,
     "csrc/transport/verbs/settings": {"csrc/base"},
-    "csrc/transport/verbs/device": ON_TRANSPORT | {"csrc/transport/verbs/settings"},
+    "csrc/transport/verbs/abi": set(),
+    "csrc/transport/verbs/device": ON_TRANSPORT | VERBS_ABI,
     "csrc/transport/verbs/connection": ON_TRANSPORT | VERBS_DEVICE,
     "csrc/transport/verbs": ON_TRANSPORT | VERBS_DEVICE | {"csrc/transport/verbs/connection"},
-    "csrc/transport/verbs/absent": ON_TRANSPORT
-    | {"csrc/transport/verbs", "csrc/transport/verbs/settings"},  # the first for one header
     "csrc/transport/tcp/settings": {"csrc/base"},
     "csrc/transport/tcp/network": BELOW_TRANSPORT | {"csrc/transport/tcp/settings"},
     "csrc/transport/tcp/connection": ON_TRANSPORT | TCP_SOCKETS,

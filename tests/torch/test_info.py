@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 from scripts import run_python
@@ -38,7 +39,9 @@ def test_everything_for_programs() -> None:
     build = report["build"]
     assert build["facts"]["rdmacoll"] == rdmacoll.__version__
     assert build["torch"].startswith(build["facts"]["built for torch"])
-    assert "shm" in build["transports"]
+    assert {"shm", "verbs", "tcp"} <= set(build["transports"])
+    has_mount = find_spec("rdmacoll._fuse") is not None
+    assert build["facts"]["mount"].startswith("built" if has_mount else "not built: needs")
     assert build["choices"][0]["local_rank"] == 0
     assert bool(build["choices"][0]["device"]) != bool(build["choices"][0]["error"])
     assert report["environment"]["RDMACOLL_LOG"] == "debug"

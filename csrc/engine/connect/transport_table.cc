@@ -29,12 +29,12 @@ std::string agree_on_nothing(const Settings&) { return ""; }
 
 std::span<const TransportRow> transport_table() {
   static const std::array table{
-      TransportRow{ShmTransport::kName, true, false, open_transport<ShmTransport>, check_nothing,
+      TransportRow{ShmTransport::kName, false, open_transport<ShmTransport>, check_nothing,
                    agree_on_nothing, nullptr},
-      TransportRow{kVerbsName, built_with_verbs(), true, open_verbs, check_verbs_settings,
-                   verbs_agreement, explain_verbs},
-      TransportRow{TcpTransport::kName, true, true, open_transport<TcpTransport>,
-                   tcp::check_tcp_settings, tcp::tcp_agreement, nullptr}};
+      TransportRow{kVerbsName, true, open_verbs, check_verbs_settings, verbs_agreement,
+                   explain_verbs},
+      TransportRow{TcpTransport::kName, true, open_transport<TcpTransport>, tcp::check_tcp_settings,
+                   tcp::tcp_agreement, nullptr}};
   return table;
 }
 

@@ -17,7 +17,6 @@ namespace rdmacoll {
 
 struct TransportRow {
   const char* name;
-  bool is_built;     // it may be left out when the library is built
   bool spans_hosts;  // it may reach processes on other hosts
   // Unsupported: this machine has none, or none for this process, and says why. With "auto" that is
   // an error only where a peer is not reached otherwise. The process is this one, for all of them.

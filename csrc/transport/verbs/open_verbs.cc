@@ -7,8 +7,6 @@
 
 namespace rdmacoll {
 
-bool built_with_verbs() { return true; }
-
 Result<std::unique_ptr<Transport>> open_verbs(const Config& config, const Clock& clock,
                                               const ThisProcess& process) {
   auto table = load_libibverbs();

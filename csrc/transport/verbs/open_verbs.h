@@ -1,7 +1,5 @@
-// What the engine sees of this folder. It has two definitions, of which the build takes one:
-// open_verbs.cc here, and the one of absent/ for machines to build on that have no libibverbs
-// headers (RDMACOLL_WITHOUT_VERBS=1). Settings are checked by both (settings/). Floor:
-// transport/verbs. Thread: any.
+// What the engine sees of this folder, beside its settings (settings/). Whether the machine has
+// libibverbs, and a device, turns out when it is opened. Floor: transport/verbs. Thread: any.
 #pragma once
 
 #include <memory>
@@ -16,9 +14,6 @@
 namespace rdmacoll {
 
 inline constexpr const char* kVerbsName = "verbs";
-
-// Whether this build contains the verbs transport.
-bool built_with_verbs();
 
 // The transport on the device that the config chooses. Unsupported, with the reason and the remedy,
 // when this machine has no usable one. `clock` must outlive the transport and run in real time.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <arpa/inet.h>
-#include <infiniband/verbs.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "csrc/transport/verbs/abi/verbs.h"
 #include "csrc/transport/verbs/device/table.h"
 
 namespace rdmacoll {

@@ -49,7 +49,7 @@ TEST_F(VerbsErrorsTest, NoAnswerSaysHowLongWasTried) {
 }
 
 TEST_F(VerbsErrorsTest, EveryStatusIsNamedWithItsNumberAndWhoseFaultItIs) {
-  for (int number = IBV_WC_LOC_LEN_ERR; number <= IBV_WC_TM_RNDV_INCOMPLETE; ++number) {
+  for (uint32_t number = IBV_WC_LOC_LEN_ERR; number <= IBV_WC_TM_RNDV_INCOMPLETE; ++number) {
     const Status status = completion(static_cast<ibv_wc_status>(number), 129);
     EXPECT_NE(status.message().find(" (" + std::to_string(number) + "): "), std::string::npos);
     EXPECT_NE(status.message().find(" (the device's own code: 129)"), std::string::npos);
@@ -100,7 +100,7 @@ TEST_F(VerbsErrorsTest, AnotherFailureDoesNotBlameTheLimit) {
 TEST_F(VerbsErrorsTest, EventsSayWhatTheyAreAbout) {
   ibv_qp queue_pair{};
   queue_pair.qp_num = 17;
-  for (int type = IBV_EVENT_CQ_ERR; type <= IBV_EVENT_WQ_FATAL; ++type) {
+  for (uint32_t type = IBV_EVENT_CQ_ERR; type <= IBV_EVENT_WQ_FATAL; ++type) {
     ibv_async_event event{};
     event.event_type = static_cast<ibv_event_type>(type);
     event.element.qp = &queue_pair;

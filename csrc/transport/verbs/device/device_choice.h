@@ -3,14 +3,13 @@
 // Floor: transport/verbs/device. Thread: any; values.
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "csrc/base/status.h"
+#include "csrc/transport/verbs/abi/verbs.h"
 
 namespace rdmacoll::verbs {
 

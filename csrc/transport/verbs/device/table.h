@@ -4,9 +4,8 @@
 // Floor: transport/verbs/device. Thread: a value; its functions are as thread-safe as libibverbs'.
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include "csrc/base/status.h"
+#include "csrc/transport/verbs/abi/verbs.h"
 
 namespace rdmacoll {
 
