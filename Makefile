@@ -51,7 +51,8 @@ $(STAMPS)/packages: $(REQUIREMENTS) $(STAMPS)/torch-$(TORCH_VERSION)
 	@touch $@
 
 # Editable, and incremental. Folders are among the prerequisites: a file that goes away matters too.
-$(STAMPS)/built: $(shell find csrc torch_ext) setup.py pyproject.toml $(STAMPS)/packages
+$(STAMPS)/built: $(shell find csrc torch_ext fuse_ext building) setup.py pyproject.toml \
+		$(STAMPS)/packages
 	$(BIN)/python -m pip install --no-build-isolation --editable .
 	@touch $@
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-FOLDERS = ["rdmacoll", "csrc", "torch_ext", "launcher", "tests", "examples", "benchmarks"]
-FOLDERS += ["docs"]
+FOLDERS = ["rdmacoll", "csrc", "torch_ext", "launcher", "building", "tests", "examples"]
+FOLDERS += ["benchmarks", "docs"]
 FILES = ["Makefile", "CMakeLists.txt", "setup.py", "pyproject.toml"]
 CPP = {".cc", ".h"}
 CODE = CPP | {".py", ".pyi", ".sh", ".txt", ".toml", ""}  # no suffix: Makefile, scripts
