@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._register import register
 
 if TYPE_CHECKING:
-    from . import elastic, remote
+    from . import elastic, ops, remote
     from ._C import Options, RdmaBackend
     from .failure import DeadRankError, dead_ranks, shrink_group
     from .memory import empty, in_heap, memory_stats, place_, registered_memory, zeros
@@ -30,6 +30,7 @@ __all__ = [
     "env_from_slurm",
     "in_heap",
     "memory_stats",
+    "ops",
     "place_",
     "registered_memory",
     "remote",
@@ -71,7 +72,7 @@ def __getattr__(name: str) -> Any:
         from ._extension import extension
 
         return getattr(extension(), name)
-    if name in ("elastic", "remote"):
+    if name in ("elastic", "ops", "remote"):
         from importlib import import_module
 
         return import_module("." + name, __name__)

@@ -21,6 +21,7 @@
 #include "torch_ext/base/interrupt.h"
 #include "torch_ext/heap/heap_allocator.h"
 #include "torch_ext/join/process.h"
+#include "torch_ext/ops/handles.h"
 #include "torch_ext/order/bind_order.h"
 #include "torch_ext/planned_group.h"
 #include "torch_ext/ps/file_draft.h"
@@ -248,6 +249,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       },
       py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
       py::arg("agent_address"));
+  module.def("handle_of", &handle_of, py::arg("backend"));
   module.def("quiesce", [] { Process::instance().quiesce(); }, py::call_guard<WithoutGil>());
   module.def("sign", &sign, py::arg("text"));
   module.def("build_info", &build_info);

@@ -92,11 +92,13 @@ SEES: dict[str, set[str]] = {
     "torch_ext/order": ENGINE
     | {"csrc/order"}
     | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "backend")},
+    "torch_ext/ops": ENGINE
+    | {f"torch_ext/{room}" for room in ("base", "tensors", "join", "backend")},
     "fuse_ext": {"csrc/base", "csrc/files"},
     "torch_ext": ENGINE
     | {
         f"torch_ext/{room}"
-        for room in ("base", "tensors", "join", "heap", "backend", "remote", "ps", "order")
+        for room in ("base", "tensors", "join", "heap", "backend", "remote", "ps", "order", "ops")
     }
     | {"csrc/plan/selection", "csrc/plan/cost", "csrc/plan/choice", "csrc/transport/verbs"},
 }

@@ -129,6 +129,12 @@ def horovod(output: str, ranks: int, _folder: Path) -> None:
     assert len(found) == 1 and int(found[0][0]) == ranks and float(found[0][1]) > 80
 
 
+def tensor_parallel_decoding(output: str, _ranks: int, _folder: Path) -> None:
+    assert "64 tokens are the same, both ways and on all ranks" in output
+    rates = re.findall(r"torch\.(?:ops\.rdmacoll|distributed): (\d+) tokens/s", output)
+    assert len(rates) == 2 and all(int(rate) > 0 for rate in rates)
+
+
 CHECKS = {
     "01_train_digits.py": train_digits,
     "02_collectives.py": collectives,
@@ -143,6 +149,7 @@ CHECKS = {
     "11_recommender.py": recommender,
     "12_files.py": files,
     "13_horovod.py": horovod,
+    "14_tensor_parallel_decoding.py": tensor_parallel_decoding,
 }
 
 

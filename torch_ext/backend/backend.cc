@@ -20,7 +20,13 @@ RdmaBackend::RdmaBackend(std::shared_ptr<Session> session, c10::intrusive_ptr<Op
       session_(std::move(session)),
       options_(std::move(options)) {}
 
-RdmaBackend::~RdmaBackend() { shutdown(); }
+RdmaBackend::~RdmaBackend() { RdmaBackend::release_resources(); }
+
+void RdmaBackend::release_resources() {
+  if (session_ == nullptr) return;
+  shutdown();
+  session_ = nullptr;
+}
 
 void RdmaBackend::finish_here(const Call& call, uint64_t sequence, Operands& operands,
                               Parts& parts) {

@@ -52,6 +52,8 @@ class RdmaBackend final : public c10d::Backend {
   RdmaBackend(std::unique_ptr<Membership> membership, int rank, int size,
               c10::intrusive_ptr<Options> options);
   ~RdmaBackend() override;
+  // What the end of the last reference does, also while handles of operators name the group.
+  void release_resources() override;
 
   // --- life: backend.cc -------------------------------------------------------------------------
   const std::string getBackendName() const override { return "rdma"; }
