@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -70,7 +72,9 @@ def measure(count: int, rounds: int, calls: int) -> dict[str, list[float]]:
 
 
 def table(title: str, times: dict[str, list[float]]) -> Table:
-    shown = Table("way", "us a call", "quickest", "above the no-op", "of ours", title=title)
+    shown = Table(title=title)
+    for heading in ("way", "us a call", "quickest", "above the no-op", "of ours"):
+        shown.add_column(heading, no_wrap=heading == "way")
     for name, own in times.items():
         above = [one - other for one, other in zip(own, times[NOOP], strict=True)]
         low, high = interval(above)
@@ -96,6 +100,7 @@ def main() -> None:
     torch.set_num_threads(1)
     gc.disable()
     source = Path(__file__).with_name("noop.cc")
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # ninja
     dist.init_process_group("rdma", timeout=timedelta(seconds=300))
     load("rdmacoll_bench", [str(source)], is_python_module=False)  # one rank compiles, others wait
     console = Console(quiet=dist.get_rank() != 0, highlight=False)

@@ -165,3 +165,18 @@ def test_a_handle_keeps_no_group_alive() -> None:
     gc.collect()
     with pytest.raises(RuntimeError, match="destroyed"):
         all_gather(named, world)
+
+
+@distributed(1, 2, gloo_lacks=GLOO)
+def test_a_forked_process_is_told_so() -> None:
+    named = handle()
+    torch.ops.rdmacoll.all_reduce_(torch.ones(1), named)
+    child = os.fork()
+    if child == 0:
+        try:
+            torch.ops.rdmacoll.all_reduce_(torch.ones(1), named)
+        except RuntimeError as error:
+            os._exit(0 if "this process was forked" in str(error) else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    torch.ops.rdmacoll.all_reduce_(torch.ones(1), named)
