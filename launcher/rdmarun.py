@@ -19,7 +19,7 @@ from rdmacoll.launcher.command.agents import Agents
 from rdmacoll.launcher.command.launch import Launch, say
 from rdmacoll.launcher.command.mpi_find import Mpi, MpiError, find_mpi
 from rdmacoll.launcher.command.options import Options, parse
-from rdmacoll.launcher.command.script import ScriptError, check_start_up, python_arguments
+from rdmacoll.launcher.command.script import Program, ScriptError, check_start_up, program_of
 from rdmacoll.launcher.command.starter import Command
 from rdmacoll.launcher.keys.key import Key
 from rdmacoll.launcher.keys.key_sharing import KeyNotShared, KeySharing
@@ -49,20 +49,22 @@ def run(options: Options) -> int:
 
         return check_build(version())
     try:
-        argv = python_arguments(options.script, options.args, options.module)
-        if options.preload:
-            check_start_up(argv, "--preload")
-        if options.horovod:
-            check_start_up(argv, "--horovod")
+        program = program_of(
+            options.script, options.args, options.module, options.no_python, options.env
+        )
+        check_start_up(program, bool(options.preload), options.horovod)
     except ScriptError as error:
         say(str(error))
         return 2
     for line in options.said:
         say(line)
     make_room()
-    job = _job(options, argv)
-    if sets_one_thread(job):
-        say("OMP_NUM_THREADS is not set: each rank gets 1 thread (-x OMP_NUM_THREADS=N for more)")
+    job = _job(options, program)
+    if sets_one_thread(job) and job.bind == "none":
+        say(
+            "OMP_NUM_THREADS is not set: each rank gets 1 thread (-x OMP_NUM_THREADS=N for more, "
+            "or --bind cores for those of its share of the cores)"
+        )
     agent = [*own_module("rdmacoll.launcher.agent.main"), ",".join(host.name for host in job.hosts)]
     if job.all_local and len(job.hosts) == 1:
         # mpiexec would listen on all interfaces, for anybody who can reach them.
@@ -120,14 +122,18 @@ def version() -> str:
         return "not installed"
 
 
-def _job(options: Options, argv: list[str]) -> Job:
+def _job(options: Options, program: Program) -> Job:
     try:
         cwd = os.getcwd()
     except FileNotFoundError:
         raise OSError("the current folder has been removed; change to another") from None
     return Job(
         hosts=options.hosts,
-        argv=argv,
+        argv=program.argv,
+        is_command=program.is_command,
+        role=options.role,
+        bind=options.bind,
+        one_machine=all(host.is_local for host in options.hosts),
         cwd=cwd,
         env=options.env,
         run_id=secrets.token_hex(16),
@@ -142,6 +148,8 @@ def _job(options: Options, argv: list[str]) -> Job:
         server_replicas=options.server_replicas,
         mount=None if options.mount is None else os.path.abspath(options.mount),
         tag_output=options.tag_output,
+        timestamp=options.timestamp,
+        shown=options.shown,
         output_dir=options.output_dir,
         verbose=options.verbose,
     )

@@ -5,6 +5,7 @@ Floor: launcher/agent. Thread: the agent's.
 """
 
 import selectors
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -41,14 +42,16 @@ class Outlets:
         except OSError as error:
             raise StartError(who, str(error)) from None
 
-    def connect(self, who: str, process: Started, files: Files) -> tuple[Stream, Stream]:
+    def connect(
+        self, who: str, process: Started, files: Files, is_shown: bool = True
+    ) -> tuple[Stream, Stream]:
         """Its standard output and standard error."""
-        tag = f"[{_short(who).removeprefix('rank ')}]: ".encode() if self._job.tag_output else b""
+        tag = f"[{_short(who).removeprefix('rank ')}]: " if self._job.tag_output else ""
         out, err = (
             Stream(
                 pipe,
-                sink,
-                tag,
+                sink if is_shown else None,
+                partial(_line_start, tag, self._job.timestamp),
                 file,
                 self._selector,
                 partial(self._on_file_error, who, name),
@@ -65,6 +68,12 @@ class Outlets:
             f"output of {who} (--output-filename), the job goes on"
         )
         self.lost_output = True
+
+
+def _line_start(tag: str, timestamp: bool) -> bytes:
+    """A time is that at which the line came to the agent, by the clock of its host."""
+    time = datetime.now().isoformat(" ", "milliseconds") + " " if timestamp else ""
+    return (time + tag).encode()
 
 
 def _folder_of(who: str) -> str:

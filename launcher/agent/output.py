@@ -29,13 +29,14 @@ class Stream:
     def __init__(
         self,
         fd: int,
-        sink: Sink,
-        tag: bytes,
+        sink: Sink | None,
+        tag: Callable[[], bytes],
         file: int | None,
         selector: selectors.BaseSelector,
         on_file_error: Callable[[OSError], None],
     ) -> None:
-        """It owns `fd` and `file`. If the tag is empty, it passes on all bytes as they are."""
+        """It owns `fd` and `file`. Without a sink nothing is shown. tag: what begins a line; if it
+        is empty, all bytes are passed on as they are."""
         os.set_blocking(fd, False)
         self._fd = fd
         self._sink = sink
@@ -73,7 +74,7 @@ class Stream:
             self._selector.register(self._fd, selectors.EVENT_READ, self._on_readable)
 
     def _on_readable(self) -> None:
-        if self._sink.full:
+        if self._sink is not None and self._sink.full:
             self._selector.unregister(self._fd)
             self._sink.when_room(self._resume)
         else:
@@ -104,16 +105,18 @@ class Stream:
         del self._buffer[:count]
         finished = data.endswith((b"\n", b"\r"))
         self._keep_tail(data)
-        if not self._tag:
+        if self._sink is None:
+            return
+        if not (tag := self._tag()):
             self._sink.write(data)
             return
         tagged = (
-            _LINE_END.sub(lambda end: end[0] + self._tag, data)
+            _LINE_END.sub(lambda end: end[0] + tag, data)
             if b"\r" in data
-            else data[:-1].replace(b"\n", b"\n" + self._tag) + data[-1:]
+            else data[:-1].replace(b"\n", b"\n" + tag) + data[-1:]
         )
         # The sink may call begin_line() of another stream here, but never of this one.
-        self._sink.write(self._tag + tagged if self._at_line_start else tagged, self, finished)
+        self._sink.write(tag + tagged if self._at_line_start else tagged, self, finished)
         self._at_line_start = finished
 
     def _keep_tail(self, data: bytes) -> None:
@@ -134,7 +137,7 @@ class Stream:
 
     def _end_line(self) -> None:
         """Passes on the rest as a line of its own, also if it has no end."""
-        if self._tag and (self._buffer or not self._at_line_start):
+        if self._tag() and (self._buffer or not self._at_line_start):
             self._buffer += b"\n"
         elif self._buffer:
             self._keep_tail(bytes(self._buffer) + b"\n")

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
@@ -21,7 +21,7 @@ from rdmacoll.launcher.base.report import signal_name
 from rdmacoll.launcher.preload import FOLDER, MESSAGE_BYTES, ROOM, ROOM_BYTES
 
 from .rank_env import shared_env
-from .spawn import Envs, Started, prepare, why_not
+from .spawn import Cpus, Envs, Started, prepare, why_not
 
 FORK_TIMEOUT_S = 60.0  # for all ranks of a host; a fork takes 10 ms
 # So many ranks begin together, while the next are forked. If 64 did, torch would ask the name
@@ -89,7 +89,7 @@ class Preload:
             )
         return self._ready
 
-    def fork(self, own: Envs) -> Iterator[tuple[int, Started]]:
+    def fork(self, own: Envs, cpus: Callable[[int], Cpus]) -> Iterator[tuple[int, Started]]:
         """Forks these ranks, once the first is asked for. PreloadError unless it forks them all."""
         assert self._socket is not None
         pipes: dict[int, tuple[int, int]] = {}
@@ -97,16 +97,17 @@ class Preload:
             self._socket.settimeout(FORK_TIMEOUT_S)
             for number, (rank, env) in enumerate(own.items()):
                 if number % BATCH == 0 and number > 0:
-                    self._socket.send(b"{}")
+                    self._socket.send(b"[]")
                 out, out_end = os.pipe2(os.O_CLOEXEC)
                 err, err_end = os.pipe2(os.O_CLOEXEC)
                 pipes[rank] = out, err
                 try:
-                    socket.send_fds(self._socket, [json.dumps(env).encode()], [out_end, err_end])
+                    order = json.dumps([env, sorted(cpus(rank))]).encode()
+                    socket.send_fds(self._socket, [order], [out_end, err_end])
                 finally:
                     os.close(out_end)
                     os.close(err_end)
-            self._socket.send(b"{}")
+            self._socket.send(b"[]")
             pids = dict(self._answers(len(own)))
         except OSError as error:
             for fd in (fd for pair in pipes.values() for fd in pair):

@@ -100,7 +100,7 @@ def own_env(
         "LOCAL_WORLD_SIZE": job.hosts[agent].slots,
         "GROUP_RANK": agent,
         "GROUP_WORLD_SIZE": len(job.hosts),
-        "ROLE_NAME": "default",
+        "ROLE_NAME": job.role,
         "ROLE_RANK": rank,
         "ROLE_WORLD_SIZE": world,
         "MASTER_ADDR": attempt.master.address,

@@ -3,22 +3,25 @@
 Floor: launcher/agent. Thread: the agent's; the ranks' parent-death signal hangs on it.
 """
 
+import os
 import selectors
 import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rdmacoll.launcher.base.job import Job
 from rdmacoll.launcher.base.processes import kill_group
+from rdmacoll.launcher.bind.binding import bind_ranks
+from rdmacoll.launcher.bind.topology import read_nodes
 
 from .helpers import Helpers
 from .outlets import Outlets
 from .output import Stream
 from .preload import Preload
 from .rank_env import Attempt, own_env
-from .spawn import Envs, Started, spawn_all
+from .spawn import Cpus, Envs, Started, spawn_all
 
 LOOK_S = 0.2  # between looks whether the mount is there
 GRACE_S = 5.0  # between the signal that asks a rank to end and the one that makes it
@@ -45,12 +48,13 @@ class Ranks:
         outlets: Outlets,
         helpers: Helpers,
     ) -> None:
-        self._job = job
+        self._binding = bind_ranks(job, agent, read_nodes(os.sched_getaffinity(0)))
+        self._job = replace(job, env=self._binding.env | job.env)
         self._agent = agent
         self._outlets = outlets
         self._helpers = helpers
         self._by_rank: dict[int, Rank] = {}
-        self._preload = Preload(job, selector) if job.preload else None
+        self._preload = Preload(self._job, selector) if job.preload else None
         self._due: list[tuple[Envs, bool]] = []  # until they may start
         self._look_at: float | None = None  # again, whether the mount is there
         self._kill_at: float | None = None
@@ -73,6 +77,8 @@ class Ranks:
 
         Where they wait for the mount, or for modules to be imported, poll() starts them.
         """
+        if self._binding.is_short or (self._job.verbose and self._binding.said):
+            self._outlets.say(self._binding.said)
         slots = range(self._job.hosts[self._agent].slots)
         first = self._job.first_rank(self._agent)
         own = {
@@ -110,15 +116,23 @@ class Ranks:
             return
         due, self._due = self._due, []
         for own, is_restart in due:
-            started = spawn_all(self._job, own) if preload is None else preload.fork(own)
+            if preload is None:
+                started = spawn_all(self._job, own, self._cpus_of)
+            else:
+                started = preload.fork(own, self._cpus_of)
             self._add_all(own, started, is_restart)
         if preload is not None and not self._job.elastic:  # it is not needed again
             preload.close()
 
+    def _cpus_of(self, rank: int) -> Cpus:
+        return self._binding.of(rank - self._job.first_rank(self._agent))
+
     def _add_all(self, own: Envs, started: Iterable[tuple[int, Started]], is_restart: bool) -> None:
         files = {rank: self._outlets.open_files(f"rank {rank}", is_restart) for rank in own}
         for rank, process in started:
-            out, err = self._outlets.connect(f"rank {rank}", process, files[rank])
+            shown = self._job.shown
+            is_shown = shown is None or rank - self._job.first_rank(self._agent) in shown
+            out, err = self._outlets.connect(f"rank {rank}", process, files[rank], is_shown)
             self._by_rank[rank] = Rank(rank, process.pid, process.process, out, err)
         if self._job.verbose:
             pids = ", ".join(f"{rank} (pid {self._by_rank[rank].pid})" for rank in own)

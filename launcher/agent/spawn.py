@@ -1,4 +1,4 @@
-"""How ranks and helpers are started as new python processes.
+"""How ranks and helpers are started as new processes.
 
 Floor: launcher/agent. Thread: the agent's; their parent-death signal hangs on it.
 """
@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,6 +18,7 @@ from rdmacoll.launcher.base.processes import die_with_parent
 from .rank_env import shared_env
 
 Envs = dict[int, dict[str, str]]  # ranks and their own variables
+Cpus = frozenset[int]  # that a process may run on; empty: on all that the agent may
 
 
 class StartError(OSError):
@@ -35,14 +36,16 @@ class Started:
     process: "subprocess.Popen[bytes] | None" = None
 
 
-def spawn_all(job: Job, own: Envs) -> Iterator[tuple[int, Started]]:
+def spawn_all(job: Job, own: Envs, cpus: Callable[[int], Cpus]) -> Iterator[tuple[int, Started]]:
     """Starts them one by one, as they are asked for. StartError if one cannot be started."""
-    shared, argv = shared_env(job), [sys.executable, *job.argv]
+    shared, argv = shared_env(job), job.argv if job.is_command else [sys.executable, *job.argv]
     for rank, env in own.items():
-        yield rank, spawn(f"rank {rank}", argv, job.cwd, {**shared, **env})
+        yield rank, spawn(f"rank {rank}", argv, job.cwd, {**shared, **env}, cpus(rank))
 
 
-def spawn(who: str, argv: Sequence[str], cwd: str, env: dict[str, str]) -> Started:
+def spawn(
+    who: str, argv: Sequence[str], cwd: str, env: dict[str, str], cpus: Cpus = frozenset()
+) -> Started:
     """StartError if it cannot be started."""
     try:
         process = subprocess.Popen(
@@ -53,7 +56,7 @@ def spawn(who: str, argv: Sequence[str], cwd: str, env: dict[str, str]) -> Start
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,  # a group of its own, to end it with its own children
-            preexec_fn=partial(prepare, os.getpid()),
+            preexec_fn=partial(prepare, os.getpid(), cpus),
         )
     except OSError as error:
         raise StartError(who, why_not(error)) from None
@@ -69,7 +72,9 @@ def why_not(error: OSError) -> str:
     return "no more processes may be started (ulimit -u)" if is_limit else str(error)
 
 
-def prepare(agent: int) -> None:
-    """In the new process, before it becomes python."""
+def prepare(agent: int, cpus: Cpus = frozenset()) -> None:
+    """In the new process, before it becomes what it is to run."""
     die_with_parent(signal.SIGKILL, agent)
     give_users_descriptors()
+    if cpus:
+        os.sched_setaffinity(0, cpus)

@@ -20,12 +20,18 @@ PIECE_BYTES = 1 << 15
 @dataclass(frozen=True)
 class Job:
     hosts: list[Host]  # one agent each, with the ranks that run there
-    argv: list[str]  # what the interpreter runs: [script, ...] or ["-m", module, ...]
+    argv: list[str]  # what python runs: [script, ...] or ["-m", module, ...]; or a command
     cwd: str
     env: dict[str, str]
     run_id: str
     start_timeout_s: float
+    is_command: bool = False
+    bind: str = "none"  # or "cores", "numa" (launcher/bind)
+    one_machine: bool = False  # the hosts are names of one, so their ranks share its cores
+    role: str = "default"
     tag_output: bool = True
+    timestamp: bool = False  # before the tag
+    shown: list[int] | None = None  # local ranks whose output is; None: all
     output_dir: str | None = None
     verbose: bool = False
     min_np: int | None = None  # so many ranks must not fail; None: all of them

@@ -4,25 +4,33 @@ Floor: launcher/command. Thread: any.
 """
 
 import argparse
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from rdmacoll.launcher.base.hosts import Host
+from rdmacoll.launcher.bind.binding import Bind
 
 from rdmacoll.base.arguments import seconds
 from rdmacoll.base.byte_sizes import parse_size
 
-from .horovod_options import add_horovod_options, apply_horovod_options, with_horovod
-from .remote_options import add_remote_options, network_environment, remote_environment
-from .server_options import add_server_options, place_servers
+from .config_file import FLAG, parse_with_file
+from .flags.horovod_options import add_horovod_options, apply_horovod_options, with_horovod
+from .flags.output_options import add_output_options, wrong_about_output
+from .flags.remote_options import add_remote_options, network_environment, remote_environment
+from .flags.server_options import add_server_options, place_servers
+from .flags.torchrun_flags import add_torchrun_options, check_torchrun_options, spelled
 from .where import choose_hosts
 
 DEFAULT_START_TIMEOUT_S = 300.0
 DIGITS = 9  # that a number of ranks or of restarts may have
 
 RANKS = "ranks to start (default: one for each slot of the hosts that are given)"
-DESCRIPTION = "Starts a python script as N ranks, on this host or on several, and supervises them."
+DESCRIPTION = (
+    "Starts a python script, or any command, as N ranks, on this host or on several, and "
+    "supervises them."
+)
 EPILOG = """\
 The ranks get torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, ...) and the
 environment and folder that rdmarun was started in. The first rank that fails ends the job,
@@ -32,6 +40,7 @@ status (128 + the signal, if one killed it).
   rdmarun -np 4 train.py --epochs 3
   rdmarun -np 4 python train.py --epochs 3     # the same
   rdmarun -np 4 -m package.train
+  rdmarun -np 2 bash -c 'echo $RANK'           # any command, on PATH or executable
   rdmarun -np 8 -H node1:4,node2:4 train.py
   rdmarun train.py                             # in a job of Slurm: on all its hosts and slots"""
 
@@ -45,6 +54,9 @@ class Options:
     script: str
     args: list[str]
     module: bool
+    no_python: bool
+    role: str
+    bind: str
     env: dict[str, str]
     start_timeout_s: float
     min_np: int | None
@@ -59,6 +71,8 @@ class Options:
     mount: str | None
     output_dir: str | None
     tag_output: bool
+    timestamp: bool
+    shown: list[int] | None  # local ranks whose output is; None: all
     verbose: bool
     check_build: bool
 
@@ -66,25 +80,30 @@ class Options:
 def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Options:
     """Ends the process with status 2 and a clear line when argv is wrong, as argparse does."""
     parser = _parser(version)
-    args = parser.parse_args(argv)
     try:
+        args = parse_with_file(parser, argv)
         apply_horovod_options(args)
     except ValueError as error:
         parser.error(str(error))
     hosts: list[Host] = []
     servers: list[int] = []
+    torchrun_said: list[str] = []
     if args.check_build:
         hosts_said = ""
     elif not args.script:
         parser.error("what shall the ranks run? give a python script, or -m module")
     else:
         try:
-            where = choose_hosts(args.hosts, args.hostfile, args.np, environ)
+            where = choose_hosts(
+                args.hosts, args.hostfile, args.np, environ, args.nproc_per_node, args.standalone
+            )
             servers = place_servers(args, where.hosts)
+            torchrun_said = check_torchrun_options(args, where.hosts)
         except ValueError as error:
             parser.error(str(error))
         hosts, hosts_said = where.hosts, where.said
-        if wrong := _wrong_about_failures(args, sum(host.slots for host in hosts)):
+        ranks = sum(host.slots for host in hosts)
+        if wrong := _wrong_about_failures(args, ranks) or wrong_about_output(args, hosts):
             parser.error(wrong)
     try:
         ours = _heap(args.heap_size) | network_environment(args) | args.horovod_env
@@ -93,12 +112,15 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
         parser.error(str(error))
     return Options(
         hosts=hosts,
-        said=[hosts_said] * bool(hosts_said) + args.horovod_said,
+        said=[hosts_said] * bool(hosts_said) + args.horovod_said + torchrun_said,
         remote_env=remote_environment(args, environ),
         mpi_args=args.mpi_args,
         script=args.script,
         args=args.args,
         module=args.module,
+        no_python=args.no_python,
+        role=args.role,
+        bind=args.bind,
         env=env,
         start_timeout_s=args.start_timeout,
         min_np=args.min_np,
@@ -113,6 +135,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
         mount=args.mount,
         output_dir=args.output_filename,
         tag_output=args.tag_output,
+        timestamp=args.timestamp,
+        shown=args.local_ranks_filter,
         verbose=args.verbose,
         check_build=args.check_build,
     )
@@ -122,6 +146,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "rdmarun",
         usage="rdmarun [-np N] [options] script [args ...]\n       "
+        "rdmarun [-np N] [options] command [args ...]\n       "
         "rdmarun [-np N] [options] -m module [args ...]",
         description=DESCRIPTION,
         epilog=EPILOG,
@@ -129,22 +154,13 @@ def _parser(version: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("-np", "-n", "--nproc", dest="np", type=_positive, metavar="N", help=RANKS)
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "-H",
-        "--hosts",
-        metavar="HOST:SLOTS,...",
-        help="hosts and how many ranks each may take, filled in this order "
-        "(default: those of a job of Slurm, PBS, LSF or Kubernetes's MPIJob, else this host)",
+    _add_where(parser)
+    add("-m", "--module", action="store_true", help="script is a module, as python -m has it")
+    add(
+        *spelled("--no-python"),
+        action="store_true",
+        help="script is a command, also where it is python or ends with .py",
     )
-    where.add_argument(
-        "--hostfile",
-        "-hostfile",
-        metavar="FILE",
-        help="the same from a file: lines `host slots=N` or `host:N`",
-    )
-    add("-m", dest="module", action="store_true", help="script is a module, as python -m has it")
     add(
         "-x",
         "--env",
@@ -174,13 +190,60 @@ def _parser(version: str) -> argparse.ArgumentParser:
     add_server_options(parser, _whole, _bytes, _folder)
     add_remote_options(parser)
     add_horovod_options(parser, _whole, _positive)
-    _add_output(parser)
+    add_torchrun_options(parser, _whole)
+    add_output_options(parser, _whole, _folder)
+    add(
+        FLAG,
+        metavar="FILE",
+        help="options by their long names, in TOML, as in `nproc-per-node = 4`; those of the "
+        "command line go before them",
+    )
     add("--verbose", action="store_true", help="say what is started where, and when")
     add("--check-build", action="store_true", help="say what this installation can do, and exit")
     add("--version", action="version", version=f"rdmarun (rdmacoll) {version}")
-    add("script", nargs="?", help="a python script, or with -m a module")
+    add(
+        "script",
+        nargs="?",
+        help="a python script (.py), or what is on PATH or executable, or with -m a module",
+    )
     add("args", nargs=argparse.REMAINDER, help="the script's own arguments")
     return parser
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-np", "-n", "--np", "--nproc", dest="np", type=_positive, metavar="N", help=RANKS)
+    add(
+        *spelled("--nproc-per-node"),
+        type=_per_node,
+        metavar="N",
+        help="ranks on each host, whatever its slots are; cpu: as many as this host has CPUs",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "-H",
+        "--hosts",
+        metavar="HOST:SLOTS,...",
+        help="hosts and how many ranks each may take, filled in this order "
+        "(default: those of a job of Slurm, PBS, LSF or Kubernetes's MPIJob, else this host)",
+    )
+    where.add_argument(
+        "--hostfile",
+        "-hostfile",
+        metavar="FILE",
+        help="the same from a file: lines `host slots=N` or `host:N`",
+    )
+    where.add_argument(
+        "--standalone", action="store_true", help="this host alone, also in a batch system's job"
+    )
+    add(
+        "--bind",
+        choices=[mode.value for mode in Bind],
+        default=Bind.NONE.value,
+        help="cores: each rank gets its own part of the host's cores; numa: the NUMA node that it "
+        "is on; OMP_NUM_THREADS, where it is not set, is what a rank has of them (default: none, "
+        "and 1 thread)",
+    )
 
 
 def _add_preload(parser: argparse.ArgumentParser) -> None:
@@ -195,22 +258,6 @@ def _add_preload(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--output-filename",
-        type=_folder,
-        metavar="DIR",
-        help="also write each rank's output to DIR/rank.N/stdout and DIR/rank.N/stderr, and each "
-        "server's to files in DIR/server.N, the mount's in DIR/mount",
-    )
-    parser.add_argument(
-        "--tag-output",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="begin each line of output with [rank]:, [server N]: or [mount]: (default: yes)",
-    )
-
-
 def _add_failures(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
@@ -221,7 +268,7 @@ def _add_failures(parser: argparse.ArgumentParser) -> None:
         "rdmacoll.DeadRankError and go on with rdmacoll.shrink_group() (default: all are needed)",
     )
     add(
-        "--max-restarts",
+        *spelled("--max-restarts"),
         type=_whole,
         default=0,
         metavar="N",
@@ -282,6 +329,16 @@ def _modules(text: str) -> list[str]:
         if not all(part.isidentifier() for part in name.split(".")):
             raise argparse.ArgumentTypeError(f"{name!r} is no name of a module")
     return names
+
+
+def _per_node(text: str) -> int:
+    if text == "cpu":
+        return len(os.sched_getaffinity(0))
+    if text in ("auto", "gpu", "xpu"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} would count GPUs; say how many ranks, or `cpu` for one per CPU"
+        )
+    return _positive(text)
 
 
 def _bytes(text: str) -> int:

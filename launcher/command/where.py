@@ -25,9 +25,15 @@ def choose_hosts(
     hostfile: str | None,
     ranks: int | None,
     environ: Mapping[str, str],
+    per_host: int | None = None,
+    standalone: bool = False,
     read: Read = read_host_list,
 ) -> Where:
-    """HostError if they cannot be read, or have too few slots. ranks None: as many as slots."""
+    """HostError if they cannot be read, or have too few slots. ranks None: as many as slots.
+
+    per_host: the slots of each, in the place of its own. standalone: this host, whatever job of a
+    batch system there is.
+    """
     allocation = find_allocation(environ, read)
     # A rank that starts a job of its own has no allocation: its hosts are in use by the ranks.
     is_rank = "RDMACOLL_AGENT" in environ
@@ -35,16 +41,21 @@ def choose_hosts(
         listed, source = parse_hosts(hosts), "-H"
     elif hostfile is not None:
         listed, source = parse_hostfile(read(hostfile, "--hostfile"), hostfile), "--hostfile"
-    elif allocation is not None and not is_rank:
-        listed = allocation.hosts()
-        placed = place(listed, _slots(listed) if ranks is None else ranks)
-        return Where(placed, f"hosts from {allocation.job}: {_named(listed, placed)}")
-    elif ranks is None:
+    elif allocation is not None and not is_rank and not standalone:
+        listed, source = allocation.hosts(), ""
+    elif (slots := per_host or ranks) is None:
         raise HostError("how many ranks? give -np N")
     else:
-        listed, source = [Host("localhost", ranks)], "this host (a rank starts this job)"
+        listed = [Host("localhost", slots)]
+        source = "--standalone" if standalone else "this host (a rank starts this job)"
+    if per_host is not None:
+        listed = [Host(host.name, per_host) for host in listed]
     placed = place(listed, _slots(listed) if ranks is None else ranks)
-    return Where(placed, f"hosts from {source}, not from {allocation.job}" if allocation else "")
+    if allocation is None:
+        return Where(placed, "")
+    if not source:
+        return Where(placed, f"hosts from {allocation.job}: {_named(listed, placed)}")
+    return Where(placed, f"hosts from {source}, not from {allocation.job}")
 
 
 def _slots(hosts: Sequence[Host]) -> int:

@@ -4,8 +4,8 @@ It ends with the agent, which is its parent and becomes that of the ranks.
 Protocol, over a socket that keeps messages apart, all in JSON:
   agent -> server  the agent's process id, the modules, the ranks' PYTHONPATH
   server -> agent  {} once all are imported, or {"error": text}; then it ends
-  agent -> server  for each rank of a batch its own variables, with two descriptors, its stdout and
-                   stderr; after the last of them {}
+  agent -> server  for each rank of a batch its own variables, and the CPUs that it is bound to, if
+                   any, with two descriptors, its stdout and stderr; after the last of them []
   rank -> agent    {"rank": rank, "pid": pid} once it is one; or for the rest of the batch
                    {"error": text}
 Floor: launcher/preload. Thread: the main one; there is no other.
@@ -26,6 +26,8 @@ from rdmacoll.launcher.base.processes import die_with_parent, wait_until_gone
 
 from . import MESSAGE_BYTES, ROOM, ROOM_BYTES
 from .fork_safety import reseed, unsafe_to_fork
+
+Order = tuple[dict[str, str], list[int]] | tuple[()]
 
 _libc = ctypes.CDLL(None)
 _libc.getenv.restype = ctypes.c_void_p
@@ -113,17 +115,17 @@ def _import(name: str) -> str:
     return unsafe_to_fork()
 
 
-def _next(agent: socket.socket) -> tuple[dict[str, str], list[int]]:
+def _next(agent: socket.socket) -> tuple[Order, list[int]]:
     """The next message with its descriptors. Ends the process if there is no agent any more."""
     data, fds, _, _ = socket.recv_fds(agent, MESSAGE_BYTES, 2)
     if not data:
         os._exit(0)
-    order: dict[str, str] = json.loads(data)
+    order: Order = json.loads(data)
     return order, fds
 
 
 def _fork_ranks(
-    agent: socket.socket, agent_pid: int, room: int, order: dict[str, str], fds: list[int]
+    agent: socket.socket, agent_pid: int, room: int, order: Order, fds: list[int]
 ) -> None:
     """In a process between server and ranks: the agent adopts the ranks when it ends.
 
@@ -141,8 +143,9 @@ def _fork_ranks(
         if pid == 0:
             wait_until_gone(forker)
             die_with_parent(signal.SIGKILL, agent_pid)
-            _become_rank(order, fds, room)
-            agent.send(json.dumps({"rank": int(order["RANK"]), "pid": os.getpid()}).encode())
+            own, cpus = order
+            _become_rank(own, cpus, fds, room)
+            agent.send(json.dumps({"rank": int(own["RANK"]), "pid": os.getpid()}).encode())
             agent.close()
             return
         _close(fds)
@@ -154,8 +157,10 @@ def _fail(agent: socket.socket, error: str) -> None:
     agent.send(json.dumps({"error": error}).encode())
 
 
-def _become_rank(own: dict[str, str], fds: list[int], room: int) -> None:
+def _become_rank(own: dict[str, str], cpus: list[int], fds: list[int], room: int) -> None:
     os.setsid()
+    if cpus:
+        os.sched_setaffinity(0, cpus)
     for fd, standard in zip(fds, (1, 2), strict=True):
         os.dup2(fd, standard)
     _close(fds)

@@ -68,6 +68,16 @@ from rdmacoll.launcher.base.hosts import MOST_RANKS
         (["-np", "1", "missing.py"], "missing.py: there is no such script"),
         (["-np", "1", sys.executable], "what shall it run? give a python script behind it"),
         (["-np", "1", "python9.9", "s.py"], "python9.9: there is no such script"),
+        (["-np", "1", "no_such"], "there is no such script, and no such command on PATH (a module"),
+        (["-np", "1", "-m", "--no-python", "json"], "-m with --no-python: only python runs"),
+        (["-np", "1", "--no-python", "s.py"], "s.py: there is no such script, and no such"),
+        (["-np", "1", "--preload", "json", "true"], "--preload with the command true: only python"),
+        (["-np", "2", "--nproc-per-node", "1", "s.py"], "-np 2: there are only 1 slots"),
+        (["--nproc-per-node", "gpu", "s.py"], "'gpu' would count GPUs; say how many ranks"),
+        (["--nproc-per-node", "0", "s.py"], "0 is not a positive number"),
+        (["-np", "1", "--bind", "socket", "s.py"], "invalid choice: 'socket'"),
+        (["-np", "2", "--local-ranks-filter", "0,2", "s.py"], "filter 2: local ranks are 0 to 1"),
+        (["-np", "2", "--local-ranks-filter", "", "s.py"], "'' is no whole number"),
     ],
 )
 def test_command_line(jobs: Jobs, args: list[str], says: str) -> None:

@@ -68,7 +68,8 @@ OTHERS = """
     --autotune-gaussian-process-noise 0.8|--min-np 1|--mpi-threads-disable
     --no-mpi-threads-disable|--mpi-args=-v|--num-nccl-streams 2|--thread-affinity 0
     --gloo-timeout-seconds 30|--log-with-timestamp|--log-without-timestamp|--log-hide-timestamp
-    --no-log-hide-timestamp|-H localhost:2|--hosts localhost:2|--mpi|--jsrun
+    -prefix-timestamp|--prefix-output-with-timestamp|--no-log-hide-timestamp|-H localhost:2
+    --hosts localhost:2|--mpi|--jsrun
 """
 
 
@@ -93,11 +94,8 @@ def test_check_build() -> None:
             ["--horovod", "--host-discovery-script", "./find"],
             "--host-discovery-script ./find: rdmarun asks for no hosts while a job runs; name them",
         ),
-        (["--horovod", "--config-file", "c.yaml"], "--config-file c.yaml: rdmarun reads no such"),
-        (["--horovod", "--slots-per-host", "4"], "--slots-per-host 4: say it of each host, as -H"),
-        (["--horovod", "--binding-args", "a b"], "--binding-args a b: rdmarun binds no rank to"),
-        (["--horovod", "-prefix-timestamp"], "-prefix-timestamp: rdmarun puts no times before"),
-        (["--horovod", "--prefix-output-with-timestamp"], "pipe its output through `ts`"),
+        (["--horovod", "--slots-per-host", "4"], "--slots-per-host 4: give --nproc-per-node N"),
+        (["--horovod", "--binding-args", "a b"], "--binding-args a b: these are mpirun's; give"),
         (["--horovod", "--tcp"], "--tcp: set RDMACOLL_TRANSPORT to tcp with -x, which also"),
         (["--horovod", "-v"], "-v: rdmarun --version says which one it is"),
         (["--horovod", "--elastic-timeout", "0"], "0 is not a positive number"),

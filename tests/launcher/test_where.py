@@ -3,11 +3,13 @@
 Floor: tests.
 """
 
+import os
 from pathlib import Path
 
 import pytest
 from job_runner import Jobs
 from rdmacoll.launcher.base.hosts import Host, HostError
+from rdmacoll.launcher.command.options import parse
 from rdmacoll.launcher.command.where import Where, choose_hosts
 
 SLURM = {
@@ -16,6 +18,27 @@ SLURM = {
     "SLURM_TASKS_PER_NODE": "4(x2)",
 }
 HERE = {"SLURM_JOB_ID": "5", "SLURM_JOB_NODELIST": "localhost", "SLURM_TASKS_PER_NODE": "2"}
+
+
+def test_ranks_per_host() -> None:
+    """In the place of slots, wherever the hosts are from."""
+
+    def placed(*argv: str, **environ: str) -> list[Host]:
+        return parse([*argv, "s.py"], environ, "0").hosts
+
+    two = ["--nproc-per-node", "2"]
+    assert placed(*two) == placed("--nproc_per_node=2") == [Host("localhost", 2)]
+    assert placed(*two, "-H", "a,b:4") == [Host("a", 2), Host("b", 2)]
+    assert placed(*two, "-np", "3", "-H", "a,b") == [Host("a", 2), Host("b", 1)]
+    assert placed(*two, **SLURM) == [Host("n1", 2), Host("n2", 2)]
+    assert placed("-np", "1", *two) == [Host("localhost", 1)]
+    cpus = len(os.sched_getaffinity(0))
+    assert placed("--nproc-per-node", "cpu") == [Host("localhost", cpus)]
+
+
+def test_standalone_is_this_host() -> None:
+    where = choose_hosts(None, None, None, SLURM, per_host=4, standalone=True)
+    assert where == Where([Host("localhost", 4)], "hosts from --standalone, not from Slurm job 123")
 
 
 def test_the_allocation_is_taken() -> None:

@@ -163,15 +163,20 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.horovod.alias": {"rdmacoll.horovod"},
     "rdmacoll.launcher.base": {"rdmacoll.base"},
     "rdmacoll.launcher.keys": BELOW_LAUNCHER,
+    "rdmacoll.launcher.bind": BELOW_LAUNCHER,
     "rdmacoll.launcher.preload": BELOW_LAUNCHER,
     "rdmacoll.launcher.star": BELOW_LAUNCHER | {"rdmacoll.launcher.keys"},
     "rdmacoll.launcher.meet": BELOW_LAUNCHER | {"rdmacoll.launcher.keys", "rdmacoll.launcher.star"},
     "rdmacoll.launcher.agent": BELOW_LAUNCHER
     | {"rdmacoll.debug"}
-    | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star", "meet")},
+    | {f"rdmacoll.launcher.{room}" for room in ("bind", "keys", "preload", "star", "meet")},
     "rdmacoll.launcher.command.allocation": BELOW_LAUNCHER,
+    "rdmacoll.launcher.command.flags": BELOW_LAUNCHER | {"rdmacoll.launcher.keys"},
     "rdmacoll.launcher.command": BELOW_LAUNCHER
-    | {f"rdmacoll.launcher.{room}" for room in ("keys", "star", "command.allocation")}
+    | {
+        f"rdmacoll.launcher.{room}"
+        for room in ("bind", "keys", "star", "command.allocation", "command.flags")
+    }
     | {"rdmacoll.info"},
     "rdmacoll.launcher": BELOW_LAUNCHER
     | {f"rdmacoll.launcher.{room}" for room in ("keys", "preload", "star", "agent", "command")},

@@ -37,10 +37,10 @@ def words(done: "subprocess.CompletedProcess[bytes]") -> list[bytes]:
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)
 def test_script_and_folder(jobs: Jobs, name: bytes) -> None:
-    """The script, its folder, an argument and a variable have the name."""
+    """The script, before its .py, its folder, an argument and a variable have the name."""
     folder = os.path.join(os.fsencode(jobs.folder), name)
     os.mkdir(folder)
-    script = os.path.join(folder, name)
+    script = os.path.join(folder, name + b".py")
     with open(script, "wb") as file:
         file.write(SHOWS)
     done = run(jobs, b"-x", b"ODD=" + name, script, name, b"", b"last")

@@ -2,7 +2,7 @@
 
 They become the variables in which each MPI takes them, for one of them is the mpiexec at hand. The
 job's key is brought to the hosts by the same program (keys/remote_shell.py).
-Floor: launcher/command. Thread: any.
+Floor: launcher/command/flags. Thread: any.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """The options about servers and the mount of their files, and on which hosts servers are. Pure.
 
-Floor: launcher/command. Thread: any.
+Floor: launcher/command/flags. Thread: any.
 """
 
 import argparse

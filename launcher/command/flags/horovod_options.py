@@ -3,7 +3,7 @@
 Of horovodrun's others -np, -H, --hostfile, -p, -i, --network-interfaces, --mpi-args, --min-np,
 --start-timeout, --output-filename, --verbose and --check-build are rdmarun's own. What there is no
 more to do about than to say it is in horovod_flags.py.
-Floor: launcher/command. Thread: any.
+Floor: launcher/command/flags. Thread: any.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from typing import Any
 from rdmacoll.base.horovod_folder import with_folder
 from rdmacoll.base.horovod_variables import LOG_LEVELS
 
-from .horovod_flags import NOT_NEEDED, REFUSED, about_not_needed, help_text
+from .horovod_flags import NOT_NEEDED, REFUSED, about_not_needed, list_them
 
 GROUP = "Horovod"
 ABOUT = (
@@ -71,7 +71,7 @@ def add_horovod_options(
 ) -> None:
     """whole, positive: read a number. Call it behind what adds rdmarun's own options."""
     parser.set_defaults(horovodrun=[], horovod_env={}, horovod_idle=[], horovod_refused=[])
-    group = parser.add_argument_group(GROUP, f"{ABOUT}\n{help_text()}")
+    group = parser.add_argument_group(GROUP, f"{ABOUT}\n{list_them()}")
     group.add_argument(
         "--horovod",
         action="store_true",

@@ -1,11 +1,11 @@
 """Options of horovodrun for which there is only a word: what changes nothing here, and what cannot
 be had and what is to be given in its place. Pure.
 
-Floor: launcher/command. Thread: any.
+Floor: launcher/command/flags. Thread: any.
 """
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rdmacoll.base.horovod_variables import NOT_NEEDED as VARIABLES
@@ -16,10 +16,11 @@ _HIERARCHICAL = VARIABLES["HOROVOD_HIERARCHICAL_*"]
 _TORUS = VARIABLES["HOROVOD_TORUS_ALLREDUCE"]
 _MPI_THREADS = VARIABLES["HOROVOD_MPI_THREADS_DISABLE"]
 _TIMES = VARIABLES["HOROVOD_LOG_HIDE_TIME"]
-_NO_TIMES = "rdmarun puts no times before lines; pipe its output through `ts`, which does"
+
+Words = Mapping[str, tuple[int, str]]
 
 # How many values each has, and why it changes nothing.
-NOT_NEEDED: Final = {
+NOT_NEEDED: Final[Words] = {
     "--gloo": (0, _MEET),
     "--mpi": (0, _MEET),
     "--jsrun": (0, _MEET),
@@ -55,20 +56,14 @@ NOT_NEEDED: Final = {
     "--no-log-hide-timestamp": (0, _TIMES),
 }
 # How many values each has, and what to do without it.
-REFUSED: Final = {
+REFUSED: Final[Words] = {
     "--host-discovery-script": (
         1,
         "rdmarun asks for no hosts while a job runs; name them all with -H or --hostfile, and give "
         "--elastic --min-np N --max-restarts M, by which a lost rank, and a lost host, comes back",
     ),
-    "--config-file": (1, "rdmarun reads no such file; give as options what it says"),
-    "--slots-per-host": (1, "say it of each host, as -H node1:4,node2:4, or in the --hostfile"),
-    "--binding-args": (
-        1,
-        "rdmarun binds no rank to cores; call os.sched_setaffinity() in the script, by LOCAL_RANK",
-    ),
-    "--prefix-output-with-timestamp": (0, _NO_TIMES),
-    "-prefix-timestamp": (0, _NO_TIMES),
+    "--slots-per-host": (1, "give --nproc-per-node N, or say it of each host, as -H node1:4"),
+    "--binding-args": (1, "these are mpirun's; give --bind cores or --bind numa"),
     "--tcp": (
         0,
         "set RDMACOLL_TRANSPORT to tcp with -x, which also carries by it what stays on a host",
@@ -77,19 +72,21 @@ REFUSED: Final = {
 }
 
 
-def about_not_needed(flags: Sequence[str]) -> list[str]:
+def about_not_needed(flags: Sequence[str], words: Words = NOT_NEEDED) -> list[str]:
     """A line for each reason."""
     reasons: dict[str, list[str]] = {}
     for flag in dict.fromkeys(flags):
-        reasons.setdefault(NOT_NEEDED[flag][1], []).append(flag)
+        reasons.setdefault(words[flag][1], []).append(flag)
     return [
         f"{', '.join(ones)} {'changes' if len(ones) == 1 else 'change'} nothing: {why}"
         for why, ones in reasons.items()
     ]
 
 
-def help_text() -> str:
-    """They are too many to have lines of their own."""
-    nothing = f"These change nothing, and it is said why: {', '.join(NOT_NEEDED)}."
-    refused = f"These are errors that say what to give instead: {', '.join(REFUSED)}."
-    return "\n".join(textwrap.fill(text, 78, break_on_hyphens=False) for text in (nothing, refused))
+def list_them(idle: Words = NOT_NEEDED, refused: Words = REFUSED) -> str:
+    """For --help: they are too many to have lines of their own."""
+    texts = (
+        f"These change nothing, and it is said why: {', '.join(idle)}.",
+        f"These are errors that say what to give instead: {', '.join(refused)}.",
+    )
+    return "\n".join(textwrap.fill(text, 78, break_on_hyphens=False) for text in texts)
