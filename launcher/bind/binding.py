@@ -45,7 +45,10 @@ def bind_ranks(job: Job, agent: int, nodes: Sequence[Node]) -> Binding:
     ranks = sum(job.hosts[mate].slots for mate in mates)
     cores = sum(len(node.cores) for node in nodes)
     if mode is Bind.CORES and ranks > cores:
-        said = f"{ranks} ranks and {cores} cores: no rank is bound (--bind cores)"
+        said = (
+            f"{ranks} ranks and {cores} cores: no rank is bound (--bind cores), and each gets "
+            "1 thread where OMP_NUM_THREADS is not set"
+        )
         return Binding([], {}, f"host {name}: {said}", is_short=True)
     counts = _count(nodes, ranks)
     if mode is Bind.CORES:

@@ -114,7 +114,11 @@ def test_what_is_said(sysfs: Path) -> None:
     )
     short = bind_ranks(job([Host("a", 17)], "cores"), 0, nodes)
     assert short == Binding(
-        [], {}, "host a: 17 ranks and 8 cores: no rank is bound (--bind cores)", is_short=True
+        [],
+        {},
+        "host a: 17 ranks and 8 cores: no rank is bound (--bind cores), and each gets 1 thread "
+        "where OMP_NUM_THREADS is not set",
+        is_short=True,
     )
     assert bind_ranks(job(hosts, "none"), 0, nodes) == Binding([], {}, "")
 
