@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 FLAG = "--config-file"
-WHERE = ("--hosts", "--hostfile", "--standalone")  # of which there is one
+# Of each the command line's takes the place of any in the file.
+INSTEAD = ("hosts", "hostfile", "standalone"), ("np", "nproc_per_node")
 
 
 class ConfigError(ValueError):
@@ -28,12 +29,15 @@ def parse_with_file(parser: argparse.ArgumentParser, argv: Sequence[str]) -> arg
     args = parser.parse_args(argv)
     if args.config_file is None:
         return args
-    words = _read(args.config_file, parser._option_string_actions)
-    if args.hosts is not None or args.hostfile is not None or args.standalone:
-        words = [word for word in words if word.partition("=")[0] not in WHERE]
+    options = parser._option_string_actions
+    words = _read(args.config_file, options)
     name, parser.prog = parser.prog, f"{parser.prog}: {FLAG} {args.config_file}"
     parser.parse_args(words)  # by itself first, so that errors name the file
     parser.prog = name
+    for names in INSTEAD:
+        if any(getattr(args, name) not in (None, False) for name in names):
+            flags = {flag for flag, action in options.items() if action.dest in names}
+            words = [word for word in words if word.partition("=")[0] not in flags]
     return parser.parse_args([*words, *argv])
 
 

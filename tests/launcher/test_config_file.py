@@ -60,6 +60,15 @@ def test_hosts_of_the_command_line_in_the_place_of_any(
     assert options_of(tmp_path, 'hosts = "a,b"', *argv).hosts == [Host("localhost", 2)]
 
 
+@pytest.mark.parametrize(
+    ("text", "flag"), [("np = 2", "--nproc-per-node"), ("nproc-per-node = 2", "-np")]
+)
+def test_ranks_of_the_command_line_in_the_place_of_any(
+    tmp_path: Path, text: str, flag: str
+) -> None:
+    assert options_of(tmp_path, text, flag, "4").hosts == [Host("localhost", 4)]
+
+
 def test_names_of_one_letter_and_of_others(tmp_path: Path) -> None:
     text = "horovod = true\nnum-proc = 2\ngloo = true\nblacklist-cooldown-range = [1, 9]\nnp = 2"
     options = options_of(tmp_path, text)

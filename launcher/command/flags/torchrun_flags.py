@@ -43,7 +43,6 @@ NOT_NEEDED: Final[Words] = {
     "--run-path": (0, "each rank's python runs the script"),
     "--redirects": (1, _SHOWN),
     "--tee": (1, _SHOWN),
-    "--signals-to-handle": (1, "ranks get the signals that rdmarun gets"),
     "--shutdown-timeout": (1, "ranks have 5 s to end, once they are asked to"),
     "--print-completion": (1, "rdmarun completes nothing in shells"),
 }
@@ -54,6 +53,11 @@ REFUSED: Final[Words] = {
     "--log-line-prefix-template": (1, _LINES),
     "--duplicate-stdout-filters": (1, _GREP),
     "--duplicate-stderr-filters": (1, _GREP),
+    "--signals-to-handle": (
+        1,
+        "SIGINT, SIGTERM and SIGHUP to rdmarun end the ranks; send others to the ranks themselves, "
+        "whose process ids --verbose says",
+    ),
     "--numa-binding": (1, "it goes by GPUs; give --bind cores or --bind numa"),
     "--virtual-local-rank": (0, "each rank has its own LOCAL_RANK; set CUDA_VISIBLE_DEVICES by it"),
 }
