@@ -48,7 +48,8 @@ class Ranks:
         outlets: Outlets,
         helpers: Helpers,
     ) -> None:
-        self._binding = bind_ranks(job, agent, read_nodes(os.sched_getaffinity(0)))
+        nodes = [] if job.bind == "none" else read_nodes(os.sched_getaffinity(0))
+        self._binding = bind_ranks(job, agent, nodes)
         self._job = replace(job, env=self._binding.env | job.env)
         self._agent = agent
         self._outlets = outlets
