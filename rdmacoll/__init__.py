@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .failure import DeadRankError, dead_ranks, shrink_group
     from .memory import empty, in_heap, memory_stats, place_, registered_memory, zeros
     from .placement import trace_placement
+    from .process_group import create_process_group
     from .slurm import env_from_slurm
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "RdmaBackend",
     "__version__",
     "build_info",
+    "create_process_group",
     "dead_ranks",
     "elastic",
     "empty",
@@ -42,6 +44,7 @@ __version__: str
 
 _ELSEWHERE = {
     "DeadRankError": ".failure",
+    "create_process_group": ".process_group",
     "dead_ranks": ".failure",
     "env_from_slurm": ".slurm",
     "shrink_group": ".failure",

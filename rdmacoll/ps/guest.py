@@ -13,7 +13,7 @@ import time
 import torch.distributed as dist
 
 from .._agent import own_agent
-from .._alone import group_alone
+from ..process_group import create_process_group
 from ..servers.options import Address, address
 from ..servers.reaching import NoStore, wait_for_store
 from .board import Board, NotAStore, Place, reach
@@ -45,7 +45,7 @@ def join(store: Address, rdzv_id: str | None, timeout: float) -> tuple[Board, di
     except (NoStore, NotAStore) as error:
         raise TimeoutError(f"{error} (store={str(store)!r})") from None
     name = f"rdmacoll.ps.guest/{secrets.token_hex(8)}"
-    group = group_alone(dist.PrefixStore(name, board.store), name)
+    group = create_process_group(dist.PrefixStore(name, board.store), 0, 1, name=name)
     try:
         board.wait_servers(deadline)
     except RuntimeError as error:

@@ -8,8 +8,8 @@ import os
 import torch.distributed as dist
 
 from ..._agent import own_agent
-from ..._alone import group_alone
 from ...failure import CPU
+from ...process_group import create_process_group
 
 
 def default_group_or_own() -> dist.ProcessGroup:
@@ -32,4 +32,4 @@ def _own_group() -> dist.ProcessGroup:
             'know: call init_process_group(backend="rdma") on both sides, start both with rdmarun, '
             "or name the same file in RDMACOLL_SECRET_FILE"
         )
-    return group_alone(dist.HashStore(), "alone")
+    return create_process_group(dist.HashStore(), 0, 1, name="alone")
