@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rdmacoll.base.agent_protocol import JOINS
 
 from ._agent import own_agent
+from ._apart import watch
 from ._extension import extension
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def create(group: Any, pg_options: Any) -> "RdmaBackend":
         group.store, group.group_rank, group.group_size, options, address, introduces
     )
     _met_at_agent = _met_at_agent or introduces
+    if group.group_size > 1:
+        watch()
     return backend
 
 

@@ -19,6 +19,7 @@ constexpr double kNear = 0.6;  // names that are less alike are no typos of each
 constexpr auto kKnown = std::to_array<std::string_view>({
     "RDMACOLL_AGENT",
     "RDMACOLL_ALGO",
+    "RDMACOLL_AS_GLOO",
     "RDMACOLL_BLOCK_BYTES",
     "RDMACOLL_CONNECT_TIMEOUT_MS",
     "RDMACOLL_DAY",

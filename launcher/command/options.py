@@ -15,6 +15,7 @@ from rdmacoll.launcher.bind.binding import Bind
 from rdmacoll.base.arguments import seconds
 from rdmacoll.base.byte_sizes import parse_size
 
+from .as_gloo import AS_GLOO, with_as_gloo
 from .config_file import FLAG, parse_with_file
 from .flags.horovod_options import add_horovod_options, apply_horovod_options, with_horovod
 from .flags.output_options import add_output_options, wrong_about_output
@@ -108,6 +109,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
     try:
         ours = _heap(args.heap_size) | network_environment(args) | args.horovod_env
         env = with_horovod(args, dict(environ) | ours | _settings(args.env, environ))
+        env = with_as_gloo(args.as_gloo, env)
     except ValueError as error:
         parser.error(str(error))
     return Options(
@@ -190,6 +192,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     add_server_options(parser, _whole, _bytes, _folder)
     add_remote_options(parser)
     add_horovod_options(parser, _whole, _positive)
+    add("--as-gloo", action="store_true", help=AS_GLOO)
     add_torchrun_options(parser, _whole)
     add_output_options(parser, _whole, _folder)
     add(

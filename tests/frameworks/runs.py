@@ -1,0 +1,71 @@
+"""Runs a recipe on two ranks as a user does, and reads what the ranks say of it.
+
+Floor: tests.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+RECIPES = Path(__file__).parent / "recipes"
+LIMIT_S = 240  # for one run; some libraries take long to import
+RDMARUN = [sys.executable, "-m", "rdmacoll.launcher", "-np", "2"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+
+
+@dataclass(frozen=True)
+class Rank:
+    values: list[float]
+    runs_on: str
+    named: str
+
+
+@dataclass(frozen=True)
+class Run:
+    ranks: list[Rank]
+    output: str
+
+
+def start(command: list[str], **env: str) -> Run:
+    """It must end well."""
+    environ = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **env}
+    finished = subprocess.run(
+        command,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert finished.returncode == 0, f"{command}: {finished.returncode}\n{finished.stdout}"
+    found = [line.partition("RESULT ")[2] for line in finished.stdout.splitlines()]
+    said = sorted((json.loads(line) for line in found if line), key=lambda one: int(one["rank"]))
+    for rank in said:
+        del rank["rank"]
+    return Run([Rank(**rank) for rank in said], finished.stdout)
+
+
+def ranks_of(source: str, *options: str) -> Run:
+    """Two of them, unless the options say otherwise, run this source."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "script.py"
+        script.write_text(source)
+        return start([*RDMARUN, *options, str(script)])
+
+
+def recipe(name: str) -> str:
+    return str(RECIPES / f"{name}.py")
+
+
+@cache
+def control(name: str) -> list[Rank]:
+    """What torch's own gloo makes of it."""
+    ranks = start([*RDMARUN, recipe(name), "gloo"]).ranks
+    assert [rank.runs_on for rank in ranks] == ["ProcessGroupGloo"] * 2
+    return ranks
