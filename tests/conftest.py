@@ -16,6 +16,7 @@ from parts import Part, part
 ROTATED = {
     "bench": 4,
     "debug": 3,
+    "frameworks": 3,
     "hosts": 4,
     "launcher": 4,
     "mount": 2,
