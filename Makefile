@@ -13,9 +13,9 @@ STAMPS := .venv/stamps
 CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
-.PHONY: help train test ci-quick nightly test-cpp test-python test-examples test-suite test-hosts \
-	test-horovod test-bare sim faults soak fuzz test-slurm test-rdma rdma-shell build build-cpp \
-	style tidy fmt asan tsan bench clean
+.PHONY: help train test ci-quick nightly wheels test-cpp test-python test-examples test-suite \
+	test-hosts test-horovod test-bare sim faults soak fuzz test-slurm test-rdma rdma-shell build \
+	build-cpp style tidy fmt asan tsan bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -62,6 +62,9 @@ $(STAMPS)/guest: .ci/system-packages-rdma .ci/link-pyverbs $(STAMPS)/packages
 	.ci/system-packages-rdma
 	.ci/link-pyverbs
 	@touch $@
+
+wheels: build  ## a wheel in dist/, for this Python and this torch
+	$(BIN)/python building/wheels.py
 
 # --- tests ----------------------------------------------------------------------------------------
 

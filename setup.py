@@ -12,6 +12,7 @@ from setuptools import setup
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from building.modules import Build, Module  # noqa: E402
+from building.torch_place import requirement  # noqa: E402
 
 SOURCES = [
     *glob("csrc/[!t]*/**/*.cc", recursive=True),  # every floor but the transports
@@ -52,4 +53,11 @@ modules = [
     # It has pybind11 of torch's headers alone.
     Module("rdmacoll._fuse", mount_unit(), links_torch=False),
 ]
-setup(ext_modules=modules, cmdclass={"build_ext": Build})
+# Wheels for several torches lie beside each other (building/wheels.py).
+local = os.environ.get("RDMACOLL_LOCAL_VERSION", "")
+setup(
+    ext_modules=modules,
+    options={"egg_info": {"tag_build": f"+{local}"}} if local else {},
+    cmdclass={"build_ext": Build},
+    install_requires=[requirement(), "mpi4py>=4.1", "mpich>=4.3"],
+)

@@ -39,6 +39,17 @@ def find_torch() -> Torch:
     raise NoTorch(_remedy())
 
 
+def requirement() -> str:
+    """What the metadata asks for: the torch that is compiled against, as no other can load it.
+
+    A source distribution asks for any that it can be compiled against.
+    """
+    try:
+        return f"torch=={find_torch().version}"
+    except NoTorch:
+        return f"torch>={'.'.join(map(str, OLDEST))}"
+
+
 def _folders() -> list[Path]:
     spec = importlib.util.find_spec("torch")
     seen = list(spec.submodule_search_locations or []) if spec else []

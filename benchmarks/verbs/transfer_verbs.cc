@@ -155,7 +155,7 @@ void VerbsWay::post(uint64_t bytes) {
   request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   request.sg_list = &piece;
   request.num_sge = bytes > 0 ? 1 : 0;
-  request.send_flags = bytes > 0 && bytes <= kMostInlineBytes ? IBV_SEND_INLINE : 0;
+  if (bytes > 0 && bytes <= kMostInlineBytes) request.send_flags = IBV_SEND_INLINE;
   if (++posted_ % kCompletionEvery == 0) request.send_flags |= IBV_SEND_SIGNALED;
   request.wr.rdma = {to.address, to.rkey};
   ibv_send_wr* bad = nullptr;

@@ -38,6 +38,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "RDMACOLL_IB_SL",
     "RDMACOLL_IB_TC",
     "RDMACOLL_IB_TIMEOUT",
+    "RDMACOLL_LOCAL_VERSION",
     "RDMACOLL_LOG",
     "RDMACOLL_MOUNT",
     "RDMACOLL_NIGHTLY",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from building.torch_place import NoTorch, find_torch
+from building.torch_place import NoTorch, find_torch, requirement
 
 ROOT = Path(__file__).parents[2]
 HEADER = '#define TORCH_VERSION_MAJOR {}\n#define TORCH_VERSION \\\n  "{}"\n'
@@ -75,3 +75,9 @@ def test_metadata_needs_neither_torch_nor_a_compiler(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     (metadata,) = tmp_path.glob("rdmacoll-*.dist-info/METADATA")
     assert "Requires-Dist: torch" in metadata.read_text()
+
+
+def test_metadata_asks_for_the_torch_that_is_compiled_against(isolated: Path) -> None:
+    assert requirement() == "torch>=2.11"
+    put_torch(isolated, "2.13.1")
+    assert requirement() == "torch==2.13.1"
