@@ -4,7 +4,9 @@ import torch
 import torch.distributed as dist
 
 from .case import Case, Place
-from .frame.job import TIMEOUT, run_job, say, versions
+from .frame import busy
+from .frame.job import ROOT, TIMEOUT, run_job, say, versions
+from .frame.progress import Progress
 from .machine import measure_machine
 from .measure import Meter, System
 from .options import Options
@@ -22,6 +24,7 @@ def run(options: Options) -> None:
 def _measure(options: Options) -> Result:
     control = dist.distributed_c10d._get_default_group()
     place = Place(dist.get_rank(), dist.get_world_size())
+    load = busy.load()
     result = Result(
         ranks=place.ranks,
         dtype=options.dtype,
@@ -33,17 +36,23 @@ def _measure(options: Options) -> Result:
         machine=measure_machine(control),
         rows=[],
     )
-    say(*heading(result))
+    say(*heading(result), *busy.before(load, result.machine.cores))
     values = Values(place.ranks, getattr(torch, options.dtype), options.reduction)
     systems = [_system(name, options.reduction) for name in options.systems]
     meter = Meter(systems, control, options.rounds, options.check)
+    sizes = {one: options.elements(one, place.ranks) for one in options.operations}
+    steps = sum(map(len, sizes.values()))
+    progress = Progress("rdmacoll bench", steps, "sizes", place.rank == ROOT)
     for operation in options.operations:
         say(*operation_heading(operation, options.systems))
-        for elements in options.elements(operation, place.ranks):
+        for elements in sizes[operation]:
             case = Case(operation, elements, values, place, options.in_place, options.memory)
             row = meter.measure(case)
             say(*row_lines(row))
             result.rows.append(row)
+            progress.step()
+    times = [one for row in result.rows for one in row.systems.values()]
+    say(*busy.after([(t.p50_us, t.p99_us) for t in times], place.ranks, result.machine.cores))
     return result
 
 

@@ -16,7 +16,9 @@ import rdmacoll
 from rdmacoll._extension import extension
 from rdmacoll.base import files
 from rdmacoll.bench.case import Case, Place
+from rdmacoll.bench.frame import busy
 from rdmacoll.bench.frame.job import ROOT, STEP_TIMEOUT_S, watch
+from rdmacoll.bench.frame.progress import Progress
 from rdmacoll.bench.measure import Meter, System
 from rdmacoll.bench.result import Row
 from rdmacoll.bench.torch_calls import Call, torch_call
@@ -44,16 +46,19 @@ def run(options: Options) -> None:
         os.environ.pop(name, None)
     torch.set_num_threads(1)
     gc.disable()  # its pauses would be some algorithm's time
+    load = busy.load()
     dist.init_process_group("gloo", timeout=TIMEOUT)
     tuner = Tuner(options)
-    tuner.say(str(tuner.group))
-    measured = []
+    tuner.say(str(tuner.group), *busy.before(load, len(os.sched_getaffinity(0))))
+    measured: list[Measured] = []
+    steps = sum(map(tuner.steps, options.collectives))
+    progress = Progress("rdmacoll tune", steps, "algorithms and sizes", tuner.place.rank == ROOT)
     for collective in options.collectives:
         algorithms = tuner.algorithms(collective)
         if len(algorithms) == 1:
             tuner.say("", f"{collective}: {algorithms[0]} is all there is here")
             continue
-        measured.append(tuner.measure(collective))
+        measured.append(tuner.measure(collective, progress))
         tuner.say(*screen_lines(measured[-1]))
     if tuner.place.rank == ROOT:
         links = links_of(tuner.group.layout, measured)
@@ -116,7 +121,13 @@ class Tuner:
         names: list[str] = self._untuned._algorithms(collective)
         return names
 
-    def measure(self, collective: str) -> Measured:
+    def steps(self, collective: str) -> int:
+        """How many algorithms there are to be measured, once for each size."""
+        count = len(self.algorithms(collective))
+        sizes = self._options.elements(collective, self.place.ranks)
+        return count * len(sizes) if count > 1 else 0
+
+    def measure(self, collective: str, progress: Progress) -> Measured:
         algorithms = self.algorithms(collective)
         systems = [self._system(algorithm) for algorithm in algorithms]
         if collective in OF_A_ROOT:
@@ -125,6 +136,7 @@ class Tuner:
         rows = []
         for elements in self._options.elements(collective, self.place.ranks):
             rows.append(meter.measure(Case(collective, elements, self._values, self.place, False)))
+            progress.step(len(algorithms))
         sizes = [row.bytes for row in rows]
         return Measured(
             collective,
