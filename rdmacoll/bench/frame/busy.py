@@ -1,5 +1,4 @@
-"""Whether a machine is too busy to be measured, in words. Pure, but for what it reads of the load.
-"""
+"""Whether a machine is too busy to be measured, in words. Pure, but for load()."""
 
 import os
 from collections.abc import Iterable, Iterator
