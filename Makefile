@@ -44,7 +44,7 @@ $(STAMPS)/torch-$(TORCH_VERSION): | $(STAMPS)/system
 	@rm -f $(STAMPS)/torch-* && touch $@
 
 REQUIREMENTS := examples/requirements.txt tests/requirements.txt .ci/requirements.txt \
-	rdmacoll/bench/requirements.txt tests/frameworks/requirements.txt
+	rdmacoll/bench/requirements.txt rdmacoll/top/requirements.txt tests/frameworks/requirements.txt
 
 $(STAMPS)/packages: $(REQUIREMENTS) $(STAMPS)/torch-$(TORCH_VERSION)
 	$(BIN)/python -m pip install "setuptools>=77" wheel $(REQUIREMENTS:%=-r %)

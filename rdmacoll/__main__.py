@@ -16,6 +16,7 @@ from .debug.options import describe as describe_debug
 from .mount import options as mount_options
 from .plan import options as plan_options
 from .servers import options as ps_options
+from .top import options as top_options
 from .tune import options as tune_options
 
 DESCRIPTION = 'A torch.distributed backend named "rdma" for CPU tensors.'
@@ -74,6 +75,9 @@ def _command() -> int:
     )
     plan_options.describe(plan)
     describe_debug(commands.add_parser("debug", help="what the ranks of a job are doing"))
+    top_options.describe(
+        commands.add_parser("top", help="the ranks of a job, live", allow_abbrev=False)
+    )
     ps_options.describe(commands.add_parser("ps", help="parameter servers", allow_abbrev=False))
     mount_options.describe(
         commands.add_parser("mount", help="the files of a job's servers", allow_abbrev=False)
@@ -93,6 +97,8 @@ def _command() -> int:
         return _plan(plan, arguments)
     if arguments.command == "debug":
         return debug(arguments)
+    if arguments.command == "top":
+        return _top(arguments)
     if arguments.peers:
         return _peers(arguments.json)
     return _info(arguments.devices, arguments.json)
@@ -162,6 +168,15 @@ def _plan(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int
     except BadArgument as error:
         parser.error(str(error))
     return 0
+
+
+def _top(arguments: argparse.Namespace) -> int:
+    try:
+        from .top.command import top
+    except ImportError as error:
+        print(f"rdmacoll top: {error}; pip install 'rdmacoll[top]'", file=sys.stderr)
+        return 1
+    return top(arguments)
 
 
 def _ps(arguments: argparse.Namespace) -> int:

@@ -139,6 +139,7 @@ ON_MEMORY = {"rdmacoll.base", "rdmacoll", "rdmacoll.remote.memory"}
 PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.base": set(),
     "rdmacoll.debug": {"rdmacoll.base"},
+    "rdmacoll.top": {"rdmacoll.base", "rdmacoll.debug"},
     "rdmacoll": {"rdmacoll.base", "rdmacoll.debug"},
     "rdmacoll.info": {"rdmacoll.base", "rdmacoll"},
     "rdmacoll.elastic": {"rdmacoll.base", "rdmacoll"},
@@ -186,7 +187,7 @@ PYTHON_SEES: dict[str, set[str]] = {
     "rdmacoll.bench.models": ON_BENCH | {"rdmacoll.remote", FACE},
     "rdmacoll.tune": ON_LAUNCHER | ON_BENCH,
     "rdmacoll.plan": ON_BENCH,
-    FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "remote")}
+    FACE: {f"rdmacoll.{room}" for room in ("base", "debug", "info", "elastic", "remote", "top")}
     | {"rdmacoll.ps", "rdmacoll.servers", "rdmacoll.mount"}
     | {"rdmacoll.bench", "rdmacoll.bench.transfer", "rdmacoll.bench.models", "rdmacoll.tune"}
     | {"rdmacoll", "rdmacoll.plan"},

@@ -1,0 +1,82 @@
+"""The command `rdmacoll top`. Thread: the main one."""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, Group
+from rich.live import Live
+
+from rdmacoll.base.printable import printable
+from rdmacoll.debug.ask import Asked, ask_all
+from rdmacoll.debug.dumps import Dump
+from rdmacoll.debug.other_hosts import ask_elsewhere
+from rdmacoll.debug.processes import Job, descendants
+
+from .samples import Process, process_of, samples
+from .screen import summary, table
+
+ANSWER_S = 2.0  # the longest wait for ranks that do not answer
+Seen = dict[Job, dict[Process, Dump]]
+
+
+def top(arguments: argparse.Namespace) -> int:
+    before = _look(arguments.job)
+    if not before:
+        print(
+            "rdmacoll top: no rank that has joined a group was found on this host; look on its "
+            "host, as its user and in its container, and see that RDMACOLL_FLIGHT_RECORDS is not 0",
+            file=sys.stderr,
+        )
+        return 1
+    console = Console(highlight=False)
+    try:
+        if console.is_terminal and not arguments.once:
+            with Live(console=console, auto_refresh=False, screen=True) as live:
+                for screen in _screens(before, arguments):
+                    live.update(screen, refresh=True)
+        else:
+            for screen in _screens(before, arguments):
+                console.print(screen)
+                if arguments.once:
+                    return 0
+    except KeyboardInterrupt:
+        return 0
+    print("rdmacoll top: the job has ended", file=sys.stderr)
+    return 0
+
+
+def _screens(before: Seen, arguments: argparse.Namespace) -> Iterator[Group]:
+    """Until the job has ended."""
+    while True:
+        time.sleep(arguments.every)
+        now = _look(arguments.job)
+        if not now:
+            return
+        yield _screen(before, now)
+        before = now
+
+
+def _look(job: int | None) -> Seen:
+    asked = ask_all(None if job is None else descendants(job), ANSWER_S)
+    seen: Seen = {}
+    for one in sorted({one.job for one in asked}):
+        ours = [each for each in asked if each.job == one]
+        dumps = list(_ranks([*ours, *ask_elsewhere(ours).asked]))
+        if dumps:
+            seen[one] = {process_of(dump): dump for dump in dumps}
+    return seen
+
+
+def _ranks(asked: Sequence[Asked]) -> Iterator[Dump]:
+    return (one.dump for one in asked if one.dump is not None and not one.is_server)
+
+
+def _screen(before: Seen, now: Seen) -> Group:
+    parts: list[object] = []
+    for job, dumps in now.items():
+        shown = samples(before.get(job, {}), list(dumps.values()))
+        address = printable(":".join(filter(None, job[:2]))) or "an unknown address"
+        parts += [table(f"the job at {address}: {len(shown)} ranks", shown), summary(shown)]
+    return Group(*parts)  # type: ignore[arg-type]
