@@ -34,7 +34,7 @@ def batches(rank: int) -> list[tuple[Tensor, Tensor]]:
 
 
 def report(values: list[float]) -> None:
-    """Once, at the end, with the default group still there. No rank ends before all have said it."""
+    """Once, at the end, while the default group is there. Nobody ends before all have said it."""
     backend = dist.group.WORLD._get_backend(torch.device("cpu"))  # type: ignore[union-attr]
     said = {
         "rank": dist.get_rank(),
