@@ -42,5 +42,7 @@ def report(values: list[float]) -> None:
         "runs_on": type(backend).__name__,
         "named": dist.get_backend(),
     }
-    print("RESULT", json.dumps(said), flush=True)
+    # In one piece: under torchrun all ranks write to one pipe.
+    sys.stdout.write(f"RESULT {json.dumps(said)}\n")
+    sys.stdout.flush()
     dist.barrier()
