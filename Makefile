@@ -64,7 +64,7 @@ $(STAMPS)/guest: .ci/system-packages-rdma .ci/link-pyverbs $(STAMPS)/packages
 	@touch $@
 
 wheels: build  ## a wheel in dist/, for this Python and this torch
-	$(BIN)/python building/wheels.py
+	$(BIN)/python -m building.wheels
 
 # --- tests ----------------------------------------------------------------------------------------
 

@@ -13,15 +13,18 @@ import sys
 import tempfile
 from pathlib import Path
 
+from building.torch_place import NoTorch, find_torch
+
 OLDEST_GLIBC = (2, 28)  # of the machines that a wheel for everybody runs on: RHEL 8, Debian 10
 OF_TORCH = ("libc10.so", "libtorch*.so")  # torch brings them: one copy in a process
 OUT = Path("dist")
 
 
 def main() -> None:
-    if not Path("setup.py").is_file():
-        sys.exit("run it in the folder of setup.py")
-    os.environ["RDMACOLL_LOCAL_VERSION"] = f"torch{_torch_version()}"
+    try:
+        os.environ["RDMACOLL_LOCAL_VERSION"] = f"torch{find_torch().version}"
+    except NoTorch as error:
+        sys.exit(str(error))
     with tempfile.TemporaryDirectory(prefix="rdmacoll-wheel-") as folder:
         _run("-m", "pip", "wheel", "-v", "--no-build-isolation", "--no-deps", "-w", folder, ".")
         (plain,) = Path(folder).glob("*.whl")
@@ -33,16 +36,6 @@ def main() -> None:
         target = OUT / wheel.name
         target.write_bytes(wheel.read_bytes())
     print(f"{target}: {worth(target.name)}")
-
-
-def _torch_version() -> str:
-    sys.path.insert(0, os.getcwd())
-    from building.torch_place import NoTorch, find_torch
-
-    try:
-        return find_torch().version
-    except NoTorch as error:
-        sys.exit(str(error))
 
 
 def _run(*arguments: str) -> None:

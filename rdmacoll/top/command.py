@@ -30,7 +30,8 @@ def top(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    console = Console(highlight=False)
+    # Names and addresses are shown as they are, and "[::1]" is no markup.
+    console = Console(highlight=False, markup=False, emoji=False)
     try:
         if console.is_terminal and not arguments.once:
             with Live(console=console, auto_refresh=False, screen=True) as live:

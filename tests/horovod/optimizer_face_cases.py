@@ -112,6 +112,15 @@ def case_two_optimizers_and_a_part_that_is_frozen() -> None:
     check_equal(other, other)
 
 
+def backward_of_both(step: int, model: torch.nn.Module, expected: torch.nn.Module) -> None:
+    """The model's by this rank's batch, and the other's by those of all."""
+    x, y = batch(step, hvd.rank())
+    functional.mse_loss(model(x), y).backward()
+    for rank in range(hvd.size()):
+        x, y = batch(step, rank)
+        (functional.mse_loss(expected(x), y) / hvd.size()).backward()
+
+
 def case_parameters_that_come_later() -> None:
     model, expected = model_of(0), model_of(0)
     optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model[0].parameters(), lr=0.1))
@@ -123,11 +132,7 @@ def case_parameters_that_come_later() -> None:
         optimizer.zero_grad()
         model.zero_grad()
         expected.zero_grad()
-        x, y = batch(step, hvd.rank())
-        functional.mse_loss(model(x), y).backward()
-        for rank in range(hvd.size()):
-            x, y = batch(step, rank)
-            (functional.mse_loss(expected(x), y) / hvd.size()).backward()
+        backward_of_both(step, model, expected)
         if step == 0:
             raises(
                 AssertionError,
@@ -152,11 +157,7 @@ def case_parameters_that_are_trained_later() -> None:
             expected[0].requires_grad_(True)
         optimizer.zero_grad()
         reference.zero_grad()
-        x, y = batch(step, hvd.rank())
-        functional.mse_loss(model(x), y).backward()
-        for rank in range(hvd.size()):
-            x, y = batch(step, rank)
-            (functional.mse_loss(expected(x), y) / hvd.size()).backward()
+        backward_of_both(step, model, expected)
         optimizer.step()
         reference.step()
     check_equal(model, expected)

@@ -4,11 +4,11 @@ be had and what is to be given in its place. Pure.
 Floor: launcher/command/flags. Thread: any.
 """
 
-import textwrap
-from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rdmacoll.base.horovod_variables import NOT_NEEDED as VARIABLES
+
+from .words import Words
 
 _MEET = "ranks meet by rdmarun's agents"
 _AUTOTUNE = VARIABLES["HOROVOD_AUTOTUNE*"]
@@ -16,8 +16,6 @@ _HIERARCHICAL = VARIABLES["HOROVOD_HIERARCHICAL_*"]
 _TORUS = VARIABLES["HOROVOD_TORUS_ALLREDUCE"]
 _MPI_THREADS = VARIABLES["HOROVOD_MPI_THREADS_DISABLE"]
 _TIMES = VARIABLES["HOROVOD_LOG_HIDE_TIME"]
-
-Words = Mapping[str, tuple[int, str]]
 
 # How many values each has, and why it changes nothing.
 NOT_NEEDED: Final[Words] = {
@@ -70,23 +68,3 @@ REFUSED: Final[Words] = {
     ),
     "-v": (0, "rdmarun --version says which one it is"),
 }
-
-
-def about_not_needed(flags: Sequence[str], words: Words = NOT_NEEDED) -> list[str]:
-    """A line for each reason."""
-    reasons: dict[str, list[str]] = {}
-    for flag in dict.fromkeys(flags):
-        reasons.setdefault(words[flag][1], []).append(flag)
-    return [
-        f"{', '.join(ones)} {'changes' if len(ones) == 1 else 'change'} nothing: {why}"
-        for why, ones in reasons.items()
-    ]
-
-
-def list_them(idle: Words = NOT_NEEDED, refused: Words = REFUSED) -> str:
-    """For --help: they are too many to have lines of their own."""
-    texts = (
-        f"These change nothing, and it is said why: {', '.join(idle)}.",
-        f"These are errors that say what to give instead: {', '.join(refused)}.",
-    )
-    return "\n".join(textwrap.fill(text, 78, break_on_hyphens=False) for text in texts)

@@ -13,7 +13,8 @@ from typing import Any
 from rdmacoll.base.horovod_folder import with_folder
 from rdmacoll.base.horovod_variables import LOG_LEVELS
 
-from .horovod_flags import NOT_NEEDED, REFUSED, about_not_needed, list_them
+from .horovod_flags import NOT_NEEDED, REFUSED
+from .words import about_not_needed, list_them
 
 GROUP = "Horovod"
 ABOUT = (
@@ -71,7 +72,7 @@ def add_horovod_options(
 ) -> None:
     """whole, positive: read a number. Call it behind what adds rdmarun's own options."""
     parser.set_defaults(horovodrun=[], horovod_env={}, horovod_idle=[], horovod_refused=[])
-    group = parser.add_argument_group(GROUP, f"{ABOUT}\n{list_them()}")
+    group = parser.add_argument_group(GROUP, f"{ABOUT}\n{list_them(NOT_NEEDED, REFUSED)}")
     group.add_argument(
         "--horovod",
         action="store_true",
@@ -133,7 +134,7 @@ def apply_horovod_options(args: argparse.Namespace) -> None:
         raise ValueError(f"{args.horovodrun[0]} is an option of horovodrun: give --horovod, too")
     if args.horovod_refused:
         raise ValueError(args.horovod_refused[0])
-    args.horovod_said = about_not_needed(args.horovod_idle)
+    args.horovod_said = about_not_needed(args.horovod_idle, NOT_NEEDED)
     if args.max_np is None:
         return
     if args.np not in (None, args.max_np):

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from rdmacoll.launcher.base.hosts import Host
 
-from .horovod_flags import Words, about_not_needed, list_them
+from .words import Words, about_not_needed, list_them
 
 _MEET = "ranks meet by rdmarun's agents"
 _SHOWN = (

@@ -6,8 +6,6 @@ Floor: rdmacoll/horovod/names. Thread: any.
 
 import torch
 
-from . import ops
-from .handles import Result
 from .process_sets import ProcessSet
 
 
@@ -20,28 +18,3 @@ def check(process_set: ProcessSet, tensors: list[torch.Tensor]) -> None:
     for tensor in tensors:
         if not tensor.is_floating_point():
             raise ValueError(f"op=hvd.Adasum of {tensor.dtype}; give floating-point tensors")
-
-
-def start(
-    outputs: list[torch.Tensor],
-    name: str | None,
-    prescale: float,
-    postscale: float,
-    process_set: ProcessSet,
-    result: Result,
-) -> int:
-    """In place; each tensor by itself. A rank that has joined changes nothing of what comes."""
-    from .operations import submit
-
-    check(process_set, outputs)
-    return submit(
-        "AllReduce",
-        name,
-        process_set,
-        [],
-        outputs,
-        result=result,
-        op=ops.Adasum,
-        prescale=prescale,
-        postscale=postscale,
-    )
