@@ -13,7 +13,7 @@ STAMPS := .venv/stamps
 CPP_TEST_TIMEOUT_S := 900
 
 .DELETE_ON_ERROR:
-.PHONY: help train test ci-quick nightly wheels test-cpp test-python test-examples test-suite \
+.PHONY: help train test ci-quick nightly wheels docs test-cpp test-python test-examples test-suite \
 	test-hosts test-horovod test-bare sim faults soak fuzz test-slurm test-rdma rdma-shell build \
 	build-cpp style tidy fmt asan tsan bench clean
 
@@ -44,7 +44,8 @@ $(STAMPS)/torch-$(TORCH_VERSION): | $(STAMPS)/system
 	@rm -f $(STAMPS)/torch-* && touch $@
 
 REQUIREMENTS := examples/requirements.txt tests/requirements.txt .ci/requirements.txt \
-	rdmacoll/bench/requirements.txt rdmacoll/top/requirements.txt tests/frameworks/requirements.txt
+	rdmacoll/bench/requirements.txt rdmacoll/top/requirements.txt tests/frameworks/requirements.txt \
+	website/requirements.txt
 
 $(STAMPS)/packages: $(REQUIREMENTS) $(STAMPS)/torch-$(TORCH_VERSION)
 	$(BIN)/python -m pip install "setuptools>=77" wheel $(REQUIREMENTS:%=-r %)
@@ -65,6 +66,10 @@ $(STAMPS)/guest: .ci/system-packages-rdma .ci/link-pyverbs $(STAMPS)/packages
 
 wheels: build  ## a wheel in dist/, for this Python and this torch
 	$(BIN)/python -m building.wheels
+
+docs: build  ## the documentation as a site, in build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file website/mkdocs.yml
+	@echo "read it: python3 -m http.server --bind 127.0.0.1 --directory build/site"
 
 # --- tests ----------------------------------------------------------------------------------------
 

@@ -7,6 +7,13 @@ import torch
 from torch._C._distributed_c10d import Backend, Store, Work
 
 class Options(Backend.Options):
+    """What a group is made with: `init_process_group("rdma", pg_options=rdmacoll.Options(...))`.
+
+    timeout: of operations that name none; torch's default is 30 minutes. algorithm: for all
+    collectives that have one of this name, as RDMACOLL_ALGO; "" lets rdmacoll choose.
+    The same on all ranks. Raises ValueError for an algorithm that does not exist.
+    """
+
     def __init__(self, timeout: timedelta = ..., algorithm: str = "") -> None: ...
     @property
     def algorithm(self) -> str: ...
@@ -14,6 +21,11 @@ class Options(Backend.Options):
     def __deepcopy__(self, memo: dict[int, Any]) -> Options: ...
 
 class RdmaBackend(Backend):
+    """A group as torch holds it: what torch.distributed calls, and what create_process_group makes.
+
+    Any thread. Operations are torch's: see torch.distributed.
+    """
+
     @property
     def options(self) -> Options: ...
     def perform_nocolor_split(self, device: Any) -> None: ...

@@ -13,11 +13,13 @@ def mpi_threads_supported() -> bool:
 
 
 def mpi_enabled() -> bool:
+    """Whether ranks meet by MPI, which they do not."""
     world.current()
     return False
 
 
 def mpi_built() -> bool:
+    """False: no operation goes by MPI."""
     return False
 
 
@@ -28,6 +30,7 @@ def gloo_enabled() -> bool:
 
 
 def gloo_built() -> bool:
+    """True: what a script does for Gloo is right here."""
     return True
 
 
@@ -37,16 +40,20 @@ def nccl_built() -> int:
 
 
 def ddl_built() -> bool:
+    """False: there is no IBM DDL."""
     return False
 
 
 def ccl_built() -> bool:
+    """False: there is no oneCCL."""
     return False
 
 
 def cuda_built() -> bool:
+    """False: tensors are on the CPU."""
     return False
 
 
 def rocm_built() -> bool:
+    """False: tensors are on the CPU."""
     return False

@@ -50,6 +50,8 @@ class ServerStatus:
 
 @dataclass(frozen=True)
 class TableStatus:
+    """A table of the job's servers, as `rdmacoll ps status` shows it."""
+
     number: int
     name: str
     kind: str  # "dense" or "rows"

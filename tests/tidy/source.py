@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 FOLDERS = ["rdmacoll", "csrc", "torch_ext", "launcher", "building", "tests", "examples"]
-FOLDERS += ["benchmarks", "docs"]
+FOLDERS += ["benchmarks", "docs", "website"]
 FILES = ["Makefile", "CMakeLists.txt", "setup.py", "pyproject.toml"]
 CPP = {".cc", ".h"}
 CODE = CPP | {".py", ".pyi", ".sh", ".txt", ".toml", ""}  # no suffix: Makefile, scripts

@@ -7,11 +7,17 @@ import warnings
 from typing import Final
 
 Average: Final = 0
+"""The sum divided by the size of the process set; what an allreduce does by itself."""
 Sum: Final = 1
+"""The sum of all ranks' elements."""
 Adasum: Final = 2
+"""Adasum's combination, by pairs of ranks; float tensors (Maleki et al. 2020)."""
 Min: Final = 3
+"""The least element."""
 Max: Final = 4
+"""The greatest element."""
 Product: Final = 5
+"""The product of all ranks' elements."""
 
 NAMES: Final = ("Average", "Sum", "Adasum", "Min", "Max", "Product")
 

@@ -70,6 +70,7 @@ class _Global(ProcessSet):
 
 
 global_process_set: ProcessSet = _Global()
+"""All ranks: what operations take where no process set is given."""
 _added_sets: list[ProcessSet] = []
 
 

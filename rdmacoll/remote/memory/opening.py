@@ -25,8 +25,8 @@ DEFAULT_TIMEOUT_S = 60.0
 class RemoteTensor:
     """A tensor of another process, or some rows of it. As remote.open() makes it.
 
-    An index or a slice of the first dimension gives a part: there[3], there[10:20], there[3][:8].
-    It is closed when Python lets go of the last part of it.
+    An index or a slice of the first dimension gives a part: `there[3]`, `there[10:20]` or
+    `there[3][:8]`. It is closed when Python lets go of the last part of it.
     """
 
     def __init__(self, opened: _C.RemoteOpened, kind: Kind, offset: int, name: str) -> None:
