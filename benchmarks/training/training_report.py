@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from rdmacoll.bench.frame.figure import readers_name, save
 from rdmacoll.bench.result import Machine
 
 BASELINE, ALONE, IN_HEAP = "gloo", "alone", ", heap"  # names of systems, the last at their end
@@ -82,29 +83,32 @@ def table(result: Result) -> Table:
 
 def draw(result: Result, path: Path) -> None:
     """Bars of the samples per second in gloo's, and of the share of communication."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     height = 1.2 + INCHES_OF_A_ROW * len(result.rows)
     figure = Figure(figsize=(INCHES_WIDE, height), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.1)
     left, right = figure.subplots(1, 2, sharey=True)
     names = [name for name in result.rows[0].systems if not name.startswith(ALONE)]
     bar = 0.8 / len(names)
     for number, name in enumerate(names):
         places = [at + (number - (len(names) - 1) / 2) * bar for at in range(len(result.rows))]
         speeds = [row.systems[name] for row in result.rows]
-        drawn = left.barh(places, [speed.times_baseline for speed in speeds], bar, label=name)
+        drawn = left.barh(
+            places, [speed.times_baseline for speed in speeds], bar, label=readers_name(name)
+        )
         left.bar_label(drawn, [f"{speed.times_baseline:.2f}" for speed in speeds], fontsize="small")
         right.barh(places, [100 * speed.communication for speed in speeds], bar)
     labels = [f"{row.workload},\n{row.parallelism}" for row in result.rows]
     left.set_yticks(range(len(result.rows)), labels)
     left.invert_yaxis()
-    left.set_xlabel(f"samples per second, in {BASELINE}'s")
-    left.margins(x=0.12)
-    right.set_xlabel("share of communication, %")
+    left.set_title("Speed: more is better", fontsize="medium")
+    left.set_xlabel(f"samples per second, in multiples of {BASELINE}'s")
+    left.margins(x=0.12, y=0.01)
+    right.set_title("Communication: less is better", fontsize="medium")
+    right.set_xlabel("share of a step's time, %")
     for panel in (left, right):
         panel.grid(axis="x", alpha=0.3)
     left.legend(fontsize="small")
     figure.suptitle(f"Training on {result.ranks} ranks, {result.machine.cores} cores")
-    with rc_context({"svg.fonttype": "none"}):  # text stays text
-        figure.savefig(path, dpi=120)
+    save(figure, path)

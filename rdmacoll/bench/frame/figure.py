@@ -6,6 +6,15 @@ from typing import Any
 
 from rdmacoll.base import files
 
+# By which readers know a system that has another name on the command line.
+READERS_NAMES = {"rdma": "rdmacoll", "grpc": "gRPC", "torch-rpc": "torch RPC"}
+
+
+def readers_name(system: str) -> str:
+    """Of "rdma, heap", too."""
+    name, comma, kind = system.partition(",")
+    return READERS_NAMES.get(name, name) + comma + kind
+
 
 def save(figure: Any, path: Path) -> None:
     """The suffix says of what kind it is."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from rdmacoll.base.byte_sizes import text_of_size
 
-from ..frame.figure import save
+from ..frame.figure import readers_name, save
 from .result import Result, Row
 
 INCHES = (3.2, 3.8)  # of one model
@@ -24,14 +24,15 @@ def draw(result: Result, path: Path) -> None:
     panels = figure.subplots(1, count, squeeze=False)[0]
     for panel, row in zip(panels, result.rows, strict=True):
         _draw_bars(panel, row)
-    panels[0].set_ylabel("ms of a step")
+    panels[0].set_ylabel("time of a step, ms: less is better")
     handles, labels = panels[0].get_legend_handles_labels()
+    figure.suptitle("On each bar: steps per second")
     figure.legend(handles, labels, loc="outside lower center", ncols=len(PARTS))
     save(figure, path)
 
 
 def _draw_bars(panel: Any, row: Row) -> None:
-    names = list(row.ways)
+    names = [readers_name(way) for way in row.ways]
     ends = [0.0] * len(names)
     for label, (part, colour) in PARTS.items():
         heights = [getattr(one, part) for one in row.ways.values()]
