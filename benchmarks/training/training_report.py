@@ -86,8 +86,8 @@ def draw(result: Result, path: Path) -> None:
     from matplotlib.figure import Figure
 
     height = 1.2 + INCHES_OF_A_ROW * len(result.rows)
-    figure = Figure(figsize=(INCHES_WIDE, height), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.1)
+    figure = Figure(figsize=(INCHES_WIDE, height))
+    figure.set_layout_engine("constrained", w_pad=0.1)
     left, right = figure.subplots(1, 2, sharey=True)
     names = [name for name in result.rows[0].systems if not name.startswith(ALONE)]
     bar = 0.8 / len(names)
