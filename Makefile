@@ -131,7 +131,13 @@ $(STAMPS)/slurm: .ci/system-packages-slurm $(STAMPS)/packages
 	.ci/system-packages-slurm
 	@touch $@
 
-FOR_NIGHTLY := $(if $(RDMACOLL_NIGHTLY),$(STAMPS)/slurm)
+# Without build isolation, for two of them compile against the torch that is there.
+$(STAMPS)/frameworks: tests/frameworks/nightly.txt $(STAMPS)/packages
+	$(BIN)/python -m pip install --no-build-isolation torch==$(TORCH_VERSION) -r $<
+	$(BIN)/python -m pip install --no-deps timm
+	@touch $@
+
+FOR_NIGHTLY := $(if $(RDMACOLL_NIGHTLY),$(STAMPS)/slurm $(STAMPS)/frameworks)
 
 test-python: build $(FOR_NIGHTLY)  ## all under tests/ that pytest runs, but torch's own suite
 	$(BIN)/python -m pytest tests

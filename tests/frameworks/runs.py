@@ -14,6 +14,13 @@ from pathlib import Path
 
 RECIPES = Path(__file__).parent / "recipes"
 LIMIT_S = 240  # for one run; some libraries take long to import
+EXTENSIONS = tempfile.TemporaryDirectory()  # what DeepSpeed compiles; it goes with this process
+ALWAYS = {
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "TORCH_EXTENSIONS_DIR": EXTENSIONS.name,
+}
 RDMARUN = [sys.executable, "-m", "rdmacoll.launcher", "-np", "2"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
 
@@ -33,7 +40,7 @@ class Run:
 
 def start(command: list[str], *, ends_well: bool = True, **env: str) -> Run:
     """ends_well: it must; else it must have said its results."""
-    environ = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **env}
+    environ = os.environ | ALWAYS | env
     finished = subprocess.run(
         command,
         env=environ,
@@ -60,6 +67,11 @@ def ranks_of(source: str, *options: str) -> Run:
         return start([*RDMARUN, *options, str(script)])
 
 
+def launcher(name: str) -> list[str]:
+    """Ray starts its workers itself."""
+    return [sys.executable] if name == "ray_train" else RDMARUN
+
+
 def recipe(name: str) -> str:
     return str(RECIPES / f"{name}.py")
 
@@ -70,7 +82,7 @@ def control(name: str) -> list[Rank]:
 
     A thread of gloo that still holds a tensor when Python ends aborts the process, now and then.
     """
-    run = start([*RDMARUN, recipe(name), "gloo"], ends_well=False)
+    run = start([*launcher(name), recipe(name), "gloo"], ends_well=False)
     assert [rank.runs_on for rank in run.ranks] == ["ProcessGroupGloo"] * 2, run.output
     ranks = run.ranks
     return ranks
