@@ -20,38 +20,50 @@ SOURCES = [
     *glob("csrc/transport/tcp/**/*.cc", recursive=True),
     *glob("csrc/transport/verbs/**/*.cc", recursive=True),
 ]
-TORCH_UNITS = 2
-UNIT_FILES = 8  # of a folder, included by one unit: most of the time goes into headers
 ALONE = "csrc/reduce"  # a file for each set of instructions
+PROOFS = "csrc/plan/verify"  # of plans: in the tests alone
+FINE_UNIT_FILES, FINE_TORCH_UNITS = 8, 2
 
 
-def torch_units() -> dict[str, list[str]]:
-    """To parse torch's headers takes ten times as long as what one file adds to them."""
+def torch_units(fine: bool) -> dict[str, list[str]]:
+    """To parse torch's headers takes as long as to compile all that includes them."""
     sources = sorted(glob("torch_ext/**/*.cc", recursive=True))
-    return {f"torch_ext_{i}": sources[i::TORCH_UNITS] for i in range(TORCH_UNITS)}
+    count = FINE_TORCH_UNITS if fine else 1
+    return {f"torch_ext_{i}_of_{count}": sources[i::count] for i in range(count)}
 
 
-def engine_units() -> dict[str, list[str]]:
+def engine_units(fine: bool) -> dict[str, list[str]]:
+    """Fine: some files of a folder. Else: all of a floor, or of a transport."""
     units = {}
-    for folder, of_folder in groupby(sorted(SOURCES, key=os.path.split), key=os.path.dirname):
-        sources = list(of_folder)
-        files = 1 if folder == ALONE else UNIT_FILES
-        for first in range(0, len(sources), files):
-            name = f"{folder.replace('/', '_')}_{first // files}"
-            units[name] = sources[first : first + files]
+    sources = [source for source in SOURCES if not source.startswith(PROOFS)]
+    for room, of_room in groupby(sorted(sources, key=os.path.split), _folder if fine else _floor):
+        files = list(of_room)
+        count = 1 if room == ALONE else FINE_UNIT_FILES if fine else len(files)
+        for first in range(0, len(files), count):
+            name = f"{room.replace('/', '_')}_{first // count}_by_{count}"
+            units[name] = files[first : first + count]
     return units
 
 
-def mount_unit() -> dict[str, list[str]]:
+def mount_units(_fine: bool) -> dict[str, list[str]]:
     base = ["csrc/base/printable.cc", "csrc/base/status.cc"]
     return {"fuse_ext": sorted([*base, *glob("csrc/files/*.cc"), *glob("fuse_ext/*.cc")])}
 
 
+def _folder(source: str) -> str:
+    return os.path.dirname(source)
+
+
+def _floor(source: str) -> str:
+    parts = source.split("/")
+    return "/".join(parts[: 3 if parts[1] == "transport" else 2])
+
+
 modules = [
     # The longest units first.
-    Module("rdmacoll._C", {**torch_units(), **engine_units()}, links_torch=True),
+    Module("rdmacoll._C", lambda fine: torch_units(fine) | engine_units(fine), links_torch=True),
     # It has pybind11 of torch's headers alone.
-    Module("rdmacoll._fuse", mount_unit(), links_torch=False),
+    Module("rdmacoll._fuse", mount_units, links_torch=False),
 ]
 # Wheels for several torches lie beside each other (building/wheels.py).
 local = os.environ.get("RDMACOLL_LOCAL_VERSION", "")

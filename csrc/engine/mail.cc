@@ -16,18 +16,18 @@ constexpr int32_t kPieceTag = 1;
 // What waits for a message has no limit of its own: nobody knows when the next one is sent.
 constexpr int64_t kForEverMs = int64_t{1} << 42;
 
-struct Head {
+struct MailHead {
   uint64_t bytes = 0;  // of the whole message
   std::array<std::byte, kEnvelopeBytes - sizeof(uint64_t)> first{};
 };
-static_assert(sizeof(Head) == kEnvelopeBytes);
+static_assert(sizeof(MailHead) == kEnvelopeBytes);
 
 }  // namespace
 
 // What is received of a message, and from whom.
 struct Mail::Incoming {
   uint32_t rank = 0;
-  Head head{};
+  MailHead head{};
   uint64_t left = 0;  // of the message whose head has come
   size_t piece = 0;   // of these, what is being received
   Bytes message{};
@@ -122,12 +122,12 @@ void Mail::listen_to(uint32_t rank) {
 }
 
 Status Mail::send(uint32_t rank, std::shared_ptr<const Bytes> message) {
-  auto head = std::make_shared<Head>();
+  auto head = std::make_shared<MailHead>();
   head->bytes = message->size();
   const size_t here = std::min(message->size(), head->first.size());
   std::copy_n(message->begin(), here, head->first.begin());
   const int to = static_cast<int>(rank);
-  Result<WorkPtr> sent = communicator_.send({head.get(), sizeof(Head)}, to, kHeadTag);
+  Result<WorkPtr> sent = communicator_.send({head.get(), sizeof(MailHead)}, to, kHeadTag);
   if (!sent.ok()) return sent.status();
   if (!sent.value()->done()) sent.value()->on_done([head](const Status&) {});
   for (size_t at = here; at < message->size(); at += kPieceBytes) {

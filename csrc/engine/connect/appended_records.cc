@@ -7,7 +7,7 @@
 namespace rdmacoll {
 namespace {
 
-struct Head {
+struct RecordHead {
   uint32_t rank;
   uint32_t bytes;
 };
@@ -15,7 +15,7 @@ struct Head {
 }  // namespace
 
 std::string appended_record(uint32_t rank, const std::string& says) {
-  const Head head{rank, static_cast<uint32_t>(says.size())};
+  const RecordHead head{rank, static_cast<uint32_t>(says.size())};
   return std::string(reinterpret_cast<const char*>(&head), sizeof head) + says;
 }
 
@@ -23,7 +23,7 @@ Result<std::vector<std::optional<std::string>>> parse_appended(const std::string
                                                                uint32_t world) {
   std::vector<std::optional<std::string>> says(world);
   for (size_t at = 0; at < bytes.size();) {
-    Head head{world, 0};
+    RecordHead head{world, 0};
     if (bytes.size() - at >= sizeof head) std::memcpy(&head, bytes.data() + at, sizeof head);
     at += sizeof head;
     if (head.rank >= world || says[head.rank] || bytes.size() - at < head.bytes) {

@@ -14,7 +14,7 @@ namespace {
 // Transfers that are moved at a time; others wait for these.
 constexpr size_t kTransfersAtOnce = 16;
 // A device that works ends what it is at in microseconds.
-constexpr int64_t kFenceMs = 1000;
+constexpr int64_t kLeaveFenceMs = 1000;
 
 }  // namespace
 
@@ -293,7 +293,8 @@ bool Session::has_ended(std::vector<Completion>& finished) {
   if (is_under_way()) {
     // What a device has asked for may still come, into memory that its user is about to have back.
     // Where this cannot be ended nothing can: the device is lost, too.
-    static_cast<void>(link_.transport->fence(link_.peer, Deadline::after_ms(clock_, kFenceMs)));
+    static_cast<void>(
+        link_.transport->fence(link_.peer, Deadline::after_ms(clock_, kLeaveFenceMs)));
   }
   fail(Status(ended.code(), name() + " is gone: " + ended.message()), finished);
   return true;

@@ -13,7 +13,7 @@ namespace {
 
 // How long the other may take to answer one that this process did not begin.
 constexpr int64_t kAnswerNs = 10'000'000'000;
-constexpr int64_t kInterruptEveryNs = 100'000'000;
+constexpr int64_t kLookForInterruptNs = 100'000'000;
 // What others may have asked before there is somebody to answer.
 constexpr size_t kMostAsked = 1024;
 
@@ -72,7 +72,7 @@ Result<SessionPtr> Sessions::look(const std::string& address, const std::string&
 
 Result<SessionPtr> Sessions::meet(const std::string& address, const std::string& name,
                                   Deadline deadline, const InterruptCheck& interrupt) {
-  int64_t interrupt_ns = clock_.now_ns() + kInterruptEveryNs;
+  int64_t interrupt_ns = clock_.now_ns() + kLookForInterruptNs;
   std::optional<FlightWaitGuard> noted;
   for (LinkerTurns turns(linker_, LinkerTurns::kMost);; turns.take()) {
     auto session = look(address, name, deadline);
@@ -81,7 +81,7 @@ Result<SessionPtr> Sessions::meet(const std::string& address, const std::string&
     if (!noted) noted.emplace(log_.wait(FlightKind::Meet, name));
     if (!interrupt || clock_.now_ns() < interrupt_ns) continue;
     RDMACOLL_RETURN_IF_ERROR(interrupt());
-    interrupt_ns = clock_.now_ns() + kInterruptEveryNs;
+    interrupt_ns = clock_.now_ns() + kLookForInterruptNs;
   }
 }
 

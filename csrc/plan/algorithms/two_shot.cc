@@ -6,7 +6,7 @@
 namespace rdmacoll {
 namespace {
 
-constexpr uint8_t kInputs = kFirstStageChannel;
+constexpr uint8_t kInputsChannel = kFirstStageChannel;
 constexpr uint8_t kResults = kFirstStageChannel + 1;
 
 struct TwoShot {
@@ -19,24 +19,25 @@ struct TwoShot {
   // What the others fold goes into my stage, as one message.
   void publish(PlanBuilder& plan) const {
     plan.lane();
-    for (uint16_t peer : others) plan.wait(Counter::Credit, peer, kInputs, all);
-    for (uint16_t peer : others) plan.bare_copy(input(block(peer)), {stage(block(peer), kInputs)});
-    for (uint16_t peer : others) plan.signal_data(peer, kInputs, all, input(block(peer)));
+    for (uint16_t peer : others) plan.wait(Counter::Credit, peer, kInputsChannel, all);
+    for (uint16_t peer : others)
+      plan.bare_copy(input(block(peer)), {stage(block(peer), kInputsChannel)});
+    for (uint16_t peer : others) plan.signal_data(peer, kInputsChannel, all, input(block(peer)));
   }
 
   // My block of everybody's input. The caller puts the steps of what it sends around
   // `destinations`.
   void fold(PlanBuilder& plan, const Operands& destinations) const {
-    for (uint16_t peer : others) plan.wait(Counter::Data, peer, kInputs, all);
+    for (uint16_t peer : others) plan.wait(Counter::Data, peer, kInputsChannel, all);
     Operands contributions;
     for (uint16_t peer = 0; peer < world; ++peer) {
-      contributions.push_back(peer == rank ? input(mine) : peer_stage(peer, mine, kInputs));
+      contributions.push_back(peer == rank ? input(mine) : peer_stage(peer, mine, kInputsChannel));
     }
     plan.bare_finish(contributions, destinations);
   }
 
   void return_inputs(PlanBuilder& plan) const {
-    for (uint16_t peer : others) plan.signal(Counter::Credit, peer, kInputs, all);
+    for (uint16_t peer : others) plan.signal(Counter::Credit, peer, kInputsChannel, all);
   }
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 // What is looked at now and then, though nothing comes: whether servers that were lost are
 // replaced.
-constexpr int64_t kLookMs = 5;
+constexpr int64_t kRedoLookMs = 5;
 constexpr int64_t kIdleLookMs = 200;
 // A server that has answered nothing for so long may be stopped.
 constexpr int64_t kSuspectNs = 1'000'000'000;
@@ -71,7 +71,7 @@ Status Client::go_on(Lock& lock, const Limit& limit) {
   suspect();
   // A wait asks for it only after a while, which is longer than the waits for a successor.
   if (!redo_.empty() && limit.interrupt) RDMACOLL_RETURN_IF_ERROR(limit.interrupt());
-  const int64_t most_ms = redo_.empty() ? kIdleLookMs : kLookMs;
+  const int64_t most_ms = redo_.empty() ? kIdleLookMs : kRedoLookMs;
   lock.unlock();
   const Status waited =
       surroundings_.wait(std::min(most_ms, limit.deadline.left_ms(clock)), limit.interrupt);

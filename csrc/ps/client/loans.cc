@@ -7,8 +7,8 @@
 namespace rdmacoll::ps {
 namespace {
 
-constexpr int64_t kRevokeMs = 50;  // a server that reads it is cut off then
-constexpr uint64_t kStages = 16;   // shards that are copied while others are read
+constexpr int64_t kLoanRevokeMs = 50;  // a server that reads it is cut off then
+constexpr uint64_t kStages = 16;       // shards that are copied while others are read
 
 }  // namespace
 
@@ -18,7 +18,7 @@ std::string Loans::name_of(uint32_t number) const {
 
 Loans::~Loans() {
   for (const auto& [number, made] : all_) {
-    static_cast<void>(remote_.revoke(name_of(number), kRevokeMs, {}));
+    static_cast<void>(remote_.revoke(name_of(number), kLoanRevokeMs, {}));
   }
 }
 
@@ -47,7 +47,7 @@ void Loans::free_unused() {
     });
   }
   for (const uint32_t number : unused) {
-    static_cast<void>(remote_.revoke(name_of(number), kRevokeMs, {}));
+    static_cast<void>(remote_.revoke(name_of(number), kLoanRevokeMs, {}));
   }
 }
 

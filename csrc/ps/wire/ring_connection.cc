@@ -12,7 +12,7 @@ namespace {
 // Nobody waits for what is written as long as that; but a write that fails ends the connection.
 constexpr int64_t kWriteMs = 600'000;
 // The other may be ending, too; it is cut off then.
-constexpr int64_t kRevokeMs = 50;
+constexpr int64_t kRingRevokeMs = 50;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ RingConnection::RingConnection(Remote& remote, std::string name, RemoteMemoryPtr
 RingConnection::~RingConnection() {
   use_.reset();
   if (theirs_ != nullptr) remote_.close(theirs_);
-  static_cast<void>(remote_.revoke(name_, kRevokeMs, {}));
+  static_cast<void>(remote_.revoke(name_, kRingRevokeMs, {}));
 }
 
 Status RingConnection::open(const std::string& address, const std::string& who,
