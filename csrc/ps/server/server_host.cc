@@ -45,23 +45,25 @@ void ServerHost::order(std::function<void()> what) {
 // It sleeps beside the engine: else it would drive that, and serve() had to wait for it.
 Status ServerHost::hear(int64_t timeout_ms, const InterruptCheck& interrupt) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-  Result<Heard> heard = Status(StatusCode::Timeout, "nobody has called");
-  // It may be told once more of a call that it is about to take: then there is none.
-  while (heard.status().code() == StatusCode::Timeout) {
+  for (;;) {
     {
       std::unique_lock lock(mutex_);
       const auto is_called = [this] { return told_->has_calls.exchange(false); };
-      if (!called_.wait_until(lock, until, is_called)) return heard.status();
+      if (!called_.wait_until(lock, until, is_called)) {
+        return Status(StatusCode::Timeout, "nobody has called");
+      }
     }
-    heard = hear_call({remote_, kMeetMs, interrupt});
+    Result<Heard> heard = hear_call({remote_, kMeetMs, interrupt});
+    // It may be told once more of a call that it is about to take: then there is none.
+    if (heard.status().code() == StatusCode::Timeout) continue;
+    if (!heard.ok()) return heard.status();
+    order([this, heard = heard.take()] {
+      if (heard.lent != nullptr) return lend(heard);
+      server_.add(heard.connection, heard.from);
+      add(heard.connection);
+    });
+    return Status();
   }
-  if (!heard.ok()) return heard.status();
-  order([this, heard = heard.take()] {
-    if (heard.lent != nullptr) return lend(heard);
-    server_.add(heard.connection, heard.from);
-    add(heard.connection);
-  });
-  return Status();
 }
 
 Status ServerHost::call(ServerId server, const std::string& address, int64_t timeout_ms,
