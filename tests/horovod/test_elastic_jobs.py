@@ -77,6 +77,31 @@ def test_the_others_go_on(job_folder: Jobs, die: set[int]) -> None:
     assert code == 0, errors
 
 
+def test_only_the_group_of_names_knows_who_is_lost(job_folder: Jobs) -> None:
+    """Rank 0 is given up where others wait for it to hear of a name; no tensor is under way."""
+    text = """
+    import os, signal, sys, time
+    import torch
+    import rdmacoll.horovod as hvd
+
+    hvd.init()
+    pids = hvd.allgather_object(os.getpid())
+    if hvd.rank() == 0:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    try:
+        hvd.allreduce(torch.ones(3), name="for nobody")
+    except hvd.HorovodInternalError as error:
+        cause = error.__cause__
+        sys.stdout.write(f"{type(cause).__name__} {cause.dead_ranks}\\n")
+    sys.stdout.flush()
+    os.kill(pids[0], signal.SIGKILL)
+    os._exit(0)
+    """
+    options = ("-np", "4", "--min-np", "1", "-x", "RDMACOLL_STALL_TIMEOUT_MS=5000")
+    _, said, errors = said_by(job_folder, text, *options)
+    assert said == [f"[{rank}]: DeadRankError (0,)" for rank in (1, 2, 3)], errors
+
+
 @pytest.mark.parametrize("rank", [0, 2])
 def test_a_lost_rank_comes_back(job_folder: Jobs, rank: int) -> None:
     options = ("-np", "3", "--min-np", "2", "--max-restarts", "1", "--elastic")

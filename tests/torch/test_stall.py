@@ -53,6 +53,28 @@ def test_a_stopped_rank_is_given_up_and_learns_so_when_it_wakes() -> None:
     dist.destroy_process_group()
 
 
+@distributed(3, init=False, gloo_lacks=LACKS)
+def test_a_stopped_rank_is_given_up_by_who_shrinks_the_group() -> None:
+    """No operation has waited for it: only those that are to make a smaller group do."""
+    begin()
+    rank, world = me()
+    pids = [torch.zeros(1, dtype=torch.int64) for _ in range(world)]
+    dist.all_gather(pids, torch.tensor([os.getpid()]))
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        with pytest.raises(RuntimeError, match="without this rank"):
+            rdmacoll.shrink_group()
+        dist.destroy_process_group()
+        return
+    rdmacoll.shrink_group()
+    tensor = torch.ones(10)
+    dist.all_reduce(tensor)
+    assert tensor.tolist() == [world - 1.0] * 10
+    if rank == 0:
+        os.kill(int(pids[1]), signal.SIGCONT)
+    dist.destroy_process_group()
+
+
 @distributed(2, init=False, gloo_lacks=LACKS)
 def test_a_rank_that_computes_with_the_gil_is_waited_for() -> None:
     begin()

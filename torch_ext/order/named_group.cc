@@ -61,7 +61,7 @@ NamedWorkPtr NamedGroup::submit(NamedRequest request, Tensors inputs, Tensors ou
   check.dense(inputs, "input");
   check.written(outputs, "tensor");
   Later later;
-  auto work = std::make_shared<NamedWork>(tensors_, std::move(request), std::move(inputs),
+  auto work = std::make_shared<NamedWork>(tensors_, names_, std::move(request), std::move(inputs),
                                           std::move(outputs));
   const WithoutGil without_gil;
   {
@@ -81,7 +81,7 @@ NamedWorkPtr NamedGroup::submit(NamedRequest request, Tensors inputs, Tensors ou
 NamedWorkPtr NamedGroup::join() {
   throw_if_failed(names_->session().usable());
   Later later;
-  auto work = std::make_shared<NamedWork>(tensors_, NamedRequest{}, Tensors{}, Tensors{});
+  auto work = std::make_shared<NamedWork>(tensors_, names_, NamedRequest{}, Tensors{}, Tensors{});
   const WithoutGil without_gil;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

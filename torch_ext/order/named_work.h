@@ -19,8 +19,11 @@ class NamedWork {
  public:
   using Tensors = std::vector<at::Tensor>;
 
+  using BackendRef = c10::intrusive_ptr<RdmaBackend>;
+
   // inputs: what is sent; outputs: what is written, of an all_reduce and a broadcast read before.
-  NamedWork(c10::intrusive_ptr<RdmaBackend> backend, NamedRequest request, Tensors inputs,
+  // tensors, names: the group's two backends.
+  NamedWork(BackendRef tensors, BackendRef names, NamedRequest request, Tensors inputs,
             Tensors outputs);
 
   bool done() const { return ended_->done(); }
@@ -45,7 +48,8 @@ class NamedWork {
   void end(const Status& status);
 
  private:
-  const c10::intrusive_ptr<RdmaBackend> backend_;
+  const BackendRef tensors_;
+  const BackendRef names_;
   const NamedRequest request_;
   const Tensors inputs_;
   const std::shared_ptr<NamedTimes> times_ = std::make_shared<NamedTimes>();

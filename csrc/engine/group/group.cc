@@ -82,7 +82,9 @@ void Group::take_submissions(std::vector<Completion>& finished) {
     for (SendOp& op : batch.sends) p2p_.send(std::move(op), finished);
     for (RecvOp& op : batch.recvs) p2p_.recv(std::move(op), finished);
     p2p_.withdraw_own(finished);
-    if (batch.shrink_read) shrink_states_.begin(std::move(*batch.shrink_read));
+    if (!batch.shrink_read) return;
+    give_up_stalled(batch.shrink_read->ranks);
+    shrink_states_.begin(std::move(*batch.shrink_read));
   });
   if (failed) {
     fail_in_flight(finished);

@@ -102,6 +102,7 @@ class Group final : public Driven {
   void go_on_without(uint32_t peer, const Status& why, std::vector<Completion>& finished);
   void check_calls(std::vector<Completion>& finished);
   void check_heartbeats(std::vector<Completion>& finished);
+  void give_up_stalled(const std::vector<uint32_t>& shrink_with);
   bool needs(uint32_t peer) const;
   bool waits_for(uint32_t peer) const;
   std::string missing_ranks() const;

@@ -1,5 +1,7 @@
 // Group: what fails it: deadlines, peers that are gone or have failed, mismatched calls, processes
 // that do not run. Floor: engine/group. Thread: see group.h.
+#include <algorithm>
+
 #include "csrc/engine/group/group.h"
 
 namespace rdmacoll {
@@ -145,6 +147,15 @@ void Group::check_heartbeats(std::vector<Completion>& finished) {
                   "RDMACOLL_STALL_TIMEOUT_MS sets how long that may be)"),
        who + " does not run", finished);
   members_.evict(*stalled);
+}
+
+// Those that are to make a smaller group with this rank, whether this one has failed or not.
+void Group::give_up_stalled(const std::vector<uint32_t>& shrink_with) {
+  const auto stalled = heartbeats_.look(clock_.now_ns(), [&](uint32_t peer) {
+    return std::find(shrink_with.begin(), shrink_with.end(), peer) != shrink_with.end() &&
+           !members_.is_gone(peer);
+  });
+  if (stalled) members_.evict(*stalled);
 }
 
 }  // namespace rdmacoll

@@ -35,7 +35,7 @@ bool Members::is_gone(uint32_t peer) const {
   if (said && said->reason == ExitReason::Left) return true;
   if (!reach(peer).ok()) return true;
   std::lock_guard<std::mutex> lock(mutex_);
-  return evicted_ == peer;
+  return evicted_[peer];
 }
 
 RankSet Members::lost() const {
@@ -61,7 +61,7 @@ bool Members::cut_off(uint32_t peer) const {
 void Members::evict(uint32_t peer) {
   [[maybe_unused]] const bool refused_from_here = cut_off(peer);
   std::lock_guard<std::mutex> lock(mutex_);
-  evicted_ = peer;
+  evicted_[peer] = true;
 }
 
 void Members::tell_all(ExitReason reason, const std::string& cause) const {

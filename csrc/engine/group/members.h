@@ -23,7 +23,7 @@ class Members {
  public:
   // The clock outlives this.
   Members(const Clock& clock, std::unique_ptr<PeerLinks> links)
-      : clock_(clock), links_(std::move(links)) {}
+      : clock_(clock), links_(std::move(links)), evicted_(links_->world()) {}
 
   uint32_t rank() const { return links_->rank(); }
   uint32_t world() const { return links_->world(); }
@@ -59,7 +59,7 @@ class Members {
   const Clock& clock_;
   const std::unique_ptr<PeerLinks> links_;
   mutable std::mutex mutex_;  // both below
-  std::optional<uint32_t> evicted_;
+  RankSet evicted_;
   std::optional<uint32_t> first_lost_;
 };
 
