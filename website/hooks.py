@@ -19,6 +19,8 @@ from mkdocs.structure.pages import Page
 
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 # Docstrings name pages as they lie in the repository.
+# Where a file belongs is for who works on it.
+FLOOR = re.compile(r"Floor: [\w/]+\. ?")
 STYLE = Path(__file__).parent / "site.css"
 NAMED = re.compile(r"(?<![\w/\"])docs/([A-Z_]+)\.md(?:'s)?(?![^<]*</a>)")
 
@@ -37,6 +39,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     if not page.file.src_uri.startswith("python/"):
         return html
+    html = FLOOR.sub("", html)
     return NAMED.sub(lambda found: f'<a href="../{found[1]}.html">{found[0]}</a>', html)
 
 

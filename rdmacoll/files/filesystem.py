@@ -37,7 +37,8 @@ class RdmaFileSystem(AbstractFileSystem):
             torch.save(model.state_dict(), file)
 
     A file that is written is seen as a whole, when it is closed. Who has it open reads the version
-    that was there when it was opened, also when it is replaced or removed.
+    that was there when it was opened, also when it is replaced or removed. Its calls are fsspec's;
+    docs/FILES.md says what holds for each.
     """
 
     protocol = "rdma"
