@@ -60,6 +60,15 @@ def test_nothing_is_said_where_it_cannot_be_known() -> None:
     assert warnings("", "pass", "-x", "RDMACOLL_FLIGHT_RECORDS=0") == 0
 
 
+def test_training_goes_on_where_torch_is_another_than_is_known() -> None:
+    """As where torch keeps its groups elsewhere."""
+    lacks = "; import rdmacoll._apart as apart; apart._backends = None"
+    script = TRAINS.replace("START", INIT.format("rdma") + lacks).replace("STEP", "pass")
+    output = ranks_of(script + 'print("trained")\n').output
+    assert output.count("cannot tell whether ranks train apart") == 2
+    assert output.count("trained") == 2
+
+
 def test_nothing_is_said_of_one_rank() -> None:
     script = TRAINS.replace("START", "").replace("STEP", "pass")
     assert WARNING not in ranks_of(script, "-np", "1").output
