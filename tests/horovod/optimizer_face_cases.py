@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -258,10 +260,20 @@ def case_who_joins_before_its_first_step() -> None:
 
 def case_state_that_is_loaded_in_the_middle_of_a_step() -> None:
     model = model_of(0)
+    is_slow, is_through = hvd.rank() == 0, Path("rank_0_is_through")
+
+    def take_long(_: torch.Tensor) -> None:
+        time.sleep(0.3)
+        is_through.touch()
+
+    slow = next(model.parameters()).register_hook(take_long) if is_slow else None
     optimizer = hvd.DistributedOptimizer(sgd(model), named_parameters=model.named_parameters())
     before = optimizer.state_dict()
     functional.mse_loss(model(batch(9, hvd.rank())[0]), batch(9, hvd.rank())[1]).backward()
     optimizer.load_state_dict(before)
+    assert is_through.exists(), "this rank has given up what rank 0 is about to begin"
+    if slow is not None:
+        slow.remove()
     for step in range(STEPS):
         optimizer.zero_grad()
         x, y = batch(step, hvd.rank())

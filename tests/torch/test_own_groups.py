@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from typing import Any
 
 import pytest
@@ -22,6 +23,16 @@ def made(prefix: str, **options: Any) -> dist.ProcessGroup:
     rank, size = me()
     store = dist.PrefixStore(prefix, client_store())
     return rdmacoll.create_process_group(store, rank, size, SOON, **options)
+
+
+def everyone_is_past(what: str) -> None:
+    """By the Store, which no group has to do with."""
+    store, (_, size) = client_store(), me()
+    store.add(what, 1)
+    until = time.monotonic() + SOON.total_seconds()
+    while store.add(what, 0) < size:
+        assert time.monotonic() < until, f"not all ranks are past {what}"
+        time.sleep(1e-3)
 
 
 @distributed(1, 2, 3, gloo_lacks=OURS)
@@ -47,6 +58,7 @@ def test_one_after_another() -> None:
         group.allreduce([tensor], dist.AllreduceOptions()).wait()
         assert tensor[0].item() == size * (size - 1) / 2
         group.barrier().wait()
+        everyone_is_past(f"barrier {generation}")  # who aborts ends the barrier of who is in it
         group.abort()
         with pytest.raises(RuntimeError):
             group.allreduce([tensor], dist.AllreduceOptions()).wait()

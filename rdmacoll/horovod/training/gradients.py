@@ -260,6 +260,15 @@ class Gradients:
             self.start_zeros()
         return False
 
+    def let_end(self, limit_s: float) -> None:
+        """Waits, at most so long, until what has begun here has ended: the others begin it, too."""
+        works = [bucket.work for bucket in self._buckets if bucket.work is not None]
+        if self._arrival is not None and self._arrival.work is not None:
+            works.append(self._arrival.work)
+        until = time.monotonic() + limit_s
+        while not all(work.is_completed() for work in works) and time.monotonic() < until:
+            time.sleep(1e-3)
+
     def close(self) -> None:
         """Ends their group; what is in flight there fails, here and on the others."""
         backend, self._backend = self._backend, None

@@ -27,6 +27,8 @@ TOO_OFTEN = (
     "synchronize() was called; raise backward_passes_per_step to accumulate gradients locally"
 )
 
+LET_END_S = 30.0  # of what load_state_dict() gives up
+
 
 class _Mixin(torch.optim.Optimizer):
     """What it does besides its optimizer, which is the next class in its order."""
@@ -201,9 +203,13 @@ class _Mixin(torch.optim.Optimizer):
         self._delay = dict.fromkeys(self._trained, passes)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """What backward() has begun to reduce is given up: for the others, too, if any wait."""
+        """What backward() has begun to reduce is given up: for the others, too, if any wait.
+
+        It ends first where the others begin it as well, in 30 s: they may be at their backward().
+        """
         super().load_state_dict(state_dict)
         if self._put and self._gradients is not None:
+            self._gradients.let_end(LET_END_S)
             self._gradients.close()
         self._forget()
 
