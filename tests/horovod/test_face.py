@@ -36,13 +36,20 @@ class MadeOnce:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._made: dict[tuple[str, int], Outcomes] = {}
+        self._failed: dict[tuple[str, int], str] = {}
 
     def job(self, module: ModuleType, world: int) -> Outcomes:
         key = (module.__name__, world)
         if key not in self._made:
             folder = self._folder / f"{module.__name__}-{world}"
+            if key in self._failed:
+                pytest.fail(f"the job of all these cases has failed: {self._failed[key]}")
             folder.mkdir()
-            self._made[key] = Outcomes(Jobs(folder), module, world, servers=0, worker=WORKER)
+            try:
+                self._made[key] = Outcomes(Jobs(folder), module, world, servers=0, worker=WORKER)
+            except pytest.fail.Exception as error:
+                self._failed[key] = str(error)
+                raise
         return self._made[key]
 
 
