@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-AT_THE_TOP = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md"}
-AT_THE_TOP["CHANGELOG.md"] = "CHANGELOG.md"
+AT_THE_TOP = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+}
 # Folders of programs that are on one page, one below the other, and the page's beginning.
 PROGRAMS = {
     "examples": "examples.md",

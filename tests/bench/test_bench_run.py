@@ -14,6 +14,7 @@ from rdmacoll.launcher.command.mpi_command import mpi_command
 from rdmacoll.launcher.command.mpi_find import find_mpi
 
 from rdmacoll.bench.operations import OPERATIONS
+from rdmacoll.bench.plot import system_names
 
 QUICK = ["--rounds", "1", "--sizes", "4,4K"]
 LAUNCHERS = {
@@ -53,6 +54,11 @@ def test_all_operations_on_all_systems(tmp_path: Path) -> None:
     ):
         assert text in drawn
     assert "barrier" not in drawn
+
+
+@pytest.mark.parametrize("name", ["MPICH", "Open MPI"])
+def test_an_mpi_has_its_whole_name(name: str) -> None:
+    assert system_names({"mpi": f"{name} 5.0.2"})["mpi"] == f"{name} (mpi4py)"
 
 
 @pytest.mark.parametrize(("launcher", "operation"), [("rdmarun", "all"), ("torchrun", "reduce")])

@@ -23,17 +23,19 @@ BOUND_S = 5
 LACKS = "waits for its timeout"
 
 
-def begin() -> None:
+def begin() -> list[int]:
+    """The process ids of all ranks."""
     os.environ["RDMACOLL_STALL_TIMEOUT_MS"] = str(BOUND_S * 1000)
     dist.init_process_group("rdma", timeout=HOUR)
+    pids = [torch.zeros(1, dtype=torch.int64) for _ in range(dist.get_world_size())]
+    dist.all_gather(pids, torch.tensor([os.getpid()]))
+    return [int(pid) for pid in pids]
 
 
 @distributed(2, 3, init=False, gloo_lacks=LACKS)
 def test_a_stopped_rank_is_given_up_and_learns_so_when_it_wakes() -> None:
-    begin()
+    pids = begin()
     rank, world = me()
-    pids = [torch.zeros(1, dtype=torch.int64) for _ in range(world)]
-    dist.all_gather(pids, torch.tensor([os.getpid()]))
     if rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
         with pytest.raises(RuntimeError):  # what was on its way before may still do for the first
@@ -49,17 +51,15 @@ def test_a_stopped_rank_is_given_up_and_learns_so_when_it_wakes() -> None:
     dist.all_reduce(tensor)
     assert tensor.tolist() == [world - 1.0] * 10
     if rank == 0:
-        os.kill(int(pids[1]), signal.SIGCONT)
+        os.kill(pids[1], signal.SIGCONT)
     dist.destroy_process_group()
 
 
 @distributed(3, init=False, gloo_lacks=LACKS)
 def test_a_stopped_rank_is_given_up_by_who_shrinks_the_group() -> None:
     """No operation has waited for it: only those that are to make a smaller group do."""
-    begin()
+    pids = begin()
     rank, world = me()
-    pids = [torch.zeros(1, dtype=torch.int64) for _ in range(world)]
-    dist.all_gather(pids, torch.tensor([os.getpid()]))
     if rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
         with pytest.raises(RuntimeError, match="without this rank"):
@@ -71,7 +71,7 @@ def test_a_stopped_rank_is_given_up_by_who_shrinks_the_group() -> None:
     dist.all_reduce(tensor)
     assert tensor.tolist() == [world - 1.0] * 10
     if rank == 0:
-        os.kill(int(pids[1]), signal.SIGCONT)
+        os.kill(pids[1], signal.SIGCONT)
     dist.destroy_process_group()
 
 

@@ -239,9 +239,7 @@ class Gradients:
 
     def follow(self) -> bool:
         """Goes on with what start_zeros() began, as far as it can. Whether all have joined."""
-        works = [bucket.work for bucket in self._buckets if bucket.work is not None]
-        if self._arrival is not None and self._arrival.work is not None:
-            works.append(self._arrival.work)
+        works = self._begun()
         if not all(work.is_completed() for work in works):
             return False
         for work in works:
@@ -260,11 +258,15 @@ class Gradients:
             self.start_zeros()
         return False
 
+    def _begun(self) -> list[Any]:
+        """The operations of this step so far, ended ones among them."""
+        works = [bucket.work for bucket in self._buckets]
+        works.append(self._arrival.work if self._arrival is not None else None)
+        return [work for work in works if work is not None]
+
     def let_end(self, limit_s: float) -> None:
-        """Waits, at most so long, until what has begun here has ended: the others begin it, too."""
-        works = [bucket.work for bucket in self._buckets if bucket.work is not None]
-        if self._arrival is not None and self._arrival.work is not None:
-            works.append(self._arrival.work)
+        """Waits, at most so long, until what has begun here has ended, well or not."""
+        works = self._begun()
         until = time.monotonic() + limit_s
         while not all(work.is_completed() for work in works) and time.monotonic() < until:
             time.sleep(1e-3)

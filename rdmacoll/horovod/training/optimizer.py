@@ -27,7 +27,7 @@ TOO_OFTEN = (
     "synchronize() was called; raise backward_passes_per_step to accumulate gradients locally"
 )
 
-LET_END_S = 30.0  # of what load_state_dict() gives up
+LET_END_S = 30.0  # load_state_dict() waits so long for what it gives up
 
 
 class _Mixin(torch.optim.Optimizer):
@@ -205,7 +205,7 @@ class _Mixin(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """What backward() has begun to reduce is given up: for the others, too, if any wait.
 
-        It ends first where the others begin it as well, in 30 s: they may be at their backward().
+        This rank first waits, at most 30 s, until it has ended: others may be in their backward().
         """
         super().load_state_dict(state_dict)
         if self._put and self._gradients is not None:
