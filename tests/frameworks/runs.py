@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from namespaces import in_namespace
+
 RECIPES = Path(__file__).parent / "recipes"
 LIMIT_S = 240  # for one run; some libraries take long to import
 EXTENSIONS = tempfile.TemporaryDirectory()  # what DeepSpeed compiles; it goes with this process
@@ -68,8 +70,11 @@ def ranks_of(source: str, *options: str) -> Run:
 
 
 def launcher(name: str) -> list[str]:
-    """Ray starts its workers itself."""
-    return [sys.executable] if name == "ray_train" else RDMARUN
+    """Ray starts its workers itself, and listens on all networks: it gets one of its own."""
+    if name != "ray_train":
+        return RDMARUN
+    alone = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable]
+    return [*in_namespace("net"), *alone]
 
 
 def recipe(name: str) -> str:

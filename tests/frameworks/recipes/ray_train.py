@@ -46,12 +46,7 @@ with tempfile.TemporaryDirectory() as folder:
     secret.write_bytes(secrets.token_bytes(32))
     env = {"RDMACOLL_SECRET_FILE": str(secret)}
     env |= {name: value for name, value in os.environ.items() if name == "RDMACOLL_AS_GLOO"}
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        _node_ip_address="127.0.0.1",
-        runtime_env={"env_vars": env},
-    )
+    ray.init(num_cpus=2, include_dashboard=False, runtime_env={"env_vars": env})
     TorchTrainer(
         train,
         train_loop_config={"folder": folder},
