@@ -56,7 +56,7 @@ def shrink_group(
     could be made: it names the ranks that it waited for. A call that timed out may be repeated.
     More in docs/ELASTIC.md.
     """
-    old = group or c10d._get_default_group()
+    old = c10d._get_default_group() if group is None else group
     excluded = sorted(set(ranks_to_exclude or ()))
     options = extension().Options(timeout) if timeout is not None else None
     backend = backend_of(old).shrink(excluded, c10d.SHRINK_DEFAULT, options)
@@ -66,7 +66,10 @@ def shrink_group(
 
 def backend_of(group: dist.ProcessGroup | None) -> "RdmaBackend":
     """The backend rdma of the group; None: of the default group. TypeError if it has another."""
-    backend = (group or c10d._get_default_group())._get_backend(CPU)
+    group = c10d._get_default_group() if group is None else group
+    if not isinstance(group, dist.ProcessGroup):  # new_group gave a number to who is not in it
+        raise TypeError(f"group={group!r} is no group that this rank is in; give one that it is in")
+    backend = group._get_backend(CPU)
     if not isinstance(backend, extension().RdmaBackend):
         raise TypeError(f"group is of the backend {backend.name()!r}; this is for groups of 'rdma'")
     return backend

@@ -201,6 +201,11 @@ def test_bad_arguments() -> None:
     gloo = dist.new_group(backend="gloo")
     with pytest.raises(TypeError, match="gloo"):
         rdmacoll.shrink_group(group=gloo)
+    for not_a_group in (dist.GroupMember.NON_GROUP_MEMBER, "world", 0):
+        with pytest.raises(TypeError, match="is no group that this rank is in"):
+            rdmacoll.shrink_group(group=not_a_group)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="is no group that this rank is in"):
+            rdmacoll.dead_ranks(not_a_group)  # type: ignore[arg-type]
     sums_are_exact()
 
 
