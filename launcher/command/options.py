@@ -92,7 +92,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str], version: str) -> Opti
     if args.check_build:
         hosts_said = ""
     elif not args.script:
-        parser.error("what shall the ranks run? give a python script, or -m module")
+        parser.error("what shall the ranks run? give a python script, a command, or -m module")
     else:
         try:
             where = choose_hosts(

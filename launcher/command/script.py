@@ -66,6 +66,11 @@ def _command(script: str, args: list[str], environ: Mapping[str, str]) -> Progra
             f"{script} is neither executable nor a python script by its name (.py): "
             f"chmod +x {name}, or give `python {name}`"
         )
+    if Path(script).is_dir():
+        raise ScriptError(
+            f"{script} is a folder: give a script in it, or `python {shlex.quote(script)}` where "
+            "it has a __main__.py"
+        )
     raise ScriptError(
         f"{script}: there is no such script, and no such command on PATH (a module is started "
         "with -m)"

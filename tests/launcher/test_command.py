@@ -58,6 +58,15 @@ def test_a_file_that_is_neither(jobs: Jobs) -> None:
     assert jobs.run("-np", "1", sys.executable, "train it").stdout == "[0]: ran\n"
 
 
+def test_a_folder(jobs: Jobs) -> None:
+    (jobs.folder / "tool").mkdir()
+    jobs.script("print('ran')", "tool/__main__.py")
+    done = jobs.run("-np", "1", "tool")
+    assert done.returncode == 2
+    assert "rdmarun: tool is a folder: give a script in it, or `python tool`" in done.stderr
+    assert jobs.run("-np", "1", sys.executable, "tool").stdout == "[0]: ran\n"
+
+
 def test_a_command_that_fails_ends_the_job(jobs: Jobs) -> None:
     done = jobs.run(
         "-np", "2", "sh", "-c", 'echo bad >&2; [ "$RANK" = 0 ] || exec sleep 60; exit 7'
