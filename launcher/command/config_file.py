@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 FLAG = "--config-file"
+NOT_IN_IT = (FLAG, "--help", "--version")
 # Of each the command line's takes the place of any in the file.
 INSTEAD = ("hosts", "hostfile", "standalone"), ("np", "nproc_per_node")
 
@@ -69,8 +70,8 @@ def _read(path: str, options: Mapping[str, argparse.Action]) -> list[str]:
 def _words(key: str, value: Any, options: Mapping[str, argparse.Action]) -> Iterator[str]:
     flag = f"--{key}"
     action = options.get(flag)
-    if action is None or flag in (FLAG, "--help", "--version"):
-        names = [name[2:] for name in options if name.startswith("--")]
+    if action is None or flag in NOT_IN_IT:
+        names = [name[2:] for name in options if name[:2] == "--" and name not in NOT_IN_IT]
         near = difflib.get_close_matches(key, names, n=1)
         hint = f"did you mean {near[0]}?" if near else "rdmarun --help has their long names"
         raise ConfigError(f"{key} is no option that can be in it; {hint}")

@@ -82,6 +82,7 @@ def test_names_of_one_letter_and_of_others(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("nproc-per-nod = 2", "nproc-per-nod is no option that can be in it; did you mean nproc-"),
+        ('config-file = "other"', "config-file is no option that can be in it; rdmarun --help has"),
         ("zzz = 2", "zzz is no option that can be in it; rdmarun --help has their long names"),
         ("x = 'A=1'", "x is no option that can be in it"),
         ("config-file = 'more'", "config-file is no option that can be in it"),
