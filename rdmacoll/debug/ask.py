@@ -34,6 +34,12 @@ class Asked:
         is_mount = "RDMACOLL_MOUNT" in self.environ and "RANK" not in self.environ
         return is_mount or "RDMACOLL_SERVER" in self.environ
 
+    @property
+    def problem_text(self) -> str:
+        """The problem, with whose it is."""
+        rank = printable(self.environ.get("RANK", "?"), 20)
+        return f"rank {rank} (pid {self.pid}) {self.problem}"
+
 
 def ask_all(pids: set[int] | None, seconds: float) -> list[Asked]:
     """Asks this user's processes that have joined a group; or those of `pids`, whoever's they are.

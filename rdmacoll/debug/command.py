@@ -68,10 +68,7 @@ def _job_lines(job: Job, asked: Sequence[Asked]) -> Iterator[str]:
     dumps = sorted((one.dump for one in asked if one.dump is not None), key=lambda one: one.rank)
     yield from lines(dumps)
     yield ""
-    for one in asked:
-        if one.dump is None:
-            rank = printable(one.environ.get("RANK", "?"), 20)
-            yield f"rank {rank} (pid {one.pid}) {one.problem}"
+    yield from (one.problem_text for one in asked if one.dump is None)
     yield from _absent(job, asked)
 
 

@@ -3,13 +3,14 @@
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from rich.console import Console, Group
 from rich.live import Live
 
 from rdmacoll.base.printable import printable
-from rdmacoll.debug.ask import Asked, ask_all
+from rdmacoll.debug.ask import ask_all
 from rdmacoll.debug.dumps import Dump
 from rdmacoll.debug.other_hosts import ask_elsewhere
 from rdmacoll.debug.processes import Job, descendants
@@ -18,7 +19,17 @@ from .samples import Process, process_of, samples
 from .screen import summary, table
 
 ANSWER_S = 2.0  # the longest wait for ranks that do not answer
-Seen = dict[Job, dict[Process, Dump]]
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Of a job."""
+
+    dumps: dict[Process, Dump]
+    silent: list[str]  # who did not answer, as lines
+
+
+Seen = dict[Job, Ranks]
 
 
 def top(arguments: argparse.Namespace) -> int:
@@ -64,20 +75,23 @@ def _look(job: int | None) -> Seen:
     seen: Seen = {}
     for one in sorted({one.job for one in asked}):
         ours = [each for each in asked if each.job == one]
-        dumps = list(_ranks([*ours, *ask_elsewhere(ours).asked]))
+        elsewhere = ask_elsewhere(ours)
+        ranks = [each for each in [*ours, *elsewhere.asked] if not each.is_server]
+        dumps = {process_of(each.dump): each.dump for each in ranks if each.dump is not None}
         if dumps:
-            seen[one] = {process_of(dump): dump for dump in dumps}
+            silent = [each.problem_text for each in ranks if each.dump is None]
+            seen[one] = Ranks(dumps, [*silent, *elsewhere.problems])
     return seen
-
-
-def _ranks(asked: Sequence[Asked]) -> Iterator[Dump]:
-    return (one.dump for one in asked if one.dump is not None and not one.is_server)
 
 
 def _screen(before: Seen, now: Seen) -> Group:
     parts: list[object] = []
-    for job, dumps in now.items():
-        shown = samples(before.get(job, {}), list(dumps.values()))
-        address = printable(":".join(filter(None, job[:2]))) or "an unknown address"
-        parts += [table(f"the job at {address}: {len(shown)} ranks", shown), summary(shown)]
+    for job, ranks in now.items():
+        dumps = list(ranks.dumps.values())
+        shown = samples(before[job].dumps, dumps) if job in before else []
+        if shown:  # else it has just begun
+            address = printable(":".join(filter(None, job[:2]))) or "an unknown address"
+            count = f"{len(shown)} rank{'' if len(shown) == 1 else 's'}"
+            parts.append(table(f"the job at {address}: {count}", shown))
+            parts += [*ranks.silent, *summary(shown, dumps, is_whole=not ranks.silent)]
     return Group(*parts)  # type: ignore[arg-type]

@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from rdmacoll.base.byte_sizes import text_of_size
-from rdmacoll.debug.dumps import Operation
+from rdmacoll.debug.diagnosis import GroupDiagnosis, diagnose
+from rdmacoll.debug.dumps import Dump, Operation
+from rdmacoll.debug.text import ranks_text
 
 from .samples import Sample
 
 LEAST_LATE_MS = 1.0  # less is how the system wakes processes
 FAR = 3.0  # times the mean of the others
+LEAST_WAIT_S = 1.0  # less is seen as being late
+MOST_WAITS = 3  # lines, each of a group
 
 
 def table(title: str, shown: Sequence[Sample]) -> Table:
@@ -46,11 +50,31 @@ def late(shown: Sequence[Sample]) -> Sample | None:
     return worst if worst.late_ms > FAR * sum(others) / max(len(others), 1) else None
 
 
-def summary(shown: Sequence[Sample]) -> str:
+def summary(shown: Sequence[Sample], dumps: Sequence[Dump], is_whole: bool) -> list[str]:
+    """Lines that say whom the others wait for. is_whole: all ranks of the job have answered."""
+    waits = [line for line in map(_wait, diagnose(dumps)) if line]
+    if waits:
+        return waits[:MOST_WAITS]
     worst = late(shown)
     if worst is None or worst.late_ms is None:
-        return "no rank is late alone"
-    return f"rank {worst.rank} is late: it comes {_time(worst.late_ms / 1e3)} after the first"
+        return ["no rank is late alone"] if is_whole else []
+    return [f"rank {worst.rank} is late: it comes {_time(worst.late_ms / 1e3)} after the first"]
+
+
+def _wait(group: GroupDiagnosis) -> str:
+    """Who has not called a collective that others have long been in; empty: nobody."""
+    stuck = group.stuck
+    if stuck is None or not (stuck.missing or stuck.silent):
+        return ""
+    waiting = [(one, operation) for one, operation in stuck.waiting if not operation.ended_ns]
+    longest_s = max((one.dump.seconds_since(op.queued_ns) for one, op in waiting), default=0.0)
+    if longest_s < LEAST_WAIT_S:
+        return ""
+    line = f"in {_text_of(waiting[0][1])} #{stuck.sequence} for {_time(longest_s)}: "
+    line += ranks_text(one.rank for one, _ in waiting)
+    if stuck.missing:
+        line += f"; not yet: {ranks_text(one.rank for one in stuck.missing)}"
+    return f"{line}; no answer: {ranks_text(stuck.silent)}" if stuck.silent else line
 
 
 def _text_of(operation: Operation) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,7 @@ from made_dumps import NOW_NS, SECOND_NS, collective, dump_of
 
 from rdmacoll.debug.dumps import Dump
 from rdmacoll.top.samples import Sample, process_of, samples
-from rdmacoll.top.screen import late, summary
+from rdmacoll.top.screen import LEAST_WAIT_S, late, summary
 
 MS = 1_000_000
 SPAN_S = 4
@@ -83,7 +87,22 @@ def test_the_rank_that_the_others_wait_for() -> None:
     found = shown(rank(0, 3, *early), rank(1, 3, *behind), rank(2, 3, *early))
     assert [one.late_ms for one in found] == [0.0, pytest.approx(30.0), 0.0]
     assert late(found) is found[1]
-    assert summary(found) == "rank 1 is late: it comes 30.0 ms after the first"
+    assert summary(found, [], is_whole=True) == ["rank 1 is late: it comes 30.0 ms after the first"]
+
+
+def test_the_rank_that_does_not_come() -> None:
+    waiting = call(2, NOW_NS - 5 * SECOND_NS, 0)
+    dumps = [rank(0, 4, waiting), rank(1, 4), rank(2, 4, waiting)]
+    name = dumps[0].in_flight[0].name
+    (line,) = summary(shown(*dumps), dumps, is_whole=False)
+    assert line.startswith(f"in {name} "), line
+    assert line.endswith(" #2 for 5.0 s: ranks 0, 2; not yet: rank 1; no answer: rank 3"), line
+
+
+def test_a_short_wait_is_none() -> None:
+    dumps = [rank(0, 2, call(2, NOW_NS - SECOND_NS // 2, 0)), rank(1, 2)]
+    assert summary(shown(*dumps), dumps, is_whole=True) == ["no rank is late alone"]
+    assert summary(shown(*dumps), dumps, is_whole=False) == []
 
 
 def test_nobody_is_late_where_a_rank_is_not_seen_or_all_come_alike() -> None:
@@ -92,7 +111,7 @@ def test_nobody_is_late_where_a_rank_is_not_seen_or_all_come_alike() -> None:
     assert [one.late_ms for one in shown(rank(0, 3, early), rank(1, 3, behind))] == [None, None]
     found = shown(rank(0, 2, early), rank(1, 2, early))
     assert late(found) is None
-    assert summary(found) == "no rank is late alone"
+    assert summary(found, [], is_whole=True) == ["no rank is late alone"]
 
 
 def test_a_rank_that_was_not_there_before_is_left_out() -> None:
@@ -130,12 +149,19 @@ def test_a_job_that_runs(tmp_path: Path) -> None:
         for _ in range(3):
             job.stdout.readline()
         done = top("--once", "--every", "3", "--job", str(job.pid))
+        assert done.returncode == 0, done.stderr
+        assert "3 ranks" in done.stdout
+        assert "rank 1 is late" in done.stdout, done.stdout
+        pid = int(re.search(r"^ +1 +(\d+) ", done.stdout, re.MULTILINE)[1])  # type: ignore[index]
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(LEAST_WAIT_S)
+        stopped = top("--once", "--job", str(job.pid)).stdout
     finally:
         jobs.kill_all()
         job.communicate()
-    assert done.returncode == 0, done.stderr
-    assert "3 ranks" in done.stdout
-    assert "rank 1 is late" in done.stdout, done.stdout
+    assert "2 ranks" in stopped, stopped
+    assert f"rank 1 (pid {pid}) did not answer (it is stopped)" in stopped
+    assert re.search(r"in \w+ .+ #\d+ for .+ s: ranks? .+; no answer: rank 1", stopped)
 
 
 def test_no_job() -> None:
