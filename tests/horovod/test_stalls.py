@@ -80,7 +80,7 @@ def test_a_rank_that_waits_says_who_is_late(jobs: Jobs) -> None:
     done = jobs.run("-np", "2", jobs.python, script, HOROVOD_STALL_CHECK_TIME_SECONDS="1")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("2.0") == 2
-    assert "allreduce.loss is not submitted by ranks 1" in done.stderr
+    assert "allreduce.loss is not submitted by rank 1" in done.stderr
 
 
 def test_one_rank_says_that_the_first_is_late(jobs: Jobs) -> None:
@@ -88,14 +88,14 @@ def test_one_rank_says_that_the_first_is_late(jobs: Jobs) -> None:
     done = jobs.run("-np", "4", jobs.python, script, HOROVOD_STALL_CHECK_TIME_SECONDS="2")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("4.0") == 4
-    assert done.stderr.count("for 2 s allreduce.loss is not submitted by ranks") == 1, done.stderr
+    assert done.stderr.count("for 2 s allreduce.loss is not submitted by rank") == 1, done.stderr
 
 
 def test_who_waits_for_ever_is_told_after_a_while(jobs: Jobs) -> None:
     script = jobs.script(NEVER)
     done = jobs.run("-np", "2", jobs.python, script, HOROVOD_STALL_SHUTDOWN_TIME_SECONDS="1")
     assert "raised: an operation has waited for 1 s" in done.stdout, done.stderr
-    assert "allreduce.loss is not submitted by ranks 1" in done.stdout
+    assert "allreduce.loss is not submitted by rank 1" in done.stdout
 
 
 def test_a_rank_that_is_killed_is_an_error_of_the_others(jobs: Jobs) -> None:

@@ -95,7 +95,7 @@ def _late() -> tuple[str, str]:
         if (late := group.take_late()) is None:
             continue
         words = [
-            f"{one.name} is not submitted by ranks "
+            f"{one.name} is not submitted by rank{'s' if len(one.missing) > 1 else ''} "
             + ", ".join(str(state.ranks[missing]) for missing in one.missing)
             for one in late.names
         ]

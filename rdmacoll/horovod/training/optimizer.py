@@ -303,6 +303,8 @@ def DistributedOptimizer(  # noqa: N802  (its name is Horovod's)
     if num_groups:
         warnings.warn("num_groups=... is the old way; give groups=...", stacklevel=2)
         groups = num_groups if groups is None else groups
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise ValueError(f"optimizer is a {type(optimizer).__name__}; give one of torch.optim")
     if ops.checked(op) != ops.Average and gradient_predivide_factor != 1.0:
         raise ValueError(
             f"gradient_predivide_factor={gradient_predivide_factor} goes with op=hvd.Average alone"
