@@ -216,7 +216,8 @@ def case_misuse_is_said() -> None:
     raises(ValueError, lambda: make(sgd(model), named_parameters=named + named[:1]), "twice")
     raises(ValueError, lambda: make(sgd(model), named_parameters=named[1:]), "lack 1")
     raises(ValueError, lambda: make(sgd(model), backward_passes_per_step=0), "1 or more")
-    raises(ValueError, lambda: make(model.parameters()), "give one of torch.optim")
+    weights: Any = model.parameters()
+    raises(ValueError, lambda: make(weights), "give one of torch.optim")
     raises(
         ValueError,
         lambda: make(sgd(model), op=hvd.Sum, gradient_predivide_factor=2.0),
