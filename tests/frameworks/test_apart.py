@@ -18,6 +18,9 @@ for step in range(6):
     model(torch.ones(2, 4)).sum().backward()
     optimizer.step()
     STEP
+other_group = None  # a thread of gloo's may else free a tensor when Python has ended
+if dist.is_initialized():
+    dist.destroy_process_group()
 """
 IGNITE = "import ignite.distributed as idist; idist.auto_model(torch.nn.Linear(2, 2))"
 ACCELERATE = "from accelerate import Accelerator; assert Accelerator().num_processes == 1"
