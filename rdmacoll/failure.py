@@ -67,7 +67,7 @@ def shrink_group(
 def backend_of(group: dist.ProcessGroup | None) -> "RdmaBackend":
     """The backend rdma of the group; None: of the default group. TypeError if it has another."""
     group = c10d._get_default_group() if group is None else group
-    if not isinstance(group, dist.ProcessGroup):  # new_group gave a number to who is not in it
+    if not isinstance(group, dist.ProcessGroup):  # new_group gives ranks outside a number
         raise TypeError(f"group={group!r} is no group that this rank is in; give one that it is in")
     backend = group._get_backend(CPU)
     if not isinstance(backend, extension().RdmaBackend):

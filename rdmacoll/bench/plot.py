@@ -40,7 +40,7 @@ def draw(result: Result, path: Path) -> None:
 
 def system_names(versions: dict[str, str]) -> dict[str, str]:
     """What a legend calls each system: the names by which readers know them."""
-    mpi = versions.get("mpi", "MPI 0").rpartition(" ")[0]
+    mpi = versions["mpi"].rpartition(" ")[0] if "mpi" in versions else "MPI"
     ours = {"mpi": f"{mpi} (mpi4py)", "fake": "torch's own call alone"}
     return {system: ours.get(system, readers_name(system)) for system in COLORS}
 

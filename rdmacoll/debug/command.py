@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from rdmacoll.base import files
 from rdmacoll.base.printable import printable
+from rdmacoll.base.rank_numbers import ranks_text
 
 from .ask import Asked, ask_all
 from .dumps import Dump, read_folder
 from .other_hosts import Elsewhere, ask_elsewhere
 from .processes import Job, descendants, number_of, rank_processes
-from .text import lines, ranks_text
+from .text import lines
 from .timeline import write_timeline
 from .to_torch import write_for_torch
 

@@ -1,8 +1,9 @@
 """The dumps and the diagnosis for people: every line as it is printed. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rdmacoll.base.byte_sizes import text_of_size
+from rdmacoll.base.rank_numbers import ranks_text
 
 from .diagnosis import GroupDiagnosis, Member, Message, Stuck, diagnose, messages
 from .dumps import REMOTE, Dump, Operation
@@ -35,19 +36,6 @@ def lines(dumps: Sequence[Dump]) -> Iterator[str]:
         yield ""
         yield "remote memory"
         yield from (f"  {line}" for line in remote)
-
-
-def ranks_text(ranks: Iterable[int]) -> str:
-    """ "ranks 0-3, 7"."""
-    ordered = sorted(set(ranks))
-    runs: list[list[int]] = []
-    for rank in ordered:
-        if runs and runs[-1][1] == rank - 1:
-            runs[-1][1] = rank
-        else:
-            runs.append([rank, rank])
-    parts = (str(a) if a == b else f"{a}, {b}" if b == a + 1 else f"{a}-{b}" for a, b in runs)
-    return ("rank " if len(ordered) == 1 else "ranks ") + ", ".join(parts)
 
 
 def operation_text(operation: Operation) -> str:

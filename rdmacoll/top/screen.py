@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from rdmacoll.base.byte_sizes import text_of_size
+from rdmacoll.base.rank_numbers import ranks_text
 from rdmacoll.debug.diagnosis import GroupDiagnosis, diagnose
 from rdmacoll.debug.dumps import Dump, Operation
-from rdmacoll.debug.text import ranks_text
 
 from .samples import Sample
 

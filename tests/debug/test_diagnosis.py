@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from made_dumps import NOW_NS, SECOND_NS, collective, dump_of, moved
 
+from rdmacoll.base.rank_numbers import ranks_text
 from rdmacoll.debug.dumps import BadDump, Dump, parse, read_folder
-from rdmacoll.debug.text import lines, ranks_text
+from rdmacoll.debug.text import lines
 
 
 def said(*dumps: Dump) -> str:

@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rdmacoll.base.rank_numbers import ranks_text
+
 from .exceptions import HorovodInternalError
 from .limits import read_seconds, read_switch
 
@@ -95,8 +97,8 @@ def _late() -> tuple[str, str]:
         if (late := group.take_late()) is None:
             continue
         words = [
-            f"{one.name} is not submitted by rank{'s' if len(one.missing) > 1 else ''} "
-            + ", ".join(str(state.ranks[missing]) for missing in one.missing)
+            f"{one.name} is not submitted by "
+            + ranks_text(state.ranks[missing] for missing in one.missing)
             for one in late.names
         ]
         if late.more:
