@@ -81,6 +81,7 @@ def test_only_the_group_of_names_knows_who_is_lost(job_folder: Jobs) -> None:
     """Rank 0 is given up where others wait for it to hear of a name; no tensor is under way."""
     text = """
     import os, signal, sys, time
+    from pathlib import Path
     import torch
     import rdmacoll.horovod as hvd
 
@@ -94,6 +95,9 @@ def test_only_the_group_of_names_knows_who_is_lost(job_folder: Jobs) -> None:
         cause = error.__cause__
         sys.stdout.write(f"{type(cause).__name__} {cause.dead_ranks}\\n")
     sys.stdout.flush()
+    Path(f"heard.{hvd.rank()}").touch()
+    while len(list(Path().glob("heard.*"))) < 3:  # who ends before is one more dead rank to others
+        time.sleep(0.02)
     os.kill(pids[0], signal.SIGKILL)
     os._exit(0)
     """
