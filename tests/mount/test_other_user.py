@@ -10,10 +10,12 @@ import errno
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -49,13 +51,30 @@ def check_setpriv() -> None:
         pytest.skip(f"rdmacoll cannot be run as nobody here: {tried.stderr}")
 
 
+@contextmanager
+def fuse_for_all_users() -> Iterator[None]:
+    """As udev makes /dev/fuse: where there is no udev, the kernel's own one is root's alone."""
+    mode = stat.S_IMODE(os.stat("/dev/fuse").st_mode)
+    if mode & 0o666 == 0o666:
+        yield
+        return
+    try:
+        os.chmod("/dev/fuse", 0o666)
+    except OSError as error:
+        pytest.skip(f"other users may not open /dev/fuse here, and that cannot be changed: {error}")
+    try:
+        yield
+    finally:
+        os.chmod("/dev/fuse", mode)
+
+
 @pytest.fixture(scope="module")
 def job() -> Iterator[Mounted]:
     """In a folder that all users can reach."""
     only_as_root()
     check_fuse()
     check_setpriv()
-    with tempfile.TemporaryDirectory() as name:
+    with fuse_for_all_users(), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
         with job_of_its_own(folder) as mounted:
