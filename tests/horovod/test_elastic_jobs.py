@@ -96,7 +96,8 @@ def test_only_the_group_of_names_knows_who_is_lost(job_folder: Jobs) -> None:
         sys.stdout.write(f"{type(cause).__name__} {cause.dead_ranks}\\n")
     sys.stdout.flush()
     Path(f"heard.{hvd.rank()}").touch()
-    while len(list(Path().glob("heard.*"))) < 3:  # who ends before is one more dead rank to others
+    # A rank that ends before the others have heard is one more dead rank to them.
+    while len(list(Path().glob("heard.*"))) < 3:
         time.sleep(0.02)
     os.kill(pids[0], signal.SIGKILL)
     os._exit(0)

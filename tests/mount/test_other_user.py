@@ -53,7 +53,7 @@ def check_setpriv() -> None:
 
 @contextmanager
 def fuse_for_all_users() -> Iterator[None]:
-    """As udev makes /dev/fuse: where there is no udev, the kernel's own one is root's alone."""
+    """Opens /dev/fuse to all users, as udev does. Without udev it is open to root alone."""
     mode = stat.S_IMODE(os.stat("/dev/fuse").st_mode)
     if mode & 0o666 == 0o666:
         yield
