@@ -84,7 +84,7 @@ def groups(build: str, part: Part) -> list[Group]:
         Stage("devices", 60, [python, "-m", "rdmacoll", "info", "--devices"]),
         Stage("opening", 120, [f"{build}/rdma_test", "--gtest_brief=1"]),
         Stage("contract", 300, [f"{build}/rdma_contract_test", "--gtest_brief=1"]),
-        Stage("engine", 600, unit_tests, VERBS | shard),
+        Stage("engine", 1800, unit_tests, VERBS | shard),
         Stage("remote marks", 300, [*marks, f"--build={build}"]),
     ]
     torch = [
