@@ -45,7 +45,7 @@ PASSED = "passed"
 @dataclass(frozen=True)
 class Stage:
     name: str
-    limit_s: int
+    limit_s: int  # of all its tests; a part of them needs less
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
 

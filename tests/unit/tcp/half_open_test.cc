@@ -14,13 +14,14 @@
 namespace rdmacoll::tcp::half_open_test {
 namespace {
 
-// Signals for the thread that made it, one after the other, as a profiler's or a timer's.
+// Sends signals to the thread that made it, one after the other, as a profiler or a timer does. The
+// handler stays: one more signal may be under way at the end.
 class Signals {
  public:
   Signals() {
     struct sigaction counts{};
     counts.sa_handler = [](int) { came.fetch_add(1); };
-    ::sigaction(SIGUSR1, &counts, &before_);
+    ::sigaction(SIGUSR1, &counts, nullptr);
     sender_ = std::thread([this, to = ::pthread_self()] {
       while (!done_) {
         ::pthread_kill(to, SIGUSR1);
@@ -31,12 +32,10 @@ class Signals {
   ~Signals() {
     done_ = true;
     sender_.join();
-    ::sigaction(SIGUSR1, &before_, nullptr);
   }
   static inline std::atomic<int> came = 0;
 
  private:
-  struct sigaction before_{};
   std::atomic<bool> done_ = false;
   std::thread sender_;
 };

@@ -29,7 +29,7 @@ HalfOpen::Progress HalfOpen::advance(const JobKey& key) {
 
 bool HalfOpen::still_connecting() {
   pollfd waited{fd_.get(), POLLOUT, 0};
-  return ::poll(&waited, 1, 0) <= 0;  // less: a signal came
+  return ::poll(&waited, 1, 0) <= 0;  // below 0: a signal interrupted it
 }
 
 // No byte more than is wanted is read: frames follow.
