@@ -10,7 +10,7 @@ JOBS ?= 2
 
 BIN := .venv/bin
 STAMPS := .venv/stamps
-CPP_TEST_TIMEOUT_S := 900
+CPP_TEST_TIMEOUT_S := 1800
 
 .DELETE_ON_ERROR:
 .PHONY: help train test ci-quick nightly wheels docs test-cpp test-python test-examples test-suite \
