@@ -16,7 +16,9 @@ from parts import Part, part
 ROTATED = {
     "bench": 4,
     "debug": 3,
+    "files": 2,
     "frameworks": 3,
+    "horovod": 3,
     "hosts": 4,
     "launcher": 4,
     "mount": 2,
@@ -27,7 +29,7 @@ ROTATED = {
     "torture": 4,
 }
 # Of these, those whose files are not divided: each starts a job, for all its tests.
-WHOLE_FILES = {"mount", "ps"}
+WHOLE_FILES = {"files", "mount", "ps"}
 # What guards the main job.
 EVERY_DAY = {
     "test_all_gather",
@@ -35,6 +37,7 @@ EVERY_DAY = {
     "test_barrier",
     "test_broadcast",
     "test_ddp",
+    "test_face",
     "test_kill",
     "test_mount",
     "test_output",
