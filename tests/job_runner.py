@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-LIMIT_S = 180  # for anything here, on a machine that does other things, too; a hang fails by it
+LIMIT_S = 180  # for anything here, also on a busy machine; a hang fails by it
 TOKEN = "LC_RDMARUN_TEST_TOKEN"  # LC_: mpiexec and the agents are to get it, too
 SHM = Path("/dev/shm")
 

@@ -130,8 +130,8 @@ def test_full_servers_are_an_error_and_later_there_is_room(tmp_path: Path) -> No
     with job_of_its_own(tmp_path, "64M") as full:
         (full.folder / "small").write_bytes(b"kept")
         large = full.folder / "large"
-        # More than both servers take of one copy. Of what they have room for once, and not twice,
-        # they may take all: the backup is what has no room then.
+        # One copy of it, which takes twice its size, is more than both servers have room for. They
+        # may take a file that they have room for once: it has no backup then.
         with fails_with(errno.ENOSPC):
             large.write_bytes(b"x" * (80 * MIB))
         assert (full.folder / "small").read_bytes() == b"kept"
@@ -161,7 +161,8 @@ def test_who_is_killed_while_it_opens_a_file_holds_nothing(own: Mounted) -> None
     with suppress(subprocess.TimeoutExpired):
         program.communicate("now\n", timeout=1)
     program.kill()
-    # It does not end before it is answered if the daemon has taken its request, and stopped then.
+    # The daemon may have taken its request, and stopped then. The kernel keeps the program in that
+    # case until it is answered.
     with suppress(subprocess.TimeoutExpired):
         program.communicate(timeout=1)
     own.daemon.process.send_signal(signal.SIGCONT)
